@@ -11,7 +11,7 @@ use crate::words::Words;
 impl Words {
     /// A finding as a sentence, with its way in front where there is more than one.
     pub(crate) fn finding(self, m: &Measurement, finding: &Finding) -> String {
-        let sentence = self.pattern(finding);
+        let sentence = self.pattern(finding, &m.findings);
         let way = match finding.direction {
             Asked::Forward => Way::Forward,
             Asked::Reverse => Way::Reverse,
@@ -53,7 +53,8 @@ impl Words {
         Some(format!("{what}: the one-way delays are without it."))
     }
 
-    fn pattern(self, finding: &Finding) -> String {
+    /// What was found, beside all that was.
+    fn pattern(self, finding: &Finding, all: &[Finding]) -> String {
         let time = |nanos: f64| time(nanos, self.unicode);
         let when =
             finding.at_ns.map_or_else(String::new, |at| format!("{} after the start ", time(as_float(at))));
@@ -69,10 +70,22 @@ impl Words {
             } => {
                 let of = multiple_of_ns.map_or_else(String::new, |short| {
                     let times = period_ns / short;
+                    // With the digits that it has in its own sentence.
+                    let half = all.iter().find_map(|other| match other.pattern {
+                        Pattern::PeriodicDelaySpikes {
+                            period_ns,
+                            period_interval_ns: [low, high],
+                            ..
+                        } if other.direction == finding.direction && (period_ns - short).abs() < 0.5 => {
+                            Some((high - low) / 2.0)
+                        }
+                        _ => None,
+                    });
+                    let shown = half.map_or_else(|| time(short), |half| time_with_half(short, half, self.unicode));
                     format!(
                         " That is {times:.0} times the period of {}, which was found too: these may be every {} of its spikes, and \
                          not have a cause of their own.",
-                        time(short),
+                        shown,
                         ordinal(times)
                     )
                 });
@@ -84,14 +97,27 @@ impl Words {
                     count(*cycles)
                 )
             }
-            Pattern::DelayGrid { of, step_ns, offset_ns, points, strength_ratio, doubtful } => {
+            Pattern::DelayGrid {
+                of,
+                step_ns,
+                step_interval_ns,
+                offset_ns,
+                offset_interval_ns,
+                points,
+                strength_ratio,
+                doubtful,
+            } => {
+                let known = |value: f64, interval: &Option<[f64; 2]>| match interval {
+                    Some([low, high]) => time_with_half(value, (high - low) / 2.0, self.unicode),
+                    None => time(value),
+                };
                 let what = match of {
                     GridOf::Delay => "delays",
                     GridOf::Ipdv => "differences of consecutive delays",
                 };
-                let offset = offset_ns
-                    .filter(|offset| *offset > 0.0)
-                    .map_or_else(String::new, |offset| format!(", offset by {}", time(offset)));
+                let offset = offset_ns.filter(|offset| *offset > 0.0).map_or_else(String::new, |offset| {
+                    format!(", offset by {}", known(offset, offset_interval_ns))
+                });
                 let doubt = if *doubtful {
                     " So small a step may be that of the clocks by which they were stamped, and none of the path's."
                 } else {
@@ -100,11 +126,16 @@ impl Words {
                 format!(
                     "the {what} keep to multiples of {}{offset}: {} lie near one of {points} points, by chance a quarter \
                      would.{doubt}",
-                    time(*step_ns),
+                    known(*step_ns, step_interval_ns),
                     percent(*strength_ratio)
                 )
             }
-            Pattern::DelayStep { size_ns, .. } => {
+            Pattern::DelayStep { at_interval_ns, size_ns, .. } => {
+                // The first packet after the step left at `at`; the step was before.
+                let when = finding.at_ns.zip(*at_interval_ns).map_or(when, |(at, [low, high])| {
+                    let half = as_float((at - low).max(high - at));
+                    format!("{} after the start ", time_with_half(as_float(at), half, self.unicode))
+                });
                 format!(
                     "{when}the delay changed at once: packets take {} from then on.",
                     self.change(*size_ns)
@@ -118,8 +149,8 @@ impl Words {
                 )
             }
             Pattern::SeveralRoutes { ttl_min, ttl_max, changes, .. } => format!(
-                "packets come by several routes at once: their TTL changed {} times between {ttl_min} and {ttl_max}.",
-                count(*changes)
+                "packets come by several routes at once: their TTL changed {} between {ttl_min} and {ttl_max}.",
+                counted(*changes, "time", "times")
             ),
             Pattern::DuplicateBurst { packets, copies, .. } => format!(
                 "{when}{} in a row came more than once, with {} too many.",
@@ -193,6 +224,16 @@ mod tests {
 
     #[test]
     fn each_kind_of_pattern_is_a_sentence() {
+        let shorter = Pattern::PeriodicDelaySpikes {
+            period_ns: 5.12e9,
+            period_interval_ns: [5.1197e9, 5.1203e9],
+            phase_ns: 0.0,
+            height_ns: 24.3e6,
+            spikes: 58,
+            cycles: 59,
+            strength_ratio: 58.0 / 59.0,
+            multiple_of_ns: None,
+        };
         let say = |at_ns, pattern| {
             let finding = Finding {
                 direction: Asked::Forward,
@@ -201,7 +242,8 @@ mod tests {
                 false_alarm_probability: None,
                 pattern,
             };
-            Words { unicode: true }.pattern(&finding).replace(NO_BREAK, " ")
+            let shorter = Finding { pattern: shorter.clone(), ..finding.clone() };
+            Words { unicode: true }.pattern(&finding, &[shorter]).replace(NO_BREAK, " ")
         };
         let spikes = |multiple_of_ns| Pattern::PeriodicDelaySpikes {
             period_ns: 10.24e9,
@@ -216,7 +258,9 @@ mod tests {
         let grid = |step_ns, doubtful| Pattern::DelayGrid {
             of: GridOf::Delay,
             step_ns,
+            step_interval_ns: None,
             offset_ns: None,
+            offset_interval_ns: None,
             points: 7,
             strength_ratio: 0.5,
             doubtful,
@@ -231,7 +275,7 @@ mod tests {
                 None,
                 spikes(Some(5.12e9)),
                 "every 10.240 ± 0.001 s packets wait 24.3 ms longer than usual, at 58 of the 59 moments at which that was due. \
-                 That is 2 times the period of 5.12 s, which was found too: these may be every 2nd of its spikes, and not have \
+                 That is 2 times the period of 5.1200 ± 0.0003 s, which was found too: these may be every 2nd of its spikes, and not have \
                  a cause of their own.",
             ),
             (
@@ -241,13 +285,43 @@ mod tests {
             ),
             (
                 None,
+                Pattern::DelayGrid {
+                    of: GridOf::Ipdv,
+                    step_ns: 10.0001e6,
+                    step_interval_ns: Some([9.9998e6, 10.0004e6]),
+                    offset_ns: Some(4.8051e6),
+                    offset_interval_ns: Some([4.8031e6, 4.8071e6]),
+                    points: 7,
+                    strength_ratio: 0.5,
+                    doubtful: false,
+                },
+                "the differences of consecutive delays keep to multiples of 10.0001 ± 0.0003 ms, offset by 4.805 ± 0.002 ms: \
+                 50.0 % lie near one of 7 points, by chance a quarter would.",
+            ),
+            (
+                None,
                 grid(70.0, true),
                 "the delays keep to multiples of 70 ns: 50.0 % lie near one of 7 points, by chance a quarter would. So small a \
                  step may be that of the clocks by which they were stamped, and none of the path's.",
             ),
             (
                 Some(24_000_000_000),
-                Pattern::DelayStep { size_ns: 2e6, size_interval_ns: None, strength_ratio: 2.0 },
+                Pattern::DelayStep {
+                    at_interval_ns: Some([23_980_000_000, 24_040_000_000]),
+                    size_ns: 2e6,
+                    size_interval_ns: None,
+                    strength_ratio: 2.0,
+                },
+                "24.00 ± 0.04 s after the start the delay changed at once: packets take 2.00 ms longer from then on.",
+            ),
+            (
+                Some(24_000_000_000),
+                Pattern::DelayStep {
+                    at_interval_ns: None,
+                    size_ns: 2e6,
+                    size_interval_ns: None,
+                    strength_ratio: 2.0,
+                },
                 "24.0 s after the start the delay changed at once: packets take 2.00 ms longer from then on.",
             ),
             (

@@ -54,8 +54,14 @@ pub enum Pattern {
         of: GridOf,
         /// The step.
         step_ns: f64,
+        /// 95 % interval of it.
+        #[serde(default)]
+        step_interval_ns: Option<[f64; 2]>,
         /// Where the grid lies: from 0 to less than a step. Of a variable delay it is without meaning, and `null`.
         offset_ns: Option<f64>,
+        /// 95 % interval of it, which may begin below 0 or end above a step: multiples of the step do not count.
+        #[serde(default)]
+        offset_interval_ns: Option<[f64; 2]>,
         /// Points of the grid that hold values.
         points: u64,
         /// Values within an eighth of a step of a point, of all: how strong it is. By chance it is a quarter.
@@ -66,6 +72,10 @@ pub enum Pattern {
     },
     /// The delay changed at once, and stayed so for a while.
     DelayStep {
+        /// 95 % interval of the moment: from the last packet that surely left before the step to the first that surely left
+        /// after it, nanoseconds after the first departure. `at_ns` is the first packet after the step.
+        #[serde(default)]
+        at_interval_ns: Option<[i64; 2]>,
         /// How much longer the way takes after it, by the medians.
         size_ns: f64,
         /// 95 % interval of it.

@@ -301,7 +301,9 @@ fn findings() -> Vec<Finding> {
             Pattern::DelayGrid {
                 of: GridOf::Ipdv,
                 step_ns: 10.7e6,
+                step_interval_ns: None,
                 offset_ns: Some(2.1e6),
+                offset_interval_ns: None,
                 points: 8,
                 strength_ratio: 0.97,
                 doubtful: false,

@@ -5,7 +5,8 @@
 //! counts on the points of the grid and half-way between them. A density with four peaks, wherever they are, can rise above
 //! both its neighbours at four places only; at every further point that does so, chance has to do it. Of a few peaks at
 //! arbitrary places some step always has all on its points: so most points from the first that stands out to the last have
-//! to stand out as well.
+//! to stand out as well. And the middles of the peaks of the delays have to lie nearer to the points than peaks at random places
+//! would to those of any grid, however many there are: two of them make a grid, the others tell.
 //!
 //! Peaks of the delays (two routes, packets that an emulator displaces) are as many squared of their differences, at
 //! distances that repeat. Those are there in the differences of any two delays, and a beat of the arrivals is not: it shows
@@ -15,6 +16,7 @@
 use romer_record::finding::{GridOf, Pattern};
 
 use super::{Found, Series, convinces, quantile, tail};
+use crate::interval::student_975;
 use crate::summary::{real, whole};
 
 /// Of a long stream so many values tell.
@@ -38,11 +40,17 @@ const POINTS: usize = 2;
 /// Of the share of values that is not near a point in the differences of any two delays, so much has to be near one in those
 /// of neighbours.
 const OWN: f64 = 0.5;
+/// And so much more than of any two are near one at least.
+const MORE: f64 = 0.1;
+/// Of times in whole nanoseconds no more is known than that, nanoseconds.
+const FINEST_KNOWN: f64 = 0.3;
+/// The share of a step to either side of a point that is near it.
+const REACH: f64 = 0.125;
 /// Clocks of computers tick as coarsely as that, nanoseconds; and of stamps that are told in longer units, steps of up to so
 /// many of these are doubtful.
 const FINEST: f64 = 100.0;
 const TICKS: f64 = 4.0;
-/// The part of a step to which an offset is known.
+/// Of an offset less than this part of a step is of no use to know.
 const OFFSET_PART: f64 = 200.0;
 /// The share of values near the points below which a grid is of no use to know.
 const NEAR: f64 = 0.5;
@@ -61,7 +69,7 @@ pub(super) fn grids(series: &Series, absolute: bool) -> Vec<Found> {
     let of_delay = grid(delays, GridOf::Delay, absolute, series.resolution, |_, _| true);
     let of_differences = grid(&differences, GridOf::Ipdv, true, series.resolution, |step, offset| {
         let any = near(of_any_two(delays), step, offset);
-        near(differences.iter().copied(), step, offset) - any >= OWN * (1.0 - any)
+        near(differences.iter().copied(), step, offset) - any >= (OWN * (1.0 - any)).max(MORE)
     });
     of_delay.into_iter().chain(of_differences).collect()
 }
@@ -78,10 +86,16 @@ fn near(differences: impl Iterator<Item = f64>, step: f64, offset: f64) -> f64 {
     if all > 0.0 { near / all } else { 0.0 }
 }
 
-/// The differences of any two delays: each with another, at any distance. A prime steps through them all.
+/// The differences of any two delays: each with another, at any distance.
 fn of_any_two(delays: &[f64]) -> impl Iterator<Item = f64> {
     let count = delays.len();
-    let away = move |index: usize| 2 + index.wrapping_mul(7_919) % count.saturating_sub(2).max(1);
+    // The upper half of a product with the golden ratio, folded, is as good as drawn (Knuth).
+    let mixed = |index: usize| {
+        let once = (index as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (once ^ (once >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33
+    };
+    let apart = count.saturating_sub(2).max(1) as u64;
+    let away = move |index: usize| 2 + usize::try_from(mixed(index) % apart).unwrap_or(0);
     (0..count).map(move |index| delays[(index + away(index)) % count] - delays[index])
 }
 
@@ -110,30 +124,37 @@ fn grid(
         .into_iter()
         .filter_map(|(turns, phase)| {
             let step = range / turns;
-            tested(values, step, low + phase / std::f64::consts::TAU * step, [low, high])
+            tested(values, of, step, low + phase / std::f64::consts::TAU * step, [low, high])
         })
         .min_by(|a, b| a.log_alarm.total_cmp(&b.log_alarm))?;
-    let told = convinces(best.log_alarm) && best.strength >= NEAR && accepted(best.step, best.offset);
+    let Line { step, offset, .. } = best.line;
+    let told = convinces(best.log_alarm) && best.strength >= NEAR && accepted(step, offset);
+    // Where the grid's point lies that is the first from 0 on.
+    let number = -(offset / step).floor();
+    let half = best.line.half_at(number);
+    let within = within_a_step(offset, step, resolution, half.unwrap_or(0.0));
     told.then(|| Found {
         at: None,
         until: None,
         log_alarm: Some(best.log_alarm),
         pattern: Pattern::DelayGrid {
             of,
-            step_ns: best.step,
-            offset_ns: absolute.then(|| within_a_step(best.offset, best.step, resolution)),
+            step_ns: step,
+            step_interval_ns: best.line.half_of_step().map(|half| [step - half, step + half]),
+            offset_ns: absolute.then_some(within),
+            offset_interval_ns: half.filter(|_| absolute).map(|half| [within - half, within + half]),
             points: best.points as u64,
             strength_ratio: best.strength,
-            doubtful: best.step <= FINEST.max(TICKS * resolution),
+            doubtful: step <= FINEST.max(TICKS * resolution),
         },
     })
 }
 
 /// An offset from 0 to less than the step. One that is a little less than nothing is nothing, and no whole step: by half of
-/// what the stamps tell apart, or the part of a step to which the offset is known.
-fn within_a_step(offset: f64, step: f64, resolution: f64) -> f64 {
+/// what the stamps tell apart, the part of a step that is of no use to know, or what is not known of the offset.
+fn within_a_step(offset: f64, step: f64, resolution: f64, unknown: f64) -> f64 {
     let within = offset.rem_euclid(step);
-    let known = (resolution / 2.0).max(step / OFFSET_PART);
+    let known = (resolution / 2.0).max(step / OFFSET_PART).max(unknown);
     if within.min(step - within) <= known { 0.0 } else { within }
 }
 
@@ -173,8 +194,7 @@ fn candidates(bins: &[f64]) -> Vec<(f64, f64)> {
 }
 
 struct Tested {
-    step: f64,
-    offset: f64,
+    line: Line,
     points: usize,
     strength: f64,
     log_alarm: f64,
@@ -182,8 +202,10 @@ struct Tested {
 
 /// Counts on the points and half-way between. Values in a row that fall into one window count once: they may depend on
 /// each other.
-fn tested(values: &[f64], step: f64, start: f64, [low, high]: [f64; 2]) -> Option<Tested> {
+fn tested(values: &[f64], of: GridOf, step: f64, start: f64, [low, high]: [f64; 2]) -> Option<Tested> {
     let (step, offset) = refined(values, step, start, [low, high])?;
+    let line = by_medians(values, step, offset, [low, high])?;
+    let Line { step, offset, .. } = line;
     // Points are at even numbers of half-steps; a window reaches an eighth of a step to either side.
     let half_steps = whole(2.0 * (high - low) / step) + 4;
     let base = (2.0 * (low - offset) / step).floor() - 1.0;
@@ -219,14 +241,20 @@ fn tested(values: &[f64], step: f64, start: f64, [low, high]: [f64; 2]) -> Optio
     let stand_out: Vec<usize> =
         logs.iter().filter(|(_, log)| *log < -4.0).map(|(index, _)| index / 2).collect();
     let span = stand_out.first().zip(stand_out.last()).map_or(0, |(first, last)| last - first + 1);
-    let neighbours = 2 * stand_out.len() >= span;
+    // Of half the step that there is, every other point is empty.
+    let neighbours = 3 * stand_out.len() >= 2 * span;
     logs.sort_by(|a, b| a.1.total_cmp(&b.1));
     // Steps and offsets that could have been found.
     let trials = (real(STEPS[1] * FINE) * real(BINS) * 16.0).ln();
     let rest = -logs.iter().skip(PEAKS).map(|(_, log)| log).sum::<f64>();
-    let log_alarm = of_sum(rest, real(points.saturating_sub(PEAKS))) + trials;
+    let of_values = of_sum(rest, real(points.saturating_sub(PEAKS))) + trials;
     let enough = stand_out.len() >= PEAKS + POINTS && neighbours;
-    enough.then(|| Tested { step, offset, points, strength: near / all, log_alarm })
+    // What peaks of the delays do to their differences, those of any two show.
+    let of_places = match of {
+        GridOf::Delay => line.at_random(base, &stand_out),
+        GridOf::Ipdv => f64::NEG_INFINITY,
+    };
+    enough.then(|| Tested { line, points, strength: near / all, log_alarm: of_values.max(of_places) })
 }
 
 /// The nearest whole number, as adding and taking off a large one leaves it: a call to round takes longer than all else
@@ -241,6 +269,132 @@ fn near_whole(value: f64) -> f64 {
 /// is at most exponential, and their sum at most a gamma variable (Chernoff).
 fn of_sum(sum: f64, count: f64) -> f64 {
     if count <= 0.0 || sum <= count { 0.0 } else { count - sum + count * (sum / count).ln() }
+}
+
+/// The middle of the values near a point.
+#[derive(Clone, Copy, Debug)]
+struct Peak {
+    /// The point's number.
+    number: f64,
+    middle: f64,
+    /// The middle's standard error.
+    error: f64,
+}
+
+/// The line through the middles of peaks over the numbers of their points.
+struct Line {
+    step: f64,
+    /// Where point 0 lies.
+    offset: f64,
+    peaks: Vec<Peak>,
+    /// The mean number, the sum of the weights, and that of the weighted squares about that mean.
+    centre: f64,
+    weight: f64,
+    squares: f64,
+    /// How many times the peaks lie off the line by more than their errors say, squared; at least 1.
+    excess: f64,
+}
+
+impl Line {
+    fn through(peaks: Vec<Peak>) -> Option<Self> {
+        if peaks.len() < 3 {
+            return None;
+        }
+        let weights: Vec<f64> = peaks.iter().map(|peak| peak.error.powi(-2)).collect();
+        let sum = |of: &dyn Fn(&Peak) -> f64| -> f64 {
+            peaks.iter().zip(&weights).map(|(peak, weight)| weight * of(peak)).sum()
+        };
+        let weight = sum(&|_| 1.0);
+        let (centre, level) = (sum(&|peak| peak.number) / weight, sum(&|peak| peak.middle) / weight);
+        let squares = sum(&|peak| (peak.number - centre).powi(2));
+        let step = sum(&|peak| (peak.number - centre) * (peak.middle - level)) / squares;
+        let offset = level - step * centre;
+        let off = sum(&|peak| (peak.middle - offset - step * peak.number).powi(2));
+        let excess = (off / real(peaks.len() - 2)).max(1.0);
+        let known = step > 0.0 && squares > 0.0 && step.is_finite();
+        known.then_some(Self { step, offset, peaks, centre, weight, squares, excess })
+    }
+
+    /// Half the width of the step's 95 % interval.
+    fn half_of_step(&self) -> Option<f64> {
+        Some(student_975(real(self.peaks.len() - 2))? * (self.excess / self.squares).sqrt())
+    }
+
+    /// The same of the place of a point.
+    fn half_at(&self, number: f64) -> Option<f64> {
+        let variance = self.weight.recip() + (number - self.centre).powi(2) / self.squares;
+        Some(student_975(real(self.peaks.len() - 2))? * (self.excess * variance).sqrt())
+    }
+
+    /// Bounds the logarithm of the probability that so many peaks lie as near to the points of some grid, if they lay
+    /// anywhere. Two of them make a grid with every number of steps between them; those are the two nearest. `stand_out` are
+    /// numbers of points after the one at `base` half-steps.
+    fn at_random(&self, base: f64, stand_out: &[usize]) -> f64 {
+        let numbered = |number: f64| {
+            let place = whole((2.0 * number - base).max(0.0)) / 2;
+            stand_out.binary_search(&place).is_ok()
+        };
+        let mut near: Vec<f64> = self
+            .peaks
+            .iter()
+            .filter(|peak| numbered(peak.number))
+            .map(|peak| {
+                let off = (peak.middle - self.offset - self.step * peak.number).abs();
+                (2.0 * off.max(FINEST_KNOWN) / self.step).min(1.0)
+            })
+            .collect();
+        near.sort_by(f64::total_cmp);
+        let count = real(near.len());
+        // What lies between points instead is a peak as well, which grids that were not found may have had.
+        let span = stand_out.first().zip(stand_out.last()).map_or(0, |(first, last)| last - first + 1);
+        let trials =
+            (count * count / 2.0 * real(STEPS[1])).ln() + (real(span) - count).max(0.0) * 2.0_f64.ln();
+        let rest = near.iter().skip(2).map(|part| -part.ln()).sum::<f64>();
+        of_exponentials(rest, near.len().saturating_sub(2)) + trials
+    }
+}
+
+/// The logarithm of the probability that `count` independent exponential variables add up to `sum` or more.
+fn of_exponentials(sum: f64, count: usize) -> f64 {
+    let (mut term, mut all) = (0.0_f64, f64::NEG_INFINITY);
+    for index in 0..count {
+        // Terms are the powers of the sum over the factorials, in logarithms.
+        all = all.max(term) + (-(all - term).abs()).exp().ln_1p();
+        term += (sum / real(index + 1)).max(f64::MIN_POSITIVE).ln();
+    }
+    if count == 0 { 0.0 } else { (all - sum).min(0.0) }
+}
+
+/// The line by the medians of the values near each point, of which stray values move none.
+fn by_medians(values: &[f64], step: f64, offset: f64, [low, high]: [f64; 2]) -> Option<Line> {
+    let (mut step, mut offset) = (step, offset);
+    let mut line = None;
+    for _ in 0..3 {
+        let first = ((low - offset) / step).floor();
+        let mut near: Vec<Vec<f64>> = vec![Vec::new(); whole((high - low) / step) + 3];
+        for value in values.iter().filter(|value| (low..=high).contains(value)) {
+            let number = near_whole((value - offset) / step);
+            let away = value - offset - number * step;
+            if away.abs() <= REACH * step
+                && let Some(those) = near.get_mut(whole((number - first).max(0.0)))
+            {
+                those.push(away);
+            }
+        }
+        let peaks = near.iter_mut().enumerate().filter(|(_, those)| real(those.len()) >= HELD);
+        let peaks = peaks.map(|(index, those)| {
+            let number = first + real(index);
+            let middle = quantile(those, 0.5);
+            let mut apart: Vec<f64> = those.iter().map(|away| (away - middle).abs()).collect();
+            // Half the values lie within the median deviation: of a normal density as high as that, so is the median's error.
+            let error = (quantile(&mut apart, 0.5) * 1.86).max(FINEST_KNOWN) / real(those.len()).sqrt();
+            Peak { number, middle: offset + number * step + middle, error }
+        });
+        let found = Line::through(peaks.collect())?;
+        (step, offset) = (found.step, found.offset);
+        line = Some(found);
+    }
+    line
 }
 
 /// The step and the offset that the values themselves give: the line through the values near each point over the number
@@ -273,7 +427,15 @@ fn refined(values: &[f64], step: f64, start: f64, [low, high]: [f64; 2]) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use super::within_a_step;
+    use super::{of_exponentials, within_a_step};
+
+    #[test]
+    fn sums_of_exponential_variables_are_as_improbable_as_said() {
+        // Of one: its own exponential. Of three, at 10: (1 + 10 + 50) / e^10.
+        assert!((of_exponentials(7.0, 1) + 7.0).abs() < 1e-9);
+        assert!((of_exponentials(10.0, 3) - (61.0_f64.ln() - 10.0)).abs() < 1e-9);
+        assert_eq!((of_exponentials(0.0, 0), of_exponentials(0.0, 4)), (0.0, 0.0));
+    }
 
     #[test]
     fn an_offset_of_a_whole_step_is_none() {
@@ -287,7 +449,7 @@ mod tests {
             (32.1e6, 10.0e6, 1.0, 2.1e6),
             (-600_000.0, 10.0e6, 1_000_000.0, 9.4e6),
         ] {
-            let found = within_a_step(offset, step, resolution);
+            let found = within_a_step(offset, step, resolution, 0.0);
             assert!((found - expected).abs() < 1e-3, "{offset} of {step}: {found}");
         }
     }

@@ -36,6 +36,10 @@ const BESIDE: usize = 40;
 const SEEN: f64 = 0.5;
 /// How many inter-quartile ranges a spike is high.
 const HIGH: f64 = 2.0;
+/// Inter-quartile ranges above the upper quartile within which nearly all packets lie that are in no spike, and the greatest part of
+/// a spike's height that this asks for.
+const FENCE: f64 = 2.0;
+const PART: f64 = 0.75;
 /// Periods that are told, and rounds in which they are looked for.
 const MOST: usize = 8;
 const ROUNDS: usize = 2 * MOST;
@@ -79,16 +83,17 @@ struct Period {
 /// The periods with which packets wait long.
 pub(super) fn spikes(series: &Series) -> Vec<Found> {
     let mut found: Vec<Period> = Vec::new();
-    let mut excess = excess(series);
+    let all = excess(series);
+    let mut excess = all.clone();
     let spread = {
-        let mut values = excess.clone();
+        let mut values = all.clone();
         quantile(&mut values, 0.75) - quantile(&mut values, 0.25)
     };
     for _ in 0..ROUNDS {
         if found.len() == MOST {
             break;
         }
-        let Some(best) = strongest(series, &excess) else { break };
+        let Some(best) = strongest(series, &excess, &all) else { break };
         take_out(&mut excess, &best.hits);
         if best.height >= HIGH * spread {
             found.push(best);
@@ -141,8 +146,9 @@ fn take_out(excess: &mut [f64], hits: &[usize]) {
     }
 }
 
-/// The period that chance explains least, if it explains none.
-fn strongest(series: &Series, excess: &[f64]) -> Option<Period> {
+/// The period that chance explains least, if it explains none: of what is left of the excess. Its spikes are counted in all of it,
+/// those that coincide with another period's as well.
+fn strongest(series: &Series, excess: &[f64], all: &[f64]) -> Option<Period> {
     let window = 2.0 * series.interval;
     let length = series.at.last()? - series.at.first()?;
     let longest = length / CYCLES;
@@ -166,7 +172,8 @@ fn strongest(series: &Series, excess: &[f64]) -> Option<Period> {
             }
         }
     }
-    best.filter(|best| convinces(best.log_alarm)).map(|best| begun(series, excess, best, window))
+    let best = best.filter(|best| convinces(best.log_alarm))?;
+    Some(seen(series, all, begun(series, excess, best, window), window))
 }
 
 /// The period by the moments at which its spikes begin. A spike that lasts for several packets may have risen above the level
@@ -193,6 +200,31 @@ fn begun(series: &Series, excess: &[f64], period: Period, window: f64) -> Period
     }
 }
 
+/// The period with the spikes that are seen where they were due: a packet there waits more than half as long as is usual in a
+/// spike, and longer than nearly all between them.
+fn seen(series: &Series, excess: &[f64], mut period: Period, window: f64) -> Period {
+    let mut copy = excess.to_vec();
+    let [low, high] = [0.25, 0.75].map(|share| quantile(&mut copy, share));
+    let level = (period.height / 2.0).max((high + FENCE * (high - low)).min(PART * period.height));
+    let fit = period.fit;
+    let last = series.at.last().map_or(0.0, |at| fit.cycle(*at).0);
+    let mut cycle = series.at.first().map_or(0.0, |at| fit.cycle(*at).0);
+    let (mut hits, mut cycles) = (Vec::new(), 0.0);
+    while cycle <= last {
+        let due = fit.first + cycle * fit.period;
+        let place = |moment: f64| series.at.partition_point(|at| *at < moment);
+        let there = place(due - window / 2.0)..place(due + window);
+        // Where nothing was sent when one was due, none could be seen.
+        if place(due - window / 2.0) < place(due + window / 2.0) {
+            cycles += 1.0;
+            hits.extend(there.into_iter().find(|place| excess[*place] > level));
+        }
+        cycle += 1.0;
+    }
+    (period.hits, period.cycles) = (hits, cycles);
+    period
+}
+
 /// The logarithm of how many periods and phases could have been found: periods that put the last spike into another
 /// window, phases by window, levels, rounds, and windows that overlap.
 fn trials(length: f64, period: f64, window: f64) -> f64 {
@@ -204,13 +236,25 @@ fn trials(length: f64, period: f64, window: f64) -> f64 {
 /// The moments at which the excess rises above the level that `share` of the packets exceed.
 fn onsets(series: &Series, excess: &[f64], share: f64, window: f64) -> Vec<Spike> {
     let level = quantile(&mut excess.to_vec(), 1.0 - share).max(0.0);
+    risen(series, excess, level, window)
+}
+
+/// Where the excess rises above a level. A spike begins with its first packet above half of that, and ends below: where all
+/// its packets wait about as long, chance alone says which of them is the first above a level.
+fn risen(series: &Series, excess: &[f64], level: f64, window: f64) -> Vec<Spike> {
     let mut spikes: Vec<Spike> = Vec::new();
-    let mut above = false;
+    let (mut begin, mut told) = (None, false);
     for (place, (at, excess)) in series.at.iter().zip(excess).enumerate() {
-        let rises = !above && *excess > level;
-        above = *excess > level;
-        if rises && spikes.last().is_none_or(|last| at - last.at > window) {
-            spikes.push(Spike { place, at: *at });
+        if *excess <= level / 2.0 || *excess <= 0.0 {
+            (begin, told) = (None, false);
+            continue;
+        }
+        let begin = *begin.get_or_insert(Spike { place, at: *at });
+        if !told && *excess > level {
+            told = true;
+            if spikes.last().is_none_or(|last| begin.at - last.at > window) {
+                spikes.push(begin);
+            }
         }
     }
     spikes

@@ -1,33 +1,30 @@
 //! Delays that change at once and stay so, and changes of route.
 //!
-//! The signs of the delays about their median are summed up; where the sum is farthest from nothing, the level changes if
-//! it does at all. How far the sum of a stream without a step gets is Kolmogorov's: twice the exponential of minus twice
-//! the square, in deviations of the sum, which are estimated from batches of what is left when the step is taken out
-//! (so that dependence widens them), with the uncertainty of that estimate itself. What changes gradually is no step: the
-//! nearest neighbours of the moment have to differ as well. Both sides are looked through again.
+//! Which steps there are, [`levels`] says. When a step was is where the likelihood of the delays is greatest if those before
+//! it are distributed as that side's and those after it as the other's; its interval holds 95 % of that likelihood over all
+//! moments, and reaches from the last packet that surely came before the step to the first that surely came after it.
 
 use romer_record::Passage;
 use romer_record::document::Summary;
 use romer_record::finding::Pattern;
 
-use super::{Found, Series, convinces, quantile};
+use super::levels::{self, BESIDE, Change, abrupt};
+use super::{Found, Series, quantile};
 use crate::interval::Dependence;
-use crate::sample::{in_order_of_arrival, received};
-use crate::summary::{Value as _, real, summary};
+use crate::sample::{in_order_of_arrival, nearest, received};
+use crate::summary::{Value as _, real, summary, whole};
 
 /// Of longer streams, medians of stretches are looked at.
-const VALUES: usize = 4_096;
-/// Values on either side of a step, at least.
-const BESIDE: usize = 20;
-/// Steps that are looked for.
-const MOST: usize = 16;
-/// A step is as large as this share of the inter-quartile range beside it.
-const LARGE: f64 = 0.75;
+const VALUES: usize = 8_192;
 /// Of one that is too short to be found by itself, told where hops change, so many.
 const PLAIN: f64 = 3.0;
-/// Its nearest neighbours, a share of a side, differ by this share of it.
-const NEAREST: f64 = 0.1;
-const ABRUPT: f64 = 0.6;
+/// Of long sides so many packets next to a step tell how delays are distributed there.
+const TOLD_BY: usize = 2_048;
+/// Packets on either side of a place among which the moment is sought, and stretches of which the medians were taken.
+const AROUND: usize = 128;
+const STRETCHES: usize = 4;
+/// Classes of delays.
+const CLASSES: usize = 16;
 /// Hops that change more often than once in so many packets are those of several routes at once.
 const OFTEN: f64 = 50.0;
 /// Changes of route that are told one by one.
@@ -125,110 +122,125 @@ fn routes(passages: &[Passage]) -> Vec<Found> {
     changed.into_iter().map(told).collect()
 }
 
-/// A place from which on the level is another.
-#[derive(Clone, Copy, Debug)]
-struct Change {
-    from: usize,
-    log_alarm: f64,
-}
-
 fn steps(series: &Series) -> Vec<Found> {
     let each = series.delay.len().div_ceil(VALUES).max(1);
     let values: Vec<f64> =
         series.delay.chunks(each).map(|stretch| quantile(&mut stretch.to_vec(), 0.5)).collect();
-    let mut changes = Vec::new();
-    split(&values, 0, &mut changes);
-    changes.sort_by_key(|change| change.from);
+    let changes = levels::changes(&values);
     let bounds: Vec<usize> = std::iter::once(0)
         .chain(changes.iter().map(|change| change.from))
         .chain(std::iter::once(values.len()))
         .collect();
-    let told = |(index, change): (usize, &Change)| {
-        let (before, after) =
-            (&values[bounds[index]..bounds[index + 1]], &values[bounds[index + 1]..bounds[index + 2]]);
-        let (before, after) = (summary(before), summary(after));
+    let told = |(change, three): (&Change, &[usize])| {
+        let from = three[0].max(change.from.saturating_sub(change.reach));
+        let to = three[2].min(change.from + change.reach);
+        let (before, after) = (summary(&values[from..change.from]), summary(&values[change.from..to]));
         let size = after.median? - before.median?;
         let spread = before.iqr?.max(after.iqr?).max(1.0);
         let half = before
             .median_interval
             .zip(after.median_interval)
             .map(|(before, after)| (before[1] - before[0]).hypot(after[1] - after[0]) / 2.0);
-        (size.abs() >= LARGE * spread).then(|| Found {
-            at: series.at.get(change.from * each).copied(),
+        let (at, interval) = moment(series, each, [from, change.from, to])?;
+        Some(Found {
+            at: Some(at),
             until: None,
             log_alarm: Some(change.log_alarm),
             pattern: Pattern::DelayStep {
+                at_interval_ns: Some(interval.map(nearest)),
                 size_ns: size,
                 size_interval_ns: half.map(|half| [size - half, size + half]),
                 strength_ratio: size.abs() / spread,
             },
         })
     };
-    changes.iter().enumerate().filter_map(told).collect()
+    changes.iter().zip(bounds.windows(3)).filter_map(told).collect()
 }
 
-/// Looks for a change among `values`, the first of which is the one numbered `first`, and then on both sides of it.
-fn split(values: &[f64], first: usize, found: &mut Vec<Change>) {
-    if values.len() < 2 * BESIDE || found.len() >= MOST {
-        return;
-    }
-    let Some((place, log_alarm)) = change(values) else { return };
-    if !convinces(log_alarm) {
-        return;
-    }
-    let (before, after) = values.split_at(place);
-    if abrupt(before, after) {
-        found.push(Change { from: first + place, log_alarm });
-    }
-    split(before, first, found);
-    split(after, first + place, found);
-}
-
-fn median(values: &[f64]) -> f64 {
-    quantile(&mut values.to_vec(), 0.5)
-}
-
-/// The signs of values about a level.
-fn signs(values: &[f64], level: f64) -> impl Iterator<Item = f64> {
-    values.iter().map(move |value| {
-        if *value > level {
-            1.0
-        } else if *value < level {
-            -1.0
-        } else {
-            0.0
-        }
-    })
-}
-
-/// Where the level changes if it does, and the logarithm of the probability that a stream without a step shows as much.
-fn change(values: &[f64]) -> Option<(usize, f64)> {
-    let level = median(values);
-    let total: f64 = signs(values, level).sum();
-    let n = real(values.len());
+/// The departure of the first packet after a step, and the interval that holds the step. `bounds` are the beginning, the step
+/// and the end in stretches of `each` packets.
+fn moment(series: &Series, each: usize, bounds: [usize; 3]) -> Option<(f64, [f64; 2])> {
+    let [from, place, to] = bounds.map(|bound| (bound * each).min(series.delay.len()));
+    let around = AROUND.max(STRETCHES * each);
+    // Both sides keep some packets of which it is known where they belong.
+    let sought = (place - around.min((place - from) / 2))..(place + around.min((to - place) / 2));
+    let before = &series.delay[from.max(place.saturating_sub(TOLD_BY.max(2 * around)))..place];
+    let after = &series.delay[place..to.min(place + TOLD_BY.max(2 * around))];
+    let classes = Classes::of(before, after);
+    let told = classes.told(before, 1.0).min(classes.told(after, -1.0));
+    // The logarithm of the likelihood that the step is right before each packet.
     let mut sum = 0.0;
-    let sums = signs(values, level).enumerate().map(|(index, sign)| {
-        sum += sign;
-        (index + 1, (sum - total * real(index + 1) / n).abs())
-    });
-    let inner = sums.filter(|(place, _)| (BESIDE..=values.len() - BESIDE).contains(place));
-    let (place, farthest) = inner.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let (before, after) = values.split_at(place);
-    let left: Vec<f64> = signs(before, median(before)).chain(signs(after, median(after))).collect();
-    let dependence = Dependence::of(&left, |sign| sign);
-    let variance = left.iter().map(|sign| sign * sign).sum::<f64>() / n;
-    let square = farthest.powi(2) / (n * variance.max(1.0 / n) * dependence.inflation());
-    // The mean of Kolmogorov's bound over what the estimate of the deviation leaves open.
-    let freedom = dependence.freedom();
-    let log = 2.0_f64.ln() - freedom / 2.0 * (4.0 * square / freedom).ln_1p();
-    Some((place, log + real(2 * MOST).ln()))
+    let mut logs = Vec::with_capacity(sought.len() + 1);
+    logs.push(sum);
+    for delay in &series.delay[sought.clone()] {
+        sum += classes.ratio(*delay) * told;
+        logs.push(sum);
+    }
+    let (best, most) = logs.iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let weights: Vec<f64> = logs.iter().map(|log| (log - most).exp()).collect();
+    let all: f64 = weights.iter().sum();
+    let mut below = 0.0;
+    let sums: Vec<f64> = weights
+        .iter()
+        .map(|weight| {
+            below += weight / all;
+            below
+        })
+        .collect();
+    let low = sums.partition_point(|sum| *sum < 0.025).min(best);
+    let high = sums.partition_point(|sum| *sum < 0.975).min(sums.len() - 1).max(best);
+    let at = |place: usize| series.at.get(sought.start + place).copied();
+    let last_before = (sought.start + low).checked_sub(1)?;
+    Some((at(best)?, [series.at[last_before], at(high).or_else(|| series.at.last().copied())?]))
 }
 
-/// Whether the values next to the change differ as those farther off do.
-fn abrupt(before: &[f64], after: &[f64]) -> bool {
-    let near = |side: usize| (real(side) * NEAREST).round().max(8.0);
-    let (left, right) = (crate::summary::whole(near(before.len())), crate::summary::whole(near(after.len())));
-    let beside = median(&after[..right]) - median(&before[before.len() - left..]);
-    let whole = median(after) - median(before);
-    beside * whole.signum() >= ABRUPT * whole.abs()
+/// How delays are distributed on both sides of a step, in classes.
+struct Classes {
+    edges: Vec<f64>,
+    ratios: Vec<f64>,
+}
+
+impl Classes {
+    fn of(before: &[f64], after: &[f64]) -> Self {
+        let fewest = before.len().min(after.len());
+        let count = whole(real(fewest).sqrt()).clamp(2, CLASSES);
+        let mut edges: Vec<f64> = [before, after]
+            .into_iter()
+            .flat_map(|side| {
+                let mut copy = side.to_vec();
+                (0..count).map(move |edge| quantile(&mut copy, real(edge) / real(count))).collect::<Vec<_>>()
+            })
+            .collect();
+        edges.sort_by(f64::total_cmp);
+        edges.dedup();
+        let counted = |side: &[f64]| {
+            let mut counts = vec![0.5; edges.len() + 1];
+            for delay in side {
+                counts[edges.partition_point(|edge| edge <= delay)] += 1.0;
+            }
+            counts
+        };
+        let of_all = |side: &[f64]| real(side.len()) + 0.5 * real(edges.len() + 1);
+        let ratios = counted(before)
+            .into_iter()
+            .zip(counted(after))
+            .map(|(first, second)| (first / of_all(before)).ln() - (second / of_all(after)).ln())
+            .collect();
+        Self { edges, ratios }
+    }
+
+    /// What of the ratios a side's packets tell, whose ratios have the sign `sign`: all of it where they are independent, and less
+    /// where they depend on each other, so that a sum of them goes astray no oftener than it says (Wald's identity).
+    fn told(&self, side: &[f64], sign: f64) -> f64 {
+        let ratios: Vec<f64> = side.iter().map(|delay| sign * self.ratio(*delay)).collect();
+        let mean = ratios.iter().sum::<f64>() / real(ratios.len());
+        let variance = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>() / real(ratios.len());
+        let varies = variance * Dependence::of(&ratios, |ratio| ratio).inflation();
+        if varies > 2.0 * mean { (2.0 * mean / varies).max(0.0) } else { 1.0 }
+    }
+
+    /// The logarithm of how many times likelier a delay is before the step than after it.
+    fn ratio(&self, delay: f64) -> f64 {
+        self.ratios[self.edges.partition_point(|edge| *edge <= delay)]
+    }
 }

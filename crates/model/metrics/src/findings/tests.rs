@@ -7,6 +7,10 @@ use romer_units::{Duration, Timestamp};
 
 use super::*;
 
+mod grids;
+mod periods;
+mod steps;
+
 const MS: f64 = 1e6;
 const S: f64 = 1e9;
 

@@ -1,0 +1,64 @@
+//! How sure a grid's step and offset are, and peaks of any number that make none.
+
+use super::*;
+
+/// Step and offset of the grid, each with its interval, in milliseconds.
+fn grid_of(findings: &[Finding], wanted: GridOf) -> Option<[(f64, [f64; 2]); 2]> {
+    findings.iter().find_map(|one| match one.pattern {
+        Pattern::DelayGrid {
+            of,
+            step_ns,
+            step_interval_ns: Some(step),
+            offset_ns: Some(offset_ns),
+            offset_interval_ns: Some(offset),
+            ..
+        } if of == wanted => {
+            let ms = |ends: [f64; 2]| ends.map(|end| end / MS);
+            Some([(step_ns / MS, ms(step)), (offset_ns / MS, ms(offset))])
+        }
+        _ => None,
+    })
+}
+
+#[test]
+fn the_intervals_hold_step_and_offset_of_a_beat() {
+    let mut missed = [0, 0];
+    for seed in 0..40 {
+        let (step, interval) = (10.0002, 45.2);
+        let mut chance = Chance::new(800, seed);
+        let delays: Vec<_> = (0..3_000)
+            .map(|number| {
+                let at = f64::from(number) * interval;
+                let slot = (at / step).ceil() + (3.0 * chance.exponential()).floor().min(3.0);
+                // One in twenty is held up on its way.
+                let held_up = if chance.unit() < 0.05 { 10.0 * chance.unit() } else { 0.0 };
+                Some((slot * step - at + 0.05 * chance.normal() + 5.0 + held_up) * MS)
+            })
+            .collect();
+        let found = found(&passages(interval * MS, delays));
+        let Some(told) = grid_of(&found, GridOf::Ipdv) else { panic!("seed {seed}: {found:?}") };
+        for ((missed, truth), (value, [low, high])) in
+            missed.iter_mut().zip([step, 5.0 * step - interval]).zip(told)
+        {
+            *missed += u32::from(truth < low || high < truth);
+            assert!((value - truth).abs() < 0.01 && high - low < 0.02, "seed {seed}: {value} {low} {high}");
+        }
+    }
+    // Of 40 at 5 %, more than 11 with a probability of 1e-6.
+    assert!(missed.iter().all(|missed| *missed <= 11), "{missed:?} of 40");
+}
+
+#[test]
+fn routes_of_any_number_at_arbitrary_delays_make_no_grid() {
+    for routes in [5, 6, 7, 8, 9, 10, 12, 14, 20] {
+        for seed in 0..16 {
+            let mut chance = Chance::new(810 + routes, seed);
+            let width = if seed % 2 == 0 { 0.02 } else { 0.05 };
+            let modes: Vec<(f64, f64, f64)> =
+                (0..routes).map(|_| (10.0 + 20.0 * chance.unit(), width, 1.0)).collect();
+            let delays = of_modes(&modes, 0.0, 1_500, &mut chance);
+            let found = found(&passages(20.0 * MS, delays));
+            assert!(!has_grid(&found), "{routes} routes, seed {seed}: {found:?}");
+        }
+    }
+}
