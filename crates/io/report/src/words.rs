@@ -98,6 +98,9 @@ impl Words {
         }
         if m.round_trip.packets.received.unwrap_or(0) == 0 {
             let astray = went_astray(&m.round_trip);
+            if sent == 1 {
+                return format!("The only probe{to} did not come back{astray}.");
+            }
             return format!("None of {}{to} came back{astray}.", counted(sent, "probe", "probes"));
         }
         let delay = &m.round_trip.delay_ns;
@@ -412,6 +415,10 @@ fn loss_sentence(direction: &Direction, sent: u64, one: &str, leg: &str) -> Stri
     let astray = direction.packets.astray.unwrap_or(0);
     let of = counted(sent.saturating_sub(astray), one, &format!("{one}s"));
     let more = went_astray(direction);
+    if lost == 0 && sent.saturating_sub(astray) == 1 {
+        let only = if astray == 0 { "only" } else { "other" };
+        return format!("The {only} {one} was not lost{more}.");
+    }
     if lost == 0 {
         return format!("None of {of} was lost{more}.");
     }

@@ -248,7 +248,8 @@ pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
         layers.push(Layer::Above(*ink, super::thin_peaks(above)));
     }
     let more = if beyond > 0 {
-        format!(" {} lie above {} and are marks at the upper edge.", count(beyond as u64), time(end, true))
+        let [lie, marks] = if beyond == 1 { ["lies", "is a mark"] } else { ["lie", "are marks"] };
+        format!(" {} {lie} above {} and {marks} at the upper edge.", count(beyond as u64), time(end, true))
     } else {
         String::new()
     };

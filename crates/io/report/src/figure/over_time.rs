@@ -57,10 +57,12 @@ pub(super) fn delays(
     }
     if beyond > 0 {
         caption.push(format!(
-            "{} of {} lie above {} and are drawn as marks at the upper edge.",
+            "{} of {} {} above {} and {} at the upper edge.",
             count(beyond),
             count(number as u64),
-            time(end, true)
+            if beyond == 1 { "lies" } else { "lie" },
+            time(end, true),
+            if beyond == 1 { "is drawn as a mark" } else { "are drawn as marks" }
         ));
     }
     let mut legend: Vec<(String, Ink)> = ways.iter().map(|way| (way.label(m), (*way).into())).collect();
@@ -202,7 +204,8 @@ fn spacings(
     let more = if beyond == 0 {
         String::new()
     } else {
-        format!(" {} above {} are drawn as marks at the upper edge.", count(beyond as u64), time(end, true))
+        let drawn = if beyond == 1 { "is drawn as a mark" } else { "are drawn as marks" };
+        format!(" {} above {} {drawn} at the upper edge.", count(beyond as u64), time(end, true))
     };
     Some(Figure {
         name,

@@ -5,7 +5,7 @@ use romer_record::document::{Direction, Measurement, Summary, Tally};
 use super::WORDS;
 use super::overview::class;
 use crate::escape::markup;
-use crate::number::{count, maybe_time, percent};
+use crate::number::{count, counted, maybe_time, percent};
 use crate::table::{Way, ways};
 
 /// A pattern of losses may be long; this many of its numbers are shown.
@@ -70,8 +70,8 @@ const ROWS: [(&str, Cell); 21] = [
         (Some(min), Some(max)) if min == max => min.to_string(),
         (Some(min), Some(max)) => {
             format!(
-                "{min} to {max}, {} changes",
-                count(d.ttl.changes_all.unwrap_or(d.ttl.changes.len() as u64))
+                "{min} to {max}, {}",
+                counted(d.ttl.changes_all.unwrap_or(d.ttl.changes.len() as u64), "change", "changes")
             )
         }
         _ => String::new(),

@@ -39,11 +39,15 @@ pub(super) fn findings(m: &Measurement, page: &mut String) {
         return;
     }
     page.push_str(&format!("<section><h2>What stands out</h2>\n<ul class=\"found\">{items}</ul>\n"));
-    if !m.findings.is_empty() {
-        page.push_str(
-            "<p class=\"when\">Each pattern was held against chance: packets without it would show one as clear with a \
+    // A TTL that changed, changed: nothing was inferred of that.
+    let inferred = m.findings.iter().filter(|finding| finding.false_alarm_probability.is_some()).count();
+    if inferred > 0 {
+        let each =
+            if inferred == m.findings.len() { "Each pattern" } else { "Each pattern but those of the TTL" };
+        page.push_str(&format!(
+            "<p class=\"when\">{each} was held against chance: packets without it would show one as clear with a \
              probability of at most one in a million.</p>",
-        );
+        ));
     }
     page.push_str("</section>\n");
 }
