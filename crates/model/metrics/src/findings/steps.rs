@@ -37,9 +37,13 @@ pub(super) fn changes(series: &Series, passages: &[Passage]) -> Vec<Found> {
     let mut found = routes(passages);
     let length = series.at.last().copied().unwrap_or(0.0);
     for step in steps(series) {
+        // The nearest change of hops, unless it has a step already: two steps near one have not one cause.
+        let away = |one: &Found| one.at.zip(step.at).map_or(f64::INFINITY, |(one, step)| (one - step).abs());
         let near = found
             .iter_mut()
-            .find(|one| one.at.zip(step.at).is_some_and(|(one, step)| (one - step).abs() <= SAME * length));
+            .filter(|one| matches!(one.pattern, Pattern::RouteChange { delay_step_ns: None, .. }))
+            .filter(|one| away(one) <= SAME * length)
+            .min_by(|a, b| away(a).total_cmp(&away(b)));
         match (near.map(|one| &mut one.pattern), &step.pattern) {
             (Some(Pattern::RouteChange { delay_step_ns, .. }), Pattern::DelayStep { size_ns, .. }) => {
                 *delay_step_ns = Some(*size_ns);

@@ -56,6 +56,24 @@ fn every_step_is_found_however_many_there_are_and_wherever() {
 }
 
 #[test]
+fn of_two_steps_near_a_change_of_hops_one_is_told_with_it_and_the_other_by_itself() {
+    let mut packets = stepping(&[(3_000, 5.0), (3_080, 2.0)], 1);
+    packets[3_000..].iter_mut().for_each(|passage| passage.ttl = Some(57));
+    let all = found(&packets);
+    let steps: Vec<f64> = all
+        .iter()
+        .filter_map(|one| match one.pattern {
+            Pattern::RouteChange { delay_step_ns, .. } => delay_step_ns,
+            Pattern::DelayStep { size_ns, .. } => Some(size_ns),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(all.len(), 2, "{all:?}");
+    assert!((steps[0] - 5.0 * MS).abs() < 0.2 * MS && (steps[1] - 2.0 * MS).abs() < 0.2 * MS, "{all:?}");
+    assert!(matches!(all[0].pattern, Pattern::RouteChange { .. }), "{all:?}");
+}
+
+#[test]
 fn the_interval_holds_the_moment_of_a_step() {
     let mut missed = 0;
     for seed in 0..60 {
