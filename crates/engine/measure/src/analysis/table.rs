@@ -142,17 +142,18 @@ impl Table {
     }
 
     fn of_csv(path: &Path) -> Result<Self, AnalysisError> {
-        let reader = Reader::new(open(path)?).map_err(|fault| faulty(path, fault))?;
+        let mut reader = Reader::new(open(path)?).map_err(|fault| faulty(path, fault))?;
         let shape = reader.shape();
         let mut notes = Vec::from_iter(unheeded(reader.others()));
         let mut lines = Gathering::new();
         let mut digits = Digits::default();
-        for row in reader {
+        for row in reader.by_ref() {
             let row = row.map_err(|fault| faulty(path, fault))?;
             row.stamps.into_iter().flatten().for_each(|stamp| digits.take(stamp));
             lines.add(row);
         }
         notes.extend(digits.cut());
+        notes.extend(reader.unended().map(csv::Unended::words));
         if lines.rows().next().is_none() {
             let why =
                 "no packet follows the header line, so that there is nothing to analyse; see who wrote it";

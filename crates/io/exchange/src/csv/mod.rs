@@ -7,12 +7,16 @@
 //! before them. Where there are some of the sending host and none at all of the far one (`user_t2_ns`), the far end
 //! kept no log, and an empty `t2_ns` does not tell on which way the packet was lost.
 //!
+//! A last line without a line end may be one in which its writer was interrupted: see [`Unended`].
+//!
 //! `fate`, where it is asked for, says in a word what became of the packet; a reader need not heed it, for it follows
 //! from the stamps.
 
+mod last;
 mod read;
 mod write;
 
+pub use last::Unended;
 pub use read::{Fault, Reader};
 pub use write::{Places, Written, one_way, round_trips};
 

@@ -5,13 +5,14 @@ use std::io::{self, BufRead};
 
 use thiserror::Error;
 
+use super::last::{Before, Unended, beginning};
 use super::{Row, Shape};
 use crate::line::{Found, LONGEST, Lines};
 
 /// Stamps beyond this, either way, are refused: half the range of 64 bits, so that any two can be subtracted.
 const FARTHEST: i64 = i64::MAX / 2;
 /// The largest UDP payload there is (IPv6).
-const LARGEST: u32 = 65_527;
+pub(super) const LARGEST: u32 = 65_527;
 /// Characters of a field that a message shows.
 const SHOWN: usize = 40;
 
@@ -33,7 +34,7 @@ pub enum Fault {
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Column {
+pub(super) enum Column {
     Sequence,
     Size,
     Stamp(usize),
@@ -53,6 +54,10 @@ pub struct Reader<R> {
     others: Vec<String>,
     /// The first of the empty lines before this point, which may only stand at the end.
     empty: Option<u64>,
+    /// What the last line is held against, where it has no line end.
+    before: Before,
+    /// What became of the last line, where it had no line end.
+    unended: Option<Unended>,
     ended: bool,
 }
 
@@ -71,7 +76,24 @@ impl<R: BufRead> Reader<R> {
             Found::Line => header(&line),
         }
         .map_err(|why| Fault::Line { line: 1, why })?;
-        Ok(Self { lines, number: 1, line, shape, columns, others, empty: None, ended: false })
+        let (before, unended) = (Before::default(), None);
+        Ok(Self {
+            lines,
+            number: 1,
+            line,
+            shape,
+            columns,
+            others,
+            empty: None,
+            before,
+            unended,
+            ended: false,
+        })
+    }
+
+    /// What became of a last line without a line end; known when all lines are read.
+    pub fn unended(&self) -> Option<Unended> {
+        self.unended
     }
 
     /// Which table it is.
@@ -93,7 +115,8 @@ impl<R: BufRead> Reader<R> {
         loop {
             self.number += 1;
             let found = self.lines.next(&mut self.line)?;
-            let fault = |why: String| Fault::Line { line: self.number, why };
+            let line = self.number;
+            let fault = |why: String| Fault::Line { line, why };
             match found {
                 Found::End => return Ok(None),
                 Found::TooLong => return Err(fault(too_long())),
@@ -105,10 +128,41 @@ impl<R: BufRead> Reader<R> {
                         let why = "the line is empty, and others follow; remove it".into();
                         return Err(Fault::Line { line, why });
                     }
-                    return row(&self.line, &self.columns).map(Some).map_err(fault);
+                    if !self.lines.ended() {
+                        return self.last().map_err(fault);
+                    }
+                    let row = row(&self.line, &self.columns).map_err(fault)?;
+                    self.before.take(&row);
+                    return Ok(Some(row));
                 }
             }
         }
+    }
+
+    /// The row of the last line, which has no line end; `None` where it was cut.
+    fn last(&mut self) -> Result<Option<Row>, String> {
+        let line = self.number;
+        let cut = |reader: &mut Self| {
+            reader.unended = Some(Unended::Cut { line });
+            Ok(None)
+        };
+        let row = match row(&self.line, &self.columns) {
+            Ok(row) => row,
+            // Where it is the only line, there is nothing to go on with.
+            Err(_) if self.before.is_any() && beginning(&self.line, &self.columns) => return cut(self),
+            Err(why) => return Err(why),
+        };
+        let Some(last) = self.columns.last() else { return Ok(Some(row)) };
+        if self.before.lacks_digits(*last, &row) {
+            return cut(self);
+        }
+        let empty = match *last {
+            Column::Stamp(place) => row.stamps[place].is_none(),
+            Column::User(place) => row.user[place].is_none(),
+            Column::Sequence | Column::Size | Column::Other => false,
+        };
+        self.unended = Some(Unended::Taken { line, empty });
+        Ok(Some(row))
     }
 }
 
@@ -140,7 +194,7 @@ fn shown(text: &str) -> String {
 }
 
 /// The text of a line, or why it is none.
-fn text(line: &[u8]) -> Result<&str, String> {
+pub(super) fn text(line: &[u8]) -> Result<&str, String> {
     if let Some(place) = line.iter().position(|octet| *octet == 0) {
         return Err(format!("octet {} is zero; save the file as text in UTF-8", place + 1));
     }
@@ -330,7 +384,7 @@ fn miscounted(text: &str, found: usize, wanted: usize) -> String {
     format!("it has {found} fields, and the header line names {wanted}; {mend}")
 }
 
-fn whole(field: &str, what: &str, most: u64) -> Result<u64, String> {
+pub(super) fn whole(field: &str, what: &str, most: u64) -> Result<u64, String> {
     if field.is_empty() || !field.bytes().all(|octet| octet.is_ascii_digit()) {
         return Err(format!("{} is not {what}; write a whole number", shown(field)));
     }
@@ -339,7 +393,7 @@ fn whole(field: &str, what: &str, most: u64) -> Result<u64, String> {
 }
 
 /// A stamp, or none where the field is empty.
-fn stamp(field: &str) -> Result<Option<i64>, String> {
+pub(super) fn stamp(field: &str) -> Result<Option<i64>, String> {
     if field.is_empty() {
         return Ok(None);
     }
@@ -385,6 +439,48 @@ mod tests {
         let marked =
             read("\u{feff}sequence,size,sent_ns,received_ns,fate\r7,44,1,2,late".as_bytes()).unwrap();
         assert_eq!(marked, [row([Some(1), Some(2), None, None], [None; 4])]);
+    }
+
+    #[test]
+    fn a_last_line_that_was_cut_is_left_out_and_one_that_looks_whole_is_taken_and_both_are_said() {
+        let line =
+            |n: i64| format!("{n},44,{},{}", n * 10_000_000, n * 10_000_000 + 5_000_100 + 37 * (n % 7));
+        let whole: String = (0..101).map(|n| line(n) + "\n").collect();
+        let ending = |text: &str| {
+            let mut reader = Reader::new(text.as_bytes()).unwrap();
+            let rows = reader.by_ref().map(|row| row.map(|row| row.sequence)).collect::<Result<Vec<_>, _>>();
+            (rows.unwrap().len(), reader.unended())
+        };
+        let head = "sequence,size,sent_ns,received_ns\n";
+        assert_eq!(ending(&format!("{head}{whole}")), (101, None));
+        // Wherever it is cut within its last line, nothing is taken that was not written.
+        let (kept, last) = (format!("{head}{}", &whole[..whole.len() - line(100).len() - 1]), line(100));
+        for octets in 1..last.len() {
+            let expected = match &last[..octets] {
+                // What a packet that did not arrive looks like.
+                "100,44,1000000000," => (101, Some(Unended::Taken { line: 102, empty: true })),
+                _ => (100, Some(Unended::Cut { line: 102 })),
+            };
+            assert_eq!(ending(&format!("{kept}{}", &last[..octets])), expected, "{}", &last[..octets]);
+        }
+        let taken = Some(Unended::Taken { line: 102, empty: false });
+        assert_eq!(ending(&format!("{kept}{last}")), (101, taken));
+        // A packet that took much longer or less than those before is no cut one.
+        for received in [1_000_000_100i64, 2_999_999_999, 600_000_000, 1_500_000] {
+            assert_eq!(ending(&format!("{kept}100,44,1000000000,{received}")), (101, taken), "{received}");
+        }
+        // The last column may be another, and lie below zero.
+        let other = "user_received_ns,sent_ns,received_ns,size,sequence\n,-50,-20,44,98\n,-40,-10,44,99\n,-30,-9,44,1";
+        assert_eq!(ending(other), (2, Some(Unended::Cut { line: 4 })));
+        let sizes = "sequence,sent_ns,received_ns,size\n0,1,2,160\n1,3,4,160\n2,5,6,";
+        assert_eq!(ending(&format!("{sizes}16")).1, Some(Unended::Cut { line: 4 }));
+        assert_eq!(ending(&format!("{sizes}60")).1, Some(Unended::Taken { line: 4, empty: false }));
+        let below = "sequence,size,sent_ns,received_ns\n0,44,-900000000,-700000000\n1,44,-890000000,-6900";
+        assert_eq!(ending(below), (1, Some(Unended::Cut { line: 3 })));
+        // What is wrong in it is wrong, cut or not.
+        for wrong in ["1;44;5;6", "1,44,x", "1,44,5,6,7", "x", "1,44,1.5"] {
+            assert!(read(format!("{kept}{wrong}").as_bytes()).is_err(), "{wrong}");
+        }
     }
 
     #[test]
