@@ -163,7 +163,7 @@
         const mark = nearest(layer.points, x);
         if (!mark || Math.abs(mark[0] - x) > under) continue;
         make('circle', { cx: g.px(mark[0]), cy: g.top - 3, r: 4, style: `--c:var(--${layer.ink})` }, cursor);
-        lines.push([layer, mark]);
+        lines.unshift([layer, mark]);
         continue;
       }
       if (layer.kind !== 'points' && layer.kind !== 'line' && layer.kind !== 'area') continue;

@@ -442,13 +442,18 @@ pub fn usable(
     }
     warnings.extend(fewer_than_stated(request, [forward, reverse]));
     warnings.extend(few_windows(request, [forward, reverse]));
+    let all = || forward.iter().chain(reverse);
+    // Of packets of which none arrived nothing is asked of the clocks.
     if let Some(why) = &found.why_not
-        && !(forward.is_empty() && reverse.is_empty())
+        && all().any(|passage| passage.fate == Fate::Arrived)
     {
-        warnings.push(format!(
-            "the clocks' difference in rate is not identifiable: {why}; what they drift apart (tens of microseconds a \
-             second between free-running clocks) is still in the one-way delays"
-        ));
+        let both = |passage: &Passage| passage.departure.is_some() && passage.arrival.is_some();
+        let still = if all().any(both) {
+            "; what they drift apart (tens of microseconds a second between free-running clocks) is still in the one-way delays"
+        } else {
+            ""
+        };
+        warnings.push(format!("the clocks' difference in rate is not identifiable: {why}{still}"));
     }
     (found, warnings)
 }
