@@ -357,7 +357,7 @@ fn each_line_of_a_file_is_a_packet_that_arrived_however_coarse_its_stamps_are() 
 fn a_runs_files_of_qtcp_hold_its_packets_and_convert_into_each_other() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    let run = lab.measure(&["--count", "60", "--interval", "2ms", "--size", "64B", FAR]);
+    let run = lab.measure(&["--count", "60", "--interval", "2ms", FAR]);
     let name = |file: &str| run.home.path().join(file);
     let export = |prefix: &str, more: &[&str]| {
         let mut command = romer(["report", "--quiet", "--qtcp"]);

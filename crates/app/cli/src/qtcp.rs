@@ -55,7 +55,7 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
         Unconverted::Write(error) => Failure::own(error),
     };
     let reading = Reading {
-        options: Options { any_size: arguments.any_size },
+        options: Options { any_size: arguments.any_size || sta::is_ours(Path::new(&raw)) },
         unit_ns: arguments.unit.map_or(UNIT_NS, Duration::as_nanos),
         ..Reading::default()
     };

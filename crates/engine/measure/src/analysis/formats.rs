@@ -4,7 +4,7 @@ use std::path::Path;
 
 use romer_exchange::csv::{Row, Shape};
 use romer_exchange::irtt::{self, Loss};
-use romer_exchange::qtcp::{self, Entry, UNIT_NS};
+use romer_exchange::qtcp::{self, Entry, UNIT_NS, sta};
 use romer_units::Place;
 
 use super::AnalysisError;
@@ -12,9 +12,9 @@ use super::packets::{Gathering, Unstamped};
 use super::received;
 use super::table::{About, Far, Table, faulty, open};
 
-/// A `.raw` or `.log` of Qtcp. Its numbers that are missing are lost packets.
+/// A `.raw` or `.log` of Qtcp; romer's own have packets of any size. Its numbers that are missing are lost packets.
 pub(super) fn of_qtcp(path: &Path, any_size: bool) -> Result<Table, AnalysisError> {
-    let options = qtcp::Options { any_size };
+    let options = qtcp::Options { any_size: any_size || sta::is_ours(path) };
     let mut found = qtcp::read(open(path)?, options).map_err(|fault| faulty(path, fault))?;
     let mut stepped = found.notes.take_steps();
     let (origin, moved) = origin(&found.entries);

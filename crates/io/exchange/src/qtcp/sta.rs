@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::io::Read as _;
+use std::path::Path;
 
 use super::{Entry, Spread, UNIT_NS};
 
@@ -16,6 +18,21 @@ const RUN_KEY: &str = "run";
 const LOST_KEY: &str = "lost sequence";
 /// The longest key and the longest value that a table takes.
 const LONGEST: usize = 200;
+
+/// Whether the `.sta` beside a `.raw` or `.log` (also compressed, `.raw.gz`) says that romer wrote both, of packets of any size.
+pub fn is_ours(raw: &Path) -> bool {
+    let bare = if raw.extension().is_some_and(|ending| ending == "gz") {
+        raw.with_extension("")
+    } else {
+        raw.to_path_buf()
+    };
+    let mut head = [0; OURS.len()];
+    let file = std::fs::File::open(bare.with_extension("sta"));
+    file.and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == *OURS.as_bytes()
+}
+
+/// What our files begin with, of any version.
+const OURS: &str = "format: romer-sta/";
 
 /// What a `.sta` file says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -293,6 +310,17 @@ mod tests {
 
     fn file(name: &str, text: &str) -> File {
         File::read(name, text).unwrap()
+    }
+
+    #[test]
+    fn a_raw_is_ours_where_the_sta_beside_it_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = |name: &str| folder.path().join(name);
+        std::fs::write(name("a.sta"), Statistics::default().text(&[])).unwrap();
+        std::fs::write(name("b.sta"), "received: 3\nformat: romer-sta/1\n").unwrap();
+        std::fs::write(name("c.sta"), "format").unwrap();
+        let ours = ["a.raw", "a.log", "a.raw.gz", "b.raw", "c.raw", "d.raw"].map(|raw| is_ours(&name(raw)));
+        assert_eq!(ours, [true, true, true, false, false, false]);
     }
 
     #[test]
