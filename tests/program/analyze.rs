@@ -230,6 +230,69 @@ fn what_a_spreadsheet_made_of_a_table_is_read_and_what_it_lost_is_told() {
 }
 
 #[test]
+fn a_table_that_ends_within_its_last_value_loses_that_line_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: String =
+        (0..100).map(|n| format!("{n},100,{},{}\n", n * 10_000_000, n * 10_000_000 + 5_000_000)).collect();
+    for (name, last, sent, said) in [
+        ("digits.csv", "100,100,1000000000,10050", 100, "the file ends within line 102"),
+        ("fields.csv", "100,100,1000", 100, "the file ends within line 102"),
+        ("whole.csv", "100,100,1000000000,1005001000", 101, "does not end with a line end"),
+    ] {
+        let file = table(folder.path(), name, ONE_WAY, &format!("{lines}{last}"));
+        let document = analyzed(&file, &[]);
+        assert_eq!(document["forward"]["packets"]["sent"], sent, "{name}");
+        assert!(document["forward"]["delay_ns"]["max"].as_f64().unwrap() < 6e6, "{name}");
+        let warnings = document["warnings"].to_string();
+        assert!(warnings.contains(said), "{name}: {warnings}");
+    }
+}
+
+#[test]
+fn a_summary_is_as_narrow_as_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: String = (0..400)
+        .map(|n| format!("{n},100,{},{}\n", n * 10_000_000, n * 10_000_000 + 5_000_000 + 997 * (n * n % 89)))
+        .collect();
+    let file = table(folder.path(), "a.csv", ONE_WAY, &lines);
+    // What a file is called stands on one line.
+    let widest = |text: &str| {
+        let lines = text.lines().filter(|line| !line.contains("a.csv"));
+        lines.map(|line| line.trim_end_matches('\r').chars().count()).max().unwrap()
+    };
+    for columns in [40, 60, 100] {
+        let mut command = romer(["analyze"]);
+        command.arg(&file).env("COLUMNS", columns.to_string());
+        let width = widest(&process::run(&mut command).with_code(0).stdout);
+        assert!(width <= columns && width > columns - 12, "{width} of {columns}");
+    }
+    // A terminal that knows its columns and not its rows.
+    let program = romer(["analyze", "--color", "never"]);
+    let words = std::iter::once(program.get_program()).chain(program.get_args());
+    let words: Vec<&str> = words.map(|word| word.to_str().unwrap()).chain([file.to_str().unwrap()]).collect();
+    let mut script = std::process::Command::new("script");
+    script.args(["--quiet", "--return", "--command", &format!("stty cols 60 && exec {}", words.join(" "))]);
+    let width = widest(&process::run(script.arg("/dev/null").env_remove("COLUMNS")).with_code(0).stdout);
+    assert!(width <= 60 && width > 48, "{width}");
+}
+
+#[test]
+fn what_did_not_arrive_has_no_delays_for_the_clocks_to_be_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: String = (0..100).map(|n| format!("{n},100,{},\n", n * 10_000_000)).collect();
+    let document = analyzed(&table(folder.path(), "lost.csv", ONE_WAY, &lines), &[]);
+    assert_eq!(document["forward"]["packets"]["lost"], 100);
+    let warnings = document["warnings"].to_string();
+    assert!(!warnings.contains("one-way delays"), "{warnings}");
+}
+
+#[test]
+fn two_networks_in_series_are_two() {
+    let said = process::run(&mut romer(["analyze", "--concatenate", "a.csv"])).with_code(2).stderr;
+    assert!(said.contains("it takes 2, and 1 is given"), "{said}");
+}
+
+#[test]
 fn round_trips_that_no_path_can_give_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let lines = |third: u32| {

@@ -58,6 +58,7 @@ fn the_whole_terminal_is_taken_and_given_back() {
     let (before, after) = drawn.split_once("\x1b[?1049l").unwrap();
     assert!(before.contains("\x1b[?1049h") && before.contains("round-trip delay"), "{drawn}");
     assert!(after.contains("these are the statistics of a part") && after.contains("Kept in"), "{drawn}");
+    assert!(after.contains("/run/report.html"), "{drawn}");
 }
 
 #[test]

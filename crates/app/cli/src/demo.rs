@@ -18,6 +18,7 @@ use romer_record::document::{DEMO, Demo, MEASUREMENT, Measurements, Way};
 use romer_record::emulation::Emulation;
 use romer_record::fidelity::Fidelity;
 use romer_record::manifest::{SkewRequest, StampRequest};
+use romer_report::text::wrap;
 use romer_traffic::{Limit, Request, TrafficModel};
 use romer_units::{Dscp, Duration, Ecn};
 
@@ -58,7 +59,8 @@ fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
     let interrupted = signals::every()?;
     let say = |text: &str| {
         if !arguments.output.quiet {
-            output::eprint_line(text);
+            let style = output::style_of_stderr(arguments.output.color);
+            wrap(text, style.width).iter().for_each(|line| output::eprint_line(line));
         }
     };
     say("Two hosts are made on this machine, A and B, with a path between them.");
@@ -182,6 +184,8 @@ impl Drop for Scratch {
 struct Measured {
     measurement: Measurements,
     comparison: Fidelity,
+    /// Where the run is kept.
+    folder: PathBuf,
 }
 
 /// The end of the story: what was asked for beside what was measured, and the document.
@@ -193,11 +197,18 @@ fn tell(arguments: &DemoArgs, mut emulator: Running, scratch: &Scratch, code: u8
     }
     let emulation: Option<Emulation> = scratch.read(EMULATED);
     // Where the measurement failed it has said why.
-    let Some(Measured { measurement, comparison }) = scratch.read(MEASURED) else { return Ok(code) };
+    let Some(Measured { measurement, comparison, folder }) = scratch.read(MEASURED) else { return Ok(code) };
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         output::print("\nAsked for, and measured:\n\n");
-        output::print(&romer_report::fidelity::text(&comparison, &output::style(arguments.output.color)));
-        output::print(&emulation.as_ref().map_or_else(String::new, kept));
+        let style = output::style(arguments.output.color);
+        output::print(&romer_report::fidelity::text(&comparison, &style));
+        if let Some(emulation) = &emulation {
+            output::print(&(wrap(&kept(emulation), style.width).join("\n") + "\n"));
+        }
+        if let Some(page) = report::page_of(&folder) {
+            let page = romer_report::escape::terminal(&page.to_string_lossy());
+            output::print(&format!("\nOpen this page in a browser: {page}\n"));
+        }
     }
     if let Some(file) = &arguments.output.json {
         let comparison = Some(comparison).filter(|found| !found.directions.is_empty());
@@ -217,7 +228,7 @@ fn kept(emulation: &Emulation) -> String {
             counts.received, counts.duplicates_created, counts.transmitted
         )
     });
-    format!("The emulator accounts for every packet of all traffic: {}.\n", ways.join("; "))
+    format!("The emulator accounts for every packet of all traffic: {}.", ways.join("; "))
 }
 
 /// The part that runs on the lab's first host.
@@ -249,6 +260,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
         calibration: None,
         location: location(arguments.keep.out.as_deref(), arguments.output.force, "demo")?,
         threads: ThreadOptions::default(),
+        at: None,
         report_every: Duration::from_millis(250),
         live_delays: false,
     };
@@ -269,7 +281,9 @@ fn conclude(outcome: &Outcome, arguments: &DemoArgs) -> Result<u8, Failure> {
         let scenario = romer_emulate::open_preset(PRESET)?.scenario;
         let comparison = model::compare(&scenario.config, &outcome.streams, AROUND);
         let measurement = Measurements { schema: MEASUREMENT.into(), measurements };
-        let text = serde_json::to_string(&Measured { measurement, comparison }).map_err(Failure::own)?;
+        let text =
+            serde_json::to_string(&Measured { measurement, comparison, folder: outcome.folder.clone() })
+                .map_err(Failure::own)?;
         fs::write(file, text)
             .map_err(|error| {
                 Failure::environment(format!("cannot hand the results over (demo): {error}; make room"))

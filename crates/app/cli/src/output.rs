@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -79,7 +79,8 @@ pub(crate) fn style(color: Color) -> TextStyle {
     TextStyle {
         color: color.on(&io::stdout()),
         unicode: is_utf8(),
-        width: width(terminal_size::terminal_size()),
+        // Words that go into a pipe are mostly read on the terminal that the other streams are.
+        width: width([io::stdout().as_fd(), io::stderr().as_fd(), io::stdin().as_fd()]),
     }
 }
 
@@ -100,13 +101,28 @@ pub(crate) struct Sheet {
 
 /// How standard error shows text.
 pub(crate) fn style_of_stderr(color: Color) -> TextStyle {
-    let width = width(terminal_size::terminal_size_of(io::stderr()));
+    let width = width([io::stderr().as_fd()]);
     TextStyle { color: color.on(&io::stderr()), unicode: is_utf8(), width }
 }
 
-/// Columns of the terminal, or 80.
-fn width(size: Option<(terminal_size::Width, terminal_size::Height)>) -> usize {
-    size.map_or(80, |(terminal_size::Width(columns), _)| usize::from(columns)).max(40)
+/// Columns for text: of the first of `streams` that is a terminal, or as many as COLUMNS asks for, where these are fewer or
+/// nothing is known of a terminal; 80 otherwise.
+fn width<const N: usize>(streams: [BorrowedFd<'_>; N]) -> usize {
+    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
+    let asked = asked.filter(|columns: &usize| *columns > 0);
+    narrower(streams.into_iter().find_map(columns), asked)
+}
+
+/// The narrower of a terminal and of what is asked for.
+fn narrower(terminal: Option<usize>, asked: Option<usize>) -> usize {
+    const NARROWEST: usize = 40;
+    [terminal, asked].into_iter().flatten().min().unwrap_or(80).max(NARROWEST)
+}
+
+/// Columns of a terminal. One that does not know its rows, as under `script` without a terminal, may know these.
+fn columns(stream: BorrowedFd<'_>) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 /// Whether the terminal shows more than ASCII.
@@ -379,6 +395,23 @@ fn is_regular(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_is_as_wide_as_the_terminal_or_as_is_asked_for_but_never_wider() {
+        for (terminal, asked, width) in [
+            (None, None, 80),
+            (Some(60), None, 60),
+            (Some(200), None, 200),
+            (None, Some(60), 60),
+            (Some(80), Some(60), 60),
+            (Some(60), Some(120), 60),
+            (Some(7), None, 40),
+        ] {
+            assert_eq!(narrower(terminal, asked), width, "{terminal:?} {asked:?}");
+        }
+        let no_terminal = tempfile::tempfile().unwrap();
+        assert_eq!(columns(no_terminal.as_fd()), None);
+    }
 
     #[test]
     fn what_could_be_written_of_a_long_file_stays_and_the_old_one_too() {

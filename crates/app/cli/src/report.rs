@@ -1,6 +1,6 @@
 //! `romer report`, and how a summary is shown.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use romer_exchange::csv::Written;
@@ -23,7 +23,17 @@ use crate::reported::Reported;
 
 /// The summary of `measurements` for this terminal.
 pub(crate) fn summary(measurements: &[Measurement], color: Color, kept: Option<&Path>) -> String {
-    text::summary(measurements, kept, &output::style(color))
+    let style = output::style(color);
+    let page = kept.and_then(page_of).map_or_else(String::new, |page| text::place("Page", &page, &style));
+    text::summary(measurements, kept, &style) + &page
+}
+
+/// The page's name in a run's folder.
+const PAGE: &str = "report.html";
+
+/// The page in a run's folder, if it is there.
+pub(crate) fn page_of(folder: &Path) -> Option<PathBuf> {
+    Some(folder.join(PAGE)).filter(|page| page.is_file())
 }
 
 /// What is said of a run whose program was killed.
@@ -74,7 +84,7 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
         ));
     }
     romer_host::allocator::keep_freed_memory();
-    output::read_from(arguments.runs.iter().map(std::path::PathBuf::as_path));
+    output::read_from(arguments.runs.iter().map(PathBuf::as_path));
     if arguments.overlay {
         return overlay(arguments);
     }
@@ -259,7 +269,8 @@ fn write_qtcp(reported: &Reported, prefix: &str, arguments: &ReportArgs) -> Resu
         output::write_with(&log_file, force, |out| romer_exchange::qtcp::write(out, &log, &[], all))?;
         if raw.iter().any(|entry| entry.size <= TOO_SMALL) && !arguments.output.quiet {
             output::eprint_line(&format!(
-                "note: {}: Qtcp has no packets of {TOO_SMALL} octets or less; `romer qtcp -F` and `romer analyze` take them with --any-size",
+                "note: {}: Qtcp has no packets of {TOO_SMALL} octets or less; `romer qtcp -F` and `romer analyze` take them while the .sta \
+                 is beside them, and with --any-size",
                 romer_report::escape::terminal(&raw_file)
             ));
         }

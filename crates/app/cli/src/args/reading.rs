@@ -121,7 +121,19 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
             format!("a value too many ({flag}): it takes none; leave out what follows the name")
         }
         ErrorKind::WrongNumberOfValues | ErrorKind::TooFewValues => {
-            format!("wrong number of values ({flag}): it takes another number; see --help")
+            let number = |kind| match error.get(kind) {
+                Some(ContextValue::Number(number)) => Some(*number),
+                _ => None,
+            };
+            let wanted = number(ContextKind::ExpectedNumValues).or_else(|| number(ContextKind::MinValues));
+            let there = number(ContextKind::ActualNumValues);
+            let takes = wanted.map_or_else(|| "another number".into(), |wanted| wanted.to_string());
+            let given = match there {
+                None => String::new(),
+                Some(1) => ", and 1 is given".into(),
+                Some(more) => format!(", and {more} are given"),
+            };
+            format!("wrong number of values ({flag}): it takes {takes}{given}; see --help")
         }
         _ => {
             let why = short(error.render().to_string().trim_start_matches("error: ").replace('\n', " "));

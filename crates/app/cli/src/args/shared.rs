@@ -73,8 +73,12 @@ pub(crate) fn check_calibration(method: Method, calibration: Option<u64>) -> Res
     if calibration.is_none() || method.takes_calibration() {
         return Ok(());
     }
+    let why = match method {
+        Method::None => "leaves the clocks as they are, so that there is no line to fit",
+        _ => "follows the clocks through the whole run",
+    };
     Err(Failure::usage(format!(
-        "calibration packets are of no use (--calibration): {method} follows the clocks through the whole run; \
+        "calibration packets are of no use (--calibration): {method} {why}; \
          choose --skew least-squares, least-absolute, least-absolute-jumps or hull, or leave it out"
     )))
 }
