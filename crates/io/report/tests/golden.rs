@@ -162,6 +162,28 @@ fn a_long_run_makes_no_long_page() {
 }
 
 #[test]
+fn a_page_says_of_what_was_held_against_chance_and_of_nothing_else_that_it_was() {
+    let mut made = make(&bad());
+    // A TTL that changed, changed.
+    made.measurement.findings.last_mut().unwrap().false_alarm_probability = None;
+    let all = made.measurement.findings.clone();
+    let page_with = |made: &common::Made| html::report(&[made.stream()]).unwrap();
+    assert!(page_with(&made).contains("Each pattern but those of the TTL was held against chance"));
+    made.measurement.findings.retain(|finding| finding.false_alarm_probability.is_none());
+    let page = page_with(&made);
+    assert!(page.contains("What stands out") && !page.contains("held against chance"));
+    made.measurement.findings = all.into_iter().filter(|one| one.false_alarm_probability.is_some()).collect();
+    assert!(page_with(&made).contains("Each pattern was held against chance"));
+}
+
+#[test]
+fn one_packet_is_told_as_one() {
+    let made = make(&common::Path { probes: 1, lost_one_in: 0, ..good() });
+    let text = summary(&[made.measurement], None, &plain(100)).replace('\u{a0}', " ");
+    assert!(!text.contains("None of 1 "), "{text}");
+}
+
+#[test]
 fn little_or_nothing_measured_makes_a_page_too() {
     for probes in [0, 1, 2] {
         let made = make(&common::Path { probes, ..good() });

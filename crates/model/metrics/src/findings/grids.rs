@@ -35,6 +35,8 @@ const CANDIDATES: usize = 12;
 const HELD: f64 = 5.0;
 /// Peaks that a density may have without a grid.
 const PEAKS: usize = 4;
+/// One in so many of them at least is at an odd number, and one at an even one.
+const BOTH: usize = 6;
 /// Points that must stand out, beyond those of the peaks.
 const POINTS: usize = 2;
 /// Of the share of values that is not near a point in the differences of any two delays, so much has to be near one in those
@@ -242,7 +244,9 @@ fn tested(values: &[f64], of: GridOf, step: f64, start: f64, [low, high]: [f64; 
         logs.iter().filter(|(_, log)| *log < -4.0).map(|(index, _)| index / 2).collect();
     let span = stand_out.first().zip(stand_out.last()).map_or(0, |(first, last)| last - first + 1);
     // Of half the step that there is, every other point is empty.
-    let neighbours = 3 * stand_out.len() >= 2 * span;
+    let odd = stand_out.iter().filter(|point| *point % 2 == 1).count();
+    let both = odd.min(stand_out.len() - odd) * BOTH >= stand_out.len();
+    let neighbours = 2 * stand_out.len() >= span && both;
     logs.sort_by(|a, b| a.1.total_cmp(&b.1));
     // Steps and offsets that could have been found.
     let trials = (real(STEPS[1] * FINE) * real(BINS) * 16.0).ln();
