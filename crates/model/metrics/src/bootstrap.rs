@@ -71,6 +71,15 @@ pub fn resampled(series: &[f64], statistics: &[Statistic], name: u32) -> Option<
     Some(drawn)
 }
 
+/// Whether `series` is long enough to tell how sure `statistic` is: not of a quantile beyond which too few values are as good as
+/// independent of each other.
+pub fn tells(series: &[f64], statistic: Statistic) -> bool {
+    match statistic {
+        Statistic::Mean => true,
+        Statistic::Quantile(p) => crate::interval::tells_quantile(series, p),
+    }
+}
+
 /// Values in a block: what the dependence of the mean's values, or of those below a quantile, asks for.
 fn block_of(series: &[f64], statistics: &[Statistic], classes: &Classes) -> usize {
     let longest = statistics.iter().filter_map(|statistic| match statistic {
@@ -209,6 +218,14 @@ mod tests {
             let found = classes.quantile(&counts, p, values.len());
             assert!((exact - found).abs() < 0.02, "{p}: {exact} {found}");
         }
+    }
+
+    #[test]
+    fn a_short_series_that_remembers_does_not_tell_of_its_tail() {
+        let [short, long] = [500, 20_000].map(|count| series(4, count, 0.9));
+        let tell = |values: &[f64]| [0.5, 0.95, 0.99].map(|p| tells(values, Statistic::Quantile(p)));
+        assert_eq!((tell(&short), tell(&long)), ([true, false, false], [true; 3]));
+        assert_eq!(tell(&series(4, 500, 0.0)), [true; 3], "independent values do");
     }
 
     #[test]

@@ -50,28 +50,42 @@ pub(crate) fn ranks_of_quantile<V: Value>(
 ) -> Option<[usize; 2]> {
     let n = series.len();
     let [low, high] = binomial_ranks(n, p)?;
-    let own = Dependence::of(series, |value| if value <= level { 1.0 } else { 0.0 });
-    // Of normal values that depend on the last one, the inflation falls off from the median as this, within a tenth.
-    let usual = middle.inflation * (4.0 * p * (1.0 - p)).cbrt();
-    let inflation = own.inflation.max(usual);
-    if inflation <= 1.0 {
+    let used = beyond(series, p, level, middle)?;
+    if used.inflation <= 1.0 {
         return Some([low - 1, high - 1]);
-    }
-    let block = own.block.max(if usual > own.inflation { middle.block } else { 1 });
-    let used = Dependence {
-        inflation,
-        freedom: own.freedom.min((real(n) / real(block) / 2.0).max(1.0)),
-        block,
-        is_known: own.is_known && middle.is_known,
-    };
-    if real(n) * p.min(1.0 - p) < BEYOND * inflation {
-        return None;
     }
     let centre = real(n - 1) * p + 1.0;
     let scale = used.widening()? / NORMAL_975;
     let below = centre - (centre - real(low)) * scale;
     let above = centre + (real(high) - centre) * scale;
     (below >= 1.0 && above <= real(n)).then(|| [whole(below).min(low) - 1, whole(above.ceil()).max(high) - 1])
+}
+
+/// How much values depend on each other in being beyond the quantile `p`, which is `level`; `None` where too few of them are as
+/// good as independent.
+fn beyond<V: Value>(series: &[V], p: f64, level: f64, middle: &Dependence) -> Option<Dependence> {
+    let n = series.len();
+    let own = Dependence::of(series, |value| if value <= level { 1.0 } else { 0.0 });
+    // Of normal values that depend on the last one, the inflation falls off from the median as this, within a tenth.
+    let usual = middle.inflation * (4.0 * p * (1.0 - p)).cbrt();
+    let inflation = own.inflation.max(usual);
+    if inflation > 1.0 && real(n) * p.min(1.0 - p) < BEYOND * inflation {
+        return None;
+    }
+    let block = own.block.max(if usual > own.inflation { middle.block } else { 1 });
+    let freedom = if block > 1 { (real(n) / real(block) / 2.0).max(1.0) } else { own.freedom };
+    let is_known = own.is_known && middle.is_known;
+    Some(Dependence { inflation: inflation.max(1.0), freedom: own.freedom.min(freedom), block, is_known })
+}
+
+/// Whether a series tells how sure its quantile `p` is: not where too few values beyond it are as good as independent.
+pub(crate) fn tells_quantile(series: &[f64], p: f64) -> bool {
+    let mut sorted = series.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let at = |p: f64| sorted.get(whole(p * real(sorted.len().saturating_sub(1)))).copied();
+    let (Some(level), Some(median)) = (at(p), at(0.5)) else { return false };
+    let middle = Dependence::of(series, |value| if value <= median { 1.0 } else { 0.0 });
+    beyond(series, p, level, &middle).is_some_and(|used| used.is_known)
 }
 
 /// The greatest rank (from 1) below which the quantile `p` of `n` independent values lies with a probability under 2.5 %,

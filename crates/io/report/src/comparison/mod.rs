@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use romer_metrics::bootstrap::{FEWEST, RESAMPLES, SEED, Statistic, interval_of_difference, resampled};
+use romer_metrics::bootstrap::{
+    FEWEST, RESAMPLES, SEED, Statistic, interval_of_difference, resampled, tells,
+};
 use romer_metrics::{delays, inter_arrivals, inter_departures, ipdv, pdv, sent};
 use romer_record::comparison::{COMPARISON, ComparedDirection, ComparedFigure, Comparison, Side, Verdict};
 use romer_record::document::{DelayKind, Direction, Measurement, StampPlaces, Summary};
@@ -351,7 +353,8 @@ fn compared(figure: Figure, a: &Subject<'_>, b: &Subject<'_>, way: Way) -> Compa
 /// By drawing both series anew.
 fn drawn(figure: Figure, a: &[Passage], b: &[Passage]) -> Option<[f64; 2]> {
     let draw = |passages: &[Passage], name| {
-        resampled(&figure.series.values(passages), &[figure.statistic().1], name)?.into_iter().next()
+        let (values, statistic) = (figure.series.values(passages), figure.statistic().1);
+        tells(&values, statistic).then(|| resampled(&values, &[statistic], name))??.into_iter().next()
     };
     interval_of_difference(&draw(a, 0)?, &draw(b, 1)?)
 }
