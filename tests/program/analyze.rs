@@ -251,7 +251,7 @@ fn a_table_that_ends_within_its_last_value_loses_that_line_and_says_so() {
 #[test]
 fn a_summary_is_as_narrow_as_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
-    let lines: String = (0..400)
+    let lines: String = (0..400_i64)
         .map(|n| format!("{n},100,{},{}\n", n * 10_000_000, n * 10_000_000 + 5_000_000 + 997 * (n * n % 89)))
         .collect();
     let file = table(folder.path(), "a.csv", ONE_WAY, &lines);

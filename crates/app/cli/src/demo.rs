@@ -20,7 +20,7 @@ use romer_record::fidelity::Fidelity;
 use romer_record::manifest::{SkewRequest, StampRequest};
 use romer_report::text::wrap;
 use romer_traffic::{Limit, Request, TrafficModel};
-use romer_units::{Dscp, Duration, Ecn};
+use romer_units::{Dscp, Duration, Ecn, counted_as, was};
 
 use crate::args::DemoArgs;
 use crate::failure::Failure;
@@ -224,8 +224,11 @@ fn kept(emulation: &Emulation) -> String {
     let ways = [("there", &emulation.a_to_b), ("back", &emulation.b_to_a)].map(|(way, counts)| {
         let lost: u64 = counts.lost.values().sum();
         format!(
-            "{way} {} and {} copies came in, {} went out, {lost} were lost",
-            counts.received, counts.duplicates_created, counts.transmitted
+            "{way} {} and {} came in, {} went out, {lost} {} lost",
+            counts.received,
+            counted_as(counts.duplicates_created, "copy", "copies"),
+            counts.transmitted,
+            was(lost)
         )
     });
     format!("The emulator accounts for every packet of all traffic: {}.", ways.join("; "))
