@@ -15,12 +15,14 @@ use super::{convinces, quantile};
 use crate::interval::Dependence;
 use crate::summary::{real, whole};
 
-/// Values on either side of a change, at least.
-pub(super) const BESIDE: usize = 20;
+/// Values on either side of a change, at least: what lasts no longer is a burst.
+const BESIDE: usize = 40;
 /// The shortest window.
-const SHORTEST: usize = 48;
+const SHORTEST: usize = 96;
 /// From one length of windows to the next.
 const GROWTH: f64 = std::f64::consts::SQRT_2;
+/// Windows begin a part of their length apart.
+const APART: usize = 4;
 /// Levels that are tried in a window.
 const LEVELS: usize = 7;
 /// A change is as large as this share of the inter-quartile range beside it.
@@ -50,7 +52,7 @@ pub(super) fn changes(values: &[f64]) -> Vec<Change> {
     let mut places: Vec<usize> = Vec::new();
     // The shortest first: a longer one that holds a change already has nothing else to say.
     for length in lengths(values.len()) {
-        let step = (length / 2).max(1);
+        let step = (length / APART).max(1);
         let mut start = 0;
         while start + SHORTEST <= values.len() {
             let window = start..(start + length).min(values.len());

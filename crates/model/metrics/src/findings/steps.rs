@@ -8,7 +8,7 @@ use romer_record::Passage;
 use romer_record::document::Summary;
 use romer_record::finding::Pattern;
 
-use super::levels::{self, BESIDE, Change, abrupt};
+use super::levels::{self, Change, abrupt};
 use super::{Found, Series, quantile};
 use crate::interval::Dependence;
 use crate::sample::{in_order_of_arrival, nearest, received};
@@ -16,6 +16,8 @@ use crate::summary::{Value as _, real, summary, whole};
 
 /// Of longer streams, medians of stretches are looked at.
 const VALUES: usize = 8_192;
+/// Packets on either side of a step that is told where hops change, at least.
+const BESIDE: usize = 20;
 /// Of one that is too short to be found by itself, told where hops change, so many.
 const PLAIN: f64 = 3.0;
 /// Of long sides so many packets next to a step tell how delays are distributed there.
@@ -23,6 +25,8 @@ const TOLD_BY: usize = 2_048;
 /// Packets on either side of a place among which the moment is sought, and stretches of which the medians were taken.
 const AROUND: usize = 128;
 const STRETCHES: usize = 4;
+/// Packets beside a place that was found that may be of the other side.
+const NOT_SURE: usize = 12;
 /// Classes of delays.
 const CLASSES: usize = 16;
 /// Hops that change more often than once in so many packets are those of several routes at once.
@@ -168,8 +172,11 @@ fn moment(series: &Series, each: usize, bounds: [usize; 3]) -> Option<(f64, [f64
     let around = AROUND.max(STRETCHES * each);
     // Both sides keep some packets of which it is known where they belong.
     let sought = (place - around.min((place - from) / 2))..(place + around.min((to - place) / 2));
-    let before = &series.delay[from.max(place.saturating_sub(TOLD_BY.max(2 * around)))..place];
-    let after = &series.delay[place..to.min(place + TOLD_BY.max(2 * around))];
+    // The place is not known to a packet: those right beside it may be of the other side.
+    let aside = |side: usize| (2 * each + NOT_SURE).min(side / 4);
+    let (end, begin) = (place - aside(place - from), place + aside(to - place));
+    let before = &series.delay[from.max(end.saturating_sub(TOLD_BY.max(2 * around)))..end];
+    let after = &series.delay[begin..to.min(begin + TOLD_BY.max(2 * around))];
     let classes = Classes::of(before, after);
     let told = classes.told(before, 1.0).min(classes.told(after, -1.0));
     // The logarithm of the likelihood that the step is right before each packet.
