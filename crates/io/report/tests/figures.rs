@@ -240,7 +240,7 @@ fn files_on_the_same_axes_are_named_once_and_have_no_command_of_their_own() {
         (m.source, m.target, m.started) = (Some(name.into()), name.into(), String::new());
         m.metadata.command = command.into();
     }
-    let page_of = |made: &[common::Made; 2]| {
+    let page_of = |made: &[Made; 2]| {
         let subjects = ["oa.csv", "ob.csv"].into_iter().zip(made);
         let subjects: Vec<Subject<'_>> =
             subjects.map(|(name, made)| Subject { name, stream: made.stream() }).collect();
