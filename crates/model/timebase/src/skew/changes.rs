@@ -9,8 +9,9 @@ const LEAST: usize = 3;
 /// What a further segment costs, in logarithms of the number of floors; and within one that is looked at once more.
 const PENALTY: f64 = 8.0;
 const AGAIN: f64 = 5.0;
-/// Floors that lie so many times higher above their line than those of the segments beside it are of more than one line.
-const UNLIKE: f64 = 2.0;
+/// Floors that lie so many times higher above their line than those of the segments beside it are of more than one line; and those of
+/// a segment at an end of the run.
+const UNLIKE: (f64, f64) = (2.0, 1.3);
 
 /// Floors `from..to` that lie above one line.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,7 +92,7 @@ pub(crate) fn segments(floors: &[Floor], slope: f64, grain: f64) -> Vec<Segment>
     cut(floors, slope, grain, PENALTY)
 }
 
-/// The segments with those cut once more that stand between two others of which `moves` says that they have another rate, and whose
+/// The segments with those cut once more that stand beside others, of which `moves` says that they have another rate, and whose
 /// floors lie much higher above their line than those beside: a slew between times without one may be a line with another slope, if
 /// that is what costs least.
 pub(crate) fn finer(
@@ -102,11 +103,15 @@ pub(crate) fn finer(
     moves: impl Fn(&Segment) -> bool,
 ) -> Vec<Segment> {
     let beside = |place: usize| {
-        let (before, after) = (cuts.get(place.checked_sub(1)?)?, cuts.get(place + 1)?);
-        Some(before.excess.max(after.excess))
+        let before = place.checked_sub(1).and_then(|before| cuts.get(before));
+        match (before, cuts.get(place + 1)) {
+            (Some(before), Some(after)) => Some(UNLIKE.0 * before.excess.max(after.excess)),
+            (Some(one), None) | (None, Some(one)) => Some(UNLIKE.1 * one.excess),
+            (None, None) => None,
+        }
     };
     let again = |(place, one): (usize, &Segment)| {
-        let unlike = beside(place).is_some_and(|usual| one.excess > UNLIKE * usual);
+        let unlike = beside(place).is_some_and(|most| one.excess > most);
         if !(unlike && moves(one)) {
             return vec![*one];
         }

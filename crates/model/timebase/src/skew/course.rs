@@ -55,7 +55,8 @@ impl Course {
         most
     }
 
-    fn cost(&self, sides: [&Side; 2]) -> f64 {
+    /// What it costs that the clock took this course.
+    pub(crate) fn cost<const N: usize>(&self, sides: [&Side; N]) -> f64 {
         let each = sides.into_iter().map(|side| {
             cost(side.cells.iter().map(|(x, height)| height - side.sign * self.at(*x)), side.wait)
         });

@@ -65,7 +65,7 @@ pub(crate) struct Event {
 
 impl Event {
     /// The transition as a direction sees it.
-    fn seen(&self, heading: Heading) -> Transition {
+    pub(crate) fn seen(&self, heading: Heading) -> Transition {
         match self.apart {
             Some([forward, reverse]) => {
                 let at = if heading == Heading::Forward { forward } else { reverse };

@@ -6,7 +6,7 @@
 //! direction shows by itself, and those of a slew beside a step: all packets of both have to bear it out.
 
 use super::course::{self, Course, Side};
-use super::estimator::ChangeKind;
+use super::estimator::{ChangeKind, Heading};
 use super::floors::Floor;
 use super::piecewise::{Event, step};
 use super::survey::{Survey, Transition};
@@ -26,6 +26,12 @@ const TOGETHER: usize = 8;
 const TOLD: f64 = 2.0;
 /// So many times what the least packets wait on average may the levels of both directions differ.
 const LEVEL: f64 = 6.0;
+/// How much wider a time is looked at in which a change may be hidden, before and after, as shares of the run.
+const WIDER: [f64; 5] = [0.0, 0.03, 0.06, 0.1, 0.15];
+/// Changes of both directions that cancel to what their levels may be off are a clock's if each is so many times as much, and if that explains the
+/// packets better than what is told, or no worse than by so much, as the logarithm of the likelihood.
+const OPPOSITE: f64 = 2.0;
+const DEARER: f64 = 5.0;
 /// Of so many cells one may lie below the course of the clock, besides so many next to each change.
 const EARLY: (usize, usize) = (200, 1);
 /// A longer transition is a slew, as a share of the run.
@@ -42,8 +48,8 @@ pub(crate) struct Settled {
 enum Verdict {
     /// The path's, or not to be told better.
     AsTold,
-    /// The clock's, which went so.
-    Clock(Course),
+    /// The clock's, which went so; how far it went may be off by so many nanoseconds.
+    Clock(Course, f64),
     /// It cannot be told whose: delays after it differ by so many nanoseconds.
     Ambiguous(f64),
 }
@@ -61,7 +67,8 @@ pub(crate) fn settle(forward: &Survey, reverse: &Survey, mut events: Vec<Event>)
         let mut until = both.reach(&events, first);
         while until > first {
             match both.judge(&events, first..until) {
-                Verdict::Clock(course) => {
+                Verdict::Clock(course, off) => {
+                    doubt_ns = doubt_ns.max(off);
                     let doubt = events[first..until].iter().map(|one| one.transition.doubt);
                     let doubt = doubt.fold(f64::INFINITY, f64::min);
                     events.splice(first..until, both.told(&course, doubt));
@@ -74,7 +81,8 @@ pub(crate) fn settle(forward: &Survey, reverse: &Survey, mut events: Vec<Event>)
         }
         first += 1;
     }
-    Settled { doubt_ns: doubt_ns.max(gradual(&events)), events }
+    let doubt_ns = doubt_ns.max(gradual(&events)).max(both.unaccounted(&events));
+    Settled { doubt_ns, events }
 }
 
 /// The greatest change of a path that came gradually, as paths seldom change and clocks do: the other direction may hide that it
@@ -218,23 +226,56 @@ impl<'a> Both<'a> {
         until
     }
 
-    /// Whose these events were.
+    /// Whose these events were. A slew hides in what packets wait, early in the one direction and late in the other, so that it may have begun
+    /// long before what shows of it, and ended long after: wider and wider times are looked at, as far as nothing else happens in them.
     fn judge(&self, events: &[Event], run: core::ops::Range<usize>) -> Verdict {
-        let part = &events[run];
-        let size =
-            part.iter().filter(|one| is_path(one)).map(|one| one.transition.size.abs()).fold(0.0, f64::max);
+        let part = &events[run.clone()];
         let from = part.iter().map(|one| one.transition.from).fold(f64::INFINITY, f64::min);
         let to = part.iter().map(|one| one.transition.to).fold(f64::NEG_INFINITY, f64::max);
+        let others = || {
+            events
+                .iter()
+                .enumerate()
+                .filter(|(place, _)| !run.contains(place))
+                .map(|other| &other.1.transition)
+        };
+        let mut verdict = Verdict::AsTold;
+        for share in WIDER {
+            let (low, high) = (from - share * self.length, to + share * self.length);
+            if share > 0.0 && others().any(|one| one.from < high && one.to > low) {
+                break;
+            }
+            match self.judge_within(part, low, high) {
+                Verdict::AsTold => {}
+                Verdict::Ambiguous(size) if matches!(verdict, Verdict::AsTold) => {
+                    verdict = Verdict::Ambiguous(size);
+                }
+                Verdict::Ambiguous(_) => {}
+                clock @ Verdict::Clock(..) => return clock,
+            }
+        }
+        verdict
+    }
+
+    /// The same, if all of it was between two moments.
+    fn judge_within(&self, part: &[Event], from: f64, to: f64) -> Verdict {
+        let size =
+            part.iter().filter(|one| is_path(one)).map(|one| one.transition.size.abs()).fold(0.0, f64::max);
         if size <= 0.0 {
             return Verdict::AsTold;
         }
         let Some([there, back]) = self.sides(from, to) else { return Verdict::AsTold };
         let spare = self.chance.min(f64::MAX) / 4.0 / CHANCE;
         let rest = there.after + back.after;
-        if rest.abs() > spare.max(there.error + back.error) {
+        let sure = there.error + back.error;
+        if rest.abs() > spare.max(sure) {
             return Verdict::AsTold;
         }
+        // Both directions moved, by as much as nothing but a clock moves them: that tells more than any window does.
+        let opposite = rest.abs() <= sure && there.after.abs().min(back.after.abs()) > OPPOSITE * sure;
         let net = f64::midpoint(there.after, -back.after);
+        // What the directions say of the size differs by as much as each may be off.
+        let off = rest.abs().max(sure / LEVEL);
         let own = |direction: usize| self.shown(direction, from, to);
         let found = course::best(
             [&there, &back],
@@ -249,6 +290,8 @@ impl<'a> Both<'a> {
         let sums = self.windows(begin, end, |x| found.at(x));
         let level = there.level + back.level;
         let is_longer = sums.iter().any(|(sum, share)| (sum - level) * share > self.chance);
+        let told = told_cost(part, [&there, &back]);
+        let cost = found.cost([&there, &back]);
         if is_longer {
             return Verdict::AsTold;
         }
@@ -256,11 +299,14 @@ impl<'a> Both<'a> {
         let cells = there.cells.len() + back.cells.len();
         let borne_out = early <= EARLY.1 * found.changes.len() + cells / EARLY.0;
         let most = found.most();
+        if borne_out && opposite && cost <= told + DEARER {
+            return Verdict::Clock(found, off);
+        }
         if most <= self.chance / TOLD {
             return Verdict::AsTold;
         }
         if borne_out && (size > TOLD * self.chance || self.contradicted(part, &found, level, spare)) {
-            return Verdict::Clock(found);
+            return Verdict::Clock(found, off);
         }
         if borne_out || net.abs() > self.chance { Verdict::Ambiguous(most) } else { Verdict::AsTold }
     }
@@ -314,6 +360,43 @@ impl<'a> Both<'a> {
         Some([side(0)?, side(1)?])
     }
 
+    /// The most that a direction's level changes between two times of quiet without an event that tells it, nanoseconds; 0 where the events
+    /// account for all that its floors show.
+    fn unaccounted(&self, events: &[Event]) -> f64 {
+        let rates = (self.surveys[0].slope + self.surveys[1].slope).abs();
+        let mut spans: Vec<(f64, f64)> =
+            events.iter().map(|one| (one.transition.from, one.transition.to)).collect();
+        spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+        spans.push((self.start() + self.length, f64::INFINITY));
+        let mut most: f64 = 0.0;
+        for (direction, heading) in (0..).zip(Heading::BOTH) {
+            let mut last: Option<(f64, f64, f64)> = None;
+            let mut quiet_from = self.start();
+            for (from, to) in &spans {
+                let (begin, end) = (quiet_from + self.width, from - self.width);
+                quiet_from = quiet_from.max(*to);
+                if end - begin < BESIDE.1 * self.width {
+                    continue;
+                }
+                let Some((level, cells)) = self.least(direction, begin, end, |_| 0.0) else { continue };
+                let known = LEVEL * self.wait[direction] / many(cells);
+                let told: f64 = events
+                    .iter()
+                    .filter(|one| one.transition.to <= begin)
+                    .map(|one| seen(heading, one))
+                    .sum();
+                let (left, middle) = (level - told, f64::midpoint(begin, end));
+                if let Some((before, error, at)) = last.replace((left, known, middle)) {
+                    let sure = known + error + self.surveys[direction].grain + rates * (middle - at);
+                    if (left - before).abs() > TOLD * sure {
+                        most = most.max((left - before).abs());
+                    }
+                }
+            }
+        }
+        most
+    }
+
     /// What a direction shows there by itself, as the clock's.
     fn shown(&self, direction: usize, from: f64, to: f64) -> Vec<Transition> {
         let near = |one: &&Transition| one.from <= to + self.width && one.to >= from - self.width;
@@ -331,6 +414,27 @@ impl<'a> Both<'a> {
         };
         course.changes.iter().map(event).collect()
     }
+}
+
+/// By how much more a direction's packets take after an event, as it is told.
+fn seen(heading: Heading, event: &Event) -> f64 {
+    match event.kind {
+        ChangeKind::PathChange if event.heading == Some(heading) => event.transition.size,
+        ChangeKind::PathChange => 0.0,
+        _ => heading.sign() * event.transition.size,
+    }
+}
+
+/// What it costs that these events were what they are told as.
+fn told_cost(events: &[Event], sides: [&Side; 2]) -> f64 {
+    let each = sides.into_iter().zip(Heading::BOTH).map(|(side, heading)| {
+        let changes = events.iter().map(|one| {
+            let at = one.seen(heading);
+            (at.from, at.to, side.sign * seen(heading, one))
+        });
+        Course { changes: changes.collect() }.cost([side])
+    });
+    each.sum()
 }
 
 /// How a direction sees that the responder's clock is ahead.

@@ -158,9 +158,14 @@ impl Survey {
         let mut last: Option<Segment> = None;
         let mut moved: Vec<Segment> = Vec::new();
         let mut split = Vec::new();
-        let end = cuts.last().map_or(0, |cut| cut.to);
+        let mut untold = false;
+        let last_floor = cuts.last().map_or(0, |cut| cut.to);
         for cut in cuts {
-            if last.is_some() && cut.to < end && cut.count() <= UNTOLD.0 && (cut.slope - base).abs() > STEEP {
+            if last.is_some()
+                && cut.to < last_floor
+                && cut.count() <= UNTOLD.0
+                && (cut.slope - base).abs() > STEEP
+            {
                 // Between two jumps, of which each floor has seen another part.
                 continue;
             }
@@ -182,17 +187,20 @@ impl Survey {
             let bend = 0.25 * turn * (here - before.middle).max(cut.middle - here);
             let (size, error) = (b - a, a_error.hypot(b_error).hypot(bend).hypot(TICK.max(0.5 * self.grain)));
             if size.abs() > CHANGED * error {
-                let (from, to) = if moved.is_empty() { (here, here) } else { (end, begin) };
+                let (from, to) = if moved.is_empty() && !untold { (here, here) } else { (end, begin) };
                 let doubt = before.excess.hypot(cut.excess);
                 let whole = Transition { from, to, size, error, doubt };
                 split.push(self.parts_of(&whole, &before, &moved, cut, base));
                 self.transitions.push(whole);
                 self.groups.push(cut.from..cut.to);
-            } else if cut.count() <= UNTOLD.0 && b_error > UNTOLD.1 * a_error {
+                untold = false;
+            } else if b_error > UNTOLD.1 * a_error && (cut.count() <= UNTOLD.0 || cut.to < last_floor) {
                 // It tells nothing, not even whether what follows it lies where the others did.
                 last = Some(before);
+                untold |= cut.count() > UNTOLD.0;
             } else if let Some(group) = self.groups.last_mut() {
                 group.end = cut.to;
+                untold = false;
             }
         }
         split
