@@ -27,6 +27,10 @@ const CANCEL: (f64, f64) = (6.0, 0.1);
 /// What stamps do not tell makes a slope uncertain by this share of what it would if all of it lay against it: three times
 /// what they tell apart, over the run. Where simulated clocks drift by less than that the error was below a half of it.
 const TILT: f64 = 0.6;
+/// A rate that wanders is smoothed alike in both directions: what that leaves out does not average out between them. By so much more than
+/// independent errors of both is what their mean may be off (1.41 if all of it were alike): a judgement between clocks that bend as
+/// smoothly as a temperature does, of which it is more, and those that walk at random, of which it is less.
+const ALIKE: f64 = 1.2;
 /// The leverage of many heights at equal times, over their length.
 const STRAIGHT: f64 = 3.0;
 /// A longer transition is a slew, as a share of the run.
@@ -181,15 +185,18 @@ fn wandering(
 ) -> Estimate {
     let mut rates = Vec::new();
     let mut shares = Vec::new();
+    let moments = || surveys.iter().flat_map(|(survey, _)| survey.fine.iter().map(|one| one.x));
+    let (start, end) = (moments().fold(f64::INFINITY, f64::min), moments().fold(f64::NEG_INFINITY, f64::max));
     for (curve, heading) in curves {
-        let Some((rate, error)) = curve.rate() else { continue };
+        let Some((rate, error)) = curve.rate(start, end) else { continue };
         rates.push((heading.sign() * rate, error));
         shares.push((curve, heading.sign(), 1.0 / curve.variance().max(1.0)));
     }
     let weights: f64 = rates.iter().map(|(_, error)| error.powi(-2)).sum();
     let mean = rates.iter().map(|(rate, error)| rate * error.powi(-2)).sum::<f64>() / weights;
     let grain = surveys.iter().map(|(survey, _)| survey.grain / survey.length.max(1e-9)).fold(0.0, f64::max);
-    let half = super::classic::NORMAL / weights.sqrt() + TILT * STRAIGHT * grain;
+    let alike = if rates.len() > 1 { ALIKE } else { 1.0 };
+    let half = alike * super::classic::NORMAL / weights.sqrt() + TILT * STRAIGHT * grain;
     let total: f64 = shares.iter().map(|share| share.2).sum();
     let Some((first, _, _)) = shares.first() else { return Estimate::refused("there are too few packets") };
     let knots: Vec<f64> = first.knots.iter().map(|knot| knot.0).collect();

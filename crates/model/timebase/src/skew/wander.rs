@@ -7,6 +7,10 @@ use super::{many, median};
 /// So much likelier, as twice the logarithm, must a wandering rate be than a steady one.
 const LIKELIER: f64 = 20.0;
 
+/// A floor is high from so many times on what floors usually lie off the curve; and how often that is asked anew.
+const HIGH: f64 = 4.5;
+const ROUNDS: usize = 3;
+
 /// By how much a clock is ahead, smoothed.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
@@ -15,11 +19,13 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// The mean rate from the first knot to the last, nanoseconds a second, and its error.
-    pub(crate) fn rate(&self) -> Option<(f64, f64)> {
+    /// The mean rate from one moment to another, the first and the last of the run, nanoseconds a second, and its error. Knots
+    /// lie up to a floor's length within the run, where the rate is another than on average: beyond them it goes on as there.
+    pub(crate) fn rate(&self, from: f64, to: f64) -> Option<(f64, f64)> {
         let (first, last) = (self.knots.first()?, self.knots.last()?);
-        let length = last.0 - first.0;
-        (length > 0.0).then(|| ((last.1 - first.1) / length, (first.2 + last.2).sqrt() / length))
+        let length = to - from;
+        (length > 0.0 && self.knots.len() > 1)
+            .then(|| ((self.at(to) - self.at(from)) / length, (first.2 + last.2).sqrt() / length))
     }
 
     /// The value at a moment, straight between knots and beyond them.
@@ -86,18 +92,26 @@ pub(crate) fn follow(floors: &[Floor], slope: f64, coarse: f64) -> Option<Curve>
     let mut counts: Vec<f64> = floors.iter().map(|floor| floor.count).collect();
     let usual = median(&mut counts);
     let noise = |floor: &Floor| (usual / floor.count.max(1.0)).max(1.0).powi(2);
-    let points: Vec<Point> =
+    let mut points: Vec<Point> =
         floors.iter().map(|floor| Point { x: floor.x, y: floor.above(slope), noise: noise(floor) }).collect();
     let length = points.last()?.x - points.first()?.x;
     if points.len() < 20 || length <= 0.0 {
         return None;
     }
     let pace = |power: i32| 10f64.powf(f64::from(power) / 2.0) / length.powi(3);
-    let (steady, ..) = filter(&points, 0.0);
     let finest = 3.0 * many(points.len()).log10();
-    let best = (-2..super::rounded(2.0 * finest).try_into().unwrap_or(12))
-        .map(|power| (filter(&points, pace(power)).0, power))
-        .max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let likeliest = |points: &[Point]| {
+        (-2..super::rounded(2.0 * finest).try_into().unwrap_or(12))
+            .map(|power| (filter(points, pace(power)).0, power))
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+    };
+    for _ in 0..ROUNDS {
+        let (_, deviation, states) = filter(&points, pace(likeliest(&points)?.1));
+        points.iter_mut().zip(floors).for_each(|(point, floor)| point.noise = noise(floor));
+        set_high_apart(&mut points, &smooth(&states, deviation));
+    }
+    let (steady, ..) = filter(&points, 0.0);
+    let best = likeliest(&points)?;
     if 2.0 * (best.0 - steady) < LIKELIER {
         return None;
     }
@@ -108,6 +122,19 @@ pub(crate) fn follow(floors: &[Floor], slope: f64, coarse: f64) -> Option<Curve>
     }
     let knot = |(x, y, v): (f64, f64, f64)| (x, y + slope * x, v + coarse * coarse);
     Some(Curve { knots: smoothed.into_iter().map(knot).collect() })
+}
+
+/// A floor that lies far above the curve had no packet that did not wait: its height says the less the higher it is, or one at an end of
+/// the run would bend the curve there.
+fn set_high_apart(points: &mut [Point], knots: &[(f64, f64, f64)]) {
+    let above: Vec<f64> = points.iter().zip(knots).map(|(point, knot)| point.y - knot.1).collect();
+    let usual = median(&mut above.iter().map(|one| one.abs()).collect::<Vec<_>>());
+    for (point, above) in points.iter_mut().zip(above) {
+        let high = above / (HIGH * usual.max(1e-9));
+        if high > 1.0 {
+            point.noise *= high * high;
+        }
+    }
 }
 
 /// The farthest that knots lie from the straight line through them with the least squares.
