@@ -158,8 +158,9 @@ fn a_log_of_four_stamps_tells_the_ways_of_losses_and_the_bounds_of_the_offset() 
     assert_eq!(count(&document, "/reverse/packets/lost"), 1);
     assert_eq!(count(&document, "/round_trip/packets/lost"), 2);
     let bounds: Vec<i64> = serde_json::from_value(at(&document, "/clock/offset_bounds_ns").clone()).unwrap();
-    // From 999,800 to 1,000,300 by causality alone; all stamps are multiples of 10 ns, and may tell no less apart.
-    assert_eq!(bounds, [999_790, 1_000_310]);
+    // From 999,800 to 1,000,300 by causality alone; and within the 2 us to the packet that took least on the way back clocks
+    // may have drifted by as much as a nanosecond. Of so few packets no unit of the stamps is told.
+    assert_eq!(bounds, [999_799, 1_000_300]);
     assert!((number(&document, "/round_trip/delay_ns/min") - 500.0).abs() < 1e-6);
     assert!((number(&document, "/round_trip/delay_ns/max") - 510.0).abs() < 1e-6);
     assert!(at(&document, "/stamps/sender_departure").is_null(), "a file does not tell the place");
@@ -324,7 +325,7 @@ fn two_one_way_logs_are_both_directions_and_bound_the_offset() {
     assert!((number(&document, "/reverse/delay_ns/max") - 10.0).abs() < 1e-6);
     let bounds: Vec<i64> = serde_json::from_value(at(&document, "/clock/offset_bounds_ns").clone()).unwrap();
     // Stamps may tell no less than 10 ns apart.
-    assert_eq!(bounds, [999_790, 1_000_310]);
+    assert_eq!(bounds, [999_799, 1_000_300]);
     let four = table(folder.path(), "four.csv", FOUR, "0,44,0,1,2,3\n");
     let refused = process::run(romer(["analyze", "--reverse"]).arg(&four).arg(&there)).with_code(3);
     assert!(refused.stderr.contains("four.csv:1") && refused.stderr.contains("alone"), "{refused:?}");

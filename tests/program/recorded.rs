@@ -266,7 +266,7 @@ fn of_captures_with_several_flows_the_one_that_is_meant_is_analysed_and_all_are_
     let document = analyze(&[]).with_code(0).document();
     assert_eq!(count(&document, "/forward/packets/sent"), 200);
     let warnings = at(&document, "/warnings").to_string();
-    assert!(warnings.contains(listed) && warnings.contains("--flow N chooses another"), "{warnings}");
+    assert!(warnings.contains(listed) && warnings.contains("--flow N chooses among"), "{warnings}");
     for flow in ["2", "10.0.0.1:3000-10.0.0.2:24000", "10.0.0.2:24000-10.0.0.1:3000"] {
         let document = analyze(&["--flow", flow]).with_code(0).document();
         assert_eq!(count(&document, "/forward/packets/sent"), 100, "{flow}");

@@ -929,6 +929,8 @@ export interface components {
              * @description When, nanoseconds after the benchmark began.
              */
             at_ns: number;
+            /** @description What is dropped, where `size-silent` tells of one trial. */
+            dropped?: components["schemas"]["DroppedFrames"] | null;
             /**
              * @description `device-silent`, `device-back`, `device-rebooted` (it is back, and a link to it had been down), `device-away` (within a
              *     trial), `device-stalled` (it stood still, and went on), `link-lost` (a reset took the link
@@ -1424,6 +1426,18 @@ export interface components {
             schema: string;
             /** @description Version of romer. */
             software: string;
+        };
+        /** @description Frames that a device drops which is there. */
+        DroppedFrames: {
+            /** @description The case. */
+            case: string;
+            /** @description Which, in words: of so many octets, or of a mixture. */
+            frames: string;
+            /**
+             * Format: double
+             * @description The load that was asked for, percent of the line.
+             */
+            load_percent: number;
         };
         /** @description Code points on the way. */
         DscpSeen: {
@@ -2683,6 +2697,11 @@ export interface components {
             /** @description Whether `delay` lies on the grid, or `ipdv`, the difference of consecutive delays. */
             of: components["schemas"]["GridOf"];
             /**
+             * @description 95 % interval of it, which may begin below 0 or end above a step: multiples of the step do not count.
+             * @default null
+             */
+            offset_interval_ns: number[] | null;
+            /**
              * Format: double
              * @description Where the grid lies: from 0 to less than a step. Of a variable delay it is without meaning, and `null`.
              */
@@ -2692,6 +2711,11 @@ export interface components {
              * @description Points of the grid that hold values.
              */
             points: number;
+            /**
+             * @description 95 % interval of it.
+             * @default null
+             */
+            step_interval_ns: number[] | null;
             /**
              * Format: double
              * @description The step.
@@ -2703,6 +2727,12 @@ export interface components {
              */
             strength_ratio: number;
         } | {
+            /**
+             * @description 95 % interval of the moment: from the last packet that surely left before the step to the first that surely left
+             *     after it, nanoseconds after the first departure. `at_ns` is the first packet after the step.
+             * @default null
+             */
+            at_interval_ns: number[] | null;
             /** @constant */
             kind: "delay-step";
             /** @description 95 % interval of it. */

@@ -260,7 +260,12 @@ mod tests {
 
     fn event(number: i64) -> BenchmarkEntry {
         let text = format!("number {number}\nof many");
-        BenchmarkEntry::Event(BenchmarkEvent { at_ns: number, kind: "device-back".into(), text, dropped: None })
+        BenchmarkEntry::Event(BenchmarkEvent {
+            at_ns: number,
+            kind: "device-back".into(),
+            text,
+            dropped: None,
+        })
     }
 
     fn folder() -> (tempfile::TempDir, Location) {

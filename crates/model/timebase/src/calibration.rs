@@ -201,8 +201,8 @@ fn subtract(related: &mut Related, error: &PlaceError) -> Vec<String> {
     let mut warnings = Vec::new();
     if below > 0 {
         warnings.push(format!(
-            "{below} delays were shorter than the baseline that is subtracted, and are below zero: the calibration is \
-             older than the state of this machine"
+            "{below} delays were shorter than the baseline that is subtracted, and are below zero: stamps err less here \
+             than the calibration found them to at the least, or the machine has changed since (romer calibrate)"
         ));
     }
     if !absolute && related.round_trip.is_empty() {

@@ -12,7 +12,8 @@ pub(super) fn once(events: &[BenchmarkEvent]) -> Vec<BenchmarkEvent> {
             continue;
         };
         let same = |other: &&DroppedFrames| (&other.frames, &other.case) == (&dropped.frames, &dropped.case);
-        let each = |events| <[BenchmarkEvent]>::iter(events).filter_map(|other| other.dropped.as_ref()).filter(same);
+        let each =
+            |events| <[BenchmarkEvent]>::iter(events).filter_map(|other| other.dropped.as_ref()).filter(same);
         if each(&events[..number]).next().is_some() {
             continue;
         }

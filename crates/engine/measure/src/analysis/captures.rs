@@ -179,7 +179,7 @@ pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Resul
     )];
     if others > 0 && choice.is_none() {
         notes.push(format!(
-            "{others} more {} in both captures: the one with the most packets was taken; --flow N chooses of {}",
+            "{others} more {} in both captures: the one with the most packets was taken; --flow N chooses among {}",
             if others == 1 { "flow is" } else { "flows are" },
             listed(&all)
         ));

@@ -84,8 +84,11 @@ impl Before {
         };
         let Some((value, expected)) = value.zip(expected) else { return false };
         let away = (value - expected).abs();
-        // As many digits as bring it to the expected one, and what all that lies between them could be.
-        std::iter::successors(Some(10), |unit: &i128| unit.checked_mul(10)).take(19).any(|unit| {
+        // As many digits as bring it to the expected one, as far as there can be so many, and what all that lies between them
+        // could be.
+        let units = std::iter::successors(Some(10), |unit: &i128| unit.checked_mul(10)).take(19);
+        let mut units = units.take_while(|unit| value.abs() * unit <= i128::from(u64::MAX));
+        units.any(|unit| {
             let (from, to) = (value * unit, value * unit + value.signum() * (unit - 1));
             let nearest = expected.clamp(from.min(to), from.max(to));
             10 * (nearest - expected).abs() < away

@@ -465,6 +465,18 @@ mod tests {
         }
         let taken = Some(Unended::Taken { line: 102, empty: false });
         assert_eq!(ending(&format!("{kept}{last}")), (101, taken));
+        // So it is with stamps of these years, and of those to come.
+        for base in [1_701_411_834_409_000_000i64, 1_795_000_000_000_000_000, 4_000_000_000_000_000_000] {
+            let line =
+                |n: i64| format!("{n},44,{},{}", base + n * 10_000_000, base + n * 10_000_000 + 5_000_100);
+            let kept: String = (0..9).map(|n| line(n) + "\n").collect();
+            let (last, full) = (line(9), format!("{head}{kept}{}", line(9)));
+            assert_eq!(ending(&full), (10, Some(Unended::Taken { line: 11, empty: false })), "{base}");
+            for fewer in 1..18 {
+                let cut = &full[..full.len() - fewer];
+                assert_eq!(ending(cut), (9, Some(Unended::Cut { line: 11 })), "{fewer} of {last}");
+            }
+        }
         // A packet that took much longer or less than those before is no cut one.
         for received in [1_000_000_100i64, 2_999_999_999, 600_000_000, 1_500_000] {
             assert_eq!(ending(&format!("{kept}100,44,1000000000,{received}")), (101, taken), "{received}");
