@@ -13,7 +13,9 @@ const NEARLY_NS: i64 = 250_000_000;
 /// The sequence numbers of those of `passages` that are lost, and that the kernel of the host at `receiving` dropped unread, by
 /// `events`. With each datagram that is read the kernel tells how many it had dropped before: so many were dropped between that
 /// one and the one before, which is the time of the event. Of those that were due then and did not come, as many are taken as
-/// were dropped, first those that are missing one after the other: a socket that is full takes nothing more for a while.
+/// were dropped, first those that are missing one after the other: a socket that is full takes nothing more for a while. Where
+/// more were dropped than those, they are the ones that are missing right after them: when the last was dropped is known by a
+/// datagram that was read after it, or not at all.
 pub fn unread(passages: &[Passage], events: &[Event], receiving: Side) -> BTreeSet<u64> {
     let own = |event: &&Event| event.side == receiving && event.kind == EventKind::ReceiveOverflow;
     let overflows: Vec<(i64, i64, u64)> = events
@@ -31,16 +33,25 @@ pub fn unread(passages: &[Passage], events: &[Event], receiving: Side) -> BTreeS
     }
     let runs = runs(passages);
     for (from, until, dropped) in overflows {
-        let within =
-            |(sequence, due): &&(u64, i64)| (from..=until).contains(due) && !unread.contains(sequence);
-        let mut missing: Vec<Vec<u64>> = runs
-            .iter()
-            .map(|run| run.iter().filter(within).map(|(sequence, _)| *sequence).collect())
-            .filter(|run: &Vec<u64>| !run.is_empty())
-            .collect();
-        missing.sort_by_key(|run| std::cmp::Reverse(run.len()));
+        let mut missing: Vec<(Vec<u64>, Vec<u64>)> = Vec::new();
+        for run in &runs {
+            let left = || run.iter().filter(|(sequence, _)| !unread.contains(sequence));
+            let then: Vec<u64> = left()
+                .filter(|(_, due)| (from..=until).contains(due))
+                .map(|(sequence, _)| *sequence)
+                .collect();
+            if !then.is_empty() {
+                missing.push((
+                    then,
+                    left().filter(|(_, due)| *due > until).map(|(sequence, _)| *sequence).collect(),
+                ));
+            }
+        }
+        missing.sort_by_key(|(then, _)| std::cmp::Reverse(then.len()));
         let dropped = usize::try_from(dropped).unwrap_or(usize::MAX);
-        unread.extend(missing.into_iter().flatten().take(dropped));
+        unread.extend(
+            missing.into_iter().flat_map(|(then, after)| then.into_iter().chain(after)).take(dropped),
+        );
     }
     unread
 }
@@ -118,5 +129,20 @@ mod tests {
         assert_eq!(gone, (2_000..2_400u64).filter(|n| n % 40 < 20).collect());
         let together = [overflow(Side::Sender, 2_029, Some(2_410), 200)];
         assert_eq!(unread(&passages, &together, Side::Sender), gone);
+    }
+
+    #[test]
+    fn what_is_missing_right_after_the_last_datagram_that_was_read_was_dropped_if_so_many_were() {
+        // Full from 4 s to the end, and the last datagram that was read came at 4.15 s; the path loses every hundredth.
+        let passages = sent(|n| n % 100 == 50 || n >= 4_000);
+        let until_the_end = overflow(Side::Responder, 3_900, Some(4_150), 5_940);
+        let gone = unread(&passages, &[until_the_end], Side::Responder);
+        assert_eq!(gone.len(), 5_940);
+        assert!(gone.iter().all(|n| *n >= 4_000), "{:?}", gone.first());
+        // What is missing after others have come is the path's, however many were dropped.
+        let passages = sent(|n| n % 100 == 50 || (4_000..4_100).contains(&n));
+        let gone =
+            unread(&passages, &[overflow(Side::Responder, 3_900, Some(4_050), 5_940)], Side::Responder);
+        assert!(gone.iter().all(|n| (3_620..4_280).contains(n)), "{gone:?}");
     }
 }

@@ -14,6 +14,11 @@ const UNEVEN: f64 = 0.1;
 
 /// In words, for each way, how many and when.
 pub(super) fn without_delay(stream: &Stream, related: &Related) -> Vec<String> {
+    // Whose log has not come back has not told its stamps, which is said.
+    if stream.far_log && !stream.far_log_complete || stream.traffic.direction.is_one_way() && !stream.far_log
+    {
+        return Vec::new();
+    }
     let ways: &[(&str, &[Passage])] = match stream.traffic.direction {
         Way::RoundTrip => &[("there and back", &related.round_trip)],
         _ => &[("there", &related.forward), ("back", &related.reverse)],
