@@ -277,7 +277,7 @@ fn a_program_that_stands_still_says_so_and_what_it_could_not_send_is_not_lost() 
     // Longer than what counts as standing still.
     std::thread::sleep(Duration::from_secs(4));
     measuring.process.signal("CONT");
-    measuring.await_told(&["the program stood still for", "not sent: the program stood still"]);
+    measuring.await_told(&["the program stood still for", "not sent: the program was 2 s late with them"]);
     measuring.await_more();
     let document = measuring.end();
     assert_kinds(&document, &["pause", "not-sent"]);
