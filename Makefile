@@ -22,6 +22,11 @@ LONG_API_CASES ?= 1000
 # What the generator asks of each operation of the console's interface.
 API_CASES ?= 5
 
+# The console's page in a browser, which is held against what is measured beside it.
+define browser
+	@$(TIMED) 'the page in a browser' scripts/console browser
+endef
+
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
@@ -37,17 +42,17 @@ test: ## run every test; as root, those that meet the kernel once more without p
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
 	@$(TIMED) 'cargo test' scripts/tests
-	@echo '== the console beside the tests without privileges: what is said of it comes at the end'
-	@scripts/beside '$(MAKE) --no-print-directory page' '$(MAKE) --no-print-directory rootless'
+	$(browser)
+	@[ "$$(id -u)" = 0 ] || $(MAKE) --no-print-directory page
+	@[ "$$(id -u)" != 0 ] || scripts/beside '$(MAKE) --no-print-directory page' '$(MAKE) --no-print-directory rootless'
 
-# The tests of the console's page and interface.
+# What is tested of the console without regard to time.
 page:
 	@$(TIMED) 'the page: what is built of it, its types and logic' scripts/console check
-	@$(TIMED) 'the page in a browser' scripts/console browser
 	@$(TIMED) 'the interface, by its description' scripts/api-fuzz $(API_CASES)
 
 rootless:
-	@[ "$$(id -u)" != 0 ] || $(TIMED) 'tests without privileges' scripts/rootless-tests
+	@$(TIMED) 'tests without privileges' scripts/rootless-tests
 
 bench: ## measure the tool's own error and what it holds, other programs beside it (results in validation/)
 	@scripts/need linker ip ethtool ping irtt iperf ITGSend sockperf trafgen iperf3 chromium node npm
@@ -90,6 +95,7 @@ soak: ## the tests with long counts, then every fuzz target for FUZZ_MINUTES
 console: ## prove that the console's page is built from its sources, go through its screens with a browser, ask its interface
 	@scripts/need linker ip curl
 	@$(CARGO) build --locked --package romer
+	$(browser)
 	@$(MAKE) --no-print-directory page
 
 schema: ## write docs/schema/*.json from the types
