@@ -319,22 +319,13 @@ impl Sums {
     /// The sums' distribution. There are as many as pairs of values, and they have no order: no intervals.
     pub fn summary(&self) -> Summary {
         let quantile = |p: f64| Some(self.sums.quantile(p));
-        let (p25, p75) = (quantile(0.25), quantile(0.75));
         Summary {
             count: self.count,
             min: quantile(0.0),
             max: Some(self.sums.end(<[f64]>::last) - self.sums.about),
             mean: Some(self.mean - self.sums.about),
             stddev: Some(self.stddev),
-            median: quantile(0.5),
-            iqr: p25.zip(p75).map(|(low, high)| high - low),
-            p25,
-            p75,
-            p90: quantile(0.9),
-            p95: quantile(0.95),
-            p99: quantile(0.99),
-            p99_9: quantile(0.999),
-            ..Summary::default()
+            ..Summary::of_quantiles(quantile)
         }
     }
 

@@ -81,6 +81,24 @@ pub struct Summary {
     pub quantile_error: Option<f64>,
 }
 
+impl Summary {
+    /// One with the quantiles that `quantile` gives, by their probabilities, and nothing else.
+    pub fn of_quantiles(quantile: impl Fn(f64) -> Option<f64>) -> Self {
+        let (p25, p75) = (quantile(0.25), quantile(0.75));
+        Self {
+            median: quantile(0.5),
+            iqr: p25.zip(p75).map(|(low, high)| high - low),
+            p25,
+            p75,
+            p90: quantile(0.9),
+            p95: quantile(0.95),
+            p99: quantile(0.99),
+            p99_9: quantile(0.999),
+            ..Self::default()
+        }
+    }
+}
+
 /// One measured stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {

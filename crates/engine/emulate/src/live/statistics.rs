@@ -107,7 +107,6 @@ impl Tally {
         let n = real_count(self.count);
         let quantile = |p: f64| Some(self.at_rank(p * (n - 1.0)));
         let stddev = (self.squares / (n - 1.0)).sqrt();
-        let [p25, p75] = [0.25, 0.75].map(quantile);
         let independent = Z * stddev / n.sqrt();
         // Where all values are the same, so are all means.
         let half = if self.min == self.max {
@@ -129,20 +128,12 @@ impl Tally {
             max: Some(real(self.max)),
             mean: Some(self.mean),
             stddev: Some(stddev),
-            median: quantile(0.5),
-            iqr: p25.zip(p75).map(|(low, high)| high - low),
-            p25,
-            p75,
-            p90: quantile(0.9),
-            p95: quantile(0.95),
-            p99: quantile(0.99),
-            p99_9: quantile(0.999),
             mean_interval: half.map(|half| [self.mean - half, self.mean + half]),
             median_interval: ranks
                 .filter(|[low, _]| *low >= 1.0)
                 .map(|ranks| ranks.map(|rank| self.at_rank(rank.min(n - 1.0)))),
             quantile_error: Some(QUANTILE_ERROR),
-            ..Summary::default()
+            ..Summary::of_quantiles(quantile)
         }
     }
 }
