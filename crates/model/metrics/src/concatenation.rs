@@ -191,6 +191,13 @@ impl Points {
         let place = self.below[1..].partition_point(|below| *below < p - LEAST);
         self.values[place.min(self.values.len() - 1)]
     }
+
+    fn value(&self, statistic: Statistic) -> f64 {
+        match statistic {
+            Statistic::Mean => self.mean(),
+            Statistic::Quantile(p) => self.quantile(p),
+        }
+    }
 }
 
 /// Sums of probabilities are exact to this.
@@ -360,10 +367,6 @@ impl Sums {
         };
         let here = apart(&plain, &self.rough);
         let distance = here.iter().map(|apart| apart.abs()).fold(0.0, f64::max);
-        let of_points = |points: &Points, statistic: Statistic| match statistic {
-            Statistic::Mean => points.mean(),
-            Statistic::Quantile(p) => points.quantile(p),
-        };
         let mut farther = 1;
         let mut differences = vec![Vec::with_capacity(RESAMPLES); statistics.len()];
         for (number, sums) in (0..).zip(&self.drawn) {
@@ -371,7 +374,7 @@ impl Sums {
             let moved = apart(&drawn, sums).into_iter().zip(&here).map(|(drawn, here)| (drawn - here).abs());
             farther += usize::from(moved.fold(0.0, f64::max) >= distance);
             for (statistic, differences) in statistics.iter().zip(&mut differences) {
-                let there = of_points(&drawn, *statistic) - of_points(&plain, *statistic);
+                let there = drawn.value(*statistic) - plain.value(*statistic);
                 differences.push(there - (sums.value(*statistic) - self.rough.value(*statistic)));
             }
         }

@@ -65,7 +65,7 @@ pub(crate) fn ranks_of_quantile<V: Value>(
 /// good as independent.
 fn beyond<V: Value>(series: &[V], p: f64, level: f64, middle: &Dependence) -> Option<Dependence> {
     let n = series.len();
-    let own = Dependence::of(series, |value| if value <= level { 1.0 } else { 0.0 });
+    let own = Dependence::at_or_below(series, level);
     // Of normal values that depend on the last one, the inflation falls off from the median as this, within a tenth.
     let usual = middle.inflation * (4.0 * p * (1.0 - p)).cbrt();
     let inflation = own.inflation.max(usual);
@@ -84,7 +84,7 @@ pub(crate) fn tells_quantile(series: &[f64], p: f64) -> bool {
     sorted.sort_unstable_by(f64::total_cmp);
     let at = |p: f64| sorted.get(whole(p * real(sorted.len().saturating_sub(1)))).copied();
     let (Some(level), Some(median)) = (at(p), at(0.5)) else { return false };
-    let middle = Dependence::of(series, |value| if value <= median { 1.0 } else { 0.0 });
+    let middle = Dependence::at_or_below(series, median);
     beyond(series, p, level, &middle).is_some_and(|used| used.is_known)
 }
 
@@ -128,6 +128,11 @@ pub(crate) struct Dependence {
 }
 
 impl Dependence {
+    /// Of whether each of the series is no more than `level`.
+    pub(crate) fn at_or_below<V: Value>(series: &[V], level: f64) -> Self {
+        Self::of(series, |value| if value <= level { 1.0 } else { 0.0 })
+    }
+
     /// Of `value` of each of the series.
     pub(crate) fn of<V: Value>(series: &[V], value: impl Fn(f64) -> f64) -> Self {
         let all = series.len();

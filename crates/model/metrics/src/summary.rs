@@ -123,7 +123,7 @@ fn of_order<V: Value>(series: &[V], order: &Order<'_, V>) -> Summary {
     let stddev = stddev.and_then(|moments| finite((moments.squares / real(series.len() - 1)).sqrt()));
     let [p25, median, p75, p95, p99] = [0.25, 0.5, 0.75, 0.95, 0.99].map(quantile);
     let dependence = Dependence::of(series, |value| value);
-    let middle = median.map(|median| Dependence::of(series, |value| if value <= median { 1.0 } else { 0.0 }));
+    let middle = median.map(|median| Dependence::at_or_below(series, median));
     let interval = |p: f64, level: Option<f64>| {
         let [low, high] = interval::ranks_of_quantile(series, p, level?, middle.as_ref()?)?;
         order.enclosing(low, high)

@@ -1,11 +1,13 @@
 //! The bounds of the offset hold by causality alone, whatever the estimator made of the packets.
 
+mod common;
+
 use romer_record::document::ClockState;
 use romer_record::manifest::SkewRequest;
-use romer_record::{Fate, Leaving, Passage};
 use romer_timebase::skew::{Heading, InTurn, correct, state, usable};
-use romer_units::Timestamp;
 use romer_units::random::{Seed, Stream};
+
+use common::passage;
 
 /// What happens in a run of a minute of round trips every 20 ms, over ways of 5 ms (times in seconds, lengths in nanoseconds).
 #[derive(Clone, Default)]
@@ -49,8 +51,8 @@ impl Run {
             let back = again + (5e6 + waits() + queue) / 1e9;
             let sender = |at: f64| whole(at * 1e9);
             let responder = |at: f64| whole(at * 1e9 + self.ahead(at));
-            forward.push(passage(number, sender(left), responder(there)));
-            reverse.push(passage(number, responder(again), sender(back)));
+            forward.push(passage(number.into(), sender(left), responder(there)));
+            reverse.push(passage(number.into(), responder(again), sender(back)));
             number += 1;
         }
         let request = SkewRequest { method: method.into(), calibration, path_minimum_ns: None };
@@ -66,21 +68,6 @@ impl Run {
 #[expect(clippy::cast_possible_truncation, reason = "minutes")]
 fn whole(moment: f64) -> i64 {
     moment.round() as i64
-}
-
-fn passage(sequence: u32, departure: i64, arrival: i64) -> Passage {
-    Passage {
-        sequence: u64::from(sequence),
-        copy: 0,
-        size: 64,
-        fate: Fate::Arrived,
-        departure: Some(Timestamp::from_nanos(departure)),
-        arrival: Some(Timestamp::from_nanos(arrival)),
-        delay: None,
-        ttl: None,
-        tos: None,
-        leaving: Leaving::Unknown,
-    }
 }
 
 /// The offset at the first packet lies within the bounds, which are no wider than the first packets took there and back.

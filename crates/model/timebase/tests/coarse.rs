@@ -1,12 +1,15 @@
 //! Stamps that tell no less than a microsecond or a millisecond apart: what they leave open, the intervals hold, and a unit of
 //! theirs is no step of a clock.
 
+mod common;
+
 use romer_record::document::ClockState;
 use romer_record::manifest::SkewRequest;
-use romer_record::{Fate, Leaving, Passage};
 use romer_timebase::skew::{Estimate, Estimator, Heading, InTurn, Method, correct, state, usable};
 use romer_units::Timestamp;
 use romer_units::random::{Seed, Stream};
+
+use common::passage;
 
 /// A stream with stamps in whole units.
 #[derive(Clone, Copy)]
@@ -141,21 +144,6 @@ fn documented(unit: f64, wait: f64, seconds: f64, ways: usize, seed: u32) -> (f6
         correct(&mut reverse, Heading::Reverse, &estimate, &InTurn),
     ];
     (skew * 1e6, ahead, state(&request, &estimate, &forward, &reverse, least).0)
-}
-
-fn passage(sequence: u64, departure: i64, arrival: i64) -> Passage {
-    Passage {
-        sequence,
-        copy: 0,
-        size: 64,
-        fate: Fate::Arrived,
-        departure: Some(Timestamp::from_nanos(departure)),
-        arrival: Some(Timestamp::from_nanos(arrival)),
-        delay: None,
-        ttl: None,
-        tos: None,
-        leaving: Leaving::Unknown,
-    }
 }
 
 /// All packets, or nearly all, of a direction lie on one tick: nothing is known of the rate, and of the offset what a tick leaves.

@@ -27,8 +27,7 @@ pub(super) fn without_delay(stream: &Stream, related: &Related) -> Vec<String> {
 }
 
 fn words(way: &str, passages: &[Passage]) -> Option<String> {
-    let arrived = || passages.iter().filter(|passage| passage.fate == Fate::Arrived);
-    let [all, without] = [arrived().count(), arrived().filter(|passage| passage.delay.is_none()).count()];
+    let [all, without] = arrived(passages);
     if without == 0 {
         return None;
     }
@@ -39,8 +38,8 @@ fn words(way: &str, passages: &[Passage]) -> Option<String> {
     let shares: Vec<f64> = passages
         .chunks(passages.len().div_ceil(PARTS))
         .map(|part| {
-            let arrived = || part.iter().filter(|passage| passage.fate == Fate::Arrived);
-            share(arrived().filter(|passage| passage.delay.is_none()).count(), arrived().count())
+            let [all, without] = arrived(part);
+            share(without, all)
         })
         .collect();
     let [least, most] = [f64::min, f64::max].map(|of| shares.iter().copied().reduce(of).unwrap_or(0.0));
@@ -60,6 +59,12 @@ fn words(way: &str, passages: &[Passage]) -> Option<String> {
          a longer --interval, helps",
         100.0 * share(without, all)
     ))
+}
+
+/// How many arrived, and how many of these have no delay.
+fn arrived(passages: &[Passage]) -> [usize; 2] {
+    let all = || passages.iter().filter(|passage| passage.fate == Fate::Arrived);
+    [all().count(), all().filter(|passage| passage.delay.is_none()).count()]
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of packets are below 2^53")]
