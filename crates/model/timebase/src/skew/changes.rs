@@ -9,6 +9,10 @@ const LEAST: usize = 3;
 /// What a further segment costs, in logarithms of the number of floors; and within one that is looked at once more.
 const PENALTY: f64 = 8.0;
 const AGAIN: f64 = 5.0;
+/// Floors that tell whether they lie about a line rather than above one; and what a point costs more that lies about it with a normal error
+/// than one that lies above it with an exponential one of the same deviation: half the logarithm of 2 pi / e.
+const MANY: f64 = 12.0;
+const NORMAL: f64 = 0.418_938_533_204_672_8;
 /// Floors that lie so many times higher above their line than those of the segments beside it are of more than one line; and those of
 /// a segment at an end of the run.
 const UNLIKE: (f64, f64) = (2.0, 1.3);
@@ -26,11 +30,36 @@ pub(crate) struct Segment {
     pub(crate) level: f64,
     /// What the floors lie above the line on average.
     pub(crate) excess: f64,
+    /// The line through them, where they are enough to tell it; and whether it explains them better than the one below them.
+    pub(crate) through: Option<Through>,
+    pub(crate) is_soft: bool,
+}
+
+/// The line through floors with the least squares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Through {
+    /// As those of a [`Segment`].
+    pub(crate) slope: f64,
+    pub(crate) error: f64,
+    pub(crate) level: f64,
+    /// By how much floors differ from it.
+    pub(crate) scatter: f64,
 }
 
 impl Segment {
     pub(crate) fn count(&self) -> f64 {
         many(self.to - self.from)
+    }
+
+    /// Its slope and that one's error, by the line that explains its floors better.
+    pub(crate) fn rate(&self) -> (f64, f64) {
+        let through = self.through.filter(|_| self.is_soft);
+        through.map_or((self.slope, self.error), |line| (line.slope, line.error))
+    }
+
+    /// By what floors lie off it usually: a level that itself moves a little moves by no more.
+    pub(crate) fn doubt(&self) -> f64 {
+        self.through.filter(|_| self.is_soft).map_or(self.excess, |line| line.scatter)
     }
 
     /// The line at a moment.
@@ -39,7 +68,7 @@ impl Segment {
     }
 }
 
-/// A lower hull that grows to the right, with the sums that a line below all points needs.
+/// A lower hull that grows to the right, with the means and the sums of squares that a line below all points needs, and one through them.
 #[derive(Default)]
 struct Line {
     corners: Vec<(f64, f64)>,
@@ -47,11 +76,18 @@ struct Line {
     x: f64,
     y: f64,
     xx: f64,
+    xy: f64,
+    yy: f64,
 }
 
 impl Line {
     fn push(&mut self, x: f64, y: f64) {
-        (self.count, self.x, self.y, self.xx) = (self.count + 1.0, self.x + x, self.y + y, self.xx + x * x);
+        let (dx, dy) = (x - self.x, y - self.y);
+        self.count += 1.0;
+        (self.x, self.y) = (self.x + dx / self.count, self.y + dy / self.count);
+        let rest = 1.0 - 1.0 / self.count;
+        (self.xx, self.xy, self.yy) =
+            (self.xx + rest * dx * dx, self.xy + rest * dx * dy, self.yy + rest * dy * dy);
         let corners = &mut self.corners;
         while let [.., a, b] = corners[..] {
             if (b.0 - a.0) * (y - a.1) > (b.1 - a.1) * (x - a.0) {
@@ -64,30 +100,54 @@ impl Line {
 
     /// Slope of the best line, its height at the middle, and what the points lie above it on average.
     fn fit(&self) -> (f64, f64, f64) {
-        let middle = self.x / self.count;
+        let middle = self.x;
         let right =
             self.corners.partition_point(|corner| corner.0 <= middle).clamp(1, self.corners.len() - 1);
         let (a, b) = (self.corners[right - 1], self.corners[right]);
         let slope = (b.1 - a.1) / (b.0 - a.0);
         let level = a.1 + slope * (middle - a.0);
-        (slope, level, self.y / self.count - level)
+        (slope, level, self.y - level)
+    }
+
+    /// By how much points differ from the line through them with the least squares.
+    fn scatter(&self) -> f64 {
+        let left = self.yy - self.xy * self.xy / self.xx.max(1e-12);
+        (left.max(0.0) / (self.count - 2.0).max(1.0)).sqrt()
+    }
+
+    /// What it costs that points lie as they do: by what they lie above the line below them, or, if there are enough to tell, by what
+    /// they lie off the line through them, whichever explains them better. It is minus the logarithm of the likelihood, less what is
+    /// the same for every point.
+    fn cost(&self, least: f64) -> f64 {
+        let firm = self.fit().2.max(least).ln();
+        let soft = (self.count >= MANY).then(|| self.scatter().max(least).ln() + NORMAL);
+        self.count * soft.map_or(firm, |soft| firm.min(soft))
     }
 
     fn segment(&self, from: usize, to: usize, grain: f64) -> Segment {
         let (slope, level, excess) = self.fit();
-        let middle = self.x / self.count;
-        let spread = (self.xx / self.count - middle * middle).max(0.0).sqrt();
+        let middle = self.x;
+        let spread = (self.xx / self.count).sqrt();
         // What an exponential floor gives, with room for other shapes.
         let error = 2.0 * excess / (self.count.sqrt() * self.count.sqrt().min(8.0) * spread.max(1e-9));
         // What the stamps do not tell tilts all of a segment, however many floors it has.
         let error = error.hypot(coarse(grain) / spread.max(1e-9));
-        Segment { from, to, slope, error, middle, level, excess }
+        let scatter = self.scatter();
+        let through = (self.count >= MANY).then(|| Through {
+            slope: self.xy / self.xx.max(1e-12),
+            error: (scatter / (self.count.sqrt() * spread.max(1e-9))).hypot(coarse(grain) / spread.max(1e-9)),
+            level: self.y,
+            scatter,
+        });
+        let is_soft = through.is_some() && scatter.max(grain).ln() + NORMAL < excess.max(grain).ln();
+        Segment { from, to, slope, error, middle, level, excess, through, is_soft }
     }
 }
 
 /// Cuts floors, with `slope` taken out, where that explains them best: each segment has a line of its own below it, and
 /// costs its number of floors times the logarithm of what they lie above the line on average (the likelihood of an
-/// exponential excess), plus a penalty. What stamps do not tell apart is `grain`, nanoseconds: no line is better than that.
+/// exponential excess), plus a penalty. Where that costs less, floors lie about a line through them with a normal error: of noise without a
+/// firm floor the lowest lies far below the others by chance, and that alone is no other line. What stamps do not tell apart is `grain`, nanoseconds: no line is better than that.
 pub(crate) fn segments(floors: &[Floor], slope: f64, grain: f64) -> Vec<Segment> {
     cut(floors, slope, grain, PENALTY)
 }
@@ -143,7 +203,7 @@ fn cut(floors: &[Floor], slope: f64, grain: f64, penalty: f64) -> Vec<Segment> {
             if to - from < LEAST {
                 continue;
             }
-            let cost = before + penalty + line.count * line.fit().2.max(least_excess).ln();
+            let cost = before + penalty + line.cost(least_excess);
             if cost < best[to].0 {
                 best[to] = (cost, from);
             }

@@ -181,14 +181,15 @@ impl Survey {
             };
             let (end, begin) = (self.floors[before.to - 1].x, self.floors[cut.from].x);
             let here = f64::midpoint(end, begin);
-            let ((a, a_error), (b, b_error)) = (predicted(&before, base, here), predicted(cut, base, here));
+            let [one, other] = lines(&before, cut);
+            let ((a, a_error), (b, b_error)) = (predicted(&one, base, here), predicted(&other, base, here));
             // A rate that changes slowly bends the floor: lines below its parts miss each other where they meet.
-            let turn = (steady(&before, base).0 - steady(cut, base).0).abs();
+            let turn = (steady(&one, base).0 - steady(&other, base).0).abs();
             let bend = 0.25 * turn * (here - before.middle).max(cut.middle - here);
             let (size, error) = (b - a, a_error.hypot(b_error).hypot(bend).hypot(TICK.max(0.5 * self.grain)));
             if size.abs() > CHANGED * error {
                 let (from, to) = if moved.is_empty() && !untold { (here, here) } else { (end, begin) };
-                let doubt = before.excess.hypot(cut.excess);
+                let doubt = before.doubt().hypot(cut.doubt());
                 let whole = Transition { from, to, size, error, doubt };
                 split.push(self.parts_of(&whole, &before, &moved, cut, base));
                 self.transitions.push(whole);
@@ -358,8 +359,9 @@ impl Survey {
 
 /// Whether the rate of a segment is another than that of most.
 fn is_slewed(cut: &Segment, base: f64) -> bool {
-    let away = (cut.slope - base).abs();
-    away > SLEWED.0 && away > SLEWED.1 * cut.error
+    let (slope, error) = cut.rate();
+    let away = (slope - base).abs();
+    away > SLEWED.0 && away > SLEWED.1 * error
 }
 
 /// Segments as they can be believed at the ends of the run: few floors lie nearly on a line of any slope by chance, and are
@@ -380,18 +382,21 @@ fn calmed(cuts: &[Segment]) -> Vec<Segment> {
 
 /// The rate that segments agree on, by the number of their floors.
 fn consensus(cuts: &[Segment]) -> Option<f64> {
-    let agrees =
-        |a: &Segment, b: &Segment| (a.slope - b.slope).abs() <= 3.0 * a.error.hypot(b.error) + STEADY;
+    let agrees = |a: &Segment, b: &Segment| {
+        let ((one, error), (other, others_error)) = (a.rate(), b.rate());
+        (one - other).abs() <= 3.0 * error.hypot(others_error) + STEADY
+    };
     let support = |one: &Segment| {
         let others = cuts.iter().filter(|other| agrees(one, other));
         // Floors that could be anywhere agree with all, and tell little.
-        others.map(|other| other.count() / (1.0 + (other.error / STEADY).powi(2))).sum::<f64>()
+        others.map(|other| other.count() / (1.0 + (other.rate().1 / STEADY).powi(2))).sum::<f64>()
     };
     let best = cuts.iter().max_by(|a, b| support(a).total_cmp(&support(b)))?;
     let (mut weights, mut sum) = (0.0, 0.0);
     for other in cuts.iter().filter(|other| agrees(best, other)) {
-        let weight = 1.0 / (other.error.powi(2) + 1e-12);
-        (weights, sum) = (weights + weight, sum + weight * other.slope);
+        let (slope, error) = other.rate();
+        let weight = 1.0 / (error.powi(2) + 1e-12);
+        (weights, sum) = (weights + weight, sum + weight * slope);
     }
     Some(sum / weights)
 }
@@ -400,6 +405,29 @@ fn consensus(cuts: &[Segment]) -> Option<f64> {
 fn steady(segment: &Segment, base: f64) -> (f64, f64) {
     let share = STEADY.powi(2) / (STEADY.powi(2) + segment.error.powi(2));
     (base + share * (segment.slope - base), share)
+}
+
+/// Two segments by the lines below them; or both by the lines through them, where floors have no firm floor: the lowest of them tells a
+/// level badly then, and the mean well.
+fn lines(before: &Segment, after: &Segment) -> [Segment; 2] {
+    let plain = [*before, *after];
+    if !plain.iter().any(|one| one.is_soft) {
+        return plain;
+    }
+    let through = |one: &Segment| {
+        // The mean is known to its scatter over the root of the number; of an excess, twice that over the number is taken.
+        one.through.map(|line| Segment {
+            slope: line.slope,
+            error: line.error,
+            level: line.level,
+            excess: 0.5 * line.scatter * one.count().sqrt(),
+            ..*one
+        })
+    };
+    match plain.each_ref().map(through) {
+        [Some(one), Some(other)] => [one, other],
+        _ => plain,
+    }
 }
 
 /// The line of a segment at a moment, with its error, if rates differ by no more than oscillators' do.
