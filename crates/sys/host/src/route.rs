@@ -13,6 +13,8 @@ const GET_ROUTE: u16 = 26;
 const ROUTE: usize = 12;
 /// `RTN_UNICAST`: a route that packets are sent by.
 const UNICAST: u8 = 1;
+/// `RTN_BROADCAST`, `RTN_ANYCAST` and `RTN_MULTICAST`: what goes there is not for one host.
+const NOT_OF_ONE_HOST: [u8; 3] = [3, 4, 5];
 /// `RTA_DST`.
 const DESTINATION: u16 = 1;
 /// `RTA_OIF` and `RTA_MULTIPATH`, and the length of `struct rtnexthop`.
@@ -40,6 +42,24 @@ pub fn default_routes() -> Result<BTreeSet<u32>, HostError> {
 /// # Errors
 /// The system gives no netlink socket, or no answer.
 pub fn interface_towards(address: IpAddr) -> Result<Option<u32>, HostError> {
+    towards(address, |body| {
+        let attributes = body.get(ROUTE..).unwrap_or_default();
+        attribute(attributes, INTERFACE).and_then(|value| u32_at(value, 0))
+    })
+}
+
+/// Whether `address` stands for several hosts in this thread's network namespace: the broadcast address of one of its networks
+/// (on some kernels the network's own address, too), or that of a group. The system opens sockets with some of these all the same.
+///
+/// # Errors
+/// The system gives no netlink socket, or no answer.
+pub fn is_of_several_hosts(address: IpAddr) -> Result<bool, HostError> {
+    let kind = towards(address, |body| body.get(7).copied())?;
+    Ok(address.is_multicast() || kind.is_some_and(|kind| NOT_OF_ONE_HOST.contains(&kind)))
+}
+
+/// What `read` finds in the route by which packets to `address` go; `None` where there is none.
+fn towards<T>(address: IpAddr, read: impl Fn(&[u8]) -> Option<T>) -> Result<Option<T>, HostError> {
     let socket = route_socket()?;
     let (family, octets) = match address {
         IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
@@ -51,10 +71,7 @@ pub fn interface_towards(address: IpAddr) -> Result<Option<u32>, HostError> {
     let mut request = Draft::new(GET_ROUTE, REQUEST, &fixed);
     request.attribute(DESTINATION, &octets);
     let mut found = None;
-    let answer = exchange(socket.as_fd(), &request.finish(), |body| {
-        let attributes = body.get(ROUTE..).unwrap_or_default();
-        found = attribute(attributes, INTERFACE).and_then(|value| u32_at(value, 0));
-    });
+    let answer = exchange(socket.as_fd(), &request.finish(), |body| found = read(body));
     match answer {
         Err(HostError::System { source, .. }) if is_no_way(&source) => Ok(None),
         answer => answer.map(|()| found),
@@ -91,6 +108,21 @@ mod tests {
     fn the_way_to_an_address_is_found() {
         for address in ["127.0.0.1", "127.9.8.7", "::1"] {
             assert_eq!(interface_towards(address.parse().unwrap()).unwrap(), Some(1), "{address}");
+        }
+    }
+
+    #[test]
+    fn the_address_of_a_network_of_hosts_is_told_from_that_of_one() {
+        for (address, several) in [
+            ("127.0.0.1", false),
+            ("127.9.8.7", false),
+            ("::1", false),
+            ("127.255.255.255", true),
+            ("255.255.255.255", true),
+            ("224.0.0.1", true),
+            ("ff02::1", true),
+        ] {
+            assert_eq!(is_of_several_hosts(address.parse().unwrap()).unwrap(), several, "{address}");
         }
     }
 
