@@ -618,6 +618,22 @@ fn the_conversation_leaves_from_where_the_probes_do() {
             assert_eq!(at(&document, "/forward/packets/received"), 5, "{source} {more:?}: {}", run.stderr);
         }
     }
+    // The system opens sockets with some of these.
+    for (source, code, words) in [
+        (
+            "198.18.0.255",
+            2,
+            "198.18.0.255 is a network's broadcast address, or a group's, and no host sends from there; give",
+        ),
+        ("198.18.0.0", 4, "name an address of this host"),
+        ("224.0.0.1", 2, "cannot be the address of a host"),
+    ] {
+        for options in [&[][..], &["--stamp-only"], &["--direction", "both"]] {
+            let asked = [&["measure", FAR, "--source", source, "--count", "5"], options].concat();
+            let run = process::run(&mut lab.romer("A", &asked)).with_code(code);
+            assert!(run.stderr.contains(words) && run.stderr.lines().count() == 1, "{}", run.stderr);
+        }
+    }
     let asked = ["measure", FAR, "--source", "198.18.0.78", "--count", "5"];
     let run = process::run(&mut lab.romer("A", &asked)).with_code(4);
     assert!(run.stderr.contains("--source 198.18.0.78"), "{}", run.stderr);

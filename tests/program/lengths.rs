@@ -58,10 +58,15 @@ fn what_a_router_returns_as_too_long_is_told_with_what_passes_and_is_not_lost() 
 
 /// Has the router drop what is of more than 1,000 octets and comes in by `interface`, and tell nobody.
 fn drop_long(lab: &Lab, interface: &str) {
+    drop_longer(lab, interface, 1_000);
+}
+
+/// The same of so many octets.
+fn drop_longer(lab: &Lab, interface: &str, octets: u32) {
     let rules = format!(
         "add table inet long; \
          add chain inet long forward {{ type filter hook forward priority 0; }}; \
-         add rule inet long forward iifname \"{interface}\" meta length > 1000 drop"
+         add rule inet long forward iifname \"{interface}\" meta length > {octets} drop"
     );
     process::run(lab.command("R", "nft").arg(rules)).with_code(0);
 }
@@ -103,7 +108,7 @@ fn where_all_packets_are_of_one_length_and_none_passes_it_is_said_that_shorter_o
     let words = |way: &str, short_ones: &str| {
         format!(
             "packets of 1400 B of payload came through on the way {way}, while {short_ones}: something may drop packets for their \
-             length; see what becomes of --size 548B"
+             length; see what becomes of --size 548B, which every path is meant to take, and of 44B, which is known to pass"
         )
     };
     let route = "the search for the route, which sends 44 B, was answered";
@@ -120,6 +125,35 @@ fn where_all_packets_are_of_one_length_and_none_passes_it_is_said_that_shorter_o
     drop_long(&lab, "r1");
     let warnings = said("1400B", &["--direction", "both"]);
     assert!(warnings.contains(&words("back", route)) && !warnings.contains("the way there, "), "{warnings}");
+}
+
+#[test]
+fn where_a_way_takes_less_than_every_path_is_meant_to_a_size_is_told_that_is_known_to_pass() {
+    let lab = Lab::router();
+    let _responder = lab.respond(&[]);
+    let no_route = ["--no-route", "--direction"];
+    for (interface, takes, size, options, way, code) in [
+        // What the first words of a conversation take there, and do not take back.
+        ("r0", 400, "500B", &[][..], "on the way there", 0),
+        ("r1", 400, "500B", &[], "there and back", 5),
+        ("r0", 552, "530B", &[no_route[0], no_route[1], "forward"], "on the way there", 0),
+        ("r1", 552, "530B", &[no_route[0], no_route[1], "reverse"], "on the way back", 0),
+        ("r1", 552, "530B", &[], "on the way back", 0),
+        ("r1", 552, "530B", &["--direction", "both"], "on the way back", 0),
+    ] {
+        drop_longer(&lab, interface, takes);
+        let asked =
+            ["measure", BEHIND, "--size", size, "--interval", "10ms", "--duration", "300ms", "--json", "-"];
+        let run = process::run(&mut lab.romer("A", &[&asked, options].concat())).with_code(code);
+        let warnings = at(&serde_json::from_str(&run.stdout).unwrap(), "/warnings").to_string();
+        let came = format!("of {size} of payload came through {way}, while").replace("B of", " B of");
+        assert!(warnings.contains(&came), "{options:?}: {warnings}");
+        let told = "for their length; see what becomes of --size 44B, which is known to pass";
+        assert!(warnings.contains(told), "{options:?}: {warnings}");
+        process::run(lab.command("R", "nft").args(["delete", "table", "inet", "long"])).with_code(0);
+    }
+    let asked = ["measure", BEHIND, "--size", "44B", "--count", "5", "--interval", "10ms", "--json", "-"];
+    process::run(&mut lab.romer("A", &asked)).with_code(0);
 }
 
 #[test]

@@ -36,6 +36,39 @@ fn each_line_of_a_stream_is_a_valid_object_the_first_within_a_second_and_the_las
 }
 
 #[test]
+fn a_reader_that_does_not_read_holds_up_nothing_and_is_told_what_it_missed() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let asked = ["--stream", "--stream-interval", "20ms", "--duration", "12s", "--interval", "4ms"];
+    let asked = [&asked[..], &["--direction", "forward", "--live-delays", FAR]].concat();
+    let (mut command, _home) = lab.measuring(&asked);
+    let stalled = process::Process::start(&mut command);
+    // Some 500 lines: more than twice what a pipe and the program hold.
+    std::thread::sleep(std::time::Duration::from_secs(10));
+    let ended = stalled.wait().with_code(0);
+    let lines = lines(&ended.stdout);
+    lines.iter().for_each(|line| schema::assert_valid(line, "stream"));
+    let of = |kind: &str| lines.iter().filter(|line| at(line, "/type") == kind).collect::<Vec<_>>();
+    let skipped: u64 = of("skipped").into_iter().map(|line| count(line, "/lines")).sum();
+    let document = lines.last().unwrap();
+    assert!(skipped > 50, "{:#?}", of("skipped"));
+    assert_eq!(count(document, "/skipped_lines"), skipped);
+    assert!(
+        ended.stderr.contains(&format!("note: {skipped} lines of --stream were skipped")),
+        "{}",
+        ended.stderr
+    );
+    let packets = at(document, "/measurement/forward/packets");
+    assert_eq!((count(packets, "/sent"), count(packets, "/received")), (3_000, 3_000), "{packets}");
+    // Where lines are missing, it stands in their place.
+    let place = lines.iter().position(|line| at(line, "/type") == "skipped").unwrap();
+    let [before, after] = [&lines[..place], &lines[place..]]
+        .map(|part| part.iter().filter(|line| at(line, "/type") == "interval").collect::<Vec<_>>());
+    let gap = count(after[0], "/elapsed_ns") - count(before.last().unwrap(), "/elapsed_ns");
+    assert!(gap > 1_000_000_000, "{gap}");
+}
+
+#[test]
 fn quiet_prints_nothing() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);

@@ -8,8 +8,9 @@ use romer_record::document::{STREAM, StreamInterval, StreamLine, Way};
 use romer_report::live::LiveView;
 use romer_report::text::TextStyle;
 use romer_server::{Follower, LiveStream};
-use romer_units::Duration;
+use romer_units::{Duration, counted, was};
 
+use crate::lines::Lines;
 use crate::output::{self, Color};
 
 /// What is told.
@@ -30,6 +31,8 @@ pub(crate) struct Narrator {
     screen: Option<Screen>,
     way: Way,
     follower: Option<Follower>,
+    /// Those of `--stream`, where they are asked for.
+    lines: Option<Lines>,
 }
 
 impl Narrator {
@@ -42,13 +45,32 @@ impl Narrator {
             screen: shown.then(Screen::default),
             way,
             follower: None,
+            lines: talk.stream.then(Lines::new),
         }
     }
 
-    /// The view goes.
-    pub(crate) fn finish(&mut self) {
+    /// The view goes, and what was told is waited for until it is taken. Gives how many lines of `--stream` were skipped.
+    pub(crate) fn finish(mut self) -> u64 {
+        self.clear();
+        let skipped = self.lines.take().map_or(0, Lines::finish);
+        if skipped > 0 && !self.talk.quiet {
+            let (lines, were) = (counted(skipped, "line"), was(skipped));
+            output::eprint_line(&format!(
+                "note: {lines} of --stream {were} skipped: the reader took those before too slowly; what was measured is whole"
+            ));
+        }
+        skipped
+    }
+
+    fn clear(&mut self) {
         if let Some(screen) = &mut self.screen {
             screen.draw(&[]);
+        }
+    }
+
+    fn tell(&mut self, line: StreamLine) {
+        if let Some(lines) = &mut self.lines {
+            lines.tell(line);
         }
     }
 
@@ -89,19 +111,11 @@ impl Screen {
     }
 }
 
-/// Prints a line of `--stream`.
-pub(crate) fn print_line(line: &StreamLine) {
-    if let Ok(mut text) = serde_json::to_string(line) {
-        text.push('\n');
-        output::print(&text);
-    }
-}
-
 impl Observer for Narrator {
     fn on_start(&mut self, folder: &Path, _streams: usize) {
         if self.talk.stream {
             let folder = romer_report::escape::terminal(&folder.to_string_lossy());
-            print_line(&StreamLine::Event {
+            self.tell(StreamLine::Event {
                 schema: STREAM.into(),
                 stream: 0,
                 text: format!("run kept in {folder}"),
@@ -116,10 +130,10 @@ impl Observer for Narrator {
     fn on_note(&mut self, stream: u16, text: &str) {
         let text = romer_report::escape::terminal(text);
         if self.talk.stream {
-            print_line(&StreamLine::Event { schema: STREAM.into(), stream, text: text.clone() });
+            self.tell(StreamLine::Event { schema: STREAM.into(), stream, text: text.clone() });
         }
         if !self.talk.quiet {
-            self.finish();
+            self.clear();
             output::eprint_line(&format!("note: {text}"));
             self.draw();
         }
@@ -130,7 +144,7 @@ impl Observer for Narrator {
         let live = follower.and_then(|log| log.interval(interval.stream, interval.elapsed_ns));
         if self.talk.stream {
             let [forward, reverse] = live.as_ref().map(LiveStream::told).unwrap_or_default();
-            print_line(&StreamLine::Interval(Box::new(StreamInterval {
+            self.tell(StreamLine::Interval(Box::new(StreamInterval {
                 forward,
                 reverse,
                 ..interval.clone()

@@ -16,6 +16,7 @@ mod doctor;
 mod emulate;
 mod failure;
 mod lab;
+mod lines;
 mod live;
 mod manual;
 mod measure;

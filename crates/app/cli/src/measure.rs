@@ -17,7 +17,8 @@ use romer_units::random::Seed;
 
 use crate::args::{Direction, MeasureArgs, StampPlace};
 use crate::failure::Failure;
-use crate::live::{Narrator, Talk, print_line};
+use crate::lines;
+use crate::live::{Narrator, Talk};
 use crate::tui::{self, MeasurementPicture, Painter, Screen};
 use crate::turns::Turns;
 use crate::{command, output, report, signals};
@@ -78,9 +79,10 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
     }
     let interrupted = signals::interruption()?;
     if !turns.repeat() {
-        return turns
-            .wait(&interrupted)
-            .map_or(Ok(130), |at| conclude(&once(arguments, at, &interrupted)?, arguments));
+        return turns.wait(&interrupted).map_or(Ok(130), |at| {
+            let (outcome, skipped_lines) = once(arguments, at, &interrupted)?;
+            conclude(&outcome, skipped_lines, arguments)
+        });
     }
     again_and_again(&mut turns, arguments, &interrupted)
 }
@@ -97,8 +99,8 @@ fn again_and_again(
         let code = match once(arguments, at, interrupted) {
             Err(failure) if failure.is_usage() => return Err(failure),
             Err(failure) => failure.of_run(&format!("run {number}")).tell(),
-            Ok(outcome) => {
-                let concluded = conclude(&outcome, arguments);
+            Ok((outcome, skipped_lines)) => {
+                let concluded = conclude(&outcome, skipped_lines, arguments);
                 concluded.unwrap_or_else(|failure| failure.of_run(&name(number, &outcome)).tell())
             }
         };
@@ -113,12 +115,13 @@ fn name(number: u64, outcome: &Outcome) -> String {
     format!("run {number}, begun at {began}, kept in {}", outcome.folder.display())
 }
 
-/// One run, whose first probes leave at `at`.
+/// One run, whose first probes leave at `at`; and how many lines of `--stream` were skipped.
 fn once(
     arguments: &MeasureArgs,
     at: Option<SystemTime>,
     interrupted: &Arc<AtomicBool>,
-) -> Result<Outcome, Failure> {
+) -> Result<(Outcome, u64), Failure> {
+    let mut skipped_lines = 0;
     let options = MeasureOptions { at, ..options(arguments)? };
     let talk =
         Talk { quiet: arguments.output.quiet, stream: arguments.stream, color: arguments.output.color };
@@ -131,13 +134,13 @@ fn once(
     } else {
         let mut observer = Narrator::new(talk, options.direction, expected(&options), options.waiting_time);
         let outcome = measure::measure(&options, interrupted, &mut observer);
-        observer.finish();
+        skipped_lines = observer.finish();
         outcome
     };
-    Ok(outcome?)
+    Ok((outcome?, skipped_lines))
 }
 
-fn conclude(outcome: &Outcome, arguments: &MeasureArgs) -> Result<u8, Failure> {
+fn conclude(outcome: &Outcome, skipped_lines: u64, arguments: &MeasureArgs) -> Result<u8, Failure> {
     let measurements = outcome.measurements();
     if arguments.stream {
         for (measurement, stream) in measurements.iter().zip(0..) {
@@ -145,8 +148,9 @@ fn conclude(outcome: &Outcome, arguments: &MeasureArgs) -> Result<u8, Failure> {
                 schema: STREAM.into(),
                 stream,
                 measurement: Box::new(measurement.clone()),
+                skipped_lines: Some(skipped_lines).filter(|lines| *lines > 0),
             };
-            print_line(&line);
+            lines::write(&line);
         }
     }
     let stdout_is_taken = arguments.stream || arguments.output.json_to_stdout();

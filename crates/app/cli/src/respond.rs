@@ -142,6 +142,7 @@ fn words(totals: &Totals) -> String {
         (totals.refused_sessions.all(), "sessions not granted"),
         (totals.one_way.elsewhere, "probes from another address than their session's"),
         (totals.one_way.mistagged, "that name a session and are none of its probes"),
+        (totals.one_way.after_end, "probes of sessions that had ended"),
         (totals.not_sent, "replies not sent"),
         (totals.kernel_drops, "dropped by the kernel"),
     ] {

@@ -19,9 +19,9 @@ use romer_timebase::{
     CardEvidence, FarLog, LocationDifferences, LocationSeries, LocationThinning, Related, Relating,
     Selection, Tallies,
 };
-use romer_units::{Dscp, Duration, Ecn, Place, counted};
+use romer_units::{Dscp, Duration, Ecn};
 use standstill::{Standstill, late_departures};
-use under_way::leave_astray;
+use under_way::{known, leave_astray};
 use without_delay::without_delay;
 
 use figures::Figures;
@@ -31,6 +31,7 @@ mod cards;
 mod figures;
 mod happened;
 mod numbers;
+mod stamps;
 mod standstill;
 mod under_way;
 mod unheard;
@@ -316,7 +317,7 @@ fn concluded(
         calibration,
         limits: Vec::new(),
         metadata: stream.metadata.clone(),
-        stamps: selection.document(related.missing.clone(), stream.traffic.direction),
+        stamps: stamps::places(stream, &related, &selection),
         location_error_ns: figures.location_error,
         forward: figures.forward,
         reverse: figures.reverse,
@@ -367,8 +368,10 @@ fn concluded(
 
 /// What a call over the path would be worth.
 fn calls(stream: &Stream, related: &Related, m: &Measurement) -> Vec<Voice> {
-    let ways =
-        [(Way::Forward, &related.forward[..], &m.forward), (Way::Reverse, &related.reverse[..], &m.reverse)];
+    let lacks = stream.traffic.direction.is_one_way() && !stream.far_log_complete;
+    let told = |passages| if lacks { Cow::Owned(known(passages)) } else { Cow::Borrowed(passages) };
+    let [there, back] = [&related.forward[..], &related.reverse[..]].map(told);
+    let ways = [(Way::Forward, &there[..], &m.forward), (Way::Reverse, &back[..], &m.reverse)];
     voice(&stream.voice, ways, related.delay_kind, m.round_trip.delay_ns.min)
 }
 
@@ -405,15 +408,17 @@ fn to_put_right(stream: &Stream) -> bool {
 pub(crate) fn with_steps(events: &[Event], mut clock: ClockState) -> ClockState {
     for event in events {
         let Some(step) = event.step else { continue };
+        let is_ours = event.side == Side::Sender;
+        let further = |size: i64| if is_ours { size.saturating_neg() } else { size };
+        let mut size_interval_ns = step.size_interval_ns.map(|interval| interval.map(further));
+        size_interval_ns.iter_mut().for_each(|interval| interval.sort_unstable());
         clock.events.push(ClockEvent {
             at_ns: event.at_ns,
             until_ns: None,
             kind: "clock-step".into(),
             direction: Some("both".into()),
-            size_ns: Some(match event.side {
-                Side::Sender => step.size_ns.saturating_neg(),
-                Side::Responder | Side::Path => step.size_ns,
-            }),
+            size_ns: Some(further(step.size_ns)),
+            size_interval_ns,
         });
     }
     clock.events.sort_by_key(|event| event.at_ns);
@@ -466,17 +471,24 @@ fn warnings(
         numbers::words(related.numbers.as_ref()).into_iter().for_each(|words| warn(true, words));
     }
     let one_way = stream.traffic.direction.is_one_way();
+    let why = if stream.far_log_lacks.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", stream.far_log_lacks.join("; "))
+    };
     warn(
         one_way && !stream.far_log_complete,
-        "the far end's log did not come back whole: of the packets that it does not tell of, it is not known whether they \
-         were sent or arrived"
-            .into(),
+        format!(
+            "the far end's log did not come back whole{why}: of the packets that it does not tell of, it is not known whether \
+             they were sent or arrived, and they are neither in the losses nor in the delays"
+        ),
     );
     warn(
         !one_way && stream.far_log && !stream.far_log_complete,
-        "the far end's log did not come back whole: the direction of some losses is not known, and departures \
-         there are stamped before sending"
-            .into(),
+        format!(
+            "the far end's log did not come back whole{why}: the direction of some losses is not known, and departures there \
+             are stamped before sending"
+        ),
     );
     unheard::words(stream, related).into_iter().for_each(|words| warn(true, words));
     // Where nothing arrived there are no delays for the clocks to be in.
@@ -501,29 +513,7 @@ fn warnings(
         !one_way && stream.far_log && related.not_replied > 0,
         did_not_leave(related.not_replied, ["reply", "replies"], "the far end"),
     );
-    let missing = [
-        (selection.t1, related.missing.sender_departure),
-        (selection.t2, related.missing.responder_arrival),
-        (selection.t3, related.missing.responder_departure),
-        (selection.t4, related.missing.sender_arrival),
-    ];
-    let those = |of_card: bool| {
-        let those = missing.iter().filter(|(place, _)| (*place == Some(Place::Nic)) == of_card);
-        those.map(|(_, count)| count).sum::<u64>()
-    };
-    let (stamps, of_cards) = (those(false), those(true));
-    warn(
-        of_cards > 0,
-        format!(
-            "{} of network cards did not come (many a card stamps one departure at a time): the kernel's stand in for them, \
-             which are microseconds off",
-            counted(of_cards, "stamp")
-        ),
-    );
-    warn(
-        stamps > 0,
-        format!("{} did not come, of packets that were lost or of others", counted(stamps, "stamp")),
-    );
+    stamps::missing(&related.missing, selection).into_iter().for_each(|words| warn(true, words));
     without_delay(stream, related).into_iter().for_each(|words| warn(true, words));
     warnings
 }

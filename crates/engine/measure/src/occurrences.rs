@@ -141,7 +141,11 @@ pub(crate) fn clock_event(change: ClockChange, side: Side, start: Timestamp<Mono
     let (kind, detail) = match change {
         ClockChange::Step(step) => {
             let size = rounded(step.size_ns);
-            (EventKind::ClockStep, format!("{clock} was set, by {size}"))
+            let between = step.size_interval_ns.map_or_else(String::new, |interval| {
+                let [least, most] = interval.map(Duration::from_nanos);
+                format!(" ({least} to {most})")
+            });
+            (EventKind::ClockStep, format!("{clock} was set, by {size}{between}"))
         }
         ClockChange::Suspended(time) => {
             (EventKind::Suspend, format!("{host} was suspended for {}", rounded(time)))
@@ -547,7 +551,7 @@ mod tests {
     #[test]
     fn what_a_far_end_tells_is_timed_by_this_end_and_kept_short() {
         let start = clock::monotonic_now() - Duration::from_secs(100);
-        let step = Some(ClockStep { size_ns: 5, before_ns: 1, after_ns: 9 });
+        let step = Some(ClockStep { size_ns: 5, size_interval_ns: None, before_ns: 1, after_ns: 9 });
         let told = Event {
             at_ns: 7_000_000_000,
             until_ns: Some(10_000_000_000),

@@ -40,17 +40,40 @@ fn words(side: Side, count: u64) -> String {
     format!("{datagrams} had arrived, and {host}'s kernel dropped them because they were not read in time")
 }
 
-/// Takes `next` up in the event of an overflow, if that goes on with it; gives whether it does.
+/// Takes `next` up in the event of an overflow, if that goes on with it; gives whether it does. How long it was is told by the
+/// clock of the host where it was: when the one and the other were heard of says nothing of that.
 pub(crate) fn go_on(event: &mut Event, next: &Event) -> bool {
-    let (Some(until), Some(end)) = (event.until_ns, next.until_ns) else { return false };
-    let goes_on = next.at_ns <= until.saturating_add(GOES_ON_NS);
+    let (Some([from, until]), Some([next_from, next_until])) = (span(event), span(next)) else {
+        return false;
+    };
+    let is_after = next_from <= until.saturating_add(GOES_ON_NS);
+    let goes_on = is_after && next_until >= from.saturating_sub(GOES_ON_NS);
     if goes_on {
-        event.until_ns = Some(end.max(until));
-        let count = event.datagrams.unwrap_or(0).saturating_add(next.datagrams.unwrap_or(0));
-        event.datagrams = Some(count);
-        event.detail = words(event.side, count);
+        take_up(event, next, [from.min(next_from), until.max(next_until)]);
     }
     goes_on
+}
+
+/// Takes `next` up in the event of an overflow however long it was over by then, because no more events are kept.
+pub(crate) fn add_to(event: &mut Event, next: &Event) {
+    if let (Some([from, until]), Some([next_from, next_until])) = (span(event), span(next)) {
+        take_up(event, next, [from.min(next_from), until.max(next_until)]);
+    }
+}
+
+/// Between which readings of its host's clock it was.
+fn span(event: &Event) -> Option<[i64; 2]> {
+    let length = event.until_ns?.saturating_sub(event.at_ns).max(0);
+    Some([event.clock_ns, event.clock_ns.saturating_add(length)])
+}
+
+fn take_up(event: &mut Event, next: &Event, [from, until]: [i64; 2]) {
+    event.at_ns = event.at_ns.saturating_sub(event.clock_ns.saturating_sub(from)).max(0);
+    event.clock_ns = from;
+    event.until_ns = Some(event.at_ns.saturating_add(until.saturating_sub(from)));
+    let count = event.datagrams.unwrap_or(0).saturating_add(next.datagrams.unwrap_or(0));
+    event.datagrams = Some(count);
+    event.detail = words(event.side, count);
 }
 
 /// Follows the drops of one socket.
@@ -97,6 +120,17 @@ impl Overflows {
     pub(crate) fn found(&mut self) -> Vec<Overflow> {
         std::mem::take(&mut self.found)
     }
+
+    /// Gives what was found to `told`, one after the other, until that has no room for it: what is left stays for the next call.
+    pub(crate) fn tell(&mut self, mut told: impl FnMut(Overflow) -> bool) {
+        let all = self.found.iter().position(|one| !told(*one)).unwrap_or(self.found.len());
+        self.found.drain(..all);
+    }
+
+    /// Whether nothing is left that was found and not told.
+    pub(crate) const fn is_told(&self) -> bool {
+        self.found.is_empty()
+    }
 }
 
 #[cfg(test)]
@@ -124,19 +158,52 @@ mod tests {
             overflows.take_one(at * MS, dropped);
         }
         assert_eq!(overflows.found(), [Overflow { between: [1_001 * MS, 1_500 * MS], count: 6 }]);
-        // What goes on is one event.
-        let start = romer_host::clock::monotonic_now();
-        let mut one = Overflow { between: [0, 1], count: 1 }.event(Side::Responder, start);
-        (one.at_ns, one.until_ns) = (5, Some(7));
-        let more =
-            |at_ns, count| Event { at_ns, until_ns: Some(at_ns + 2), datagrams: Some(count), ..one.clone() };
-        let (next, later) = (more(8, 4), more(GOES_ON_NS + 11, 4));
-        assert!(go_on(&mut one, &next) && !go_on(&mut one, &later));
-        assert_eq!((one.at_ns, one.until_ns, one.datagrams), (5, Some(10), Some(5)));
-        assert!(one.detail.starts_with("5 datagrams had arrived, and the responder's host's kernel"));
+        // What there was no room to tell is told later, and once.
+        let mut overflows = Overflows::default();
+        for (at, dropped) in [(1, 1), (500, 1), (900, 3), (1_400, 3), (1_900, 7)] {
+            overflows.take_one(at * MS, dropped);
+        }
+        let mut told = Vec::new();
+        overflows.tell(|one| {
+            told.push(one.count);
+            told.len() < 2
+        });
+        assert!(told == [1, 2] && !overflows.is_told());
+        overflows.tell(|one| {
+            told.push(one.count);
+            true
+        });
+        assert!(told == [1, 2, 2, 4] && overflows.is_told());
         // It counts to 2^32 and then begins anew; at the first datagram it is not known since when.
         let mut overflows = Overflows { dropped: u32::MAX, ..Overflows::default() };
         overflows.take_one(5, 1);
         assert_eq!(overflows.found(), [Overflow { between: [5, 5], count: 2 }]);
+    }
+
+    fn dropped(heard: i64, from: i64, until: i64, datagrams: u64) -> Event {
+        let start = romer_host::clock::monotonic_now();
+        let event = Overflow { between: [0, 1], count: datagrams }.event(Side::Responder, start);
+        let at_ns = (heard - (until - from)) * MS;
+        Event { at_ns, until_ns: Some(heard * MS), clock_ns: from * MS, ..event }
+    }
+
+    #[test]
+    fn an_overflow_is_as_long_as_it_was_there_however_late_its_parts_are_heard_of() {
+        // A conversation that is seconds behind tells all at nearly the same time.
+        let mut one = dropped(8_000, 3_400, 3_600, 5);
+        for (heard, from, until) in [(8_010, 3_700, 5_000), (8_020, 5_100, 7_900), (8_900, 8_000, 8_500)] {
+            assert!(go_on(&mut one, &dropped(heard, from, until, 4)));
+        }
+        let length = one.until_ns.unwrap() - one.at_ns;
+        assert_eq!((one.clock_ns, length, one.datagrams), (3_400 * MS, 5_100 * MS, Some(17)));
+        assert!(one.detail.starts_with("17 datagrams had arrived, and the responder's host's kernel"));
+        // What was over for a second before the next is another, as is what was by a clock that has been set.
+        for next in [dropped(9_000, 9_501, 9_600, 1), dropped(9_000, 1_000, 2_399, 1)] {
+            assert!(!go_on(&mut one, &next));
+        }
+        // Unless there is no room for another.
+        add_to(&mut one, &dropped(20_000, 20_000, 20_100, 1));
+        assert_eq!((one.clock_ns, one.until_ns.unwrap() - one.at_ns), (3_400 * MS, 16_700 * MS));
+        assert_eq!(one.datagrams, Some(18));
     }
 }

@@ -15,6 +15,16 @@ pub(crate) const TOO_LATE: Duration = Duration::from_nanos(romer_timebase::steps
 /// The error number under which such probes are logged (`ECANCELED`); no send call gives it.
 pub(crate) const STOOD_STILL: i32 = 125;
 
+/// Why `program` did not send so many probes or replies that were [`TOO_LATE`], and what helps, here or ` there`.
+pub(crate) fn too_late(program: &str, count: u64, there: &str) -> String {
+    let them = if count == 1 { "it" } else { "them" };
+    let late = TOO_LATE.as_nanos() / 1_000_000_000;
+    format!(
+        "{program} was {late} s late with {them}: it stood still, or has too little of the processor for so many \
+         (--realtime{there} helps, or a longer --interval)"
+    )
+}
+
 /// How the threads that send and receive are run. The default asks for nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadOptions {

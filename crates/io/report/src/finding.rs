@@ -25,10 +25,9 @@ impl Words {
 
     /// What happened to a clock or to the path, and when: from one moment to another, where it took a while.
     pub(crate) fn clock_event(self, event: &ClockEvent) -> String {
-        let size = event.size_ns.map_or_else(String::new, |size| {
-            let sign = if size > 0 { "+" } else { "" };
-            format!(" of {sign}{}", self.time_of(size))
-        });
+        let signed = |size: i64| format!("{}{}", if size > 0 { "+" } else { "" }, self.time_of(size));
+        let size = event.size_ns.map_or_else(String::new, |size| format!(" of {}", signed(size)));
+        let size = format!("{size}{}", self.size_error(event));
         let way = event.direction.as_deref().filter(|way| *way != "both");
         let way = way.map_or_else(String::new, |way| format!(", {way}"));
         let from = self.time_of(event.at_ns);
@@ -39,9 +38,17 @@ impl Words {
         format!("{}{size}{way}, {when}", event.kind)
     }
 
+    /// By how much the size may be off, where that is known.
+    fn size_error(self, event: &ClockEvent) -> String {
+        event.size_interval_ns.map_or_else(String::new, |[least, most]| {
+            format!(" (to {})", self.time_of(most.saturating_sub(least) / 2))
+        })
+    }
+
     /// That a clock was set or slewed, and when, as a sentence; nothing of what happened to the path.
     pub(crate) fn clock_set(self, event: &ClockEvent) -> Option<String> {
         let size = event.size_ns.map_or_else(String::new, |size| format!(" by {}", self.time_of(size.abs())));
+        let size = format!("{size}{}", self.size_error(event));
         let from = self.time_of(event.at_ns);
         let what = match (event.kind.as_str(), event.until_ns.filter(|until| *until > event.at_ns)) {
             ("clock-step" | "slew", None) => format!("{from} after the start a clock was set{size}"),
@@ -208,12 +215,13 @@ mod tests {
                 kind: kind.into(),
                 direction: Some("both".into()),
                 size_ns: Some(-3_000_000),
+                size_interval_ns: until_ns.is_none().then_some([-3_051_000, -2_949_000]),
             };
             Words { unicode: true }.clock_set(&event).map(|text| text.replace(NO_BREAK, " "))
         };
         assert_eq!(
             say("clock-step", None).unwrap(),
-            "12.0 s after the start a clock was set by 3.00 ms: the one-way delays are without it."
+            "12.0 s after the start a clock was set by 3.00 ms (to 51.0 µs): the one-way delays are without it."
         );
         assert_eq!(
             say("slew", Some(15_000_000_000)).unwrap(),

@@ -310,24 +310,37 @@ impl Words {
             document::Way::Reverse => &all[2..],
             document::Way::RoundTrip | document::Way::Both => &all[..],
         };
-        let name =
-            |place: Option<Place>| place.map_or_else(|| "not told".to_owned(), |place| place.to_string());
+        let none = |count: Option<u64>| count == Some(0);
+        let (there, back, both) = (&m.forward.packets, &m.reverse.packets, &m.round_trip.packets);
+        // Of a moment that no packet had there is no stamp.
+        let no_moment = [
+            none(there.sent) || none(both.sent),
+            none(there.received),
+            none(back.sent),
+            none(back.received) || none(both.received),
+        ];
+        let name = |moment: usize| match all[moment] {
+            Some(place) => place.to_string(),
+            None if no_moment[moment] && moment % 2 == 1 => "none (nothing arrived)".to_owned(),
+            None if no_moment[moment] => "none (nothing left)".to_owned(),
+            None => "not told".to_owned(),
+        };
         if m.source.is_some() && all.iter().all(Option::is_none) {
             return format!(
                 "As the file has them; where they were taken, it does not tell.{}",
                 missing_stamps(m)
             );
         }
-        let mut text = match (taken, all) {
-            ([Some(first), rest @ ..], _) if rest.iter().all(|place| *place == Some(*first)) => {
+        let mut text = match taken {
+            [Some(first), rest @ ..] if rest.iter().all(|place| *place == Some(*first)) => {
                 let how_many = if taken.len() == 4 { "All four stamps" } else { "Both stamps" };
                 format!("{how_many} by the {}.", whose(*first))
             }
-            (_, [t1, t2, t3, t4]) => match way {
-                document::Way::Forward => format!("Departure here {}, arrival there {}.", name(t1), name(t2)),
-                document::Way::Reverse => format!("Departure there {}, arrival here {}.", name(t3), name(t4)),
+            _ => match way {
+                document::Way::Forward => format!("Departure here {}, arrival there {}.", name(0), name(1)),
+                document::Way::Reverse => format!("Departure there {}, arrival here {}.", name(2), name(3)),
                 document::Way::RoundTrip | document::Way::Both => {
-                    format!("t1 {}, t2 {}, t3 {}, t4 {}.", name(t1), name(t2), name(t3), name(t4))
+                    format!("t1 {}, t2 {}, t3 {}, t4 {}.", name(0), name(1), name(2), name(3))
                 }
             },
         };
@@ -577,6 +590,7 @@ mod tests {
             kind: kind.into(),
             direction: Some(way.into()),
             size_ns: Some(-1_000_000),
+            size_interval_ns: None,
         };
         let say = |event| Words { unicode: false }.clock_event(&event).replace(NO_BREAK, " ");
         assert_eq!(say(event("clock-step", "both", None)), "clock-step of -1.00 ms, 30.0 s after the start");

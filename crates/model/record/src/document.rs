@@ -288,13 +288,13 @@ pub struct Limit {
 /// Where each stamp was taken; `null` where the far end does not say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StampPlaces {
-    /// t1.
+    /// t1; `null` where nothing left.
     pub sender_departure: Option<Place>,
-    /// t4.
+    /// t4; `null` where nothing came back.
     pub sender_arrival: Option<Place>,
-    /// t2.
+    /// t2; `null` where nothing arrived there, or where it is told without its place.
     pub responder_arrival: Option<Place>,
-    /// t3.
+    /// t3; `null` where nothing left there, or where it is told without its place.
     pub responder_departure: Option<Place>,
     /// What a delay spans, in words.
     pub delay_definition: String,
@@ -387,6 +387,10 @@ pub struct ClockEvent {
     /// How much. Of a clock: how much further ahead of the sender's the responder's is afterwards (the offset is the responder's
     /// minus the sender's, so that a sender that is set back by 5 ms has 5 ms more). Of a path: how much longer the way takes.
     pub size_ns: Option<i64>,
+    /// What that is at the least and at the most, where the host's own clocks have told the step; left out where only the delays
+    /// did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_interval_ns: Option<[i64; 2]>,
 }
 
 /// The demonstration: an emulated path, measured.
@@ -457,6 +461,14 @@ pub enum StreamLine {
         /// In words.
         text: String,
     },
+    /// Lines of any streams are not here: their reader was behind by so many that the program did not wait for it, nor keep them.
+    /// What an interval tells is told by the next one, for its counts run on from the start; its delays are not.
+    Skipped {
+        /// `romer/stream/1`.
+        schema: String,
+        /// How many lines, since the last line of this kind.
+        lines: u64,
+    },
     /// The whole document, at the end.
     Final {
         /// `romer/stream/1`.
@@ -465,6 +477,9 @@ pub enum StreamLine {
         stream: u16,
         /// The measurement.
         measurement: Box<Measurement>,
+        /// How many lines were skipped in all, of any streams; left out where none was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        skipped_lines: Option<u64>,
     },
 }
 

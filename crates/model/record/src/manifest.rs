@@ -71,6 +71,9 @@ pub struct Stream {
     pub far_log: bool,
     /// The far log was brought back whole.
     pub far_log_complete: bool,
+    /// What of it did not come, and why, in words; of several directions each. Left out where nothing is known to lack.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub far_log_lacks: Vec<String>,
     /// Why it ended before it was to; `null` where it did not.
     #[serde(default)]
     pub cut_short: Option<CutShort>,

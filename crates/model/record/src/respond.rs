@@ -74,6 +74,9 @@ pub struct RespondRequests {
     /// any other request is.
     #[serde(default)]
     pub mistagged: u64,
+    /// Probes of one-way sessions that had ended, up to two minutes before; none is answered, and none is in `one_way`.
+    #[serde(default)]
+    pub after_end: u64,
     /// Datagrams by which senders proved their address; none is answered.
     pub associations: u64,
     /// Requests with octets that must be zero and are not; answered.

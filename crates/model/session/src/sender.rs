@@ -386,6 +386,11 @@ impl Comings {
         }
     }
 
+    /// The session whose probes they are, and the highest number that has come.
+    pub const fn session(&self) -> (compact::Session, Option<u64>) {
+        (self.session, self.latest)
+    }
+
     /// A datagram arrived. Gives its number, or says why it is not one of this stream.
     ///
     /// # Errors

@@ -74,10 +74,14 @@ impl ClockWatch {
         if awake > PAUSE_NS {
             changes.push(ClockChange::Paused(awake));
         }
-        if size_ns.saturating_abs()
-            > apart.saturating_add(LEAST_STEP_NS).saturating_add(elapsed / SLEW_DIVISOR)
-        {
-            let step = ClockStep { size_ns, before_ns: last.realtime, after_ns: now.realtime };
+        let error = apart.saturating_add(elapsed / SLEW_DIVISOR);
+        if size_ns.saturating_abs() > error.saturating_add(LEAST_STEP_NS) {
+            let step = ClockStep {
+                size_ns,
+                size_interval_ns: Some([size_ns.saturating_sub(error), size_ns.saturating_add(error)]),
+                before_ns: last.realtime,
+                after_ns: now.realtime,
+            };
             changes.push(ClockChange::Step(step));
         }
         changes

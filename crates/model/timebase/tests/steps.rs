@@ -29,6 +29,8 @@ fn a_step_a_suspension_and_a_pause_are_told_apart_and_slewing_is_none_of_them() 
     let stepped = watch.look(reading(60 * MS, -7 * MS + 10_000, 0));
     let step = ClockStep {
         size_ns: -7 * MS,
+        // A thousandth of the 20 ms, and what the clocks of each reading may lie apart.
+        size_interval_ns: Some([-7 * MS - 21_000, -7 * MS + 21_000]),
         before_ns: START + 40 * MS + 10_000,
         after_ns: START + 53 * MS + 10_000,
     };
@@ -75,7 +77,12 @@ impl Stepping {
     /// As one who looks every 20 ms notices it.
     fn event(self, side: Side) -> Event {
         let (before, after) = (self.at - 13 * MS, self.at + 7 * MS);
-        let step = ClockStep { size_ns: self.size, before_ns: self.read(before), after_ns: self.read(after) };
+        let step = ClockStep {
+            size_ns: self.size,
+            size_interval_ns: None,
+            before_ns: self.read(before),
+            after_ns: self.read(after),
+        };
         event(side, step)
     }
 }

@@ -125,7 +125,12 @@ fn event(step: &Back, size_ns: i64, first: i64) -> Event {
         rounded(size_ns)
     );
     let at_ns = left_ns.saturating_sub(first);
-    step_event(Side::Responder, detail, at_ns, ClockStep { size_ns, before_ns, after_ns })
+    step_event(
+        Side::Responder,
+        detail,
+        at_ns,
+        ClockStep { size_ns, size_interval_ns: None, before_ns, after_ns },
+    )
 }
 
 #[cfg(test)]

@@ -138,7 +138,12 @@ fn event(sent: &[Sent], place: usize, size_ns: i64, set: &mut i64) -> Event {
         "the sender's clock was set {side} by about {}, as the departures of its packets show",
         rounded(size_ns)
     );
-    step_event(Side::Sender, detail, at_ns, ClockStep { size_ns, before_ns, after_ns })
+    step_event(
+        Side::Sender,
+        detail,
+        at_ns,
+        ClockStep { size_ns, size_interval_ns: None, before_ns, after_ns },
+    )
 }
 
 /// That an end's clock was set, at a moment after the first packet left.

@@ -4,16 +4,26 @@ use romer_record::{Fate, Passage};
 use romer_timebase::Related;
 use romer_units::Duration;
 
-/// Makes those astray that have no arrival and left less than `waiting` before the last that is known of; how many they are.
+/// Makes those astray that have no arrival and left less than `waiting` before the last that is known of; how many they are. Of a
+/// round trip that did not come back nobody knows either on which way it was; what the far end's log of one way does not tell of
+/// may have arrived, and stays unknown.
 pub(super) fn leave_astray(related: &mut Related, waiting: Duration) -> usize {
+    let is_round_trip = !related.round_trip.is_empty();
     let ways = [&mut related.forward, &mut related.reverse, &mut related.round_trip];
-    ways.map(|passages| mark(passages, waiting)).into_iter().max().unwrap_or(0)
+    ways.map(|passages| mark(passages, waiting, is_round_trip)).into_iter().max().unwrap_or(0)
 }
 
-fn mark(passages: &mut [Passage], waiting: Duration) -> usize {
+/// What a call over one way counts: what the far end's log does not tell of, which did not come back whole, is no loss.
+pub(super) fn known(passages: &[Passage]) -> Vec<Passage> {
+    let is_known = |passage: &&Passage| passage.fate != Fate::Unknown;
+    passages.iter().filter(is_known).copied().collect()
+}
+
+fn mark(passages: &mut [Passage], waiting: Duration, is_round_trip: bool) -> usize {
     let Some(last) = passages.iter().filter_map(Passage::left).max() else { return 0 };
     let is_under_way = |passage: &&mut Passage| {
-        passage.fate == Fate::Lost && passage.left().is_some_and(|left| last - left < waiting)
+        let is_out = passage.fate == Fate::Lost || (is_round_trip && passage.fate == Fate::Unknown);
+        is_out && passage.left().is_some_and(|left| last - left < waiting)
     };
     passages.iter_mut().filter(is_under_way).map(|passage| passage.fate = Fate::Astray).count()
 }
@@ -48,9 +58,16 @@ mod tests {
             passage(3, 2_000, Fate::Arrived),
             passage(4, 2_000, Fate::Lost),
         ];
-        assert_eq!(mark(&mut passages, Duration::from_nanos(1_000)), 2);
+        let waiting = Duration::from_nanos(1_000);
+        assert_eq!(mark(&mut passages, waiting, false), 2);
         let fates = passages.map(|passage| passage.fate);
         assert_eq!(fates, [Fate::Lost, Fate::Arrived, Fate::Astray, Fate::Arrived, Fate::Astray]);
-        assert_eq!(mark(&mut [], Duration::from_nanos(1_000)), 0);
+        assert_eq!(mark(&mut [], waiting, false), 0);
+        // On the ways of a round trip it is not known where such a probe was.
+        let unknown = || [passage(0, 0, Fate::Unknown), passage(1, 2_000, Fate::Unknown)];
+        let (mut one_way, mut both_ways) = (unknown(), unknown());
+        assert_eq!([mark(&mut one_way, waiting, false), mark(&mut both_ways, waiting, true)], [0, 1]);
+        assert_eq!(both_ways.map(|passage| passage.fate), [Fate::Unknown, Fate::Astray]);
+        assert!(known(&one_way).is_empty());
     }
 }

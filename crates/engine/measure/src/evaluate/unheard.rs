@@ -2,6 +2,7 @@
 
 use romer_record::manifest::Stream;
 use romer_record::{Fate, Passage};
+use romer_session::association;
 use romer_timebase::Related;
 use romer_units::counted;
 use romer_wire::stamp::BASE;
@@ -12,6 +13,12 @@ use crate::occurrences::SHORT;
 
 /// Packets that must be lost, and none have arrived, before their length may be why.
 const FEWEST: usize = 3;
+/// Octets of payload that are known to pass wherever the far end has answered: the search for the route sends so many, and so does
+/// the association of a session. On the way back the first words of the far end were longer.
+const PASSES: u32 = {
+    assert!(BASE == 44 && association::LENGTH == 44, "both are of this length");
+    44
+};
 
 /// What is to be said of the losses of either way.
 pub(super) fn words(stream: &Stream, related: &Related) -> Vec<String> {
@@ -30,13 +37,13 @@ pub(super) fn words(stream: &Stream, related: &Related) -> Vec<String> {
     said.chain(none_arrived(stream, related)).collect()
 }
 
-/// That no packet came through of those of a stream that are all longer than what every path takes, while shorter ones did:
-/// the search for the way had reached the target, and its end had answered, or the conversation with the far end went on.
+/// That no packet came through of those of a stream that are all longer than what is known to pass: the search for the way had
+/// reached the target, and its end had answered, or the conversation with the far end went on.
 fn none_arrived(stream: &Stream, related: &Related) -> Vec<String> {
     let mut answers =
         stream.metadata.route.iter().flatten().flat_map(|hop| [&hop.at_start, &hop.at_end]).flatten();
     let short_ones = if answers.any(|answer| answer.target) {
-        format!("the search for the route, which sends {BASE} B, was answered")
+        format!("the search for the route, which sends {PASSES} B, was answered")
     } else if stream.far_log && stream.far_log_complete {
         format!("the conversation with the far end, whose segments have {SEGMENT} B at the most, went on")
     } else {
@@ -47,10 +54,15 @@ fn none_arrived(stream: &Stream, related: &Related) -> Vec<String> {
         let sizes = || passages.iter().map(|passage| passage.size);
         let (shortest, longest) = (sizes().min()?, sizes().max()?);
         let and_more = if shortest < longest { " and more" } else { "" };
-        (all_lost && shortest > SHORT).then(|| {
+        let sizes = if shortest > SHORT {
+            format!("{SHORT}B, which every path is meant to take, and of {PASSES}B, which is known to pass")
+        } else {
+            format!("{PASSES}B, which is known to pass")
+        };
+        (all_lost && shortest > PASSES).then(|| {
             format!(
                 "none of {} of {shortest} B of payload{and_more} came through {way}, while {short_ones}: something may drop packets \
-                 for their length; see what becomes of --size {SHORT}B",
+                 for their length; see what becomes of --size {sizes}",
                 counted(passages.len() as u64, "packet")
             )
         })
@@ -63,4 +75,35 @@ fn none_arrived(stream: &Stream, related: &Related) -> Vec<String> {
 
 fn may_be_too_long(passage: &Passage) -> bool {
     matches!(passage.fate, Fate::Lost | Fate::Unknown) && passage.size > SHORT
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_session::control::{Hello, Message, VERSION, Welcome};
+
+    use super::*;
+    use crate::circumstances::clock_identity;
+
+    #[test]
+    fn the_first_words_of_either_end_are_longer_than_what_they_tell_to_pass() {
+        const UDP: usize = 8;
+        const TCP: usize = 20;
+        let (clock, software) = (clock_identity(), String::new());
+        let hello = Hello { version: VERSION, software, clock: clock.clone(), features: Vec::new() };
+        let welcome = Welcome {
+            version: VERSION,
+            software: String::new(),
+            clock,
+            test_port: 0,
+            kernel_stamps: false,
+            clock_sync: None,
+            routers_unheard: None,
+            features: Vec::new(),
+        };
+        for message in [Message::Hello(hello), Message::Welcome(welcome)] {
+            let mut frame = Vec::new();
+            message.encode(&mut frame);
+            assert!(TCP + frame.len() >= UDP + BASE, "{message:?}: {}", frame.len());
+        }
+    }
 }

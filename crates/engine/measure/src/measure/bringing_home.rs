@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration as StdDuration, Instant};
 
+use romer_record::document::Way;
 use romer_record::event::{Event, EventKind};
 use romer_session::control::{End, Message};
 use romer_store::LogSender;
@@ -113,20 +114,42 @@ pub(super) fn bring_home(
         let lost = end.map(|end| end.records_lost);
         stream.far_drops = end.map_or(0, |end| end.kernel_drops);
         stream.manifest.far_log_complete = lost == Some(0);
-        match lost {
-            Some(0) => {}
-            Some(lost) => {
-                observer.on_note(number, &format!("the far end had no room for {lost} records of its log"));
-            }
-            None => {
-                stream.manifest.cut_short = Some(stream.gone());
-                observer.on_note(number, "the far end's log did not come back whole");
-            }
+        if let Some(lacks) = lacking(stream.shared.way, lost, stream.has_way) {
+            observer.on_note(number, &format!("the far end's log did not come back whole: {lacks}"));
+            stream.manifest.far_log_lacks.push(lacks);
+        }
+        if lost.is_none() {
+            stream.manifest.cut_short = Some(stream.gone());
         }
     }
     for ((place, stream), late) in streams.iter_mut().enumerate().zip(late) {
         stream.manifest.events = happenings.of(place);
         stream.manifest.events.extend(late);
+    }
+}
+
+/// What is missing of the log of a far end with a session that goes this `way`, and why: by how many records it says that
+/// it had no room for, or that it did not come to its last word; `None` where all has come.
+fn lacking(way: Way, lost: Option<u64>, has_way: bool) -> Option<String> {
+    let those = match way {
+        Way::RoundTrip | Way::Both => "the probes that it answered",
+        Way::Forward => "the probes that arrived there",
+        Way::Reverse => "the probes that it sent",
+    };
+    match lost {
+        Some(0) => None,
+        Some(lost) => Some(format!(
+            "of {those} {} {} missing: its program was to hand them on faster than it could, and had no room for more; \
+             --realtime there, or a longer --interval, helps",
+            counted(lost, "record"),
+            if lost == 1 { "is" } else { "are" }
+        )),
+        None if has_way => Some(format!(
+            "the rest of what it had of {those} did not come: the control conversation ended before its last word"
+        )),
+        None => Some(format!(
+            "the rest of what it had of {those} did not come: this host had no way to it any more at the end"
+        )),
     }
 }
 
@@ -196,7 +219,6 @@ mod tests {
 
     use romer_host::clock;
     use romer_host::stream::Origin;
-    use romer_record::document::Way;
     use romer_record::event::Side;
     use romer_record::log::{Entry, Far, FarSent};
     use romer_session::control::{Action, FEATURES, Limits, Request, Server, VERSION, Welcome};
@@ -345,6 +367,35 @@ mod tests {
         for cut in std::iter::once(Cut::Order).chain((0..answer).map(Cut::Answer)) {
             let (_, resumed, home, found) = bring(cut);
             assert_eq!((resumed, home, found), (1, [3, 1, 1, 1], Some(end)), "{cut:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_of_a_far_log_is_told_with_whose_it_is_and_why() {
+        assert_eq!(lacking(Way::Reverse, Some(0), true), None);
+        for (way, lost, has_way, words) in [
+            (
+                Way::Reverse,
+                Some(42_055),
+                true,
+                "of the probes that it sent 42055 records are missing: its program",
+            ),
+            (Way::Forward, Some(1), true, "of the probes that arrived there 1 record is missing:"),
+            (
+                Way::RoundTrip,
+                None,
+                true,
+                "of the probes that it answered did not come: the control conversation",
+            ),
+            (
+                Way::Forward,
+                None,
+                false,
+                "of the probes that arrived there did not come: this host had no way",
+            ),
+        ] {
+            let told = lacking(way, lost, has_way).unwrap();
+            assert!(told.contains(words), "{told}");
         }
     }
 }

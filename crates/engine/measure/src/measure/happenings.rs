@@ -293,12 +293,23 @@ impl Happenings {
     /// Datagrams of stream `stream` found a full socket. As long as that goes on it is one event.
     fn overflowed(&mut self, stream: usize, event: Event) {
         let number = self.number(stream);
+        let is_full = self.events.len() >= MOST;
         let last = self.events.iter_mut().rev().find(|kept| {
             kept.stream == number && (kept.event.kind, kept.event.side) == (event.kind, event.side)
         });
-        if !last.is_some_and(|last| overflow::go_on(&mut last.event, &event)) {
-            self.keep(Some(stream), event);
+        if let Some(last) = last {
+            if overflow::go_on(&mut last.event, &event) {
+                return;
+            }
+            // By it packets are told from losses, however much else has happened.
+            if is_full {
+                return overflow::add_to(&mut last.event, &event);
+            }
+        } else if is_full {
+            let what = event.detail.clone();
+            return self.events.push(Kept { stream: number, by: vec![stream], what, event });
         }
+        self.keep(Some(stream), event);
     }
 
     /// Notes an event, and gives its place; `None` where there are too many.

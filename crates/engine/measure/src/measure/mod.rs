@@ -55,6 +55,8 @@ const LEAD: Duration = Duration::from_millis(20);
 /// How often the caller's thread looks on; where many packets come, more often.
 const LOOK: Duration = Duration::from_millis(50);
 const LOOK_OFTEN: Duration = Duration::from_millis(20);
+/// The same of one that waits for a moment.
+const SOON: Duration = Duration::from_millis(10);
 /// A shorter time between two departures makes many packets.
 const MANY: Duration = Duration::from_millis(5);
 
@@ -215,8 +217,11 @@ fn exchange(
         let mut no_longer = None;
         let mut keep_alive = clock::monotonic_now();
         // It begins as long after the order as this host does after now.
-        std::thread::sleep((start - LEAD - clock::monotonic_now()).to_std());
-        begin_reverse(streams);
+        if streams.iter().any(|stream| stream.shared.way == Way::Reverse)
+            && wait_until(start - LEAD, interrupted)
+        {
+            begin_reverse(streams);
+        }
         loop {
             happenings.wait(look);
             if interrupted.load(Ordering::Acquire) && no_longer.is_none() {
@@ -258,6 +263,18 @@ fn exchange(
         stream.manifest.events = happenings.of(number);
     }
     Ok((partial, happenings))
+}
+
+/// Waits until `at`. Gives whether it came to that: not where this is interrupted.
+fn wait_until(at: Timestamp<Monotonic>, interrupted: &AtomicBool) -> bool {
+    while !interrupted.load(Ordering::Acquire) {
+        let left = at - clock::monotonic_now();
+        if left <= Duration::ZERO {
+            return true;
+        }
+        std::thread::sleep(left.min(SOON).to_std());
+    }
+    false
 }
 
 /// Has the far ends begin that are to send.
@@ -458,6 +475,8 @@ fn manifests(streams: &[Prepared], dead: &[Dead]) -> Vec<Stream> {
     let measured = parts(streams).map(|parts| {
         let mut manifest = parts[0].manifest.clone();
         manifest.far_log_complete = parts.iter().all(|part| part.manifest.far_log_complete);
+        manifest.far_log_lacks =
+            parts.iter().flat_map(|part| part.manifest.far_log_lacks.iter().cloned()).collect();
         manifest.cut_short = parts.iter().find_map(|part| part.manifest.cut_short);
         manifest.ended = parts.iter().filter_map(|part| part.manifest.ended.clone()).max();
         for event in parts.iter().skip(1).flat_map(|part| &part.manifest.events) {

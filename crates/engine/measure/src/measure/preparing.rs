@@ -7,6 +7,7 @@ use std::time::{Duration as StdDuration, Instant};
 
 use romer_host::host_info;
 use romer_host::link::Network;
+use romer_host::route::is_of_several_hosts;
 use romer_host::socket::{SocketOptions, StampingSocket};
 use romer_host::stream::Origin;
 use romer_record::document::{Traffic, Way};
@@ -287,6 +288,11 @@ pub(super) fn local_address(
              of the same family, or choose the target's with -4 or -6",
             target.ip()
         ))),
+        // Where the system does not tell, it says so itself when the socket is opened.
+        Some(source) if is_of_several_hosts(source).unwrap_or(false) => Err(MeasureError::Usage(format!(
+            "the source is the address of several hosts (--source): {source} is a network's broadcast address, or a group's, and no \
+             host sends from there; give an address of this host, or leave it out"
+        ))),
         source => Ok(SocketAddr::new(source.unwrap_or(any), 0)),
     }
 }
@@ -507,6 +513,7 @@ fn manifest(
         clock_relation: ClockRelation::Unknown,
         far_log: false,
         far_log_complete: false,
+        far_log_lacks: Vec::new(),
         cut_short: None,
         unreachable: None,
         stamp_request: options.stamp,

@@ -24,6 +24,8 @@ use crate::overflow::Overflows;
 
 /// Streams that one thread reads.
 pub(super) const STREAMS_OF_ONE: usize = MAX_WAITED;
+/// How long what waits at a socket is read at the end, at the most.
+const READ_OUT: Duration = Duration::from_secs(10);
 /// Longest time between two looks at the end of the run, and at the sockets that nobody waits for.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -140,10 +142,17 @@ pub(super) fn receive_all(
             log.append(stream, &Entry::Card(card));
         });
     }
-    // What came while this thread or the whole program stood still is there, though the time is over.
+    // What came while this thread or the whole program stood still, or had too little of the processor, is there, though the
+    // time is over: all of it, and nothing that comes from now on.
+    let (now, end) = (clock::realtime_now().as_nanos(), clock::monotonic_now() + READ_OUT);
     for (stream, (known, overflows)) in streams.iter().zip(&mut known) {
         for (socket, overflows) in stream.sockets().zip(overflows) {
-            receive(stream, socket, overflows, known, &mut batch, &mut unplaced, (log, live));
+            while receive(stream, socket, overflows, known, &mut batch, &mut unplaced, (log, live))
+                .is_some_and(|read_to| read_to < now)
+                && clock::monotonic_now() < end
+            {
+                collect_stamps(stream, socket, &mut events, &mut unplaced, log);
+            }
             collect_stamps(stream, socket, &mut events, &mut unplaced, log);
             if let Ok(total) = socket.kernel_drops() {
                 overflows.end(total, clock::realtime_now().as_nanos());
@@ -156,6 +165,7 @@ pub(super) fn receive_all(
     });
 }
 
+/// Reads what has come to `socket`. Gives when the last of it came, by the real-time clock, if that is known and there may be more.
 fn receive(
     stream: &Shared,
     socket: &StampingSocket,
@@ -164,15 +174,20 @@ fn receive(
     batch: &mut ReceiveBatch,
     unplaced: &mut Unplaced<u16>,
     (log, live): (&LogSender, &SyncSender<Seen>),
-) {
+) -> Option<i64> {
+    let mut read_to = None;
     for _ in 0..8 {
         match socket.receive_batch(batch) {
-            Ok(0) | Err(_) => break,
+            Ok(0) | Err(_) => {
+                read_to = None;
+                break;
+            }
             Ok(_) => {}
         }
         let sent = stream.sent.load(Ordering::Acquire);
         for datagram in batch.iter() {
             overflows.take(&datagram);
+            read_to = Some(datagram.kernel.map_or(i64::MIN, Realtime::as_nanos));
             let arrival = Arrival {
                 payload: datagram.payload,
                 source: datagram.peer,
@@ -200,6 +215,7 @@ fn receive(
         }
     }
     known.publish(stream);
+    read_to
 }
 
 fn seen(stream: &Shared, entry: &Entry) -> Option<Seen> {

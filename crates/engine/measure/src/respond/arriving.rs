@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use romer_session::sender::{Coming, Comings};
+use romer_units::{Monotonic, Timestamp};
 use romer_wire::compact;
+
+use super::ended::Ended;
 
 /// Sessions of one number at the most that what comes from another host is held against: each costs some hashes, and
 /// whoever opens sessions chooses their numbers.
@@ -18,6 +21,7 @@ const MOST_ELSEWHERE: usize = 16;
 pub(super) struct Expected {
     by_number: HashMap<u16, Vec<u32>>,
     streams: HashMap<u32, Stream>,
+    ended: Ended,
     mistagged: u64,
 }
 
@@ -54,14 +58,21 @@ impl Expected {
         }
     }
 
-    /// Expects no more of `session`.
-    pub(super) fn forget(&mut self, session: u32) {
-        if self.streams.remove(&session).is_some() {
+    /// Expects no more of `session`, which has ended `now`. What comes of it all the same is known as its own for a while.
+    pub(super) fn forget(&mut self, session: u32, now: Timestamp<Monotonic>) {
+        if let Some(stream) = self.streams.remove(&session) {
+            let (probes, latest) = stream.comings.session();
+            self.ended.remember(probes, latest, now);
             self.by_number.retain(|_, sessions| {
                 sessions.retain(|one| *one != session);
                 !sessions.is_empty()
             });
         }
+    }
+
+    /// Whether what came `now`, and is no probe that is expected, is one of a session that has ended.
+    pub(super) fn is_of_ended(&self, payload: &[u8], now: Timestamp<Monotonic>) -> bool {
+        self.ended.has(payload, now)
     }
 
     /// How many datagrams named a session of their host and were none of its probes.
@@ -143,7 +154,10 @@ mod tests {
         probes(7, 2).emit(4, &mut payload);
         assert_eq!(take(&mut expected, &payload, "192.0.2.9:5"), Some((5, 4, true, false)), "it has moved");
         expected.follow(6, from("192.0.2.9:1").ip());
-        expected.forget(5);
+        let now = Timestamp::from_nanos(0);
+        assert!(!expected.is_of_ended(&payload, now));
+        expected.forget(5, now);
+        assert!(expected.is_of_ended(&payload, now), "what still comes of it is no request");
         probes(7, 2).emit(3, &mut payload);
         let before = expected.mistagged();
         assert_eq!(take(&mut expected, &payload, "192.0.2.1:1000"), None, "the key of the other one");

@@ -32,7 +32,7 @@ use crate::byte_stream::ByteStream;
 use crate::circumstances::{Keepers, clock_identity, clock_keepers, clock_sync, random};
 use crate::occurrences::{Occurrence, Occurrences, covers, routers_unheard, shorter_by};
 use crate::overflow::Overflow;
-use crate::threads::STOOD_STILL;
+use crate::threads::{STOOD_STILL, too_late};
 use crate::{SOFTWARE, ThreadOptions};
 use resuming::Moved;
 
@@ -493,11 +493,7 @@ impl Controlling {
         let those = counted_as(count, one, several);
         let mut mtu = None;
         let detail = if errno == STOOD_STILL {
-            let them = if count == 1 { "it" } else { "them" };
-            format!(
-                "the responder did not send {those}: it was 2 s late with {them}, for it stood still, or has too little of the \
-                 processor for so many (--realtime there helps, or a longer --interval)"
-            )
+            format!("the responder did not send {those}: {}", too_late("the responder", count, " there"))
         } else if errno == HostError::TOO_LONG {
             let peer = connection.peer;
             let takes_now = host_info::route_to(SocketAddr::new(peer, 0)).ok().map(|route| route.mtu);

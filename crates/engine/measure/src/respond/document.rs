@@ -48,11 +48,12 @@ impl Responder {
                 error_ns: error.error().map(romer_units::Duration::as_nanos),
             },
             requests: RespondRequests {
-                received: counts.received + one_way.received,
+                received: counts.received + one_way.received + one_way.after_end,
                 octets: counts.octets_received + one_way.octets,
                 one_way: one_way.received,
                 elsewhere: one_way.elsewhere,
                 mistagged: one_way.mistagged,
+                after_end: one_way.after_end,
                 associations: counts.associations,
                 nonzero_mbz: counts.nonzero_mbz,
                 bad_error_estimate: counts.bad_error_estimate,

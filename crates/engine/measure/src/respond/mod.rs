@@ -6,8 +6,10 @@
 
 mod arriving;
 mod asking;
+mod backlog;
 mod controlling;
 mod document;
+mod ended;
 mod patience;
 mod reflecting;
 mod refusals;
@@ -94,6 +96,8 @@ pub struct OneWay {
     /// Datagrams that name a session of their host and were not made with its key. They are no probes of it, and are
     /// judged as any other request is.
     pub mistagged: u64,
+    /// Probes of sessions that had ended, up to two minutes before. They are neither answered nor kept.
+    pub after_end: u64,
 }
 
 /// Totals of a responder up to now.

@@ -23,10 +23,10 @@ use romer_wire::stamp::ErrorEstimate;
 use romer_wire::stamp::tlv::{FollowUp, TimestampMethod};
 
 use self::associating::Owner;
-use self::backlog::Backlog;
 use self::unclaimed::Unclaimed;
 use super::arriving::{Expected, Taken};
 use super::asking::Asking;
+use super::backlog::Backlog;
 use super::patience::{self, Patience};
 use super::refusals::{Refusals, Refused};
 use super::sending::Path;
@@ -42,9 +42,9 @@ const LIMITER_SETS: usize = 1_024;
 const PENDING: usize = 16_384;
 /// Longest time between two looks while a session waits for its last stamps.
 const FLUSH_LOOK: Duration = Duration::from_millis(5);
-/// How long what waits at the sockets is read before a session ends whose packets may be among it: longer than the kernel holds at
-/// the most, where others send so much that there is always something.
-const READ_OUT: Duration = Duration::from_secs(1);
+/// How long what had come to the sockets by then is read before a session ends whose packets may be among it, at the most: on a
+/// machine that gives this thread a tenth of a processor, all that the kernel holds.
+const READ_OUT: Duration = Duration::from_secs(10);
 /// Longest time between two looks at the orders, the clock's quality and the totals.
 const HOUSEKEEPING: Duration = Duration::from_millis(250);
 
@@ -120,6 +120,8 @@ struct Session {
     flush: bool,
     /// Not before then: a card tells of a departure a little after the kernel.
     flush_after: Timestamp<Monotonic>,
+    /// Not before all is read that had come by then, nanoseconds of the real-time clock.
+    flush_read_to: i64,
     /// Then at the latest, though there is still something to be read.
     flush_by: Timestamp<Monotonic>,
     /// How probes are sent to its address, if any are.
@@ -265,15 +267,15 @@ impl Reflecting {
             self.wait();
             run.turn(before, clock::monotonic_now());
             let asked = self.links.asking.asked();
-            let mut is_read = true;
+            let mut read_to = i64::MAX;
             for index in 0..self.ports.len() {
-                is_read &= self.receive(index, &mut batch);
+                read_to = read_to.min(self.receive(index, &mut batch));
                 self.collect_stamps(index);
             }
             self.obey_orders();
             self.backlog.catch_up();
             self.settle();
-            self.flush_sessions(is_read);
+            self.flush_sessions(read_to);
             let now = clock::monotonic_now();
             if now - housekeeping > HOUSEKEEPING {
                 housekeeping = now;
@@ -304,31 +306,35 @@ impl Reflecting {
         let _ = wait_any(watched, Some(&self.links.waker), Some(longest));
     }
 
-    /// Reads what has come to the test socket at `index`. Gives whether that was all.
-    fn receive(&mut self, index: usize, batch: &mut ReceiveBatch) -> bool {
+    /// Reads what has come to the test socket at `index`. Gives up to when all that came has been read, nanoseconds of the
+    /// real-time clock.
+    fn receive(&mut self, index: usize, batch: &mut ReceiveBatch) -> i64 {
+        let mut read_to = i64::MIN;
         // A peer that sends without pause must not keep us from the stamps and the orders.
         for _ in 0..8 {
+            let looked = clock::realtime_now().as_nanos();
             match self.ports[index].socket.receive_batch(batch) {
-                Ok(0) | Err(_) => return true,
+                Ok(0) | Err(_) => return looked,
                 Ok(_) => {
                     // What is granted is ordered before the grant is told: whoever answers the grant with a datagram
                     // must find the order obeyed.
                     self.obey_orders();
                     for datagram in batch.iter() {
                         self.ports[index].overflows.take(&datagram);
+                        read_to = datagram.kernel.map_or(i64::MIN, Realtime::as_nanos);
                         self.answer(index, &datagram);
                     }
                 }
             }
         }
-        false
+        read_to
     }
 
     /// Tells what found a test socket full.
     fn tell_overflows(&mut self) {
-        for overflow in self.ports.iter_mut().flat_map(|port| port.overflows.found()) {
-            // Where there is no room to tell it, the totals have it.
-            let _ = self.links.notes.try_send(Note::Overflowed(overflow));
+        for port in &mut self.ports {
+            // By it packets are told from losses: where there is no room, it is told at the next look.
+            port.overflows.tell(|overflow| self.backlog.tell(Note::Overflowed(overflow)));
         }
     }
 
@@ -364,6 +370,11 @@ impl Reflecting {
             }
             return;
         }
+        let now = clock::monotonic_now();
+        if self.expected.is_of_ended(datagram.payload, now) {
+            self.one_way.after_end += 1;
+            return;
+        }
         let local = self.ports[index].socket.local_address();
         let arrived = datagram.kernel.unwrap_or(datagram.user);
         let incoming = Incoming {
@@ -375,7 +386,7 @@ impl Reflecting {
             arrived: arrived.on::<Responder>(),
             proved: self.is_proved(datagram.peer),
         };
-        match self.reflector.on_datagram(&incoming, clock::monotonic_now()) {
+        match self.reflector.on_datagram(&incoming, now) {
             Verdict::Refused(_) => {}
             Verdict::Association(token) => self.associate(index, token, datagram),
             Verdict::Answer(answer) => self.reply(index, &answer, datagram),
@@ -490,6 +501,7 @@ impl Reflecting {
                     drops_before,
                     flush: false,
                     flush_after: clock::monotonic_now(),
+                    flush_read_to: 0,
                     flush_by: clock::monotonic_now(),
                     sends,
                     sender: None,
@@ -512,6 +524,7 @@ impl Reflecting {
             Order::Flush { session } => {
                 if let Some(state) = self.sessions.get_mut(&session) {
                     state.flush = true;
+                    state.flush_read_to = clock::realtime_now().as_nanos();
                     state.flush_by = clock::monotonic_now() + READ_OUT;
                     if !self.links.cards.is_empty() {
                         state.flush_after = clock::monotonic_now() + patience::CARD;
@@ -520,7 +533,7 @@ impl Reflecting {
             }
             Order::Close { session } => {
                 self.tokens.retain(|_, (owner, _)| *owner != session);
-                self.expected.forget(session);
+                self.expected.forget(session, clock::monotonic_now());
                 if let Some(Session { ssid, address, .. }) = self.sessions.remove(&session) {
                     self.unclaimed.close(ssid);
                     if let Some(address) = address {
@@ -543,14 +556,15 @@ impl Reflecting {
     }
 
     /// Ends what waits for a stamp of a session that has stopped, once the stamps had their time and what had come by then is
-    /// read, as it is where nothing waits at the sockets (`is_read`).
-    fn flush_sessions(&mut self, is_read: bool) {
+    /// read: up to `read_to`.
+    fn flush_sessions(&mut self, read_to: i64) {
         if !self.sessions.values().any(|session| session.flush) {
             return;
         }
         let now = clock::monotonic_now();
         self.give_up_waiting(now);
         let due = |session: &Session| {
+            let is_read = session.flush_read_to < read_to;
             session.flush && session.flush_after <= now && (is_read || session.flush_by <= now)
         };
         let ending = |id: u32| self.sessions.get(&id).is_some_and(due);
@@ -583,12 +597,16 @@ impl Reflecting {
         for session in done {
             let drops = self.kernel_drops();
             if let Some(state) = self.sessions.get_mut(&session) {
+                // The last word comes after all else.
+                let all_told = self.ports.iter().all(|port| port.overflows.is_told());
+                if !self.backlog.catch_up() || !all_told {
+                    continue;
+                }
                 if let Some(refused) = state.refusals.take() {
-                    let _ = self.links.notes.try_send(Note::Refused { session, refused });
+                    self.backlog.tell(Note::Refused { session, refused });
                 }
                 let kernel_drops = drops.saturating_sub(state.drops_before);
-                let note = Note::Flushed { session, lost: state.lost, kernel_drops };
-                if self.backlog.catch_up() && self.links.notes.try_send(note).is_ok() {
+                if self.backlog.tell(Note::Flushed { session, lost: state.lost, kernel_drops }) {
                     state.flush = false;
                     self.links.control_waker.wake();
                 }
@@ -638,7 +656,6 @@ impl Reflecting {
 }
 
 mod associating;
-mod backlog;
 mod cards;
 mod refusing;
 mod replying;

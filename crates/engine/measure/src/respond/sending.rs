@@ -22,6 +22,7 @@ use romer_traffic::Schedule;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::compact;
 
+use super::backlog::Backlog;
 use super::patience::{self, Patience};
 use super::reflecting::Note;
 use super::refusals::{Refusals, Refused};
@@ -94,6 +95,7 @@ impl FarSender {
         let sending = Sending {
             wishes: Arc::clone(&wishes),
             waker: Arc::clone(&waker),
+            backlog: Backlog::of_one_each(schedule.interval(), listener.notes.clone()),
             listener,
             path,
             waiting: VecDeque::with_capacity(1_024),
@@ -169,6 +171,7 @@ struct Sending {
     wishes: Arc<Wishes>,
     waker: Arc<Waker>,
     listener: Listener,
+    backlog: Backlog,
     path: Path,
     /// Departures in their order, until their stamps are known or given up.
     waiting: VecDeque<Waiting>,
@@ -333,8 +336,11 @@ impl Sending {
                 }
             }
         }
-        let (notes, session) = (&self.listener.notes, self.listener.session);
-        self.unplaced.settle(|(), card| drop(notes.try_send(Note::Card { session, card })));
+        self.backlog.catch_up();
+        let (backlog, session) = (&mut self.backlog, self.listener.session);
+        self.unplaced.settle(|(), card| {
+            backlog.tell(Note::Card { session, card });
+        });
         let stamped = self.path.socket.has_kernel_stamps();
         let ends = self.is_to_end();
         while self.waiting.front().is_some_and(|one| {
@@ -349,19 +355,17 @@ impl Sending {
     }
 
     /// Tells of probes that this host refused, if there are any.
-    fn tell_refused(&self, refused: Option<Refused>) {
+    fn tell_refused(&mut self, refused: Option<Refused>) {
         if let Some(refused) = refused {
-            // A queue that is full has more to tell than that.
-            let _ = self.listener.notes.try_send(Note::Refused { session: self.listener.session, refused });
+            // Where there is no room even for that, the records tell of each.
+            self.backlog.tell(Note::Refused { session: self.listener.session, refused });
         }
     }
 
     fn hand_over_first(&mut self) {
         let Some(Waiting { record, .. }) = self.waiting.pop_front() else { return };
         let note = Note::Departure { session: self.listener.session, record };
-        if self.listener.notes.try_send(note).is_err() {
-            self.lost += 1;
-        }
+        self.lost += u64::from(!self.backlog.tell(note));
     }
 
     /// A card tells of a departure a little after the kernel; what has not come by then has the kernel's stamp.
@@ -374,8 +378,10 @@ impl Sending {
             let _ = romer_host::socket::wait_any(&[], Some(&self.waker), Some(LOOK));
             self.collect_stamps();
         }
-        let (notes, session) = (&self.listener.notes, self.listener.session);
-        self.unplaced.settle_all(|(), card| drop(notes.try_send(Note::Card { session, card })));
+        let (backlog, session) = (&mut self.backlog, self.listener.session);
+        self.unplaced.settle_all(|(), card| {
+            backlog.tell(Note::Card { session, card });
+        });
     }
 
     fn await_stamps(&mut self) {
@@ -388,14 +394,17 @@ impl Sending {
         }
     }
 
-    /// Tells the control thread something that must not be lost.
-    fn tell(&self, note: Note) {
-        let mut note = note;
-        while let Err(std::sync::mpsc::TrySendError::Full(back)) = self.listener.notes.try_send(note) {
+    /// Tells the control thread something that must not be lost, once all before it is told.
+    fn tell(&mut self, note: Note) {
+        while !self.backlog.catch_up() {
             if self.is_abandoned() {
                 return;
             }
-            note = back;
+            self.listener.waker.wake();
+            std::thread::sleep(LOOK.to_std());
+        }
+        self.backlog.tell(note);
+        while !self.backlog.catch_up() && !self.is_abandoned() {
             std::thread::sleep(LOOK.to_std());
         }
         self.listener.waker.wake();

@@ -148,6 +148,7 @@ fn manifest(world: &World, shared: bool) -> Stream {
         clock_relation: if shared { ClockRelation::Shared } else { ClockRelation::Unknown },
         far_log: true,
         far_log_complete: true,
+        far_log_lacks: Vec::new(),
         cut_short: None,
         unreachable: None,
         // In a short world more than half of the stamps of one kind may be missing.

@@ -316,7 +316,12 @@ mod tests {
                     side: Side::Responder,
                     detail: "set".into(),
                     clock_ns: 2,
-                    step: Some(ClockStep { size_ns: 3, before_ns: 4, after_ns: 5 }),
+                    step: Some(ClockStep {
+                        size_ns: 3,
+                        size_interval_ns: Some([2, 4]),
+                        before_ns: 4,
+                        after_ns: 5,
+                    }),
                     datagrams: None,
                     mtu: None,
                     sequence: None,

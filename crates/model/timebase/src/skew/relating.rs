@@ -505,5 +505,6 @@ fn told(event: &super::ClockChange, estimate: &Estimate) -> ClockEvent {
             _ => "both".into(),
         }),
         size_ns: Some(event.size_ns),
+        size_interval_ns: None,
     }
 }

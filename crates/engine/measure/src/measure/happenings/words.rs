@@ -7,6 +7,7 @@ use romer_host::host_info::TooLongHeard;
 use romer_units::{counted, was};
 
 use crate::occurrences::{shorter, shorter_by};
+use crate::threads::{STOOD_STILL, too_late};
 
 /// `1 probe was not sent`, `2 probes were not sent`.
 pub(super) fn unsent(count: u64) -> String {
@@ -23,13 +24,7 @@ pub(super) fn refusal(
     heard: Option<TooLongHeard>,
 ) -> String {
     match errno {
-        crate::threads::STOOD_STILL => {
-            let them = if count == 1 { "it" } else { "them" };
-            format!(
-                "the program was 2 s late with {them}: it stood still, or has too little of the processor for so many (--realtime \
-                 helps, or a longer --interval)"
-            )
-        }
+        STOOD_STILL => too_late("the program", count, ""),
         HostError::TOO_LONG => {
             let are = if count == 1 { "it is" } else { "they are" };
             format!("{are} too long for the way to {target}{}", shorter_by(target, mtu, heard))
@@ -76,9 +71,7 @@ mod tests {
 
     #[test]
     fn one_probe_that_was_not_sent_is_told_as_one_with_its_reason() {
-        let told = |count| {
-            format!("{}: {}", unsent(count), refusal(crate::threads::STOOD_STILL, count, V4, None, None))
-        };
+        let told = |count| format!("{}: {}", unsent(count), refusal(STOOD_STILL, count, V4, None, None));
         assert_eq!(
             told(1),
             "1 probe was not sent: the program was 2 s late with it: it stood still, or has too little of the processor for so many (--realtime helps, or a longer --interval)"

@@ -53,13 +53,17 @@ impl Reflecting {
     /// Hands over the stamps whose time on this host's clock is known. One that finds no room is left out: its packet has
     /// the kernel's.
     pub(super) fn settle(&mut self) {
-        let notes = &self.links.notes;
-        self.unplaced.settle(|session, card| drop(notes.try_send(Note::Card { session, card })));
+        let backlog = &mut self.backlog;
+        self.unplaced.settle(|session, card| {
+            backlog.tell(Note::Card { session, card });
+        });
     }
 
     /// The same of all that there are.
     pub(super) fn settle_all(&mut self) {
-        let notes = &self.links.notes;
-        self.unplaced.settle_all(|session, card| drop(notes.try_send(Note::Card { session, card })));
+        let backlog = &mut self.backlog;
+        self.unplaced.settle_all(|session, card| {
+            backlog.tell(Note::Card { session, card });
+        });
     }
 }

@@ -19,8 +19,8 @@ impl Reflecting {
                 let now = clock::monotonic_now();
                 let others = state.refusals.refuse(error.errno().unwrap_or(0), now, now);
                 if let Some(refused) = others {
-                    // A queue that is full has more to tell than that; the records tell of each.
-                    let _ = self.links.notes.try_send(Note::Refused { session, refused });
+                    // Where there is no room even for that, the records tell of each.
+                    self.backlog.tell(Note::Refused { session, refused });
                 }
             }
         }
@@ -30,7 +30,7 @@ impl Reflecting {
     pub(super) fn tell_refusals(&mut self, now: Timestamp<Monotonic>) {
         for (session, state) in &mut self.sessions {
             if let Some(refused) = state.refusals.over(now) {
-                let _ = self.links.notes.try_send(Note::Refused { session: *session, refused });
+                self.backlog.tell(Note::Refused { session: *session, refused });
             }
         }
     }

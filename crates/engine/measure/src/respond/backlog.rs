@@ -1,13 +1,19 @@
-//! Records that the control thread has not taken yet, for it runs when nothing more urgent does.
+//! What the control thread has not taken yet, for it runs when nothing more urgent does.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{SyncSender, TrySendError};
 
-use super::Note;
+use romer_units::Duration;
+
+use super::reflecting::Note;
 
 /// Notes that wait here at the most, beside those in the queue: of 100,000 packets a second, those of 2.6 seconds. One takes about
 /// 100 octets, while it waits.
 const MOST: usize = 1 << 18;
+/// The same of who tells of few packets.
+const LEAST: usize = 1 << 10;
+/// How long it tells of packets that wait here.
+const ROOM: Duration = Duration::from_nanos(2_600_000_000);
 
 /// The queue to the control thread, with what it has no room for.
 pub(super) struct Backlog {
@@ -22,6 +28,12 @@ impl Backlog {
         Self { notes, waiting: VecDeque::new(), most: MOST }
     }
 
+    /// The same for who tells of one packet every `interval`: it has room for as long, whatever its rate.
+    pub(super) fn of_one_each(interval: Duration, notes: SyncSender<Note>) -> Self {
+        let most = ROOM.as_nanos() / interval.as_nanos().max(1);
+        Self { most: usize::try_from(most).unwrap_or(MOST).clamp(LEAST, MOST), ..Self::new(notes) }
+    }
+
     /// Tells `note` after those that wait. Gives whether there was room for it.
     pub(super) fn tell(&mut self, note: Note) -> bool {
         self.catch_up();
@@ -33,7 +45,7 @@ impl Backlog {
             }
             return true;
         }
-        let has_room = self.waiting.len() < self.most;
+        let has_room = self.has_room();
         if has_room {
             self.waiting.push_back(note);
         }
@@ -43,6 +55,11 @@ impl Backlog {
     /// Whether anything waits.
     pub(super) fn waits(&self) -> bool {
         !self.waiting.is_empty()
+    }
+
+    /// Whether there is room for one more note.
+    pub(super) fn has_room(&self) -> bool {
+        self.waiting.len() < self.most
     }
 
     /// Moves what waits into the queue, as far as that has room. Gives whether nothing waits any more.
@@ -74,6 +91,12 @@ mod tests {
     fn taken(events: &Receiver<Note>) -> Vec<u64> {
         let count = |note| if let Note::Departed { count, .. } = note { count } else { u64::MAX };
         events.try_iter().map(count).collect()
+    }
+
+    #[test]
+    fn whoever_sends_has_room_for_seconds_at_its_rate() {
+        let most = |interval| Backlog::of_one_each(Duration::from_nanos(interval), sync_channel(1).0).most;
+        assert_eq!([10_000, 100_000, 20_000_000, 0].map(most), [260_000, 26_000, 1_024, 1 << 18]);
     }
 
     #[test]

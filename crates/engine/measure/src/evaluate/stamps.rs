@@ -1,0 +1,77 @@
+//! Which stamps were taken, and which did not come.
+
+use romer_record::document::{MissingStamps, StampPlaces};
+use romer_record::manifest::Stream;
+use romer_record::{Fate, Passage};
+use romer_timebase::{Related, Selection};
+use romer_units::{Place, counted};
+
+/// The places of the stamps. A moment that no packet had has none.
+pub(super) fn places(stream: &Stream, related: &Related, selection: &Selection) -> StampPlaces {
+    let places = selection.document(related.missing.clone(), stream.traffic.direction);
+    let left = |passages: &[Passage]| passages.iter().any(|passage| passage.left().is_some());
+    let came = |passages: &[Passage]| {
+        passages.iter().any(|one| one.arrival.is_some() || matches!(one.fate, Fate::Arrived | Fate::Late))
+    };
+    let (there, back, both) = (&related.forward, &related.reverse, &related.round_trip);
+    StampPlaces {
+        sender_departure: places.sender_departure.filter(|_| left(there) || left(both)),
+        responder_arrival: places.responder_arrival.filter(|_| came(there)),
+        responder_departure: places.responder_departure.filter(|_| left(back) || came(back)),
+        sender_arrival: places.sender_arrival.filter(|_| came(back) || came(both)),
+        ..places
+    }
+}
+
+/// That stamps of the chosen places did not come: of which moments, and how many of each.
+pub(super) fn missing(missing: &MissingStamps, selection: &Selection) -> Vec<String> {
+    let moments = [
+        ("departures here", selection.t1, missing.sender_departure),
+        ("arrivals there", selection.t2, missing.responder_arrival),
+        ("departures there", selection.t3, missing.responder_departure),
+        ("arrivals here", selection.t4, missing.sender_arrival),
+    ];
+    let those = |of_card: bool| {
+        let lacking = moments
+            .iter()
+            .filter(|(_, place, count)| *count > 0 && (*place == Some(Place::Nic)) == of_card)
+            .copied();
+        let all: u64 = lacking.clone().map(|(.., count)| count).sum();
+        let each: Vec<String> = lacking.map(|(moment, _, count)| format!("{count} of {moment}")).collect();
+        (all > 0).then(|| (counted(all, "stamp"), each.join(", ")))
+    };
+    let of_cards = those(true).map(|(stamps, each)| {
+        format!(
+            "{stamps} of network cards did not come (many a card stamps one departure at a time), {each}: the kernel's stand in \
+             for them, which are microseconds off"
+        )
+    });
+    let others = those(false).map(|(stamps, each)| {
+        format!("{stamps} did not come, of packets that were lost or of others: {each}")
+    });
+    of_cards.into_iter().chain(others).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_stamps_that_did_not_come_it_is_told_whose_they_are_and_of_which_moment() {
+        let lacking = MissingStamps {
+            sender_departure: 403_180,
+            responder_departure: 1,
+            sender_arrival: 2,
+            ..MissingStamps::default()
+        };
+        let mut selection = Selection { t3: Some(Place::Nic), ..Selection::default() };
+        let told = missing(&lacking, &selection);
+        assert_eq!(told.len(), 2);
+        assert!(told[0].starts_with("1 stamp of network cards") && told[0].contains("1 of departures there"));
+        let others = "403182 stamps did not come, of packets that were lost or of others: 403180 of departures here, 2 of arrivals here";
+        assert_eq!(told[1], others);
+        selection.t3 = Some(Place::Kernel);
+        assert!(missing(&lacking, &selection)[0].contains("1 of departures there"));
+        assert!(missing(&MissingStamps::default(), &selection).is_empty());
+    }
+}
