@@ -12,8 +12,9 @@ const MOMENTS: u32 = 24;
 const FINER: u32 = 3;
 /// A further change has to be so much plainer, as the logarithm of the likelihood.
 const PLAINER: f64 = 6.0;
-/// Packets tell the height of a ramp from this part of it on.
+/// Packets tell the height of a ramp from this part of it on, and so many cells at least: each of few may have waited.
 const RAISED: f64 = 0.25;
+const TELLING: usize = 5;
 /// What is less than this share of the greatest change is none.
 const SHARE: f64 = 0.04;
 
@@ -88,7 +89,8 @@ impl Side {
             let share = ramp((from, to, 1.0), *x);
             (share >= RAISED).then(|| height / share)
         });
-        each.reduce(f64::min).map(|least| self.sign * least)
+        let (least, cells) = each.fold((f64::INFINITY, 0), |(least, cells), one| (one.min(least), cells + 1));
+        (cells >= TELLING).then_some(self.sign * least)
     }
 }
 

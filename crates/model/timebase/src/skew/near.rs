@@ -19,8 +19,9 @@ const SHARE: f64 = 0.1;
 const CELLS: usize = 80;
 /// Cells between two changes that tell something.
 const BETWEEN: usize = 5;
-/// Cells before a change that tell the level there, at least; and so many times as long as what is looked at, they may reach back.
-const BEFORE: (usize, f64) = (8, 10.0);
+/// Cells before a change that tell the level there, at least; so many times as long as what is looked at, they may reach back, and to so many
+/// cells however short that is: packets wait long for a while.
+const BEFORE: (usize, f64, usize) = (8, 10.0, 60);
 /// How far a packet may lie below a level, and how long before and after a change the directions may differ, as a share.
 const SPARE: f64 = 0.1;
 /// So improbable must it be that all packets of a time waited as long by chance, as minus the logarithm.
@@ -46,7 +47,10 @@ impl Near {
         let height = |floor: &Floor| floor.above(survey.slope);
         let within = |low: f64, high: f64| survey.fine.iter().filter(move |one| one.x >= low && one.x < high);
         let earlier = survey.transitions.iter().filter(|one| one.to < change);
-        let since = earlier.map(|one| one.to).fold(change - BEFORE.1 * (to - from), f64::max);
+        let reach = change - BEFORE.1 * (to - from);
+        let place = survey.fine.partition_point(|one| one.x < change).saturating_sub(BEFORE.2);
+        let reach = survey.fine.get(place).map_or(reach, |one| one.x.min(reach));
+        let since = earlier.map(|one| one.to).fold(reach, f64::max);
         let mut before: Vec<f64> = within(since, change).map(height).collect();
         if before.len() < BEFORE.0 {
             return None;

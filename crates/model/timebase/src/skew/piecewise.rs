@@ -9,7 +9,7 @@ use super::posterior::{Line, Observation, Told, leverage, roughly, told};
 use super::round_trip;
 use super::survey::{Survey, Transition};
 use super::unrest::{self, Side, Unrest};
-use super::wander::{self, Curve};
+use super::wander::{self, Curve, Shown};
 use super::{many, rounded};
 
 /// A floor that moves for more than this share of the run is no floor.
@@ -27,12 +27,12 @@ const CANCEL: (f64, f64) = (6.0, 0.1);
 /// What stamps do not tell makes a slope uncertain by this share of what it would if all of it lay against it: three times
 /// what they tell apart, over the run. Where simulated clocks drift by less than that the error was below a half of it.
 const TILT: f64 = 0.6;
-/// A rate that wanders is smoothed alike in both directions: what that leaves out does not average out between them. By so much more than
-/// independent errors of both is what their mean may be off (1.41 if all of it were alike): a judgement between clocks that bend as
-/// smoothly as a temperature does, of which it is more, and those that walk at random, of which it is less.
-const ALIKE: f64 = 1.2;
 /// The leverage of many heights at equal times, over their length.
 const STRAIGHT: f64 = 3.0;
+/// Changes of no more than so many times what they may be off may be bends of a rate that wanders; and what each of them must explain, as the
+/// logarithm of a likelihood, to be more than that: it is the clearest of all moments, and has a size of its own.
+const PLAIN: f64 = 3.0;
+const SPARED: f64 = 12.0;
 /// A longer transition is a slew, as a share of the run.
 const GRADUAL: f64 = 0.008;
 
@@ -58,6 +58,7 @@ struct Rate {
 }
 
 /// Something that happened, with both directions put together.
+#[derive(Clone)]
 pub(crate) struct Event {
     pub(crate) transition: Transition,
     /// When a jump was forward and in reverse, where those were found apart: moments are the sender's clock's, and the
@@ -76,6 +77,18 @@ impl Event {
                 Transition { from: at, to: at, ..self.transition }
             }
             None => self.transition,
+        }
+    }
+}
+
+impl Event {
+    /// By how much longer a direction's packets of a moment take for it, by the clocks.
+    fn longer(&self, heading: Heading, x: f64) -> f64 {
+        let one = self.seen(heading);
+        match (self.kind, self.heading) {
+            (ChangeKind::PathChange, Some(whose)) if whose != heading => 0.0,
+            (ChangeKind::PathChange, _) => one.gone(x),
+            _ => heading.sign() * one.gone(x),
         }
     }
 }
@@ -112,20 +125,12 @@ impl Piecewise {
         if let Some(why) = restless(&some, &events) {
             return Estimate::refused(&why);
         }
-        let curves: Option<Vec<(Curve, Heading)>> = some
-            .iter()
-            .map(|(survey, heading)| {
-                Some((wander::follow(&survey.level(), survey.slope, coarse(survey.grain))?, *heading))
-            })
-            .collect();
-        // What both directions see of a clock they see alike; of one direction it cannot be told whose it is.
-        let curves = curves.filter(|curves| match &curves[..] {
-            [(one, there), (other, back)] => wander::of_one_clock(one, other, [there.sign(), back.sign()]),
-            _ => true,
-        });
-        let mut estimate = match curves {
-            Some(curves) => wandering(&some, &curves, &events, origin_ns),
-            None => steady(&some, &events, origin_ns),
+        let mut estimate = match calm(&some, &events) {
+            Some((curve, events)) => wandering(&some, &curve, &events, origin_ns),
+            None => match Seen::of(&some, &events).curve() {
+                Some(curve) => wandering(&some, &curve, &events, origin_ns),
+                None => steady(&some, &events, origin_ns),
+            },
         };
         estimate.corrections.iter_mut().for_each(|one| one.floor_error_ns += doubt_ns);
         estimate
@@ -176,53 +181,94 @@ fn steady(surveys: &[(&Survey, Heading)], events: &[Event], origin_ns: i64) -> E
     finish(&Found { mean, interval, events, origin_ns, middle, half, floor_error: 0.0 }, &[0.0], line)
 }
 
-/// A rate that wanders.
-fn wandering(
-    surveys: &[(&Survey, Heading)],
-    curves: &[(Curve, Heading)],
-    events: &[Event],
-    origin_ns: i64,
-) -> Estimate {
-    let mut rates = Vec::new();
-    let mut shares = Vec::new();
-    let moments = || surveys.iter().flat_map(|(survey, _)| survey.fine.iter().map(|one| one.x));
-    let (start, end) = (moments().fold(f64::INFINITY, f64::min), moments().fold(f64::NEG_INFINITY, f64::max));
-    for (curve, heading) in curves {
-        let Some((rate, error)) = curve.rate(start, end) else { continue };
-        rates.push((heading.sign() * rate, error));
-        shares.push((curve, heading.sign(), 1.0 / curve.variance().max(1.0)));
+/// What the directions show of a clock that may wander.
+struct Seen {
+    shown: Vec<Shown>,
+    /// Of the responder's clock, by each of them.
+    slopes: Vec<f64>,
+    span: (f64, f64),
+}
+
+impl Seen {
+    /// Without what happened.
+    fn of(surveys: &[(&Survey, Heading)], events: &[Event]) -> Self {
+        let shown = surveys.iter().map(|(survey, heading)| Shown {
+            floors: survey.level(|x| events.iter().map(|event| event.longer(*heading, x)).sum()),
+            sign: heading.sign(),
+            coarse: coarse(survey.grain),
+        });
+        let slopes = surveys.iter().map(|(survey, heading)| heading.sign() * survey.slope);
+        Self { shown: shown.collect(), slopes: slopes.collect(), span: span(surveys) }
     }
-    let weights: f64 = rates.iter().map(|(_, error)| error.powi(-2)).sum();
-    let mean = rates.iter().map(|(rate, error)| rate * error.powi(-2)).sum::<f64>() / weights;
+
+    fn slope(&self) -> f64 {
+        self.slopes.iter().sum::<f64>() / many(self.slopes.len())
+    }
+
+    /// Each direction's curve by itself.
+    fn each(&self) -> Option<Vec<Curve>> {
+        let alone =
+            |(one, slope): (&Shown, &f64)| wander::follow(core::slice::from_ref(one), *slope, self.span, &[]);
+        self.shown.iter().zip(&self.slopes).map(alone).collect()
+    }
+
+    /// The responder's clock if its rate wanders: by what both directions see of it, and each by itself alike. (Of one direction it cannot be
+    /// told whose the wandering is.)
+    fn curve(&self) -> Option<Curve> {
+        match &self.each()?[..] {
+            [one, other] if wander::of_one_clock(one, other) => {
+                wander::follow(&self.shown, self.slope(), self.span, &[one, other])
+            }
+            [one] => Some(one.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// A rate that wanders bends the floors, and a bend may be taken for a change. Where such a clock explains them as well without the changes
+/// that are not many times what they may be off, there are none: the clock, and the events that are left.
+fn calm(surveys: &[(&Survey, Heading)], events: &[Event]) -> Option<(Curve, Vec<Event>)> {
+    let is_plain = |one: &Transition| one.size.abs() > PLAIN * one.half();
+    let left: Vec<Event> = events.iter().filter(|event| is_plain(&event.transition)).cloned().collect();
+    if left.len() == events.len() || surveys.len() < 2 {
+        return None;
+    }
+    let (with, without) = (Seen::of(surveys, events), Seen::of(surveys, &left));
+    let curve = without.curve()?;
+    let each = without.each()?;
+    let each: Vec<&Curve> = each.iter().collect();
+    let better = wander::explained_better(
+        [&without.shown, &with.shown],
+        [without.slope(), with.slope()],
+        with.span,
+        &each,
+    )?;
+    (better + SPARED * many(events.len() - left.len()) > 0.0).then_some((curve, left))
+}
+
+/// The first moment and the last that any direction shows.
+fn span(surveys: &[(&Survey, Heading)]) -> (f64, f64) {
+    let moments = || surveys.iter().flat_map(|(survey, _)| survey.fine.iter().map(|one| one.x));
+    (moments().fold(f64::INFINITY, f64::min), moments().fold(f64::NEG_INFINITY, f64::max))
+}
+
+/// A rate that wanders.
+fn wandering(surveys: &[(&Survey, Heading)], curve: &Curve, events: &[Event], origin_ns: i64) -> Estimate {
+    let (mean, error) = curve.rate;
     let grain = surveys.iter().map(|(survey, _)| survey.grain / survey.length.max(1e-9)).fold(0.0, f64::max);
-    let alike = if rates.len() > 1 { ALIKE } else { 1.0 };
-    let half = alike * super::classic::NORMAL / weights.sqrt() + TILT * STRAIGHT * grain;
-    let total: f64 = shares.iter().map(|share| share.2).sum();
-    let Some((first, _, _)) = shares.first() else { return Estimate::refused("there are too few packets") };
-    let knots: Vec<f64> = first.knots.iter().map(|knot| knot.0).collect();
-    let zero: Vec<f64> = shares
-        .iter()
-        .map(|(curve, ..)| knots.iter().map(|x| curve.at(*x)).sum::<f64>() / many(knots.len()))
-        .collect();
-    let curve = |x: f64| {
-        let each = shares
-            .iter()
-            .zip(&zero)
-            .map(|((curve, sign, weight), zero)| sign * weight * (curve.at(x) - zero));
-        each.sum::<f64>() / total
-    };
-    let middle = center(surveys[0].0);
-    let floor_error = super::classic::NORMAL / total.sqrt();
+    let half = super::classic::NORMAL * error + TILT * STRAIGHT * grain;
+    let knots: Vec<f64> = curve.knots.iter().map(|knot| knot.0).collect();
+    let zero = knots.iter().map(|x| curve.at(*x)).sum::<f64>() / many(knots.len().max(1));
     let found = Found {
         mean,
         interval: [mean - half, mean + half],
         events,
         origin_ns,
-        middle,
+        middle: center(surveys[0].0),
         half: 0.0,
-        floor_error,
+        floor_error: super::classic::NORMAL * curve.variance().sqrt(),
     };
-    finish(&found, &knots, curve)
+    finish(&found, &knots, |x| curve.at(x) - zero)
 }
 
 /// What is known before the correction is drawn.
@@ -255,7 +301,7 @@ fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estima
             kind: event.kind,
             heading: event.heading,
             size_ns: rounded(event.transition.size),
-            error_ns: super::classic::NORMAL * event.transition.error + event.transition.doubt,
+            error_ns: event.transition.half(),
         })
         .collect();
     events.sort_by_key(|event| event.at_ns);
@@ -279,16 +325,7 @@ fn legs(events: &[Event], heading: Heading, knots: &[f64], line: &impl Fn(f64) -
     breaks.extend(clock.iter().flat_map(|one| [one.from, one.to]));
     breaks.sort_by(f64::total_cmp);
     breaks.dedup();
-    let after = |x: f64| {
-        let part = |one: &Transition| {
-            if x >= one.to {
-                one.size
-            } else {
-                one.size * ((x - one.from) / (one.to - one.from)).clamp(0.0, 1.0)
-            }
-        };
-        line(x) + clock.iter().map(part).sum::<f64>()
-    };
+    let after = |x: f64| line(x) + clock.iter().map(|one| one.gone(x)).sum::<f64>();
     let jump_at = |x: f64| {
         clock
             .iter()

@@ -3,6 +3,7 @@
 use romer_units::random::{Seed, Stream};
 
 use super::changes::{Segment, finer, segments};
+use super::classic::NORMAL;
 use super::estimator::coarse;
 use super::floors::{Floor, Floors, drop_outliers, first_slope, join, lowest};
 use super::many;
@@ -47,6 +48,22 @@ pub(crate) struct Transition {
     pub(crate) error: f64,
     /// What the floors on either side lie above their lines: a level that itself moves a little moves by no more.
     pub(crate) doubt: f64,
+}
+
+impl Transition {
+    /// How much of it has happened at a moment.
+    pub(crate) fn gone(&self, x: f64) -> f64 {
+        if x >= self.to {
+            self.size
+        } else {
+            self.size * ((x - self.from) / (self.to - self.from)).clamp(0.0, 1.0)
+        }
+    }
+
+    /// How far its size may be off, at 95 %.
+    pub(crate) fn half(&self) -> f64 {
+        NORMAL * self.error + self.doubt
+    }
 }
 
 /// What one direction shows.
@@ -345,15 +362,10 @@ impl Survey {
         }
     }
 
-    /// The floors with the changes of their level taken out.
-    pub(crate) fn level(&self) -> Vec<Floor> {
-        let mut sum = 0.0;
-        let mut all = Vec::new();
-        for (index, group) in self.groups.iter().enumerate() {
-            all.extend(self.floors[group.clone()].iter().map(|floor| Floor { y: floor.y - sum, ..*floor }));
-            sum += self.transitions.get(index).map_or(0.0, |transition| transition.size);
-        }
-        all
+    /// The floors that lie above a level, with what `longer` says that packets of a moment take more for what happened.
+    pub(crate) fn level(&self, longer: impl Fn(f64) -> f64) -> Vec<Floor> {
+        let floors = self.groups.iter().flat_map(|group| &self.floors[group.clone()]);
+        floors.map(|floor| Floor { y: floor.y - longer(floor.x), ..*floor }).collect()
     }
 }
 

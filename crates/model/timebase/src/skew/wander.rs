@@ -4,6 +4,17 @@ use super::classic::LeastSquares;
 use super::floors::Floor;
 use super::{many, median};
 
+/// What one direction shows.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    /// Its floors, with the changes of their level taken out, in order of time.
+    pub(crate) floors: Vec<Floor>,
+    /// How the responder's clock enters its delays, 1 or -1.
+    pub(crate) sign: f64,
+    /// What stamps do not tell apart, nanoseconds, up and down.
+    pub(crate) coarse: f64,
+}
+
 /// So much likelier, as twice the logarithm, must a wandering rate be than a steady one.
 const LIKELIER: f64 = 20.0;
 
@@ -11,23 +22,18 @@ const LIKELIER: f64 = 20.0;
 const HIGH: f64 = 4.5;
 const ROUNDS: usize = 3;
 
-/// By how much a clock is ahead, smoothed.
+/// By how much the responder's clock is ahead of the sender's, smoothed, without what it is at first.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
     /// Moment (seconds), value (nanoseconds), and its variance.
     pub(crate) knots: Vec<(f64, f64, f64)>,
+    /// The mean rate over the run, nanoseconds a second, and its error.
+    pub(crate) rate: (f64, f64),
+    /// The variance of a usual floor of each direction, square nanoseconds.
+    noise: Vec<f64>,
 }
 
 impl Curve {
-    /// The mean rate from one moment to another, the first and the last of the run, nanoseconds a second, and its error. Knots
-    /// lie up to a floor's length within the run, where the rate is another than on average: beyond them it goes on as there.
-    pub(crate) fn rate(&self, from: f64, to: f64) -> Option<(f64, f64)> {
-        let (first, last) = (self.knots.first()?, self.knots.last()?);
-        let length = to - from;
-        (length > 0.0 && self.knots.len() > 1)
-            .then(|| ((self.at(to) - self.at(from)) / length, (first.2 + last.2).sqrt() / length))
-    }
-
     /// The value at a moment, straight between knots and beyond them.
     pub(crate) fn at(&self, x: f64) -> f64 {
         let right = self.knots.partition_point(|knot| knot.0 <= x).clamp(1, self.knots.len() - 1);
@@ -46,9 +52,9 @@ const MOMENTS: u32 = 200;
 /// Curves whose difference bends by more than this share of what both do (their squares) are not those of one clock.
 const ONE_CLOCK: f64 = 0.5;
 
-/// Whether two curves, each as its direction sees the responder's clock, bend as one clock does: alike. A level of the way that
+/// Whether two curves, each of the responder's clock as one direction shows it, bend as one clock does: alike. A level of the way that
 /// wanders bends either direction's as it likes, or both's in opposite senses.
-pub(crate) fn of_one_clock(one: &Curve, other: &Curve, signs: [f64; 2]) -> bool {
+pub(crate) fn of_one_clock(one: &Curve, other: &Curve) -> bool {
     let end = |curve: &Curve| Some((curve.knots.first()?.0, curve.knots.last()?.0));
     let (Some(a), Some(b)) = (end(one), end(other)) else { return false };
     let (first, last) = (a.0.max(b.0), a.1.min(b.1));
@@ -57,7 +63,7 @@ pub(crate) fn of_one_clock(one: &Curve, other: &Curve, signs: [f64; 2]) -> bool 
         let points: Vec<(f64, f64)> = moments.clone().map(|x| (x, height(x))).collect();
         unstraight(&points).into_iter().map(|left| left * left).sum::<f64>()
     };
-    let [a, b] = [(one, signs[0]), (other, signs[1])].map(|(curve, sign)| move |x: f64| sign * curve.at(x));
+    let [a, b] = [one, other].map(|curve| move |x: f64| curve.at(x));
     bent(&|x| a(x) - b(x)) <= ONE_CLOCK * (bent(&a) + bent(&b))
 }
 
@@ -68,66 +74,151 @@ fn unstraight(points: &[(f64, f64)]) -> Vec<f64> {
     points.iter().map(|(x, y)| y - slope * x - level).collect()
 }
 
-/// A floor without the slope, and by how much more than usual its height varies: the least of a few packets lies higher
-/// above the level than that of many.
+/// A floor as the responder's clock would be ahead by it, without the slope; and by how much more than usual its height varies: the least
+/// of a few packets lies higher above the level than that of many.
 struct Point {
     x: f64,
     y: f64,
     noise: f64,
+    sign: f64,
+    /// The number of its direction.
+    way: usize,
 }
+
+/// What is known at a moment: by how much the clock is ahead, its rate, and by how much the second direction's level lies off the first's.
+type Mean = [f64; 3];
+type Cover = [[f64; 3]; 3];
 
 #[derive(Clone, Copy)]
 struct State {
     x: f64,
-    mean: [f64; 2],
-    cover: [f64; 3],
+    mean: Mean,
+    cover: Cover,
     /// What was expected here before the observation.
-    before: ([f64; 2], [f64; 3]),
+    before: (Mean, Cover),
 }
 
-/// Follows floors, with `slope` taken out, by a clock whose rate walks at random (Kalman's filter, smoothed backwards by
-/// Rauch, Tung and Striebel), at the walk's most likely pace. `None` where a steady rate explains the floors as well, or what it
-/// leaves is no more than the `coarse` nanoseconds that stamps do not tell apart, up and down.
-pub(crate) fn follow(floors: &[Floor], slope: f64, coarse: f64) -> Option<Curve> {
-    let mut counts: Vec<f64> = floors.iter().map(|floor| floor.count).collect();
-    let usual = median(&mut counts);
-    let noise = |floor: &Floor| (usual / floor.count.max(1.0)).max(1.0).powi(2);
-    let mut points: Vec<Point> =
-        floors.iter().map(|floor| Point { x: floor.x, y: floor.above(slope), noise: noise(floor) }).collect();
-    let length = points.last()?.x - points.first()?.x;
-    if points.len() < 20 || length <= 0.0 {
+/// What the floors say together.
+struct Filtered {
+    /// The logarithm of the likelihood.
+    log: f64,
+    /// The variance of a usual floor.
+    noise: f64,
+    states: Vec<State>,
+    /// By how much the clock is ahead at the end of the run more than at its beginning, and the variance of that.
+    gone: (f64, f64),
+}
+
+/// Follows the floors of one direction, or of both together, by a clock whose rate walks at random (Kalman's filter, smoothed backwards by
+/// Rauch, Tung and Striebel), at the walk's most likely pace, from one moment to another. Both directions see the same clock: what the walk
+/// leaves out of its bends is counted once. `each` are the curves of the directions by themselves, which say how much the floors of each
+/// vary. `None` where a steady rate explains the floors as well, or what it leaves is no more than what stamps do not tell apart.
+pub(crate) fn follow(shown: &[Shown], slope: f64, span: (f64, f64), each: &[&Curve]) -> Option<Curve> {
+    let (points, best, pace) = likeliest(shown, slope, span, each)?;
+    let steady = filter(&points, 0.0, span).log;
+    if 2.0 * (best - steady) < LIKELIER {
         return None;
     }
-    let pace = |power: i32| 10f64.powf(f64::from(power) / 2.0) / length.powi(3);
-    let finest = 3.0 * many(points.len()).log10();
+    let found = filter(&points, pace, span);
+    let smoothed = smooth(&found);
+    let coarse = shown.iter().map(|one| one.coarse).fold(0.0, f64::max);
+    let mut knots: Vec<(f64, f64, f64)> = smoothed.iter().map(|knot| (knot.0, knot.1[0], knot.2)).collect();
+    knots.dedup_by(|after, before| after.0 <= before.0);
+    if coarse > 0.0 && bend(&knots) <= coarse {
+        return None;
+    }
+    knots.iter_mut().for_each(|(x, y, variance)| {
+        (*y, *variance) = (*y + slope * *x, *variance + coarse * coarse);
+    });
+    let (gone, variance) = found.gone;
+    let length = span.1 - span.0;
+    let rate = (slope + gone / length, variance.sqrt() / length);
+    let own = |way: usize| each.get(way).and_then(|one| one.noise.first()).copied();
+    let noise = (0..shown.len()).map(|way| own(way).unwrap_or(found.noise)).collect();
+    Some(Curve { knots, rate, noise })
+}
+
+/// By how much better a clock of any pace, or none, explains the floors of `one` than those of `other`, which are the same at other heights: the
+/// logarithm of the likelihoods' ratio. Floors count as much in both as they do beside the curve of the first.
+pub(crate) fn explained_better(
+    [one, other]: [&[Shown]; 2],
+    slopes: [f64; 2],
+    span: (f64, f64),
+    each: &[&Curve],
+) -> Option<f64> {
+    let (points, best, _) = likeliest(one, slopes[0], span, each)?;
+    let (mut others, _) = self::points(other, slopes[1], each)?;
+    others.iter_mut().zip(&points).for_each(|(other, point)| other.noise = point.noise);
+    let log = |points: &[Point], best: f64| best.max(filter(points, 0.0, span).log);
+    let others_best = paces(others.len(), span).map(|pace| filter(&others, pace, span).log);
+    let others_best = others_best.fold(f64::NEG_INFINITY, f64::max);
+    (points.len() == others.len()).then(|| log(&points, best) - log(&others, others_best))
+}
+
+/// Paces that are tried.
+fn paces(points: usize, span: (f64, f64)) -> impl Iterator<Item = f64> {
+    let length = span.1 - span.0;
+    let finest = 3.0 * many(points).log10();
+    let most = super::rounded(2.0 * finest).try_into().unwrap_or(12);
+    (-2..most).map(move |power: i32| 10f64.powf(f64::from(power) / 2.0) / length.powi(3))
+}
+
+/// The floors with the high ones set apart, and the most likely pace, with the logarithm of its likelihood.
+fn likeliest(
+    shown: &[Shown],
+    slope: f64,
+    span: (f64, f64),
+    each: &[&Curve],
+) -> Option<(Vec<Point>, f64, f64)> {
+    let (mut points, plain) = points(shown, slope, each)?;
+    if points.len() < 20 || span.1 <= span.0 {
+        return None;
+    }
     let likeliest = |points: &[Point]| {
-        (-2..super::rounded(2.0 * finest).try_into().unwrap_or(12))
-            .map(|power| (filter(points, pace(power)).0, power))
+        paces(points.len(), span)
+            .map(|pace| (filter(points, pace, span).log, pace))
             .max_by(|a, b| a.0.total_cmp(&b.0))
     };
     for _ in 0..ROUNDS {
-        let (_, deviation, states) = filter(&points, pace(likeliest(&points)?.1));
-        points.iter_mut().zip(floors).for_each(|(point, floor)| point.noise = noise(floor));
-        set_high_apart(&mut points, &smooth(&states, deviation));
+        let found = filter(&points, likeliest(&points)?.1, span);
+        points.iter_mut().zip(&plain).for_each(|(point, noise)| point.noise = *noise);
+        set_high_apart(&mut points, &smooth(&found));
     }
-    let (steady, ..) = filter(&points, 0.0);
-    let best = likeliest(&points)?;
-    if 2.0 * (best.0 - steady) < LIKELIER {
-        return None;
+    let (log, pace) = likeliest(&points)?;
+    Some((points, log, pace))
+}
+
+/// The floors of all directions in order of time, and by how much more than usual each varies.
+fn points(shown: &[Shown], slope: f64, each: &[&Curve]) -> Option<(Vec<Point>, Vec<f64>)> {
+    let least = each.iter().filter_map(|one| one.noise.first()).copied().fold(f64::INFINITY, f64::min);
+    let mut points = Vec::new();
+    for (way, one) in shown.iter().enumerate() {
+        let usual = median(&mut one.floors.iter().map(|floor| floor.count).collect::<Vec<_>>());
+        let own = each.get(way).and_then(|one| one.noise.first()).map_or(1.0, |own| own / least.max(1e-9));
+        // Heights are taken from the first: clocks are apart by as much as they like.
+        let first = one.floors.first()?;
+        let level = one.sign * first.y - slope * first.x;
+        points.extend(one.floors.iter().map(|floor| Point {
+            x: floor.x,
+            y: one.sign * floor.y - slope * floor.x - level,
+            noise: own * (usual / floor.count.max(1.0)).max(1.0).powi(2),
+            sign: one.sign,
+            way,
+        }));
     }
-    let (_, noise, states) = filter(&points, pace(best.1));
-    let smoothed = smooth(&states, noise);
-    if coarse > 0.0 && bend(&smoothed) <= coarse {
-        return None;
-    }
-    let knot = |(x, y, v): (f64, f64, f64)| (x, y + slope * x, v + coarse * coarse);
-    Some(Curve { knots: smoothed.into_iter().map(knot).collect() })
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    let noise = points.iter().map(|point| point.noise).collect();
+    Some((points, noise))
 }
 
 /// A floor that lies far above the curve had no packet that did not wait: its height says the less the higher it is, or one at an end of
 /// the run would bend the curve there.
-fn set_high_apart(points: &mut [Point], knots: &[(f64, f64, f64)]) {
-    let above: Vec<f64> = points.iter().zip(knots).map(|(point, knot)| point.y - knot.1).collect();
+fn set_high_apart(points: &mut [Point], knots: &[(f64, Mean, f64)]) {
+    let above = |(point, (_, mean, _)): (&Point, &(f64, Mean, f64))| {
+        let level = mean[0] + if point.way > 0 { mean[2] } else { 0.0 };
+        point.sign * (point.y - level) / point.noise.sqrt()
+    };
+    let above: Vec<f64> = points.iter().zip(knots).map(above).collect();
     let usual = median(&mut above.iter().map(|one| one.abs()).collect::<Vec<_>>());
     for (point, above) in points.iter_mut().zip(above) {
         let high = above / (HIGH * usual.max(1e-9));
@@ -143,72 +234,113 @@ fn bend(knots: &[(f64, f64, f64)]) -> f64 {
     unstraight(&points).into_iter().map(f64::abs).fold(0.0, f64::max)
 }
 
-/// The logarithm of the likelihood, the variance of an observation, and the states.
-fn filter(points: &[Point], pace: f64) -> (f64, f64, Vec<State>) {
-    let vague = 1e12;
-    let mut mean = [points[0].y, 0.0];
-    let mut cover = [vague, 0.0, vague];
-    let mut last = points[0].x;
-    let (mut logs, mut squares) = (0.0, 0.0);
+/// The variance of what nothing is known of, in units of a floor's.
+const VAGUE: f64 = 1e10;
+/// Observations of which so little was expected say nothing of how likely a pace is.
+const UNEXPECTED: f64 = 1e6;
+
+/// Kalman's filter. Besides what a [`State`] has it keeps what the clock was ahead by at the beginning, of which what is told at the end
+/// cannot be told independently.
+fn filter(points: &[Point], pace: f64, (from, to): (f64, f64)) -> Filtered {
+    let mut mean = [0.0; 4];
+    let mut cover = [[0.0; 4]; 4];
+    // The beginning is the last one, and the same as where the clock is at first.
+    for (a, b) in [(0, 0), (0, 3), (3, 0), (3, 3), (1, 1), (2, 2)] {
+        cover[a][b] = VAGUE;
+    }
+    let mut last = from;
+    let (mut logs, mut squares, mut free) = (0.0, 0.0, 0.0);
     let mut states = Vec::with_capacity(points.len());
-    for (number, Point { x, y, noise }) in points.iter().enumerate() {
-        let t = x - last;
+    for Point { x, y, noise, way, .. } in points {
+        pass(&mut mean, &mut cover, x - last, pace);
         last = *x;
-        mean[0] += t * mean[1];
-        let [a, b, c] = cover;
-        cover = [
-            a + 2.0 * t * b + t * t * c + pace * t.powi(3) / 3.0,
-            b + t * c + pace * t * t / 2.0,
-            c + pace * t,
-        ];
-        let before = (mean, cover);
-        let total = cover[0] + noise;
-        let surprise = y - mean[0];
-        if number >= 2 {
+        let before = (first_three(&mean), core::array::from_fn(|row| first_three(&cover[row])));
+        let seen: &[usize] = if *way > 0 { &[0, 2] } else { &[0] };
+        let along: [f64; 4] = core::array::from_fn(|row| seen.iter().map(|place| cover[row][*place]).sum());
+        let total = seen.iter().map(|place| along[*place]).sum::<f64>() + noise;
+        let surprise = y - seen.iter().map(|place| mean[*place]).sum::<f64>();
+        if total < UNEXPECTED {
             logs += total.ln();
             squares += surprise * surprise / total;
+            free += 1.0;
         }
-        let gain = [cover[0] / total, cover[1] / total];
-        mean = [mean[0] + gain[0] * surprise, mean[1] + gain[1] * surprise];
-        cover = [cover[0] * (1.0 - gain[0]), cover[1] * (1.0 - gain[0]), cover[2] - gain[1] * cover[1]];
-        states.push(State { x: *x, mean, cover, before });
+        for row in 0..4 {
+            mean[row] += along[row] / total * surprise;
+            for column in 0..4 {
+                cover[row][column] -= along[row] * along[column] / total;
+            }
+        }
+        let covered = core::array::from_fn(|row| first_three(&cover[row]));
+        states.push(State { x: *x, mean: first_three(&mean), cover: covered, before });
     }
-    let free = many(points.len()) - 2.0;
-    let noise = (squares / free).max(1e-6);
-    (-0.5 * (logs + free * noise.ln()), noise, states)
+    pass(&mut mean, &mut cover, to - last, pace);
+    let noise = (squares / f64::max(free, 1.0)).max(1e-6);
+    let variance = (cover[0][0] + cover[3][3] - 2.0 * cover[0][3]).max(0.0) * noise;
+    let log = -0.5 * (logs + free * noise.ln());
+    Filtered { log, noise, states, gone: (mean[0] - mean[3], variance) }
 }
 
-fn smooth(states: &[State], noise: f64) -> Vec<(f64, f64, f64)> {
-    let mut knots = Vec::with_capacity(states.len());
-    let Some(last) = states.last() else { return knots };
+fn first_three(all: &[f64; 4]) -> [f64; 3] {
+    [all[0], all[1], all[2]]
+}
+
+/// Lets a time pass.
+fn pass(mean: &mut [f64; 4], cover: &mut [[f64; 4]; 4], t: f64, pace: f64) {
+    mean[0] += t * mean[1];
+    let below = cover[1];
+    cover[0].iter_mut().zip(below).for_each(|(one, rate)| *one += t * rate);
+    for row in cover.iter_mut() {
+        row[0] += t * row[1];
+    }
+    cover[0][0] += pace * t.powi(3) / 3.0;
+    cover[0][1] += pace * t * t / 2.0;
+    cover[1][0] += pace * t * t / 2.0;
+    cover[1][1] += pace * t;
+}
+
+/// What is known at each moment by all observations: moment, state, and the variance of what the clock is ahead by.
+fn smooth(found: &Filtered) -> Vec<(f64, Mean, f64)> {
+    let mut knots = Vec::with_capacity(found.states.len());
+    let Some(last) = found.states.last() else { return knots };
     let (mut mean, mut cover) = (last.mean, last.cover);
-    knots.push((last.x, mean[0], cover[0] * noise));
-    for pair in states.windows(2).rev() {
+    knots.push((last.x, mean, cover[0][0] * found.noise));
+    for pair in found.states.windows(2).rev() {
         let (here, next) = (&pair[0], &pair[1]);
         let t = next.x - here.x;
-        let [a, b, c] = here.cover;
         // Covariance of the state here with the next one, times the inverse of the latter's.
-        let cross = [[a + t * b, b], [b + t * c, c]];
-        let [p, q, r] = next.before.1;
-        let determinant = p * r - q * q;
-        if determinant <= 0.0 {
-            break;
-        }
-        let gain = cross
-            .map(|row| [(row[0] * r - row[1] * q) / determinant, (row[1] * p - row[0] * q) / determinant]);
-        let away = [mean[0] - next.before.0[0], mean[1] - next.before.0[1]];
-        let change = [cover[0] - p, cover[1] - q, cover[2] - r];
-        let spread = |i: usize, j: usize| {
-            gain[i][0] * (change[0] * gain[j][0] + change[1] * gain[j][1])
-                + gain[i][1] * (change[1] * gain[j][0] + change[2] * gain[j][1])
-        };
-        mean = [
-            here.mean[0] + gain[0][0] * away[0] + gain[0][1] * away[1],
-            here.mean[1] + gain[1][0] * away[0] + gain[1][1] * away[1],
-        ];
-        cover = [a + spread(0, 0), b + spread(0, 1), c + spread(1, 1)];
-        knots.push((here.x, mean[0], cover[0].max(0.0) * noise));
+        let mut cross = here.cover;
+        cross.iter_mut().for_each(|row| row[0] += t * row[1]);
+        let Some(inverse) = inverse(&next.before.1) else { break };
+        let gain = product(&cross, &inverse);
+        let away: Mean = core::array::from_fn(|place| mean[place] - next.before.0[place]);
+        let change: Cover =
+            core::array::from_fn(|a| core::array::from_fn(|b| cover[a][b] - next.before.1[a][b]));
+        mean = core::array::from_fn(|row| {
+            here.mean[row] + gain[row].iter().zip(away).map(|(gain, away)| gain * away).sum::<f64>()
+        });
+        let turned: Cover = core::array::from_fn(|a| core::array::from_fn(|b| gain[b][a]));
+        let spread = product(&product(&gain, &change), &turned);
+        cover = core::array::from_fn(|a| core::array::from_fn(|b| here.cover[a][b] + spread[a][b]));
+        knots.push((here.x, mean, cover[0][0].max(0.0) * found.noise));
     }
     knots.reverse();
     knots
+}
+
+fn product(a: &Cover, b: &Cover) -> Cover {
+    core::array::from_fn(|row| {
+        core::array::from_fn(|column| (0..3).map(|one| a[row][one] * b[one][column]).sum())
+    })
+}
+
+/// The inverse of a symmetric matrix; `None` where it has none.
+fn inverse(m: &Cover) -> Option<Cover> {
+    let minor = |a: usize, b: usize| {
+        let [r, s] = [(a + 1) % 3, (a + 2) % 3];
+        let [p, q] = [(b + 1) % 3, (b + 2) % 3];
+        m[r][p] * m[s][q] - m[r][q] * m[s][p]
+    };
+    let determinant: f64 = (0..3).map(|column| m[0][column] * minor(0, column)).sum();
+    (determinant > 0.0)
+        .then(|| core::array::from_fn(|row| core::array::from_fn(|column| minor(column, row) / determinant)))
 }
