@@ -7,10 +7,12 @@
 //! The judgement counts the values above a level on both sides. If they were drawn from one, so different counts would
 //! have a probability below the likelihood ratio (Chernoff, of the hypergeometric distribution). Values that depend on those
 //! before them tell as many times less as the variance of their signs is inflated, on either side, when the changes are taken
-//! out; and that inflation itself is known only as well as so many blocks tell it (the mean over Student's uncertainty). Where
-//! values wander by little, and the change is many times that, counts waste what is plain to see: then the means tell, with
-//! the same inflation and freedom.
+//! out; and that inflation itself is known only as well as so many blocks tell it (the mean over Student's uncertainty). Of values that are far apart counts tell
+//! no more than of those that are apart at all: there the means tell, with the same inflation. Only
+//! places at which the values jump as far count as those that might have been taken for the change instead ([`Jumps`]), and what goes
+//! from one level to the other by and by is none ([`sudden`]).
 
+use super::jumps::{Jumps, NEXT, sudden};
 use super::{convinces, quantile};
 use crate::interval::Dependence;
 use crate::summary::{real, whole};
@@ -27,7 +29,10 @@ const APART: usize = 4;
 const LEVELS: usize = 7;
 /// A change is as large as this share of the inter-quartile range beside it.
 const LARGE: f64 = 0.75;
-/// Means tell of one that is so many times that range.
+/// Means tell of one that is so many times that range, where each side has so many values that are as good as independent.
+const APART_BY: f64 = 1.5;
+const TRUSTED: f64 = 10.0;
+/// Of one that is so many times that range, they tell however much values depend on each other elsewhere.
 const MANY: f64 = 10.0;
 /// Its nearest neighbours, a share of a side, differ by this share of it.
 const NEAREST: f64 = 0.1;
@@ -49,6 +54,8 @@ pub(super) struct Change {
 /// The changes of the level of `values`, in their order.
 pub(super) fn changes(values: &[f64]) -> Vec<Change> {
     let logs = Logs::up_to(values.len());
+    let jumps = Jumps::of(values);
+    let about = &About { logs, jumps, all: values.len() };
     let mut places: Vec<usize> = Vec::new();
     // The shortest first: a longer one that holds a change already has nothing else to say.
     for length in lengths(values.len()) {
@@ -57,24 +64,24 @@ pub(super) fn changes(values: &[f64]) -> Vec<Change> {
         while start + SHORTEST <= values.len() {
             let window = start..(start + length).min(values.len());
             let free = !places.iter().any(|place| window.start < *place && *place < window.end);
-            if free && let Some(place) = split(&values[window.clone()], &logs, values.len()) {
+            if free && let Some(place) = split(&values[window.clone()], start, about) {
                 places.push(start + place);
             }
             start += step;
         }
     }
     places.sort_unstable();
-    between(values, &mut places, &logs);
-    kept(values, places, &logs)
+    between(values, &mut places, about);
+    kept(values, places, about)
 }
 
 /// Looks for more changes between those that are known, where no window lay well.
-fn between(values: &[f64], places: &mut Vec<usize>, logs: &Logs) {
+fn between(values: &[f64], places: &mut Vec<usize>, about: &About) {
     let mut index = 0;
     while index <= places.len() {
         let start = index.checked_sub(1).map_or(0, |before| places[before]);
         let end = places.get(index).copied().unwrap_or(values.len());
-        match split(&values[start..end], logs, values.len()) {
+        match split(&values[start..end], start, about) {
             Some(place) => places.insert(index, start + place),
             None => index += 1,
         }
@@ -96,7 +103,7 @@ fn lengths(all: usize) -> Vec<usize> {
 }
 
 /// Drops the least convincing place until all that are left convince.
-fn kept(values: &[f64], mut places: Vec<usize>, logs: &Logs) -> Vec<Change> {
+fn kept(values: &[f64], mut places: Vec<usize>, about: &About) -> Vec<Change> {
     loop {
         let bounds: Vec<usize> =
             std::iter::once(0).chain(places.iter().copied()).chain(std::iter::once(values.len())).collect();
@@ -105,7 +112,7 @@ fn kept(values: &[f64], mut places: Vec<usize>, logs: &Logs) -> Vec<Change> {
             .windows(3)
             .map(|three| {
                 let sides = (&values[three[0]..three[1]], &values[three[1]..three[2]]);
-                at_any_reach(sides, three[1], everywhere.as_ref(), logs, values.len())
+                at_any_reach(sides, three[1], everywhere.as_ref(), about)
             })
             .collect();
         let worst = judged
@@ -146,14 +153,13 @@ fn at_any_reach(
     (before, after): (&[f64], &[f64]),
     from: usize,
     everywhere: Option<&Dependence>,
-    logs: &Logs,
-    all: usize,
+    about: &About,
 ) -> (Option<Change>, f64) {
     let mut reach = before.len().max(after.len());
     let mut least: f64 = 0.0;
     loop {
         let near = (&before[before.len().saturating_sub(reach)..], &after[..after.len().min(reach)]);
-        let log_alarm = judged(near, everywhere, logs, all);
+        let log_alarm = judged(near, from, everywhere, about);
         least = least.min(log_alarm);
         if convinces(log_alarm) && plain(near) {
             return (Some(Change { from, reach, log_alarm }), least);
@@ -165,8 +171,8 @@ fn at_any_reach(
     }
 }
 
-/// Where a window's values change most clearly, if that convinces.
-fn split(values: &[f64], logs: &Logs, all: usize) -> Option<usize> {
+/// Where a window's values change most clearly, or else where they jump farthest, if that convinces. The window begins at `start`.
+fn split(values: &[f64], start: usize, about: &About) -> Option<usize> {
     if values.len() < 2 * BESIDE {
         return None;
     }
@@ -176,7 +182,7 @@ fn split(values: &[f64], logs: &Logs, all: usize) -> Option<usize> {
         let mut above = 0;
         for (place, value) in values.iter().enumerate() {
             if (BESIDE..=values.len() - BESIDE).contains(&place) {
-                let ratio = logs.ratio((above, place), (total - above, values.len() - place));
+                let ratio = about.logs.ratio((above, place), (total - above, values.len() - place));
                 if ratio > best.0 {
                     best = (ratio, place);
                 }
@@ -184,8 +190,15 @@ fn split(values: &[f64], logs: &Logs, all: usize) -> Option<usize> {
             above += usize::from(*value > level);
         }
     }
-    let sides = values.split_at(best.1);
-    (best.1 > 0 && plain(sides) && convinces(judged(sides, None, logs, all))).then_some(best.1)
+    let tells = |place: &usize| {
+        let sides = values.split_at(*place);
+        *place > 0 && plain(sides) && convinces(judged(sides, start + place, None, about))
+    };
+    let farthest = || {
+        let place = about.jumps.greatest(start + BESIDE..=start + values.len() - BESIDE)?;
+        Some(place - start)
+    };
+    Some(best.1).filter(tells).or_else(|| farthest().filter(tells))
 }
 
 /// Levels that part the values into equal shares.
@@ -197,20 +210,22 @@ fn levels(values: &[f64]) -> Vec<f64> {
     levels
 }
 
-/// The logarithm of how many tests a search among `all` values makes: places, how far either side reaches, levels, signs.
+/// The logarithm of how many tests a search makes at a place among `all` values: how far either side reaches, and signs.
 fn trials(all: usize) -> f64 {
     let reaches = real(lengths(all).len()) / 2.0 + 1.0;
-    (2.0 * real(all) * reaches.powi(2) * real(LEVELS)).ln()
+    (2.0 * reaches.powi(2)).ln()
 }
 
 /// Bounds the logarithm of the probability that values of one level differ so on the two sides of any place: by their counts,
-/// or by their means, whichever is clearer.
-fn judged(sides: (&[f64], &[f64]), everywhere: Option<&Dependence>, logs: &Logs, all: usize) -> f64 {
+/// or by their means, whichever is clearer. The sides meet at `place`.
+fn judged(sides: (&[f64], &[f64]), place: usize, everywhere: Option<&Dependence>, about: &About) -> f64 {
     if sides.0.len().min(sides.1.len()) < BESIDE {
         return 0.0;
     }
-    let clearer = by_counts(sides, everywhere, logs).min(by_means(sides));
-    (clearer + 2.0_f64.ln() + trials(all)).min(0.0)
+    let places = real(about.all).ln();
+    let counts = by_counts(sides, everywhere, &about.logs) + places + real(LEVELS).ln();
+    let means = by_means(sides, everywhere) + about.jumps.places(place).min(places);
+    (counts.min(means) + 2.0_f64.ln() + trials(about.all)).min(0.0)
 }
 
 /// By the values above the level at which the sides differ most.
@@ -235,25 +250,44 @@ fn by_counts((before, after): (&[f64], &[f64]), everywhere: Option<&Dependence>,
     (8.0 * real(m + k)).ln() / 2.0 - freedom / 2.0 * (2.0 * ratio / inflation / freedom).ln_1p()
 }
 
-/// By Student's distribution of the means. What lies farther off its side's median than the change is large counts as much
-/// as the change: so excursions of that size say how little it tells, and no single one decides.
-fn by_means((before, after): (&[f64], &[f64])) -> f64 {
-    let (first, second) = (summary_of(before), summary_of(after));
-    let size = (second.0 - first.0).abs();
+/// By Student's distribution of the means, without the values by whose jump the place may have been chosen. What lies farther off
+/// its side's median than the change is large counts as much as the change: so excursions of that size say how little it
+/// tells, and no single one decides.
+fn by_means((before, after): (&[f64], &[f64]), everywhere: Option<&Dependence>) -> f64 {
     // The mean of few values that depend on each other may be as far off as it likes.
-    if size < MANY * first.1.max(second.1) || before.len().min(after.len()) < TELLS {
+    if before.len().min(after.len()) < TELLS {
         return 0.0;
     }
-    let farthest = size.max(3.0 * first.1.max(second.1));
-    let about = |side: &[f64], middle: f64| -> Vec<f64> {
+    let (before, after) = (&before[..before.len() - NEXT], &after[NEXT..]);
+    let (first, second) = (summary_of(before), summary_of(after));
+    let (apart, spread) = (second.0 - first.0, first.1.max(second.1));
+    if apart.abs() < APART_BY * spread {
+        return 0.0;
+    }
+    let farthest = apart.abs().max(3.0 * spread);
+    let about = |side: &[f64], middle: f64| -> (f64, Vec<f64>) {
         let away: Vec<f64> = side.iter().map(|value| (value - middle).clamp(-farthest, farthest)).collect();
         let mean = away.iter().sum::<f64>() / real(away.len());
-        away.into_iter().map(|away| away - mean).collect()
+        (mean, away.into_iter().map(|away| away - mean).collect())
     };
-    let left = [about(before, first.0), about(after, second.0)].concat();
-    let Some((inflation, block)) = greatest(of_sides(&left, before.len()).iter()) else { return 0.0 };
+    let (one, other) = (about(before, first.0), about(after, second.0));
+    // Where values keep to two levels, a median leaps from the one to the other, and the means hardly move.
+    let size = apart.abs().min((apart + other.0 - one.0) * apart.signum());
+    let left = [one.1, other.1].concat();
+    let both = Dependence::of(&left, |value| value);
+    let elsewhere = everywhere.filter(|_| size < MANY * spread);
+    let Some((inflation, block)) = greatest(std::iter::once(&both).chain(elsewhere)) else { return 0.0 };
+    // One side may be too short to tell; what it tells is too little at most.
+    let more = |most: (f64, usize), one: &Dependence| {
+        (most.0.max(one.inflation()), most.1.max(one.block().unwrap_or(1)))
+    };
+    let (inflation, block) = of_sides(&left, before.len()).iter().fold((inflation, block), more);
     let (m, k) = (real(before.len()), real(after.len()));
-    let freedom = freedom(left.len(), block);
+    if size <= 0.0 || m.min(k) < TRUSTED * inflation {
+        return 0.0;
+    }
+    // The greatest of three inflations is seldom too small: it is as good as one that a block tells, each by itself.
+    let freedom = if block > 1 { ((m + k) / real(block)).max(1.0) } else { m + k - 2.0 };
     let variance = left.iter().map(|away| away * away).sum::<f64>() / (m + k - 2.0);
     // Times are told in whole nanoseconds at best.
     let square = size.powi(2) / (variance.max(1.0) * inflation * (1.0 / m + 1.0 / k));
@@ -288,7 +322,9 @@ fn freedom(count: usize, block: usize) -> f64 {
 fn plain((before, after): (&[f64], &[f64])) -> bool {
     let (first, second) = (summary_of(before), summary_of(after));
     let size = second.0 - first.0;
-    size.abs() >= LARGE * first.1.max(second.1).max(1.0) && abrupt(before, after)
+    let spread = first.1.max(second.1);
+    let large = size.abs() >= LARGE * spread.max(1.0);
+    large && abrupt(before, after) && sudden(before, after, size.abs() + 3.0 * spread)
 }
 
 /// Median and inter-quartile range.
@@ -322,6 +358,14 @@ pub(super) fn signs(values: &[f64], level: f64) -> impl Iterator<Item = f64> {
             0.0
         }
     })
+}
+
+/// What is asked of a series again and again.
+struct About {
+    logs: Logs,
+    jumps: Jumps,
+    /// How many values it has.
+    all: usize,
 }
 
 /// `x ln x` of whole numbers.

@@ -5,7 +5,7 @@
 //! | --- | --- | --- |
 //! | periodic delay spikes | autocorrelation of the moments at which packets begin to wait long (the excess over the local median, clipped to yes or no), then folding by each candidate (`periods`) | hits in a cycle, given how many spikes that cycle has and when packets were sent in it |
 //! | grids of delay and of its differences | the characteristic function's peaks, then counts on the points and between them (`grids`) | a density with one peak |
-//! | steps of delay, changes of route | counts above a level on both sides of a place (`levels`, `steps`), with TTL | the same counts of a stream of that dependence without a step |
+//! | steps of delay, changes of route | counts above a level and means on both sides of a place, and how far delays jump there (`levels`, `jumps`, `steps`), with TTL | the same counts of a stream of that dependence without a step |
 //! | bursts of duplicates | runs of consecutive numbers (`copies`) | duplicates that are independent of each other |
 //! | loss by length | the longest packet that arrived, against those longer that were lost (`lengths`) | losses that have nothing to do with lengths |
 //! | coalesced arrivals | gaps near nothing against those a little longer (`arrivals`) | a density of gaps that is smooth near nothing |
@@ -16,9 +16,11 @@
 mod arrivals;
 mod copies;
 mod grids;
+mod jumps;
 mod lengths;
 mod levels;
 mod periods;
+mod repeating;
 mod steps;
 
 use romer_record::document::{DelayKind, Way};
@@ -170,7 +172,9 @@ fn of_way(way: Way, passages: &[Passage], absolute: bool) -> Vec<Finding> {
         found.extend(periods::spikes(&series));
         found.extend(grids::grids(&series, absolute));
     }
-    found.extend(steps::changes(&series, passages));
+    let (steps, repeating) = repeating::steps(&series, &found);
+    found.extend(repeating);
+    found.extend(steps::changes(&series, passages, steps));
     found.extend(copies::bursts(passages));
     found.extend(lengths::lost_by_length(passages));
     found.extend(arrivals::coalesced(passages));

@@ -19,6 +19,7 @@ use crate::summary::{real, whole};
 const LEVELS: [f64; 5] = [0.1, 0.03, 0.01, 0.003, 0.001];
 /// Packets whose median is the level of their neighbourhood.
 const NEIGHBOURS: usize = 101;
+const MORE_NEIGHBOURS: usize = 1_001;
 /// Spikes of which all pairs are looked at.
 const PAIRED: usize = 2_000;
 /// A period is as long as so many windows at least, and the stream as so many periods.
@@ -28,6 +29,8 @@ const CYCLES: f64 = 5.0;
 const CANDIDATES: usize = 48;
 /// A peak that is fewer deviations high is none.
 const STANDS_OUT: f64 = 3.0;
+/// The first packet of a spike comes so many windows after it is due, at most.
+const LATE: f64 = 4.0;
 /// Cycles over which a candidate is folded at first.
 const AT_FIRST: f64 = 32.0;
 /// Bins on either side that tell what is usual.
@@ -55,15 +58,15 @@ struct Spike {
 
 /// The line through the moments of the spikes of a period.
 #[derive(Clone, Copy, Debug)]
-struct Fit {
-    first: f64,
-    period: f64,
-    error: f64,
+pub(super) struct Fit {
+    pub(super) first: f64,
+    pub(super) period: f64,
+    pub(super) error: f64,
 }
 
 impl Fit {
     /// The cycle of a moment, and how far it lies from that cycle's spike.
-    fn cycle(&self, at: f64) -> (f64, f64) {
+    pub(super) fn cycle(&self, at: f64) -> (f64, f64) {
         let cycle = ((at - self.first) / self.period).round();
         (cycle, at - self.first - cycle * self.period)
     }
@@ -80,25 +83,14 @@ struct Period {
     log_alarm: f64,
 }
 
-/// The periods with which packets wait long.
+/// The periods with which packets wait long: above the median of their nearest neighbours, or else, where spikes last for as many
+/// packets as that, of more.
 pub(super) fn spikes(series: &Series) -> Vec<Found> {
-    let mut found: Vec<Period> = Vec::new();
-    let all = excess(series);
-    let mut excess = all.clone();
-    let spread = {
-        let mut values = all.clone();
-        quantile(&mut values, 0.75) - quantile(&mut values, 0.25)
-    };
-    for _ in 0..ROUNDS {
-        if found.len() == MOST {
-            break;
-        }
-        let Some(best) = strongest(series, &excess, &all) else { break };
-        take_out(&mut excess, &best.hits);
-        if best.height >= HIGH * spread {
-            found.push(best);
-        }
-    }
+    let found = [NEIGHBOURS, MORE_NEIGHBOURS]
+        .into_iter()
+        .map(|neighbours| periods(series, &excess(series, neighbours)))
+        .find(|found| !found.is_empty());
+    let mut found = found.unwrap_or_default();
     found.sort_by(|a, b| a.fit.period.total_cmp(&b.fit.period));
     let told = |(index, one): (usize, &Period)| {
         let multiple = found[..index].iter().find(|shorter| multiple_of(&one.fit, &shorter.fit));
@@ -121,16 +113,62 @@ pub(super) fn spikes(series: &Series) -> Vec<Found> {
     found.iter().enumerate().map(told).collect()
 }
 
+/// The periods with which the excess `all` is large.
+fn periods(series: &Series, all: &[f64]) -> Vec<Period> {
+    let mut found: Vec<Period> = Vec::new();
+    let mut excess = all.to_owned();
+    let spread = {
+        let mut values = all.to_owned();
+        quantile(&mut values, 0.75) - quantile(&mut values, 0.25)
+    };
+    for _ in 0..ROUNDS {
+        if found.len() == MOST {
+            break;
+        }
+        let Some(best) = strongest(series, &excess, all) else { break };
+        take_out(&mut excess, &best.hits);
+        // What is seen of a spike a little later is no other one, nor is every so many-th of these.
+        let once_more = found.iter().any(|one| {
+            [series.at.first(), series.at.last()].into_iter().flatten().all(|end| {
+                let moment = end - best.fit.cycle(*end).1;
+                one.fit.cycle(moment).1.abs() <= LATE * 2.0 * series.interval
+            }) && {
+                let times = best.fit.period / one.fit.period;
+                times > 0.5 && (times - times.round()).abs() < 0.01
+            }
+        });
+        if best.height >= HIGH * spread && !once_more {
+            found.push(best);
+        }
+    }
+    found
+}
+
+/// The line of a period that was found.
+pub(super) fn fit_of(found: &Found) -> Option<Fit> {
+    match found.pattern {
+        Pattern::PeriodicDelaySpikes { period_ns, period_interval_ns: [low, high], phase_ns, .. } => {
+            Some(Fit { first: phase_ns, period: period_ns, error: (high - low) / 2.0 })
+        }
+        _ => None,
+    }
+}
+
+/// Whether two periods are one, so far as they are known.
+pub(super) fn same(one: &Fit, other: &Fit) -> bool {
+    (one.period - other.period).abs() <= 2.0 * (one.error + other.error)
+}
+
 /// Whether a period is a whole number of times another, so far as both are known.
 fn multiple_of(long: &Fit, short: &Fit) -> bool {
     let times = (long.period / short.period).round();
     times >= 2.0 && (long.period - times * short.period).abs() <= 2.0 * (long.error + times * short.error)
 }
 
-/// Each delay above the median of its neighbours.
-fn excess(series: &Series) -> Vec<f64> {
+/// Each delay above the median of so many neighbours.
+fn excess(series: &Series, neighbours: usize) -> Vec<f64> {
     let mut excess = Vec::with_capacity(series.delay.len());
-    for block in series.delay.chunks(NEIGHBOURS) {
+    for block in series.delay.chunks(neighbours) {
         let usual = quantile(&mut block.to_vec(), 0.5);
         excess.extend(block.iter().map(|delay| delay - usual));
     }
@@ -190,10 +228,24 @@ fn begun(series: &Series, excess: &[f64], period: Period, window: f64) -> Period
         let near = |place: &usize| series.at[hit] - series.at[*place] < reach && high(*place);
         (0..hit).rev().take_while(near).last().unwrap_or(hit)
     };
-    let hits: Vec<usize> = period.hits.iter().map(begin).collect();
+    // Which packet sees a spike first is a matter of when they are sent: none is left out for being late, as it is among those
+    // that were found near the line.
+    let seen = |cycle: f64| {
+        let due = period.fit.first + cycle * period.fit.period;
+        let late = (LATE * window).min(reach / 2.0);
+        let place = |moment: f64| series.at.partition_point(|at| *at < moment);
+        (place(due - window)..place(due + late)).find(|place| high(*place))
+    };
+    let cycle = |at: Option<&f64>| at.map_or(0.0, |at| period.fit.cycle(*at).0);
+    let (first, last) = (cycle(series.at.first()), cycle(series.at.last()));
+    let mut hits: Vec<usize> = (0..=whole((last - first).max(0.0)))
+        .filter_map(|number| seen(first + real(number)))
+        .map(|hit| begin(&hit))
+        .collect();
+    hits.dedup();
     let spikes: Vec<Spike> = hits.iter().map(|hit| Spike { place: *hit, at: series.at[*hit] }).collect();
     let fitted = line(&spikes, period.fit, reach, window)
-        .and_then(|fit| line(&spikes, Fit { error: period.fit.error, ..fit }, 2.0 * window, window));
+        .and_then(|fit| line(&spikes, Fit { error: period.fit.error, ..fit }, LATE * window, window));
     match fitted {
         Some(fit) => Period { fit, hits, ..period },
         None => period,
@@ -230,7 +282,7 @@ fn seen(series: &Series, excess: &[f64], mut period: Period, window: f64) -> Per
 fn trials(length: f64, period: f64, window: f64) -> f64 {
     let octaves = (length / CYCLES / SHORTEST / window).log2().max(1.0);
     let overlapping = 16.0;
-    ((length / window) * (period / window) * octaves * overlapping * real(LEVELS.len() * MOST)).ln()
+    ((length / window) * (period / window) * octaves * overlapping * real(2 * LEVELS.len() * MOST)).ln()
 }
 
 /// The moments at which the excess rises above the level that `share` of the packets exceed.
@@ -383,13 +435,18 @@ fn line(spikes: &[Spike], near: Fit, reach: f64, window: f64) -> Option<Fit> {
         .filter(|((_, away), _)| away.abs() <= reach)
         .map(|((cycle, _), at)| (cycle, at))
         .collect();
+    through(&points, window)
+}
+
+/// The line through moments over the numbers of their cycles.
+pub(super) fn through(points: &[(f64, f64)], window: f64) -> Option<Fit> {
     let n = real(points.len());
     if points.len() < 3 {
         return None;
     }
     let mean = points.iter().fold((0.0, 0.0), |sum, point| (sum.0 + point.0 / n, sum.1 + point.1 / n));
     let (mut xx, mut xy) = (0.0, 0.0);
-    for (cycle, at) in &points {
+    for (cycle, at) in points {
         xx += (cycle - mean.0).powi(2);
         xy += (cycle - mean.0) * (at - mean.1);
     }

@@ -36,11 +36,11 @@ const ROUTES: usize = 32;
 /// A step of the delay belongs to a change of hops that is no farther off than this share of the stream.
 const SAME: f64 = 0.02;
 
-/// Steps and changes of route of a direction.
-pub(super) fn changes(series: &Series, passages: &[Passage]) -> Vec<Found> {
+/// The steps, and the changes of route of a direction, each with its step if it has one.
+pub(super) fn changes(series: &Series, passages: &[Passage], steps: Vec<Found>) -> Vec<Found> {
     let mut found = routes(passages);
     let length = series.at.last().copied().unwrap_or(0.0);
-    for step in steps(series) {
+    for step in steps {
         // The nearest change of hops, unless it has a step already: two steps near one have not one cause.
         let away = |one: &Found| one.at.zip(step.at).map_or(f64::INFINITY, |(one, step)| (one - step).abs());
         let near = found
@@ -130,7 +130,8 @@ fn routes(passages: &[Passage]) -> Vec<Found> {
     changed.into_iter().map(told).collect()
 }
 
-fn steps(series: &Series) -> Vec<Found> {
+/// The steps of the delays.
+pub(super) fn steps(series: &Series) -> Vec<Found> {
     let each = series.delay.len().div_ceil(VALUES).max(1);
     let values: Vec<f64> =
         series.delay.chunks(each).map(|stretch| quantile(&mut stretch.to_vec(), 0.5)).collect();
