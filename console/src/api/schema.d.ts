@@ -1106,6 +1106,11 @@ export interface components {
             /** @description `clock-step`, `slew` or `path-change`. */
             kind: string;
             /**
+             * @description What that is at the least and at the most, where the host's own clocks have told the step; left out where only the delays
+             *     did.
+             */
+            size_interval_ns?: number[] | null;
+            /**
              * Format: int64
              * @description How much. Of a clock: how much further ahead of the sender's the responder's is afterwards (the offset is the responder's
              *     minus the sender's, so that a sender that is set back by 5 ms has 5 ms more). Of a path: how much longer the way takes.
@@ -1161,6 +1166,11 @@ export interface components {
              * @description The last reading that is known to be from before.
              */
             before_ns: number;
+            /**
+             * @description What that is at the least and at the most, by how far apart the host's clocks were read before and after, and by how much
+             *     one may have been slewed meanwhile; left out where that is not known.
+             */
+            size_interval_ns?: number[] | null;
             /**
              * Format: int64
              * @description How much was added.
@@ -3249,13 +3259,13 @@ export interface components {
             missing: components["schemas"]["MissingStamps"];
             /** @description What the network cards' stamps tell of themselves and of the kernels'; absent where none are used. */
             nic?: components["schemas"]["NicStamps"] | null;
-            /** @description t2. */
+            /** @description t2; `null` where nothing arrived there, or where it is told without its place. */
             responder_arrival: components["schemas"]["Place"] | null;
-            /** @description t3. */
+            /** @description t3; `null` where nothing left there, or where it is told without its place. */
             responder_departure: components["schemas"]["Place"] | null;
-            /** @description t4. */
+            /** @description t4; `null` where nothing came back. */
             sender_arrival: components["schemas"]["Place"] | null;
-            /** @description t1. */
+            /** @description t1; `null` where nothing left. */
             sender_departure: components["schemas"]["Place"] | null;
         };
         /** @description Stamps asked for (`--stamp`). */
