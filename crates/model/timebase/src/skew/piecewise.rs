@@ -33,6 +33,8 @@ const STRAIGHT: f64 = 3.0;
 /// logarithm of a likelihood, to be more than that: it is the clearest of all moments, and has a size of its own.
 const PLAIN: f64 = 3.0;
 const SPARED: f64 = 12.0;
+/// Ranks of neighbouring floors that are alike by so many times what chance makes them depend on each other.
+const DEPENDENT: f64 = 3.0;
 /// A longer transition is a slew, as a share of the run.
 const GRADUAL: f64 = 0.008;
 
@@ -51,6 +53,8 @@ struct Rate {
     observations: Vec<Observation>,
     line: Line,
     sign: f64,
+    /// The ranks of all floors' heights, by group.
+    ranks: Vec<Vec<f64>>,
     /// By how much it may be off besides because of what stamps do not tell.
     tilt: f64,
     /// These tell no single nanoseconds.
@@ -358,7 +362,9 @@ fn rate(survey: &Survey, heading: Heading) -> Option<Rate> {
     let Told { mean, variance, draws } = roughly(&line, sign)?;
     let is_coarse = coarse(survey.grain) > 0.0;
     let variance = variance + if is_coarse { (0.5 * tilt).powi(2) } else { 0.0 };
-    Some(Rate { mean, variance, draws, observations, line, sign, tilt, is_coarse })
+    let groups = survey.groups.iter().map(|group| &survey.floors[group.clone()]);
+    let ranks = groups.map(|group| ranked(group.iter().map(|floor| floor.above(sign * mean)))).collect();
+    Some(Rate { mean, variance, draws, observations, line, sign, ranks, tilt, is_coarse })
 }
 
 /// Both directions by what each leaves open of the rate, with what floors that wander leave open besides: mean, and draws in order. And
@@ -369,6 +375,8 @@ fn combine(rates: &[Rate]) -> Option<(f64, Vec<f64>, f64)> {
         [a, b] if a.is_coarse || b.is_coarse => added(rates, total)?,
         _ => told(&rates.iter().map(|rate| (&rate.line, rate.sign)).collect::<Vec<_>>())?,
     };
+    let wider = dependence(rates, mean).sqrt();
+    draws.iter_mut().for_each(|draw| *draw = mean + wider * (*draw - mean));
     if let Some(unrest) = unrest(rates, mean, total) {
         unrest.add(&mut draws);
     }
@@ -393,6 +401,49 @@ fn added(rates: &[Rate], total: f64) -> Option<Told> {
         })
         .collect();
     Some(Told { mean, variance: 1.0 / total, draws })
+}
+
+/// By how many times the variance of a rate is greater because neighbouring floors are high or low together: where the ranks of all floors
+/// show that plainly, one and twice the sum of the correlations of those that the rate is told by, of both directions together.
+fn dependence(rates: &[Rate], slope: f64) -> f64 {
+    let all: Vec<&[f64]> = rates.iter().flat_map(|rate| rate.ranks.iter().map(Vec::as_slice)).collect();
+    if alike(&all, 1) < DEPENDENT / many(all.iter().map(|group| group.len()).sum()).max(1.0).sqrt() {
+        return 1.0;
+    }
+    let told: Vec<Vec<f64>> = rates
+        .iter()
+        .flat_map(|rate| {
+            let groups = rate.observations.chunk_by(|a, b| a.group == b.group);
+            groups.map(|group| {
+                let height = |one: &Observation| one.y - rate.sign * slope * one.x;
+                let lowest = group.iter().map(height).fold(f64::INFINITY, f64::min);
+                ranked(group.iter().map(|one| (height(one) - lowest) / one.scale))
+            })
+        })
+        .collect();
+    let told: Vec<&[f64]> = told.iter().map(Vec::as_slice).collect();
+    let longest = told.iter().map(|group| group.len()).max().unwrap_or(0);
+    let positive = (1..longest / 4).map(|lag| alike(&told, lag)).take_while(|alike| *alike > 0.0);
+    1.0 + 2.0 * positive.sum::<f64>()
+}
+
+/// The correlation of ranks at a distance within groups.
+fn alike(groups: &[&[f64]], lag: usize) -> f64 {
+    let squares: f64 = groups.iter().flat_map(|group| group.iter()).map(|rank| rank * rank).sum();
+    let products = groups.iter().flat_map(|group| group.iter().zip(group.iter().skip(lag)));
+    products.map(|(a, b)| a * b).sum::<f64>() / squares.max(1e-9)
+}
+
+/// The ranks of values, from -1 to 1.
+fn ranked(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let values: Vec<f64> = values.collect();
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+    let mut ranks = vec![0.0; values.len()];
+    for (rank, place) in order.into_iter().enumerate() {
+        ranks[place] = (2.0 * many(rank) + 1.0) / many(values.len()) - 1.0;
+    }
+    ranks
 }
 
 /// What the floors leave open of the rate because they wander; `total` is the sum of the inverse variances.
