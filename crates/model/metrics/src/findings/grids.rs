@@ -54,6 +54,8 @@ const FINEST: f64 = 100.0;
 const TICKS: f64 = 4.0;
 /// Of an offset less than this part of a step is of no use to know.
 const OFFSET_PART: f64 = 200.0;
+/// A normal variable lies within so many deviations with 95 %.
+const NORMAL_975: f64 = 1.96;
 /// The share of values near the points below which a grid is of no use to know.
 const NEAR: f64 = 0.5;
 
@@ -295,7 +297,7 @@ struct Line {
     centre: f64,
     weight: f64,
     squares: f64,
-    /// How many times the peaks lie off the line by more than their errors say, squared; at least 1.
+    /// How many times as far as their errors say the peaks lie off the line, squared.
     excess: f64,
 }
 
@@ -314,20 +316,26 @@ impl Line {
         let step = sum(&|peak| (peak.number - centre) * (peak.middle - level)) / squares;
         let offset = level - step * centre;
         let off = sum(&|peak| (peak.middle - offset - step * peak.number).powi(2));
-        let excess = (off / real(peaks.len() - 2)).max(1.0);
+        let excess = off / real(peaks.len() - 2);
         let known = step > 0.0 && squares > 0.0 && step.is_finite();
         known.then_some(Self { step, offset, peaks, centre, weight, squares, excess })
     }
 
+    /// Standard errors to either side of a 95 % interval: as many as Student's distribution has by how far the peaks lie off the
+    /// line, and no fewer than the peaks' own errors ask for, which are known of many values each.
+    fn deviations(&self) -> Option<f64> {
+        Some((student_975(real(self.peaks.len() - 2))? * self.excess.sqrt()).max(NORMAL_975))
+    }
+
     /// Half the width of the step's 95 % interval.
     fn half_of_step(&self) -> Option<f64> {
-        Some(student_975(real(self.peaks.len() - 2))? * (self.excess / self.squares).sqrt())
+        Some(self.deviations()? * self.squares.sqrt().recip())
     }
 
     /// The same of the place of a point.
     fn half_at(&self, number: f64) -> Option<f64> {
         let variance = self.weight.recip() + (number - self.centre).powi(2) / self.squares;
-        Some(student_975(real(self.peaks.len() - 2))? * (self.excess * variance).sqrt())
+        Some(self.deviations()? * variance.sqrt())
     }
 
     /// Bounds the logarithm of the probability that so many peaks lie as near to the points of some grid, if they lay
@@ -374,13 +382,15 @@ fn by_medians(values: &[f64], step: f64, offset: f64, [low, high]: [f64; 2]) -> 
     let (mut step, mut offset) = (step, offset);
     let mut line = None;
     for _ in 0..3 {
-        let first = ((low - offset) / step).floor();
-        let mut near: Vec<Vec<f64>> = vec![Vec::new(); whole((high - low) / step) + 3];
-        for value in values.iter().filter(|value| (low..=high).contains(value)) {
+        // The range's ends lie within peaks: of these all values count, for half a peak has its middle elsewhere.
+        let [first, last] = [low, high].map(|end| near_whole((end - offset) / step));
+        let mut near: Vec<Vec<f64>> = vec![Vec::new(); whole((last - first).max(0.0)) + 1];
+        for value in values {
             let number = near_whole((value - offset) / step);
             let away = value - offset - number * step;
             if away.abs() <= REACH * step
-                && let Some(those) = near.get_mut(whole((number - first).max(0.0)))
+                && number >= first
+                && let Some(those) = near.get_mut(whole(number - first))
             {
                 those.push(away);
             }
