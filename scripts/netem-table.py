@@ -101,7 +101,10 @@ def main(console, table):
         "other between the same two hosts of one guest, each measured by `romer measure` (one way, "
         f"{document['forward']['packets']['sent']} packets a case). Intervals of 95 %; those of losses are as wide as the "
         "correlation that was measured makes them, those of bursts take bursts for independent of each other. The guest is "
-        "emulated, so that no speed can be read from it, and its scheduling adds to delays.",
+        "emulated, so that no speed can be read from it, and its scheduling adds to delays: mean and deviation of the delays "
+        "are of both emulators and the guest together, and tell neither apart (the same scenario in virtual time, `romer "
+        "emulate --offline` over 20,000 packets, has a mean of 49.95 ms, 49.36 to 50.55, and a deviation of 10.1 ms). Seeds are "
+        "fixed: of romer's shares of loss one in twenty lies outside its interval, as of any.",
         "",
         "| asked for | | netem | romer |",
         "| --- | ---: | ---: | ---: |",

@@ -493,3 +493,45 @@ fn a_capture_arrives_as_it_was_captured_and_its_flows_are_told_apart() {
     assert!(said.stdout.lines().nth(1).unwrap().contains(",204,"), "the length with its check sequence");
     assert!(!said.stderr.contains("told apart"), "{}", said.stderr);
 }
+
+/// A million packets: counts lie within 4.9 standard deviations of what is asked for, beyond which chance goes in one of a million; a mean
+/// delay as far as its own.
+#[test]
+fn of_a_million_packets_shares_and_mean_delay_are_what_is_asked_for() {
+    const MANY: f64 = 1e6;
+    const FAR: f64 = 4.9;
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str| folder.path().join(name).into_os_string();
+    let scenario = r#"
+        [a_to_b.loss]
+        model = "gilbert-elliott"
+        p = "2%"
+        r = "30%"
+        loss_bad = "50%"
+        [a_to_b.duplicate]
+        probability = "1%"
+        [a_to_b.delay]
+        fixed = "5ms"
+        variable = { model = "exponential", mean = "1ms" }
+    "#;
+    fs::write(file("s.toml"), scenario).unwrap();
+    fs::write(file("in.csv"), every(10_000_000, 1_000_000, "a")).unwrap();
+    let mut command = process::romer(["emulate", "--offline", "--force", "--seed", "21,2,3,4,5,6"]);
+    command.arg("--scenario").arg(file("s.toml")).arg("--arrivals").arg(file("in.csv"));
+    command.args(["--departures", "/dev/null"]).arg("--json").arg(file("out.json"));
+    process::run(&mut command).with_code(0);
+    let document: Value = serde_json::from_str(&fs::read_to_string(file("out.json")).unwrap()).unwrap();
+    let figure = |place: &str| at(&document, place).as_f64().unwrap();
+    // Bad one time in sixteen, and half lost there. The chain forgets 0.32 of its state a packet, so that counts vary by (1 + c) / (1 - c)
+    // times as much in what the states make of them.
+    let (bad, keeps) = (0.02 / 0.32, 0.68);
+    let lost = figure("/a_to_b/lost/model");
+    let own = 0.5 * 0.5 * bad;
+    let variance = MANY * (own + 0.25 * bad * (1.0 - bad) * (1.0 + keeps) / (1.0 - keeps));
+    assert!((lost - MANY * 0.5 * bad).abs() < FAR * variance.sqrt(), "{lost}");
+    let copies = figure("/a_to_b/duplicates_created");
+    let sent = MANY - lost;
+    assert!((copies - 0.01 * sent).abs() < FAR * (0.0099 * sent).sqrt(), "{copies}");
+    let mean = figure("/a_to_b/requested_delay_ns/mean");
+    assert!((mean - 6e6).abs() < FAR * 1e6 / (sent + copies).sqrt(), "{mean}");
+}

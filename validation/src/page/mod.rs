@@ -180,7 +180,11 @@ fn about(out: &mut Out, machine: &Machine, results: &Results) {
         ("rights", root.to_owned()),
         (
             "runs",
-            format!("{}, of {} probes {INTERVAL} apart each; {seconds} s", machine.runs, machine.probes),
+            format!(
+                "{}, {seconds} s; samples of round trips are of {} probes {INTERVAL} apart; of the emulator and of 100,000 probes a \
+                 second there are three runs",
+                machine.runs, machine.probes
+            ),
         ),
         ("load average before each run", loads.join(", ")),
     ] {

@@ -78,11 +78,11 @@ impl Samples {
 const BEYOND: f64 = 20.0;
 
 /// A summary of delays without the intervals that cannot be told: any where nothing tells how many independent ones they are
-/// worth, those of far quantiles where few are beyond, and of the mean where the law has no variance.
+/// worth, those of far quantiles where few are beyond, and of the mean where the law has no variance, or is too skewed for so few.
 pub(crate) fn with_known_intervals(mut summary: Summary, correlation: Option<&Correlation>) -> Summary {
     let Some(correlation) = correlation else { return summary };
     let untold = correlation.is_untold();
-    if untold || correlation.is_boundless() {
+    if !correlation.tells_mean() {
         summary.mean_interval = None;
     }
     if untold {

@@ -96,6 +96,7 @@ pub struct Reorder {
 pub struct Variable {
     pub(crate) law: Law,
     pub(crate) width: f64,
+    pub(crate) skewness: f64,
     pub(crate) correlation: Option<f64>,
 }
 
@@ -103,7 +104,7 @@ impl Variable {
     /// A distribution; with `correlation`, a Gaussian copula of first order: packet after packet, the normal scores
     /// of the delays have autocorrelation `correlation`^k, and each delay has the law exactly.
     pub fn new(law: Law, correlation: Option<f64>) -> Self {
-        Self { width: law.width(), law, correlation }
+        Self { width: law.width(), skewness: law.skewness(), law, correlation }
     }
 
     /// Nanoseconds between packets from which on delays in exact order are as correlated as asked for, to 0.02 or so: nearer

@@ -130,6 +130,28 @@ impl Law {
         !matches!(self, Self::Pareto { shape, .. } if *shape <= 2.0)
     }
 
+    /// Its skewness: the third central moment over the deviation's third power; infinite where there is none. Of a normal law that of the
+    /// whole one, before the cut.
+    pub(crate) fn skewness(&self) -> f64 {
+        match self {
+            Self::Uniform { .. } | Self::Normal { .. } => 0.0,
+            Self::Exponential { .. } => 2.0,
+            Self::Gamma { shape, .. } => 2.0 / libm::sqrt(*shape),
+            Self::Pareto { shape, .. } if *shape <= 3.0 => f64::INFINITY,
+            Self::Pareto { shape, .. } => {
+                2.0 * (1.0 + shape) / (shape - 3.0) * libm::sqrt((shape - 2.0) / shape)
+            }
+            Self::Empirical(values) => {
+                let count = crate::cast::count(values.len() as u64);
+                let mean = values.iter().sum::<f64>() / count;
+                let moment =
+                    |power: i32| values.iter().map(|value| (value - mean).powi(power)).sum::<f64>() / count;
+                let variance = moment(2);
+                if variance > 0.0 { moment(3) / libm::pow(variance, 1.5) } else { 0.0 }
+            }
+        }
+    }
+
     /// The share of a normal law that the cut at 0 leaves out; 0 for all others.
     pub fn cut(&self) -> f64 {
         match self {

@@ -358,6 +358,8 @@ pub struct Correlation {
     pivot: f64,
     /// There are values of a law without a variance.
     boundless: bool,
+    /// The greatest skewness of the laws that values are drawn from, without its sign.
+    skewness: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -396,12 +398,21 @@ const ENOUGH_BLOCKS: [u64; 3] = [64, 32, 16];
 /// too little: where one is worth 1, the account says 1.8 (of values whose likeness falls exponentially), and of 3.4 it
 /// says 4. So less than this is not believed, and from here on the error is below a tenth.
 const WORTH_OF_A_BLOCK: f64 = 4.0;
+/// Independent values that the mean of a law takes to be normal, over the square of its skewness.
+const COCHRAN: f64 = 25.0;
 /// The variance of 16 blocks' means is below 1.9 times what is found with a probability of 97.5 %.
 const AT_MOST: f64 = 1.9;
 
 impl Default for Correlation {
     fn default() -> Self {
-        Self { levels: [Level::default(); 48], first: None, last: 0, pivot: 0.0, boundless: false }
+        Self {
+            levels: [Level::default(); 48],
+            first: None,
+            last: 0,
+            pivot: 0.0,
+            boundless: false,
+            skewness: 0.0,
+        }
     }
 }
 
@@ -415,6 +426,18 @@ impl Correlation {
     /// asked for.
     pub(crate) const fn has_no_variance(&mut self) {
         self.boundless = true;
+    }
+
+    /// Takes note of the skewness of the law that delays are drawn from.
+    pub(crate) const fn is_skewed(&mut self, skewness: f64) {
+        self.skewness = self.skewness.max(skewness.abs());
+    }
+
+    /// Whether an interval of the mean that takes it for normal can be believed: of a skewed law it takes 25 times the square of the skewness
+    /// in independent values (Cochran 1977, section 2.15).
+    pub fn tells_mean(&self) -> bool {
+        let needed = COCHRAN * self.skewness * self.skewness;
+        !self.boundless && !self.is_untold() && self.effective_values().is_none_or(|worth| worth >= needed)
     }
 
     /// Whether delays were drawn from a law without a variance.

@@ -393,6 +393,7 @@ impl Pipeline {
         if path.order == Order::Exact || variable.is_correlated() {
             self.correlation.add(now, drawn);
         }
+        self.correlation.is_skewed(variable.skewness);
         if !variable.law.has_variance() {
             self.correlation.has_no_variance();
         }

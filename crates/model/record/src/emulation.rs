@@ -23,7 +23,7 @@ pub struct Emulation {
     pub ended_by: Option<String>,
     /// Six numbers that replay every decision of chance.
     pub seed: [u32; 6],
-    /// How chance came about: `counter` or `mrg`.
+    /// How chance came about: `counter`, `mrg` or `mrg32k3a`.
     pub generator: String,
     /// How packets came in and went out: `packet`, `xdp-native` or `xdp-generic`, or `offline` for files.
     pub data_plane: String,

@@ -505,6 +505,9 @@ fn told(event: &super::ClockChange, estimate: &Estimate) -> ClockEvent {
             _ => "both".into(),
         }),
         size_ns: Some(event.size_ns),
-        size_interval_ns: None,
+        size_interval_ns: (event.error_ns > 0.0 && event.error_ns.is_finite()).then(|| {
+            let half = super::rounded(event.error_ns);
+            [event.size_ns.saturating_sub(half), event.size_ns.saturating_add(half)]
+        }),
     }
 }
