@@ -37,6 +37,8 @@ const AT_FIRST: f64 = 32.0;
 const BESIDE: usize = 40;
 /// Of all cycles so many have a spike.
 const SEEN: f64 = 0.5;
+/// Where fewer are seen of any period, more neighbours may show more of them.
+const NEARLY_ALL: f64 = 0.9;
 /// How many inter-quartile ranges a spike is high.
 const HIGH: f64 = 2.0;
 /// Inter-quartile ranges above the upper quartile within which nearly all packets lie that are in no spike, and the greatest part of
@@ -46,6 +48,12 @@ const PART: f64 = 0.75;
 /// Periods that are told, and rounds in which they are looked for.
 const MOST: usize = 8;
 const ROUNDS: usize = 2 * MOST;
+/// Packets leave at equal times if these are whole multiples of the usual one to this part of it.
+const UNEVEN: f64 = 0.1;
+/// Times that a range of slopes is divided.
+const HALVINGS: usize = 40;
+/// Parts of it whose room is looked at.
+const PARTS: usize = 200;
 /// Spikes of which the first cycles of a candidate are told; of what spikes more often than that, less is folded at first.
 const FOLDED: usize = 2_048;
 
@@ -86,11 +94,15 @@ struct Period {
 /// The periods with which packets wait long: above the median of their nearest neighbours, or else, where spikes last for as many
 /// packets as that, of more.
 pub(super) fn spikes(series: &Series) -> Vec<Found> {
-    let found = [NEIGHBOURS, MORE_NEIGHBOURS]
-        .into_iter()
-        .map(|neighbours| periods(series, &excess(series, neighbours)))
-        .find(|found| !found.is_empty());
-    let mut found = found.unwrap_or_default();
+    let mut found = periods(series, &excess(series, NEIGHBOURS));
+    // A median of neighbours most of which are in a spike hides it, and those it hides have a period with that of the blocks.
+    if !found.iter().any(|one| real(one.hits.len()) >= NEARLY_ALL * one.cycles) {
+        let others = periods(series, &excess(series, MORE_NEIGHBOURS));
+        let clearest = |found: &[Period]| found.iter().map(|one| one.log_alarm).fold(0.0, f64::min);
+        if clearest(&others) < clearest(&found) {
+            found = others;
+        }
+    }
     found.sort_by(|a, b| a.fit.period.total_cmp(&b.fit.period));
     let told = |(index, one): (usize, &Period)| {
         let multiple = found[..index].iter().find(|shorter| multiple_of(&one.fit, &shorter.fit));
@@ -119,7 +131,9 @@ fn periods(series: &Series, all: &[f64]) -> Vec<Period> {
     let mut excess = all.to_owned();
     let spread = {
         let mut values = all.to_owned();
-        quantile(&mut values, 0.75) - quantile(&mut values, 0.25)
+        let [low, middle, high] = [0.25, 0.5, 0.75].map(|share| quantile(&mut values, share));
+        // Where more than a quarter of the packets are in spikes, the upper quartile is theirs.
+        (high - low).min(2.0 * (middle - low))
     };
     for _ in 0..ROUNDS {
         if found.len() == MOST {
@@ -247,7 +261,10 @@ fn begun(series: &Series, excess: &[f64], period: Period, window: f64) -> Period
     let fitted = line(&spikes, period.fit, reach, window)
         .and_then(|fit| line(&spikes, Fit { error: period.fit.error, ..fit }, LATE * window, window));
     match fitted {
-        Some(fit) => Period { fit, hits, ..period },
+        Some(fit) => {
+            let fit = Fit { error: fit.error.max(possible(series, &spikes, fit, LATE * window)), ..fit };
+            Period { fit, hits, ..period }
+        }
         None => period,
     }
 }
@@ -266,10 +283,14 @@ fn seen(series: &Series, excess: &[f64], mut period: Period, window: f64) -> Per
         let due = fit.first + cycle * fit.period;
         let place = |moment: f64| series.at.partition_point(|at| *at < moment);
         let there = place(due - window / 2.0)..place(due + window);
-        // Where nothing was sent when one was due, none could be seen.
-        if place(due - window / 2.0) < place(due + window / 2.0) {
+        let hit = there.into_iter().find(|place| excess[*place] > level);
+        // Where nothing was sent when one was due, none could be seen; nor need one be that is due where the packets begin or end.
+        let sent = place(due - window / 2.0) < place(due + window / 2.0);
+        let within = series.at.first().is_some_and(|at| *at <= due - window / 2.0)
+            && series.at.last().is_some_and(|at| due + window / 2.0 <= *at);
+        if sent && (within || hit.is_some()) {
             cycles += 1.0;
-            hits.extend(there.into_iter().find(|place| excess[*place] > level));
+            hits.extend(hit);
         }
         cycle += 1.0;
     }
@@ -410,21 +431,37 @@ fn best_phase(spikes: &[Spike], fit: Fit, window: f64, room: &mut Room) -> (u32,
         counts.resize(bins, 0);
     }
     hit.clear();
-    for spike in spikes {
-        let turns = (spike.at - fit.first) / fit.period;
-        let since = (turns - turns.floor()) * fit.period;
-        let bin = whole(since / half).min(bins - 1);
-        counts[bin] += 1;
-        hit.push(bin);
-    }
-    // The last bin is narrower; what lies at the end lies at the beginning too. Only bins that were hit, and those before
-    // them, have anything.
+    // Products with inverses, and the part of a turn without a call: this is what all of looking through takes longest for.
+    let (per_turn, of_a_turn) = (fit.period.recip(), fit.period / half);
+    hit.extend(spikes.iter().map(|spike| {
+        let turns = (spike.at - fit.first) * per_turn;
+        whole(part(turns) * of_a_turn).min(bins - 1)
+    }));
+    hit.iter().for_each(|bin| counts[*bin] += 1);
+    // The last bin is narrower; what lies at the end lies at the beginning too.
     let both = |bin: usize| counts[bin] + counts[if bin + 1 == bins { 0 } else { bin + 1 }];
     let before = |bin: usize| if bin == 0 { bins - 1 } else { bin - 1 };
-    let best = hit.iter().flat_map(|bin| [*bin, before(*bin)]).map(|bin| (both(bin), bin)).max();
+    let best = if hit.len() < bins {
+        // Only bins that were hit, and those before them, have anything.
+        hit.iter().flat_map(|bin| [*bin, before(*bin)]).map(|bin| (both(bin), bin)).max()
+    } else {
+        let inner = counts[..bins].windows(2).map(|pair| pair[0] + pair[1]).enumerate();
+        inner.map(|(bin, both)| (both, bin)).chain([(both(bins - 1), bins - 1)]).max()
+    };
     let (hits, bin) = best.unwrap_or_default();
     hit.iter().for_each(|bin| counts[*bin] = 0);
     (hits, fit.first + real(bin + 1) * half)
+}
+
+/// The part of a number above the whole number below it. Numbers of turns are far smaller than what the conversion holds.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "the whole part is what is wanted"
+)]
+const fn part(turns: f64) -> f64 {
+    let rest = turns - (turns as i64) as f64;
+    if rest < 0.0 { rest + 1.0 } else { rest }
 }
 
 /// The line through the spikes that lie no farther than `reach` from a phase, one a cycle.
@@ -460,6 +497,72 @@ pub(super) fn through(points: &[(f64, f64)], window: f64) -> Option<Fit> {
     let noise = (squares / (n - 2.0)).max(window.powi(2) / 48.0);
     let error = student_975(n - 2.0)? * (noise / xx).sqrt();
     (period > 0.0).then_some(Fit { first: mean.1 - period * mean.0, period, error })
+}
+
+/// How far the period may lie off that of a line with 95 %, for all that is certain: each spike began after the last packet that was not in
+/// it and no later than its first. Where packets leave at equal times of which the period is nearly a multiple, spikes' first
+/// packets come later and later after the spikes begin, and lie on a line of their own, off which they are by nothing. 0 where
+/// no line passes between all these packets, as where a spike's first packet waits little by chance, and where packets leave at
+/// other times.
+fn possible(series: &Series, spikes: &[Spike], fit: Fit, reach: f64) -> f64 {
+    let bounds: Vec<(f64, [f64; 2])> = spikes
+        .iter()
+        .filter(|spike| spike.place > 0)
+        .map(|spike| (fit.cycle(spike.at), spike))
+        .filter(|((_, away), _)| away.abs() <= reach)
+        .map(|((cycle, away), spike)| (cycle, [away - (spike.at - series.at[spike.place - 1]), away]))
+        .collect();
+    let (Some((begin, _)), Some((end, _))) = (bounds.first(), bounds.last()) else { return 0.0 };
+    // Packets that leave at unequal times come late by as much as chance has it: how far they lie off their line tells.
+    let even = bounds.iter().filter(|(_, [low, high])| {
+        let times = (high - low) / series.interval;
+        (times - times.round()).abs() <= UNEVEN
+    });
+    if real(even.count()) < NEARLY_ALL * real(bounds.len()) {
+        return 0.0;
+    }
+    // Room for a line with another slope; it is a concave function of that.
+    let room = |slope: f64| {
+        let between =
+            bounds.iter().fold([f64::NEG_INFINITY, f64::INFINITY], |[from, to], (cycle, [low, high])| {
+                let moved = slope * (cycle - begin);
+                [from.max(low - moved), to.min(high - moved)]
+            });
+        between[1] - between[0]
+    };
+    let most = 2.0 * reach / (end - begin).max(1.0);
+    let [mut low, mut high] = [-most, most];
+    for _ in 0..HALVINGS {
+        let thirds = [low + (high - low) / 3.0, high - (high - low) / 3.0];
+        if room(thirds[0]) < room(thirds[1]) { low = thirds[0] } else { high = thirds[1] }
+    }
+    let best = f64::midpoint(low, high);
+    if room(best) < 0.0 {
+        return 0.0;
+    }
+    let end = |side: f64| {
+        let (mut within, mut beyond) = (best, side * most);
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(within, beyond);
+            if room(middle) >= 0.0 { within = middle } else { beyond = middle }
+        }
+        within
+    };
+    // All lines that pass are as likely, and a slope is as likely as it has room.
+    let [low, high] = [end(-1.0), end(1.0)];
+    let slope = |part: usize| low + (high - low) * (real(part) + 0.5) / real(PARTS);
+    let rooms: Vec<f64> = (0..PARTS).map(|part| room(slope(part)).max(0.0)).collect();
+    let aside = rooms.iter().sum::<f64>() * 0.025;
+    let without = |rooms: &mut dyn Iterator<Item = &f64>| {
+        let mut sum = 0.0;
+        let beyond = |room: &&f64| {
+            sum += **room;
+            sum < aside
+        };
+        rooms.take_while(beyond).count()
+    };
+    let (first, last) = (without(&mut rooms.iter()), without(&mut rooms.iter().rev()));
+    slope(first).abs().max(slope(PARTS - 1 - last.min(PARTS - 1)).abs())
 }
 
 /// What chance would do with the spikes of each cycle.

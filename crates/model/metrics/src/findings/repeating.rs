@@ -164,8 +164,10 @@ fn wide(steps: &[Step], up: &[Step], fit: Fit, series: &Series) -> Option<Wide> 
     let [first, last] = [series.at.first()?, series.at.last()?].map(|at| fit.cycle(*at).0);
     let due =
         (0..=whole((last - first).max(0.0))).map(|number| fit.first + (first + real(number)) * fit.period);
-    let due =
-        due.filter(|due| *due > series.at[0] && series.at.last().is_some_and(|last| due < last)).count();
+    // A step that is due where the packets begin or end is seen in no case.
+    let inner =
+        |due: &f64| *due > series.at[0] + off && series.at.last().is_some_and(|last| *due < last - off);
+    let due = due.filter(inner).count();
     (2 * alike > lasts.len()).then(|| Wide {
         fit,
         lasts: usual,

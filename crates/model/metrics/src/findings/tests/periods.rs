@@ -119,3 +119,68 @@ fn spikes_that_last_for_a_quarter_of_their_period_are_one_finding_and_a_step_bes
         }
     }
 }
+
+#[test]
+fn a_spike_that_is_due_where_the_packets_begin_or_end_is_counted_if_it_is_seen() {
+    // Packets 10 ms apart; a period of 200 of them that begins so many before the first packet, and how many packets there are.
+    for (before, count, there) in [(0, 4_000, 20), (0, 4_001, 21), (199, 4_000, 20), (180, 4_000, 20)] {
+        for lasts in [1, 5, 10] {
+            for seed in 0..4 {
+                let mut chance = Chance::new(930, seed);
+                let delays: Vec<Option<f64>> = (0..count)
+                    .map(|number| {
+                        let spike = if (number + before) % 200 < lasts { 15.0 } else { 0.0 };
+                        Some((20.0 + spike + 0.3 * chance.exponential()) * MS)
+                    })
+                    .collect();
+                let all = seen_of(&found(&passages(10.0 * MS, delays)));
+                let [(seen, due, _)] = all[..] else { panic!("{before}, {lasts}, seed {seed}: {all:?}") };
+                assert_eq!((seen, due), (there, there), "{before}, {count}, {lasts}, seed {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn spikes_of_as_many_packets_as_a_neighbourhood_have_one_period() {
+    // Of a period of 400 packets, so many are in a spike: more than half of 101 neighbours.
+    for lasts in [60, 100, 160] {
+        for seed in 0..4 {
+            let mut chance = Chance::new(940, seed);
+            let delays: Vec<Option<f64>> = (0..8_000_u32)
+                .map(|number| {
+                    let spike = if (number + 380) % 400 < lasts { 15.0 } else { 0.0 };
+                    Some((20.0 + spike + 0.3 * chance.exponential()) * MS)
+                })
+                .collect();
+            let all = found(&passages(10.0 * MS, delays));
+            let [(20, 20, period)] = seen_of(&all)[..] else { panic!("{lasts}, seed {seed}: {all:?}") };
+            assert!((period - 4.0).abs() < 0.002, "{period}");
+        }
+    }
+}
+
+#[test]
+fn the_interval_holds_the_period_where_packets_leave_at_equal_times_of_which_it_is_nearly_a_multiple() {
+    for lasts in [150.0, 60.0] {
+        let missed = |seed: &u32| {
+            let mut chance = Chance::new(950, *seed);
+            // Over 40 cycles the first packets come later by less than two intervals of 20 ms.
+            let (period, phase) = (3_000.0 + 1.6 * (chance.unit() - 0.5), 3_000.0 * chance.unit());
+            let delays: Vec<Option<f64>> = (0..6_000)
+                .map(|number| {
+                    let since = (f64::from(number) * 20.0 - phase).rem_euclid(period);
+                    let spike = if since < lasts { 15.0 } else { 0.0 };
+                    Some((20.0 + 0.3 * chance.exponential() + spike) * MS)
+                })
+                .collect();
+            let found = found(&passages(20.0 * MS, delays));
+            let [(best, error, _)] = periods_of(&found)[..] else { panic!("seed {seed}: {found:?}") };
+            assert!(error < 0.0006, "seed {seed}: {error}");
+            (best - period / 1_000.0).abs() > error
+        };
+        let missed = (0..60).filter(missed).count();
+        // Of 60 at 5 %, more than 14 with a probability of 1e-6.
+        assert!(missed <= 14, "{lasts} ms: {missed} of 60");
+    }
+}
