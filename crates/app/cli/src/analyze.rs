@@ -104,6 +104,15 @@ fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<u8, Failure>
     };
     let (a, b) = (one(a)?, one(b)?);
     let against = arguments.against.as_deref().map(one).transpose()?;
+    if !arguments.output.quiet {
+        // What is known of each file stands in no document here.
+        for (name, stream) in [&a, &b].into_iter().chain(&against) {
+            for warning in &stream.measurement.warnings {
+                let note = format!("note: {name}: {warning}");
+                output::eprint_line(&romer_report::escape::terminal(&note));
+            }
+        }
+    }
     let found = concatenation::concatenate(&of(&a), &of(&b), against.as_ref().map(of).as_ref());
     let Some(found) = found else {
         return Err(Failure::with_code(

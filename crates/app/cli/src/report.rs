@@ -410,7 +410,14 @@ fn contents(written: &Written, known: bool) -> String {
             },
         ),
         (written.late, "late (after the waiting time, and so counted lost)"),
-        (written.duplicates, "further copies (a sequence number once more)"),
+        (
+            written.duplicates,
+            if written.duplicates == 1 {
+                "further copy (a sequence number once more)"
+            } else {
+                "further copies (a sequence number once more)"
+            },
+        ),
     ] {
         if number > 0 {
             text.push_str(&format!(", {number} {what}"));

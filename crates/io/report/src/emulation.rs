@@ -7,7 +7,7 @@ use crate::ReportError;
 use crate::escape::{lines, markup};
 use crate::figure::{Figure, emulated};
 use crate::html::{charts as drawn_into, page};
-use crate::number::{count, maybe_time, percent, rounded};
+use crate::number::{count, counted, maybe_time, percent, rounded};
 use crate::svg::{Chart, alone};
 
 /// All that the page shows.
@@ -135,10 +135,10 @@ fn heading(document: &Emulation, body: &mut String) {
         document.ports.iter().map(|(letter, port)| format!("{letter} {}", port.interface)).collect();
     let between = if ports.is_empty() { "in virtual time".to_owned() } else { ports.join(" – ") };
     let seed: Vec<String> = document.seed.iter().map(u32::to_string).collect();
-    let [a, b] = [&document.a_to_b, &document.b_to_a].map(|way| count(way.received));
+    let [a, b] = [&document.a_to_b, &document.b_to_a].map(|way| counted(way.received, "packet", "packets"));
     body.push_str(&format!(
         "<header><h1>Emulation {}</h1>\n<p class=\"when\">{} to {} · {} · seed {} ({})</p>\n\
-         <p class=\"verdict\">{a} packets from a to b, {b} from b to a, every one accounted for.</p></header>\n",
+         <p class=\"verdict\">{a} from a to b, {b} from b to a, every one accounted for.</p></header>\n",
         markup(&between),
         markup(&document.started),
         markup(&document.ended),

@@ -37,6 +37,7 @@ impl Words {
             Some(CutShort::NoWay) => "this host had no way to the far end any more",
             Some(CutShort::Killed) => "the program of the run was killed",
             None if m.sent_nothing() => "nothing was sent",
+            None if !m.not_logged.is_empty() => "this host's packet log was not kept whole",
             None if m.far_log_complete == Some(false) => "the far end's log did not come back whole",
             None => "it did not end as asked",
         }
@@ -491,7 +492,8 @@ fn skew(clock: &ClockState) -> String {
         return " They run at exactly the same pace.".into();
     }
     let by = clock.calibration_packets.map_or_else(String::new, |packets| {
-        format!(", by the first {} packets of a direction, sent for calibration", count(packets))
+        let first = if packets == 1 { "packet".to_owned() } else { format!("{} packets", count(packets)) };
+        format!(", by the first {first} of a direction, sent for calibration")
     });
     format!(" It runs {}{by}, which is taken out.", pace(skew, clock.skew_interval_ppm, "this one"))
 }

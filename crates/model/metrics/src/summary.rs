@@ -23,6 +23,10 @@ pub const INTERVAL_METHOD: &str = "95 %: of independent values Student's for the
     bootstrap has for the mean, and for the share of values below the quantile (Kuensch 1989), with the block length of \
     Politis and White (2004, 2009)";
 
+/// Packets of fewer have no interval of their mean, as they have none of their median. Means of trials have one from two on: these
+/// are nearly normal, as singletons are not.
+const FEWEST: usize = 6;
+
 /// A number that a sample is made of.
 pub trait Value: Copy {
     /// The number as the statistics count it.
@@ -103,7 +107,8 @@ pub(crate) fn summary_of<V: Value>(series: &[V], sorted: &[V]) -> Summary {
     if series.is_empty() {
         return Summary::default();
     }
-    of_order(series, &Order::Sorted(Cow::Borrowed(sorted)))
+    let found = of_order(series, &Order::Sorted(Cow::Borrowed(sorted)));
+    Summary { mean_interval: found.mean_interval.filter(|_| series.len() >= FEWEST), ..found }
 }
 
 fn summarise<V: Value>(values: &[V], sketch_above: usize) -> Summary {
@@ -283,6 +288,14 @@ mod tests {
         assert_eq!((found.stddev, found.mean_interval, found.median_interval), (None, None, None));
         assert_eq!(stddev_population(&[7_i64]), Some(0.0));
         assert_eq!(summary::<i64>(&[]), Summary::default());
+    }
+
+    #[test]
+    fn fewer_packets_than_tell_their_median_do_not_tell_their_mean() {
+        let of = |count: i64| described(&(0..count).map(|n| n * n).collect::<Vec<_>>()).0;
+        assert!((1..6).all(|count| of(count).mean_interval.is_none() && of(count).median_interval.is_none()));
+        assert!(of(6).mean_interval.is_some() && of(6).median_interval.is_some());
+        assert!(summary(&[1.0, 2.0]).mean_interval.is_some(), "of means of two trials");
     }
 
     #[test]

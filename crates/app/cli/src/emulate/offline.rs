@@ -190,7 +190,7 @@ fn counts(direction: &EmulatedDirection) -> String {
         let _ = write!(text, ", {number} lost ({cause})");
     }
     for (what, number) in [
-        ("copies", direction.duplicates_created),
+        (if direction.duplicates_created == 1 { "copy" } else { "copies" }, direction.duplicates_created),
         ("displaced", direction.reordered),
         ("overtaken", direction.overtaken),
         ("corrupted", direction.corrupted),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use romer_emulate::live::{FeedOptions, Recorded, Recorder, SampleFeed, Sink};
 use romer_report::escape;
+use romer_units::counted_as;
 
 use super::kept::Kept;
 use crate::args::SampleArgs;
@@ -84,8 +85,8 @@ fn sink(path: &Path) -> Result<Sink, Failure> {
 pub(super) fn note(recorded: &Recorded) -> Option<String> {
     (recorded.missed > 0).then(|| {
         format!(
-            "{} packets are not in the samples, because they could not be written in time; the counts have them",
-            recorded.missed
+            "{} not in the samples, because there was no time to write more; the counts have all of them",
+            counted_as(recorded.missed, "packet is", "packets are")
         )
     })
 }

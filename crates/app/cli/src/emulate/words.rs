@@ -139,7 +139,10 @@ fn small_percent(ratio: f64) -> String {
 fn counts(direction: &EmulatedDirection) -> String {
     let mut text = format!("{} received, {} transmitted", direction.received, direction.transmitted);
     for (count, what) in [
-        (direction.duplicates_created, "copies made"),
+        (
+            direction.duplicates_created,
+            if direction.duplicates_created == 1 { "copy made" } else { "copies made" },
+        ),
         (direction.corrupted, "corrupted"),
         (direction.reordered, "displaced"),
         (direction.overtaken, "overtaken"),

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, BufRead};
 
+use romer_units::counted;
 use thiserror::Error;
 
 use super::last::{Before, Unended, beginning};
@@ -381,7 +382,7 @@ fn miscounted(text: &str, found: usize, wanted: usize) -> String {
         more if more > wanted => "write numbers without commas in them",
         _ => "leave a field empty where a stamp is missing",
     };
-    format!("it has {found} fields, and the header line names {wanted}; {mend}")
+    format!("it has {}, and the header line names {wanted}; {mend}", counted(found as u64, "field"))
 }
 
 pub(super) fn whole(field: &str, what: &str, most: u64) -> Result<u64, String> {
@@ -522,6 +523,7 @@ mod tests {
             ("sequence,size,sent_ns,received_ns,t1_ns\n".into(), 1, "both kinds"),
             ("sequence,size,sent_ns,received_ns,size\n".into(), 1, "twice"),
             ("\u{1f}".into(), 1, "not the header"),
+            (format!("{rows}1\n"), 3, "it has 1 field,"),
             (format!("{rows}1,44,5\n"), 3, "3 fields"),
             (format!("{rows}1,44,5,6,7\n"), 3, "5 fields"),
             (format!("{rows}1,44,5,6,7\n"), 3, "without commas"),

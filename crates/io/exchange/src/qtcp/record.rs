@@ -1,5 +1,7 @@
 //! A line of `.raw` and `.log`.
 
+use romer_units::counted;
+
 use super::read::Options;
 use super::{Entry, TOO_SMALL};
 
@@ -71,7 +73,10 @@ pub(super) fn entry(line: &[u8], options: Options) -> Result<(Entry, i64), Strin
         if fields.len() == 2 && fields[0].contains(|c: char| c.is_ascii_alphabetic()) {
             return Err("it is a .sta file (key: value); name the .raw file beside it".into());
         }
-        return Err(format!("it has {} fields, not {WANTED}; see who wrote it", fields.len()));
+        return Err(format!(
+            "it has {}, not {WANTED}; see who wrote it",
+            counted(fields.len() as u64, "field")
+        ));
     };
     let entry = Entry {
         sent: time(sent, "send stamp", 0)?,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use romer_record::benchmark::{Benchmark, Trial};
+use romer_units::counted;
 
 use crate::escape::markup;
 
@@ -39,11 +40,11 @@ impl StreamRow {
         #[expect(clippy::cast_precision_loss, reason = "a share for people")]
         let share = 100.0 * self.lost() as f64 / self.offered.max(1) as f64;
         let mut words = format!(
-            "stream {}, {}: {} of {} frames carried, {} lost ({share:.3} %)",
+            "stream {}, {}: {} of {} carried, {} lost ({share:.3} %)",
             self.name,
             self.case,
             self.carried,
-            self.offered,
+            counted(self.offered, "frame"),
             self.lost()
         );
         for (count, what) in

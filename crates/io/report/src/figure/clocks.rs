@@ -8,7 +8,7 @@ use super::distributions::density;
 use super::thin::Thinning;
 use super::{Axis, Cloud, Figure, Ink, Labels, Layer, Times, as_float};
 use crate::Passages;
-use crate::number::{Unit, count, percent, time};
+use crate::number::{Unit, count, counted, percent, time};
 use crate::table::Way;
 use crate::words::pace;
 
@@ -90,8 +90,8 @@ fn corrected(
     } else {
         let lie = if above == 1 { "1 lies".to_owned() } else { format!("{} lie", count(above)) };
         format!(
-            " Of {} packets {lie} above {}, marked at the upper edge.",
-            count(total as u64),
+            " Of {} {lie} above {}, marked at the upper edge.",
+            counted(total as u64, "packet", "packets"),
             time(end, true)
         )
     };
