@@ -166,6 +166,7 @@ fn stream(probes: u64, round_trips: bool) -> Stream {
         clock_relation: ClockRelation::Unknown,
         far_log: true,
         far_log_complete: true,
+        far_log_lacks: None,
         cut_short: None,
         unreachable: None,
         stamp_request: StampRequest::Best,
