@@ -79,7 +79,9 @@ fn log(frames: usize, room: usize) -> Vec<u8> {
     let mut disk = Disk { octets: Vec::new(), room };
     let mut writer = LogWriter::begin(&mut disk, 4).expect("there is room for the header");
     for _ in 0..frames {
-        examples().iter().for_each(|(_, entry)| writer.append(3, entry));
+        examples().iter().for_each(|(_, entry)| {
+            writer.append(3, entry);
+        });
         writer.flush();
     }
     drop(writer);

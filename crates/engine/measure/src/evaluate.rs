@@ -30,6 +30,7 @@ pub(crate) use workers::Workers;
 mod cards;
 mod figures;
 mod happened;
+mod not_logged;
 mod numbers;
 mod stamps;
 mod standstill;
@@ -293,13 +294,15 @@ fn concluded(
     let nothing = !any && stream.traffic.count != Some(0);
     let far_log_complete = stream.far_log.then_some(stream.far_log_complete);
     let lacks = far_log_complete == Some(false) && stream.traffic.direction.is_one_way();
-    let partial = cut_short.is_some() || stream.unreachable.is_some() || nothing || lacks;
+    let not_logged = !stream.not_logged.is_empty();
+    let partial = cut_short.is_some() || stream.unreachable.is_some() || nothing || lacks || not_logged;
     let clock_warnings = clocks(&mut related);
     related.find_late(Duration::from_nanos(stream.traffic.waiting_time_ns));
     let impossible =
         related.round_trip.iter().filter_map(|one| one.delay).filter(|delay| *delay < Duration::ZERO).count();
     let (calibration, calibration_warnings) = apply(&mut related, &selection, stream.calibration.as_ref());
     let events = dated(stream, &related);
+    not_logged::leave_unknown(stream, &mut related);
     let astray = mark_astray(stream, &events, &selection, &mut related);
     let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
     let under_way = if killed { leave_astray(&mut related, waiting) } else { 0 };
@@ -313,6 +316,7 @@ fn concluded(
         partial,
         cut_short,
         far_log_complete,
+        not_logged: stream.not_logged.clone(),
         traffic: stream.traffic.clone(),
         calibration,
         limits: Vec::new(),
@@ -336,7 +340,7 @@ fn concluded(
     measurement.stamps.nic = selection.uses_cards().then(|| cards.document());
     measurement.warnings.extend(astray);
     measurement.warnings.extend(late_departures(&measurement));
-    measurement.warnings.extend(standstill.words());
+    measurement.warnings.extend(standstill.words(&stream.events));
     if under_way > 0 {
         measurement.warnings.push(format!(
             "{under_way} left less than the waiting time before the program was killed and had not come: nobody waited for \
@@ -368,7 +372,8 @@ fn concluded(
 
 /// What a call over the path would be worth.
 fn calls(stream: &Stream, related: &Related, m: &Measurement) -> Vec<Voice> {
-    let lacks = stream.traffic.direction.is_one_way() && !stream.far_log_complete;
+    let lacks =
+        stream.traffic.direction.is_one_way() && !stream.far_log_complete || !stream.not_logged.is_empty();
     let told = |passages| if lacks { Cow::Owned(known(passages)) } else { Cow::Borrowed(passages) };
     let [there, back] = [&related.forward[..], &related.reverse[..]].map(told);
     let ways = [(Way::Forward, &there[..], &m.forward), (Way::Reverse, &back[..], &m.reverse)];
@@ -466,6 +471,7 @@ fn warnings(
         stream.cut_short == Some(CutShort::NoWay),
         "this host had no way to the far end any more at the end: what that had not told by then is not known".into(),
     );
+    not_logged::words(&stream.not_logged).into_iter().for_each(|words| warn(true, words));
     warn(!any, "no probe was sent: there are no statistics".into());
     if !stream.far_log && any {
         numbers::words(related.numbers.as_ref()).into_iter().for_each(|words| warn(true, words));

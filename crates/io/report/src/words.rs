@@ -256,7 +256,7 @@ impl Words {
             (p.corrupted, "damaged"),
             (
                 p.not_sent,
-                if way == Way::Reverse { "refused by the far host" } else { "refused by this host" },
+                if way == Way::Reverse { "not sent by the far host" } else { "not sent by this host" },
             ),
         ] {
             if let Some(number) = number.filter(|number| *number > 0) {
@@ -269,10 +269,15 @@ impl Words {
     /// What the one-way figures mean.
     pub(crate) fn clock(self, m: &Measurement) -> String {
         let clock = &m.clock;
-        if clock.method == "shared" {
+        let one_way = m.forward.delay_ns.count + m.reverse.delay_ns.count;
+        if clock.method == "shared" && one_way > 0 {
             return "Both ends read one clock: one-way delays are the whole delays.".into();
         }
         let round_trip = m.round_trip.delay_ns.count > 0;
+        if clock.method == "shared" {
+            let what = if round_trip { "one-way delays" } else { "delays" };
+            return format!("Both ends read one clock. There are no {what}.");
+        }
         let mut text = match (m.forward.delay_kind, m.reverse.delay_kind) {
             (Some(DelayKind::Variable), _) | (_, Some(DelayKind::Variable)) if !round_trip => {
                 "The two clocks' offset is not known: delays are the part above the least one."
@@ -572,6 +577,15 @@ mod tests {
     use romer_record::document::{ClockEvent, Hop};
 
     use super::*;
+
+    #[test]
+    fn what_did_not_leave_is_not_told_as_refused() {
+        let mut direction = Direction::default();
+        (direction.packets.sent, direction.packets.not_sent) = (Some(9), Some(3));
+        let told = |way| Words { unicode: false }.packets(&direction, way);
+        assert!(told(Way::Forward).ends_with(", 3 not sent by this host"), "{}", told(Way::Forward));
+        assert!(told(Way::Reverse).ends_with(", 3 not sent by the far host"), "{}", told(Way::Reverse));
+    }
 
     fn route(answers: &[Option<(&str, bool)>]) -> Option<String> {
         let answer = |(address, target): (&str, bool)| HopAnswer { address: address.into(), target };

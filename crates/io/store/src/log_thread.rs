@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use romer_record::log::Entry;
+use romer_record::manifest::{EntryKind, NotLogged};
 
 use crate::error::StoreError;
 use crate::writer::{Acknowledged, LogEnd, LogFile, LogWriter, Sink};
@@ -25,6 +26,32 @@ const A_WHILE: u32 = 160;
 /// The log is brought to the disk this often.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
+/// Entries of one kind that were given up for good: how many, and between which numbers of packets.
+#[derive(Debug)]
+struct GivenUp {
+    entries: AtomicU64,
+    first: AtomicU64,
+    last: AtomicU64,
+}
+
+impl GivenUp {
+    const fn new() -> Self {
+        Self { entries: AtomicU64::new(0), first: AtomicU64::new(u64::MAX), last: AtomicU64::new(0) }
+    }
+
+    fn add(&self, sequence: u64) {
+        self.first.fetch_min(sequence, Ordering::Relaxed);
+        self.last.fetch_max(sequence, Ordering::Relaxed);
+        self.entries.fetch_add(1, Ordering::Release);
+    }
+
+    fn told(&self, kind: EntryKind) -> Option<NotLogged> {
+        let entries = self.entries.load(Ordering::Acquire);
+        let [first, last] = [&self.first, &self.last].map(|number| number.load(Ordering::Relaxed));
+        (entries > 0).then_some(NotLogged { kind, entries, first, last })
+    }
+}
+
 /// What is kept up to now; readable from any thread at any time.
 #[derive(Debug)]
 pub struct Kept {
@@ -34,6 +61,8 @@ pub struct Kept {
     lost: AtomicU64,
     failed: AtomicBool,
     sent: Box<[AtomicU64]>,
+    /// Of each stream, by the kind of entry.
+    given_up: Box<[[GivenUp; EntryKind::ALL.len()]]>,
 }
 
 impl Kept {
@@ -45,6 +74,7 @@ impl Kept {
             lost: AtomicU64::new(0),
             failed: AtomicBool::new(false),
             sent: (0..streams).map(|_| AtomicU64::new(0)).collect(),
+            given_up: (0..streams).map(|_| EntryKind::ALL.map(|_| GivenUp::new())).collect(),
         }
     }
 
@@ -62,6 +92,21 @@ impl Kept {
     pub fn lost(&self) -> u64 {
         // What the writer has heard of the overflows is in both; the larger one is the news.
         self.lost.load(Ordering::Acquire).max(self.overflowed.load(Ordering::Acquire))
+    }
+
+    /// Notes an entry that is neither in the log nor in memory.
+    fn give_up(&self, stream: u16, entry: &Entry) {
+        let kinds = self.given_up.get(usize::from(stream)).into_iter().flatten();
+        let of = EntryKind::of(entry);
+        for (given_up, _) in kinds.zip(EntryKind::ALL).filter(|(_, kind)| *kind == of) {
+            given_up.add(entry.sequence());
+        }
+    }
+
+    /// What was given up for good until now of `stream`, by the kind of entry.
+    pub fn given_up(&self, stream: u16) -> Vec<NotLogged> {
+        let kinds = self.given_up.get(usize::from(stream)).into_iter().flatten();
+        kinds.zip(EntryKind::ALL).filter_map(|(given_up, kind)| given_up.told(kind)).collect()
     }
 
     /// A write has failed; the outcome will say how.
@@ -95,6 +140,7 @@ impl LogSender {
             Ok(()) => true,
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
                 self.kept.overflowed.fetch_add(1, Ordering::Relaxed);
+                self.kept.give_up(stream, entry);
                 false
             }
         }
@@ -106,6 +152,7 @@ impl LogSender {
         self.kept.offered.fetch_add(1, Ordering::Relaxed);
         if self.channel.send((stream, *entry)).is_err() {
             self.kept.overflowed.fetch_add(1, Ordering::Relaxed);
+            self.kept.give_up(stream, entry);
         }
     }
 
@@ -243,7 +290,9 @@ fn write_until<S: Sink>(
         let last = stop.load(Ordering::Acquire);
         let mut found = 0_usize;
         for (stream, entry) in entries.try_iter() {
-            writer.append(stream, &entry);
+            if !writer.append(stream, &entry) {
+                kept.give_up(stream, &entry);
+            }
             found += 1;
         }
         let overflowed = kept.overflowed.load(Ordering::Acquire);

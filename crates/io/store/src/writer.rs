@@ -165,14 +165,16 @@ impl<S: Sink> LogWriter<S> {
         })
     }
 
-    /// Adds an entry. It is acknowledged only after the next flush.
-    pub fn append(&mut self, stream: u16, entry: &Entry) {
+    /// Adds an entry. It is acknowledged only after the next flush. Gives whether it is in the log or in memory, and not given up
+    /// for good.
+    pub fn append(&mut self, stream: u16, entry: &Entry) -> bool {
         if self.broken || self.frame.len() + ENTRY_ROOM > HEAD + frame::LONGEST {
             self.state.lost += 1;
-            if self.spilled.len() < MOST_SPILLED {
+            let has_room = self.spilled.len() < MOST_SPILLED;
+            if has_room {
                 self.spilled.push((stream, *entry));
             }
-            return;
+            return has_room;
         }
         log::encode(stream, entry, &mut self.frame);
         self.state.waiting += 1;
@@ -185,6 +187,7 @@ impl<S: Sink> LogWriter<S> {
         if self.frame.len() >= self.flush_at {
             self.flush();
         }
+        true
     }
 
     /// Hands the waiting frame to the kernel, and says what is acknowledged now. A failure is kept

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use common::{entry, sent};
 use proptest::prelude::*;
 use romer_record::log::Entry;
+use romer_record::manifest::{EntryKind, NotLogged};
 use romer_store::{Frame, LogFile, LogReader, LogThread, LogWriter, Sink, StoreError, recover};
 
 /// A disk in memory that does as the script says for its first writes, and well afterwards.
@@ -289,10 +290,10 @@ fn what_a_full_disk_refuses_is_given_back_in_its_order() {
     let disk = Disk::default();
     let (bytes, faults) = (Rc::clone(&disk.bytes), Rc::clone(&disk.script));
     let mut writer = LogWriter::begin(disk, 1).unwrap();
-    (0..10).for_each(|sequence| writer.append(0, &sent(sequence)));
+    (0..10).for_each(|sequence| assert!(writer.append(0, &sent(sequence))));
     writer.flush();
     *faults.borrow_mut() = vec![Fault::Full; 200_000];
-    (10..100_000).for_each(|sequence| writer.append(0, &sent(sequence)));
+    (10..100_000).for_each(|sequence| assert!(writer.append(0, &sent(sequence))));
     let end = writer.finish();
     let (kept, _) = read(&bytes.borrow()).unwrap();
     assert_eq!(kept.len(), 10);
@@ -377,4 +378,37 @@ fn what_is_no_log_is_refused_with_the_place() {
     let recovered = recover(&path).unwrap();
     assert_eq!((recovered.streams, recovered.discarded_octets), (BTreeMap::new(), 5));
     assert!(matches!(recover(Path::new("/nonexistent/x")), Err(StoreError::Io { .. })));
+}
+
+#[test]
+fn of_entries_that_a_full_queue_gives_up_the_kind_and_the_numbers_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("packets.log");
+    let log = LogThread::start(LogFile::create(&path).unwrap(), 2, 1).unwrap();
+    let sender = log.sender();
+    let came =
+        |sequence| Entry::Came { sequence, size: 9, user_ns: 5, kernel_ns: None, ttl: None, tos: None };
+    // The thread looks every 25 ms: of so many handed over at once it can take a few at the most.
+    let [mut departures, mut arrivals] = [(); 2].map(|()| Vec::new());
+    for n in 100..10_100 {
+        if !sender.append(1, &sent(n)) {
+            departures.push(n);
+        }
+        if !sender.append(1, &came(n)) {
+            arrivals.push(n);
+        }
+    }
+    let kept = std::sync::Arc::clone(log.kept());
+    let outcome = log.finish();
+    let not_logged = |kind, numbers: &[u64]| NotLogged {
+        kind,
+        entries: numbers.len() as u64,
+        first: numbers[0],
+        last: *numbers.last().unwrap(),
+    };
+    let expected = [not_logged(EntryKind::Departure, &departures), not_logged(EntryKind::Arrival, &arrivals)];
+    assert_eq!(kept.given_up(1), expected);
+    assert_eq!((kept.given_up(0), kept.given_up(2)), (Vec::new(), Vec::new()));
+    assert_eq!(outcome.offered - outcome.kept, (departures.len() + arrivals.len()) as u64);
+    assert!(matches!(outcome.error, Some(StoreError::NotKept { .. })));
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calibration::Share;
 use crate::event::Event;
-use crate::manifest::CutShort;
+use crate::manifest::{CutShort, NotLogged};
 pub use circumstances::{Chrony, ClockSync, Hop, HopAnswer, Metadata};
 pub use direction::{
     DelayKind, Direction, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, LISTED, Loss,
@@ -114,7 +114,7 @@ pub struct Measurement {
     /// When the last reflection was waited for, UTC (RFC 3339).
     pub ended: Option<String>,
     /// The run was cut short, nothing was sent in it, this target of several did not answer, or, of one-way probes, the far end's
-    /// log did not come back whole: the statistics are those of a part.
+    /// log did not come back whole, or this host's own was not kept whole: the statistics are those of a part.
     pub partial: bool,
     /// Why it ended before it was to; `null` where it did not. Of a run that was cut short counts may be known in part only:
     /// `received_at_least` of the packets says so.
@@ -124,6 +124,10 @@ pub struct Measurement {
     /// did not arrive there, or was not sent. `null` where it keeps none.
     #[serde(default)]
     pub far_log_complete: Option<bool>,
+    /// Entries that this host's own packet log did not keep, by what they are about: of a packet in their span that is not known to
+    /// have arrived it is not known whether it did. Left out where it kept all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_logged: Vec<NotLogged>,
     /// What was sent.
     pub traffic: Traffic,
     /// The tool's own baseline on this machine, where `romer calibrate` has found it.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::calibration::PlaceError;
 use crate::document::{Metadata, Traffic};
 use crate::event::Event;
+use crate::log::Entry;
 use crate::voice::VoiceRequest;
 
 /// The name of the manifest's schema.
@@ -74,6 +75,9 @@ pub struct Stream {
     /// What of it did not come, and why, in words; of several directions each. Left out where nothing is known to lack.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub far_log_lacks: Vec<String>,
+    /// Entries that this host's own packet log did not keep: what they would have told is not known. Left out where it kept all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_logged: Vec<NotLogged>,
     /// Why it ended before it was to; `null` where it did not.
     #[serde(default)]
     pub cut_short: Option<CutShort>,
@@ -104,6 +108,59 @@ pub struct Stream {
     /// What happened meanwhile.
     #[serde(default)]
     pub events: Vec<Event>,
+}
+
+/// What an entry of the packet log is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// A probe left this host, or did not.
+    Departure,
+    /// The kernel's stamp of a departure.
+    DepartureStamp,
+    /// A packet arrived here.
+    Arrival,
+    /// What the far end's log has of a packet.
+    FarRecord,
+    /// A network card's stamp.
+    CardStamp,
+}
+
+impl EntryKind {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Departure, Self::DepartureStamp, Self::Arrival, Self::FarRecord, Self::CardStamp];
+
+    /// That of an entry.
+    pub const fn of(entry: &Entry) -> Self {
+        match entry {
+            Entry::Sent { .. } | Entry::NotSent { .. } => Self::Departure,
+            Entry::SentStamp { .. } => Self::DepartureStamp,
+            Entry::Returned { .. } | Entry::Came { .. } => Self::Arrival,
+            Entry::Far(_) | Entry::FarSent(_) => Self::FarRecord,
+            Entry::Card(_) => Self::CardStamp,
+        }
+    }
+}
+
+/// Entries of one kind that are not in a packet log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotLogged {
+    /// What they are about.
+    pub kind: EntryKind,
+    /// How many.
+    pub entries: u64,
+    /// The least number of a packet that they are about.
+    pub first: u64,
+    /// The greatest.
+    pub last: u64,
+}
+
+impl NotLogged {
+    /// Whether one of them may be about the packet of this number.
+    pub fn may_be_of(&self, sequence: u64) -> bool {
+        (self.first..=self.last).contains(&sequence)
+    }
 }
 
 /// How the error of the clocks is to be taken out of one-way delays.

@@ -409,6 +409,7 @@ fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
         clock_relation: ClockRelation::Unknown,
         far_log: table.far_log != Far::None,
         far_log_complete: table.far_log == Far::Complete,
+        not_logged: Vec::new(),
         far_log_lacks: Vec::new(),
         cut_short: None,
         unreachable: None,

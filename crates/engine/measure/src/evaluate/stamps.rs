@@ -14,13 +14,28 @@ pub(super) fn places(stream: &Stream, related: &Related, selection: &Selection) 
         passages.iter().any(|one| one.arrival.is_some() || matches!(one.fate, Fate::Arrived | Fate::Late))
     };
     let (there, back, both) = (&related.forward, &related.reverse, &related.round_trip);
+    let ways = [("forward", there), ("reverse", back), ("round trip", both)];
+    let without: Vec<&str> =
+        ways.into_iter().filter(|(_, passages)| !came(passages)).map(|(way, _)| way).collect();
     StampPlaces {
+        delay_definition: defined(&places.delay_definition, &without),
         sender_departure: places.sender_departure.filter(|_| left(there) || left(both)),
         responder_arrival: places.responder_arrival.filter(|_| came(there)),
         responder_departure: places.responder_departure.filter(|_| left(back) || came(back)),
         sender_arrival: places.sender_arrival.filter(|_| came(back) || came(both)),
         ..places
     }
+}
+
+/// What a delay spans, with the ways `without` any arrival told as such.
+fn defined(definition: &str, without: &[&str]) -> String {
+    let told = definition.split("; ").map(|part| match part.split_once(": ") {
+        Some((way, _)) if without.contains(&way) => {
+            format!("{way}: no delay, for nothing is known to have arrived")
+        }
+        _ => part.to_owned(),
+    });
+    told.collect::<Vec<String>>().join("; ")
 }
 
 /// That stamps of the chosen places did not come: of which moments, and how many of each.
@@ -54,7 +69,23 @@ pub(super) fn missing(missing: &MissingStamps, selection: &Selection) -> Vec<Str
 
 #[cfg(test)]
 mod tests {
+    use romer_record::document::Way;
+
     use super::*;
+
+    #[test]
+    fn a_way_on_which_nothing_arrived_is_not_told_to_have_stamps_of_arrivals() {
+        let selection = Selection { t1: Some(Place::Kernel), t2: Some(Place::User), ..Selection::default() };
+        let whole = selection.document(MissingStamps::default(), Way::RoundTrip).delay_definition;
+        assert_eq!(defined(&whole, &[]), whole);
+        let told = defined(&whole, &["forward", "round trip"]);
+        assert!(
+            told.starts_with("forward: no delay, for nothing is known to have arrived; reverse: from "),
+            "{told}"
+        );
+        assert!(told.ends_with("round trip: no delay, for nothing is known to have arrived"), "{told}");
+        assert!(!told.contains("responder's arrival"), "{told}");
+    }
 
     #[test]
     fn of_stamps_that_did_not_come_it_is_told_whose_they_are_and_of_which_moment() {

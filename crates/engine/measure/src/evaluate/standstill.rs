@@ -3,6 +3,7 @@
 
 use romer_record::RoundTrip;
 use romer_record::document::Measurement;
+use romer_record::event::{Event, EventKind, Side};
 use romer_units::{Duration, Responder, Timestamp};
 
 /// What lies at a responder for so long was not answered by a program that ran: a busy machine takes less.
@@ -32,12 +33,21 @@ impl Standstill {
     }
 
     /// What is to be said of it.
-    pub(super) fn words(self) -> Option<String> {
+    ///
+    /// Where the kernel there dropped what its full socket had no room for, and by the `events` the program did not stand still,
+    /// it was too slow.
+    pub(super) fn words(self, events: &[Event]) -> Option<String> {
+        let is_told =
+            |kind: EventKind| events.iter().any(|event| (event.kind, event.side) == (kind, Side::Responder));
+        let why = if is_told(EventKind::ReceiveOverflow) && !is_told(EventKind::Pause) {
+            "the program there was too slow for so many"
+        } else {
+            "the program there stood still (stopped, or its host had no processor for it)"
+        };
         (self.probes > 0).then(|| {
             let (lay, them) = if self.probes == 1 { ("probe", "it") } else { ("probes", "them") };
             format!(
-                "{} {lay} waited at the far end for up to {} ms before it answered {them}: the program there stood still \
-                 (stopped, or its host had no processor for it); that time is in no delay",
+                "{} {lay} waited at the far end for up to {} ms before it answered {them}: {why}; that time is in no delay",
                 self.probes,
                 self.longest.as_nanos() / 1_000_000
             )
@@ -98,9 +108,33 @@ mod tests {
         let at = Timestamp::from_nanos;
         let kept = Stamps { kernel: Some(at(900_000_000)), user: Some(at(1_000)), ..Stamps::default() };
         looked.take(&[RoundTrip { t3: kept, ..row(0, None) }]);
-        assert_eq!(looked.words(), None);
+        assert_eq!(looked.words(&[]), None);
         looked.take(&[row(10, Some(1_011_000_010)), row(500_000_000, Some(1_011_000_020))]);
-        let words = looked.words().unwrap();
+        let words = looked.words(&[]).unwrap();
         assert!(words.starts_with("2 probes waited at the far end for up to 1011 ms"), "{words}");
+        assert!(words.contains("stood still"), "{words}");
+        let event = |kind, side| Event {
+            at_ns: 1,
+            until_ns: Some(2),
+            kind,
+            side,
+            detail: String::new(),
+            clock_ns: 1,
+            step: None,
+            datagrams: Some(9),
+            mtu: None,
+            sequence: None,
+            noticed_late_ns: None,
+        };
+        let full = event(EventKind::ReceiveOverflow, Side::Responder);
+        let words = looked.words(std::slice::from_ref(&full)).unwrap();
+        assert!(words.contains("too slow") && !words.contains("stood still"), "{words}");
+        for others in [
+            vec![full, event(EventKind::Pause, Side::Responder)],
+            vec![event(EventKind::ReceiveOverflow, Side::Sender)],
+        ] {
+            let words = looked.words(&others).unwrap();
+            assert!(words.contains("stood still"), "{words}");
+        }
     }
 }

@@ -139,7 +139,7 @@ fn lacking(way: Way, lost: Option<u64>, has_way: bool) -> Option<String> {
     match lost {
         Some(0) => None,
         Some(lost) => Some(format!(
-            "of {those} {} {} missing: its program was to hand them on faster than it could, and had no room for more; \
+            "{} of {those} {} missing (a probe has one for each packet, and others for its stamps): its program was to hand them on faster than it could, and had no room for more; \
              --realtime there, or a longer --interval, helps",
             counted(lost, "record"),
             if lost == 1 { "is" } else { "are" }
@@ -378,9 +378,9 @@ mod tests {
                 Way::Reverse,
                 Some(42_055),
                 true,
-                "of the probes that it sent 42055 records are missing: its program",
+                "42055 records of the probes that it sent are missing (a probe has one",
             ),
-            (Way::Forward, Some(1), true, "of the probes that arrived there 1 record is missing:"),
+            (Way::Forward, Some(1), true, "1 record of the probes that arrived there is missing (a probe"),
             (
                 Way::RoundTrip,
                 None,

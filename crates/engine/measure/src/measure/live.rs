@@ -195,6 +195,7 @@ mod tests {
             clock_relation: relation,
             far_log: true,
             far_log_complete: true,
+            not_logged: Vec::new(),
             far_log_lacks: Vec::new(),
             cut_short: None,
             unreachable: None,

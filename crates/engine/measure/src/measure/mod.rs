@@ -29,11 +29,11 @@ use romer_host::clock;
 use romer_host::socket::Waker;
 use romer_record::document::{Measurement, StreamInterval, Way};
 use romer_record::event::Event;
-use romer_record::manifest::{CutShort, MANIFEST, Manifest, Status, Stream};
+use romer_record::manifest::{CutShort, EntryKind, MANIFEST, Manifest, NotLogged, Status, Stream};
 use romer_record::{RoundTrip, assemble_as};
 use romer_session::control::{FETCH, KEEP_ALIVE, Message};
-use romer_store::{Finished, LogSender, LogThread, NewRun, StoreError};
-use romer_units::{Duration, Monotonic, Timestamp};
+use romer_store::{Finished, Kept, LogSender, LogThread, NewRun, StoreError};
+use romer_units::{Duration, Monotonic, Timestamp, counted};
 
 use crate::evaluate::{Evaluated, evaluate};
 use crate::occurrences::told_by_far_end;
@@ -160,8 +160,9 @@ pub fn measure(
     bringing_home::bring_home(&mut streams, &log.sender(), began, key, &mut happenings, observer);
     route::look_again(&mut streams, began, observer);
     let folder = run.folder().to_path_buf();
+    let kept = Arc::clone(log.kept());
     let (rows, not_kept) = close_log(log, &folder, options.direction)?;
-    conclude(run, &streams, dead, &rows, partial, not_kept)
+    conclude(run, &streams, dead, &rows, partial, (not_kept, &kept))
 }
 
 /// Waits until shortly before the first probes are to leave. That they leave later, because it took so long to make all ready, is
@@ -523,12 +524,13 @@ fn conclude(
     dead: Vec<Dead>,
     rows: &RowsByStream,
     partial: bool,
-    not_kept: Option<StoreError>,
+    (not_kept, kept): (Option<StoreError>, &Kept),
 ) -> Result<Outcome, MeasureError> {
     let folder = run.folder().to_path_buf();
     let nothing = Vec::new();
     let mut manifests = manifests(streams, &dead);
-    for manifest in &mut manifests {
+    for (manifest, number) in manifests.iter_mut().zip(0..) {
+        take_note(manifest, kept.given_up(number));
         if partial {
             // That the far end went away bears on the figures.
             manifest.cut_short.get_or_insert(CutShort::Interrupted);
@@ -564,6 +566,19 @@ fn conclude(
     });
     let not_kept = not_kept.or(written.err());
     Ok(Outcome { folder, streams: evaluated, partial, far_end_gone, unreachable, not_kept })
+}
+
+/// Notes in the manifest what this host's packet log did not keep of its stream. Of what the far end's log told, that is as
+/// much as had it not come back.
+fn take_note(manifest: &mut Stream, not_logged: Vec<NotLogged>) {
+    if let Some(records) = not_logged.iter().find(|one| one.kind == EntryKind::FarRecord) {
+        manifest.far_log_complete = false;
+        let records = counted(records.entries, "record");
+        manifest
+            .far_log_lacks
+            .push(format!("{records} of it came, and this host's packet log did not keep them"));
+    }
+    manifest.not_logged = not_logged;
 }
 
 /// The report of `streams` as a page. A chart that cannot be drawn leaves a page that says so.

@@ -513,6 +513,7 @@ fn manifest(
         clock_relation: ClockRelation::Unknown,
         far_log: false,
         far_log_complete: false,
+        not_logged: Vec::new(),
         far_log_lacks: Vec::new(),
         cut_short: None,
         unreachable: None,

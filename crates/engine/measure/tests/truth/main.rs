@@ -148,6 +148,7 @@ fn manifest(world: &World, shared: bool) -> Stream {
         clock_relation: if shared { ClockRelation::Shared } else { ClockRelation::Unknown },
         far_log: true,
         far_log_complete: true,
+        not_logged: Vec::new(),
         far_log_lacks: Vec::new(),
         cut_short: None,
         unreachable: None,

@@ -4,7 +4,7 @@
 use romer_measure::evaluate::evaluate;
 use romer_record::document::{Measurement, Packets, Traffic, Way};
 use romer_record::event::{Event, EventKind, Side};
-use romer_record::manifest::{ClockRelation, StampRequest, Stream};
+use romer_record::manifest::{ClockRelation, EntryKind, NotLogged, StampRequest, Stream};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
 
@@ -126,4 +126,51 @@ fn a_log_that_did_not_come_back_whole_is_told_and_makes_one_way_figures_those_of
     // Of round trips this end knows what came back.
     assert_eq!(told(Way::RoundTrip, true, false), (Some(false), false));
     assert_eq!(told(Way::RoundTrip, false, false), (None, false));
+}
+
+#[test]
+fn what_this_hosts_log_did_not_keep_is_neither_lost_nor_received() {
+    let any = crate::manifest(&World::new(romer_units::random::Seed([1; 6]), true), true);
+    let lacking = [NotLogged { kind: EntryKind::Arrival, entries: 150, first: 2_000, last: 6_000 }];
+    for way in [Way::Reverse, Way::RoundTrip] {
+        let told = |rows: &[RoundTrip], not_logged: &[NotLogged]| {
+            let traffic = Traffic { direction: way, ..any.traffic.clone() };
+            let stream = Stream { traffic, far_log: true, not_logged: not_logged.to_vec(), ..any.clone() };
+            evaluate(&stream, rows, false).measurement
+        };
+        let of = |document: &Measurement| {
+            let direction = if way == Way::Reverse { &document.reverse } else { &document.round_trip };
+            direction.packets.clone()
+        };
+        let there_and_back = |row: RoundTrip| RoundTrip {
+            t3: row.t2,
+            t4: row.t2.kernel.map_or_else(Stamps::default, |came| at(Some(came.as_nanos()), came.as_nanos())),
+            returned: row.seen_by_responder,
+            ..row
+        };
+        let all = rows(way, true, 0).0;
+        let all: Vec<RoundTrip> =
+            if way == Way::Reverse { all } else { all.into_iter().map(there_and_back).collect() };
+        let whole = told(&all, &[]);
+        let lost = of(&whole).lost.unwrap();
+        assert!(lost > 0 && !whole.partial && of(&whole).astray == Some(0), "{way:?}");
+        // Each 30th arrival from 2,000 to 6,000 has no entry.
+        let left_out =
+            |row: &RoundTrip| (2_000..=6_000).contains(&row.sequence) && row.sequence.is_multiple_of(30);
+        let mut lacks = all.clone();
+        for row in lacks.iter_mut().filter(|row| left_out(row)) {
+            (row.returned, row.t4) = (false, Stamps::default());
+        }
+        let without = all.iter().filter(|row| left_out(row) && row.returned).count() as u64;
+        let part = told(&lacks, &lacking);
+        let (before, after) = (of(&whole), of(&part));
+        assert!(part.partial && !part.not_logged.is_empty(), "{way:?}");
+        assert_eq!(after.received, before.received.map(|received| received - without), "{way:?}");
+        assert_eq!((after.sent, after.not_sent), (before.sent, before.not_sent), "{way:?}");
+        assert_eq!(after.lost, None, "{way:?}: those of the span may have arrived");
+        assert!(part.warnings.iter().any(|one| one.contains("150 of arrivals here")), "{:?}", part.warnings);
+        // Outside the span it is known what was lost.
+        let outside = [NotLogged { first: 9_910, last: 9_990, ..lacking[0] }];
+        assert_eq!(of(&told(&all, &outside)).lost, Some(lost), "{way:?}");
+    }
 }

@@ -189,6 +189,7 @@ fn document(path: &Path) -> Measurement {
         partial: false,
         cut_short: None,
         far_log_complete: Some(true),
+        not_logged: Vec::new(),
         traffic: Traffic {
             model: "periodic".into(),
             interval_ns: path.interval_ns,

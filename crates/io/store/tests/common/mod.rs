@@ -120,6 +120,7 @@ pub(crate) fn manifest(streams: usize) -> Manifest {
         clock_relation: ClockRelation::Unknown,
         far_log: true,
         far_log_complete: false,
+        not_logged: Vec::new(),
         far_log_lacks: Vec::new(),
         cut_short: None,
         unreachable: None,
