@@ -38,7 +38,9 @@ pub(super) fn words(not_logged: &[NotLogged]) -> Option<String> {
     let means: Vec<&str> = not_logged.iter().map(|one| means(one.kind)).collect();
     (all > 0).then(|| {
         format!(
-            "{} of this host's packet log {} not kept ({}), because the log's thread did not come to write them: it got too little              of the processor, or the disk took no more. What they would have told is not known: {}. A lower rate of probes, a              processor that nothing else keeps busy, or a faster disk leaves the log more time",
+            "{} of this host's packet log {} not kept ({}), because the log's thread did not come to write them: it got too little \
+             of the processor, or the disk took no more. What they would have told is not known: {}. A lower rate of probes, a \
+             processor that nothing else keeps busy, or a faster disk leaves the log more time",
             counted_as(all, "entry", "entries"),
             was(all),
             each.join(", "),
