@@ -1106,8 +1106,8 @@ export interface components {
             /** @description `clock-step`, `slew` or `path-change`. */
             kind: string;
             /**
-             * @description What that is at the least and at the most, where the host's own clocks have told the step; left out where only the delays
-             *     did.
+             * @description What that is at the least and at the most: by the host's own clocks, where they have told the step; else at 95 %, by how well the
+             *     delays on either side tell their levels. Left out where the method of `--skew` does not say.
              */
             size_interval_ns?: number[] | null;
             /**
@@ -1728,7 +1728,7 @@ export interface components {
             ended: string;
             /** @description What ended it, where that was neither the end of its time nor the user: a port that is gone. */
             ended_by: string | null;
-            /** @description How chance came about: `counter` or `mrg`. */
+            /** @description How chance came about: `counter`, `mrg` or `mrg32k3a`. */
             generator: string;
             /**
              * @description Since when everything passed through untouched (the console's master switch was off) until the end, RFC 3339; `null`
@@ -1774,6 +1774,8 @@ export interface components {
             /** @description As a scenario file says it. */
             scenario: string;
         };
+        /** @description What an entry of the packet log is about. */
+        EntryKind: "departure" | "departure_stamp" | "arrival" | "far_record" | "card_stamp";
         /** @description Something that happened. */
         Event: {
             /**
@@ -2424,8 +2426,13 @@ export interface components {
             /** @description Circumstances. */
             metadata: components["schemas"]["Metadata"];
             /**
+             * @description Entries that this host's own packet log did not keep, by what they are about: of a packet in their span that is not known to
+             *     have arrived it is not known whether it did. Left out where it kept all.
+             */
+            not_logged?: components["schemas"]["NotLogged"][];
+            /**
              * @description The run was cut short, nothing was sent in it, this target of several did not answer, or, of one-way probes, the far end's
-             *     log did not come back whole: the statistics are those of a part.
+             *     log did not come back whole, or this host's own was not kept whole: the statistics are those of a part.
              */
             partial: boolean;
             /** @description From responder to sender. */
@@ -2531,6 +2538,26 @@ export interface components {
              *     kernel - card.
              */
             kernel_error_ns: components["schemas"]["LocationError"];
+        };
+        /** @description Entries of one kind that are not in a packet log. */
+        NotLogged: {
+            /**
+             * Format: uint64
+             * @description How many.
+             */
+            entries: number;
+            /**
+             * Format: uint64
+             * @description The least number of a packet that they are about.
+             */
+            first: number;
+            /** @description What they are about. */
+            kind: components["schemas"]["EntryKind"];
+            /**
+             * Format: uint64
+             * @description The greatest.
+             */
+            last: number;
         };
         /** @description A run, opened. */
         Opened: {
@@ -3647,7 +3674,7 @@ export interface components {
              */
             mean: number | null;
             /**
-             * @description 95 % confidence interval of the mean; `null` also where values are alike over so much of the sample that it does not
+             * @description 95 % confidence interval of the mean; `null` below six values, and also where values are alike over so much of the sample that it does not
              *     tell how well their mean is known. Intervals of quantiles likewise.
              */
             mean_interval: number[] | null;
