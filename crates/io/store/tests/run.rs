@@ -110,7 +110,7 @@ fn a_finished_run_holds_its_files_and_no_log() {
     assert_eq!(run.folder(), home.path().join("romer/runs/20261107T101112Z-198.18.0.2"));
     let mut log = run.log_writer().unwrap();
     let entries: Vec<_> = (0..100).map(sent).collect();
-    entries.iter().for_each(|entry| log.append(0, entry));
+    assert!(entries.iter().all(|entry| log.append(0, entry)));
     assert_eq!(log.flush().entries, 100);
     let reading = Run::open(run.folder()).unwrap();
     assert_eq!(reading.state(), State::Running);
