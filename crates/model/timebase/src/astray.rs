@@ -188,7 +188,19 @@ fn before_mapping(passages: &[Passage], [from, until]: [i64; 2]) -> Vec<u64> {
         let before = last.zip(left(one)).map(|(last, left)| last.saturating_sub(left));
         one.0.fate == Fate::Lost && before.is_none_or(|before| before <= CLOSED_AT_MOST_NS)
     };
-    firsts[..end].iter().rev().take_while(closed).map(|(passage, _)| passage.sequence).collect()
+    let until_then = firsts[..end].iter().rev().take_while(closed).map(|(passage, _)| passage.sequence);
+    until_then.chain(answered(&firsts, [from, until])).collect()
+}
+
+/// What was lost near this time, and the next packet was not sent: who has no mapping says so to the sender, and that makes its next send
+/// call fail. So it is while rules are exchanged, when some packets come through in between.
+fn answered(firsts: &[(&Passage, Option<i64>)], [from, until]: [i64; 2]) -> impl Iterator<Item = u64> {
+    let near = from.saturating_sub(TOLD_WITHIN_NS)..=until.saturating_add(TOLD_WITHIN_NS);
+    firsts.windows(2).filter_map(move |pair| {
+        let [(one, due), (next, _)] = pair else { return None };
+        let is_answered = one.fate == Fate::Lost && next.sequence > one.sequence + 1;
+        (is_answered && due.is_some_and(|due| near.contains(&due))).then_some(one.sequence)
+    })
 }
 
 /// Dates by the packets of `passages`, which come to the host at `receiving`, that an interface there went down while its
@@ -422,6 +434,14 @@ pub(crate) mod tests {
         long[11..30].iter_mut().for_each(|passage| (passage.fate, passage.arrival) = (Fate::Lost, None));
         let gone = astray(&long, &[told(Side::Path, 5_400)], ends, Duration::from_millis(20));
         assert!(gone.keys().copied().eq(15..55));
+        // Before the rest of them two that were answered, each so that the next send call failed, and one that came through; and one long before.
+        let mut some = passages.clone();
+        [26, 28].into_iter().for_each(|n| (some[n].fate, some[n].arrival) = (Fate::Lost, None));
+        some.retain(|one| ![11, 27, 29].contains(&one.sequence));
+        let mut answered = told(Side::Path, 3_000);
+        answered.until_ns = Some(2_400 * MS);
+        let some = astray(&some, &[answered], ends, Duration::from_millis(20));
+        assert!(some.keys().copied().eq([26].into_iter().chain(28..55).filter(|n| *n != 29)), "{some:?}");
         // Where none came by the new one any more, it is to the end.
         let ended = astray(&long[..50], &[told(Side::Path, 5_400)], ends, Duration::from_millis(20));
         assert!(ended.keys().copied().eq(10..50), "{ended:?}");
