@@ -64,8 +64,7 @@ pub fn chi_square(sample: &[f64], cells: u16, share_up_to: impl Fn(f64) -> f64) 
 /// probability is that of many numbers. `None` of fewer than 8, or of numbers that are all one.
 pub fn jarque_bera(sample: &[f64]) -> Option<Goodness> {
     let n = cast::count(sample.len() as u64);
-    let mean = sample.iter().sum::<f64>() / n;
-    let moment = |power: i32| sample.iter().map(|value| (value - mean).powi(power)).sum::<f64>() / n;
+    let moment = central_moments(sample);
     let variance = moment(2);
     if sample.len() < 8 || variance <= 0.0 {
         return None;
@@ -74,6 +73,13 @@ pub fn jarque_bera(sample: &[f64]) -> Option<Goodness> {
     let excess = moment(4) / (variance * variance) - 3.0;
     let statistic = n / 6.0 * (skewness * skewness + excess * excess / 4.0);
     Some(Goodness { statistic, p_value: libm::exp(-statistic / 2.0) })
+}
+
+/// The central moments of numbers, by their power.
+pub(crate) fn central_moments(sample: &[f64]) -> impl Fn(i32) -> f64 {
+    let n = cast::count(sample.len() as u64);
+    let mean = sample.iter().sum::<f64>() / n;
+    move |power| sample.iter().map(|value| (value - mean).powi(power)).sum::<f64>() / n
 }
 
 /// The share of the normal law of mean 0 and deviation 1 up to `value`.

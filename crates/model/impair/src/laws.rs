@@ -142,10 +142,7 @@ impl Law {
                 2.0 * (1.0 + shape) / (shape - 3.0) * libm::sqrt((shape - 2.0) / shape)
             }
             Self::Empirical(values) => {
-                let count = crate::cast::count(values.len() as u64);
-                let mean = values.iter().sum::<f64>() / count;
-                let moment =
-                    |power: i32| values.iter().map(|value| (value - mean).powi(power)).sum::<f64>() / count;
+                let moment = crate::goodness::central_moments(values);
                 let variance = moment(2);
                 if variance > 0.0 { moment(3) / libm::pow(variance, 1.5) } else { 0.0 }
             }

@@ -16,7 +16,7 @@
 use romer_record::finding::{GridOf, Pattern};
 
 use super::{Found, Series, convinces, quantile, tail};
-use crate::interval::student_975;
+use crate::interval::{NORMAL_975, student_975};
 use crate::summary::{real, whole};
 
 /// Of a long stream so many values tell.
@@ -54,8 +54,6 @@ const FINEST: f64 = 100.0;
 const TICKS: f64 = 4.0;
 /// Of an offset less than this part of a step is of no use to know.
 const OFFSET_PART: f64 = 200.0;
-/// A normal variable lies within so many deviations with 95 %.
-const NORMAL_975: f64 = 1.96;
 /// The share of values near the points below which a grid is of no use to know.
 const NEAR: f64 = 0.5;
 

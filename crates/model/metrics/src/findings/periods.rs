@@ -104,25 +104,42 @@ pub(super) fn spikes(series: &Series) -> Vec<Found> {
         }
     }
     found.sort_by(|a, b| a.fit.period.total_cmp(&b.fit.period));
-    let told = |(index, one): (usize, &Period)| {
+    let each = |(index, one): (usize, &Period)| {
         let multiple = found[..index].iter().find(|shorter| multiple_of(&one.fit, &shorter.fit));
-        Found {
-            at: None,
-            until: None,
-            log_alarm: Some(one.log_alarm),
-            pattern: Pattern::PeriodicDelaySpikes {
-                period_ns: one.fit.period,
-                period_interval_ns: [-1.0, 1.0].map(|side| one.fit.period + side * one.fit.error),
-                phase_ns: one.fit.first.rem_euclid(one.fit.period),
-                height_ns: one.height,
-                spikes: one.hits.len() as u64,
-                cycles: whole(one.cycles) as u64,
-                strength_ratio: real(one.hits.len()) / one.cycles,
-                multiple_of_ns: multiple.map(|shorter| shorter.fit.period),
-            },
-        }
+        told(
+            &one.fit,
+            one.height,
+            (one.hits.len(), one.cycles),
+            one.log_alarm,
+            multiple.map(|shorter| &shorter.fit),
+        )
     };
-    found.iter().enumerate().map(told).collect()
+    found.iter().enumerate().map(each).collect()
+}
+
+/// A period as it is told: `seen` of the spikes that are `due`, and the shorter one that it is a multiple of.
+pub(super) fn told(
+    fit: &Fit,
+    height: f64,
+    (seen, due): (usize, f64),
+    log_alarm: f64,
+    multiple_of: Option<&Fit>,
+) -> Found {
+    Found {
+        at: None,
+        until: None,
+        log_alarm: Some(log_alarm),
+        pattern: Pattern::PeriodicDelaySpikes {
+            period_ns: fit.period,
+            period_interval_ns: [fit.period - fit.error, fit.period + fit.error],
+            phase_ns: fit.first.rem_euclid(fit.period),
+            height_ns: height,
+            spikes: seen as u64,
+            cycles: whole(due) as u64,
+            strength_ratio: real(seen) / due,
+            multiple_of_ns: multiple_of.map(|shorter| shorter.period),
+        },
+    }
 }
 
 /// The periods with which the excess `all` is large.

@@ -60,7 +60,13 @@ pub(super) fn steps(series: &Series, known: &[Found]) -> (Vec<Found>, Vec<Found>
         let of_known = periods.iter().find_map(|fit| of_period(&each, *fit, series));
         let Some(wide) = of_known.or_else(|| of_steps(&each, series)) else { break };
         if of_known.is_none() && !periods.iter().any(|fit| periods::same(fit, &wide.fit)) {
-            told.push(told_as(&wide));
+            told.push(periods::told(
+                &wide.fit,
+                wide.height,
+                (wide.seen, real(wide.due)),
+                wide.log_alarm,
+                None,
+            ));
         }
         rest = outside(&rest, wide.fit, wide.lasts);
         found = steps::steps(&rest);
@@ -213,24 +219,5 @@ fn outside(series: &Series, fit: Fit, lasts: f64) -> Series {
         delay: kept.iter().map(|place| series.delay[*place]).collect(),
         sequence: kept.iter().map(|place| series.sequence[*place]).collect(),
         ..*series
-    }
-}
-
-fn told_as(wide: &Wide) -> Found {
-    let Wide { fit, height, seen, due, log_alarm, .. } = *wide;
-    Found {
-        at: None,
-        until: None,
-        log_alarm: Some(log_alarm),
-        pattern: Pattern::PeriodicDelaySpikes {
-            period_ns: fit.period,
-            period_interval_ns: [fit.period - fit.error, fit.period + fit.error],
-            phase_ns: fit.first.rem_euclid(fit.period),
-            height_ns: height,
-            spikes: seen as u64,
-            cycles: due as u64,
-            strength_ratio: real(seen) / real(due),
-            multiple_of_ns: None,
-        },
     }
 }

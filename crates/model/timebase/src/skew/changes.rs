@@ -51,15 +51,19 @@ impl Segment {
         many(self.to - self.from)
     }
 
+    /// The line through its floors, where that explains them better.
+    fn soft(&self) -> Option<Through> {
+        self.through.filter(|_| self.is_soft)
+    }
+
     /// Its slope and that one's error, by the line that explains its floors better.
     pub(crate) fn rate(&self) -> (f64, f64) {
-        let through = self.through.filter(|_| self.is_soft);
-        through.map_or((self.slope, self.error), |line| (line.slope, line.error))
+        self.soft().map_or((self.slope, self.error), |line| (line.slope, line.error))
     }
 
     /// By what floors lie off it usually: a level that itself moves a little moves by no more.
     pub(crate) fn doubt(&self) -> f64 {
-        self.through.filter(|_| self.is_soft).map_or(self.excess, |line| line.scatter)
+        self.soft().map_or(self.excess, |line| line.scatter)
     }
 
     /// The line at a moment.

@@ -132,7 +132,7 @@ impl Piecewise {
         let mut estimate = match calm(&some, &events) {
             Some((curve, events)) => wandering(&some, &curve, &events, origin_ns),
             None => match Seen::of(&some, &events).curve() {
-                Some(curve) => wandering(&some, &curve, &events, origin_ns),
+                Some((curve, _)) => wandering(&some, &curve, &events, origin_ns),
                 None => steady(&some, &events, origin_ns),
             },
         };
@@ -216,16 +216,19 @@ impl Seen {
         self.shown.iter().zip(&self.slopes).map(alone).collect()
     }
 
-    /// The responder's clock if its rate wanders: by what both directions see of it, and each by itself alike. (Of one direction it cannot be
-    /// told whose the wandering is.)
-    fn curve(&self) -> Option<Curve> {
-        match &self.each()?[..] {
+    /// The responder's clock if its rate wanders: by what both directions see of it, and each by itself alike; and how much the floors of
+    /// each vary. (Of one direction it cannot be told whose the wandering is.)
+    fn curve(&self) -> Option<(Curve, Vec<f64>)> {
+        let each = self.each()?;
+        let noises: Vec<f64> = each.iter().map(|one| one.noise).collect();
+        let curve = match &each[..] {
             [one, other] if wander::of_one_clock(one, other) => {
-                wander::follow(&self.shown, self.slope(), self.span, &[one, other])
+                wander::follow(&self.shown, self.slope(), self.span, &noises)?
             }
-            [one] => Some(one.clone()),
-            _ => None,
-        }
+            [one] => one.clone(),
+            _ => return None,
+        };
+        Some((curve, noises))
     }
 }
 
@@ -238,15 +241,9 @@ fn calm(surveys: &[(&Survey, Heading)], events: &[Event]) -> Option<(Curve, Vec<
         return None;
     }
     let (with, without) = (Seen::of(surveys, events), Seen::of(surveys, &left));
-    let curve = without.curve()?;
-    let each = without.each()?;
-    let each: Vec<&Curve> = each.iter().collect();
-    let better = wander::explained_better(
-        [&without.shown, &with.shown],
-        [without.slope(), with.slope()],
-        with.span,
-        &each,
-    )?;
+    let (curve, noises) = without.curve()?;
+    let better =
+        wander::explained_better([&without.shown, &with.shown], without.slope(), without.span, &noises)?;
     (better + SPARED * many(events.len() - left.len()) > 0.0).then_some((curve, left))
 }
 

@@ -29,8 +29,8 @@ pub(crate) struct Curve {
     pub(crate) knots: Vec<(f64, f64, f64)>,
     /// The mean rate over the run, nanoseconds a second, and its error.
     pub(crate) rate: (f64, f64),
-    /// The variance of a usual floor of each direction, square nanoseconds.
-    noise: Vec<f64>,
+    /// The variance of a usual floor, square nanoseconds.
+    pub(crate) noise: f64,
 }
 
 impl Curve {
@@ -111,10 +111,10 @@ struct Filtered {
 
 /// Follows the floors of one direction, or of both together, by a clock whose rate walks at random (Kalman's filter, smoothed backwards by
 /// Rauch, Tung and Striebel), at the walk's most likely pace, from one moment to another. Both directions see the same clock: what the walk
-/// leaves out of its bends is counted once. `each` are the curves of the directions by themselves, which say how much the floors of each
-/// vary. `None` where a steady rate explains the floors as well, or what it leaves is no more than what stamps do not tell apart.
-pub(crate) fn follow(shown: &[Shown], slope: f64, span: (f64, f64), each: &[&Curve]) -> Option<Curve> {
-    let (points, best, pace) = likeliest(shown, slope, span, each)?;
+/// leaves out of its bends is counted once. `noises` are the variances of the directions' floors, as the curves of each by itself have them;
+/// none of one alone. `None` where a steady rate explains the floors as well, or what it leaves is no more than what stamps do not tell apart.
+pub(crate) fn follow(shown: &[Shown], slope: f64, span: (f64, f64), noises: &[f64]) -> Option<Curve> {
+    let (points, best, pace) = likeliest(shown, slope, span, noises)?;
     let steady = filter(&points, 0.0, span).log;
     if 2.0 * (best - steady) < LIKELIER {
         return None;
@@ -133,21 +133,19 @@ pub(crate) fn follow(shown: &[Shown], slope: f64, span: (f64, f64), each: &[&Cur
     let (gone, variance) = found.gone;
     let length = span.1 - span.0;
     let rate = (slope + gone / length, variance.sqrt() / length);
-    let own = |way: usize| each.get(way).and_then(|one| one.noise.first()).copied();
-    let noise = (0..shown.len()).map(|way| own(way).unwrap_or(found.noise)).collect();
-    Some(Curve { knots, rate, noise })
+    Some(Curve { knots, rate, noise: found.noise })
 }
 
 /// By how much better a clock of any pace, or none, explains the floors of `one` than those of `other`, which are the same at other heights: the
 /// logarithm of the likelihoods' ratio. Floors count as much in both as they do beside the curve of the first.
 pub(crate) fn explained_better(
     [one, other]: [&[Shown]; 2],
-    slopes: [f64; 2],
+    slope: f64,
     span: (f64, f64),
-    each: &[&Curve],
+    noises: &[f64],
 ) -> Option<f64> {
-    let (points, best, _) = likeliest(one, slopes[0], span, each)?;
-    let (mut others, _) = self::points(other, slopes[1], each)?;
+    let (points, best, _) = likeliest(one, slope, span, noises)?;
+    let (mut others, _) = self::points(other, slope, noises)?;
     others.iter_mut().zip(&points).for_each(|(other, point)| other.noise = point.noise);
     let log = |points: &[Point], best: f64| best.max(filter(points, 0.0, span).log);
     let others_best = paces(others.len(), span).map(|pace| filter(&others, pace, span).log);
@@ -168,9 +166,9 @@ fn likeliest(
     shown: &[Shown],
     slope: f64,
     span: (f64, f64),
-    each: &[&Curve],
+    noises: &[f64],
 ) -> Option<(Vec<Point>, f64, f64)> {
-    let (mut points, plain) = points(shown, slope, each)?;
+    let (mut points, plain) = points(shown, slope, noises)?;
     if points.len() < 20 || span.1 <= span.0 {
         return None;
     }
@@ -189,12 +187,12 @@ fn likeliest(
 }
 
 /// The floors of all directions in order of time, and by how much more than usual each varies.
-fn points(shown: &[Shown], slope: f64, each: &[&Curve]) -> Option<(Vec<Point>, Vec<f64>)> {
-    let least = each.iter().filter_map(|one| one.noise.first()).copied().fold(f64::INFINITY, f64::min);
+fn points(shown: &[Shown], slope: f64, noises: &[f64]) -> Option<(Vec<Point>, Vec<f64>)> {
+    let least = noises.iter().copied().fold(f64::INFINITY, f64::min);
     let mut points = Vec::new();
     for (way, one) in shown.iter().enumerate() {
         let usual = median(&mut one.floors.iter().map(|floor| floor.count).collect::<Vec<_>>());
-        let own = each.get(way).and_then(|one| one.noise.first()).map_or(1.0, |own| own / least.max(1e-9));
+        let own = noises.get(way).map_or(1.0, |own| own / least.max(1e-9));
         // Heights are taken from the first: clocks are apart by as much as they like.
         let first = one.floors.first()?;
         let level = one.sign * first.y - slope * first.x;
