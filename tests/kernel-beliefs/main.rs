@@ -9,6 +9,7 @@
 mod context;
 mod namespaces;
 mod pacing;
+mod queues;
 mod raw;
 mod stamps;
 mod wire;

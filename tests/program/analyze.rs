@@ -167,6 +167,34 @@ fn a_log_of_four_stamps_tells_the_ways_of_losses_and_the_bounds_of_the_offset() 
 }
 
 #[test]
+fn replies_that_left_before_their_requests_came_are_told_with_what_becomes_of_their_delays() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |backward: &[i64]| {
+        let line = |n: i64| {
+            let (sent, there) = (n * 10_000_000, if backward.contains(&n) { -40_000 * n } else { 50_000 });
+            let came = sent + 3_000_000 + n * 31 % 17;
+            format!("{n},100,{sent},{came},{},{}\n", came + there, came + 2_000_000 + 50_000)
+        };
+        let lines: String = (0..100).map(line).collect();
+        let path = table(folder.path(), &format!("{}.csv", backward.len()), FOUR, &lines);
+        analyzed(&path, &[])
+    };
+    let told = |document: &Value| -> Vec<String> {
+        let warnings: Vec<String> = serde_json::from_value(at(document, "/warnings").clone()).unwrap();
+        warnings.into_iter().filter(|warning| warning.contains("t3 before t2")).collect()
+    };
+    assert_eq!(told(&of(&[])), [""; 0]);
+    let document = of(&[7, 20, 33]);
+    let [words] = &told(&document)[..] else { panic!("{document:#}") };
+    for part in ["3 replies left", "packet 7 is the first", "the most is 1.32ms", "Nothing is taken out"] {
+        assert!(words.contains(part), "{part:?}: {words}");
+    }
+    let longest = number(&document, "/round_trip/delay_ns/max");
+    assert!((longest - (5_050_000.0 + 1_320_000.0)).abs() < 100.0, "{longest}");
+    assert!(told(&of(&[7]))[0].starts_with("1 reply left"));
+}
+
+#[test]
 fn what_gives_a_table_the_far_ends_stamps_is_said_of_romer_and_not_of_another_program() {
     let folder = tempfile::tempdir().unwrap();
     let line = |n: i64| format!("{n},100,{},,,{}\n", n * 1_000_000, n * 1_000_000 + 70_000 + n * 31 % 17);
@@ -250,6 +278,33 @@ fn a_table_that_ends_within_its_last_value_loses_that_line_and_says_so() {
 }
 
 #[test]
+fn what_went_astray_by_the_fates_of_a_table_is_no_loss() {
+    let folder = tempfile::tempdir().unwrap();
+    let sent = |n: u64| 1_000_000 * n;
+    let line = |n: u64, arrived: bool, fate: &str| {
+        let arrival = if arrived { (sent(n) + 500).to_string() } else { String::new() };
+        format!("{n},44,{},{arrival},{fate}\n", sent(n))
+    };
+    let lines: String = (0..40)
+        .map(|n| match n {
+            10..20 => line(n, false, "astray"),
+            20..23 => line(n, false, "lost-there"),
+            23 => line(n, false, "unknown"),
+            _ => line(n, true, "arrived"),
+        })
+        .collect();
+    let path = table(folder.path(), "fates.csv", "sequence,size,sent_ns,received_ns,fate", &lines);
+    let document = analyzed(&path, &[]);
+    let packets = |name: &str| count(&document, &format!("/forward/packets/{name}"));
+    assert_eq!((packets("sent"), packets("received"), packets("lost")), (29, 26, 3), "{document:#}");
+    let warnings = at(&document, "/warnings").to_string();
+    assert!(
+        warnings.contains("11 packets that did not arrive are astray or unknown by the file"),
+        "{warnings}"
+    );
+}
+
+#[test]
 fn a_summary_is_as_narrow_as_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let lines: String = (0..400_i64)
@@ -285,6 +340,19 @@ fn what_did_not_arrive_has_no_delays_for_the_clocks_to_be_in() {
     assert_eq!(document["forward"]["packets"]["lost"], 100);
     let warnings = document["warnings"].to_string();
     assert!(!warnings.contains("one-way delays"), "{warnings}");
+}
+
+#[test]
+fn a_file_of_which_nothing_arrived_tells_nothing_of_lengths_that_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: String = (0..4).map(|k| format!("{k},200,{},,\n", 1_000_000_000 + k * 20_000_000)).collect();
+    let one_way = table(folder.path(), "one", ONE_WAY, &lines.replace(",,", ","));
+    let four = table(folder.path(), "four", FOUR, &lines.replace(",,\n", ",,,\n"));
+    for log in [one_way, four] {
+        let document = analyzed(&log, &[]);
+        let told: Vec<_> = at(&document, "/warnings").as_array().unwrap().iter().collect();
+        assert!(!told.iter().any(|told| told.as_str().unwrap().contains("length")), "{told:#?}");
+    }
 }
 
 #[test]

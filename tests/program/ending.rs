@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::common::lab::{FAR, Lab, kept};
+use crate::common::measuring::{Measuring, not_received};
 use crate::common::process::{self, Process, romer};
 use crate::common::{at, count, schema};
 
@@ -143,7 +144,7 @@ fn a_responder_killed_on_the_way_leaves_a_part_and_takes_the_knowledge_of_direct
     let (mut command, home) =
         lab.measuring(&["--stream", "--stream-interval", "100ms", "--count", "200", FAR]);
     command.args(["--limit", "round_trip.loss.ratio<20%"]);
-    let mut measuring = Process::start(command.args(["--interval", "5ms", "--waiting-time", "300ms"]));
+    let mut measuring = Process::start(command.args(["--interval", "20ms", "--waiting-time", "300ms"]));
     await_returned(&mut measuring, 20);
     responder.signal("KILL");
     let ended = measuring.wait().with_code(5);
@@ -168,6 +169,52 @@ fn a_responder_killed_on_the_way_leaves_a_part_and_takes_the_knowledge_of_direct
         warnings.contains("they left after the last that the far end is known to have had"),
         "{warnings}"
     );
+}
+
+#[test]
+fn what_nobody_answered_while_the_responder_was_restarted_is_not_lost() {
+    let lab = Lab::path();
+    let responder = lab.respond(&[]);
+    let mut measuring = Measuring::begin(&lab, FAR, &[]);
+    responder.signal("KILL");
+    drop(responder.wait());
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let _another = lab.respond(&[]);
+    measuring.await_told(&["the control conversation broke off", "the far host reported of"]);
+    measuring.await_more();
+    measuring.process.signal("INT");
+    drop(measuring.process.wait());
+    let document = kept(&measuring.home);
+    let [lost, astray] = not_received(&document, "round_trip");
+    // A busy machine may lose one itself.
+    assert!(lost <= 3 && astray >= 20, "{document:#}");
+    let events = at(&document, "/events").as_array().unwrap();
+    assert!(events.iter().any(|event| event["kind"] == "far-end-gone"), "{events:#?}");
+    assert!(!at(&document, "/warnings").to_string().contains("the path reported"), "{document:#}");
+}
+
+#[test]
+fn what_a_responder_answers_that_stood_still_past_the_end_is_not_lost() {
+    let lab = Lab::path();
+    let responder = lab.respond(&[]);
+    let (mut command, home) = lab.measuring(&["--duration", "3s", "--interval", "50ms", "--stream", FAR]);
+    let mut measuring = Process::start(&mut command);
+    await_returned(&mut measuring, 20);
+    responder.signal("STOP");
+    // The run is over 2 s after its last probe.
+    std::thread::sleep(std::time::Duration::from_secs(7));
+    responder.signal("CONT");
+    measuring.wait().with_code(0);
+    let document = kept(&home);
+    let packets = at(&document, "/round_trip/packets");
+    assert_eq!((count(packets, "/received"), count(packets, "/lost")), (60, 0), "{document:#}");
+    let events = at(&document, "/events").as_array().unwrap();
+    // A busy machine may stop it for a moment.
+    let is_false = |event: &&Value| {
+        let length = || event["until_ns"].as_i64().unwrap() - event["at_ns"].as_i64().unwrap();
+        event["kind"] == "pause" && event["side"] == "sender" && length() > 3_000_000_000
+    };
+    assert_eq!(events.iter().find(is_false), None, "it waited");
 }
 
 #[test]

@@ -410,6 +410,47 @@ fn a_link_that_goes_down_while_the_program_stands_still_and_nothing_comes_says_i
 }
 
 #[test]
+fn an_interface_that_is_removed_and_made_again_is_followed() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let make = || {
+        let made = [
+            "link",
+            "add",
+            "link",
+            "t0",
+            "name",
+            "v0",
+            "address",
+            "02:00:00:00:18:09",
+            "type",
+            "macvlan",
+            "mode",
+            "bridge",
+        ];
+        ip(&lab, &made);
+        ip(&lab, &["address", "add", "198.18.0.9/24", "dev", "v0"]);
+        ip(&lab, &["link", "set", "v0", "up"]);
+    };
+    make();
+    for direction in ["both", "round-trip"] {
+        let mut measuring = Measuring::begin(&lab, FAR, &["--direction", direction, "--interface", "v0"]);
+        ip(&lab, &["link", "del", "v0"]);
+        std::thread::sleep(Duration::from_millis(500));
+        make();
+        measuring.await_told(&["v0 was removed, and another of its name has come: probes leave"]);
+        measuring.await_more();
+        let document = measuring.end();
+        assert!(!at(&document, "/warnings").to_string().contains("a NAT had forgotten"), "{document:#}");
+        for way in if direction == "both" { &["forward", "reverse"][..] } else { &["round_trip"] } {
+            let [lost, _] = not_received(&document, way);
+            // What came while it was being taken down, which takes a moment on a busy machine.
+            assert!(lost <= 30, "{way}: {document:#}");
+        }
+    }
+}
+
+#[test]
 fn what_a_program_had_no_time_to_read_because_it_stood_still_is_not_laid_to_the_rate() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);

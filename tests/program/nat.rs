@@ -200,8 +200,14 @@ fn assert_one_rebinding(document: &serde_json::Value) {
 
 /// Has the router take another outer address in the place of the one it has.
 fn change_outer_address(lab: &Lab) {
-    for change in [["add", "198.19.0.77/24"], ["del", "198.19.0.1/24"]] {
-        process::run(lab.command("R", "ip").args(["address"]).args(change).args(["dev", "r1"])).with_code(0);
+    take_outer_address(lab, 77, 1);
+}
+
+/// The same of outer addresses with these last octets.
+fn take_outer_address(lab: &Lab, new: u8, old: u8) {
+    for (change, last) in [("add", new), ("del", old)] {
+        let address = format!("198.19.0.{last}/24");
+        process::run(lab.command("R", "ip").args(["address", change, &address, "dev", "r1"])).with_code(0);
     }
 }
 
@@ -236,6 +242,29 @@ fn one_new_mapping_is_one_event_and_one_note_though_each_direction_sees_it() {
         // A busy machine may lose some itself.
         assert!(lost <= 3, "{way}: {document:#}");
     }
+}
+
+#[test]
+fn what_was_sent_to_two_mappings_that_were_gone_soon_after_each_other_is_astray() {
+    let lab = masquerading();
+    let _responder = lab.respond(&[]);
+    let mut measuring = Measuring::begin(&lab, TARGET, &["--direction", "both"]);
+    let mut last = 1;
+    for round in 0..3_u8 {
+        let [first, second] = [100 + 2 * round, 101 + 2 * round];
+        take_outer_address(&lab, first, last);
+        measuring.await_told(&[&format!("come from 198.19.0.{first}:")]);
+        take_outer_address(&lab, second, first);
+        measuring.await_told(&[&format!("come from 198.19.0.{second}:")]);
+        measuring.await_more();
+        last = second;
+    }
+    let document = measuring.end();
+    let [sent, received, lost, astray] = ["sent", "received", "lost", "astray"]
+        .map(|name| count(&document, &format!("/reverse/packets/{name}")));
+    assert_eq!(received + lost + astray, sent, "{document:#}");
+    // A busy machine may lose some itself.
+    assert!(lost <= 3 && astray >= 30, "{document:#}");
 }
 
 #[test]
@@ -377,4 +406,49 @@ fn what_arrives_by_a_nats_new_outer_address_is_not_lost_and_nobody_answers_it() 
     responder.signal("TERM");
     let ended = responder.wait().with_code(0);
     assert!(ended.stderr.contains("probes from another address than their session's"), "{ended:?}");
+}
+
+#[test]
+fn what_came_by_a_mapping_that_was_gone_before_it_was_proved_has_arrived() {
+    const ROUNDS: u32 = 3;
+    let lab = Lab::router();
+    let _responder = lab.respond(&[]);
+    masquerade(&lab, "40000-40099");
+    let mut measuring = Measuring::begin(&lab, TARGET, &[]);
+    let mut between = Vec::new();
+    for round in 0..ROUNDS {
+        // After an address is proved there are three seconds until it is proved anew: the second is gone by then, unless the
+        // machine is very busy.
+        let [proved, gone, last] = [0, 1, 2].map(|place| 410 + 30 * round + 10 * place);
+        for ports in [proved, gone, last] {
+            masquerade(&lab, &format!("{ports}00-{ports}99"));
+            forget(&lab);
+            if ports == gone {
+                measuring.await_more();
+            } else {
+                measuring.await_told(&[&format!("come from {ROUTER}:{ports}")]);
+            }
+        }
+        between.push(format!("{ROUTER}:{gone}"));
+    }
+    measuring.await_more();
+    let document = measuring.end();
+    let events = at(&document, "/events").as_array().unwrap();
+    let names = |event: &serde_json::Value| {
+        let detail = event["detail"].as_str().unwrap();
+        let others = detail.split_once("meanwhile the far end saw come ").map(|(_, others)| others);
+        others.is_some_and(|others| between.iter().any(|address| others.contains(address)))
+    };
+    assert!(events.iter().any(names), "{events:#?}");
+    let packets = |way: &str, name: &str| count(&document, &format!("/{way}/packets/{name}"));
+    for way in ["forward", "reverse", "round_trip"] {
+        let [sent, received, lost, astray] =
+            ["sent", "received", "lost", "astray"].map(|name| packets(way, name));
+        assert_eq!(received + lost + astray, sent, "{way}: {document:#}");
+    }
+    // Half a second of each round came by what was gone.
+    for moment in ["responder_arrival", "responder_departure"] {
+        assert!(count(&document, &format!("/stamps/missing/{moment}")) <= 9, "{document:#}");
+    }
+    assert_eq!(packets("reverse", "received"), packets("round_trip", "received"), "{document:#}");
 }

@@ -285,6 +285,36 @@ fn of_captures_with_several_flows_the_one_that_is_meant_is_analysed_and_all_are_
 }
 
 #[test]
+fn a_capture_of_the_beginnings_of_packets_is_matched_by_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (near, far) = (folder.path().join("near.pcap"), folder.path().join("far.pcap"));
+    let packets = |later: i64, ttl: u8, lost: u32| -> Vec<Packet> {
+        let sent = (0..400_u32).filter(|n| lost == 0 || n % lost != 7);
+        sent.map(|n| (i64::from(n) * 20_000_000 + later, [1_000, 21_000], ttl, n)).collect()
+    };
+    write_capture(&near, &mut packets(0, 64, 0));
+    write_capture(&far, &mut packets(5_000_000, 62, 20));
+    let whole = analyzed(&["--capture-a", "--capture-b"], &[&near, &far]);
+    assert_eq!((count(&whole, "/forward/packets/sent"), count(&whole, "/forward/packets/lost")), (400, 20));
+    // As tcpdump -s 36 has it: the headers, and 8 octets of the payload.
+    let octets = std::fs::read(&far).unwrap();
+    let mut cut = octets[..24].to_vec();
+    for record in octets[24..].chunks(16 + 48) {
+        cut.extend(&record[..8]);
+        cut.extend(36_u32.to_le_bytes());
+        cut.extend(&record[12..16 + 36]);
+    }
+    std::fs::write(&far, cut).unwrap();
+    let snapped = analyzed(&["--capture-a", "--capture-b"], &[&near, &far]);
+    for pointer in ["packets", "delay_ns", "loss"] {
+        let pointer = format!("/forward/{pointer}");
+        assert_eq!(at(&snapped, &pointer), at(&whole, &pointer));
+    }
+    let warnings = at(&snapped, "/warnings").to_string();
+    assert!(warnings.contains("far.pcap: of 380 packets only the beginning was captured"), "{warnings}");
+}
+
+#[test]
 fn packets_of_captures_that_cannot_be_told_apart_are_said_to_be_so() {
     let folder = tempfile::tempdir().unwrap();
     let (near, far) = (folder.path().join("near.pcap"), folder.path().join("far.pcap"));
@@ -309,10 +339,36 @@ fn a_raw_file_is_analysed_and_its_gaps_are_losses() {
     let document = analyzed(&[], &[&raw]);
     assert_eq!(count(&document, "/forward/packets/sent"), 4);
     assert_eq!(count(&document, "/forward/packets/lost"), 1);
+    assert_eq!(
+        count(&document, "/traffic/interval_ns"),
+        10_000,
+        "between the first and the last one more left"
+    );
     // When it left is not in the file, and no stamp that did not come.
     assert_eq!(count(&document, "/stamps/missing/sender_departure"), 0);
     // 6 microseconds above the least of 3.
     assert!((number(&document, "/forward/delay_ns/max") - 6_000.0).abs() < 1e-6);
+}
+
+#[test]
+fn a_stream_that_is_too_long_to_be_looked_through_says_until_when_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("long.csv");
+    let packets = (1 << 20) + 1_000_i64;
+    let mut lines = String::from("sequence,size,sent_ns,received_ns\n");
+    let mut chance = 1_u64;
+    for n in 0..packets {
+        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        lines += &format!(
+            "{n},64,{},{}\n",
+            n * 1_000_000,
+            n * 1_000_000 + 5_000_000 + i64::from((chance >> 44) as u32)
+        );
+    }
+    std::fs::write(&table, lines).unwrap();
+    let document = analyzed(&["--skew=none"], &[&table]);
+    let said = format!("in the first 1048576 of {packets} delays, until 1048s after the start");
+    assert!(at(&document, "/warnings").to_string().contains(&said), "{}", at(&document, "/warnings"));
 }
 
 /// How many lines a file has.

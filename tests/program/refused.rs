@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::lab::{FAR, Lab};
-use crate::common::measuring::Measuring;
+use crate::common::measuring::{Measuring, not_received};
 use crate::common::process;
 use crate::common::{at, count};
 
@@ -94,6 +94,38 @@ fn what_the_far_host_refuses_to_send_is_told_with_when_it_was_and_is_not_lost() 
 }
 
 #[test]
+fn what_the_far_hosts_interface_drops_at_once_is_not_sent_and_not_lost() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    for (direction, limited, what) in
+        [("round-trip", "round_trip", "replies"), ("reverse", "reverse", "probes")]
+    {
+        let limit = format!("{limited}.loss.ratio<5%");
+        let more = ["--direction", direction, "--limit", &limit, "--size", "1000B"];
+        let mut measuring = Measuring::begin(&lab, FAR, &more);
+        // A queue that lets 25 packets a second leave, and holds four.
+        let queue = |arguments: &[&str]| {
+            process::run(lab.command("B", "tc").args(["qdisc"]).args(arguments)).with_code(0);
+        };
+        let narrow = "add dev t1 root tbf rate 200kbit burst 3k limit 4k";
+        for_a_second(
+            || queue(&narrow.split(' ').collect::<Vec<_>>()),
+            || queue(&["del", "dev", "t1", "root"]),
+        );
+        measuring.await_told(&["the responder's host did not send"]);
+        measuring.await_more();
+        let told = measuring.told.join("\n");
+        assert!(told.contains(&format!(" {what}: No buffer space available")), "{direction}: {told}");
+        let document = measuring.end();
+        let [lost, _] = not_received(&document, limited);
+        // What was in the queue when that was taken away, and what a busy machine may lose.
+        assert!(lost <= 8, "{document:#}");
+        assert!(count(&document, "/reverse/packets/not_sent") >= 30, "{document:#}");
+        assert_eq!(at(&document, "/limits/0/held"), true, "{direction}: {document:#}");
+    }
+}
+
+#[test]
 fn a_far_host_that_has_no_way_back_for_a_while_tells_its_route_and_what_it_could_not_send() {
     let lab = Lab::router();
     let _responder = lab.respond(&[]);
@@ -132,4 +164,16 @@ fn probes_that_live_for_too_few_routers_are_told_with_what_they_want() {
     let run = lab.try_measure(&["--count", "5", "--interval", "10ms", "--ttl", "1", BEYOND]);
     let said = run.ended.with_code(5).stderr;
     assert!(said.contains("no test packet arrives; let probes live for more routers (--ttl)"), "{said}");
+}
+
+#[test]
+fn an_interface_of_this_host_that_is_down_is_named_where_the_route_went_with_it() {
+    let lab = Lab::path();
+    process::run(lab.command("A", "ip").args(["link", "set", "t0", "down"])).with_code(0);
+    for more in [&[][..], &["--direction", "forward"], &["--stamp-only"]] {
+        let ended = lab.try_measure(&[&["--count", "3", FAR][..], more].concat()).ended;
+        assert!(matches!(ended.code, Some(4 | 5)), "{ended:?}");
+        let told = "its interface t0 is down (ip link set t0 up)";
+        assert!(ended.stderr.contains(told), "{more:?}: {ended:?}");
+    }
 }

@@ -69,6 +69,92 @@ fn a_reader_that_does_not_read_holds_up_nothing_and_is_told_what_it_missed() {
 }
 
 #[test]
+fn a_reader_that_never_reads_is_given_up_at_the_end_and_a_signal_ends_that_wait() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    for is_signalled in [false, true] {
+        let asked =
+            ["--stream", "--stream-interval", "20ms", "--duration", "8s", "--interval", "10ms", "-q", FAR];
+        let (mut command, home) = lab.measuring(&asked);
+        let mut stalled = process::Process::start(&mut command);
+        let kept = home.path().join("run/measurement.json");
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !kept.exists() {
+            assert!(std::time::Instant::now() < until, "the run is not kept");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        if is_signalled {
+            std::thread::sleep(std::time::Duration::from_secs(1));
+            stalled.signal("TERM");
+        }
+        while stalled.is_running() {
+            assert!(std::time::Instant::now() < until, "it does not end");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let ended = stalled.wait().with_code(4);
+        let why = if is_signalled { "a signal came while" } else { "its reader has taken nothing for 10 s" };
+        let told = format!("error: cannot write (standard output): {why}");
+        assert!(ended.stderr.contains(&told), "{}", ended.stderr);
+    }
+}
+
+/// `arguments` of the program under test, started as by a shell that closes some streams: `closing` says which.
+fn without(closing: &str, arguments: &[&str]) -> std::process::Command {
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &format!("exec \"$0\" \"$@\" {closing}"), process::PROGRAM]).args(arguments);
+    command
+}
+
+#[test]
+fn an_output_that_was_closed_from_the_start_is_told_where_something_was_to_be_written_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log.csv");
+    let lines = (0..100).map(|n| format!("{n},100,{},{}\n", n * 10_000_000, n * 10_000_000 + 5_000_000));
+    std::fs::write(&log, format!("sequence,size,sent_ns,received_ns\n{}", lines.collect::<String>()))
+        .unwrap();
+    let log = log.to_str().unwrap();
+    let kept = folder.path().join("document.json");
+    let kept = kept.to_str().unwrap();
+    let written: [&[&str]; 5] =
+        [&["--help"], &["--version"], &["analyze", log], &["analyze", log, "--json", "-"], &["doctor"]];
+    for arguments in written {
+        let ended = process::run(&mut without(">&-", arguments)).with_code(4);
+        let told = "error: cannot write (standard output): it was closed from the start; send it to a file, or to /dev/null\n";
+        assert_eq!(ended.stderr.lines().filter(|line| line.starts_with("error")).count(), 1, "{ended:?}");
+        assert!(ended.stderr.ends_with(told), "{arguments:?}: {ended:?}");
+        // Who has nothing to say does not need it, and the code is the same without a place for errors.
+        process::run(&mut without(">&- 2>&-", arguments)).with_code(4);
+        let fine = process::run(&mut without("<&- 2>&-", arguments)).with_code(0);
+        assert!(fine.stdout.len() > 10 && fine.stderr.is_empty(), "{fine:?}");
+    }
+    process::run(&mut without(">&- <&- 2>&-", &["analyze", log, "--quiet", "--json", kept])).with_code(0);
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(kept).unwrap()).unwrap();
+    schema::assert_valid(&document, "measurement");
+    process::run(&mut without("2>&-", &["analyze", "nothing.csv"])).with_code(4);
+}
+
+#[test]
+fn a_measurement_without_an_output_is_kept_and_says_so_at_the_end() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    for more in [&[][..], &["--json", "-"], &["--stream"]] {
+        let home = tempfile::tempdir().unwrap();
+        let run = home.path().join("run");
+        let asked = ["measure", FAR, "--count", "20", "--interval", "5ms", "--out", run.to_str().unwrap()];
+        let mut command = lab.command("A", "sh");
+        command.args(["-c", "exec \"$0\" \"$@\" >&-", process::PROGRAM]).args(asked).args(more);
+        let ended = process::run(&mut command).with_code(4);
+        assert!(
+            ended.stderr.contains("(standard output): it was closed from the start"),
+            "{more:?}: {ended:?}"
+        );
+        let kept = std::fs::read_to_string(run.join("measurement.json")).unwrap();
+        let document: Value = serde_json::from_str(&kept).unwrap();
+        assert_eq!(count(&document, "/round_trip/packets/received"), 20, "{more:?}");
+    }
+}
+
+#[test]
 fn quiet_prints_nothing() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::common::lab::{FAR, FAR_V6, Lab};
-use crate::common::{at, count, schema};
+use crate::common::{at, count, number, schema};
 
 /// An address of the path's network that nobody has.
 const NOBODY: &str = "198.18.0.77";
@@ -53,4 +53,43 @@ fn where_no_target_answers_there_is_nothing_to_measure() {
     let run = lab.try_measure(&[&options[..], &[FAR, FAR_V6]].concat());
     assert_eq!(run.ended.code, Some(5), "{:?}", run.ended);
     assert!(!run.folder().exists());
+}
+
+#[test]
+fn each_target_draws_by_a_seed_of_its_own_and_the_first_as_if_it_were_alone() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let poisson = ["--traffic", "poisson", "--interval", "5ms", "--count", "60", "--seed", "10,2,3,4,5,6"];
+    let alone = lab.measure(&[&poisson[..], &[FAR]].concat()).document();
+    let run = lab.try_measure(&[&poisson[..], &[FAR, FAR_V6, FAR]].concat());
+    let streams = documents(&run);
+    let seeds: Vec<&Value> = streams.iter().map(|stream| at(stream, "/traffic/seed")).collect();
+    assert_eq!(at(&alone, "/traffic/seed"), seeds[0]);
+    assert_eq!(
+        serde_json::json!(seeds),
+        serde_json::json!([[10, 2, 3, 4, 5, 6], [10, 2, 3, 4, 6, 6], [10, 2, 3, 4, 7, 6]])
+    );
+    // Sixty gaps have another mean by another seed (of these seeds), by far more than anything leaves late.
+    let mean = |stream| number(stream, "/forward/inter_departure_ns/mean");
+    let means: Vec<f64> = streams.iter().map(mean).collect();
+    for (one, other) in [(0, 1), (1, 2), (0, 2)] {
+        assert!((means[one] - means[other]).abs() > 400_000.0, "{means:?}");
+    }
+}
+
+#[test]
+fn a_target_to_which_nothing_could_leave_is_a_part_only() {
+    let lab = Lab::path();
+    // There is no route to the second.
+    let _responder = lab.respond(&[]);
+    let targets = ["198.18.0.3:862", "203.0.113.9:862"];
+    let run =
+        lab.try_measure(&[&["--stamp-only", "--count", "10", "--interval", "5ms"][..], &targets].concat());
+    assert_eq!(run.ended.code, Some(4), "{:?}", run.ended);
+    let streams = documents(&run);
+    for (stream, (partial, sent, not_sent)) in streams.iter().zip([(false, 10, 0), (true, 0, 10)]) {
+        assert_eq!(at(stream, "/partial"), partial, "{stream:#}");
+        let packets = at(stream, "/round_trip/packets");
+        assert_eq!((count(packets, "/sent"), count(packets, "/not_sent")), (sent, not_sent), "{packets}");
+    }
 }

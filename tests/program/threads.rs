@@ -167,6 +167,10 @@ fn interrupts_go_to_the_processor_that_was_asked_for_and_back_whatever_ends_rome
         assert_eq!(moved.len(), before.len());
         // One that its driver manages stays, and is told.
         assert!(moved.iter().any(|(_, cpus)| cpus.trim() == cpu), "{before:?} {moved:?}");
+        // Each would put back what the other had made of them.
+        let refused = process::run(&mut command).with_code(4).stderr;
+        assert!(refused.contains("another romer on this host has moved them"), "{refused}");
+        assert_eq!(interrupts(), moved);
         responder.signal(signal);
         responder.wait();
         for _ in 0..200 {

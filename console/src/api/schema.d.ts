@@ -440,7 +440,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The packets of a stream. */
+        /** The packets of a stream, and in the last column what became of each. */
         get: operations["packets"];
         put?: never;
         post?: never;
@@ -1473,7 +1473,10 @@ export interface components {
             received: {
                 [key: string]: number;
             };
-            /** @description Sent. */
+            /**
+             * @description Sent. A `romer respond` sends its replies without (`not-ect`), also those that end a round trip; `null` of the replies of any
+             *     other reflector, which does not tell.
+             */
             sent: string | null;
         };
         /** @description What a measurement passed through: kept in its folder as `emulated.json`. */
@@ -1790,7 +1793,8 @@ export interface components {
             clock_ns: number;
             /**
              * Format: uint64
-             * @description Of a `receive-overflow`, how many datagrams the kernel dropped.
+             * @description Of a `receive-overflow`, how many datagrams the kernel dropped; of a `not-sent` by a queue that dropped what it had taken, how
+             *     many probes those were.
              */
             datagrams?: number | null;
             /** @description In words. */
@@ -1826,7 +1830,7 @@ export interface components {
             until_ns: number | null;
         };
         /** @description What happened. */
-        EventKind: "clock-step" | "suspend" | "pause" | "link-down" | "link-up" | "address-change" | "resumed" | "mtu-change" | "route-change" | "not-sent" | "path-error" | "receive-overflow" | "missed";
+        EventKind: "clock-step" | "suspend" | "pause" | "link-down" | "link-up" | "address-change" | "resumed" | "far-end-gone" | "mtu-change" | "route-change" | "not-sent" | "path-error" | "receive-overflow" | "missed";
         /** @description How far a benchmark is. */
         Far: {
             /**
@@ -2362,6 +2366,8 @@ export interface components {
             distances: number[];
             /** @description What all distances are, where there are more than `distances` lists. */
             distances_all?: components["schemas"]["Tally"] | null;
+            /** @description The longest period, and of several as long the first, where it is of two packets or more. */
+            longest?: components["schemas"]["LossPeriod"] | null;
             /**
              * @description Lengths of the loss periods, in packets: the first 10,000. Empty also where it is known how many were lost, and not
              *     which: then they do not add up to what was lost.
@@ -2371,14 +2377,45 @@ export interface components {
             periods_all?: components["schemas"]["Tally"] | null;
             /**
              * Format: double
-             * @description Lost over sent.
+             * @description Lost over sent, without what went astray, but with what was dropped `unread`, which the path carried. Where round trips
+             *     went astray that got to the far host, or may have, it is what the ratios of both ways amount to together,
+             *     1 - (1 - there) (1 - back); so is its interval, by its ends.
              */
             ratio: number | null;
-            /** @description 95 % interval of the ratio (Wilson's, on the assumption that losses are independent). */
+            /**
+             * @description 95 % interval of the ratio: Wilson's, with as many packets as there would have to be independent ones to tell as much, so
+             *     that losses which come together widen it. `null` where fewer than six loss periods are not all of one packet; not to be
+             *     trusted below twenty periods, nor where they come in a few spells. Where it is known how many were lost, and not which,
+             *     on the assumption that losses are independent.
+             */
             ratio_interval: number[] | null;
         };
         /** @description Whence it is known which packets were lost on this way. */
         LossBasis: "one-way" | "round-trip";
+        /** @description Consecutive packets that were lost (RFC 3357). */
+        LossPeriod: {
+            /**
+             * Format: int64
+             * @description When that one was sent, after the first packet of the direction; `null` where it is not known.
+             */
+            at_ns: number | null;
+            /**
+             * Format: int64
+             * @description From then until the next packet was sent that was not lost, or, at the end of the stream, the last of them; `null`
+             *     where it is not known.
+             */
+            duration_ns: number | null;
+            /**
+             * Format: uint64
+             * @description How many.
+             */
+            packets: number;
+            /**
+             * Format: uint64
+             * @description The number of the first of them.
+             */
+            sequence: number;
+        };
         /** @description One measured stream. */
         Measurement: {
             /** @description The tool's own baseline on this machine, where `romer calibrate` has found it. */
@@ -2681,6 +2718,13 @@ export interface components {
              * @description Left the sending host: those that were received, that were lost, and that went astray.
              */
             sent: number | null;
+            /**
+             * Format: uint64
+             * @description Of those that went astray: came to the host, whose kernel dropped them because the program there did not read them in time
+             *     (`receive-overflow`). The path did not lose them, and `loss.ratio` counts them as sent and not lost. Left out where
+             *     there are none.
+             */
+            unread?: number | null;
         };
         /** @description What kinds of pattern there are, with what each is described by. Times are nanoseconds. */
         Pattern: {
@@ -4309,7 +4353,7 @@ export interface components {
             mouth_to_ear_ns: number | null;
             /**
              * Format: double
-             * @description The transmission rating factor R of the E-model.
+             * @description The transmission rating factor R of the E-model, echo being cancelled.
              */
             r: number;
             /** @description In a word. */

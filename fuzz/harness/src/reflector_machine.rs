@@ -39,6 +39,7 @@ pub(crate) fn run(octets: &[u8]) {
             tos: (how & 4 != 0).then_some(how),
             arrived: Timestamp::<Responder>::from_nanos(NOW),
             proved: how & 2 != 0,
+            expected: how & 4 != 0,
         };
         datagrams += 1;
         if let Verdict::Answer(answer) = reflector.on_datagram(&incoming, now) {

@@ -2,9 +2,10 @@
 //! is measured: what it is too far behind for is skipped, and it is told how much that was.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use romer_record::document::{STREAM, StreamLine};
 
@@ -12,14 +13,24 @@ use crate::output;
 
 /// Lines that wait to be written, at the most, besides what the system holds for the reader.
 const WAITING: usize = 64;
+/// A reader that has taken nothing for so long when all is measured is not waited for any longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two looks at what it has taken.
+const LOOK: Duration = Duration::from_millis(10);
+/// Octets that are written at once, so that it is seen that a slow reader reads.
+const PIECE: usize = 4_096;
+/// A reader was given up: what was written last may be half a line, and nothing can follow it.
+static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 
 /// Writes lines of `--stream` to standard output.
 #[derive(Debug)]
 pub(crate) struct Lines {
     /// `None` where there is no thread, and lines are written at once.
-    writer: Option<(SyncSender<StreamLine>, JoinHandle<()>)>,
+    writer: Option<(SyncSender<StreamLine>, Writing)>,
     /// Skipped since the reader was last told.
     untold: u64,
+    /// The same at the end.
+    left: Arc<AtomicU64>,
     /// Skipped in all.
     skipped: Arc<AtomicU64>,
 }
@@ -28,14 +39,15 @@ impl Lines {
     /// Nothing is written yet.
     pub(crate) fn new() -> Self {
         let (sender, lines) = sync_channel(WAITING);
-        let thread = std::thread::Builder::new().name("romer-lines".into()).spawn(move || write_all(&lines));
-        let writer = thread.ok().map(|thread| (sender, thread));
-        Self { writer, untold: 0, skipped: Arc::default() }
+        let left = Arc::<AtomicU64>::default();
+        let at_the_end = Arc::clone(&left);
+        let writing = Writing::begin(move |taken| write_all(&lines, &at_the_end, taken));
+        Self { writer: writing.map(|writing| (sender, writing)), untold: 0, left, skipped: Arc::default() }
     }
 
     /// Writes `line`, or skips it where the reader is too far behind.
     pub(crate) fn tell(&mut self, line: StreamLine) {
-        let Some((writer, _)) = &self.writer else { return write(&line) };
+        let Some((writer, _)) = &self.writer else { return write(&line, &AtomicU64::default()) };
         let told = |line| !matches!(writer.try_send(line), Err(TrySendError::Full(_)));
         // Before the next line that it gets, the reader is told of those that it did not.
         if self.untold > 0 && told(skipped(self.untold)) {
@@ -47,17 +59,69 @@ impl Lines {
         }
     }
 
-    /// Waits until the reader has taken all that was told. Gives how many lines were skipped.
-    pub(crate) fn finish(self) -> u64 {
-        if let Some((writer, thread)) = self.writer {
-            if self.untold > 0 {
-                let _ = writer.send(skipped(self.untold));
-            }
+    /// Waits until the reader has taken all that was told, or it is given up. Gives how many lines were skipped.
+    pub(crate) fn finish(self, interrupted: &AtomicBool) -> u64 {
+        if let Some((writer, writing)) = self.writer {
+            self.left.store(self.untold, Ordering::Release);
             drop(writer);
-            // A panic of the thread has been reported by itself.
-            let _ = thread.join();
+            writing.finish(interrupted);
         }
         self.skipped.load(Ordering::Relaxed)
+    }
+}
+
+/// Writes the last lines, and waits until their reader has taken them, or it is given up.
+pub(crate) fn write_last(lines: Vec<StreamLine>, interrupted: &AtomicBool) {
+    if GIVEN_UP.load(Ordering::Acquire) {
+        return;
+    }
+    let lines = Arc::new(lines);
+    let own = Arc::clone(&lines);
+    match Writing::begin(move |taken| own.iter().for_each(|line| write(line, taken))) {
+        Some(writing) => writing.finish(interrupted),
+        None => lines.iter().for_each(|line| write(line, &AtomicU64::default())),
+    }
+}
+
+/// A thread that writes.
+#[derive(Debug)]
+struct Writing {
+    thread: JoinHandle<()>,
+    /// Pieces that were taken.
+    taken: Arc<AtomicU64>,
+}
+
+impl Writing {
+    /// `None` where the system gives no thread.
+    fn begin(work: impl FnOnce(&AtomicU64) + Send + 'static) -> Option<Self> {
+        let taken = Arc::<AtomicU64>::default();
+        let count = Arc::clone(&taken);
+        let thread = std::thread::Builder::new().name("romer-lines".into()).spawn(move || work(&count));
+        Some(Self { thread: thread.ok()?, taken })
+    }
+
+    /// Waits for its end. A reader that takes nothing for [`PATIENCE`] is given up, and at once when another signal comes.
+    fn finish(self, interrupted: &AtomicBool) {
+        let was_interrupted = interrupted.load(Ordering::Acquire);
+        let (mut taken, mut since) = (self.taken.load(Ordering::Acquire), Instant::now());
+        while !self.thread.is_finished() {
+            let now = self.taken.load(Ordering::Acquire);
+            if now != taken {
+                (taken, since) = (now, Instant::now());
+            }
+            let why = if since.elapsed() >= PATIENCE {
+                "its reader has taken nothing for 10 s"
+            } else if interrupted.load(Ordering::Acquire) != was_interrupted {
+                "a signal came while it was waited for that its reader takes the rest"
+            } else {
+                std::thread::sleep(LOOK);
+                continue;
+            };
+            GIVEN_UP.store(true, Ordering::Release);
+            return output::give_up(why);
+        }
+        // A panic of the thread has been reported by itself.
+        let _ = self.thread.join();
     }
 }
 
@@ -65,16 +129,24 @@ fn skipped(lines: u64) -> StreamLine {
     StreamLine::Skipped { schema: STREAM.into(), lines }
 }
 
-fn write_all(lines: &Receiver<StreamLine>) {
-    lines.iter().for_each(|line| write(&line));
+fn write_all(lines: &Receiver<StreamLine>, left: &AtomicU64, taken: &AtomicU64) {
+    lines.iter().for_each(|line| write(&line, taken));
+    let left = left.load(Ordering::Acquire);
+    if left > 0 {
+        write(&skipped(left), taken);
+    }
 }
 
-/// Writes one line at once, and waits for its reader.
-pub(crate) fn write(line: &StreamLine) {
-    if let Ok(mut text) = serde_json::to_string(line) {
-        text.push('\n');
-        output::print(&text);
+/// Writes one line, and counts the pieces of it that its reader has taken.
+fn write(line: &StreamLine, taken: &AtomicU64) {
+    if GIVEN_UP.load(Ordering::Acquire) {
+        return;
     }
+    let Ok(mut text) = serde_json::to_string(line) else { return };
+    text.push('\n');
+    output::print_in_pieces(text.as_bytes(), PIECE, || {
+        taken.fetch_add(1, Ordering::Release);
+    });
 }
 
 #[cfg(test)]
@@ -88,8 +160,14 @@ mod tests {
     #[test]
     fn a_reader_that_is_behind_is_told_how_many_lines_it_did_not_get_before_the_next_one() {
         let (sender, read) = sync_channel(4);
-        let thread = std::thread::spawn(|| {});
-        let mut lines = Lines { writer: Some((sender, thread)), untold: 0, skipped: Arc::default() };
+        let writing = Writing::begin(|_| {}).unwrap();
+        let (left, skipped_lines) = (Arc::<AtomicU64>::default(), Arc::default());
+        let mut lines = Lines {
+            writer: Some((sender, writing)),
+            untold: 0,
+            left: Arc::clone(&left),
+            skipped: skipped_lines,
+        };
         (0..9).for_each(|n| lines.tell(event(n)));
         let taken: Vec<StreamLine> = read.try_iter().collect();
         assert_eq!(taken, (0..4).map(event).collect::<Vec<_>>());
@@ -97,7 +175,7 @@ mod tests {
         let taken: Vec<StreamLine> = read.try_iter().collect();
         assert_eq!(taken, [skipped(5), event(9), event(10), event(11)]);
         assert_eq!(lines.untold, 2);
-        assert_eq!(lines.finish(), 7);
-        assert_eq!(read.try_iter().collect::<Vec<_>>(), [skipped(2)]);
+        assert_eq!(lines.finish(&AtomicBool::new(false)), 7);
+        assert_eq!((read.try_iter().next(), left.load(Ordering::Relaxed)), (None, 2), "they are told last");
     }
 }

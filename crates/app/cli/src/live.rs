@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use romer_measure::measure::Observer;
 use romer_record::document::{STREAM, StreamInterval, StreamLine, Way};
@@ -49,10 +50,11 @@ impl Narrator {
         }
     }
 
-    /// The view goes, and what was told is waited for until it is taken. Gives how many lines of `--stream` were skipped.
-    pub(crate) fn finish(mut self) -> u64 {
+    /// The view goes, and what was told is waited for until it is taken, if it is read at all. Gives how many lines of `--stream`
+    /// were skipped.
+    pub(crate) fn finish(mut self, interrupted: &AtomicBool) -> u64 {
         self.clear();
-        let skipped = self.lines.take().map_or(0, Lines::finish);
+        let skipped = self.lines.take().map_or(0, |lines| lines.finish(interrupted));
         if skipped > 0 && !self.talk.quiet {
             let (lines, were) = (counted(skipped, "line"), was(skipped));
             output::eprint_line(&format!(
@@ -77,7 +79,12 @@ impl Narrator {
     fn draw(&mut self) {
         let style = output::style_of_stderr(self.talk.color);
         if let Some(screen) = &mut self.screen {
-            screen.draw(&self.view.lines(&TextStyle { width: style.width.saturating_sub(1), ..style }));
+            let [columns, rows] = output::size_of_stderr();
+            // A line that the terminal breaks, or one that has left it above, cannot be taken back.
+            let width = columns.unwrap_or(usize::MAX).min(style.width).saturating_sub(1);
+            let mut lines = self.view.lines(&TextStyle { width, ..style });
+            lines.truncate(rows.map_or(usize::MAX, |rows| rows.saturating_sub(1)));
+            screen.draw(&lines);
         }
     }
 }

@@ -9,6 +9,7 @@ use romer_measure::evaluate::Evaluated;
 use romer_measure::measure::{self, MeasureOptions, Outcome, ProbeSize, StreamOptions};
 use romer_measure::names::Family;
 use romer_record::document::{Measurement, STREAM, StreamLine, Way};
+use romer_record::event::EventKind;
 use romer_record::manifest::{SkewRequest, StampRequest};
 use romer_store::{Location, Runs, document_of};
 use romer_traffic::Schedule;
@@ -81,7 +82,7 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
     if !turns.repeat() {
         return turns.wait(&interrupted).map_or(Ok(130), |at| {
             let (outcome, skipped_lines) = once(arguments, at, &interrupted)?;
-            conclude(&outcome, skipped_lines, arguments)
+            conclude(&outcome, skipped_lines, arguments, &interrupted)
         });
     }
     again_and_again(&mut turns, arguments, &interrupted)
@@ -100,7 +101,7 @@ fn again_and_again(
             Err(failure) if failure.is_usage() => return Err(failure),
             Err(failure) => failure.of_run(&format!("run {number}")).tell(),
             Ok((outcome, skipped_lines)) => {
-                let concluded = conclude(&outcome, skipped_lines, arguments);
+                let concluded = conclude(&outcome, skipped_lines, arguments, interrupted);
                 concluded.unwrap_or_else(|failure| failure.of_run(&name(number, &outcome)).tell())
             }
         };
@@ -134,24 +135,27 @@ fn once(
     } else {
         let mut observer = Narrator::new(talk, options.direction, expected(&options), options.waiting_time);
         let outcome = measure::measure(&options, interrupted, &mut observer);
-        skipped_lines = observer.finish();
+        skipped_lines = observer.finish(interrupted);
         outcome
     };
     Ok((outcome?, skipped_lines))
 }
 
-fn conclude(outcome: &Outcome, skipped_lines: u64, arguments: &MeasureArgs) -> Result<u8, Failure> {
+fn conclude(
+    outcome: &Outcome,
+    skipped_lines: u64,
+    arguments: &MeasureArgs,
+    interrupted: &AtomicBool,
+) -> Result<u8, Failure> {
     let measurements = outcome.measurements();
     if arguments.stream {
-        for (measurement, stream) in measurements.iter().zip(0..) {
-            let line = StreamLine::Final {
-                schema: STREAM.into(),
-                stream,
-                measurement: Box::new(measurement.clone()),
-                skipped_lines: Some(skipped_lines).filter(|lines| *lines > 0),
-            };
-            lines::write(&line);
-        }
+        let last = measurements.iter().zip(0..).map(|(measurement, stream)| StreamLine::Final {
+            schema: STREAM.into(),
+            stream,
+            measurement: Box::new(measurement.clone()),
+            skipped_lines: Some(skipped_lines).filter(|lines| *lines > 0),
+        });
+        lines::write_last(last.collect(), interrupted);
     }
     let stdout_is_taken = arguments.stream || arguments.output.json_to_stdout();
     if !arguments.output.quiet && !stdout_is_taken {
@@ -189,9 +193,10 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
     }
     if let Some(stuck) = outcome.streams.iter().find(|stream| is_stuck(stream)) {
         return Err(Failure::environment(format!(
-            "no probe was sent ({}): this host refused each of {}; see its route to there (ip route get), and its \
+            "no probe was sent ({}): {}; where this host refuses them, see its route to there (ip route get), and its \
              packet filter",
-            stuck.measurement.target, stuck.related.not_sent
+            stuck.measurement.target,
+            why_stuck(stuck)
         )));
     }
     if outcome.streams.iter().all(|stream| stream.measurement.sent_nothing())
@@ -225,6 +230,15 @@ fn is_stuck(stream: &Evaluated) -> bool {
         _ => &document.forward,
     };
     stream.related.not_sent > 0 && way.packets.sent == Some(0)
+}
+
+/// Why this host sent no probe, in the words of the run's event where there is one.
+fn why_stuck(stream: &Evaluated) -> String {
+    let events = &stream.measurement.events;
+    events.iter().rfind(|event| event.kind == EventKind::NotSent).map_or_else(
+        || format!("this host refused each of {}", stream.related.not_sent),
+        |event| event.detail.clone(),
+    )
 }
 
 /// Nothing came back, and nothing else tells that there is anybody: with a far log, all lost is a result.

@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use romer_host::descriptors::{self, Standard};
 use romer_report::text::TextStyle;
 
 use crate::failure::Failure;
@@ -21,13 +22,40 @@ static REFUSED: OnceLock<io::Error> = OnceLock::new();
 /// Writes to standard output. A reader that has gone away (`| head`, a terminal that was closed) is no failure; any other is
 /// told at the end ([`refusal`]), so that a measurement goes on and is kept.
 pub(crate) fn print(text: &str) {
-    let mut out = io::stdout().lock();
-    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
-        && error.kind() != io::ErrorKind::BrokenPipe
-        && !is_closed_terminal(&out, &error)
-    {
-        let _ = REFUSED.set(error);
+    print_in_pieces(text.as_bytes(), usize::MAX, || {});
+}
+
+/// The same, so many octets at once; `taken` hears of each piece that was taken.
+pub(crate) fn print_in_pieces(text: &[u8], piece: usize, mut taken: impl FnMut()) {
+    if is_refused_from_the_start() {
+        return;
     }
+    let mut out = io::stdout().lock();
+    for piece in text.chunks(piece) {
+        match out.write_all(piece).and_then(|()| out.flush()) {
+            Ok(()) => taken(),
+            Err(error) => {
+                if error.kind() != io::ErrorKind::BrokenPipe && !is_closed_terminal(&out, &error) {
+                    let _ = REFUSED.set(error);
+                }
+                return;
+            }
+        }
+    }
+}
+
+/// Whether there is no standard output, so that nothing can be written to it: then that is what it refused.
+fn is_refused_from_the_start() -> bool {
+    let is_closed = descriptors::was_closed(Standard::Output);
+    if is_closed {
+        let _ = REFUSED.set(io::Error::new(io::ErrorKind::NotConnected, "it was closed from the start"));
+    }
+    is_closed
+}
+
+/// Standard output will not take everything, because its reader is not waited for any longer.
+pub(crate) fn give_up(why: &str) {
+    let _ = REFUSED.set(io::Error::new(io::ErrorKind::TimedOut, why));
 }
 
 /// Whether `out` was a terminal that is closed: it is a device still, and says that reading and writing fail.
@@ -40,9 +68,12 @@ fn is_closed_terminal(out: &io::StdoutLock<'_>, error: &io::Error) -> bool {
 /// That standard output did not take everything, if it did not.
 pub(crate) fn refusal() -> Option<Failure> {
     REFUSED.get().map(|error| {
-        Failure::environment(format!(
-            "cannot write (standard output): {error}; make room, or send it to a file that can be written"
-        ))
+        let advice = match error.kind() {
+            io::ErrorKind::NotConnected => "send it to a file, or to /dev/null",
+            io::ErrorKind::TimedOut => "what was measured is kept; see that it is read, or send it to a file",
+            _ => "make room, or send it to a file that can be written",
+        };
+        Failure::environment(format!("cannot write (standard output): {error}; {advice}"))
     })
 }
 
@@ -117,6 +148,13 @@ fn width<const N: usize>(streams: [BorrowedFd<'_>; N]) -> usize {
 fn narrower(terminal: Option<usize>, asked: Option<usize>) -> usize {
     const NARROWEST: usize = 40;
     [terminal, asked].into_iter().flatten().min().unwrap_or(80).max(NARROWEST)
+}
+
+/// Columns and rows of the terminal on standard error, as far as it knows them.
+pub(crate) fn size_of_stderr() -> [Option<usize>; 2] {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
+    let known = |count: u16| Some(usize::from(count)).filter(|count| *count > 0);
+    [size.and_then(|size| known(size.ws_col)), size.and_then(|size| known(size.ws_row))]
 }
 
 /// Columns of a terminal. One that does not know its rows, as under `script` without a terminal, may know these.
@@ -217,6 +255,9 @@ where
 {
     if target != "-" {
         return write_file(target, force, write);
+    }
+    if is_refused_from_the_start() {
+        return Ok(T::default());
     }
     let mut out = io::BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|value| out.flush().map(|()| value)) {

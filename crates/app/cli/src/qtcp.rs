@@ -61,6 +61,10 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
     };
     let mut conversion = Conversion::read(from_the_beginning(&file), reading, method(arguments.skew))
         .map_err(|fault| failed(fault.into()))?;
+    let told = sta::Missing::beside(Path::new(&raw), conversion.examined().packets);
+    if let Some(told) = told {
+        conversion.know_lost(told.lost);
+    }
     let spread = *conversion.spread();
     let beside = if arguments.unit.is_none() { beside(prefix) } else { None };
     let doubt = beside.and_then(|file| sta::doubtful_unit(&file, &spread));
@@ -103,7 +107,7 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
             "{}: {}, {} lost{skew}; {}\n",
             escape::terminal(&log),
             counted(examined.packets, "packet"),
-            examined.lost_count(),
+            conversion.lost_count(),
             counted(lines, "line")
         ));
     }

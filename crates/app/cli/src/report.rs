@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use romer_exchange::csv::Written;
-use romer_exchange::qtcp::{Selection, TOO_SMALL, normalise};
+use romer_exchange::qtcp::{Entry, Selection, TOO_SMALL, normalise};
 use romer_measure::{export, qtcp};
 use romer_record::RoundTrip;
-use romer_record::document::{Limit, Measurement, Way};
+use romer_record::document::{ClockState, Limit, Measurement, Way};
 use romer_record::manifest::ClockRelation;
 use romer_report::comparison::{Figure, Subject};
 use romer_report::{html, svg, text};
@@ -247,18 +247,29 @@ fn write_qtcp(reported: &Reported, prefix: &str, arguments: &ReportArgs) -> Resu
             (Way::RoundTrip, _) => Way::Forward,
             _ => direction(went, arguments)?,
         };
-        let (mut raw, lost) = qtcp::entries(evaluated, rows, way);
+        let (mut raw, missing) = qtcp::entries(evaluated, rows, way);
+        from_zero(&mut raw);
         let [raw_file, sta_file, log_file] = files(*number);
         let mut log = raw.clone();
         // Of one clock there is no skew to take out.
-        let k = if stream.clock_relation == ClockRelation::Shared { 0 } else { 2 };
-        let outcome = qtcp::to_log(&mut log, qtcp::method(k), 0, false).unwrap_or_else(|refusal| {
+        let one_clock = stream.clock_relation == ClockRelation::Shared;
+        let k = arguments.skew.unwrap_or(if one_clock { 0 } else { 2 });
+        let calibration = arguments.calibration.unwrap_or(0);
+        let outcome = qtcp::to_log(&mut log, qtcp::method(k), calibration, false).unwrap_or_else(|refusal| {
             qtcp::Outcome { notes: vec![refusal.to_string()], ..qtcp::Outcome::default() }
         });
+        let nothing_to_tell = one_clock && k == 0;
+        if !arguments.output.quiet && !nothing_to_tell {
+            let words = skew_words(&log_file, k, &outcome, &evaluated.measurement.clock, way);
+            output::eprint_line(&words);
+        }
         let way_name = if way == Way::Reverse { "reverse" } else { "forward" };
         // Names are given twice, moments are not.
         let run = format!("{}/{number}/{way_name}", reported.name());
-        let statistics = qtcp::statistics(stream, run, &raw, lost, &outcome);
+        if let Some(words) = missing.words().filter(|_| !arguments.output.quiet) {
+            output::eprint_line(&format!("note: {}: {words}", romer_report::escape::terminal(&raw_file)));
+        }
+        let statistics = qtcp::statistics(stream, run, &raw, missing, &outcome);
         if arguments.normalised {
             normalise(&mut raw);
         }
@@ -276,6 +287,34 @@ fn write_qtcp(reported: &Reported, prefix: &str, arguments: &ReportArgs) -> Resu
         }
     }
     Ok(())
+}
+
+/// Moves stamps that count from any origin so that none is below zero, which no file of Qtcp has.
+fn from_zero(entries: &mut [Entry]) {
+    let least = entries.iter().map(|entry| entry.sent.min(entry.received)).min().unwrap_or(0).min(0);
+    for entry in entries {
+        (entry.sent, entry.received) =
+            (entry.sent.saturating_sub(least), entry.received.saturating_sub(least));
+    }
+}
+
+/// What was taken out of a `.log`, and what the run itself has.
+fn skew_words(log_file: &str, k: u8, outcome: &qtcp::Outcome, clock: &ClockState, way: Way) -> String {
+    let ppm = |ppm: f64| format!("{ppm:+.3} ppm");
+    let taken_out = match outcome.skew_ppm {
+        Some(skew) => format!("a skew of {} was taken out by -k {k}", ppm(skew)),
+        None => format!("no skew was taken out (-k {k})"),
+    };
+    let own = clock.skew_ppm.map(|skew| if way == Way::Reverse { -skew } else { skew });
+    let own = match own {
+        Some(skew) => format!("the run itself has {} ({})", ppm(skew), clock.method),
+        None => format!("the run itself has none ({})", clock.method),
+    };
+    let notes: String = outcome.notes.iter().map(|note| format!("; {note}")).collect();
+    format!(
+        "note: {}: {taken_out}, and {own}{notes}; -k chooses another way, and `romer analyze RUN --log FILE` writes what the run has",
+        romer_report::escape::terminal(log_file)
+    )
 }
 
 /// The streams that are asked for.
@@ -388,16 +427,20 @@ fn write_stream(
     let written = output::write_with(target, arguments.output.force, |out| {
         export::csv(out, stream, evaluated, rows, way, arguments.fates)
     })?;
-    if target != "-" && !arguments.output.quiet {
-        let shown = romer_report::escape::terminal(target);
+    // Who reads it from standard output sees what there is, and is told what there is not.
+    let is_whole = written.left_out == 0 && written.unread == 0;
+    if !(arguments.output.quiet || target == "-" && is_whole) {
+        let shown =
+            if target == "-" { "standard output".into() } else { romer_report::escape::terminal(target) };
         let known = way != Way::Forward || stream.far_log_complete;
-        output::eprint_line(&format!("note: {shown}: {}", contents(&written, known)));
+        output::eprint_line(&format!("note: {shown}: {}", contents(&written, known, arguments.fates)));
     }
     Ok(())
 }
 
-/// What a table holds, and by what it is recognised; `known` says that what did not arrive is known to be lost.
-fn contents(written: &Written, known: bool) -> String {
+/// What a table holds, and by what it is recognised; `known` says that what did not arrive is known to be lost, and `fates` that
+/// there is a column which says what became of each.
+fn contents(written: &Written, known: bool, fates: bool) -> String {
     let packets = written.lines - written.duplicates;
     let mut text = counted(packets, "packet");
     for (number, what) in [
@@ -416,6 +459,19 @@ fn contents(written: &Written, known: bool) -> String {
                 "further copy (a sequence number once more)"
             } else {
                 "further copies (a sequence number once more)"
+            },
+        ),
+        (
+            written.left_out,
+            "left out that did not arrive and were not lost (astray, or unknown: --fates keeps them and says so)",
+        ),
+        (
+            written.unread,
+            if fates {
+                "unread (the path carried them, and a host dropped them: the fate says so, and other programs take the empty field for a loss)"
+            } else {
+                "left out that the path carried and a host dropped unread (of the packets in the table the path seems to have lost a greater \
+                 share than it did: --fates keeps these and says so)"
             },
         ),
     ] {

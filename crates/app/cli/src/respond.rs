@@ -140,6 +140,8 @@ fn words(totals: &Totals) -> String {
         (counts.tlvs_not_authentic, "with TLVs that are not authentic"),
         (totals.refused_proofs, "senders without the key"),
         (totals.refused_sessions.all(), "sessions not granted"),
+        (totals.refused_sessions.not_understood, "conversations not understood"),
+        (totals.refused_sessions.nothing_asked, "conversations that asked for nothing"),
         (totals.one_way.elsewhere, "probes from another address than their session's"),
         (totals.one_way.mistagged, "that name a session and are none of its probes"),
         (totals.one_way.after_end, "probes of sessions that had ended"),

@@ -23,7 +23,7 @@ mod timing;
 
 use std::path::PathBuf;
 
-use romer_host::{host_info, sync};
+use romer_host::{control_group, host_info, sync};
 use romer_record::document::{self, Doctor};
 use romer_units::Duration;
 
@@ -89,9 +89,9 @@ pub fn examine(options: &Options) -> Doctor {
         network::reverse_path(network::read_reverse_path(), &rights),
         network::too_long(host_info::too_long_heard().ok(), &rights),
         network::conntrack(network::read_conntrack(), &rights),
-        timing::cores(host_info::processors()),
+        timing::cores(host_info::usable_processors(), control_group::quota()),
         limits::affinity(&limits::Cpus::read()),
-        limits::realtime(limits::try_realtime(), &rights),
+        limits::realtime(limits::try_realtime(), &rights, control_group::bars_real_time().as_deref()),
         limits::memory(&limits::try_locking(), &rights),
         limits::idle(&limits::Idle::read(), &rights),
         network::access(&network::look_at_access(), &rights),

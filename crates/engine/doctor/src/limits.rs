@@ -25,7 +25,7 @@ pub(crate) fn try_realtime() -> Result<(), PolicyError> {
 }
 
 /// What came of it means this.
-pub(crate) fn realtime(tried: Result<(), PolicyError>, rights: &Rights) -> Finding {
+pub(crate) fn realtime(tried: Result<(), PolicyError>, rights: &Rights, barred: Option<&Path>) -> Finding {
     let limit = realtime_limit().ok();
     let finding = match tried {
         Ok(()) => good(
@@ -37,7 +37,15 @@ pub(crate) fn realtime(tried: Result<(), PolicyError>, rights: &Rights) -> Findi
             REALTIME,
             format!("Threads may not run in real time: {error}."),
             "With --realtime romer ends with exit code 4; departures are met as other programs allow.",
-            rights.grant(&[Capability::SysNice]),
+            barred.map_or_else(
+                || rights.grant(&[Capability::SysNice]),
+                |file| {
+                    format!(
+                        "Give this control group time for real-time threads, which it has none of ({}), or start romer outside it.",
+                        file.display()
+                    )
+                },
+            ),
         ),
     };
     finding.value("limit", limit)
@@ -276,10 +284,18 @@ mod tests {
     #[test]
     fn what_is_refused_says_how_it_would_be_allowed() {
         let anybody = Rights::of_anybody();
-        let refused = realtime(Err(PolicyError::RealTime(HostError::Unsuitable("not allowed"))), &anybody);
+        let refused =
+            realtime(Err(PolicyError::RealTime(HostError::Unsuitable("not allowed"))), &anybody, None);
         assert_eq!(refused.verdict, Verdict::Limited);
         assert!(refused.mend.unwrap().starts_with("sudo setcap cap_"));
-        assert_eq!(realtime(Ok(()), &anybody).verdict, Verdict::Good);
+        let file = Path::new("/sys/fs/cgroup/cpu/x/cpu.rt_runtime_us");
+        let error = PolicyError::RealTime(HostError::Unsuitable("not allowed"));
+        let mend = realtime(Err(error), &anybody, Some(file)).mend.unwrap();
+        assert!(
+            mend.contains("(/sys/fs/cgroup/cpu/x/cpu.rt_runtime_us)") && !mend.contains("setcap"),
+            "{mend}"
+        );
+        assert_eq!(realtime(Ok(()), &anybody, None).verdict, Verdict::Good);
         let refused = memory(&Err(HostError::Unsuitable("too little")), &anybody);
         assert!(
             refused.consequence.contains("--lock-memory") && refused.mend.unwrap().contains("cap_ipc_lock")

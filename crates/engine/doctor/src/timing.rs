@@ -2,6 +2,7 @@
 
 use romer_host::HostError;
 use romer_host::clock::monotonic_now;
+use romer_host::control_group::Quota;
 use romer_host::gaps::{GapMonitor, GapOptions, Gaps};
 use romer_host::host_info;
 use romer_host::pacing::{Pacer, Scheduling};
@@ -163,9 +164,27 @@ pub(crate) fn stolen(stolen: Result<Stolen, HostError>) -> Finding {
 const TAILS: &str = "Medians hold. The highest quantiles, maximum and deviation of what is timed here may be the host's \
                      and not the path's.";
 
-/// What the number of cores means.
-pub(crate) fn cores(number: usize) -> Finding {
+/// What the number of cores means, and a quota of their time.
+pub(crate) fn cores(number: usize, quota: Option<Quota>) -> Finding {
     let name = "cores";
+    if let Some(Quota { quota, period }) = quota.filter(|quota| quota.is_short_of(number)) {
+        let cores = if number == 1 { "one core".into() } else { format!("{number} cores") };
+        let found = format!(
+            "This process may use {cores}, but for {} altogether in each {}: a limit of its control group.",
+            time(quota),
+            time(period)
+        );
+        return limited(
+            name,
+            found,
+            "When that is used up, all its threads stand still until the period ends: departures are late, and stamps of \
+             programs and tails are the limit's.",
+            "Take the limit away: cpu.max or cpu.cfs_quota_us of the group, CPUQuota= of a systemd unit, --cpus of a container.",
+        )
+        .value("cores", number)
+        .nanos("quota", quota)
+        .nanos("period", period);
+    }
     match number {
         0 | 1 => limited(
             name,
@@ -238,7 +257,19 @@ mod tests {
 
     #[test]
     fn one_core_is_a_limit() {
-        assert_eq!((cores(1).verdict, cores(2).verdict), (Verdict::Limited, Verdict::Good));
+        assert_eq!((cores(1, None).verdict, cores(2, None).verdict), (Verdict::Limited, Verdict::Good));
+    }
+
+    #[test]
+    fn a_quota_is_told_as_time_and_not_as_cores() {
+        let millis =
+            |quota| Some(Quota { quota: Duration::from_millis(quota), period: Duration::from_millis(100) });
+        let short = cores(2, millis(20));
+        assert_eq!(short.verdict, Verdict::Limited);
+        let told = "may use 2 cores, but for 20.0 ms altogether in each 100 ms";
+        assert!(short.found.contains(told), "{}", short.found);
+        assert_eq!((&short.values["quota_ns"], &short.values["cores"]), (&20_000_000.into(), &2.into()));
+        assert_eq!(cores(2, millis(200)).verdict, Verdict::Good);
     }
 
     #[test]

@@ -113,6 +113,11 @@ fn head(source: &Source<'_>) -> String {
     )
 }
 
+/// What the path carried and a host dropped unread is not.
+const fn is_lost(passage: &Passage) -> bool {
+    !matches!(passage.fate, Fate::Arrived | Fate::Unread)
+}
+
 struct Way<'a> {
     table: &'static str,
     passages: &'a [Passage],
@@ -173,14 +178,14 @@ impl Way<'_> {
 
     fn trace(&self, name: &str, fitted: &mut Fitted) {
         let mut model = self.blank(name);
-        let lost = self.firsts().filter(|passage| passage.fate != Fate::Arrived).count();
+        let lost = self.firsts().filter(|passage| is_lost(passage)).count();
         self.ratio_of_loss(&mut model, lost);
         let least = self.passages.iter().filter_map(|passage| passage.delay).min();
         let file = format!("{}.{}.csv", self.source.stem, self.table);
         let stamps =
             if self.table == "a_to_b" { "t1_ns,t2_ns,t3_ns,t4_ns" } else { "t3_ns,t4_ns,t1_ns,t2_ns" };
         let mut content = format!("sequence,size,{stamps}\n");
-        for passage in self.passages.iter().filter(|passage| passage.fate != Fate::Astray) {
+        for passage in self.passages.iter().filter(|passage| !passage.fate.is_astray()) {
             let Some(departure) = passage.departure.map(Timestamp::as_nanos) else { continue };
             let arrival = match (passage.fate, passage.delay) {
                 (Fate::Arrived, Some(delay)) => (departure + delay.as_nanos()).to_string(),
@@ -237,7 +242,7 @@ impl Way<'_> {
 
     fn loss(&self, model: &mut DirectionModel, text: &mut String) {
         let header = self.header();
-        let fates: Vec<bool> = self.firsts().map(|passage| passage.fate != Fate::Arrived).collect();
+        let fates: Vec<bool> = self.firsts().map(is_lost).collect();
         let lost = fates.iter().filter(|lost| **lost).count();
         self.ratio_of_loss(model, lost);
         if lost == 0 {

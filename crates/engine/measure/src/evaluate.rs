@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use crate::limits::Limit;
 use happened::{dated, in_place, mark_astray};
+use romer_metrics::findings::LOOKED_AT;
 use romer_metrics::voice::voice;
 use romer_metrics::{INTERVAL_METHOD, Markings};
 use romer_record::document::{ClockEvent, ClockState, MEASUREMENT, Measurement, Way};
@@ -13,6 +14,7 @@ use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::voice::Voice;
 use romer_record::{Passage, RoundTrip};
 use romer_timebase::calibration::apply;
+use romer_timebase::dropped::{Dropped, is_of_queue, withdraw_dropped};
 use romer_timebase::skew::relate_clocks_by;
 use romer_timebase::steps::{undo_steps, withdraw_unsent};
 use romer_timebase::{
@@ -24,14 +26,19 @@ use standstill::{Standstill, late_departures};
 use under_way::{known, leave_astray};
 use without_delay::without_delay;
 
+pub(crate) use carried::Unread;
+use crossed::Crossed;
 use figures::Figures;
 pub(crate) use workers::Workers;
 
 mod cards;
+mod carried;
+mod crossed;
 mod figures;
 mod happened;
 mod not_logged;
 mod numbers;
+mod queued;
 mod stamps;
 mod standstill;
 mod under_way;
@@ -95,29 +102,54 @@ fn evaluate_by(
 
 /// What rows say that are all at hand.
 fn gathered(stream: &Stream, rows: &[RoundTrip]) -> Gathered {
-    let (rows, left_out) = put_right(stream, rows);
+    let (rows, left_out, dropped) = put_right(stream, rows);
     let mut tallies = Tallies::default();
     tallies.take(&rows);
     let selection = tallies.choose(stream.stamp_request, stream.far_log);
     let mut pass = Pass::new(stream, selection, rows.len());
     pass.take(&rows);
-    Gathered { left_out, ..pass.finish() }
+    Gathered { left_out, dropped, ..pass.finish() }
 }
 
-/// What rows say that can be had in parts more than once, of which there are about `number`.
-pub(crate) fn gather<'r, P: Iterator<Item = Cow<'r, [RoundTrip]>>>(
-    stream: &Stream,
-    parts: impl Fn() -> P,
-    number: usize,
-) -> Gathered {
+/// Rows that can be had in parts more than once; those of one packet come together, in order of sequence and copy.
+pub(crate) trait Rows: Sized {
+    /// How many there are, about.
+    fn number(&self) -> usize;
+
+    /// Gives all of them.
+    fn go_through(&self, take: &mut dyn FnMut(&[RoundTrip]));
+
+    /// Gives all of them for the last time.
+    fn finally_go_through(self, take: &mut dyn FnMut(&[RoundTrip]));
+}
+
+impl<R: Rows> Rows for &R {
+    fn number(&self) -> usize {
+        R::number(self)
+    }
+
+    fn go_through(&self, take: &mut dyn FnMut(&[RoundTrip])) {
+        R::go_through(self, take);
+    }
+
+    fn finally_go_through(self, take: &mut dyn FnMut(&[RoundTrip])) {
+        R::go_through(self, take);
+    }
+}
+
+/// What such rows say.
+pub(crate) fn gather(stream: &Stream, rows: impl Rows) -> Gathered {
+    let number = rows.number();
     if to_put_right(stream) {
-        return gathered(stream, &parts().flat_map(Cow::into_owned).collect::<Vec<RoundTrip>>());
+        let mut all = Vec::with_capacity(number);
+        rows.finally_go_through(&mut |part| all.extend_from_slice(part));
+        return gathered(stream, &all);
     }
     let mut tallies = Tallies::default();
-    parts().for_each(|part| tallies.take(&part));
+    rows.go_through(&mut |part| tallies.take(part));
     let selection = tallies.choose(stream.stamp_request, stream.far_log);
     let mut pass = Pass::new(stream, selection, number);
-    parts().for_each(|part| pass.take(&part));
+    rows.finally_go_through(&mut |part| pass.take(part));
     pass.finish()
 }
 
@@ -125,6 +157,16 @@ impl Gathered {
     /// The way there, with the clocks' error in it.
     pub(crate) fn into_forward(self) -> Vec<Passage> {
         self.related.forward
+    }
+
+    /// Both ways, with the clocks' error in them.
+    pub(crate) fn into_ways(self) -> [Vec<Passage>; 2] {
+        [self.related.forward, self.related.reverse]
+    }
+
+    /// With the packets of which it is told that a host dropped them unread.
+    pub(crate) fn with_unread(self, unread: Unread) -> Self {
+        Self { unread, ..self }
     }
 
     /// The document, where `clocks` takes the clocks' error out of the delays and gives warnings.
@@ -208,6 +250,7 @@ struct Pass {
     location: LocationThinning,
     cards: CardEvidence,
     standstill: Standstill,
+    crossed: Crossed,
     markings: Option<Markings>,
     any: bool,
 }
@@ -220,9 +263,12 @@ pub(crate) struct Gathered {
     location: LocationSeries,
     cards: CardEvidence,
     standstill: Standstill,
+    crossed: Crossed,
     markings: Vec<String>,
     any: bool,
     left_out: u64,
+    dropped: Vec<Dropped>,
+    unread: Unread,
 }
 
 impl Pass {
@@ -240,6 +286,7 @@ impl Pass {
             location: LocationThinning::new(rows, LOCATION_POINTS),
             cards: CardEvidence::default(),
             standstill: Standstill::default(),
+            crossed: Crossed::default(),
             markings: octet_sent(stream).map(|octet| Markings::new(octet, stream.far_log)),
             any: false,
         }
@@ -252,6 +299,7 @@ impl Pass {
         self.location.take(rows);
         self.cards.take(rows);
         self.standstill.take(rows);
+        self.crossed.take(rows, &self.selection);
         if let Some(markings) = &mut self.markings {
             markings.take(rows);
         }
@@ -265,9 +313,12 @@ impl Pass {
             location: self.location.finish(),
             cards: self.cards,
             standstill: self.standstill,
+            crossed: self.crossed,
             markings: self.markings.as_ref().map(Markings::words).unwrap_or_default(),
             any: self.any,
             left_out: 0,
+            dropped: Vec::new(),
+            unread: Unread::default(),
         }
     }
 }
@@ -286,27 +337,35 @@ fn concluded(
         location,
         cards,
         standstill,
+        crossed,
         markings,
         any,
         left_out,
+        dropped,
+        unread,
     } = gathered;
     let cut_short = stream.cut_short.or(killed.then_some(CutShort::Killed));
-    let nothing = !any && stream.traffic.count != Some(0);
     let far_log_complete = stream.far_log.then_some(stream.far_log_complete);
     let lacks = far_log_complete == Some(false) && stream.traffic.direction.is_one_way();
     let not_logged = !stream.not_logged.is_empty();
-    let partial = cut_short.is_some() || stream.unreachable.is_some() || nothing || lacks || not_logged;
     let clock_warnings = clocks(&mut related);
     related.find_late(Duration::from_nanos(stream.traffic.waiting_time_ns));
     let impossible =
         related.round_trip.iter().filter_map(|one| one.delay).filter(|delay| *delay < Duration::ZERO).count();
     let (calibration, calibration_warnings) = apply(&mut related, &selection, stream.calibration.as_ref());
-    let events = dated(stream, &related);
+    let mut events = dated(stream, &related);
+    queued::tell(&mut events, &dropped);
     not_logged::leave_unknown(stream, &mut related);
     let astray = mark_astray(stream, &events, &selection, &mut related);
+    unread.mark(&mut related);
     let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
     let under_way = if killed { leave_astray(&mut related, waiting) } else { 0 };
     let figures = Figures::of(stream, &related, differences);
+    let ways = [&figures.forward, &figures.reverse, &figures.round_trip];
+    // What was to leave and was refused, each of it, is nothing as well.
+    let none_left = ways.iter().filter_map(|way| way.packets.sent).max() == Some(0);
+    let nothing = (!any || none_left) && stream.traffic.count != Some(0);
+    let partial = cut_short.is_some() || stream.unreachable.is_some() || nothing || lacks || not_logged;
     let mut measurement = Measurement {
         schema: MEASUREMENT.into(),
         target: stream.target.clone(),
@@ -352,6 +411,8 @@ fn concluded(
     measurement.voice = calls(stream, &related, &measurement);
     measurement.warnings.extend(clock_warnings);
     measurement.warnings.extend(calibration_warnings);
+    measurement.warnings.extend(crossed.words());
+    measurement.warnings.extend(figures.only_until.map(only_until));
     if impossible > 0 {
         measurement.warnings.push(format!(
             "{impossible} round trips are below zero, which no path can be: a clock was set or the stamps are not what they \
@@ -380,32 +441,37 @@ fn calls(stream: &Stream, related: &Related, m: &Measurement) -> Vec<Voice> {
     voice(&stream.voice, ways, related.delay_kind, m.round_trip.delay_ns.min)
 }
 
-/// The rows with steps of the clocks taken out, and without the probes that never left; and how many stamps had to be
-/// left out.
-fn put_right<'a>(stream: &Stream, rows: &'a [RoundTrip]) -> (Cow<'a, [RoundTrip]>, u64) {
+/// The rows with steps of the clocks taken out, and without the probes that never left; how many stamps had to be left out; and
+/// which probes the hosts' own queues dropped.
+fn put_right<'a>(stream: &Stream, rows: &'a [RoundTrip]) -> (Cow<'a, [RoundTrip]>, u64, Vec<Dropped>) {
     // Rows of a long run are copied only where something has to be put right.
     if !to_put_right(stream) {
-        return (Cow::Borrowed(rows), 0);
+        return (Cow::Borrowed(rows), 0, Vec::new());
     }
     let mut rows = rows.to_vec();
     withdraw_unsent(&mut rows, &stream.events);
+    let dropped = withdraw_dropped(&mut rows, &stream.events);
     let left_out = undo_steps(&mut rows, &stream.events, stream.clock_relation);
-    (Cow::Owned(rows), left_out)
+    (Cow::Owned(rows), left_out, dropped)
 }
 
-/// The rows of what left: without the probes that were handed to an interface which let nothing out, as the document has it.
+/// The rows of what left: without the probes that were handed to an interface which let nothing out, or that a host's own queue
+/// dropped, as the document has it.
 pub(crate) fn left<'a>(stream: &Stream, rows: &'a [RoundTrip]) -> Cow<'a, [RoundTrip]> {
-    if !stream.events.iter().any(|event| event.kind == EventKind::LinkDown) {
+    if !stream.events.iter().any(|event| event.kind == EventKind::LinkDown || is_of_queue(event)) {
         return Cow::Borrowed(rows);
     }
     let mut rows = rows.to_vec();
     withdraw_unsent(&mut rows, &stream.events);
+    withdraw_dropped(&mut rows, &stream.events);
     Cow::Owned(rows)
 }
 
 /// Whether something happened that shows in stamps.
 fn to_put_right(stream: &Stream) -> bool {
-    stream.events.iter().any(|event| event.step.is_some() || event.kind == EventKind::LinkDown)
+    let shows =
+        |event: &Event| event.step.is_some() || event.kind == EventKind::LinkDown || is_of_queue(event);
+    stream.events.iter().any(shows)
 }
 
 /// The state of the clocks, with the steps that were seen: by how much the responder's clock is further ahead of the sender's
@@ -444,6 +510,15 @@ fn octet_sent(stream: &Stream) -> Option<u8> {
 fn did_not_leave(number: u64, [one, several]: [&str; 2], host: &str) -> String {
     let (those, they) = if number == 1 { (one, "it is") } else { (several, "they are") };
     format!("{number} {those} did not leave {host}: {they} neither sent nor lost")
+}
+
+/// That of a long stream only the beginning was searched for patterns.
+fn only_until((packets, until): (usize, i64)) -> String {
+    let until = Duration::from_nanos(until / 1_000_000_000 * 1_000_000_000);
+    format!(
+        "what stands out was looked for in the first {LOOKED_AT} of {packets} delays, until {until} after the start: of later \
+         spikes, grids, steps and bunches nothing is told, and those told are counted until then"
+    )
 }
 
 fn warnings(

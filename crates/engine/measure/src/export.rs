@@ -1,6 +1,6 @@
 //! A stream's packets as a table for other programs.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
 use romer_exchange::csv::{self, Places, Written};
@@ -15,7 +15,8 @@ use crate::evaluate::{Evaluated, left};
 /// them. With `name_fates` a last column says in a
 /// word what became of each: `arrived`, `late` (after the waiting time, and so counted lost), `duplicate`, or
 /// `lost-there`, `lost-back`, and `lost` where the way is not known (the far end keeps no log, and what its numbers prove
-/// does not tell of this probe); `astray` of what did not arrive for no fault of the path; of a one-way stream whose far end's log did not come
+/// does not tell of this probe); `unread-there` or `unread-back` of what came to a host that did not read it, and `astray` of what else did
+/// not arrive for no fault of the path; of a one-way stream whose far end's log did not come
 /// back, `unknown`.
 ///
 /// # Errors
@@ -37,12 +38,34 @@ pub fn csv(
         Way::RoundTrip | Way::Both => &evaluated.related.round_trip,
     };
     let late = late(passages);
-    let astray: HashSet<u64> = passages
+    let astray: HashMap<u64, Fate> = passages
         .iter()
-        .filter(|passage| passage.fate == Fate::Astray)
-        .map(|passage| passage.sequence)
+        .filter(|passage| passage.fate.is_astray())
+        .map(|passage| (passage.sequence, passage.fate))
         .collect();
+    let went_astray = |sequence: u64, fate: Fate| {
+        let there = || if way.is_one_way() { None } else { fate_of(&evaluated.related.forward, sequence) };
+        match fate {
+            Fate::Unread if way == Way::Forward => "unread-there",
+            Fate::Unread => "unread-back",
+            _ if there() == Some(Fate::Unread) => "unread-there",
+            _ => "astray",
+        }
+    };
     let complete = stream.far_log && stream.far_log_complete;
+    let lost = |row: &RoundTrip| -> &'static str {
+        match row {
+            RoundTrip { way: Way::Reverse, .. } => "lost-back",
+            RoundTrip { seen_by_responder: true, .. } => "lost-back",
+            _ if complete => "lost-there",
+            _ if way == Way::Forward => "unknown",
+            _ => match fate_of(&evaluated.related.forward, row.sequence) {
+                Some(Fate::Lost) => "lost-there",
+                Some(Fate::Arrived | Fate::Late) => "lost-back",
+                Some(Fate::Unknown | Fate::Astray | Fate::Unread) | None => "lost",
+            },
+        }
+    };
     let fate = |row: &RoundTrip| -> &'static str {
         let arrival = match way {
             Way::Forward => row.t2.at(selection.t2).map(Timestamp::as_nanos),
@@ -53,15 +76,9 @@ pub fn csv(
             _ if arrival.is_some_and(|arrival| late.contains(&(row.sequence, arrival))) => "late",
             RoundTrip { returned: true, .. } => "arrived",
             RoundTrip { way: Way::Forward, seen_by_responder: true, .. } => "arrived",
-            _ if astray.contains(&row.sequence) => "astray",
-            RoundTrip { way: Way::Reverse, .. } => "lost-back",
-            RoundTrip { seen_by_responder: true, .. } => "lost-back",
-            _ if complete => "lost-there",
-            _ if way == Way::Forward => "unknown",
-            _ => match fate_there(&evaluated.related.forward, row.sequence) {
-                Some(Fate::Lost) => "lost-there",
-                Some(Fate::Arrived | Fate::Late) => "lost-back",
-                Some(Fate::Unknown | Fate::Astray) | None => "lost",
+            _ => match astray.get(&row.sequence) {
+                Some(fate) => went_astray(row.sequence, *fate),
+                None => lost(row),
             },
         }
     };
@@ -72,10 +89,10 @@ pub fn csv(
     csv::one_way(out, these, places, way == Way::Reverse, name_fates, fate)
 }
 
-/// What became of a probe on the way there, of passages in order of sequence.
-fn fate_there(forward: &[Passage], sequence: u64) -> Option<Fate> {
-    let place = forward.binary_search_by_key(&sequence, |passage| passage.sequence).ok()?;
-    Some(forward[place].fate)
+/// What became of a packet, by its first copy among passages in order of sequence.
+pub(crate) fn fate_of(passages: &[Passage], sequence: u64) -> Option<Fate> {
+    let place = passages.partition_point(|passage| passage.sequence < sequence);
+    passages.get(place).filter(|passage| passage.sequence == sequence).map(|passage| passage.fate)
 }
 
 /// The late packets, by number and arrival.

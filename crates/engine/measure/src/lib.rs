@@ -19,6 +19,7 @@ pub mod names;
 mod occurrences;
 mod overflow;
 pub mod qtcp;
+mod queues;
 pub mod reading;
 pub mod respond;
 mod shell;

@@ -15,6 +15,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::interface::{self, Deed, Tidings};
 use crate::overflow::Overflow;
+use crate::queues::QueueWatch;
 
 /// Events that a responder remembers: the latest.
 const REMEMBERED: usize = 256;
@@ -22,7 +23,7 @@ const REMEMBERED: usize = 256;
 pub(crate) const LONGER: &str =
     ": what is longer does not leave there, and many an interface does not take it either";
 /// Whoever has not looked for so long has not been told of what happened when it did: its program stood still.
-pub(crate) const UNWATCHED: Duration = Duration::from_millis(300);
+pub(crate) const UNWATCHED: Duration = romer_timebase::astray::UNWATCHED;
 /// Between two questions to an interface how it is.
 const QUESTIONS: Duration = Duration::from_millis(20);
 /// Characters of a far end's words that are kept.
@@ -163,6 +164,11 @@ pub(crate) fn clock_event(change: ClockChange, side: Side, start: Timestamp<Mono
     event
 }
 
+/// Whether an event of this kind may say of how many datagrams it is.
+const fn tells_of_datagrams(kind: EventKind) -> bool {
+    matches!(kind, EventKind::ReceiveOverflow | EventKind::NotSent | EventKind::AddressChange)
+}
+
 /// What a far end has told just now, as an event of a measurement that began at `start`: its own times are told from
 /// another moment. `None` for what this end sees itself: what happened to the clock that both ends read, and that the
 /// conversation broke off and went on.
@@ -188,7 +194,7 @@ pub(crate) fn told_by_far_end(
         step: told.step.filter(|_| told.kind == EventKind::ClockStep),
         mtu: told.mtu.filter(|_| matches!(told.kind, EventKind::MtuChange | EventKind::NotSent)),
         noticed_late_ns: told.noticed_late_ns.filter(|late| *late > 0),
-        datagrams: told.datagrams.filter(|_| told.kind == EventKind::ReceiveOverflow),
+        datagrams: told.datagrams.filter(|_| tells_of_datagrams(told.kind)),
         ..now
     })
 }
@@ -223,6 +229,9 @@ pub(crate) struct Occurrences {
     clocks: ClockWatch,
     start: Timestamp<Monotonic>,
     links: BTreeMap<String, Link>,
+    queues: QueueWatch,
+    /// Interfaces that were used when it last looked.
+    queues_of: BTreeSet<String>,
     remembered: Arc<Mutex<Remembered>>,
     /// Addresses that were taken away, and when: the latest of them.
     away: Vec<(IpAddr, Timestamp<Monotonic>)>,
@@ -254,6 +263,8 @@ impl Occurrences {
             clocks: ClockWatch::new(reading()),
             start: clock::monotonic_now(),
             links: links.collect(),
+            queues: QueueWatch::begin(),
+            queues_of: BTreeSet::new(),
             remembered,
             away: Vec::new(),
             looked: clock::monotonic_now(),
@@ -311,6 +322,35 @@ impl Occurrences {
         }
         all.iter().for_each(|occurrence| self.remember(&occurrence.event));
         all
+    }
+
+    /// What the queues of the interfaces that are `used` have dropped since the last look, if another is due, or `now`. One that was
+    /// not used then is looked at at once, so that it is known what it had dropped before.
+    pub(crate) fn look_at_queues<'a>(
+        &mut self,
+        used: impl Iterator<Item = &'a str>,
+        now: bool,
+    ) -> Vec<Occurrence> {
+        let names: BTreeSet<&str> = used.collect();
+        let is_new = names.iter().any(|name| !self.queues_of.contains(*name));
+        if !now && !is_new && clock::monotonic_now() < self.queues.due() {
+            return Vec::new();
+        }
+        self.queues_of = names.iter().map(|name| (*name).to_owned()).collect();
+        let index = |name: &str| match self.watch.as_ref()?.link(name)? {
+            NetworkChange::Link { interface, .. } => Some(interface),
+            _ => None,
+        };
+        let used = names.into_iter().filter_map(|name| Some((index(name)?, name.to_owned()))).collect();
+        let drops = self.queues.look(&used).into_iter();
+        drops
+            .map(|drops| Occurrence {
+                event: drops.event(Side::Responder, self.start),
+                interface: Some(drops.interface),
+                address: None,
+                route: None,
+            })
+            .collect()
     }
 
     /// Something else happened to this end.
@@ -439,6 +479,8 @@ mod tests {
             clocks: ClockWatch::new(reading()),
             start: clock::monotonic_now(),
             links: BTreeMap::from([("t1".to_owned(), Link { tidings: tidings(true, 2), mtu: Some(1_500) })]),
+            queues: QueueWatch::begin(),
+            queues_of: BTreeSet::new(),
             remembered: Arc::clone(&remembered),
             away: Vec::new(),
             looked: clock::monotonic_now(),

@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 
 use romer_host::HostError;
+use romer_host::control_group;
 use romer_host::interrupts::{self, MovedInterrupts};
 use romer_host::link::Network;
 use romer_host::thread::{self, LockedMemory, MOST_CPUS, Policy, PolicyError, Role, Run};
@@ -85,12 +86,15 @@ fn refusal(policy: Policy, error: PolicyError) -> MeasureError {
                 mend,
             }
         }
-        PolicyError::RealTime(source) => MeasureError::host(
-            "run threads in real time",
-            "--realtime",
-            "run as root, or `sudo setcap cap_sys_nice+ep $(command -v romer)`, or raise the limit (ulimit -r 50)",
-            source,
-        ),
+        PolicyError::RealTime(source) => {
+            let mend = if control_group::bars_real_time().is_some() {
+                "this control group has no time for real-time threads (cpu.rt_runtime_us is 0): give it some, or start romer \
+                 outside it"
+            } else {
+                "run as root, or `sudo setcap cap_sys_nice+ep $(command -v romer)`, or raise the limit (ulimit -r 50)"
+            };
+            MeasureError::host("run threads in real time", "--realtime", mend, source)
+        }
         PolicyError::Thread(source) => {
             MeasureError::host("start a thread", "--cpu, --realtime", "raise the limit of processes", source)
         }
@@ -110,6 +114,9 @@ fn not_moved(cpu: u16, source: HostError) -> MeasureError {
             "leave --irq-cpu out: packets of virtual links are handled where they are sent"
         }
         error if error.is_permission() => "run as root",
+        error if error.errno() == Some(HostError::BUSY) => {
+            "another romer on this host has moved them, and puts them back when it ends; leave --irq-cpu out here"
+        }
         _ => "name a processor that there is, and that takes interrupts (`romer doctor`)",
     };
     MeasureError::host("move the interrupts", format!("--irq-cpu {cpu}"), mend, source)

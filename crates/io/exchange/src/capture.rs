@@ -40,7 +40,7 @@ pub struct Captured {
     pub at_ns: i64,
     /// Who sent it to whom.
     pub flow: Flow,
-    /// What tells it from others: a hash of its payload.
+    /// What tells it from others: a hash of its payload, or of the beginning of that ([`read_beginnings`]).
     pub content: u64,
     /// The identification of its IPv4 header; 0 where there is none.
     pub identification: u16,
@@ -85,9 +85,14 @@ pub struct Capture {
     pub others: u64,
     /// Packets of which the file has a part only.
     pub snapped: u64,
+    /// The least that it has of the payload of such a packet among its UDP packets, octets.
+    pub least_kept: Option<usize>,
     /// The last packet is not whole, and was left out.
     pub truncated: bool,
 }
+
+/// A packet that lacks more than this was never on a network.
+const LONGEST: usize = 128 << 10;
 
 /// An interface: its link, its clock (units a second, and the offset in seconds), and how many octets of a packet it
 /// keeps at most.
@@ -165,12 +170,35 @@ pub struct Walked {
 /// # Errors
 /// [`Fault`] where it is none, or a packet says what cannot be.
 pub fn read(inner: impl Read + Send) -> Result<Capture, Fault> {
+    read_beginnings(inner, usize::MAX)
+}
+
+/// The same, where packets are told apart by the first `most` octets of their payloads alone, so that those of a capture that
+/// has no more of them are found in another one that has.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_beginnings(inner: impl Read + Send, most: usize) -> Result<Capture, Fault> {
     let mut capture = Capture::default();
+    let mut whole = Vec::new();
     let walked = walk(inner, |record| {
-        capture.snapped +=
-            u64::from(record.octets.len() < usize::try_from(record.whole).unwrap_or(usize::MAX));
-        match captured(record.octets, record.link, record.at_ns) {
-            Some(packet) => capture.packets.push(packet),
+        let lacks = usize::try_from(record.whole).unwrap_or(usize::MAX).saturating_sub(record.octets.len());
+        capture.snapped += u64::from(lacks > 0);
+        let packet = if (1..=LONGEST).contains(&lacks) {
+            // The headers are read as if the rest were there, and say how long it is.
+            whole.clear();
+            whole.extend_from_slice(record.octets);
+            whole.resize(record.octets.len() + lacks, 0);
+            captured(&whole, record, most)
+        } else {
+            captured(record.octets, record, most)
+        };
+        match packet {
+            Some((packet, kept)) => {
+                capture.packets.push(packet);
+                let cut = kept.filter(|_| lacks > 0);
+                capture.least_kept = [capture.least_kept, cut].into_iter().flatten().min();
+            }
             None => capture.others += 1,
         }
         Ok(())
@@ -430,8 +458,10 @@ fn word(octets: &[u8], at: usize, is_big_endian: bool) -> Option<u32> {
     Some(if is_big_endian { u32::from_be_bytes(octets) } else { u32::from_le_bytes(octets) })
 }
 
-/// The UDP packet in a frame of this link, if it is a whole one.
-fn captured(octets: &[u8], link: Linktype, at_ns: i64) -> Option<Captured> {
+/// The UDP packet in the frame of a record, whose `octets` are there or stand for those that are not, and how many octets of its
+/// payload the record has where these are not all.
+fn captured(octets: &[u8], record: &Record<'_>, most: usize) -> Option<(Captured, Option<usize>)> {
+    let &Record { link, at_ns, .. } = record;
     let dissected;
     let (network, transport) = if link == Linktype::ETHERNET {
         dissected = dissect::frame(octets).ok()?;
@@ -462,17 +492,28 @@ fn captured(octets: &[u8], link: Linktype, at_ns: i64) -> Option<Captured> {
         ),
         Network::Other => return None,
     };
+    let payload = datagram.payload();
+    // Of what lacks, the end may have been padding.
+    let padding = match &network {
+        Network::Ipv4(packet) => packet.padding().len(),
+        Network::Ipv6(packet) => packet.padding().len(),
+        Network::Other => 0,
+    };
+    let behind = padding + datagram.surplus().len();
+    let lacks = octets.len().saturating_sub(record.octets.len()).saturating_sub(behind);
+    let kept = payload.len().checked_sub(lacks)?;
     let mut hasher = std::hash::DefaultHasher::new();
-    hasher.write(datagram.payload());
-    Some(Captured {
+    hasher.write(payload.get(..kept.min(most))?);
+    let packet = Captured {
         at_ns,
         flow: Flow { source: (from, datagram.source_port()), destination: (to, datagram.destination_port()) },
         content: hasher.finish(),
         identification,
-        size: u32::try_from(datagram.payload().len()).unwrap_or(u32::MAX),
+        size: u32::try_from(payload.len()).unwrap_or(u32::MAX),
         ttl,
         tos,
-    })
+    };
+    Some((packet, (lacks > 0).then_some(kept)))
 }
 
 /// Octets before the IP packet on links that are not Ethernet; what is behind them and no IP packet is left out by its

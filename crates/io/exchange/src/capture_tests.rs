@@ -166,3 +166,58 @@ fn a_block_that_is_cut_anywhere_is_cut_off_and_not_damaged() {
     let refused = walked(&longer).unwrap_err();
     assert!(refused.starts_with("1: ") && refused.contains("longer than the block"), "{refused}");
 }
+
+/// A UDP packet to be captured, whose payload is these octets.
+fn frame(payload: &[u8]) -> Vec<u8> {
+    let length = |behind: usize| u16::try_from(behind + payload.len()).unwrap().to_be_bytes();
+    let mut frame = vec![2; 12];
+    frame.extend([0x08, 0x00, 0x45, 0]);
+    frame.extend(length(28));
+    frame.extend([0, 7, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x13, 0x88, 0x03, 0x5e]);
+    frame.extend(length(8));
+    frame.extend([0, 0]);
+    frame.extend(payload);
+    frame
+}
+
+/// A pcap file of such packets that keeps no more than `snap` octets of each.
+fn kept(snap: usize, payloads: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = pcap(false, u32::try_from(snap).unwrap(), &[]);
+    for payload in payloads {
+        let frame = frame(payload);
+        let there = &frame[..frame.len().min(snap)];
+        let words = [1, 0, there.len(), frame.len()];
+        words.into_iter().for_each(|word| file.extend(u32::try_from(word).unwrap().to_le_bytes()));
+        file.extend(there);
+    }
+    file
+}
+
+#[test]
+fn a_packet_whose_end_was_not_captured_is_known_by_its_beginning() {
+    let payloads: Vec<Vec<u8>> =
+        (0..40_u8).map(|n| [vec![n; 50], vec![9; usize::from(n % 3) * 10]].concat()).collect();
+    let of = |snap, most| read_beginnings(std::io::Cursor::new(kept(snap, &payloads)), most).unwrap();
+    let whole = of(200, usize::MAX);
+    assert_eq!((whole.packets.len(), whole.snapped, whole.least_kept), (40, 0, None));
+    // 42 octets are headers, and 60 of a payload are kept: of those of 70, not all.
+    let cut = of(102, usize::MAX);
+    assert_eq!((cut.packets.len(), cut.others, cut.snapped, cut.least_kept), (40, 0, 13, Some(60)));
+    assert!(whole.packets.iter().zip(&cut.packets).all(|(a, b)| a.size == b.size && a.flow == b.flow));
+    assert_ne!(whole.packets, cut.packets);
+    for snap in [102, 96, 50, 42] {
+        let least = snap - 42;
+        assert_eq!(of(snap, usize::MAX).least_kept, Some(least));
+        assert_eq!(of(snap, least).packets, of(200, least).packets, "{snap}");
+    }
+    // Of a short one, what lacks is padding first.
+    let mut short = frame(&[5; 7]);
+    short.resize(60, 0);
+    let mut file = pcap(false, 50, &[]);
+    [1, 0, 50, 60].into_iter().for_each(|word: u32| file.extend(word.to_le_bytes()));
+    file.extend(&short[..50]);
+    let short = read(std::io::Cursor::new(file)).unwrap();
+    assert_eq!((short.packets.len(), short.snapped, short.least_kept), (1, 1, None));
+    // Without its ports it is of no flow.
+    assert_eq!((of(40, usize::MAX).packets.len(), of(40, usize::MAX).others), (0, 40));
+}

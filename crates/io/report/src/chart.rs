@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::ops::Range;
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -25,15 +26,17 @@ pub(crate) enum Shape {
 
 /// Where a chart stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Theme {
+pub(crate) enum Theme<'a> {
     /// In our page, whose variables give the colours.
     Page,
-    /// In a file of its own.
-    Alone,
+    /// In a file of its own, which says of what it is.
+    Alone(&'a str),
 }
 
 /// plotters places things on whole pixels; two to a pixel of the page make the points fine enough.
 const FINE: u32 = 2;
+/// Height of the strip above a figure for what lies beyond its axis.
+const STRIP: u32 = 46 * FINE;
 /// Where the legend begins.
 const LEGEND_LEFT: u32 = 6;
 /// Height of text in the chart's own pixels (plotters draws it 1.24 times smaller than asked).
@@ -103,7 +106,10 @@ impl Ink {
 pub(crate) fn rooms(figures: &[Figure]) -> Vec<u32> {
     let own = |figure: &Figure| match figure.y.labels {
         Labels::Nothing => TEXT / 2,
-        _ => label_width(&figure.y),
+        _ => {
+            let beyond = figure.most_beyond().map_or(0, |most| label_beyond(most).chars().count());
+            label_width(&figure.y, beyond)
+        }
     };
     let axis = |figure: &Figure| (figure.x.title.clone(), figure.x.from.to_bits(), figure.x.to.to_bits());
     let mut most: HashMap<_, u32> = HashMap::new();
@@ -115,12 +121,17 @@ pub(crate) fn rooms(figures: &[Figure]) -> Vec<u32> {
 }
 
 /// Draws a figure as an SVG element (in a page) or document, with so much `room` on its left ([`rooms`]).
-pub(crate) fn draw(figure: &Figure, room: u32, shape: Shape, theme: Theme) -> Result<String, ReportError> {
+pub(crate) fn draw(
+    figure: &Figure,
+    room: u32,
+    shape: Shape,
+    theme: Theme<'_>,
+) -> Result<String, ReportError> {
     let size = shape.size(figure.low);
     let mut svg = String::new();
     paint(figure, room, shape, &mut svg)
         .map_err(|why| ReportError::Chart { chart: figure.name, why: why.to_string() })?;
-    Ok(themed(&join_circles(&svg), size, theme, &figure.title))
+    Ok(themed(&join_circles(&svg), size, theme, figure, shape.most_points()))
 }
 
 type Failure<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
@@ -128,9 +139,9 @@ type Failure<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::Erro
 fn paint<'a>(figure: &Figure, room: u32, shape: Shape, svg: &'a mut String) -> Result<(), Failure<'a>> {
     let (width, height) = shape.size(figure.low);
     let root = SVGBackend::with_string(svg, (width, height)).into_drawing_area();
-    let labelled = figure.y.labels != Labels::Nothing;
+    let beyond = figure.most_beyond();
     let mut chart = ChartBuilder::on(&root)
-        .margin_top(TEXT * (2 + legend_rows(figure, width)))
+        .margin_top(TEXT * (2 + legend_rows(figure, width)) + beyond.map_or(0, |_| STRIP))
         .margin_right(TEXT * 3 / 2)
         .margin_bottom(TEXT + TEXT / 3)
         .x_label_area_size(TEXT + TEXT / 3)
@@ -144,10 +155,14 @@ fn paint<'a>(figure: &Figure, room: u32, shape: Shape, svg: &'a mut String) -> R
         .axis_style(Ink::Grid.marker().stroke_width(FINE))
         .label_style(("sans-serif", TEXT).into_font().color(&Ink::Text.marker()))
         .x_labels(usize::try_from(width / (5 * TEXT)).unwrap_or(6))
-        .y_labels(if labelled { 5 } else { 0 })
+        .y_labels(lines(&figure.y))
         .x_label_formatter(&|value| label(&figure.x, *value))
         .y_label_formatter(&|value| label(&figure.y, *value))
         .draw()?;
+    if let Some(most) = beyond {
+        let corner = |x| chart.backend_coord(&(x, figure.y.to));
+        strip(&root, &figure.y, most, [corner(figure.x.from), corner(range(&figure.x).end)])?;
+    }
     for layer in &figure.layers {
         draw_layer(&mut chart, figure, layer, shape.most_points())?;
     }
@@ -155,15 +170,77 @@ fn paint<'a>(figure: &Figure, room: u32, shape: Shape, svg: &'a mut String) -> R
     root.present()
 }
 
+/// How high above the end of an axis a value beyond it is drawn, where `most` is the greatest: by the logarithm of how far it is.
+fn above(axis: &Axis, most: f64, value: f64) -> i32 {
+    let Range { start, end } = range(axis);
+    let far = |value: f64| ((value - end).max(0.0) / (end - start)).ln_1p();
+    let share = (far(value) / far(most).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+    #[expect(clippy::cast_possible_truncation, reason = "a place within the strip")]
+    let height = (share * f64::from(STRIP - 4 * FINE)).round() as i32;
+    height + coordinate(2 * FINE)
+}
+
+/// Of the strip above a figure that shows what lies beyond its axis: where it begins, its lines and their labels.
+fn strip<'a>(
+    root: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>,
+    axis: &Axis,
+    most: f64,
+    [(left, bottom), (right, _)]: [(i32, i32); 2],
+) -> Result<(), Failure<'a>> {
+    let text = coordinate(TEXT);
+    let style =
+        ("sans-serif", TEXT).into_font().color(&Ink::Text.marker()).pos(Pos::new(HPos::Right, VPos::Center));
+    let top = above(axis, most, most);
+    let decades = (0..20).map(|power| 10f64.powf(most.log10().floor() - f64::from(power)));
+    let between = decades.take_while(|value| *value > axis.to);
+    let between = between.filter(|value| (text..=top - text).contains(&above(axis, most, *value)));
+    for value in between.chain([most]) {
+        let y = bottom - above(axis, most, value);
+        let line = PathElement::new(vec![(left, y), (right, y)], Ink::Grid.marker().stroke_width(FINE));
+        root.draw(&line)?;
+        root.draw_text(&label_beyond(value), &style, (left - text / 3, y))?;
+    }
+    let edge = PathElement::new(
+        vec![(left, bottom), (right, bottom)],
+        Ink::Text.marker().mix(0.6).stroke_width(FINE),
+    );
+    root.draw(&edge)
+}
+
+fn label_beyond(value: f64) -> String {
+    let decimals = match value {
+        value if value < 9.995 => 2,
+        value if value < 99.95 => 1,
+        _ => 0,
+    };
+    grouped(value, decimals)
+}
+
+fn coordinate(value: u32) -> i32 {
+    i32::try_from(value).unwrap_or(i32::MAX)
+}
+
+/// The most lines across a figure: of a logarithmic axis one a decade.
+fn lines(axis: &Axis) -> usize {
+    match axis.labels {
+        Labels::Nothing => 0,
+        Labels::Numbers => 5,
+        Labels::Decades | Labels::Shares => {
+            let decades = (0..20).filter(|n| f64::from(*n) <= axis.to.floor() - axis.from.ceil()).count();
+            decades.max(2)
+        }
+    }
+}
+
 /// Room for the labels of an axis that stands: their digits grow as it gets shorter.
-fn label_width(axis: &Axis) -> u32 {
+fn label_width(axis: &Axis, beyond: usize) -> u32 {
     let step = (axis.to - axis.from) / 4.0;
     let letters = [axis.from, axis.from + step, axis.to].map(|value| label(axis, value).chars().count());
-    let letters = u32::try_from(letters.into_iter().max().unwrap_or(0)).unwrap_or(0).min(14);
+    let letters = u32::try_from(letters.into_iter().chain([beyond]).max().unwrap_or(0)).unwrap_or(0).min(14);
     (3 * TEXT).max(TEXT + letters * TEXT * 43 / 100)
 }
 
-fn range(axis: &Axis) -> std::ops::Range<f64> {
+fn range(axis: &Axis) -> Range<f64> {
     // An axis without length would have no place for anything.
     axis.from..if axis.to > axis.from { axis.to } else { axis.from + 1.0 }
 }
@@ -209,7 +286,8 @@ fn draw_layer<'a>(
         Layer::Points(ink, cloud) => {
             let style = ink.marker().mix(0.6).filled();
             let drawn = cloud.thinned(most);
-            chart.draw_series(drawn.points.iter().map(|point| Circle::new(*point, FINE + 1, style)))?;
+            let radius = radius(drawn.points.len());
+            chart.draw_series(drawn.points.iter().map(|point| Circle::new(*point, radius, style)))?;
         }
         Layer::Line(ink, points) => {
             chart
@@ -225,12 +303,11 @@ fn draw_layer<'a>(
             chart.draw_series(marks.iter().map(|x| PathElement::new(vec![(*x, y0), (*x, top)], style)))?;
         }
         Layer::Above(ink, marks) => {
-            let style = ink.marker().filled();
-            let size = 5 * i32::try_from(FINE).unwrap_or(2);
-            // A mark is as broad as several points.
-            chart.draw_series(peaks(marks, most / 5).iter().map(|(x, _)| {
-                let tip = [(0, 0), (-size / 2, size), (size / 2, size)];
-                EmptyElement::at((*x, y1)) + Polygon::new(tip.to_vec(), style)
+            let style = ink.marker().mix(0.8).filled();
+            let greatest = figure.most_beyond().unwrap_or(y1);
+            chart.draw_series(peaks(marks, most / 5).iter().map(|(x, y)| {
+                let height = above(&figure.y, greatest, *y);
+                EmptyElement::at((*x, y1)) + Circle::new((0, -height), 2 * FINE, style)
             }))?;
         }
         Layer::Bars(ink, bars) => {
@@ -242,6 +319,15 @@ fn draw_layer<'a>(
     Ok(())
 }
 
+/// How large points are drawn: few would be overlooked if they were as small as thousands have to be.
+fn radius(points: usize) -> u32 {
+    match points {
+        0..=60 => 4 * FINE,
+        61..=300 => 5 * FINE / 2,
+        _ => FINE + 1,
+    }
+}
+
 /// The axes' titles, level so that they are read without turning the head, and the legend.
 fn titles<'a>(
     root: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>,
@@ -249,7 +335,6 @@ fn titles<'a>(
     width: u32,
     height: u32,
 ) -> Result<(), Failure<'a>> {
-    let coordinate = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
     let text = coordinate(TEXT);
     let style = |h| ("sans-serif", TEXT).into_font().color(&Ink::Text.marker()).pos(Pos::new(h, VPos::Top));
     root.draw_text(
@@ -289,9 +374,11 @@ fn legend_rows(figure: &Figure, width: u32) -> u32 {
     legend_places(figure, width).last().map_or(0, |(_, row)| row + 1)
 }
 
-/// Gathers runs of equal circles into one path of round dots.
+/// Gathers runs of equal circles into one path of round dots, each told by how far it is from the one before: what is drawn in
+/// order of time is short so.
 fn join_circles(svg: &str) -> String {
     let mut out = String::with_capacity(svg.len() / 4);
+    let mut last = (0, 0);
     let mut open: Option<(String, String)> = None;
     for line in svg.lines() {
         let Some(circle) = Dot::read(line) else {
@@ -304,9 +391,14 @@ fn join_circles(svg: &str) -> String {
         if open.as_ref().is_none_or(|(of, _)| *of != attributes) {
             close(&mut out, &mut open);
             open = Some((attributes, String::new()));
+            last = (0, 0);
         }
         if let Some((_, path)) = &mut open {
-            let _ = write!(path, "M{} {}h0", circle.x, circle.y);
+            // The first is from nothing, which is where it is.
+            let (x, y) = (circle.x - last.0, circle.y - last.1);
+            let apart = if y < 0 { "" } else { " " };
+            let _ = write!(path, "m{x}{apart}{y}h0");
+            last = (circle.x, circle.y);
         }
     }
     close(&mut out, &mut open);
@@ -320,8 +412,8 @@ fn close(out: &mut String, open: &mut Option<(String, String)>) {
 }
 
 struct Dot<'a> {
-    x: &'a str,
-    y: &'a str,
+    x: i32,
+    y: i32,
     radius: u32,
     opacity: &'a str,
     fill: &'a str,
@@ -338,8 +430,8 @@ impl<'a> Dot<'a> {
             line.get(at..)?.split('"').next()
         };
         Some(Self {
-            x: value("cx")?,
-            y: value("cy")?,
+            x: value("cx")?.parse().ok()?,
+            y: value("cy")?.parse().ok()?,
             radius: value("r")?.parse().ok()?,
             opacity: value("opacity")?,
             fill: value("fill")?,
@@ -350,19 +442,39 @@ impl<'a> Dot<'a> {
     }
 }
 
-fn themed(svg: &str, (width, height): (u32, u32), theme: Theme, title: &str) -> String {
-    let title = crate::escape::markup(title);
+/// What a figure shows, for whoever does not see it: its axes, how far they reach, and its series.
+fn described(figure: &Figure) -> String {
+    let reach = |axis: &Axis| {
+        let [from, to] = [axis.from, axis.to].map(|end| label(axis, end));
+        // The end of a logarithmic axis that is no whole decade has no label.
+        if from.is_empty() || to.is_empty() {
+            axis.title.clone()
+        } else {
+            format!("{} from {from} to {to}", axis.title)
+        }
+    };
+    let axes = [&figure.y, &figure.x].into_iter().filter(|axis| axis.labels != Labels::Nothing).map(reach);
+    let series = figure.legend.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join("; ");
+    let parts = axes.chain([series]).filter(|part| !part.is_empty());
+    format!("{}: {}", figure.title, parts.collect::<Vec<_>>().join("; "))
+}
+
+fn themed(svg: &str, (width, height): (u32, u32), theme: Theme<'_>, figure: &Figure, most: usize) -> String {
     let drawn = svg.split_once('>').map_or(svg, |(_, rest)| rest);
+    let said = crate::escape::markup(&described(figure));
     let (head, fonts) = match theme {
         Theme::Page => {
-            (format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{title}\">"), "inherit")
+            (format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{said}\">"), "inherit")
         }
-        Theme::Alone => (
+        Theme::Alone(of) => (
             format!(
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {width} {height}\">\n\
-                 <title>{title}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>",
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {width} {height}\" \
+                 role=\"img\">\n<title>{}</title>\n<desc>{said}. {}</desc>\n\
+                 <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>",
                 width / FINE,
-                height / FINE
+                height / FINE,
+                crate::escape::markup(&format!("{} \u{2013} {of}", figure.title)),
+                crate::escape::markup(&figure.alone(most)),
             ),
             "system-ui, sans-serif",
         ),
@@ -380,6 +492,20 @@ fn themed(svg: &str, (width, height): (u32, u32), theme: Theme, title: &str) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_lies_beyond_an_axis_is_the_higher_the_farther_it_is() {
+        let axis = Axis { title: String::new(), from: 0.0, to: 848.0, labels: Labels::Numbers };
+        let heights = [850.0, 2_000.0, 10_000.0, 50_000.0].map(|value| above(&axis, 50_000.0, value));
+        assert!(heights.is_sorted_by(|a, b| b - a >= 10) && heights[0] >= 0, "{heights:?}");
+        assert_eq!(heights[3], coordinate(STRIP - 2 * FINE));
+        // Also where the axis ends below zero.
+        let axis = Axis { from: -3.0, to: -2.0, ..axis };
+        assert!(
+            above(&axis, 8.0, -2.0) < above(&axis, 8.0, 0.0)
+                && above(&axis, 8.0, 0.0) < above(&axis, 8.0, 8.0)
+        );
+    }
 
     #[test]
     fn a_mark_is_labelled_with_the_digits_that_it_needs() {

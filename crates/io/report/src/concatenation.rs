@@ -28,6 +28,8 @@ const FIGURES: [(&str, Statistic); 4] = [
 ];
 /// Below this probability a test says no.
 const LEVEL: f64 = 0.05;
+/// And below this one it leaves no doubt.
+const SURELY: f64 = 0.001;
 /// The widest that prose is set.
 const WIDEST: usize = 110;
 
@@ -194,7 +196,7 @@ fn together(way: Way, a: &Subject<'_>, b: &Subject<'_>) -> Option<Independence> 
 /// A probability as prose has it: two digits tell enough of one that says nothing, three of one that does, and of the least
 /// only that it is small.
 fn probability(p: f64) -> String {
-    if p < 0.001 {
+    if p < SURELY {
         "p below 0.001".into()
     } else if p < LEVEL {
         format!("p {p:.3}")
@@ -216,6 +218,15 @@ fn words(
             way.name(),
             found.rank_correlation,
             probability(found.p_value)
+        ),
+        // So much one in some dozens of independent pairs shows.
+        Some(found) if found.p_value >= SURELY => format!(
+            "{}: the delays of A and B may depend on each other (rank correlation {:.2}, {}: of independent ones one in {:.0} \
+             shows as much); the sum is what they have in series only if they do not.",
+            way.name(),
+            found.rank_correlation,
+            probability(found.p_value),
+            1.0 / found.p_value
         ),
         Some(found) => format!(
             "{}: the delays of A and B depend on each other (rank correlation {:.2}, {}), so that the sum is not what \
@@ -339,9 +350,22 @@ pub fn text(found: &Concatenation, style: &TextStyle) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{apart, probability};
-    use romer_record::concatenation::ConcatenatedFigure;
+    use super::{Way, apart, probability, words};
+    use romer_record::concatenation::{ConcatenatedFigure, Independence};
     use romer_record::document::DelayKind;
+
+    #[test]
+    fn dependence_that_chance_makes_now_and_then_is_told_as_a_doubt() {
+        let said = |p_value| {
+            let found =
+                Independence { pairs: 500, rank_correlation: 0.04, p_value, independent: p_value >= 0.05 };
+            words(Way::Forward, DelayKind::Variable, Some(&found), None, &[])
+        };
+        assert!(said(0.3).contains("nothing shows"), "{}", said(0.3));
+        assert!(said(0.021).contains("may depend on each other"), "{}", said(0.021));
+        assert!(said(0.021).contains("one in 48"), "{}", said(0.021));
+        assert!(said(1e-5).contains("A and B depend on each other"), "{}", said(1e-5));
+    }
 
     #[test]
     fn only_a_figure_that_differs_by_its_interval_is_said_to_differ() {

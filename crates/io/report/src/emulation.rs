@@ -90,7 +90,8 @@ fn figures(run: &EmulationRun<'_>) -> Vec<Figure> {
 /// # Errors
 /// [`ReportError::Chart`].
 pub fn charts(run: &EmulationRun<'_>) -> Result<Vec<Chart>, ReportError> {
-    alone(figures(run))
+    let document = run.document;
+    alone(figures(run), &format!("Emulation, {} to {}", document.started, document.ended))
 }
 
 /// The page, in the look of a measurement's report and under its rules: nothing is fetched, and what came from outside

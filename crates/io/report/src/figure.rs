@@ -3,7 +3,9 @@
 //! A chart of a long run is thinned so that the page stays small: the points are put into buckets, and of each
 //! bucket those stay that are spread evenly by rank, so that a picture is as dense as that of all would be, and the least and
 //! the greatest where they stand apart, so that no outlier disappears. At most 8,000 are drawn of a series, 4,000 on paper
-//! and in files, and 1,500 where the chart is narrow. The caption says how many, and of how many.
+//! and in files, and 1,500 where the chart is narrow; of those of which a page has many, 1,470 where there are more than 2,000. What stands apart is sought in
+//! some 500 stretches of either, which are about as many as can be told apart. The caption says how many are drawn, and of
+//! how many.
 
 mod clocks;
 mod distributions;
@@ -26,6 +28,9 @@ use over_time::Spaced;
 pub(crate) use several::{Laid, overlaid};
 pub(crate) use thin::{Cloud, MOST_POINTS, peaks};
 use thin::{thin_marks, thin_peaks};
+
+/// Where values beyond an axis are drawn, as captions say it.
+pub(crate) const BEYOND: &str = "drawn in the strip above, whose height is logarithmic";
 
 /// Colours by meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +81,7 @@ pub(crate) enum Layer {
     Area(Ink, Vec<(f64, f64)>),
     /// Marks at the lower axis.
     Below(Ink, Vec<f64>),
-    /// Marks at the upper edge, which stand for values beyond it; with these.
+    /// Values beyond the upper end of the axis, which are drawn in a strip above it.
     Above(Ink, Vec<(f64, f64)>),
     /// Rectangles with their opacity: left, right, bottom, top.
     Bars(Ink, Vec<([f64; 4], f64)>),
@@ -96,16 +101,40 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
+    /// The greatest value that lies beyond the vertical axis, if any does.
+    pub(crate) fn most_beyond(&self) -> Option<f64> {
+        let beyond = self.layers.iter().flat_map(|layer| match layer {
+            Layer::Above(_, marks) => &marks[..],
+            _ => &[],
+        });
+        beyond.map(|(_, y)| *y).reduce(f64::max).filter(|most| *most > self.y.to)
+    }
+
+    /// How many points are drawn where a series has at most so many, of how many, and how many of the longest series.
+    fn counted(&self, most: usize) -> (usize, usize, usize) {
+        let (mut drawn, mut of, mut longest) = (0, 0, 0);
+        for layer in &self.layers {
+            if let Layer::Points(_, cloud) = layer {
+                let points = cloud.thinned(most).points.len();
+                (drawn, of, longest) = (drawn + points, of + cloud.of, longest.max(points));
+            }
+        }
+        (drawn, of, longest)
+    }
+
+    /// What is drawn of how much, and what marks mean, for a chart that has no page around it.
+    pub(crate) fn alone(&self, most: usize) -> String {
+        let mut words = Vec::from_iter(Some(self.caption.clone()).filter(|caption| !caption.is_empty()));
+        let (drawn, of, _) = self.counted(most);
+        if drawn < of {
+            words.push(format!("{} of {} points are drawn.", count(drawn as u64), count(of as u64)));
+        }
+        words.join(" ")
+    }
+
     /// That not all points are drawn, and which are, where that is so.
     pub(crate) fn sampled(&self) -> Option<String> {
-        let clouds = self.layers.iter().filter_map(|layer| match layer {
-            Layer::Points(_, cloud) => Some((cloud.thinned(MOST_POINTS).points.len(), cloud.of)),
-            _ => None,
-        });
-        let (mut drawn, mut of, mut longest) = (0, 0, 0);
-        for (points, all) in clouds {
-            (drawn, of, longest) = (drawn + points, of + all, longest.max(points));
-        }
+        let (drawn, of, longest) = self.counted(MOST_POINTS);
         let paper = Shape::Wide.most_points();
         let fewer = if longest > paper {
             format!(" (on paper up to {} of a series)", count(paper as u64))

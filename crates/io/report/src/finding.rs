@@ -25,9 +25,8 @@ impl Words {
 
     /// What happened to a clock or to the path, and when: from one moment to another, where it took a while.
     pub(crate) fn clock_event(self, event: &ClockEvent) -> String {
-        let signed = |size: i64| format!("{}{}", if size > 0 { "+" } else { "" }, self.time_of(size));
+        let signed = |size: i64| format!("{}{}", if size > 0 { "+" } else { "" }, self.size(event, size));
         let size = event.size_ns.map_or_else(String::new, |size| format!(" of {}", signed(size)));
-        let size = format!("{size}{}", self.size_error(event));
         let way = event.direction.as_deref().filter(|way| *way != "both");
         let way = way.map_or_else(String::new, |way| format!(", {way}"));
         let from = self.time_of(event.at_ns);
@@ -38,17 +37,21 @@ impl Words {
         format!("{}{size}{way}, {when}", event.kind)
     }
 
-    /// By how much the size may be off, where that is known.
-    fn size_error(self, event: &ClockEvent) -> String {
-        event.size_interval_ns.map_or_else(String::new, |[least, most]| {
-            format!(" (to {})", self.time_of(most.saturating_sub(least) / 2))
-        })
+    /// A size, with how far that may be off where it is known: as far as its interval reaches to the farther end.
+    fn size(self, event: &ClockEvent, size: i64) -> String {
+        match (event.size_ns, event.size_interval_ns) {
+            (Some(found), Some([least, most])) => {
+                let half = found.saturating_sub(least).max(most.saturating_sub(found));
+                time_with_half(as_float(size), as_float(half), self.unicode)
+            }
+            _ => self.time_of(size),
+        }
     }
 
     /// That a clock was set or slewed, and when, as a sentence; nothing of what happened to the path.
     pub(crate) fn clock_set(self, event: &ClockEvent) -> Option<String> {
-        let size = event.size_ns.map_or_else(String::new, |size| format!(" by {}", self.time_of(size.abs())));
-        let size = format!("{size}{}", self.size_error(event));
+        let size =
+            event.size_ns.map_or_else(String::new, |size| format!(" by {}", self.size(event, size.abs())));
         let from = self.time_of(event.at_ns);
         let what = match (event.kind.as_str(), event.until_ns.filter(|until| *until > event.at_ns)) {
             ("clock-step" | "slew", None) => format!("{from} after the start a clock was set{size}"),
@@ -221,13 +224,24 @@ mod tests {
         };
         assert_eq!(
             say("clock-step", None).unwrap(),
-            "12.0 s after the start a clock was set by 3.00 ms (to 51.0 µs): the one-way delays are without it."
+            "12.0 s after the start a clock was set by 3.00 ± 0.05 ms: the one-way delays are without it."
         );
         assert_eq!(
             say("slew", Some(15_000_000_000)).unwrap(),
             "From 12.0 s to 15.0 s after the start a clock was slewed by 3.00 ms: the one-way delays are without it."
         );
         assert_eq!(say("path-change", None), None);
+        let event = ClockEvent {
+            at_ns: 240_000_000_000,
+            until_ns: None,
+            kind: "path-change".into(),
+            direction: Some("forward".into()),
+            size_ns: Some(3_980_000),
+            size_interval_ns: Some([3_920_000, 4_045_800]),
+        };
+        let said = |unicode| Words { unicode }.clock_event(&event).replace(NO_BREAK, " ");
+        assert_eq!(said(true), "path-change of +3.98 ± 0.07 ms, forward, 240 s after the start");
+        assert_eq!(said(false), "path-change of +3.98 +- 0.07 ms, forward, 240 s after the start");
     }
 
     #[test]

@@ -159,7 +159,11 @@ impl LiveView {
         let bar = self
             .expected_ns
             .map_or_else(String::new, |all| format!("{}  ", bar(elapsed, all, style.unicode)));
-        format!("{bar}{}{of} s, {} sent, {} {}", seconds(elapsed), count(sent), count(back), self.come())
+        let words =
+            format!("{}{of} s, {} sent, {} {}", seconds(elapsed), count(sent), count(back), self.come());
+        // Words tell more than the bar.
+        let has_room = bar.chars().count() + words.chars().count() <= style.width;
+        if has_room { format!("{bar}{words}") } else { words }
     }
 }
 
@@ -206,8 +210,12 @@ impl Watched {
     }
 
     fn line(&self, style: &TextStyle, named: bool, way: Way) -> String {
-        let name =
-            if named { format!("{:<20.20}  ", escape::terminal(&self.latest.target)) } else { String::new() };
+        let room = (style.width / 3).clamp(6, 20);
+        let name = if named {
+            format!("{:<room$.room$}  ", escape::terminal(&self.latest.target))
+        } else {
+            String::new()
+        };
         let loss = self.loss().map_or_else(String::new, |ratio| format!("  lost {}", percent(ratio)));
         let bars = if style.unicode { format!("  {}", bars(&self.medians)) } else { String::new() };
         if way.is_one_way() {
@@ -262,8 +270,13 @@ fn bars(medians: &VecDeque<f64>) -> String {
     medians.iter().map(|median| height(*median)).collect()
 }
 
+/// As much of a line as there is room for: its first parts, none of them cut unless the first is too long by itself.
 fn cut(line: &str, width: usize) -> String {
-    line.chars().take(width.max(1)).collect()
+    let width = width.max(1);
+    let Some((end, _)) = line.char_indices().nth(width) else { return line.to_owned() };
+    let is_fitting = |end: &usize| line.get(..*end).is_some_and(|part| !part.trim().is_empty());
+    let ends = ["  ", ", "].into_iter().filter_map(|gap| line.get(..end + gap.len())?.rfind(gap));
+    line[..ends.filter(is_fitting).max().unwrap_or(end)].trim_end().to_owned()
 }
 
 /// Bars in colour.
@@ -300,6 +313,19 @@ mod tests {
                 ..Summary::default()
             },
             ..StreamInterval::default()
+        }
+    }
+
+    #[test]
+    fn on_a_narrow_terminal_the_last_parts_of_a_line_are_left_out_and_none_is_cut() {
+        let mut view = LiveView::new(Way::RoundTrip, Some(10_000_000_000), 1_000_000_000);
+        view.take(&interval(0, 5, 500, 499, 20e6));
+        assert_eq!(view.lines(&plain(19)), ["5 of 10 s, 500 sent", "round trip  20.0 ms"]);
+        view.take(&interval(1, 5, 500, 499, 20e6));
+        let lines = view.lines(&plain(39));
+        assert!(lines[1].starts_with("198.18.0.0     round trip"), "{lines:?}");
+        for width in 1..100 {
+            assert!(view.lines(&plain(width)).iter().all(|line| line.chars().count() <= width));
         }
     }
 

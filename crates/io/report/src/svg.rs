@@ -2,6 +2,7 @@
 
 use crate::chart::{Shape, Theme, draw, rooms};
 use crate::figure::{Figure, figures};
+use crate::words::Words;
 use crate::{ReportError, Stream};
 
 /// One chart.
@@ -13,7 +14,8 @@ pub struct Chart {
     pub title: String,
     /// What to know when reading it.
     pub caption: String,
-    /// The whole SVG document, dark on white, without references to anything outside.
+    /// The whole SVG document, dark on white, without references to anything outside. Its title names the path as well, and its
+    /// description the axes and what the marks mean.
     pub svg: String,
 }
 
@@ -22,16 +24,20 @@ pub struct Chart {
 /// # Errors
 /// [`ReportError::Chart`].
 pub fn charts(stream: &Stream<'_>) -> Result<Vec<Chart>, ReportError> {
-    alone(figures(stream))
+    let m = stream.measurement;
+    let when = Words { unicode: true }.moment(&m.started);
+    let path = format!("Path to {}", m.target);
+    let of = if when.is_empty() { path } else { format!("{path}, {when}") };
+    alone(figures(stream), &of)
 }
 
-/// Figures as files of their own.
-pub(crate) fn alone(figures: Vec<Figure>) -> Result<Vec<Chart>, ReportError> {
+/// Figures of that as files of their own.
+pub(crate) fn alone(figures: Vec<Figure>, of: &str) -> Result<Vec<Chart>, ReportError> {
     let rooms = rooms(&figures);
-    figures.into_iter().zip(rooms).map(|(figure, room)| one(figure, room)).collect()
+    figures.into_iter().zip(rooms).map(|(figure, room)| one(figure, room, of)).collect()
 }
 
-fn one(figure: Figure, room: u32) -> Result<Chart, ReportError> {
-    let svg = draw(&figure, room, Shape::Wide, Theme::Alone)?;
+fn one(figure: Figure, room: u32, of: &str) -> Result<Chart, ReportError> {
+    let svg = draw(&figure, room, Shape::Wide, Theme::Alone(of))?;
     Ok(Chart { name: figure.name, title: figure.title, caption: figure.caption, svg })
 }

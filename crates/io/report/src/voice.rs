@@ -41,7 +41,7 @@ impl Words {
         let r =
             if voice.r > 0.0 { format!("{:.1}", voice.r) } else { "0, below which none is scored".into() };
         let sentence = format!(
-            "a call with {} has R {bound}{r}, MOS {bound}{:.2}: {}. A jitter buffer of {buffer} lets at most {} of the packets come too \
+            "a call with {}, its echo cancelled, has R {bound}{r}, MOS {bound}{:.2}: {}. A jitter buffer of {buffer} lets at most {} of the packets come too \
              late; {} are lost {losses}{delay}.",
             voice.codec.name,
             voice.mos,

@@ -1,18 +1,25 @@
 //! What a measurement says, in sentences; the same on a terminal and in a page.
 
+mod pace;
+
 use romer_record::document::{
-    self, ClockState, DelayKind, Direction, HopAnswer, Limit, Measurement, Metadata, Traffic,
+    self, DelayKind, Direction, HopAnswer, Limit, Measurement, Metadata, Packets, Summary, Traffic,
 };
 use romer_record::event::Event;
 use romer_record::manifest::CutShort;
 use romer_units::{Dscp, Place};
 
-use crate::number::{NO_BREAK, Unit, absent, count, counted, grouped, percent, time};
+use crate::number::{NO_BREAK, Unit, absent, count, counted, percent, time};
 use crate::sure;
 use crate::table::{Way, ways};
+pub(crate) use pace::pace;
+use pace::skew;
 
 /// Routers that are named of a long way: half of them at its beginning, half at its end.
 const ROUTERS: usize = 4;
+
+/// Fewer delays than this have none that is slower than 99 % of them.
+const ENOUGH_FOR_P99: u64 = 100;
 
 /// Sentences, with or without characters beyond ASCII. Nothing in them is escaped yet.
 #[derive(Clone, Copy, Debug)]
@@ -35,8 +42,8 @@ impl Words {
             Some(CutShort::Interrupted) => "the run was interrupted",
             Some(CutShort::FarEndGone) => "the far end went away before the end",
             Some(CutShort::NoWay) => "this host had no way to the far end any more",
-            Some(CutShort::Killed) => "the program of the run was killed",
-            None if m.sent_nothing() => "nothing was sent",
+            Some(CutShort::Killed) => "the program of the run was killed, or had no room left to write in",
+            None if m.sent_nothing() || refused_all(departures(m)) => "nothing was sent",
             None if !m.not_logged.is_empty() => "this host's packet log was not kept whole",
             None if m.far_log_complete == Some(false) => "the far end's log did not come back whole",
             None => "it did not end as asked",
@@ -83,10 +90,11 @@ impl Words {
 
     /// The result in one or two sentences.
     pub(crate) fn verdict(self, m: &Measurement) -> String {
-        match m.round_trip.packets.sent {
+        let verdict = match m.round_trip.packets.sent {
             Some(sent) => self.round_trip(m, sent),
             None => self.one_way(m),
-        }
+        };
+        [unsent(departures(m)), Some(verdict)].into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
     fn round_trip(self, m: &Measurement, sent: u64) -> String {
@@ -106,10 +114,9 @@ impl Words {
         }
         let delay = &m.round_trip.delay_ns;
         let middle = match (sure::median(delay, "probe", self.unicode), delay.p99) {
-            (Some(median), Some(p99)) if delay.count > 1 => format!(
-                "The round trip{to} takes {median}; 99{NO_BREAK}% are back within {}.",
-                self.time(p99)
-            ),
+            (Some(median), Some(_)) if delay.count > 1 => {
+                format!("The round trip{to} takes {median}; {}.", self.most(delay, "are back"))
+            }
             (Some(median), _) => format!("The round trip{to} takes {median}."),
             _ => format!("Probes come back{from}, but their stamps are missing."),
         };
@@ -121,7 +128,30 @@ impl Words {
             (Some(_), Some(_)) => ", on both ways",
             _ => "",
         };
-        format!("{middle} {}", loss_sentence(&m.round_trip, sent, "probe", leg))
+        format!("{middle} {}", self.losses(&m.round_trip, sent, "probe", leg))
+    }
+
+    /// How many were lost, and how many of them in a row where that is no chance.
+    fn losses(self, direction: &Direction, sent: u64, one: &str, leg: &str) -> String {
+        let lost = loss_sentence(direction, sent, one, leg);
+        let outage = self.outage(direction, sent);
+        outage.map_or_else(|| lost.clone(), |outage| format!("{lost} {outage}"))
+    }
+
+    /// The longest loss period and when it was, where independent losses, as many of them, would have one as long less than once
+    /// in a hundred such runs.
+    #[expect(clippy::cast_precision_loss, reason = "a bound of a probability")]
+    fn outage(self, direction: &Direction, sent: u64) -> Option<String> {
+        let longest = direction.loss.longest?;
+        let by_chance = (sent as f64).ln() + longest.packets as f64 * direction.loss.ratio?.ln();
+        if by_chance > 0.01_f64.ln() {
+            return None;
+        }
+        let when =
+            longest.at_ns.map_or_else(String::new, |at| format!(", {} after the first", self.time_of(at)));
+        let long = longest.duration_ns.filter(|nanos| *nanos > 0);
+        let long = long.map_or_else(String::new, |nanos| format!(", for {}", self.time_of(nanos)));
+        Some(format!("The most in a row: {}{when}{long}.", count(longest.packets)))
     }
 
     /// Of packets that go one way, or one way each.
@@ -161,22 +191,22 @@ impl Words {
             (Some(DelayKind::Variable), ..) if delay.count == 1 => {
                 "of one delay nothing can be said, the whole of it not being known.".into()
             }
-            (Some(DelayKind::Variable), Some(_), Some(p99)) => format!(
-                "99{NO_BREAK}% of the packets arrive within {} of the quickest; the whole delay is not known.",
-                self.time(p99)
-            ),
-            (_, Some(_), Some(p99)) => {
+            (Some(DelayKind::Variable), Some(_), Some(_)) => {
+                let most = self.most(delay, "of the packets arrive");
+                format!("{most} of the quickest; the whole delay is not known.")
+            }
+            (_, Some(_), Some(_)) => {
                 let median = sure::median(delay, "packet", self.unicode).unwrap_or_default();
                 let most = match delay.count {
                     0 | 1 => String::new(),
-                    _ => format!("; 99{NO_BREAK}% arrive within {}", self.time(p99)),
+                    _ => format!("; {}", self.most(delay, "arrive")),
                 };
                 format!("a packet takes {median}{most}.")
             }
             _ => "packets arrive, but their stamps are missing.".into(),
         };
         let loss = match (sent, direction.packets.received) {
-            (Some(sent), _) => format!(" {}", loss_sentence(direction, sent, "packet", "")),
+            (Some(sent), _) => format!(" {}", self.losses(direction, sent, "packet", "")),
             (None, Some(received)) => {
                 let arrived = counted(received, "packet", "packets");
                 format!(" At least {arrived} arrived; how many were sent is not known.")
@@ -184,6 +214,17 @@ impl Words {
             (None, None) => String::new(),
         };
         format!("{name}: {figures}{loss}")
+    }
+
+    /// How long nearly all took: `99 % arrive within 2.75 ms`; of so few that there is no slowest hundredth, all of them:
+    /// `all 11 arrive within 2.75 ms`.
+    fn most(self, delay: &Summary, arrive: &str) -> String {
+        let within = |nanos: Option<f64>| self.time(nanos.unwrap_or_default());
+        if delay.count >= ENOUGH_FOR_P99 {
+            return format!("99{NO_BREAK}% {arrive} within {}", within(delay.p99));
+        }
+        let all = if delay.count == 2 { "both".to_owned() } else { format!("all {}", count(delay.count)) };
+        format!("{all} {arrive} within {}", within(delay.max))
     }
 
     /// What was sent: `poisson 20 ms apart on average, 44 B of payload (72 B of IP)`.
@@ -432,9 +473,11 @@ impl Words {
 fn loss_sentence(direction: &Direction, sent: u64, one: &str, leg: &str) -> String {
     let Some(lost) = direction.packets.lost else { return "How many were lost is not known.".into() };
     let astray = direction.packets.astray.unwrap_or(0);
-    let of = counted(sent.saturating_sub(astray), one, &format!("{one}s"));
+    // What was dropped unread the path carried.
+    let judged = sent.saturating_sub(astray.saturating_sub(direction.packets.unread.unwrap_or(0)));
+    let of = counted(judged, one, &format!("{one}s"));
     let more = went_astray(direction);
-    if lost == 0 && sent.saturating_sub(astray) == 1 {
+    if lost == 0 && judged == 1 {
         let only = if astray == 0 { "only" } else { "other" };
         return format!("The {only} {one} was not lost{more}.");
     }
@@ -453,6 +496,33 @@ fn went_astray(direction: &Direction) -> String {
         None | Some(0) => String::new(),
         Some(astray) => format!("; {} went astray", count(astray)),
     }
+}
+
+/// The counts of what was to leave the one end and the other.
+fn departures(m: &Measurement) -> impl Iterator<Item = (&Packets, &'static str)> {
+    let is_round_trip = m.round_trip.packets.sent.is_some();
+    let there = if is_round_trip { &m.round_trip } else { &m.forward };
+    let theirs = (!is_round_trip).then_some((&m.reverse.packets, "the far end"));
+    [Some((&there.packets, "this host")), theirs].into_iter().flatten()
+}
+
+/// Whether something was to leave, and all of it was refused.
+fn refused_all<'a>(departures: impl Iterator<Item = (&'a Packets, &'static str)>) -> bool {
+    let counts: Vec<_> =
+        departures.filter_map(|(packets, _)| Some((packets.sent?, packets.not_sent?))).collect();
+    counts.iter().all(|(sent, _)| *sent == 0) && counts.iter().any(|(_, not_sent)| *not_sent > 0)
+}
+
+/// That more than half of what was due did not leave, where something did: all else is of the rest.
+fn unsent<'a>(departures: impl Iterator<Item = (&'a Packets, &'static str)>) -> Option<String> {
+    let of = |(packets, end): (&Packets, &str)| {
+        let (sent, not_sent) = (packets.sent?, packets.not_sent?);
+        (sent > 0 && not_sent > sent).then(|| {
+            format!("Only {} of {} left {end}.", count(sent), counted(sent + not_sent, "probe", "probes"))
+        })
+    };
+    let words: Vec<String> = departures.filter_map(of).collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 /// Stamps that did not come, if any did not.
@@ -491,63 +561,6 @@ fn whose(place: Place) -> &'static str {
     }
 }
 
-fn skew(clock: &ClockState) -> String {
-    let Some(skew) = clock.skew_ppm.filter(|_| clock.identifiable) else { return String::new() };
-    if are_one(skew, clock.skew_interval_ppm) {
-        return " They run at exactly the same pace.".into();
-    }
-    let by = clock.calibration_packets.map_or_else(String::new, |packets| {
-        let first = if packets == 1 { "packet".to_owned() } else { format!("{} packets", count(packets)) };
-        format!(", by the first {first} of a direction, sent for calibration")
-    });
-    format!(" It runs {}{by}, which is taken out.", pace(skew, clock.skew_interval_ppm, "this one"))
-}
-
-/// How a clock runs against the other: `slower than this one by 17.004 ppm (95 %: 17.001 to 17.006 ppm)`, with the digits that its interval
-/// has.
-pub(crate) fn pace(skew: f64, interval: Option<[f64; 2]>, other: &str) -> String {
-    let Some([low, high]) = interval else {
-        let way = if skew < 0.0 { "slower" } else { "faster" };
-        return format!("{way} than {other} by {}{NO_BREAK}ppm", digits(skew.abs(), skew));
-    };
-    let half = (high - low) / 2.0;
-    // Stamps that somebody made up exactly leave an interval of nothing: digits are those of the rate then, and no finer
-    // than a thousandth.
-    if are_one(skew, Some([low, high])) {
-        return format!("exactly as fast as {other}");
-    }
-    let half = if half < EXACT_PPM { skew.abs().max(0.05) } else { half };
-    let show = |ppm: f64| digits(ppm, if half > 0.0 { half } else { skew });
-    if low <= 0.0 && high >= 0.0 {
-        return format!(
-            "at a pace that cannot be told from that of {other} (faster by {} to {}{NO_BREAK}ppm, 95{NO_BREAK}%)",
-            show(low),
-            show(high)
-        );
-    }
-    let (way, [low, high]) = if skew < 0.0 { ("slower", [-high, -low]) } else { ("faster", [low, high]) };
-    format!(
-        "{way} than {other} by {}{NO_BREAK}ppm (95{NO_BREAK}%: {} to {}{NO_BREAK}ppm)",
-        show(skew.abs()),
-        show(low),
-        show(high)
-    )
-}
-
-/// Clocks that differ by less than this are one: a microsecond in three years.
-const EXACT_PPM: f64 = 1e-8;
-
-/// Whether stamps that somebody made up say that two clocks are one.
-fn are_one(skew: f64, interval: Option<[f64; 2]>) -> bool {
-    interval.is_some_and(|[low, high]| high - low < 2.0 * EXACT_PPM) && skew.abs() < EXACT_PPM
-}
-
-/// A number with two significant digits of `fine`, and one after the point at the least.
-fn digits(value: f64, fine: f64) -> String {
-    let decimals = (1..9).find(|places| fine.abs() * 10f64.powi(*places) >= 9.5).unwrap_or(9);
-    grouped(value, usize::try_from(decimals).unwrap_or(1))
-}
-
 /// `[7.000 s, 7.012 s]`: both ends with the digits that tell them apart.
 fn bounds([low, high]: [i64; 2], unicode: bool) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a nanosecond in a hundred days")]
@@ -574,7 +587,7 @@ pub(crate) fn heading<'a, M: std::borrow::Borrow<Measurement> + 'a>(
 
 #[cfg(test)]
 mod tests {
-    use romer_record::document::{ClockEvent, Hop};
+    use romer_record::document::{ClockEvent, Hop, LossPeriod};
 
     use super::*;
 
@@ -585,6 +598,21 @@ mod tests {
         let told = |way| Words { unicode: false }.packets(&direction, way);
         assert!(told(Way::Forward).ends_with(", 3 not sent by this host"), "{}", told(Way::Forward));
         assert!(told(Way::Reverse).ends_with(", 3 not sent by the far host"), "{}", told(Way::Reverse));
+    }
+
+    #[test]
+    fn where_most_of_what_was_due_did_not_leave_the_first_sentence_says_so() {
+        let packets =
+            |sent, not_sent| Packets { sent: Some(sent), not_sent: Some(not_sent), ..Packets::default() };
+        let told =
+            |[there, back]: [Packets; 2]| unsent([(&there, "this host"), (&back, "the far end")].into_iter());
+        assert_eq!(told([packets(500, 500), packets(0, 9)]), None);
+        assert_eq!(
+            told([packets(400, 600), packets(1, 2)]).as_deref(),
+            Some("Only 400 of 1000 probes left this host. Only 1 of 3 probes left the far end.")
+        );
+        let refused = |sent, not_sent| refused_all([(&packets(sent, not_sent), "this host")].into_iter());
+        assert!(refused(0, 9) && !refused(0, 0) && !refused(1, 9));
     }
 
     fn route(answers: &[Option<(&str, bool)>]) -> Option<String> {
@@ -621,30 +649,34 @@ mod tests {
     }
 
     #[test]
-    fn a_pace_has_the_digits_of_its_interval_and_says_which_clock_is_slower() {
-        let say = |skew, interval| pace(skew, interval, "this one").replace(NO_BREAK, " ");
+    fn the_longest_outage_is_told_with_its_moment_where_it_is_no_chance() {
+        let told = |packets, sent: u64, lost: u64| {
+            let mut direction = Direction::default();
+            direction.loss.ratio = Some(lost as f64 / sent as f64);
+            let at_ns = Some(400_000_000_000);
+            direction.loss.longest =
+                Some(LossPeriod { packets, sequence: 400_000, at_ns, duration_ns: Some(200_000_000) });
+            Words { unicode: true }.outage(&direction, sent).map(|said| said.replace(NO_BREAK, " "))
+        };
         assert_eq!(
-            say(-17.0038, Some([-17.0061, -17.0015])),
-            "slower than this one by 17.0038 ppm (95 %: 17.0015 to 17.0061 ppm)"
+            told(200, 1_000_000, 1_200).as_deref(),
+            Some("The most in a row: 200, 400 s after the first, for 200 ms.")
         );
-        assert_eq!(
-            say(17.0, Some([16.2, 17.8])),
-            "faster than this one by 17.00 ppm (95 %: 16.20 to 17.80 ppm)"
-        );
-        assert_eq!(
-            say(-0.000_04, Some([-0.000_11, 0.000_03])),
-            "at a pace that cannot be told from that of this one (faster by -0.000110 to 0.000030 ppm, 95 %)"
-        );
-        assert_eq!(
-            say(-1e-8, Some([-7.2e-7, 7e-7])),
-            "at a pace that cannot be told from that of this one (faster by -0.00000072 to 0.00000070 ppm, 95 %)"
-        );
-        assert_eq!(say(2e-11, Some([1e-11, 3e-11])), "exactly as fast as this one");
-        assert_eq!(
-            say(17.0, Some([17.0 - 1e-10, 17.0 + 1e-10])),
-            "faster than this one by 17.0 ppm (95 %: 17.0 to 17.0 ppm)"
-        );
-        assert_eq!(say(-17.0, None), "slower than this one by 17.0 ppm");
+        assert_eq!(told(2, 1_000_000, 1_200), None, "of so many two come together by chance");
+        assert_eq!(told(10, 10, 10), None, "all were lost");
+        assert_eq!(Words { unicode: true }.outage(&Direction::default(), 9), None);
+    }
+
+    #[test]
+    fn of_so_few_that_there_is_no_slowest_hundredth_all_are_told() {
+        let told = |count, arrive| {
+            let delay = Summary { count, p99: Some(2.7e6), max: Some(2.75e6), ..Summary::default() };
+            Words { unicode: true }.most(&delay, arrive).replace(NO_BREAK, " ")
+        };
+        assert_eq!(told(2, "arrive"), "both arrive within 2.75 ms");
+        assert_eq!(told(11, "of the packets arrive"), "all 11 of the packets arrive within 2.75 ms");
+        assert_eq!(told(99, "are back"), "all 99 are back within 2.75 ms");
+        assert_eq!(told(100, "are back"), "99 % are back within 2.70 ms");
     }
 
     #[test]

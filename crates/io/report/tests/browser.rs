@@ -272,6 +272,135 @@ fn charts_of_the_same_time_begin_at_the_same_place_and_a_mark_beyond_the_scale_t
     }
 }
 
+/// Whether the chart of a tail has a line a decade.
+const DECADES: &str = r"
+const told = document.documentElement.dataset;
+const figures = JSON.parse(document.getElementById('figures').textContent);
+const place = (number) => document.querySelector(`figure[data-figure='${number}'] .live`);
+told.decades = figures.map((figure, number) => [figure, place(number).querySelectorAll('.grid').length])
+  .filter(([figure]) => figure.y.labels === 'shares')
+  .map(([figure, lines]) => lines === Math.floor(figure.y.to) - Math.ceil(figure.y.from) + 1).join();
+";
+
+#[test]
+fn each_line_down_is_ten_times_fewer_packets_whether_it_is_labelled_or_not() {
+    // So many that there are more decades than labels.
+    let page = html::report(&[make(&common::Path { probes: 20_000, ..bad() }).stream()]).unwrap();
+    let (dom, said) = opened(&with_scripts(&page, FRAMES, DECADES), "1280,900");
+    assert!(!said.lines().any(|line| line.contains("CONSOLE")), "{said}");
+    assert_eq!(between(&dom, "data-decades=\"", "\""), "true");
+}
+
+/// Points at the highest of the drawn round trips, some pixels beside it, where others are nearer along the axis; and writes down
+/// what the tip says, what that point is, and how many rows a chart of two series has there.
+const POINTED: &str = r"
+const told = document.documentElement.dataset;
+const figures = JSON.parse(document.getElementById('figures').textContent);
+const at = (name) => figures.findIndex((figure) => figure.name === name);
+const place = (number) => document.querySelector(`figure[data-figure='${number}'] .live`);
+const pointAt = (number, dx, dy) => {
+  const figure = figures[number], box = place(number), rect = box.querySelector('clipPath rect'), r = box.getBoundingClientRect();
+  const [left, top, width, height] = ['x', 'y', 'width', 'height'].map((name) => Number(rect.getAttribute(name)));
+  const points = figure.layers.find((layer) => layer.kind === 'points').points;
+  const [x, y] = points.reduce((a, b) => (b[1] > a[1] ? b : a));
+  const across = left + (x - figure.x.from) / (figure.x.to - figure.x.from) * (width - 1);
+  const up = top + height - 1 - (y - figure.y.from) / (figure.y.to - figure.y.from) * (height - 8);
+  box.dispatchEvent(new PointerEvent('pointermove', { pointerType: 'mouse', clientX: r.left + across + dx, clientY: r.top + up + dy }));
+  return [x, y];
+};
+const one = at('delay-round-trip'), two = at('delay-one-way');
+const meant = pointAt(one, 6, 5);
+pointAt(two, -5, 4);
+requestAnimationFrame(() => {
+  const tip = place(one).querySelector('.tip-box');
+  told.said = [...tip.children].map((part) => part.textContent).join('|');
+  told.meant = meant.join('|');
+  told.rows = place(two).querySelectorAll('.tip-box span').length;
+});
+";
+
+#[test]
+fn the_point_under_the_pointer_is_told_and_not_its_neighbour_along_the_axis() {
+    let page = html::report(&[make(&bad()).stream()]).unwrap();
+    let (dom, said) = opened(&with_scripts(&page, FRAMES, POINTED), "1280,900");
+    assert!(!said.lines().any(|line| line.contains("CONSOLE")), "{said}");
+    let value = |name: &str| between(&dom, &format!("data-{name}=\""), "\"").replace("&nbsp;", "\u{a0}");
+    let number = |text: &str| text.split('\u{a0}').next().unwrap().replace(',', "").parse::<f64>().unwrap();
+    let (told, meant) = (value("said"), value("meant"));
+    let pair = |text: &str| text.split_once('|').map(|(x, y)| (number(x), number(y))).unwrap();
+    let ((x, y), (at, height)) = (pair(&told), pair(&meant));
+    assert!((y - height).abs() < 0.01 * height && (x - at).abs() <= 0.2, "{told} of {meant}");
+    assert!(number(&value("rows")) >= 2.0, "each series has its row");
+}
+
+/// Goes through the first chart by the keyboard alone, and writes down after each key what a reader of screens is told, whether the
+/// tip is there, and whether all is shown; and what the chart is called.
+const KEYS: &str = r"
+const told = document.documentElement.dataset, heard = [];
+const box = document.querySelector('.live'), svg = box.querySelector('svg'), said = document.querySelector('[aria-live]');
+const whole = box.parentElement.querySelector('button'), tip = box.querySelector('.tip-box');
+told.called = svg.getAttribute('aria-label');
+told.reached = [...document.querySelectorAll('.live svg')].every((one) => one.tabIndex === 0 && one.getAttribute('aria-label'));
+svg.focus();
+const press = (key, shiftKey = false) => {
+  const event = new KeyboardEvent('keydown', { key, shiftKey, bubbles: true, cancelable: true });
+  document.activeElement.dispatchEvent(event);
+  heard.push([key, said.textContent.split(':')[0], said.textContent, !tip.hidden, whole.hidden, event.defaultPrevented, document.activeElement === svg].join('~'));
+};
+for (const key of ['Home', 'ArrowRight', 'ArrowRight', 'ArrowLeft']) press(key);
+press('ArrowRight', true);
+for (const key of ['+', '+', '-', '0', 'End', 'ArrowDown', '+', 'Escape', 'Escape', 'a', 'PageDown']) press(key);
+told.heard = heard.join('|');
+const figure = JSON.parse(document.getElementById('figures').textContent)[0];
+told.first = figure.layers[0].points.slice(0, 3).map((point) => point.join('~')).join('|');
+told.last = figure.layers[0].points.map((point) => point[0]).reduce((a, b) => Math.max(a, b));
+told.help = document.getElementById(svg.getAttribute('aria-describedby')).textContent;
+";
+
+#[test]
+fn a_chart_is_read_with_the_keyboard_alone() {
+    let page = html::report(&[make(&bad()).stream()]).unwrap();
+    let (dom, said) = opened(&with_scripts(&page, FRAMES, KEYS), "1280,900");
+    assert!(!said.lines().any(|line| line.contains("CONSOLE")), "{said}");
+    let value = |name: &str| between(&dom, &format!("data-{name}=\""), "\"").replace("&nbsp;", "\u{a0}");
+    assert_eq!(value("reached"), "true", "every chart is reached by the tab key");
+    let called = value("called");
+    for part in ["Round-trip delay", "delay, ms from ", "time since the first probe, s from 0 to ", "lost"] {
+        assert!(called.contains(part), "{called}");
+    }
+    assert!(value("help").contains("With the keyboard"), "{}", value("help"));
+    let heard = value("heard");
+    let heard: Vec<Vec<&str>> = heard.split('|').map(|one| one.split('~').collect()).collect();
+    let number = |text: &str| text.split('\u{a0}').next().unwrap().replace(',', "").parse::<f64>().unwrap();
+    let first: Vec<f64> =
+        value("first").split('|').map(|one| number(one.split('~').next().unwrap())).collect();
+    let at: Vec<f64> = heard.iter().take(5).map(|key| number(key[1])).collect();
+    // An axis of three minutes tells its moments to a tenth of a second.
+    for (heard, at) in at.iter().zip([first[0], first[1], first[2], first[1]]) {
+        assert!((heard - at).abs() <= 0.051, "{heard} and {at}");
+    }
+    assert!(at[4] > first[2] + 3.0, "with shift it goes farther: {at:?}");
+    assert!(heard[0][2].contains("round trip") && heard[0][2].contains("ms"), "{:?}", heard[0]);
+    let of = |place: usize| heard.iter().map(|key| key[place]).collect::<Vec<_>>();
+    // Home, three arrows, one with shift, closer, closer, farther, all, the last, another series, closer, all, nothing; no key of ours.
+    let (yes, no) = ("true", "false");
+    assert_eq!(of(3)[..14], [[yes; 13].as_slice(), &[no]].concat(), "the tip");
+    assert_eq!(
+        of(4)[..14],
+        [yes, yes, yes, yes, yes, no, no, no, yes, yes, yes, no, yes, yes],
+        "all is shown"
+    );
+    assert_eq!(
+        of(5),
+        [[yes; 14].as_slice(), &[no, no]].concat(),
+        "only keys of the chart are taken from the page"
+    );
+    assert!(of(6).iter().all(|kept| *kept == yes), "the focus stays: {heard:?}");
+    assert!((number(heard[9][1]) - number(&value("last"))).abs() < 0.1, "{:?}", heard[9]);
+    assert!(heard[10][2].contains("lost"), "another series: {:?}", heard[10]);
+    assert_eq!(heard[13][2], "");
+}
+
 #[test]
 fn what_the_charts_draw_is_saved_with_the_names_and_units_that_they_have() {
     let (first, second) = (make(&good()), make(&bad()));
@@ -326,7 +455,8 @@ fn what_the_charts_draw_is_saved_with_the_names_and_units_that_they_have() {
 
 #[test]
 fn on_a_telephone_a_finger_points_two_enlarge_and_nothing_is_wider_than_the_screen() {
-    let page = html::report(&[make(&bad()).stream()]).unwrap();
+    let made = make(&bad());
+    let page = html::report(&[made.stream()]).unwrap();
     let page = with_scripts(&page, FRAMES, TOUCHES);
     let (dom, said) = opened(&page, "390,844");
     assert!(!said.lines().any(|line| line.contains("CONSOLE")), "{said}");
@@ -338,6 +468,10 @@ fn on_a_telephone_a_finger_points_two_enlarge_and_nothing_is_wider_than_the_scre
         words.strip_suffix(" points here are drawn").unwrap().split_once(" of about ").unwrap();
     let number = |text: &str| text.replace(',', "").parse::<u32>().unwrap();
     assert!(number(there) > 2 * number(drawn), "{words}");
+    // A third of the time is seen, in which a third of the packets left, before the clock was taken out and after.
+    let arrived = made.forward.iter().filter(|passage| passage.delay.is_some()).count();
+    let left = u32::try_from(2 * arrived / 3).unwrap();
+    assert!(number(there).abs_diff(left) < left / 10, "{words}: {left}");
 }
 
 #[test]

@@ -62,6 +62,18 @@ fn losses_stand_where_they_were_and_in_the_shade_of_their_share() {
 }
 
 #[test]
+fn a_tail_is_drawn_as_the_steps_that_it_is() {
+    let figures = of(&make(&good()));
+    let tail = named(&figures, "tail").unwrap();
+    for layer in tail["layers"].as_array().unwrap() {
+        let points = layer["points"].as_array().unwrap();
+        assert!(points.windows(2).all(|pair| pair[0][0] == pair[1][0] || pair[0][1] == pair[1][1]));
+        assert_eq!(points[0][1], 0.0, "all took at least as long as the quickest");
+        assert_eq!(points.last().unwrap()[1], tail["y"]["from"], "none took longer than the slowest");
+    }
+}
+
+#[test]
 fn what_came_out_of_order_or_twice_stands_where_it_was_sent() {
     let mut made = make(&good());
     assert!(named(&of(&made), "order").is_none(), "all in order, each once");
@@ -78,11 +90,21 @@ fn what_came_out_of_order_or_twice_stands_where_it_was_sent() {
         let place = made.reverse.iter().position(|one| one.sequence == copy.sequence).unwrap();
         made.reverse.insert(place + 1, romer_record::Passage { copy: 1, ..copy });
     }
+    // One comes twice there, in the first quarter.
+    let twice = *made.forward.iter().find(|one| one.sequence >= 150 && one.arrival.is_some()).unwrap();
+    let place = made.forward.iter().position(|one| one.sequence == twice.sequence).unwrap();
+    made.forward.insert(place + 1, romer_record::Passage { copy: 1, ..twice });
     let figures = of(&made);
     let order = named(&figures, "order").unwrap();
+    let mut inks: Vec<_> =
+        order["legend"].as_array().unwrap().iter().map(|one| one[1].as_str().unwrap()).collect();
+    inks.sort_unstable();
+    assert_eq!(inks, ["faint", "forward", "round"], "a colour each");
+    let there = bars(order, "round");
+    assert!(there.len() == 1 && there[0][0] < 0.11 && there[0][1] > 0.09, "{there:?}");
     let late = bars(order, "forward");
     assert!(!late.is_empty() && late.iter().all(|[from, to, _]| *from >= 0.245 && *to <= 0.505), "{late:?}");
-    let copies = bars(order, "round");
+    let copies = bars(order, "faint");
     assert!(
         !copies.is_empty() && copies.iter().all(|[from, to, _]| *from >= 0.79 && *to <= 0.82),
         "{copies:?}"
@@ -118,6 +140,35 @@ fn times_between_packets_are_drawn_one_by_one_and_the_longest_stays() {
     );
     let shape = named(&figures, "location-shape").unwrap();
     assert_eq!(shape["legend"].as_array().unwrap().len(), 4, "both ends, both ways");
+}
+
+#[test]
+fn a_spike_that_comes_again_and_again_is_in_every_chart_as_often_as_it_came() {
+    let mut made = make(&common::Path { probes: 20_000, interval_ns: 200_000_000, lost_one_in: 0, ..bad() });
+    // Far more than anything else varies, once in 128 packets.
+    let spike = Duration::from_millis(150);
+    for passage in made.forward.iter_mut().filter(|passage| passage.sequence % 128 == 64) {
+        passage.delay = passage.delay.map(|delay| delay + spike);
+        passage.arrival = passage.arrival.map(|arrival| arrival + spike);
+    }
+    let figures = of(&made);
+    // Above what nothing else is: delays, and arrivals so long after the one before.
+    for (name, least) in [("delay-one-way", 130.0), ("clock-forward", 130.0), ("inter-reception", 310.0)] {
+        let figure = named(&figures, name).unwrap();
+        let layers = figure["layers"].as_array().unwrap().iter();
+        let layers = layers.filter(|layer| layer["ink"] == "forward");
+        let points = layers.flat_map(|layer| layer["points"].as_array().unwrap());
+        let high: Vec<f64> = points
+            .map(|point| [0, 1].map(|place| point[place].as_f64().unwrap()))
+            .filter(|[_, y]| *y > least)
+            .map(|[x, _]| x)
+            .collect();
+        let missing = (0..20_000 / 128u32).filter(|number| {
+            let at = (f64::from(*number) * 128.0 + 64.0) * 0.2;
+            !high.iter().any(|x| (x - at).abs() < 2.0)
+        });
+        assert_eq!(missing.collect::<Vec<_>>(), [] as [u32; 0], "{name}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use common::{bad, good, hostile, make};
 use romer_record::event::{Event, EventKind, Side};
 use romer_report::text::{TextStyle, summary};
-use romer_report::{html, svg};
+use romer_report::{escape, html, svg};
 
 fn golden(name: &str, found: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
@@ -128,6 +128,11 @@ fn the_page_needs_nothing_from_outside_and_is_well_formed() {
     for chart in made.iter().flat_map(|made| svg::charts(&made.stream()).unwrap()) {
         assert!(chart.svg.starts_with("<svg xmlns=") && !chart.svg.contains("var("), "{}", chart.name);
         assert!(!chart.svg.contains("NaN") && !chart.svg.contains("<circle"));
+        // Each says by itself of what it is and what it draws.
+        let (title, rest) = chart.svg.split_once("<title>").unwrap().1.split_once("</title>").unwrap();
+        assert!(title.starts_with(&escape::markup(&chart.title)) && title.contains(" – Path to "), "{title}");
+        let desc = rest.split_once("<desc>").unwrap().1.split_once("</desc>").unwrap().0;
+        assert!(desc.contains(&escape::markup(&chart.caption)) && desc.contains(" from "), "{desc}");
         balanced(&chart.svg);
     }
 }

@@ -6,10 +6,12 @@
 use std::collections::BTreeMap;
 
 use romer_metrics::jitter::{
-    delay_difference, delay_difference_in_order_of_arrival, deviation_from_mean, inter_arrival_difference,
+    delay_difference, delay_difference_in_order_of_arrival, inter_arrival_difference,
     inter_arrival_difference_in_order_of_arrival, peak_to_peak, rfc3550,
 };
-use romer_metrics::{described, ipdv, pdv, reordering, summary, wilson_interval};
+use romer_metrics::{
+    described, deviations, ipdv_figures, of_neighbours, pdv, reordering, summary, wilson_interval,
+};
 use romer_record::benchmark::{LatencyByDefinition, LatencyConversion, Load, StreamResult};
 use romer_record::document::{Histogram, Jitter, Summary};
 use romer_record::{Fate, Passage};
@@ -388,8 +390,8 @@ fn stream(
         latency_ns: latency,
         latency_histogram,
         jitter_ns: jitters(passages, reordered > 0),
-        jitter_rfc4689_ns: summary(&delay_difference_in_order_of_arrival(passages)),
-        ipdv_ns: summary(&ipdv(passages)),
+        jitter_rfc4689_ns: of_neighbours(&delay_difference_in_order_of_arrival(passages), 1),
+        ipdv_ns: ipdv_figures(passages),
         pdv_ns: summary(&pdv(passages)),
         dscp_out,
         per_size: per_size(left, arrivals),
@@ -400,11 +402,11 @@ fn stream(
 fn jitters(passages: &[Passage], reordered: bool) -> Jitter {
     Jitter {
         peak_to_peak: summary(&Vec::from_iter(peak_to_peak(passages))),
-        inter_arrival_difference: summary(&inter_arrival_difference(passages)),
+        inter_arrival_difference: of_neighbours(&inter_arrival_difference(passages), 2),
         inter_arrival_difference_in_order_of_arrival: reordered
-            .then(|| summary(&inter_arrival_difference_in_order_of_arrival(passages))),
-        delay_difference: summary(&delay_difference(passages)),
-        deviation_from_mean: summary(&deviation_from_mean(passages)),
+            .then(|| of_neighbours(&inter_arrival_difference_in_order_of_arrival(passages), 2)),
+        delay_difference: of_neighbours(&delay_difference(passages), 1),
+        deviation_from_mean: deviations(passages),
         rfc3550: rfc3550(passages),
     }
 }

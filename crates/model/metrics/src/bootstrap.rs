@@ -87,7 +87,7 @@ fn block_of(series: &[f64], statistics: &[Statistic], classes: &Classes) -> usiz
         Statistic::Quantile(p) => {
             let place = whole(p * real(classes.values.len() - 1));
             let level = classes.values[place];
-            Dependence::at_or_below(series, level).block()
+            Dependence::at_or_below(series, level, 0).block()
         }
     });
     longest.max().unwrap_or(1).max(series.len().div_ceil(MOST_BLOCKS)).min(series.len())

@@ -146,27 +146,29 @@ fn classes(count: usize, room: Room) -> impl Iterator<Item = std::ops::Range<usi
     low.chain(middle).chain((count - ends..count).map(|place| place..place + 1))
 }
 
-/// A distribution on points.
+/// A distribution on points. It is kept as numbers of values, which floats hold exactly: of sums of shares the last digit would
+/// be no more than how they were added up, and two distributions that are the same would differ by it.
 struct Points {
     /// Ascending.
     values: Vec<f64>,
-    /// The probability of each.
+    /// How many there are of each.
     weights: Vec<f64>,
-    /// The probability of all before each, and of all.
+    /// How many there are before each, and of all.
     below: Vec<f64>,
+    /// How many there are.
+    all: f64,
 }
 
 impl Points {
     fn of(points: impl Iterator<Item = (f64, f64)>) -> Self {
         let (values, counts): (Vec<f64>, Vec<f64>) = points.unzip();
-        let all: f64 = counts.iter().sum();
-        let mut sum = 0.0;
+        let mut all = 0.0;
         let mut below = vec![0.0];
         below.extend(counts.iter().map(|count| {
-            sum += count;
-            sum / all
+            all += count;
+            all
         }));
-        Self { values, weights: counts.into_iter().map(|count| count / all).collect(), below }
+        Self { values, weights: counts, below, all }
     }
 
     /// An ascending sample.
@@ -179,16 +181,16 @@ impl Points {
     }
 
     fn mean(&self) -> f64 {
-        self.values.iter().zip(&self.weights).map(|(value, weight)| value * weight).sum()
+        self.values.iter().zip(&self.weights).map(|(value, weight)| value * (weight / self.all)).sum()
     }
 
     /// The probability of what is not above a place.
     fn share(&self, place: f64) -> f64 {
-        self.below[self.values.partition_point(|value| *value <= place)]
+        self.below[self.values.partition_point(|value| *value <= place)] / self.all
     }
 
     fn quantile(&self, p: f64) -> f64 {
-        let place = self.below[1..].partition_point(|below| *below < p - LEAST);
+        let place = self.below[1..].partition_point(|below| *below < (p - LEAST) * self.all);
         self.values[place.min(self.values.len() - 1)]
     }
 
@@ -200,7 +202,7 @@ impl Points {
     }
 }
 
-/// Sums of probabilities are exact to this.
+/// Probabilities are exact to this, however many values there are.
 const LEAST: f64 = 1e-12;
 
 /// The convolution of two distributions: that of their sum, if they are independent.
@@ -234,7 +236,7 @@ impl Convolution {
             }
             sum += weight * b.below[end];
         }
-        sum
+        sum / (a.all * b.all)
     }
 
     fn end(&self, pick: fn(&[f64]) -> Option<&f64>) -> f64 {
@@ -367,12 +369,13 @@ impl Sums {
         };
         let here = apart(&plain, &self.rough);
         let distance = here.iter().map(|apart| apart.abs()).fold(0.0, f64::max);
+        let distance = if distance < LEAST { 0.0 } else { distance };
         let mut farther = 1;
         let mut differences = vec![Vec::with_capacity(RESAMPLES); statistics.len()];
         for (number, sums) in (0..).zip(&self.drawn) {
             let drawn = series.drawn(number);
             let moved = apart(&drawn, sums).into_iter().zip(&here).map(|(drawn, here)| (drawn - here).abs());
-            farther += usize::from(moved.fold(0.0, f64::max) >= distance);
+            farther += usize::from(moved.fold(0.0, f64::max) >= distance - LEAST);
             for (statistic, differences) in statistics.iter().zip(&mut differences) {
                 let there = drawn.value(*statistic) - plain.value(*statistic);
                 differences.push(there - (sums.value(*statistic) - self.rough.value(*statistic)));
@@ -516,6 +519,23 @@ mod tests {
         }
         // Binomial of 10 at 5 %: more than 6 with a probability of 8e-8.
         assert!(refused <= 6, "{refused} of 10");
+    }
+
+    #[test]
+    fn a_perfect_sum_is_no_farther_from_what_was_measured_than_nothing() {
+        for count in [60, 499, 500, 1_000, 7_919] {
+            let of = |delay: f64| vec![delay; count];
+            let sums = || Sums::of(&of(5e6), &of(7e6)).unwrap();
+            for (sums, measured) in [(sums(), 12e6), (sums().about_the_median(), 0.0)] {
+                let found = sums.against(&of(measured), &[Statistic::Mean]).unwrap();
+                assert_eq!((found.distance, found.p_value), (0.0, 1.0), "{count}: {found:?}");
+            }
+            // Of two values each as often, in turns, and one: the sum is as far from each of its values.
+            let two: Vec<f64> = (0..2 * count).map(|n| if n % 2 == 0 { 5e6 } else { 6e6 }).collect();
+            let both: Vec<f64> = two.iter().map(|delay| delay + 7e6).collect();
+            let found = Sums::of(&two, &of(7e6)).unwrap().against(&both, &[]).unwrap();
+            assert_eq!((found.distance, found.p_value), (0.0, 1.0), "{count}: {found:?}");
+        }
     }
 
     #[test]

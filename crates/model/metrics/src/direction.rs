@@ -11,11 +11,12 @@ use crate::loss_pattern;
 use crate::order;
 use crate::reordering;
 use crate::sample::{
-    departure_errors, duplicate_spacings, in_order_of_arrival, inter_departures, ipdv, sent, spacings_of,
+    departure_errors, duplicate_spacings, in_order_of_arrival, inter_departures, sent, spacings_of,
 };
 use crate::seen::{Seen, ttl_changes};
-use crate::summary::summary_of;
-use crate::{jitter, loss, summary};
+use crate::summary::{Made, of_neighbours, summary_made, summary_of};
+use crate::telescope::{self, Differences};
+use crate::{deviation, jitter, loss, summary};
 
 /// What the passages themselves do not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,11 +94,11 @@ impl Part {
             Self::Differences => of_differences(passages, &mut direction),
             Self::Spacings => {
                 direction.jitter_ns.inter_arrival_difference =
-                    summary(&jitter::inter_arrival_difference(passages));
+                    from_zero(of_neighbours(&jitter::inter_arrival_difference(passages), 2));
             }
             Self::Departures => {
                 let departures = Sample::of(inter_departures(passages));
-                direction.inter_departure_ns = departures.summary();
+                direction.inter_departure_ns = from_zero(departures.summary());
                 direction.histograms.inter_departure = departures.histogram();
             }
             Self::DepartureErrors => direction.departure_error_ns = departure_error(passages),
@@ -188,6 +189,15 @@ impl Sample {
     }
 }
 
+/// Figures of what cannot be below zero: neither can its mean be, which the intervals of a few large values among small ones do not
+/// know.
+fn from_zero(mut summary: Summary) -> Summary {
+    if let Some([low, high]) = &mut summary.mean_interval {
+        (*low, *high) = (low.max(0.0), high.max(0.0));
+    }
+    summary
+}
+
 /// What is counted.
 fn of_counts(passages: &[Passage], context: &DirectionContext, direction: &mut Direction) {
     let pattern = loss_pattern(passages).filter(|_| context.complete);
@@ -195,7 +205,7 @@ fn of_counts(passages: &[Passage], context: &DirectionContext, direction: &mut D
     let fates = Fates::of(passages);
     let packets = packets(passages, &fates, context);
     let lost = pattern.as_ref().map(|pattern| pattern.lost as u64);
-    let Fates { astray, late, .. } = fates;
+    let (late, astray) = (fates.late, fates.all_astray());
     let counted = match context.lost {
         Some(KnownLost::Exactly(lost)) if pattern.is_none() && context.complete => {
             Some(lost.saturating_sub(astray) + late)
@@ -224,7 +234,7 @@ fn of_counts(passages: &[Passage], context: &DirectionContext, direction: &mut D
         lost_at_least: if lost.is_none() { least() } else { None },
         ..packets
     };
-    direction.duplicates = Duplicates { spacing_ns: summary(&duplicate_spacings(passages)) };
+    direction.duplicates = Duplicates { spacing_ns: from_zero(summary(&duplicate_spacings(passages))) };
     direction.dscp = DscpSeen { sent: context.dscp_sent.map(Dscp::value), received: seen.dscp() };
     direction.ecn = EcnSeen { sent: context.ecn_sent.map(|ecn| ecn.to_string()), received: seen.ecn() };
     direction.ttl = seen.ttl(Vec::new());
@@ -244,32 +254,28 @@ fn of_delays(passages: &[Passage], kind: DelayKind, direction: &mut Direction) {
     let (least, greatest) = (delays.sorted.first().copied(), delays.sorted.last().copied());
     let peak = least.zip(greatest).map(|(least, greatest)| greatest.saturating_sub(least));
     direction.jitter_ns.peak_to_peak = summary(&Vec::from_iter(peak));
-    direction.jitter_ns.deviation_from_mean = deviations(&delays);
+    direction.jitter_ns.deviation_from_mean = from_zero(deviation::of_delays(&delays.series, &delays.sorted));
     // What they lie above the least is in the same order.
     let least = least.unwrap_or(0);
     for values in [&mut delays.series, &mut delays.sorted] {
         values.iter_mut().for_each(|delay| *delay = delay.saturating_sub(least));
     }
-    direction.pdv_ns = delays.summary();
-}
-
-/// Jitter by method 4.
-fn deviations(delays: &Sample) -> Summary {
-    let Some(deviation) = jitter::deviation_of(&delays.series) else { return Summary::default() };
-    let series: Vec<f64> = delays.series.iter().map(|delay| deviation(*delay)).collect();
-    let valley: Vec<f64> = delays.sorted.iter().map(|delay| deviation(*delay)).collect();
-    summary_of(&series, &order::of_valley(&valley, |a, b| a < b))
+    direction.pdv_ns = from_zero(delays.summary());
 }
 
 /// What follows from the differences of neighbours' delays.
 fn of_differences(passages: &[Passage], direction: &mut Direction) {
-    let mut differences = Sample::of(ipdv(passages));
+    let mut found = Differences::of(passages);
+    let mut differences = Sample::of(std::mem::take(&mut found.values));
     direction.ipdv_ns = differences.summary();
+    direction.ipdv_ns.mean_interval = found.interval(passages, &direction.ipdv_ns);
     for values in [&mut differences.series, &mut differences.sorted] {
         values.iter_mut().for_each(|difference| *difference = difference.saturating_abs());
     }
     differences.sorted = order::of_valley(&differences.sorted, |a, b| a < b);
-    direction.jitter_ns.delay_difference = differences.summary();
+    let Sample { series, sorted } = &differences;
+    direction.jitter_ns.delay_difference =
+        from_zero(summary_made(series, sorted, Made { lags: 1, centre: None }));
     direction.histograms.jitter = differences.histogram();
 }
 
@@ -282,10 +288,16 @@ fn of_arrivals(passages: &[Passage], direction: &mut Direction) {
     direction.ttl.list(ttl_changes(&arrived));
     direction.jitter_ns.rfc3550 = jitter::rfc3550_in_order(&arrived);
     direction.jitter_ns.inter_arrival_difference_in_order_of_arrival =
-        (!reordered.is_empty()).then(|| summary(&jitter::second_differences(&arrived)));
+        (!reordered.is_empty()).then(|| from_zero(of_neighbours(&jitter::second_differences(&arrived), 2)));
     let spacings = Sample::of(spacings_of(&arrived));
+    let error = telescope::error_of_mean_spacing(&arrived);
     drop(arrived);
     direction.inter_arrival_ns = spacings.summary();
+    let told = direction.inter_arrival_ns.mean.zip(error);
+    if let Some(interval) = told.and_then(|(mean, error)| telescope::around(mean, error)) {
+        direction.inter_arrival_ns.mean_interval = Some(interval);
+    }
+    direction.inter_arrival_ns = from_zero(std::mem::take(&mut direction.inter_arrival_ns));
     direction.histograms.inter_arrival = spacings.histogram();
 }
 
@@ -296,10 +308,15 @@ struct Fates {
     late: u64,
     lost: u64,
     astray: u64,
+    unread: u64,
     unknown: u64,
 }
 
 impl Fates {
+    const fn all_astray(&self) -> u64 {
+        self.astray + self.unread
+    }
+
     fn of(passages: &[Passage]) -> Self {
         let mut fates = Self::default();
         for passage in sent(passages) {
@@ -308,6 +325,7 @@ impl Fates {
                 Fate::Late => &mut fates.late,
                 Fate::Lost => &mut fates.lost,
                 Fate::Astray => &mut fates.astray,
+                Fate::Unread => &mut fates.unread,
                 Fate::Unknown => &mut fates.unknown,
             } += 1;
         }
@@ -318,7 +336,8 @@ impl Fates {
 /// The counts that need no pattern. Lateness is a matter of the whole delay, and is not known where only its
 /// variable part is. Damage is not seen: the checksum of UDP drops it before us.
 fn packets(passages: &[Passage], fates: &Fates, context: &DirectionContext) -> Packets {
-    let &Fates { arrived, late, lost, astray, unknown } = fates;
+    let &Fates { arrived, late, lost, unread, unknown, .. } = fates;
+    let astray = fates.all_astray();
     let mut duplicated = 0_u64;
     for copy in passages.iter().filter(|passage| passage.copy > 0) {
         duplicated += u64::from(matches!(copy.fate, Fate::Arrived | Fate::Late));
@@ -332,6 +351,7 @@ fn packets(passages: &[Passage], fates: &Fates, context: &DirectionContext) -> P
         duplicated: Some(duplicated),
         reordered: None,
         astray: context.complete.then_some(astray),
+        unread: Some(unread).filter(|unread| context.complete && *unread > 0),
         // By the part above the least delay some may be known to be late, though others may be late as well.
         late: (context.delay_kind == DelayKind::Absolute || late > 0).then_some(late),
         corrupted: None,

@@ -8,7 +8,7 @@
 
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
 
-use crate::summary::{Value, finite, real, whole};
+use crate::summary::{Made, Value, finite, real, whole};
 
 /// 97.5 % quantile of the standard normal distribution: the two-sided 95 %.
 pub(crate) const NORMAL_975: f64 = 1.959_963_984_540_054;
@@ -26,6 +26,8 @@ const FEWEST_BLOCKS: usize = 6;
 /// Of values that depend on each other, so many that are as good as independent have to lie beyond a quantile: what fewer say of
 /// their own dependence is too little.
 const BEYOND: f64 = 6.0;
+/// Skewness over the root of the number of values that changes nothing.
+const LEAST_LEAN: f64 = 1e-6;
 /// Up to these degrees of freedom Student's quantile is searched for; the search loses its digits far above.
 const STUDENT_EXACT: f64 = 200.0;
 /// Up to this size the binomial distribution is used as it is, and above it its normal limit.
@@ -37,20 +39,62 @@ pub(crate) fn of_mean(dependence: &Dependence, count: usize, mean: f64, stddev: 
     Some([finite(mean - half)?, finite(mean + half)?])
 }
 
+/// The same of values of this skewness: Student's statistic is skewed the other way, because a sample that lacks the long
+/// tail has too low a mean and too small a deviation. Hall's transformation (1992, of the third order, which can be inverted)
+/// takes that out; the interval is no narrower than Student's on either side.
+///
+/// That a sample is skewed is no reason to tell none: those whose own skewness is small are those that lack the tail, and the
+/// intervals that were told would miss more often.
+pub(crate) fn of_skewed_mean(
+    dependence: &Dependence,
+    count: usize,
+    mean: f64,
+    stddev: f64,
+    skewness: f64,
+) -> Option<[f64; 2]> {
+    let [low, high] = of_mean(dependence, count, mean, stddev)?;
+    let error = stddev * (dependence.inflation / real(count)).sqrt();
+    let quantile = student_975(dependence.freedom)?;
+    let lean = skewness / (real(count) / dependence.inflation).sqrt();
+    if !lean.is_finite() || lean.abs() < LEAST_LEAN {
+        return Some([low, high]);
+    }
+    let away = |x: f64| 3.0 / lean * ((1.0 + lean * (x - lean / 6.0)).cbrt() - 1.0);
+    Some([low.min(finite(mean - error * away(quantile))?), high.max(finite(mean - error * away(-quantile))?)])
+}
+
+/// The skewness of values with this mean and deviation, without the bias of few (Fisher's); 0 where it is not known, and of so many that it
+/// makes no difference to their mean.
+pub(crate) fn skewness<V: Value>(values: &[V], mean: f64, stddev: f64) -> f64 {
+    let n = real(values.len());
+    if values.len() > LOOKED_AT || values.len() < 3 || stddev <= 0.0 {
+        return 0.0;
+    }
+    let cubes = values.iter().map(|value| ((value.value() - mean) / stddev).powi(3)).sum::<f64>();
+    cubes * n / ((n - 1.0) * (n - 2.0))
+}
+
 /// The ranks, counted from 0, of the order statistics that enclose the quantile `p`, which is `level` in the sample (Woodruff
 /// 1952); `None` where there are too few values, or where they depend on each other so much that too few beyond the
 /// quantile are as good as independent. `middle` is the dependence of being above the median or not: it is known better than
 /// that of so rare a thing as being beyond a quantile far out, which seems less dependent where the sample has few such
-/// values.
+/// values. `made` says how the values were made of others.
 pub(crate) fn ranks_of_quantile<V: Value>(
     series: &[V],
     p: f64,
     level: f64,
     middle: &Dependence,
+    made: Made<'_>,
 ) -> Option<[usize; 2]> {
     let n = series.len();
     let [low, high] = binomial_ranks(n, p)?;
-    let used = beyond(series, p, level, middle)?;
+    let mut used = beyond(series, p, level, middle, made.lags)?;
+    if let Some(centre) = made.centre {
+        let (about, excess) = centre.of_share(level);
+        used.inflation = used.inflation.max(about.inflation * excess);
+        used.freedom = used.freedom.min(about.freedom);
+        used.is_known &= about.is_known;
+    }
     if used.inflation <= 1.0 {
         return Some([low - 1, high - 1]);
     }
@@ -63,9 +107,15 @@ pub(crate) fn ranks_of_quantile<V: Value>(
 
 /// How much values depend on each other in being beyond the quantile `p`, which is `level`; `None` where too few of them are as
 /// good as independent.
-fn beyond<V: Value>(series: &[V], p: f64, level: f64, middle: &Dependence) -> Option<Dependence> {
+fn beyond<V: Value>(
+    series: &[V],
+    p: f64,
+    level: f64,
+    middle: &Dependence,
+    lags: usize,
+) -> Option<Dependence> {
     let n = series.len();
-    let own = Dependence::at_or_below(series, level);
+    let own = Dependence::at_or_below(series, level, lags);
     // Of normal values that depend on the last one, the inflation falls off from the median as this, within a tenth.
     let usual = middle.inflation * (4.0 * p * (1.0 - p)).cbrt();
     let inflation = own.inflation.max(usual);
@@ -84,8 +134,8 @@ pub(crate) fn tells_quantile(series: &[f64], p: f64) -> bool {
     sorted.sort_unstable_by(f64::total_cmp);
     let at = |p: f64| sorted.get(whole(p * real(sorted.len().saturating_sub(1)))).copied();
     let (Some(level), Some(median)) = (at(p), at(0.5)) else { return false };
-    let middle = Dependence::at_or_below(series, median);
-    beyond(series, p, level, &middle).is_some_and(|used| used.is_known)
+    let middle = Dependence::at_or_below(series, median, 0);
+    beyond(series, p, level, &middle, 0).is_some_and(|used| used.is_known)
 }
 
 /// The greatest rank (from 1) below which the quantile `p` of `n` independent values lies with a probability under 2.5 %,
@@ -128,9 +178,33 @@ pub(crate) struct Dependence {
 }
 
 impl Dependence {
-    /// Of whether each of the series is no more than `level`.
-    pub(crate) fn at_or_below<V: Value>(series: &[V], level: f64) -> Self {
-        Self::of(series, |value| if value <= level { 1.0 } else { 0.0 })
+    /// Of whether each of the series, of which so many in a row share packets with the next, is no more than `level`.
+    pub(crate) fn at_or_below<V: Value>(series: &[V], level: f64, lags: usize) -> Self {
+        Self::of_sharing(series, |value| if value <= level { 1.0 } else { 0.0 }, lags)
+    }
+
+    /// The same of values that share a packet with each of the next `lags`: that they depend on these is known, however few
+    /// they are, and what is counted as independent by [`Dependence::of`] is not. It is at least what their correlations amount to.
+    pub(crate) fn of_sharing<V: Value>(series: &[V], value: impl Fn(f64) -> f64, lags: usize) -> Self {
+        let found = Self::of(series, &value);
+        if lags == 0 || series.len() <= lags || series.len() > CORRELATED {
+            return found;
+        }
+        let n = real(series.len());
+        let mean = series.iter().map(|x| value(x.value())).sum::<f64>() / n;
+        let centred: Vec<f64> = series.iter().map(|x| value(x.value()) - mean).collect();
+        let squares: f64 = centred.iter().map(|x| x * x).sum();
+        let mut inflation = 1.0;
+        for lag in 1..=lags {
+            let products: f64 = centred.iter().zip(&centred[lag..]).map(|(a, b)| a * b).sum();
+            // The mean is their own, which takes about as much off.
+            inflation += 2.0 * (products / squares + 1.5 / n);
+        }
+        if !inflation.is_finite() || inflation <= found.inflation {
+            return found;
+        }
+        let freedom = (n / real(2 * lags + 1)).max(4.0);
+        Self { inflation, freedom: found.freedom.min(freedom), ..found }
     }
 
     /// Of `value` of each of the series.

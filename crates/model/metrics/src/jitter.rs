@@ -56,15 +56,15 @@ pub fn delay_difference_in_order_of_arrival(passages: &[Passage]) -> Vec<i64> {
 pub fn deviation_from_mean(passages: &[Passage]) -> Vec<f64> {
     let delays = delays(passages);
     deviation_of(&delays)
-        .map_or_else(Vec::new, |deviation| delays.iter().map(|delay| deviation(*delay)).collect())
+        .map_or_else(Vec::new, |deviation| delays.iter().map(|delay| deviation(*delay).abs()).collect())
 }
 
-/// How far a delay deviates from the mean of these; `None` of none.
+/// How far a delay lies above the mean of these; `None` of none.
 pub(crate) fn deviation_of(delays: &[i64]) -> Option<impl Fn(i64) -> f64 + use<>> {
     let pivot = *delays.first()?;
     let above = move |delay: i64| delay.saturating_sub(pivot).value();
     let mean = delays.iter().map(|delay| above(*delay)).sum::<f64>() / real(delays.len());
-    Some(move |delay| (above(delay) - mean).abs())
+    Some(move |delay| above(delay) - mean)
 }
 
 /// RFC 3550 section 6.4.1 after the last packet, packets in order of arrival; `None` below two.

@@ -12,6 +12,7 @@
 
 pub mod bootstrap;
 pub mod concatenation;
+mod deviation;
 mod direction;
 pub mod findings;
 mod histogram;
@@ -24,12 +25,14 @@ mod reordering;
 mod sample;
 mod seen;
 mod summary;
+mod telescope;
 pub mod voice;
 
+pub use deviation::deviations;
 pub use direction::{DirectionContext, KnownLost, Part, Piece, direction};
 pub use histogram::histogram;
 pub use interval::student_975;
-pub use loss::{LossPattern, loss_pattern, wilson_interval};
+pub use loss::{LossPattern, loss_of_both, loss_pattern, wilson_interval};
 pub use marking::{Markings, marking_words};
 pub use order::{nearly_ascending, put_in_order};
 pub use reordering::{ReorderedPacket, reordering};
@@ -39,5 +42,6 @@ pub use sample::{
 };
 pub use seen::{dscp_received, ecn_received, ttl};
 pub use summary::{
-    INTERVAL_METHOD, SKETCH_ABOVE, SKETCH_ERROR, Value, described, stddev_population, summary,
+    INTERVAL_METHOD, SKETCH_ABOVE, SKETCH_ERROR, Value, described, of_neighbours, stddev_population, summary,
 };
+pub use telescope::ipdv_figures;

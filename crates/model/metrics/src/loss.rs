@@ -1,21 +1,30 @@
 //! Loss and its pattern.
 
-use romer_record::document::{Loss, Tally};
+use romer_record::document::{Loss, LossPeriod, Tally};
 use romer_record::{Fate, Passage};
+use romer_units::Timestamp;
 
-use crate::interval::NORMAL_975;
+use crate::interval::{Dependence, NORMAL_975, student_975};
 use crate::sample::sent;
 use crate::summary::{finite, real};
+
+/// Fewer loss periods than this do not tell how much they vary.
+const FEWEST_PERIODS: usize = 6;
+/// How losses depend on those before them is looked for among so many packets at most, from the middle.
+const LOOKED_AT: usize = 1 << 20;
 
 /// Which packets of a stream were lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LossPattern {
-    /// Packets sent, those that went astray left out.
+    /// Packets sent of which it is known whether the path lost them: those that went astray left out, but with those that a
+    /// host dropped unread.
     pub sent: usize,
     /// Packets lost, the late ones included (RFC 7680 section 2.4).
     pub lost: usize,
     /// Lengths of the loss periods, in packets (RFC 3357 section 6.3), in order of sequence.
     pub periods: Vec<u64>,
+    /// The longest period, and of several as long the first, where it is of two packets or more.
+    pub longest: Option<LossPeriod>,
     /// From each loss to the next, in packets: 1 within a period (RFC 3357 section 5.4.1). One fewer than losses.
     pub distances: Vec<u64>,
 }
@@ -25,12 +34,24 @@ pub struct LossPattern {
 pub fn loss_pattern(passages: &[Passage]) -> Option<LossPattern> {
     let mut pattern = LossPattern::default();
     let mut last: Option<usize> = None;
+    let left = |passage: &Passage| passage.left().map(Timestamp::as_nanos);
+    let first = sent(passages).find_map(left);
+    let mut period: Option<LossPeriod> = None;
     for (place, passage) in sent(passages).enumerate() {
         pattern.sent += usize::from(passage.fate != Fate::Astray);
+        // When this one left, after the first.
+        let at = left(passage).zip(first).map(|(left, first)| left.saturating_sub(first));
+        let since = |from: Option<i64>| at.zip(from).map(|(at, from)| at.saturating_sub(from).max(0));
         match passage.fate {
             Fate::Unknown => return None,
-            Fate::Arrived | Fate::Astray => {}
+            Fate::Arrived | Fate::Astray | Fate::Unread => {
+                pattern.ended(period.take().map(|of| LossPeriod { duration_ns: since(of.at_ns), ..of }));
+            }
             Fate::Late | Fate::Lost => {
+                let begun =
+                    LossPeriod { packets: 0, sequence: passage.sequence, at_ns: at, duration_ns: None };
+                let of = period.unwrap_or(begun);
+                period = Some(LossPeriod { packets: of.packets + 1, duration_ns: since(of.at_ns), ..of });
                 pattern.lost += 1;
                 let distance = last.map(|last| (place - last) as u64);
                 pattern.distances.extend(distance);
@@ -42,24 +63,121 @@ pub fn loss_pattern(passages: &[Passage]) -> Option<LossPattern> {
             }
         }
     }
+    pattern.ended(period);
     Some(pattern)
+}
+
+/// The loss of what goes by two ways one after the other, by that of each: what goes astray between them has come by the first
+/// only, and is not to be counted among what both carried or lost. Each end of the interval is what the ways' ends amount to, which is
+/// wider than need be. The pattern is that of `whole`. As `whole` is, where it is not known of both.
+pub fn loss_of_both(whole: &Loss, [first, second]: [&Loss; 2]) -> Loss {
+    let together = |[first, second]: [f64; 2]| 1.0 - (1.0 - first) * (1.0 - second);
+    let Some(ratios) = first.ratio.zip(second.ratio) else { return whole.clone() };
+    let intervals = first.ratio_interval.zip(second.ratio_interval);
+    Loss {
+        ratio: Some(together(ratios.into())),
+        ratio_interval: intervals.map(|(one, other)| [0, 1].map(|end| together([one[end], other[end]]))),
+        ..whole.clone()
+    }
 }
 
 /// Wilson's score interval at 95 % of a proportion, on the assumption of independent events; `None` where nothing
 /// was counted. It lies within 0 and 1.
 pub fn wilson_interval(events: usize, of: usize) -> Option<[f64; 2]> {
-    if of == 0 {
-        return None;
-    }
-    let (n, square) = (real(of), NORMAL_975 * NORMAL_975);
-    let share = real(events.min(of)) / n;
+    (of > 0).then(|| score_interval(events, of, real(of), NORMAL_975))
+}
+
+/// The same of events that are worth `n` independent ones, with another quantile than the normal one.
+fn score_interval(events: usize, of: usize, n: f64, quantile: f64) -> [f64; 2] {
+    let square = quantile * quantile;
+    let share = real(events.min(of)) / real(of);
     let centre = share + square / (2.0 * n);
-    let half = NORMAL_975 * (share * (1.0 - share) / n + square / (4.0 * n * n)).sqrt();
+    let half = quantile * (share * (1.0 - share) / n + square / (4.0 * n * n)).sqrt();
     let scale = 1.0 + square / n;
     // At either end the interval reaches it exactly, which rounding would miss.
     let low = if events == 0 { 0.0 } else { ((centre - half) / scale).max(0.0) };
     let high = if events >= of { 1.0 } else { ((centre + half) / scale).min(1.0) };
-    Some([low, high])
+    [low, high]
+}
+
+impl LossPattern {
+    /// Keeps a period that is longer than those before it.
+    fn ended(&mut self, period: Option<LossPeriod>) {
+        let most = self.longest.map_or(1, |longest| longest.packets);
+        self.longest = period.filter(|period| period.packets > most).or(self.longest);
+    }
+
+    /// The interval at 95 % of the share that is lost: Wilson's, with as many packets as there would have to be independent
+    /// ones to tell as much. Losses that come together tell less than as many apart, by the greater of two measures: what the
+    /// share varies from the beginning of one loss period to that of the next, and what it does from block to block, as of
+    /// means. How many periods there are says how sure that is (Student). `None` where fewer than six periods are not all of
+    /// one packet, and where the losses depend on each other over so much of the stream that it does not tell.
+    pub fn ratio_interval(&self) -> Option<[f64; 2]> {
+        let independent = wilson_interval(self.lost, self.sent)?;
+        if self.lost == 0 || self.lost >= self.sent {
+            return Some(independent);
+        }
+        let periods = self.periods.len();
+        if periods < FEWEST_PERIODS {
+            return self.periods.iter().all(|length| *length == 1).then_some(independent);
+        }
+        let series = self.indicators();
+        let blocks = Dependence::of(&series, |lost| lost);
+        let inflation = blocks.inflation().max(self.inflation_of_periods());
+        if !blocks.is_known() {
+            return None;
+        }
+        if inflation <= 1.0 {
+            return Some(independent);
+        }
+        let quantile = student_975(real(periods - 1).min(blocks.freedom()))?;
+        Some(score_interval(self.lost, self.sent, real(self.sent) / inflation, quantile))
+    }
+
+    /// How many times the share varies more than that of independent losses would, if nothing but the periods' lengths and the
+    /// times between them mattered: the variance of a ratio, of losses over packets from one period to the next (Cochran 1977,
+    /// section 2.11).
+    fn inflation_of_periods(&self) -> f64 {
+        let share = real(self.lost) / real(self.sent);
+        let apart = self.distances.iter().filter(|distance| **distance > 1);
+        let mut squares = 0.0;
+        let mut left = self.sent as u64;
+        let mut add = |lost: u64, of: u64| squares += (count(lost) - share * count(of)).powi(2);
+        for (length, to_next) in self.periods.iter().zip(apart) {
+            // From the last of a period to the first of the next.
+            let whole = (length - 1).saturating_add(*to_next);
+            add(*length, whole);
+            left = left.saturating_sub(whole);
+        }
+        // What lies before the first belongs to the last: of a stream it is not known where it begins.
+        if let Some(last) = self.periods.last() {
+            add(*last, left.max(*last));
+        }
+        let periods = real(self.periods.len());
+        squares / (real(self.sent) * share * (1.0 - share)) * periods / (periods - 1.0)
+    }
+
+    /// 1 for a lost packet and 0 for another, from the first that was lost on, and then those before it; of a long stream from
+    /// the middle.
+    fn indicators(&self) -> Vec<f64> {
+        let kept = self.sent.min(LOOKED_AT);
+        let from = ((self.sent - kept) / 2) as u64;
+        let mut series = vec![0.0; kept];
+        let mut place = 0_u64;
+        for distance in std::iter::once(0).chain(self.distances.iter().copied()) {
+            place = place.saturating_add(distance);
+            let within = place.checked_sub(from).and_then(|place| usize::try_from(place).ok());
+            if let Some(lost) = within.and_then(|place| series.get_mut(place)) {
+                *lost = 1.0;
+            }
+        }
+        series
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
+const fn count(packets: u64) -> f64 {
+    packets as f64
 }
 
 /// Where it is known how many were lost, and not which: without a pattern.
@@ -79,9 +197,10 @@ pub(crate) fn document(pattern: Option<&LossPattern>) -> Loss {
         [&pattern.periods, &pattern.distances].map(|values| Tally::listed(values));
     Loss {
         ratio: finite(real(pattern.lost) / real(pattern.sent)),
-        ratio_interval: wilson_interval(pattern.lost, pattern.sent),
+        ratio_interval: pattern.ratio_interval(),
         periods,
         periods_all,
+        longest: pattern.longest,
         distances,
         distances_all,
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use romer_record::RoundTrip;
 use romer_record::document::Way;
-use romer_units::{Dscp, Ecn};
+use romer_units::{Dscp, Ecn, counted_as};
 
 /// The ECN bits of a service octet.
 const ECN_BITS: u8 = 0b11;
@@ -18,7 +18,7 @@ type Changes = BTreeMap<(u8, u8), u64>;
 ///
 /// With a romer at the far end (`far_log`) the two ways are told apart, because it tells with which octet a probe
 /// arrived, and answers with that code point and without ECN bits. Of a foreign reflector only the whole is known:
-/// it may mark its replies as it likes.
+/// it may mark its replies as it likes. Each packet counts once on each way, however many copies of it came.
 pub fn marking_words(rows: &[RoundTrip], sent: u8, far_log: bool) -> Vec<String> {
     let mut markings = Markings::new(sent, far_log);
     markings.take(rows);
@@ -33,25 +33,33 @@ pub struct Markings {
     there: Changes,
     back: Changes,
     whole: Changes,
-    last: Option<(u64, u32)>,
+    /// The last that is counted of the probes that this host sent, on the way there and of what came back, and of those that the
+    /// far end sent.
+    last: [Option<u64>; 3],
 }
 
 impl Markings {
     /// Of probes that are sent with the octet `sent`.
     pub fn new(sent: u8, far_log: bool) -> Self {
         let [there, back, whole] = [Changes::new(), Changes::new(), Changes::new()];
-        Self { sent, far_log, there, back, whole, last: None }
+        Self { sent, far_log, there, back, whole, last: [None; 3] }
     }
 
     /// Takes the next rows, in order of sequence and copy.
     pub fn take(&mut self, rows: &[RoundTrip]) {
         let Self { sent, far_log, there, back, whole, last } = self;
+        let [last_there, last_back, last_of_theirs] = last;
+        let is_new = |last: &mut Option<u64>, sequence| last.replace(sequence) != Some(sequence);
         for row in rows {
-            let arrival = (row.sequence, row.forward_copy);
-            if let (Some(tos), true) = (row.forward_tos, *last != Some(arrival)) {
+            if let Some(tos) = row.forward_tos
+                && is_new(last_there, row.sequence)
+            {
                 *there.entry((*sent, tos)).or_default() += 1;
             }
-            *last = Some(arrival);
+            let last = if row.way == Way::Reverse { &mut *last_of_theirs } else { &mut *last_back };
+            if row.reverse_tos.is_none() || !is_new(last, row.sequence) {
+                continue;
+            }
             match (row.forward_tos, row.reverse_tos) {
                 (None, Some(tos)) if row.way == Way::Reverse => *back.entry((*sent, tos)).or_default() += 1,
                 (Some(arrived), Some(tos)) if *far_log => {
@@ -122,7 +130,8 @@ fn sentences(
         .map(|((from, to), count)| {
             let of: u64 = named.iter().filter(|((other, _), _)| other == from).map(|(_, count)| count).sum();
             let what = what(from, to);
-            format!("{place} {what}: of {of} packets sent as {from}, {count} {came} as {to}")
+            let packets = counted_as(of, "packet that was", "packets that were");
+            format!("{place} {what}: of {packets} sent as {from} and {came}, {count} {came} as {to}")
         })
         .collect()
 }
@@ -149,18 +158,19 @@ mod tests {
         let rows = [
             row(0, Some(CS1 | 2), Some(0)),
             row(1, Some(EF | 3), Some(EF)),
-            // A copy made on the way back is no second arrival there.
+            // A copy is no second arrival, wherever it was made.
             RoundTrip { copy: 1, ..row(1, Some(EF | 3), Some(EF)) },
+            RoundTrip { copy: 2, forward_copy: 1, ..row(1, Some(EF | 3), Some(EF)) },
             row(2, Some(EF), Some(EF | 1)),
         ];
         assert_eq!(
             marking_words(&rows, EF | 2, true),
             [
-                "on the way there the code point was rewritten: of 3 packets sent as ef, 1 arrived as cs1",
-                "on the way there a queue marked congestion: of 3 packets sent as ect0, 1 arrived as ce",
-                "on the way there the ECN bits were bleached: of 3 packets sent as ect0, 1 arrived as not-ect",
-                "on the way back the code point was bleached: of 1 packets sent as cs1, 1 arrived as cs0",
-                "on the way back the ECN bits were rewritten: of 4 packets sent as not-ect, 1 arrived as ect1",
+                "on the way there the code point was rewritten: of 3 packets that were sent as ef and arrived, 1 arrived as cs1",
+                "on the way there a queue marked congestion: of 3 packets that were sent as ect0 and arrived, 1 arrived as ce",
+                "on the way there the ECN bits were bleached: of 3 packets that were sent as ect0 and arrived, 1 arrived as not-ect",
+                "on the way back the code point was bleached: of 1 packet that was sent as cs1 and arrived, 1 arrived as cs0",
+                "on the way back the ECN bits were rewritten: of 3 packets that were sent as not-ect and arrived, 1 arrived as ect1",
             ]
         );
     }
@@ -171,7 +181,7 @@ mod tests {
         assert_eq!(
             marking_words(&rows, EF | 2, false),
             [
-                "on the path or in the reflector the code point was bleached: of 2 packets sent as ef, 1 came back as cs0"
+                "on the path or in the reflector the code point was bleached: of 2 packets that were sent as ef and came back, 1 came back as cs0"
             ]
         );
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use romer_record::document::{Histogram, Summary};
 use sketches_ddsketch::{Config, DDSketch};
 
+use crate::deviation::Centre;
 use crate::interval::{self, Dependence};
 use crate::order;
 
@@ -18,10 +19,12 @@ const SKETCH_LEAST: f64 = 1e-3;
 const SKETCH_BINS: u32 = 32_768;
 
 /// How the intervals of a summary are found, as the documents say it.
-pub const INTERVAL_METHOD: &str = "95 %: of independent values Student's for the mean and the binomial order statistics for \
-    quantiles; where values depend on those before them (block_length), widened by the variance that the moving-block \
+pub const INTERVAL_METHOD: &str = "95 %: of independent values Student's for the mean (of packets' values no narrower than \
+    Hall's of 1992, for their skewness) and the binomial order statistics for quantiles; where values depend on those before them (block_length), widened by the variance that the moving-block \
     bootstrap has for the mean, and for the share of values below the quantile (Kuensch 1989), with the block length of \
-    Politis and White (2004, 2009)";
+    Politis and White (2004, 2009); deviations from the mean with that mean's own error; the means of \
+    ipdv_ns and inter_arrival_ns by how far delays far apart differ; a loss ratio's is Wilson's, widened \
+    likewise where losses come together";
 
 /// Packets of fewer have no interval of their mean, as they have none of their median. Means of trials have one from two on: these
 /// are nearly normal, as singletons are not.
@@ -101,22 +104,42 @@ pub fn stddev_population<V: Value>(values: &[V]) -> Option<f64> {
 
 /// The summary of finite values that are at hand in both orders: as they were measured, and ascending.
 pub(crate) fn summary_of<V: Value>(series: &[V], sorted: &[V]) -> Summary {
-    if series.len() > SKETCH_ABOVE {
-        return summary(series);
-    }
-    if series.is_empty() {
-        return Summary::default();
-    }
-    let found = of_order(series, &Order::Sorted(Cow::Borrowed(sorted)));
-    Summary { mean_interval: found.mean_interval.filter(|_| series.len() >= FEWEST), ..found }
+    summary_made(series, sorted, Made::default())
+}
+
+/// How values were made of those of packets, which is known to make them depend on each other.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Made<'a> {
+    /// Each shares a packet with so many that follow it.
+    pub(crate) lags: usize,
+    /// They are deviations from a mean of their own.
+    pub(crate) centre: Option<&'a Centre>,
+}
+
+/// The same of values that were made of others.
+pub(crate) fn summary_made<V: Value>(series: &[V], sorted: &[V], made: Made<'_>) -> Summary {
+    let order = if series.len() > SKETCH_ABOVE {
+        Order::of(series, SKETCH_ABOVE)
+    } else {
+        (!series.is_empty()).then_some(Order::Sorted(Cow::Borrowed(sorted)))
+    };
+    let Some(order) = order else { return Summary::default() };
+    of_order(series, &order, Some(made))
+}
+
+/// The summary of singletons each of which shares a packet with `lags` that follow it, as differences of neighbours do; in the
+/// order in which they were measured.
+pub fn of_neighbours(values: &[i64], lags: usize) -> Summary {
+    summary_made(values, &order::ascending(values), Made { lags, centre: None })
 }
 
 fn summarise<V: Value>(values: &[V], sketch_above: usize) -> Summary {
     let series = V::finite(values);
-    Order::of(&series, sketch_above).map_or_else(Summary::default, |order| of_order(&series, &order))
+    Order::of(&series, sketch_above).map_or_else(Summary::default, |order| of_order(&series, &order, None))
 }
 
-fn of_order<V: Value>(series: &[V], order: &Order<'_, V>) -> Summary {
+/// Of packets' values `of_packets` says how they were made; figures of trials have none.
+fn of_order<V: Value>(series: &[V], order: &Order<'_, V>, of_packets: Option<Made<'_>>) -> Summary {
     // Summing in order of size gives the same sum however the sample was ordered.
     let moments = match order {
         Order::Sorted(sorted) => Moments::of(sorted),
@@ -127,10 +150,12 @@ fn of_order<V: Value>(series: &[V], order: &Order<'_, V>) -> Summary {
     let stddev = moments.filter(|_| series.len() > 1);
     let stddev = stddev.and_then(|moments| finite((moments.squares / real(series.len() - 1)).sqrt()));
     let [p25, median, p75, p95, p99] = [0.25, 0.5, 0.75, 0.95, 0.99].map(quantile);
-    let dependence = Dependence::of(series, |value| value);
-    let middle = median.map(|median| Dependence::at_or_below(series, median));
+    let made = of_packets.unwrap_or_default();
+    let alone = || (Dependence::of_sharing(series, |value| value, made.lags), 1.0);
+    let (dependence, excess) = made.centre.map_or_else(alone, Centre::of_mean);
+    let middle = median.map(|median| Dependence::at_or_below(series, median, made.lags));
     let interval = |p: f64, level: Option<f64>| {
-        let [low, high] = interval::ranks_of_quantile(series, p, level?, middle.as_ref()?)?;
+        let [low, high] = interval::ranks_of_quantile(series, p, level?, middle.as_ref()?, made)?;
         order.enclosing(low, high)
     };
     Summary {
@@ -147,9 +172,14 @@ fn of_order<V: Value>(series: &[V], order: &Order<'_, V>) -> Summary {
         p95,
         p99,
         p99_9: quantile(0.999),
-        mean_interval: mean
-            .zip(stddev)
-            .and_then(|(mean, stddev)| interval::of_mean(&dependence, series.len(), mean, stddev)),
+        mean_interval: mean.zip(stddev).and_then(|(mean, stddev)| {
+            let (count, spread) = (series.len(), stddev * excess.sqrt());
+            if of_packets.is_none() {
+                return interval::of_mean(&dependence, count, mean, spread);
+            }
+            let skewness = interval::skewness(series, mean, stddev);
+            interval::of_skewed_mean(&dependence, count, mean, spread, skewness).filter(|_| count >= FEWEST)
+        }),
         median_interval: interval(0.5, median),
         p95_interval: interval(0.95, p95),
         p99_interval: interval(0.99, p99),

@@ -1,5 +1,5 @@
 //! What a telephone call over the measured path would be worth: the E-model (ITU-T G.107) with all parameters at their
-//! defaults but delay, codec and loss.
+//! defaults but delay, codec, loss, and echo.
 //!
 //! R = Ro - Is - Id - Ie,eff + A. With the defaults Ro - Is - Id at no delay is 93.2. The delay takes Idd, whose formula
 //! (7-27 of G.107) needs the absolute one-way delay from mouth to ear; echo is taken to be cancelled. Where the path's delay is
@@ -66,6 +66,11 @@ fn of_way(
         }
         let gone = match passage.fate {
             Fate::Astray => continue,
+            Fate::Unread => {
+                // The path carried it; whether the one after it belongs to the losses before it tells nothing of.
+                all += 1;
+                continue;
+            }
             Fate::Arrived => delay(passage).is_some_and(|delay| delay > last),
             Fate::Late | Fate::Lost | Fate::Unknown => true,
         };
@@ -230,6 +235,23 @@ mod tests {
         assert_eq!((voice.delay_basis, voice.mouth_to_ear_ns), (Some(DelayBasis::OneWay), Some(218e6)));
         let r = 93.2 - delay_impairment(218e6) - effective_impairment(&request.codec, 0.01, 1.98);
         assert!((voice.r - r).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_a_host_dropped_unread_the_path_carried_and_what_went_astray_otherwise_says_nothing() {
+        let fate = |sequence: u64| match sequence {
+            0..200 => Fate::Arrived,
+            200..300 => Fate::Unread,
+            300..400 => Fate::Astray,
+            _ => Fate::Lost,
+        };
+        let mut passages = passages(&[Some(1_000_000); 406]);
+        passages.iter_mut().for_each(|passage| passage.fate = fate(passage.sequence));
+        let nothing = Direction::default();
+        let request = VoiceRequest { late_ratio: 0.0, ..VoiceRequest::default() };
+        let ways = [(Way::Forward, &passages[..], &nothing), (Way::Reverse, &[][..], &nothing)];
+        let [voice] = &voice(&request, ways, DelayKind::Absolute, None)[..] else { panic!("one way") };
+        assert!((voice.loss_ratio - 6.0 / 306.0).abs() < 1e-12, "{}", voice.loss_ratio);
     }
 
     #[test]

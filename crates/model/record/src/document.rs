@@ -18,7 +18,7 @@ use crate::manifest::{CutShort, NotLogged};
 pub use circumstances::{Chrony, ClockSync, Hop, HopAnswer, Metadata};
 pub use direction::{
     DelayKind, Direction, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, LISTED, Loss,
-    Packets, Reordering, Tally, Ttl, TtlChange,
+    LossPeriod, Packets, Reordering, Tally, Ttl, TtlChange,
 };
 
 /// The name of the measurement document's schema.

@@ -15,6 +15,17 @@ pub enum Side {
     Path,
 }
 
+impl Side {
+    /// The host at the other end; the path has none.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Sender => Self::Responder,
+            Self::Responder => Self::Sender,
+            Self::Path => Self::Path,
+        }
+    }
+}
+
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -35,11 +46,15 @@ pub enum EventKind {
     AddressChange,
     /// The control conversation broke off, and the session goes on over another connection.
     Resumed,
+    /// The control conversation broke off for good, from when on it was known to be no more until it was given up: the far end
+    /// went away, or its session did.
+    FarEndGone,
     /// The largest packet that can leave changed.
     MtuChange,
     /// The way to the target changed.
     RouteChange,
-    /// Probes were not sent: the host refused them, or the program was two seconds late with them.
+    /// Probes were not sent: the host refused them, the program was two seconds late with them, or a queue of an interface of the
+    /// host dropped them after it had taken them (how many, `datagrams` has).
     NotSent,
     /// Routers or the far host reported errors about probes (ICMP).
     PathError,
@@ -83,7 +98,8 @@ pub struct Event {
     /// Of a step of the clock, how large it was and between which readings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<ClockStep>,
-    /// Of a `receive-overflow`, how many datagrams the kernel dropped.
+    /// Of a `receive-overflow`, how many datagrams the kernel dropped; of a `not-sent` by a queue that dropped what it had taken, how
+    /// many probes those were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<u64>,
     /// Of an `mtu-change`, the largest IP packet that the interface takes from then on; of a `path-error`, the largest that

@@ -141,7 +141,7 @@ pub struct RespondTlvs {
 pub struct RespondSessionsRefused {
     /// All sessions, or all that one address may have, were taken.
     pub busy: u64,
-    /// Asked for more packets a second than one address may send.
+    /// Asked for more packets a second than one address may send, or be sent, in all its sessions together.
     pub rate: u64,
     /// Asked for more time than a session may take.
     pub length: u64,
@@ -155,12 +155,20 @@ pub struct RespondSessionsRefused {
     pub not_allowed: u64,
     /// Conversations that were cut off unheard, because there were too many.
     pub unheard: u64,
+    /// Conversations that came to nothing and in which something was said that is no frame of the protocol, or one out of its
+    /// turn: as by a program that speaks another. They are counted when they end.
+    #[serde(default)]
+    pub not_understood: u64,
+    /// Conversations that ended without a request for a session, and in which nothing was wrong: nothing was said within 5 s, or
+    /// nothing more, or the other end hung up.
+    #[serde(default)]
+    pub nothing_asked: u64,
 }
 
 impl RespondSessionsRefused {
-    /// All of them.
+    /// All sessions among them: conversations in which none was asked for are none.
     pub const fn all(&self) -> u64 {
-        let Self { busy, rate, length, size, invalid, gone, not_allowed, unheard } = *self;
+        let Self { busy, rate, length, size, invalid, gone, not_allowed, unheard, .. } = *self;
         busy + rate + length + size + invalid + gone + not_allowed + unheard
     }
 }

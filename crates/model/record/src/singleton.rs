@@ -108,8 +108,18 @@ pub enum Fate {
     /// It did not arrive, and that says nothing of the path: an end of it was not to be found under its address then, its
     /// interface was down, or nobody waited for it to the end.
     Astray,
+    /// It went astray as well, and of the path it says one thing: that this did not lose it. It came to the host, whose kernel dropped
+    /// it because the program there did not read it in time.
+    Unread,
     /// It cannot be known: the reflection did not return, and nothing says which way it was lost.
     Unknown,
+}
+
+impl Fate {
+    /// Whether it is neither received nor lost.
+    pub const fn is_astray(self) -> bool {
+        matches!(self, Self::Astray | Self::Unread)
+    }
 }
 
 /// One packet's way in one direction. Departure and arrival are on two clocks, so that they cannot be subtracted;

@@ -203,7 +203,7 @@ pub struct Voice {
     pub loss_basis: LossBasis,
     /// The mean length of a run of losses, over that of independent ones (G.107: BurstR).
     pub burst_ratio: f64,
-    /// The transmission rating factor R of the E-model.
+    /// The transmission rating factor R of the E-model, echo being cancelled.
     pub r: f64,
     /// The mean opinion score that goes with it, 1 to 4.5.
     pub mos: f64,

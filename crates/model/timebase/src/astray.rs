@@ -1,7 +1,7 @@
 //! Losses that are none of the path's: what left while the other end was looked for under an address that it had no more,
 //! by a mapping of a NAT that was gone, and what would have arrived while the interface there was down.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::{Fate, Passage};
@@ -9,13 +9,14 @@ use romer_units::{Duration, Timestamp};
 
 use crate::due::{arrivals, due};
 use crate::steps::{Down, HEARD_WITHIN_NS, closed, downs, left_by};
+use mapping::before_mappings;
+
+mod mapping;
 
 /// A change of an address is known within this time as a rule.
 const KNOWN_WITHIN_NS: i64 = 50_000_000;
-/// A new mapping of a NAT is told of within this time of the first packet that comes by it.
-const TOLD_WITHIN_NS: i64 = 1_000_000_000;
-/// The sender asks anew for its packets every three seconds; without a mapping for longer, it was not that.
-const CLOSED_AT_MOST_NS: i64 = 4_000_000_000;
+/// Between two looks at the interfaces of a host lies no more, or it is said of what is noticed how late that may be.
+pub const UNWATCHED: Duration = Duration::from_millis(300);
 
 /// Why a packet did not arrive, or not in sight, though the path did not lose it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,11 +43,16 @@ pub enum Cause {
     Gone,
 }
 
-/// Says of the packets of `passages` with these sequence `numbers` that did not arrive that they went astray.
-pub fn mark(passages: &mut [Passage], numbers: &BTreeMap<u64, Cause>) {
-    let lost = passages.iter_mut().filter(|passage| passage.fate == Fate::Lost);
-    lost.filter(|passage| numbers.contains_key(&passage.sequence))
-        .for_each(|passage| passage.fate = Fate::Astray);
+/// Says of the packets of `passages` with these sequence `numbers` that did not arrive that they went astray; of those that are
+/// `carried` to the end of the way, where the host dropped them, that they were not read.
+pub fn mark(passages: &mut [Passage], numbers: &BTreeMap<u64, Cause>, carried: &BTreeSet<u64>) {
+    for passage in passages.iter_mut().filter(|passage| passage.fate == Fate::Lost) {
+        match numbers.get(&passage.sequence) {
+            Some(Cause::Unread) if carried.contains(&passage.sequence) => passage.fate = Fate::Unread,
+            Some(_) => passage.fate = Fate::Astray,
+            None => {}
+        }
+    }
 }
 
 /// The sequence numbers of those of `passages` that are lost, and left while an address changed, by `events` of the host at
@@ -107,7 +113,7 @@ pub fn astray(
             astray.insert(passage.sequence, Cause::Address);
         }
     }
-    for sequence in mapped.into_iter().flat_map(|between| before_mapping(passages, between)) {
+    for sequence in before_mappings(passages, &mapped) {
         astray.entry(sequence).or_insert(Cause::Mapping);
     }
     if !left_by.is_empty() {
@@ -150,7 +156,9 @@ fn lost_with_moment(passages: &[Passage]) -> impl Iterator<Item = (u64, i64, boo
 }
 
 /// The times when an interface was down, each up to the first packet that came nevertheless: the kernel may tell late that a
-/// link is up again.
+/// link is up again. And from the last on that came before, where that was so short before it was heard of that the program there
+/// may have been kept from hearing of it all that time: what was lost in between without one that came was lost with it, as far as
+/// anybody can tell.
 fn unproved(mut downs: Vec<Down>, passages: &[Passage]) -> Vec<Down> {
     if downs.is_empty() {
         return downs;
@@ -158,49 +166,16 @@ fn unproved(mut downs: Vec<Down>, passages: &[Passage]) -> Vec<Down> {
     let moments = arrivals(passages);
     for down in &mut downs {
         // What came just before it was heard of came before it went down.
-        let first = moments.get(moments.partition_point(|moment| *moment <= down.heard));
+        let place = moments.partition_point(|moment| *moment <= down.heard);
+        let first = moments.get(place);
         down.until = first.map_or(down.until, |first| down.until.min(*first));
+        let last = place.checked_sub(1).and_then(|last| moments.get(last));
+        let earliest = down.heard.saturating_sub(UNWATCHED.as_nanos());
+        if let Some(last) = last.filter(|last| !down.is_unwatched && **last >= earliest) {
+            down.from = down.from.min(last.saturating_add(1));
+        }
     }
     downs
-}
-
-/// What was lost without a break before the first packet that came by a mapping that was made at some moment of this time by
-/// the receiver's clock, or to the end where none came: the longest time in which all were, that it was in.
-fn before_mapping(passages: &[Passage], [from, until]: [i64; 2]) -> Vec<u64> {
-    let firsts: Vec<(&Passage, Option<i64>)> = due(passages).collect();
-    let is = |place: usize, fate: Fate| firsts.get(place).is_some_and(|(one, _)| one.fate == fate);
-    let ends = (1..=firsts.len())
-        .filter(|end| is(end - 1, Fate::Lost) && (*end == firsts.len() || is(*end, Fate::Arrived)));
-    let runs = ends.filter_map(|end| {
-        let begin =
-            firsts[..end].iter().rposition(|(one, _)| one.fate != Fate::Lost).map_or(0, |last| last + 1);
-        let last = firsts.get(end).or(firsts.last())?.1?;
-        Some((firsts[begin].1?, last, end))
-    });
-    let near = runs.filter(|(begin, last, _)| {
-        *begin <= until.saturating_add(TOLD_WITHIN_NS) && *last >= from.saturating_sub(TOLD_WITHIN_NS)
-    });
-    let longest = near.max_by_key(|(begin, last, _)| last.saturating_sub(*begin));
-    let Some((_, _, end)) = longest else { return Vec::new() };
-    let left = |(passage, _): &(&Passage, Option<i64>)| passage.left().map(Timestamp::as_nanos);
-    let last = firsts.get(end).or(firsts.last()).and_then(left);
-    let closed = |one: &&(&Passage, Option<i64>)| {
-        let before = last.zip(left(one)).map(|(last, left)| last.saturating_sub(left));
-        one.0.fate == Fate::Lost && before.is_none_or(|before| before <= CLOSED_AT_MOST_NS)
-    };
-    let until_then = firsts[..end].iter().rev().take_while(closed).map(|(passage, _)| passage.sequence);
-    until_then.chain(answered(&firsts, [from, until])).collect()
-}
-
-/// What was lost near this time, and the next packet was not sent: who has no mapping says so to the sender, and that makes its next send
-/// call fail. So it is while rules are exchanged, when some packets come through in between.
-fn answered(firsts: &[(&Passage, Option<i64>)], [from, until]: [i64; 2]) -> impl Iterator<Item = u64> {
-    let near = from.saturating_sub(TOLD_WITHIN_NS)..=until.saturating_add(TOLD_WITHIN_NS);
-    firsts.windows(2).filter_map(move |pair| {
-        let [(one, due), (next, _)] = pair else { return None };
-        let is_answered = one.fate == Fate::Lost && next.sequence > one.sequence + 1;
-        (is_answered && due.is_some_and(|due| near.contains(&due))).then_some(one.sequence)
-    })
 }
 
 /// Dates by the packets of `passages`, which come to the host at `receiving`, that an interface there went down while its
@@ -404,6 +379,32 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn what_is_lost_right_before_a_link_is_heard_to_be_down_is_lost_with_it_and_nothing_further_away() {
+        // One every 10 ms, 30 ms on the way. The interface is down from `from` to 5.5 s, and that is heard of at 5 s.
+        let astray_of = |from: i64, lost_before: &[i64]| {
+            let passages: Vec<Passage> = (0..1_000)
+                .map(|n: i64| {
+                    let at = n * 10 * MS + 30 * MS;
+                    let lost = (from * MS..5_500 * MS).contains(&at) || lost_before.contains(&n);
+                    let fate = if lost { Fate::Lost } else { Fate::Arrived };
+                    let mut one = passage(n.unsigned_abs(), Some(n * 10 * MS), fate);
+                    one.arrival = (!lost).then(|| Timestamp::from_nanos(at));
+                    one
+                })
+                .collect();
+            let event = |kind, at: i64| Event { kind, clock_ns: at * MS, ..moved(Side::Responder, None) };
+            let events = [event(EventKind::LinkDown, 5_000), event(EventKind::LinkUp, 5_500)];
+            astray(&passages, &events, [Side::Sender, Side::Responder], Duration::from_millis(30))
+        };
+        // The program there heard of it 230 ms late. One that was lost before another came is the path's.
+        let all: BTreeMap<u64, Cause> = (474..547).map(|n| (n, Cause::Link)).collect();
+        assert_eq!(astray_of(4_770, &[472, 470]), all);
+        // What has been lost for longer than it can have been kept from that began without the interface.
+        let usual: BTreeMap<u64, Cause> = (492..547).map(|n| (n, Cause::Link)).collect();
+        assert_eq!(astray_of(4_600, &[]), usual);
+    }
+
+    #[test]
     fn what_was_lost_until_a_new_mapping_was_there_went_astray_and_nothing_else() {
         // One every 100 ms from the responder, 20 ms on the way; those of 3.0 to 5.4 s are lost, one long before, and one after.
         let passages: Vec<Passage> = (0..100)
@@ -429,6 +430,10 @@ pub(crate) mod tests {
         assert!(gone(told(Side::Path, 8_000), ends).is_empty(), "nothing was lost before it");
         assert!(gone(told(Side::Path, 5_400), [Side::Sender, Side::Responder]).is_empty());
         assert!(gone(told(Side::Sender, 5_400), ends).is_empty(), "another's event, and it has no length");
+        // A second mapping that went soon after has losses of its own.
+        let twice = [told(Side::Path, 5_400), told(Side::Path, 5_900)];
+        let twice = astray(&passages, &twice, ends, Duration::from_millis(20));
+        assert!(twice.into_keys().eq((30..55).chain([57])));
         // Without a mapping for longer than the sender lets pass, it was something else that took the first of them.
         let mut long = passages.clone();
         long[11..30].iter_mut().for_each(|passage| (passage.fate, passage.arrival) = (Fate::Lost, None));
@@ -445,7 +450,7 @@ pub(crate) mod tests {
         // Where none came by the new one any more, it is to the end.
         let ended = astray(&long[..50], &[told(Side::Path, 5_400)], ends, Duration::from_millis(20));
         assert!(ended.keys().copied().eq(10..50), "{ended:?}");
-        mark(&mut long, &gone);
+        mark(&mut long, &gone, &BTreeSet::new());
         assert_eq!(long.iter().filter(|passage| passage.fate == Fate::Astray).count(), 40);
         assert_eq!((long[10].fate, long[55].fate, long[57].fate), (Fate::Lost, Fate::Arrived, Fate::Lost));
     }

@@ -30,8 +30,8 @@ pub struct Related {
     /// `sequence` here is the reply's number in the order of its departures: that of the probe as long as the
     /// way there neither reorders (the replies then share the probes' numbers out in their own order) nor
     /// duplicates (each further reply moves the numbers after it up by one). What happened on the way there is
-    /// so not counted on the way back again. The order is by the responder's stamps, so that a step of its clock
-    /// backwards shows as reordering; where a reflector without a log counts its replies, by its numbers.
+    /// so not counted on the way back again. The order is by the responder's stamps, as they are without the
+    /// steps of its clock that were found; where a reflector without a log counts its replies, by its numbers.
     pub reverse: Vec<Passage>,
     /// There and back: departures t1, arrivals t4, delay (t4-t1)-(t3-t2), seed 004 equation (4); where no packet has
     /// both of the responder's stamps, t4-t1.
@@ -65,6 +65,23 @@ pub struct Related {
 }
 
 impl Related {
+    /// Numbers the copies of the way there anew, after the stamps of its arrivals were put right.
+    pub fn number_copies(&mut self) {
+        for packet in self.forward.chunk_by_mut(|a, b| a.sequence == b.sequence) {
+            number_copies(packet);
+        }
+    }
+
+    /// The same, and the replies, after the responder's stamps were put right.
+    pub(crate) fn put_in_order(&mut self) {
+        self.number_copies();
+        let counted = self.numbers.is_some_and(|numbers| numbers.numbering == Numbering::Own);
+        if !self.round_trip.is_empty() && !counted {
+            let passages = core::mem::take(&mut self.reverse);
+            self.reverse = Replies { passages, out_of_order: true, ..Replies::default() }.in_order();
+        }
+    }
+
     /// Where the two clocks are not known to be one, a one-way delay is known above the least one only; what is more than
     /// `waiting_time` even so is late, whatever the clocks' offset. Of a packet without the chosen stamp of its departure
     /// another tells, with what was taken out for the clocks of the one before it.
@@ -391,6 +408,9 @@ impl Replies {
         if !self.out_of_order {
             return self.passages;
         }
+        if self.passages.iter().all(|passage| passage.copy == 0 && passage.left().is_some()) {
+            return self.each_in_order();
+        }
         let mut replies: Vec<(Option<i64>, &[Passage])> = Vec::new();
         let mut before = None;
         for reply in self.passages.chunk_by(|_, next| next.copy > 0) {
@@ -402,6 +422,18 @@ impl Replies {
         let mut passages = Vec::with_capacity(self.passages.len());
         for ((_, reply), sequence) in replies.into_iter().zip(numbers) {
             passages.extend(reply.iter().map(|copy| Passage { sequence, ..*copy }));
+        }
+        passages
+    }
+
+    /// The same of replies of which each came back once at the most and has a departure, in place: ten million take much room.
+    fn each_in_order(self) -> Vec<Passage> {
+        let mut passages = self.passages;
+        let numbers: Vec<u64> = passages.iter().map(|passage| passage.sequence).collect();
+        // The numbers ascend, so that of two that left at one moment the first stays the first.
+        passages.sort_unstable_by_key(|passage| (passage.left().map(nanos), passage.sequence));
+        for (passage, sequence) in passages.iter_mut().zip(numbers) {
+            passage.sequence = sequence;
         }
         passages
     }

@@ -109,6 +109,34 @@ impl Epochs {
         (0..=self.0.len()).filter(|epoch| after(*epoch) && before(*epoch)).collect()
     }
 
+    /// Whether a step may be why a stamp is below the one before it.
+    fn goes_back(&self, before: i64, after: i64) -> bool {
+        let may_be = |step: &&ClockStep| {
+            step.size_ns < 0
+                && before >= step.before_ns.saturating_add(step.size_ns)
+                && after <= step.after_ns.saturating_sub(step.size_ns)
+        };
+        let set = self.0.iter().filter(may_be).fold(0_i64, |set, step| set.saturating_add(step.size_ns));
+        after < before && set < 0 && after.saturating_sub(before) >= set.saturating_sub(SLACK_NS)
+    }
+
+    /// Where stamps one after another are on either side of a step back: as many places as there are such steps, and those where they go
+    /// back most, for stamps that are not in order by themselves do so, too.
+    fn backs(&self, stamps: &[Option<i64>]) -> Vec<bool> {
+        let mut places = vec![false; stamps.len()];
+        let steps = self.0.iter().filter(|step| step.size_ns < 0).count();
+        let known: Vec<(usize, i64)> =
+            stamps.iter().enumerate().filter_map(|(place, stamp)| Some((place, (*stamp)?))).collect();
+        let pairs = known.windows(2).map(|pair| (pair[0].1, pair[1]));
+        let mut backs: Vec<(i64, usize)> = pairs
+            .filter(|(before, (_, after))| self.goes_back(*before, *after))
+            .map(|(before, (place, after))| (after.saturating_sub(before), place))
+            .collect();
+        backs.sort_unstable();
+        backs.iter().take(steps).for_each(|(_, place)| places[*place] = true);
+        places
+    }
+
     /// What the clock would have shown, had it not been set.
     fn undo(&self, stamp: i64, epoch: usize) -> i64 {
         self.0.iter().take(epoch).fold(stamp, |stamp, step| stamp.saturating_sub(step.size_ns))
@@ -152,21 +180,20 @@ fn main_stamp<C: Clock>(stamps: &Stamps<C>) -> Option<i64> {
 /// The departure of each row's probe with the steps taken out; `None` where it cannot be told.
 fn departures(rows: &[RoundTrip], epochs: &Epochs) -> Vec<Option<i64>> {
     let stamps: Vec<Option<i64>> = rows.iter().map(|row| main_stamp(&row.t1)).collect();
+    let backs = epochs.backs(&stamps);
     let mut lowest = vec![None; rows.len()];
-    let (mut floor, mut before) = (0, i64::MIN);
-    for (stamp, lowest) in stamps.iter().zip(&mut lowest) {
+    let mut floor = 0;
+    for ((stamp, is_back), lowest) in stamps.iter().zip(&backs).zip(&mut lowest) {
         let Some(stamp) = *stamp else { continue };
-        floor += usize::from(stamp < before);
-        before = stamp;
+        floor += usize::from(*is_back);
         *lowest = epochs.candidates(stamp).into_iter().find(|epoch| *epoch >= floor);
         floor = lowest.unwrap_or(floor);
     }
     let mut departures = vec![None; rows.len()];
-    let (mut ceiling, mut after) = (epochs.0.len(), i64::MAX);
+    let (mut ceiling, mut is_after_back) = (epochs.0.len(), false);
     for (index, stamp) in stamps.iter().enumerate().rev() {
         let Some(stamp) = *stamp else { continue };
-        ceiling = ceiling.saturating_sub(usize::from(after < stamp));
-        after = stamp;
+        ceiling = ceiling.saturating_sub(usize::from(std::mem::replace(&mut is_after_back, backs[index])));
         let highest = epochs.candidates(stamp).into_iter().rfind(|epoch| *epoch <= ceiling);
         ceiling = highest.unwrap_or(ceiling);
         let certain = highest.filter(|epoch| lowest[index] == Some(*epoch));
@@ -198,7 +225,8 @@ fn undo_moment<C: Clock>(
         });
         known.push(candidates);
     }
-    let whole = passage(certain.iter().flatten());
+    let whole =
+        passage(certain.iter().flatten()).or_else(|| passage(alike(epochs, &known, departures).iter()));
     let mut left_out = 0;
     for (place, ((row, candidates), departure)) in rows.iter_mut().zip(known).zip(departures).enumerate() {
         let stamps = moment(row);
@@ -226,6 +254,37 @@ fn undo_moment<C: Clock>(
         settle(stamps, epochs, settled);
     }
     left_out
+}
+
+/// Where no passage is certain, because a clock was set by more than the run is long: what all probes took if each took about the
+/// same, of what each may have taken. Nothing where that may be several things.
+fn alike(epochs: &Epochs, known: &[Vec<i64>], departures: &[Option<i64>]) -> Vec<i64> {
+    /// To such a part of the least step probes take the same.
+    const PART: u64 = 4;
+    let Some(least) = epochs.0.iter().map(|step| step.size_ns.unsigned_abs()).min() else {
+        return Vec::new();
+    };
+    let took: Vec<Vec<i64>> = known
+        .iter()
+        .zip(departures)
+        .filter_map(|(stamps, departure)| {
+            let departure = (*departure)?;
+            (!stamps.is_empty()).then(|| stamps.iter().map(|stamp| stamp.saturating_sub(departure)).collect())
+        })
+        .collect();
+    let nearest = |level: i64, took: &[i64]| took.iter().copied().min_by_key(|took| took.abs_diff(level));
+    let of_level = |level: i64| -> Vec<i64> {
+        let near = |took: &i64| took.abs_diff(level) <= least / PART;
+        took.iter().filter_map(|took| nearest(level, took).filter(near)).collect()
+    };
+    // Those before the step and those after it have but one in common.
+    let ends = [took.first(), took.last()];
+    let levels = ends.into_iter().flatten().flatten();
+    let mut all: Vec<Vec<i64>> =
+        levels.map(|level| of_level(*level)).filter(|all| all.len() == took.len()).collect();
+    all.sort_unstable();
+    all.dedup();
+    if all.len() == 1 { all.swap_remove(0) } else { Vec::new() }
 }
 
 /// What the passage of a probe may take where these took what they did.

@@ -15,7 +15,8 @@ const NEARLY_NS: i64 = 250_000_000;
 /// one and the one before, which is the time of the event. Of those that were due then and did not come, as many are taken as
 /// were dropped, first those that are missing one after the other: a socket that is full takes nothing more for a while. Where
 /// more were dropped than those, they are the ones that are missing right after them: when the last was dropped is known by a
-/// datagram that was read after it, or not at all.
+/// datagram that was read after it, or not at all. Where most of those in a row were dropped, the ones that the path lost are taken to
+/// lie evenly among them, rather than one after the other.
 pub fn unread(passages: &[Passage], events: &[Event], receiving: Side) -> BTreeSet<u64> {
     let own = |event: &&Event| event.side == receiving && event.kind == EventKind::ReceiveOverflow;
     let overflows: Vec<(i64, i64, u64)> = events
@@ -48,10 +49,21 @@ pub fn unread(passages: &[Passage], events: &[Event], receiving: Side) -> BTreeS
             }
         }
         missing.sort_by_key(|(then, _)| std::cmp::Reverse(then.len()));
-        let dropped = usize::try_from(dropped).unwrap_or(usize::MAX);
-        unread.extend(
-            missing.into_iter().flat_map(|(then, after)| then.into_iter().chain(after)).take(dropped),
-        );
+        let mut dropped = usize::try_from(dropped).unwrap_or(usize::MAX);
+        for (then, after) in missing {
+            let taken = if dropped < then.len() && dropped > then.len() / 2 {
+                let of = then.len();
+                // The place of each is past one more of the shares that fall to it.
+                (0..of)
+                    .filter(|place| (place + 1) * dropped / of > place * dropped / of)
+                    .map(|place| then[place])
+                    .collect()
+            } else {
+                then.into_iter().chain(after).take(dropped).collect::<Vec<u64>>()
+            };
+            dropped -= taken.len();
+            unread.extend(taken);
+        }
     }
     unread
 }

@@ -124,7 +124,7 @@ fn fates(related: &Related) -> String {
         (Fate::Arrived | Fate::Late, Some(_)) => '.',
         (Fate::Arrived | Fate::Late, None) => 'b',
         (Fate::Lost, _) => 't',
-        (Fate::Unknown | Fate::Astray, _) => '?',
+        (Fate::Unknown | Fate::Astray | Fate::Unread, _) => '?',
     };
     related.forward.iter().filter(|passage| passage.copy == 0).map(one).collect()
 }

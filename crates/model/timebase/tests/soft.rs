@@ -105,10 +105,12 @@ fn the_rate_lies_within_its_interval_where_there_is_no_firm_floor() {
     }
 }
 
-/// A way that becomes longer by three deviations is told as that, with its moment to a second and its size within what is told of its error.
+/// A way that becomes longer by three deviations is told as that, with its moment to a second. Its size lies within its interval: of 120 no more than 12
+/// miss, which has a probability of 0.99 if 5 of 100 do, and none by as much again.
 #[test]
 fn a_change_of_the_way_is_told_though_there_is_no_firm_floor() {
     const LONGER: f64 = 3e6;
+    let mut missed = 0;
     for law in LAWS {
         for both in [false, true] {
             for seed in 200..210 {
@@ -120,10 +122,13 @@ fn a_change_of_the_way_is_told_though_there_is_no_firm_floor() {
                     "{one:?}"
                 );
                 assert!((one.at_ns - 30_000_000_000).abs() < 1_000_000_000, "{law}, seed {seed}: {one:?}");
-                assert!((one.size_ns as f64 - LONGER).abs() <= one.error_ns, "{law}, seed {seed}: {one:?}");
+                let off = (one.size_ns as f64 - LONGER).abs();
+                assert!(off <= 2.0 * one.error_ns, "{law}, seed {seed}: {one:?}");
+                missed += u32::from(off > one.error_ns);
             }
         }
     }
+    assert!(missed <= 12, "{missed} of 120");
 }
 
 /// A rate's interval where each delay keeps nine tenths of what the one before it was off by, and 0.97 of it: of 60 each no more than 8 miss, which

@@ -261,3 +261,60 @@ fn probes_that_the_responder_handed_to_a_dead_link_are_not_sent() {
     rows[350..].iter_mut().for_each(|row| (row.t3.kernel, row.returned) = (None, false));
     assert_eq!(withdraw_unsent(&mut rows, &events), 220);
 }
+
+#[test]
+fn a_clock_that_is_set_by_more_than_the_run_is_long_loses_no_stamp() {
+    for size in [-3_600_000 * MS, -7_000 * MS, 3_600_000 * MS] {
+        for (ours, theirs) in [(size, 0), (0, size)] {
+            let (near, far) =
+                (Stepping { at: 2_003 * MS, size: ours }, Stepping { at: 2_003 * MS, size: theirs });
+            let (mut rows, truths) = stream(near, far);
+            let events = if ours == 0 { [far.event(Side::Responder)] } else { [near.event(Side::Sender)] };
+            let left_out = undo_steps(&mut rows, &events, ClockRelation::Unknown);
+            assert_eq!(left_out, 0, "{ours} {theirs}");
+            for (row, truth) in rows.iter().zip(&truths) {
+                let stamps = [
+                    row.t1.kernel.unwrap().as_nanos(),
+                    row.t2.kernel.unwrap().as_nanos(),
+                    row.t3.kernel.unwrap().as_nanos(),
+                    row.t4.kernel.unwrap().as_nanos(),
+                ];
+                assert_eq!(stamps, truth.t.map(|t| START + t), "{ours} {theirs} {}", row.sequence);
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_in_another_order_than_that_of_departure_leave_out_no_stamp_but_near_the_step() {
+    // A packet each 20 ms; one in twenty leaves after the next one; the clock is set back in the middle.
+    for (size, near) in [(-500 * MS, 60), (-5_000 * MS, 600)] {
+        let (at, number) = (30_000 * MS, 3_000_i64);
+        let clock = |moment: i64| START + moment + if moment >= at { size } else { 0 };
+        let left = |n: i64| n * 20 * MS + if n % 20 == 0 { 30 * MS } else { 0 };
+        let mut rows: Vec<RoundTrip> = (0..number)
+            .map(|n| {
+                let mut row =
+                    RoundTrip { sequence: n.unsigned_abs(), way: Way::Forward, ..RoundTrip::default() };
+                row.t1.kernel = Some(Timestamp::from_nanos(clock(left(n))));
+                row.t2.kernel = Some(Timestamp::from_nanos(START + left(n) + 5 * MS));
+                row
+            })
+            .collect();
+        let step = ClockStep {
+            size_ns: size,
+            size_interval_ns: None,
+            before_ns: clock(at - 20 * MS),
+            after_ns: clock(at),
+        };
+        undo_steps(&mut rows, &[event(Side::Sender, step)], ClockRelation::Unknown);
+        let mut left_out = 0;
+        for (n, row) in (0..number).zip(&rows) {
+            match row.t1.kernel {
+                Some(stamp) => assert_eq!(stamp.as_nanos(), START + left(n), "{size}: {n}"),
+                None => left_out += 1,
+            }
+        }
+        assert!(left_out <= near, "{size}: {left_out} left out");
+    }
+}

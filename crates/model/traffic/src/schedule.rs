@@ -1,5 +1,7 @@
 //! The schedule: departures one after the other.
 
+use std::collections::VecDeque;
+
 use romer_units::Duration;
 use romer_units::random::{Seed, Stream};
 
@@ -183,6 +185,19 @@ impl Schedule {
                 self.interval.checked_mul(count).unwrap_or(Duration::MAX)
             }
         }
+    }
+
+    /// The most departures that there are within any second. It goes through all of them.
+    pub fn busiest_second(&self) -> u32 {
+        let (mut window, mut most) = (VecDeque::new(), 0);
+        for departure in self.clone() {
+            window.push_back(departure.offset);
+            while window.front().is_some_and(|first| departure.offset - *first >= Duration::from_secs(1)) {
+                window.pop_front();
+            }
+            most = most.max(window.len());
+        }
+        u32::try_from(most).unwrap_or(u32::MAX)
     }
 
     /// A number of departures that is not exceeded, and whose number of intervals holds the whole schedule with its

@@ -102,8 +102,17 @@ impl HostError {
     /// The error number of a datagram that was refused because it is longer than the path or the protocol allows.
     pub const TOO_LONG: i32 = libc::EMSGSIZE;
 
+    /// The error number of a datagram that is not sent because it was reported that nobody takes an earlier one.
+    pub const UNTAKEN: i32 = libc::ECONNREFUSED;
+
     /// The error number of a datagram that the interface did not take.
     pub const NO_ROOM: i32 = libc::ENOBUFS;
+
+    /// The error number of a datagram to where a route of this host lets nothing through and says nothing (`blackhole`).
+    pub const SWALLOWED: i32 = libc::EINVAL;
+
+    /// The error number of what somebody else has.
+    pub const BUSY: i32 = libc::EBUSY;
 
     /// Whether a datagram was refused because it is longer than the path or the protocol allows (`EMSGSIZE`).
     pub fn is_too_long(&self) -> bool {

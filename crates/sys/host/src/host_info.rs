@@ -49,6 +49,11 @@ pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
 }
 
+/// How many processors this thread may use, whatever time a control group gives it of them; at least 1.
+pub fn usable_processors() -> usize {
+    crate::thread::usable_cpus().len().max(1)
+}
+
 /// Processor time that a hypervisor has taken from this system since its start, all cores together; zero where
 /// none says.
 ///

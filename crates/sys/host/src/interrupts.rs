@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
-use std::fs;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use crate::HostError;
@@ -76,7 +78,8 @@ impl MovedInterrupts {
     ///
     /// # Errors
     /// There are none; the rights are missing (`EACCES`: it takes root); there is no such processor (`EOVERFLOW`,
-    /// `EINVAL`), or none can be moved (`EIO`).
+    /// `EINVAL`); none can be moved (`EIO`), or another romer on this host has moved them (`EBUSY`): two would each put back what
+    /// the other had made of them.
     pub fn to(numbers: &[u32], cpu: u16) -> Result<Self, HostError> {
         let known = numbers.iter().filter_map(|number| {
             let before = fs::read(place(*number)).ok()?;
@@ -86,8 +89,15 @@ impl MovedInterrupts {
         if known.is_empty() {
             return Err(HostError::Unsuitable("no interface that is up has interrupts of its own"));
         }
+        let system = |source| HostError::System {
+            operation: "move interrupts to processor",
+            subject: cpu.to_string(),
+            source,
+        };
+        let lock = alone(known[0].0).map_err(system)?;
         let ours = format!("{cpu}\n");
-        let guardian = Guardian::over([], |[]| {
+        // The guardian has the lock too, until they are put back.
+        let guardian = Guardian::over([lock.as_fd()], |[_]| {
             for (_, path, before) in &known {
                 put_back(path, before, ours.as_bytes());
             }
@@ -102,13 +112,19 @@ impl MovedInterrupts {
             }
         }
         match refusal {
-            Some(source) if left.len() == known.len() => Err(HostError::System {
-                operation: "move interrupts to processor",
-                subject: cpu.to_string(),
-                source,
-            }),
+            Some(source) if left.len() == known.len() => Err(system(source)),
             _ => Ok(Self { left, _guardian: guardian }),
         }
+    }
+}
+
+/// The lock that one romer of a host has at a time while interrupts are moved: on the kernel's file of interrupt `number`.
+fn alone(number: u32) -> io::Result<File> {
+    let file = File::open(place(number))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(io::Error::from_raw_os_error(libc::EBUSY)),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct CalibrateArgs {
     /// How much faster the pretended clock runs
     #[arg(long, value_name = "PPM", default_value = "37.25ppm", requires = "clock", value_parser = values::ppm, allow_hyphen_values = true)]
     pub(crate) clock_skew: f64,
-    /// When the pretended clock is set, and by how much: 7s:-2.5ms; repeatable [default: after a third of the time by +4ms,
+    /// When the pretended clock is set, and by how much (from 100us to 1h, either way): 7s:-2.5ms; repeatable [default: after a third of the time by +4ms,
     /// after two thirds by -2.5ms]
     #[arg(long, value_name = "AT:SIZE", requires = "clock", value_parser = values::clock_step, allow_hyphen_values = true)]
     pub(crate) clock_step: Vec<(Duration, Duration)>,

@@ -58,7 +58,7 @@ pub(crate) struct RespondArgs {
     /// How the times in replies are written
     #[arg(long, value_name = "FORMAT", default_value = "ntp")]
     pub(crate) timestamps: TimestampsArg,
-    /// Packets that one /32 or /56 may send, burst one second
+    /// Packets that one /32 or /56 may send, in all its sessions together; burst one second
     #[arg(long, value_name = "RATE", default_value = "100000pps", value_parser = values::packet_rate, allow_hyphen_values = true)]
     pub(crate) rate: u64,
     /// Sessions that the control channel holds at a time, a quarter of them with one address: 1 to 65536

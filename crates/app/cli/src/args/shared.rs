@@ -136,7 +136,7 @@ pub(crate) struct ThreadArgs {
     #[arg(long)]
     pub(crate) lock_memory: bool,
     /// Have the interrupts of the network cards go to this processor, best another than --cpu; they go back at the end,
-    /// also of a romer that is killed; takes root
+    /// also of a romer that is killed; takes root, and one romer of a host at a time
     #[arg(long, value_name = "N", value_parser = values::cpu, allow_hyphen_values = true)]
     pub(crate) irq_cpu: Option<u16>,
 }

@@ -367,7 +367,9 @@ mod tests {
         let one = busy();
         let picture = EmulationPicture { latest: Some(document(&one)), ..EmulationPicture::default() };
         // Nothing is too small for it.
-        shown(&picture, 5, 3);
+        for (width, height) in (0..30).flat_map(|width| (0..16).map(move |height| (width, height))) {
+            shown(&picture, width, height);
+        }
         for width in [40, 80, 100, 120, 132, 200] {
             let seen = shown(&picture, width, 40);
             assert!(seen.contains("lost a to b: model"), "{seen}");

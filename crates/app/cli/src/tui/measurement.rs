@@ -232,7 +232,7 @@ impl MeasurementPicture {
     }
 
     /// The streams, in so many columns of the terminal: where there are few, the figures that tell least are left out
-    /// rather than cut.
+    /// rather than cut, and before the figures the target of a stream that is the only one.
     fn table(&self, width: u16) -> Table<'static> {
         let [come, missing] =
             if self.way.is_one_way() { ["arrived", "not yet"] } else { ["back", "not back"] };
@@ -240,12 +240,18 @@ impl MeasurementPicture {
         let heads = ["target", "sent", come, missing, delays[0], delays[1], self.clocks()];
         let longest = self.streams.iter().map(|one| one.latest.target.chars().count()).max().unwrap_or(0);
         let target = u16::try_from(longest).unwrap_or(u16::MAX).clamp(6, LONGEST_TARGET);
-        let widths = [target, 10, 10, 9, 8, 8, if self.clocks().is_empty() { 0 } else { CLOCKS }];
+        let mut widths = [target, 10, 10, 9, 8, 8, if self.clocks().is_empty() { 0 } else { CLOCKS }];
+        let mut order = [4, 3, 0, 1, 5, 2, 6];
+        if self.streams.len() > 1 {
+            // Which stream it is tells more than its second figure, were it only the beginning.
+            order[..3].copy_from_slice(&[0, 4, 3]);
+            widths[0] = target.min(width.saturating_sub(9)).max(6);
+        }
         // What is left out first stands last.
-        let mut shown = vec![0, 3, 4];
-        for place in [1, 5, 2, 6] {
-            let taken: u16 = shown.iter().map(|at: &usize| widths[*at] + 1).sum();
-            if widths[place] > 0 && taken + widths[place] < width {
+        let mut shown: Vec<usize> = Vec::new();
+        for place in order {
+            let taken: u16 = shown.iter().map(|at| widths[*at] + 1).sum();
+            if widths[place] > 0 && taken + widths[place] <= width {
                 shown.push(place);
             }
         }
@@ -273,14 +279,16 @@ impl MeasurementPicture {
         });
         let constraints = shown.iter().map(|place| Constraint::Min(widths[*place]));
         let head = Row::new(shown.iter().map(|place| heads[*place]).collect::<Vec<_>>()).bold();
-        let title = "streams, and the delay at last";
-        Table::new(rows, constraints).header(head).block(Block::bordered().title(title))
+        Table::new(rows, constraints).header(head)
     }
 }
 
 impl Picture for MeasurementPicture {
     fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
-        let lines = u16::try_from(self.streams.len().clamp(1, STREAMS)).unwrap_or(1) + 3;
+        let streams = u16::try_from(self.streams.len().clamp(1, STREAMS)).unwrap_or(1);
+        // Without room for a border there is none.
+        let bordered = area.height >= 1 + 3 + streams;
+        let lines = streams + if bordered { 3 } else { 1 };
         let notes = u16::try_from(self.notes.len()).unwrap_or(0);
         // Where there is no room for both, the figures tell more than a chart, and that more than where it is kept.
         let charted = area.height > lines + PANEL;
@@ -297,7 +305,15 @@ impl Picture for MeasurementPicture {
         if charted {
             panels(frame, middle, self.panels());
         }
-        frame.render_widget(self.table(streams.width.saturating_sub(2)), streams);
+        let table = if bordered {
+            let inner = streams.width.saturating_sub(2);
+            let title = "streams, and the delay at last";
+            let title = if title.len() <= usize::from(inner) { title } else { "streams" };
+            self.table(inner).block(Block::bordered().title(title))
+        } else {
+            self.table(streams.width)
+        };
+        frame.render_widget(table, streams);
         let mut words: Vec<Line<'_>> =
             self.notes.iter().map(|note| Line::from(format!("note: {note}"))).collect();
         words.push(Line::from(format!("kept in {}", self.folder)).dim());
@@ -484,6 +500,43 @@ mod tests {
         assert!(["host0.example", "host1.example", "1.23"].iter().all(|part| low.contains(part)), "{low}");
         let wide = shown(&*picture.lock().unwrap(), 100, 20);
         assert!(["99 %", "sent", "back"].iter().all(|part| wide.contains(part)), "{wide}");
+    }
+
+    #[test]
+    fn a_tiny_terminal_has_how_far_it_is_and_what_tells_most_of_one_stream_or_two() {
+        for streams in [1_u16, 2] {
+            let picture = MeasurementPicture::new(Way::RoundTrip, Some(Duration::from_secs(10)));
+            let mut painter = Painter::of(Arc::clone(&picture));
+            for stream in 0..streams {
+                painter.on_interval(&interval(stream, 5, 12_345, 12_000, 1_234_567.0));
+            }
+            // The last of five lines is for the keys.
+            let text = shown(&*picture.lock().unwrap(), 20, 4).replace('\u{a0}', " ");
+            for part in ["5 of 10 s", "median", "1.23 ms"] {
+                assert!(text.contains(part), "{part} is missing:\n{text}");
+            }
+            let is_one = streams == 1;
+            assert_eq!([text.contains("not back"), text.contains("2.79 %")], [is_one; 2], "{text}");
+            assert_eq!(text.contains("host1."), !is_one, "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_panics_however_small_the_terminal() {
+        for way in [Way::RoundTrip, Way::Both] {
+            let mut picture =
+                MeasurementPicture { way, folder: "/runs/one".into(), ..MeasurementPicture::default() };
+            for streams in 0..4 {
+                for second in 1..=3 {
+                    (0..streams)
+                        .for_each(|stream| picture.take(&interval(stream, second, 100, 75, 20e6), None));
+                }
+                picture.note("a note");
+                for (width, height) in (0..24).flat_map(|width| (0..16).map(move |height| (width, height))) {
+                    shown(&picture, width, height);
+                }
+            }
+        }
     }
 
     #[test]

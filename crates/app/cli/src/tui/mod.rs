@@ -139,7 +139,7 @@ fn show<P: Picture>(
                 Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(frame.area());
             picture.lock().unwrap_or_else(PoisonError::into_inner).draw(frame, body);
             let ending = stop.load(Ordering::Acquire);
-            frame.render_widget(Line::from(hint(ending, held)).style(Style::new().dim()), keys);
+            frame.render_widget(Line::from(hint(ending, held, keys.width)).style(Style::new().dim()), keys);
         });
         if drawn.is_err() {
             // The terminal is gone; the work goes on.
@@ -169,12 +169,14 @@ fn show<P: Picture>(
     }
 }
 
-const fn hint(ending: bool, held: bool) -> &'static str {
-    match (ending, held) {
-        (true, _) => "ending: what is under way is waited for; Ctrl-C ends at once",
-        (false, true) => "held: p goes on, q ends (what there is is kept)",
-        (false, false) => "q ends (what there is is kept), p holds the picture",
-    }
+/// What the keys do, in so many columns.
+fn hint(ending: bool, held: bool, width: u16) -> &'static str {
+    let [long, short] = match (ending, held) {
+        (true, _) => ["ending: what is under way is waited for; Ctrl-C ends at once", "ending, Ctrl-C kills"],
+        (false, true) => ["held: p goes on, q ends (what there is is kept)", "held: p goes on"],
+        (false, false) => ["q ends (what there is is kept), p holds the picture", "q ends, p holds"],
+    };
+    if long.len() <= usize::from(width) { long } else { short }
 }
 
 enum Pressed {
@@ -308,7 +310,9 @@ fn chart(frame: &mut Frame<'_>, area: Rect, panel: &Panel<'_>) {
     let fits = |words: &Vec<Span<'_>>| {
         words.iter().map(Span::width).sum::<usize>() <= usize::from(area.width.saturating_sub(2))
     };
-    let words = Some(named(true)).filter(fits).unwrap_or_else(|| named(false));
+    // So are names that would be.
+    let words = [named(true), named(false)].into_iter().find(fits);
+    let words = words.unwrap_or_else(|| vec![Span::raw((*title).to_owned())]);
     let block = Block::bordered().title(Line::from(words));
     if points().next().is_none() {
         frame.render_widget(ratatui::widgets::Paragraph::new("nothing yet").dim().block(block), area);
@@ -439,9 +443,13 @@ mod tests {
 
     #[test]
     fn what_a_key_does_is_said() {
-        assert!(hint(false, false).starts_with("q ends"));
-        assert!(hint(false, true).starts_with("held"));
-        assert!(hint(true, true).starts_with("ending"));
+        for width in [20, 80] {
+            let hints = [(false, false, "q ends"), (false, true, "held"), (true, true, "ending")];
+            for (ending, held, beginning) in hints {
+                let words = hint(ending, held, width);
+                assert!(words.starts_with(beginning) && words.len() <= usize::from(width), "{words}");
+            }
+        }
     }
 
     #[test]

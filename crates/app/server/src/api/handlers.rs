@@ -425,7 +425,7 @@ fn kept() -> Vec<Endpoint> {
         packets(
             "/api/runs/{name}/packets.csv",
             "packets",
-            "The packets of a stream.",
+            "The packets of a stream, and in the last column what became of each.",
             "text/csv",
             |app, call| {
                 let which = which(call)?;

@@ -50,7 +50,8 @@ fn chosen(reading: &romer_measure::reading::Reading, stream: u16) -> Result<Pack
     Ok(Packets { evaluated, of, rows })
 }
 
-/// The packets of a stream, as a table that others can read.
+/// The packets of a stream, as a table that others can read. Its last column says what became of each: so it has those that went
+/// astray as well.
 pub(crate) fn packets(runs: &Runs, name: &str, which: Which) -> Result<Vec<u8>, Problem> {
     let reading = read(runs, name)?;
     let Packets { evaluated, of, rows } = chosen(&reading, which.stream)?;
@@ -60,7 +61,7 @@ pub(crate) fn packets(runs: &Runs, name: &str, which: Which) -> Result<Vec<u8>, 
         (went, _) => went,
     };
     let mut table = Vec::new();
-    export::csv(&mut table, of, evaluated, &rows, way, false)
+    export::csv(&mut table, of, evaluated, &rows, way, true)
         .map_err(|error| Problem::unprocessable("packets", error.to_string()))?;
     Ok(table)
 }
@@ -73,7 +74,7 @@ pub(crate) fn qtcp(runs: &Runs, name: &str, which: Which, file: Qtcp) -> Result<
         (Way::RoundTrip | Way::Both, Some(Way::Reverse)) | (Way::Reverse, _) => Way::Reverse,
         _ => Way::Forward,
     };
-    let (raw, lost) = qtcp::entries(evaluated, &rows, way);
+    let (raw, missing) = qtcp::entries(evaluated, &rows, way);
     let mut log = raw.clone();
     let outcome = qtcp::to_log(&mut log, qtcp::method(2), 0, true).unwrap_or_else(|refusal| qtcp::Outcome {
         notes: vec![refusal.to_string()],
@@ -86,7 +87,7 @@ pub(crate) fn qtcp(runs: &Runs, name: &str, which: Which, file: Qtcp) -> Result<
             let manifest = reading.run.manifest();
             let way = if way == Way::Reverse { "reverse" } else { "forward" };
             let run = format!("{} {}/{}/{way}", manifest.name, manifest.created, which.stream);
-            return Ok(qtcp::statistics(of, run, &raw, lost, &outcome).text(&log).into_bytes());
+            return Ok(qtcp::statistics(of, run, &raw, missing, &outcome).text(&log).into_bytes());
         }
     };
     let mut text = Vec::new();

@@ -13,7 +13,10 @@ use romer_record::document::Way;
 use romer_units::Place;
 
 use super::AnalysisError;
+use super::capture_steps::{Matched, as_taken, take_out};
+use super::known::Known;
 use super::packets::Packets;
+use super::set_back::rounded;
 use super::table::{About, Far, Table, open, time};
 
 /// A packet that was sent so much later than the least pass over the path is not the same, though its content is.
@@ -118,6 +121,8 @@ pub(super) struct Found {
     pub(super) there: Table,
     /// The stream that answers it, if there is one.
     pub(super) back: Option<Table>,
+    /// Steps of the capturing hosts' clocks, which are out of the stamps.
+    pub(super) known: Vec<Known>,
 }
 
 /// A flow as both captures have it: what each packet is told from others by.
@@ -142,7 +147,11 @@ impl By {
 
 /// The stream that is meant by `choice`, or the one with the most packets there and back.
 pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Result<Found, AnalysisError> {
-    let (a, b) = (load(near)?, load(far)?);
+    let (mut a, mut b) = (load(near, usize::MAX)?, load(far, usize::MAX)?);
+    // What one of them has of no more than the beginning is found in the other by that.
+    if let Some(least) = [a.least_kept, b.least_kept].into_iter().flatten().min() {
+        (a, b) = (load(near, least)?, load(far, least)?);
+    }
     let refuse = |why: String| AnalysisError::Line { path: far.into(), line: 1, why };
     let both = |by: By| matched(&a.packets, &b.packets, by);
     let (exact, loose) = (both(By::ContentAndIdentification), both(By::Content));
@@ -164,7 +173,22 @@ pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Resul
         None => fullest,
         Some(choice) => choice.of(&all).ok_or_else(|| AnalysisError::Flow { choice, there: listed(&all) })?,
     };
+    let is_answered = chosen.back > 0;
     let (chosen, others) = (chosen.flow, all.len() - 1);
+    let way = |packet: &Captured| match packet.flow {
+        flow if flow == chosen => Some(false),
+        flow if flow == chosen.back() => Some(true),
+        _ => None,
+    };
+    let match_all = |a: &capture::Capture, b: &capture::Capture| {
+        Matched::of([&a.packets, &b.packets], |packet| (packet.flow, by.key(packet)), way)
+    };
+    let mut pairs = match_all(&a, &b);
+    let sorted = as_taken([&mut a.packets, &mut b.packets], &pairs);
+    if sorted.iter().any(Option::is_some) {
+        pairs = match_all(&a, &b);
+    }
+    let known = take_out([&mut a.packets, &mut b.packets], &pairs, is_answered);
     let shared = |flow: Flow| flows.get(&flow).copied().unwrap_or(0);
     let of = |packets: &[Captured], flow: Flow| -> Vec<Captured> {
         packets.iter().filter(|packet| packet.flow == flow).copied().collect()
@@ -184,24 +208,39 @@ pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Resul
             listed(&all)
         ));
     }
-    for (capture, path) in [(&a, near), (&b, far)] {
+    for ((capture, path), sorted) in [(&a, near), (&b, far)].into_iter().zip(sorted) {
         notes.extend(oddities(capture, path));
+        notes.extend(sorted.map(|size_ns| was_sorted(path, size_ns)));
     }
     let there = there.table(notes).ok_or_else(|| {
         refuse(
             "its packets go only from its place to that of the other; name them the other way round".into(),
         )
     })?;
-    Ok(Found { there, back: back.table(Vec::new()) })
+    Ok(Found { there, back: back.table(Vec::new()), known })
 }
 
-fn load(path: &Path) -> Result<capture::Capture, AnalysisError> {
+/// A capture, its packets told apart by the first `most` octets of their payloads.
+fn load(path: &Path, most: usize) -> Result<capture::Capture, AnalysisError> {
     let mut file = open(path)?;
-    capture::read(&mut file).map_err(|capture::Fault::Record { record, why }| AnalysisError::Record {
-        path: path.into(),
-        record,
-        why: file.get_ref().refusal().map_or(why, ToString::to_string),
+    capture::read_beginnings(&mut file, most).map_err(|capture::Fault::Record { record, why }| {
+        AnalysisError::Record {
+            path: path.into(),
+            record,
+            why: file.get_ref().refusal().map_or(why, ToString::to_string),
+        }
     })
+}
+
+/// That a capture's packets stand in another order than that in which they were taken.
+fn was_sorted(path: &Path, size_ns: i64) -> String {
+    format!(
+        "{}: its clock was set back by about {} while it captured, and its packets stand in order of time all the same: it was sorted since. \
+         They were put in the order that the other capture shows; packets that this one has alone may be off by as much. A capture as it was \
+         taken tells more",
+        path.file_name().unwrap_or_default().to_string_lossy(),
+        rounded(size_ns)
+    )
 }
 
 fn oddities(capture: &capture::Capture, path: &Path) -> Vec<String> {

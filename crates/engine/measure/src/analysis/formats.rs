@@ -5,14 +5,15 @@ use std::path::Path;
 use romer_exchange::csv::{Row, Shape};
 use romer_exchange::irtt::{self, Loss};
 use romer_exchange::qtcp::{self, Entry, UNIT_NS, sta};
-use romer_units::Place;
+use romer_units::{Place, counted_as};
 
 use super::AnalysisError;
 use super::packets::{Gathering, Unstamped};
 use super::received;
 use super::table::{About, Far, Table, faulty, open};
 
-/// A `.raw` or `.log` of Qtcp; romer's own have packets of any size. Its numbers that are missing are lost packets.
+/// A `.raw` or `.log` of Qtcp; romer's own have packets of any size. Its numbers that are missing are lost packets, unless a
+/// `.sta` of romer's beside it says which of them are.
 pub(super) fn of_qtcp(path: &Path, any_size: bool) -> Result<Table, AnalysisError> {
     let options = qtcp::Options { any_size: any_size || sta::is_ours(path) };
     let mut found = qtcp::read(open(path)?, options).map_err(|fault| faulty(path, fault))?;
@@ -33,7 +34,11 @@ pub(super) fn of_qtcp(path: &Path, any_size: bool) -> Result<Table, AnalysisErro
         lines.add(Row { sequence: entry.sequence, size: entry.size, stamps, user: [None; 4] });
     }
     let size = found.entries.first().map_or(0, |entry| entry.size);
-    for sequence in &found.lost {
+    let told = sta::Missing::beside(path, found.entries.len() as u64);
+    let not_lost = told.as_ref().and_then(|told| not_lost(told, &found.lost));
+    let told =
+        told.unwrap_or_else(|| sta::Missing { lost: std::mem::take(&mut found.lost), ..Default::default() });
+    for sequence in told.lost.iter().chain(&told.unread) {
         lines.add(Row { sequence: *sequence, size, ..Row::default() });
     }
     let set_back = received::steps(found.entries.len(), |line| {
@@ -50,6 +55,9 @@ pub(super) fn of_qtcp(path: &Path, any_size: bool) -> Result<Table, AnalysisErro
         protocol: "as Qtcp or a program like it recorded it, in units of 100 ns".into(),
         ..About::default()
     };
+    about.tells_missing = not_lost.is_some();
+    about.notes.extend(not_lost);
+    about.unread.there = told.unread;
     if moved {
         about.notes.push("the stamps were moved to begin at 0: in nanoseconds they would not fit".into());
     }
@@ -70,6 +78,28 @@ pub(super) fn of_qtcp(path: &Path, any_size: bool) -> Result<Table, AnalysisErro
         set_back: set_back.unwrap_or_default(),
         about,
     })
+}
+
+/// That numbers are `missing` which by the `.sta` are no losses, where that is so.
+fn not_lost(told: &sta::Missing, missing: &[u64]) -> Option<String> {
+    let is_lost = |sequence: &&u64| told.lost.binary_search(sequence).is_ok();
+    let count = missing.len() - missing.iter().filter(is_lost).count();
+    let unread = told.unread.len() as u64;
+    let no_loss = format!(
+        "{} no loss",
+        counted_as(count as u64, "number that is missing is", "numbers that are missing are")
+    );
+    let carried = format!(
+        "{} carried by the path to a host that dropped them unread: sent, and neither received nor lost",
+        counted_as(unread, "packet was", "packets were")
+    );
+    let told = match (count, unread) {
+        (0, 0) => return None,
+        (0, _) => carried,
+        (_, 0) => no_loss,
+        _ => format!("{no_loss}; {carried}"),
+    };
+    Some(format!("by the .sta file beside it {told}"))
 }
 
 /// What is subtracted from all stamps, so that they fit in nanoseconds: 100 ns since 1601, as Windows counts, do not.
@@ -116,4 +146,32 @@ pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
         ..About::default()
     };
     Ok(Table { shape: Shape::FourStamps, packets, far_log: Far::Complete, set_back: Vec::new(), about })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_sta_tells_of_packets_that_are_no_losses_is_told_so_far_as_there_are_any() {
+        let told = |lost: &[u64], unread: &[u64], missing: &[u64]| {
+            not_lost(&sta::Missing { lost: lost.to_vec(), unread: unread.to_vec() }, missing)
+        };
+        assert_eq!(told(&[3, 4], &[], &[3, 4]), None);
+        let some = told(&[3], &[], &[3, 4]).unwrap();
+        assert_eq!(some, "by the .sta file beside it 1 number that is missing is no loss");
+        let carried =
+            "carried by the path to a host that dropped them unread: sent, and neither received nor lost";
+        // Those before the first that arrived are not missing.
+        assert_eq!(
+            told(&[3], &[0, 1], &[3]).unwrap(),
+            format!("by the .sta file beside it 2 packets were {carried}")
+        );
+        assert_eq!(
+            told(&[3], &[4], &[3, 4, 5]).unwrap(),
+            format!(
+                "by the .sta file beside it 2 numbers that are missing are no loss; 1 packet was {carried}"
+            )
+        );
+    }
 }

@@ -1,13 +1,19 @@
 //! Packet logs that other programs wrote, or romer exported, as measurement documents.
 
+mod capture_steps;
+#[cfg(test)]
+mod capture_tests;
 mod captures;
+#[cfg(test)]
+mod file_tests;
 mod formats;
+mod known;
 mod packets;
 mod received;
 mod set_back;
+mod stepped;
 mod table;
 
-use std::borrow::Borrow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -21,16 +27,19 @@ use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
 use romer_record::voice::{Voice, VoiceRequest};
 use romer_timebase::Related;
 use romer_timebase::skew::{
-    Estimate, Heading, InTurn, Method, correct, method_of, relate_clocks, state, usable,
+    Estimate, Heading, InTurn, Method, SetBack, correct, method_of, put_right, relate_clocks, state, usable,
 };
 use romer_units::{Duration, Place};
 use thiserror::Error;
 
 use crate::SOFTWARE;
-use crate::evaluate::{Evaluated, gather, with_steps};
+use crate::evaluate::{Evaluated, Gathered, gather, with_steps};
 use crate::limits::Limit;
 use crate::measure::WAITING_TIME;
 pub use captures::FlowChoice;
+use known::{Known, Settled};
+use packets::Numbered;
+use set_back::Found;
 use table::{About, Far, Table};
 
 /// Times that are taken for the time of day: from 2001 to 2096, in nanoseconds since 1970. Others are from an origin
@@ -214,12 +223,12 @@ pub fn analyze(analysis: &Analysis) -> Result<Evaluated, AnalysisError> {
 /// # Errors
 /// As [`analyze`].
 pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
-    let (there, mut back) = match &analysis.capture_b {
+    let (there, mut back, known) = match &analysis.capture_b {
         Some(far) => {
             let captured = captures::read(&analysis.file, far, analysis.flow)?;
-            (captured.there, captured.back.map(|back| (far, back)))
+            (captured.there, captured.back.map(|back| (far, back)), captured.known)
         }
-        None => (Table::read(&analysis.file, analysis.any_size)?, None),
+        None => (Table::read(&analysis.file, analysis.any_size)?, None, Vec::new()),
     };
     if let Some(reverse) = &analysis.reverse {
         for file in [&analysis.file, reverse] {
@@ -233,16 +242,19 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
     enough(analysis, &there, back.as_ref().map(|(_, back)| back))?;
     let mut stream = stream(analysis, &analysis.file, &there);
     let mut evaluated = match back {
-        Some((file, back)) => both_ways(analysis, &mut stream, &there, file, &back),
+        Some((file, back)) => both_ways(analysis, &mut stream, &there, file, &back, &known),
         None => {
-            stream.events = set_back::steps(there.packets.firsts(), there.shape);
-            if !there.set_back.is_empty() {
-                let as_stamped =
-                    gather(&stream, || there.packets.parts(), there.packets.len()).into_forward();
-                stream.events.extend(received::events(&there.set_back, &as_stamped));
-                stream.events.sort_by_key(|event| event.at_ns);
-            }
-            of_table(&stream, there, |related| relate_clocks(related, &analysis.skew))
+            stream.events = of_one(analysis, &stream, &there);
+            let first = first_departure(&there);
+            let settled = Settled::one_way(&known, || gather(&stream, &there.packets).into_forward());
+            let Table { shape, packets, about, .. } = there;
+            let clocks = |related: &mut Related| {
+                settled.put_right(&mut related.forward, Heading::Forward);
+                relate_clocks(related, &analysis.skew)
+            };
+            let mut evaluated = of_table(&stream, shape, packets, about, clocks);
+            tell(&mut evaluated.measurement, settled.events(first));
+            evaluated
         }
     };
     let m = &mut evaluated.measurement;
@@ -253,6 +265,27 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
         None => LogFiles::One(analysis.file.clone()),
     };
     Ok(PacketLog { evaluated, stream, files })
+}
+
+/// The steps of both clocks that a table by itself shows.
+fn of_one(analysis: &Analysis, stream: &Stream, table: &Table) -> Vec<Event> {
+    let mut steps = set_back::steps(table.packets.firsts(), table.shape, analysis.waiting_time.as_nanos());
+    if !table.set_back.is_empty() {
+        // The order of the lines tells it better than the delays.
+        steps.retain(|found| found.event.side == Side::Sender);
+    }
+    let with = |events: Vec<Event>| gather(&Stream { events, ..stream.clone() }, &table.packets);
+    let mut events = known::leaving(&steps);
+    if steps.iter().any(|found| found.uncertain_ns.is_some()) {
+        let [forward, reverse] = with(events).into_ways();
+        events = known::sized(steps, &forward, &reverse);
+    }
+    if !table.set_back.is_empty() {
+        let as_stamped = with(events.clone()).into_forward();
+        events.extend(received::events(&table.set_back, &as_stamped));
+        events.sort_by_key(|event| event.at_ns);
+    }
+    events
 }
 
 /// Refuses a hull of so few packets that it would be the line through two of them.
@@ -288,27 +321,57 @@ fn both_ways(
     there: &Table,
     file: &Path,
     back: &Table,
+    known: &[Known],
 ) -> Evaluated {
     // What both clocks show together, the estimate sees by itself; the departures tell when one was set back, and what
     // arrived by that clock is of the other file.
-    let [own, theirs] = [there, back].map(|table| set_back::steps(table.packets.firsts(), Shape::FourStamps));
-    let steps = |own: &[Event], other: &[Event]| -> Vec<Event> {
-        own.iter().cloned().chain(other.iter().map(set_back::of_responder)).collect()
+    let [own, theirs] = [there, back].map(|table| {
+        let mut steps = set_back::steps(table.packets.firsts(), Shape::FourStamps, 0);
+        // Of the other clock the other file tells.
+        steps.retain(|found| found.event.side == Side::Sender);
+        steps
+    });
+    let steps: Vec<Found> = own.into_iter().chain(theirs.iter().map(Found::of_responder)).collect();
+    let mut stream_back = stream(analysis, file, back);
+    let mut with = |events: Vec<Event>| {
+        let turned = |event: &Event| Event { side: event.side.other(), ..event.clone() };
+        stream_back.events = events.iter().map(turned).collect();
+        stream_there.events = events;
+        [gather(stream_there, &there.packets), gather(&stream_back, &back.packets)]
+            .map(Gathered::into_forward)
     };
-    stream_there.events = steps(&own, &theirs);
-    let stream_back = Stream { events: steps(&theirs, &own), ..stream(analysis, file, back) };
-    let raw = |stream: &Stream, table: &Table| {
-        gather(stream, || table.packets.parts(), table.packets.len()).into_forward()
-    };
-    let (estimate, warnings) =
-        usable(&analysis.skew, &raw(stream_there, there), &raw(&stream_back, back), &InTurn);
+    let [mut forward, mut reverse] = with(known::leaving(&steps));
+    if steps.iter().any(|found| found.uncertain_ns.is_some()) {
+        [forward, reverse] = with(known::sized(steps, &forward, &reverse));
+    }
+    let (mut estimate, warnings) = usable(&analysis.skew, &forward, &reverse, &InTurn);
+    let settled = Settled::by(&mut estimate, known, &forward, &reverse);
+    settled.put_right(&mut forward, Heading::Forward);
+    settled.put_right(&mut reverse, Heading::Reverse);
+    let found = (estimate, warnings);
+    let (estimate, set_back, warnings) =
+        put_right(&analysis.skew, found, &mut forward, &mut reverse, &InTurn);
+    drop((forward, reverse));
     let mut least = [None; 2];
     let [first, second] = &mut least;
     let method = &analysis.skew.method;
-    let mut evaluated = of_table(stream_there, there, by(Heading::Forward, &estimate, method, first));
+    let found = (&estimate, &settled, &set_back);
+    let mut evaluated = of_table(
+        stream_there,
+        there.shape,
+        &there.packets,
+        there.about.clone(),
+        by(Heading::Forward, found, method, first),
+    );
     add_reverse(
         &mut evaluated,
-        of_table(&stream_back, back, by(Heading::Reverse, &estimate, method, second)),
+        of_table(
+            &stream_back,
+            back.shape,
+            &back.packets,
+            back.about.clone(),
+            by(Heading::Reverse, found, method, second),
+        ),
     );
     evaluated.related.corrections.clone_from(&estimate.corrections);
     evaluated.related.not_identifiable.clone_from(&estimate.why_not);
@@ -317,17 +380,33 @@ fn both_ways(
     let (clock, contradiction) = state(&analysis.skew, &estimate, &related.forward, &related.reverse, least);
     m.clock = with_steps(&m.events, clock);
     m.warnings.extend(warnings.into_iter().chain(contradiction));
+    tell(m, settled.events(first_departure(there)));
     evaluated
+}
+
+/// When the first packet left, by its stamp.
+fn first_departure(table: &Table) -> i64 {
+    table.packets.firsts().filter_map(|first| first.departure).min().unwrap_or(0)
+}
+
+/// Adds steps that are out of the stamps already.
+fn tell(m: &mut Measurement, steps: Vec<Event>) {
+    m.clock = with_steps(&steps, std::mem::take(&mut m.clock));
+    m.events.extend(steps);
+    m.events.sort_by_key(|event| event.at_ns);
 }
 
 /// Takes an estimate of both directions' clocks out of a file's one way, and keeps its least difference.
 fn by<'a>(
     heading: Heading,
-    estimate: &'a Estimate,
+    (estimate, settled, set_back): (&'a Estimate, &'a Settled, &'a SetBack),
     method: &'a str,
     least: &'a mut Option<i128>,
 ) -> impl FnOnce(&mut Related) -> Vec<String> + 'a {
     move |related| {
+        settled.put_right(&mut related.forward, heading);
+        set_back.put_right(&mut related.forward, heading);
+        related.number_copies();
         *least = correct(&mut related.forward, heading, estimate, &InTurn);
         related.clock.method = method.to_owned();
         Vec::new()
@@ -358,18 +437,18 @@ fn add_reverse(evaluated: &mut Evaluated, back: Evaluated) {
     evaluated.related.reverse = back.related.forward;
 }
 
-/// The document of one file alone, whose `stream` has what happened to the clocks.
+/// The document of one file alone, whose `stream` has what happened to the clocks. Packets that nobody needs any more make
+/// room for what is computed of them.
 fn of_table(
     stream: &Stream,
-    table: impl Borrow<Table>,
+    shape: Shape,
+    packets: impl Numbered,
+    mut about: About,
     clocks: impl FnOnce(&mut Related) -> Vec<String>,
 ) -> Evaluated {
-    let one = table.borrow();
-    let (shape, missing, about) = (one.shape, one.packets.missing(), one.about.clone());
-    let passed = gather(stream, || one.packets.parts(), one.packets.len());
-    // A file that nobody needs any more makes room for what is computed of it.
-    drop(table);
-    let mut evaluated = passed.conclude(stream, clocks);
+    let missing = packets.missing();
+    let passed = gather(stream, packets);
+    let mut evaluated = passed.with_unread(std::mem::take(&mut about.unread)).conclude(stream, clocks);
     let m = &mut evaluated.measurement;
     m.source = Some(m.target.clone());
     if shape == Shape::OneWay {
@@ -386,7 +465,7 @@ fn of_table(
     let kept = about.stepped.into_iter().zip([Side::Sender, Side::Responder]);
     m.warnings
         .extend(kept.filter(|(_, side)| !undone(*side)).filter_map(|(words, _)| words).collect::<Vec<_>>());
-    m.warnings.extend(gaps(missing));
+    m.warnings.extend(gaps(missing).filter(|_| !about.tells_missing));
     evaluated
 }
 
@@ -427,23 +506,25 @@ fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
 /// What was sent, and when the first packet was.
 fn traffic(analysis: &Analysis, file: &Path, table: &Table) -> (Traffic, Option<i64>) {
     let (mut count, mut octets, mut least, mut most) = (0_u64, 0_u64, u32::MAX, 0);
-    let (mut number, mut first, mut last) = (0i64, i64::MAX, i64::MIN);
+    let (mut number, mut first, mut last) = (0_u64, (i64::MAX, 0_u64), (i64::MIN, 0_u64));
     for packet in table.packets.firsts() {
         count += 1;
         octets += u64::from(packet.size);
         (least, most) = (least.min(packet.size), most.max(packet.size));
         if let Some(departure) = packet.departure {
             number += 1;
-            (first, last) = (first.min(departure), last.max(departure));
+            let this = (departure, packet.sequence);
+            (first, last) = (first.min(this), last.max(this));
         }
     }
     let varying = |octets| (least < most).then_some(octets);
     let traffic = Traffic {
         model: format!("trace:{}", file.to_string_lossy()),
-        interval_ns: table
-            .about
-            .interval_ns
-            .unwrap_or_else(|| if number > 1 { last.saturating_sub(first) / (number - 1) } else { 0 }),
+        interval_ns: table.about.interval_ns.unwrap_or_else(|| {
+            // Where lost packets have no line, numbers tell how many left between the first and the last.
+            let steps = last.1.abs_diff(first.1).max(number.saturating_sub(1));
+            last.0.saturating_sub(first.0) / i64::try_from(steps).unwrap_or(i64::MAX).max(1)
+        }),
         payload_octets: u32::try_from((octets + count / 2) / count.max(1)).unwrap_or(u32::MAX),
         payload_octets_min: varying(least),
         payload_octets_max: varying(most),
@@ -454,7 +535,7 @@ fn traffic(analysis: &Analysis, file: &Path, table: &Table) -> (Traffic, Option<
         direction: if table.shape == Shape::OneWay { Way::Forward } else { Way::RoundTrip },
         ..Traffic::default()
     };
-    (traffic, (number > 0).then_some(first))
+    (traffic, (number > 0).then_some(first.0))
 }
 
 fn time_of_day(nanos: i64) -> String {

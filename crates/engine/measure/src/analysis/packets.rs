@@ -1,41 +1,118 @@
 //! The packets of a file, in a quarter of the room that its rows would take: those are made in parts, when they are wanted.
 
-use std::borrow::Cow;
+use std::ops::Range;
 
 use romer_exchange::csv::{Row, Shape};
 use romer_record::RoundTrip;
 use romer_record::document::Way;
 
 use super::table::{Far, rows};
+use crate::evaluate::Rows;
 
 /// Lines of a part; those of one packet stay together.
 const PART: usize = 1 << 14;
 /// A stamp that is not there.
 const NONE: i64 = i64::MIN;
 
-/// A line of a file, packed.
-#[derive(Clone, Copy)]
-struct Line {
-    sequence: u64,
-    size: u32,
-    stamps: [i64; 4],
-    user: [i64; 4],
+/// Lines of a file one after another, packed by columns: one without any value takes no room.
+#[derive(Default)]
+struct Block {
+    sequences: Vec<u64>,
+    sizes: Vec<u32>,
+    stamps: [Vec<i64>; 4],
+    user: [Vec<i64>; 4],
 }
 
-impl Line {
-    fn of(row: Row) -> Self {
-        let packed = |stamps: [Option<i64>; 4]| stamps.map(|stamp| stamp.unwrap_or(NONE));
-        Self { sequence: row.sequence, size: row.size, stamps: packed(row.stamps), user: packed(row.user) }
+impl Block {
+    fn push(&mut self, row: &Row) {
+        let before = self.sequences.len();
+        self.sequences.push(row.sequence);
+        self.sizes.push(row.size);
+        let columns = self.stamps.iter_mut().chain(&mut self.user);
+        for (column, stamp) in columns.zip(row.stamps.iter().chain(&row.user)) {
+            if stamp.is_some() && column.is_empty() {
+                column.resize(before, NONE);
+            }
+            if stamp.is_some() || !column.is_empty() {
+                column.push(stamp.unwrap_or(NONE));
+            }
+        }
     }
 
-    fn row(&self) -> Row {
-        let unpacked = |stamps: [i64; 4]| stamps.map(|stamp| (stamp != NONE).then_some(stamp));
+    fn row(&self, place: usize) -> Row {
+        let unpacked = |column: &Vec<i64>| column.get(place).copied().filter(|stamp| *stamp != NONE);
         Row {
-            sequence: self.sequence,
-            size: self.size,
-            stamps: unpacked(self.stamps),
-            user: unpacked(self.user),
+            sequence: self.sequences[place],
+            size: self.sizes[place],
+            stamps: self.stamps.each_ref().map(unpacked),
+            user: self.user.each_ref().map(unpacked),
         }
+    }
+}
+
+/// Lines of a file, in blocks of [`PART`].
+#[derive(Default)]
+struct Lines {
+    blocks: Vec<Block>,
+    number: usize,
+    /// They do not stand in order of sequence.
+    mixed: bool,
+    last: u64,
+}
+
+impl Lines {
+    fn push(&mut self, row: &Row) {
+        if self.number.is_multiple_of(PART) {
+            self.blocks.push(Block::default());
+        }
+        if let Some(block) = self.blocks.last_mut() {
+            block.push(row);
+        }
+        self.mixed |= row.sequence < self.last;
+        self.last = row.sequence;
+        self.number += 1;
+    }
+
+    fn row(&self, line: usize) -> Row {
+        self.blocks[line / PART].row(line % PART)
+    }
+
+    fn sequence(&self, line: usize) -> u64 {
+        self.blocks[line / PART].sequences[line % PART]
+    }
+
+    /// In order of sequence; those of one packet as they were read.
+    fn sorted(self) -> Self {
+        if !self.mixed {
+            return self;
+        }
+        let mut order: Vec<usize> = (0..self.number).collect();
+        order.sort_by_key(|line| self.sequence(*line));
+        let mut sorted = Self::default();
+        order.into_iter().for_each(|line| sorted.push(&self.row(line)));
+        sorted
+    }
+
+    /// The end of the part that begins with the line `begin`: those of one packet stay together.
+    fn end_of_part(&self, begin: usize) -> usize {
+        let mut end = (begin + PART).min(self.number);
+        while end > begin && end < self.number && self.sequence(end) == self.sequence(end - 1) {
+            end += 1;
+        }
+        end
+    }
+
+    /// The first line after `begin` that is of another packet.
+    fn end_of_packet(&self, begin: usize) -> usize {
+        let sequence = self.sequence(begin);
+        (begin + 1..self.number).find(|line| self.sequence(*line) != sequence).unwrap_or(self.number)
+    }
+
+    /// Forgets what lies before a line: whole blocks.
+    fn forget_before(&mut self, line: usize) {
+        let forgotten = (line / PART).min(self.blocks.len());
+        let known = self.blocks[..forgotten].iter_mut().rev().take_while(|block| !block.sequences.is_empty());
+        known.for_each(|block| *block = Block::default());
     }
 }
 
@@ -46,9 +123,16 @@ pub(super) struct Packets {
 
 enum Kind {
     /// By lines.
-    Lines { lines: Vec<Line>, way: Way, far_log: Far, unstamped: Unstamped },
+    Lines { lines: Lines, reading: Reading },
     /// As they are.
     Rows(Vec<RoundTrip>),
+}
+
+/// How rows are made of lines.
+struct Reading {
+    way: Way,
+    far_log: Far,
+    unstamped: Unstamped,
 }
 
 /// Numbers of packets that did not come back, in ascending order, of which a file says more than the stamps do, or less.
@@ -75,6 +159,7 @@ impl Unstamped {
 /// The first copy of a packet.
 #[derive(Clone, Copy)]
 pub(super) struct First {
+    pub(super) sequence: u64,
     pub(super) size: u32,
     pub(super) departure: Option<i64>,
     pub(super) arrival: Option<i64>,
@@ -84,43 +169,54 @@ impl First {
     pub(super) fn of(row: &RoundTrip) -> Self {
         let departure = row.t1.kernel.or(row.t1.user).map(romer_units::Timestamp::as_nanos);
         let arrival = row.t2.kernel.or(row.t2.user).or(row.t2.told).map(romer_units::Timestamp::as_nanos);
-        Self { size: row.size, departure, arrival }
+        Self { sequence: row.sequence, size: row.size, departure, arrival }
     }
 }
 
 /// Lines that are read one after another.
+#[derive(Default)]
 pub(super) struct Gathering {
-    lines: Vec<Line>,
+    lines: Lines,
 }
 
 impl Gathering {
-    pub(super) const fn new() -> Self {
-        Self { lines: Vec::new() }
+    pub(super) fn new() -> Self {
+        Self::default()
     }
 
     pub(super) fn add(&mut self, row: Row) {
-        self.lines.push(Line::of(row));
+        self.lines.push(&row);
     }
 
     /// As they were read.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row> {
-        self.lines.iter().map(Line::row)
+        (0..self.len()).map(|line| self.row(line))
     }
 
     pub(super) const fn len(&self) -> usize {
-        self.lines.len()
+        self.lines.number
     }
 
     /// One of them, from 0.
     pub(super) fn row(&self, line: usize) -> Row {
-        self.lines[line].row()
+        self.lines.row(line)
+    }
+
+    /// Whether any has the program's own stamp of a place.
+    pub(super) fn has_user(&self, place: usize) -> bool {
+        self.lines.blocks.iter().any(|block| !block.user[place].is_empty())
+    }
+
+    /// Whether they stand in order of sequence.
+    pub(super) const fn in_order(&self) -> bool {
+        !self.lines.mixed
     }
 
     /// In order.
-    pub(super) fn finish(mut self, shape: Shape, far_log: Far, unstamped: Unstamped) -> Packets {
-        self.lines.sort_by_key(|line| line.sequence);
+    pub(super) fn finish(self, shape: Shape, far_log: Far, unstamped: Unstamped) -> Packets {
         let way = if shape == Shape::OneWay { Way::Forward } else { Way::RoundTrip };
-        Packets { kind: Kind::Lines { lines: self.lines, way, far_log, unstamped } }
+        let reading = Reading { way, far_log, unstamped };
+        Packets { kind: Kind::Lines { lines: self.lines.sorted(), reading } }
     }
 }
 
@@ -132,49 +228,129 @@ impl Packets {
     /// How many rows there are, about.
     pub(super) const fn len(&self) -> usize {
         match &self.kind {
-            Kind::Lines { lines, .. } => lines.len(),
+            Kind::Lines { lines, .. } => lines.number,
             Kind::Rows(rows) => rows.len(),
         }
     }
 
-    /// The rows in parts; those of one packet come together.
-    pub(super) fn parts(&self) -> impl Iterator<Item = Cow<'_, [RoundTrip]>> {
-        let mut begin = 0;
-        std::iter::from_fn(move || match &self.kind {
-            Kind::Rows(rows) => {
-                let whole = (begin == 0 && !rows.is_empty()).then_some(Cow::Borrowed(&rows[..]));
-                begin = rows.len();
-                whole
-            }
-            Kind::Lines { lines, way, far_log, unstamped } => {
-                let last = lines.get((begin + PART).min(lines.len()).checked_sub(1)?)?.sequence;
-                let rest = lines.get(begin..)?;
-                let part = &rest[..rest.partition_point(|line| line.sequence <= last)];
-                if part.is_empty() {
-                    return None;
-                }
-                begin += part.len();
-                Some(Cow::Owned(rows_of(part, *way, *far_log, unstamped)))
-            }
-        })
-    }
-
     /// All rows.
     pub(super) fn rows(&self) -> Vec<RoundTrip> {
-        self.parts().flat_map(Cow::into_owned).collect()
+        let mut all = Vec::with_capacity(self.len());
+        self.go_through(&mut |part| all.extend_from_slice(part));
+        all
     }
 
     /// The first copies, in order of sequence.
     pub(super) fn firsts(&self) -> impl Iterator<Item = First> {
-        self.parts()
-            .flat_map(|part| part.iter().filter(|row| row.copy == 0).map(First::of).collect::<Vec<First>>())
+        let mut begin = 0;
+        let mut scratch = (Vec::new(), Vec::new());
+        std::iter::from_fn(move || match &self.kind {
+            Kind::Rows(rows) => {
+                let ahead = rows.get(begin..)?.iter().position(|row| row.copy == 0)?;
+                begin += ahead + 1;
+                rows.get(begin - 1).map(First::of)
+            }
+            Kind::Lines { lines, reading } => {
+                (begin < lines.number).then_some(())?;
+                let end = lines.end_of_packet(begin);
+                let (of_packet, made) = &mut scratch;
+                made.clear();
+                reading.rows(lines, begin..end, of_packet, made);
+                begin = end;
+                made.first().map(First::of)
+            }
+        })
+    }
+}
+
+/// Packets that have numbers.
+pub(super) trait Numbered: Rows {
+    /// Numbers between the first and the last that no packet has.
+    fn missing(&self) -> u64;
+}
+
+impl Numbered for Packets {
+    fn missing(&self) -> u64 {
+        match &self.kind {
+            Kind::Lines { lines, .. } => between((0..lines.number).map(|line| lines.sequence(line))),
+            Kind::Rows(rows) => between(rows.iter().map(|row| row.sequence)),
+        }
+    }
+}
+
+impl Numbered for &Packets {
+    fn missing(&self) -> u64 {
+        (*self).missing()
+    }
+}
+
+impl Rows for Packets {
+    fn number(&self) -> usize {
+        self.len()
     }
 
-    /// Numbers between the first and the last that no packet has.
-    pub(super) fn missing(&self) -> u64 {
+    fn go_through(&self, take: &mut dyn FnMut(&[RoundTrip])) {
         match &self.kind {
-            Kind::Lines { lines, .. } => between(lines.iter().map(|line| line.sequence)),
-            Kind::Rows(rows) => between(rows.iter().map(|row| row.sequence)),
+            Kind::Rows(rows) => take(rows),
+            Kind::Lines { lines, reading } => {
+                let mut parts = Parts::default();
+                while let Some(part) = parts.next(lines, reading) {
+                    take(part);
+                }
+            }
+        }
+    }
+
+    /// Lines make room as soon as they are gone through.
+    fn finally_go_through(self, take: &mut dyn FnMut(&[RoundTrip])) {
+        match self.kind {
+            Kind::Rows(rows) => take(&rows),
+            Kind::Lines { mut lines, reading } => {
+                let mut parts = Parts::default();
+                while let Some(part) = parts.next(&lines, &reading) {
+                    take(part);
+                    lines.forget_before(parts.begin);
+                }
+            }
+        }
+    }
+}
+
+/// The rows of lines, part by part.
+#[derive(Default)]
+struct Parts {
+    /// The first line of the next part.
+    begin: usize,
+    of_packet: Vec<Row>,
+    part: Vec<RoundTrip>,
+}
+
+impl Parts {
+    /// The next part; `None` after the last.
+    fn next(&mut self, lines: &Lines, reading: &Reading) -> Option<&[RoundTrip]> {
+        (self.begin < lines.number).then_some(())?;
+        let end = lines.end_of_part(self.begin);
+        self.part.clear();
+        reading.rows(lines, self.begin..end, &mut self.of_packet, &mut self.part);
+        self.begin = end;
+        Some(&self.part)
+    }
+}
+
+impl Reading {
+    /// Adds the rows of the lines of whole packets to `all`. `of_packet` is room to work in.
+    fn rows(&self, lines: &Lines, range: Range<usize>, of_packet: &mut Vec<Row>, all: &mut Vec<RoundTrip>) {
+        let mut line = range.start;
+        while line < range.end {
+            let first = lines.row(line);
+            of_packet.clear();
+            while line < range.end && lines.sequence(line) == first.sequence {
+                of_packet.push(lines.row(line));
+                line += 1;
+            }
+            let from = all.len();
+            rows(of_packet, self.way, self.far_log, all);
+            self.unstamped.mark(first.sequence, &mut all[from..]);
         }
     }
 }
@@ -188,19 +364,6 @@ fn between(mut numbers: impl Iterator<Item = u64>) -> u64 {
         last = number;
     }
     missing
-}
-
-fn rows_of(part: &[Line], way: Way, far_log: Far, unstamped: &Unstamped) -> Vec<RoundTrip> {
-    let mut all = Vec::with_capacity(part.len());
-    let mut lines = Vec::new();
-    for packet in part.chunk_by(|a, b| a.sequence == b.sequence) {
-        lines.clear();
-        lines.extend(packet.iter().map(Line::row));
-        let from = all.len();
-        rows(&lines, way, far_log, &mut all);
-        unstamped.mark(packet[0].sequence, &mut all[from..]);
-    }
-    all
 }
 
 /// A packet that arrived at a reflector, which answers each, though what it stamped be not known.
@@ -232,13 +395,16 @@ mod tests {
         assert_eq!(rows.len(), (0..number).map(copies).sum::<usize>());
         let mut before = None;
         let mut parts = 0;
-        for part in packets.parts() {
+        packets.go_through(&mut |part| {
             assert_ne!(part.first().map(|row| row.sequence), before, "a packet in two parts");
             before = part.last().map(|row| row.sequence);
             parts += 1;
-        }
+        });
         assert!(parts >= 3, "{parts}");
         assert_eq!((packets.missing(), packets.firsts().count()), (0, usize::try_from(number).unwrap()));
+        let mut finally = Vec::new();
+        packets.finally_go_through(&mut |part| finally.extend_from_slice(part));
+        assert_eq!(finally, rows);
     }
 
     #[test]

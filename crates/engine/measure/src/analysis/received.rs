@@ -11,7 +11,8 @@ use romer_record::manifest::SkewRequest;
 use romer_timebase::skew::{Heading, InTurn, sharpened};
 
 use super::packets::Gathering;
-use super::set_back::{BESIDE, LEAST_NS, MOST, PART, lower, rounded, step_event, told_apart};
+use super::set_back::{lower, rounded, step_event};
+use super::stepped::{BESIDE, LEAST_NS, MOST, PART, told_apart};
 
 /// Lines on either side whose quickest tells the level of the raw delays, at least.
 const FEW: usize = 4;
@@ -36,8 +37,7 @@ pub(super) struct Back {
 /// The steps that a table of one direction shows, if its lines stand in order of arrival: a packet that was overtaken, and
 /// so has its line after others with greater numbers, says that they do.
 pub(super) fn of_lines(lines: &Gathering, shape: Shape) -> Vec<Back> {
-    let logged = || !lines.rows().is_sorted_by_key(|row| row.sequence);
-    if shape == Shape::FourStamps || !logged() {
+    if shape == Shape::FourStamps || lines.in_order() {
         return Vec::new();
     }
     let found = steps(lines.len(), |line| {

@@ -7,107 +7,80 @@
 
 use romer_exchange::csv::Shape;
 use romer_record::event::{ClockStep, Event, EventKind, Side};
-use romer_timebase::skew::Resolution;
 use romer_units::Duration;
 
 use super::packets::First;
+use super::stepped::{self, Look, Stamped, Whose};
 
-/// Smaller steps are left to the clocks' estimate.
-pub(super) const LEAST_NS: i64 = 200_000;
-/// Packets on either side whose quickest tells the level of the raw delays.
-pub(super) const BESIDE: usize = 64;
-/// Departures must be so regular for a step forwards to be told from a pause: it is larger than so many times their spread.
-const REGULAR: i64 = 20;
-/// Both measures of a step, by departures and by delays, differ by no more than the greater's part in so many, besides
-/// what either may be off.
-pub(super) const PART: i64 = 10;
-/// A step is larger than so many of what the stamps tell apart.
-const UNITS: i64 = 3;
-/// With more steps than this it is no clock that is set, but numbers that are not in the order of departure.
-pub(super) const MOST: usize = 32;
-
-/// A packet's departure, and what its arrival lies after it by the other clock.
-struct Sent {
-    departure: i64,
-    raw: Option<i64>,
+/// A step that was found, with how uncertain its size is, where the clocks' estimate is to say how large it was.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) event: Event,
+    pub(super) uncertain_ns: Option<i64>,
+    /// Of a step of both clocks, what is not known of it, though the packets do not tell.
+    pub(super) common_ns: Option<i64>,
+    /// When the first packet after it left, counted as the event's moment is.
+    pub(super) until_ns: i64,
 }
 
-/// The steps, as events of the sender's clock, in order of time. `firsts` are in order of sequence.
-pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape) -> Vec<Event> {
-    let sent: Vec<Sent> = firsts.filter_map(Sent::of).collect();
-    let mut gaps: Vec<i64> = apart(&sent).collect();
-    if gaps.len() < 2 * BESIDE {
-        return Vec::new();
-    }
-    let mut quantile = |share: usize| {
-        let place = (gaps.len() - 1) * share / 100;
-        *gaps.select_nth_unstable(place).1
+/// The steps that the departures show, of the sender's clock, or of both, in order of time. `firsts` are in order of sequence. Of one direction
+/// only, a way that is longer by more than `longest_ns` is none.
+pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape, longest_ns: i64) -> Vec<Found> {
+    let of = |first: First| {
+        Some(Stamped { own: first.departure?, other: first.arrival.map(|arrival| (arrival, false)) })
     };
-    let (usual, spread) = (quantile(50), quantile(95).saturating_sub(quantile(5)));
-    let may_be = |gap: i64, least: i64| {
-        let late = least.max(REGULAR.saturating_mul(spread));
-        gap < -least || (shape == Shape::OneWay && gap.saturating_sub(usual) > late)
-    };
-    // As a rule there is none, and what the stamps tell apart need not be known.
-    if !apart(&sent).any(|gap| may_be(gap, LEAST_NS)) {
-        return Vec::new();
-    }
-    let (unit, least) = told_apart(sent.iter().filter_map(|packet| {
-        Some((packet.departure, packet.raw.and_then(|raw| packet.departure.checked_add(raw))?))
-    }));
-    let mut found = Vec::new();
-    for (place, gap) in apart(&sent).enumerate() {
-        if !may_be(gap, least) {
-            continue;
+    let mut sent: Vec<Stamped> = firsts.filter_map(of).collect();
+    let look = if shape == Shape::OneWay { Look::OneWay(longest_ns) } else { Look::Back };
+    let first = sent.first().map_or(0, |packet| packet.own);
+    let found = stepped::take_out(&mut sent, look).unwrap_or_default();
+    let mut all = Vec::new();
+    for step in &found {
+        // By the clock as if it had not been set.
+        let [at_ns, until_ns] =
+            [step.place - 1, step.place].map(|place| sent[place].own.saturating_sub(first));
+        let (size_ns, both) = (step.size_ns, step.whose == Whose::Both);
+        let uncertain_ns = Some(step.uncertain_ns).filter(|_| !step.is_exact);
+        let common_ns = Some(step.uncertain_ns).filter(|_| both);
+        if step.whose != Whose::Others {
+            let sizes = ClockStep {
+                size_ns,
+                size_interval_ns: None,
+                before_ns: step.before_ns,
+                after_ns: step.after_ns,
+            };
+            let whose = if both { "the sender's clock was set, too," } else { "the sender's clock was set" };
+            let detail = detail(whose, size_ns, "as the departures of its packets show");
+            all.push(Found {
+                event: step_event(Side::Sender, detail, at_ns, sizes),
+                uncertain_ns,
+                common_ns,
+                until_ns,
+            });
         }
-        let size = gap.saturating_sub(usual);
-        let Some((by_delays, uncertain)) = by_delays(&sent, place + 1) else { continue };
-        let slack = size.saturating_abs().max(by_delays.saturating_abs()) / PART;
-        let slack = slack.saturating_add(spread).saturating_add(uncertain).saturating_add(unit);
-        if size.saturating_sub(by_delays).saturating_abs() > slack {
-            continue;
+        if step.whose != Whose::Own {
+            let Some((before_ns, after_ns)) = step.others else { continue };
+            let sizes = ClockStep { size_ns, size_interval_ns: None, before_ns, after_ns };
+            let why = "as the delays of all packets from there on show";
+            let event = step_event(
+                Side::Responder,
+                detail("the receiver's clock was set", size_ns, why),
+                at_ns,
+                sizes,
+            );
+            all.push(Found { event, uncertain_ns, common_ns, until_ns });
         }
-        let size_ns = if spread <= uncertain { size } else { by_delays };
-        found.push((place, size_ns));
     }
-    if found.len() > MOST {
-        return Vec::new();
+    all
+}
+
+impl Found {
+    /// The same of the other file, whose packets arrived by that clock.
+    pub(super) fn of_responder(&self) -> Self {
+        let detail = self.event.detail.replace("the sender's", "the responder's");
+        // Of both at once, how far the one went beyond the other is to be found out.
+        let uncertain_ns = self.uncertain_ns.or(self.common_ns);
+        Self { event: Event { side: Side::Responder, detail, ..self.event.clone() }, uncertain_ns, ..*self }
     }
-    let mut set = 0;
-    found.into_iter().map(|(place, size_ns)| event(&sent, place, size_ns, &mut set)).collect()
-}
-
-/// The same for the other file, whose packets arrived by that clock.
-pub(super) fn of_responder(event: &Event) -> Event {
-    let detail = event.detail.replace("the sender's", "the responder's");
-    Event { side: Side::Responder, detail, ..event.clone() }
-}
-
-impl Sent {
-    fn of(first: First) -> Option<Self> {
-        let departure = first.departure?;
-        Some(Self { departure, raw: first.arrival.and_then(|arrival| arrival.checked_sub(departure)) })
-    }
-}
-
-/// What these departures and arrivals tell apart, and the least step that they may show.
-pub(super) fn told_apart(stamps: impl Iterator<Item = (i64, i64)>) -> (i64, i64) {
-    let mut resolution = Resolution::default();
-    stamps.for_each(|(departure, arrival)| resolution.push(departure, arrival));
-    let unit = i64::try_from(resolution.nanos()).unwrap_or(i64::MAX);
-    (unit, LEAST_NS.max(unit.saturating_mul(UNITS)))
-}
-
-fn apart(sent: &[Sent]) -> impl Iterator<Item = i64> {
-    sent.windows(2).map(|pair| pair[1].departure.saturating_sub(pair[0].departure))
-}
-
-/// By how much the clock was set before the packet at `place`, as the raw delays show it, and how uncertain that is: a
-/// clock that is ahead makes them less.
-fn by_delays(sent: &[Sent], place: usize) -> Option<(i64, i64)> {
-    let raw = |part: &[Sent]| part.iter().filter_map(|packet| packet.raw).collect();
-    let before = raw(&sent[place.saturating_sub(BESIDE)..place]);
-    lower(before, raw(&sent[place..sent.len().min(place + BESIDE)]), BESIDE / 4)
 }
 
 /// By how much the second raw delays lie lower than the first, by the quickest of both, and how uncertain that is: by what the
@@ -126,24 +99,10 @@ pub(super) fn lower(before: Vec<i64>, after: Vec<i64>, few: usize) -> Option<(i6
     Some((before.0.saturating_sub(after.0), before.1.max(after.1)))
 }
 
-/// The step between a packet and the next one. `set` is how much the clock was set before in all; the moment counts by the
-/// clock as if it had not been.
-fn event(sent: &[Sent], place: usize, size_ns: i64, set: &mut i64) -> Event {
-    let (before_ns, after_ns) = (sent[place].departure, sent[place + 1].departure);
-    let first = sent.first().map_or(0, |packet| packet.departure);
-    let at_ns = before_ns.saturating_sub(*set).saturating_sub(first);
-    *set = set.saturating_add(size_ns);
-    let side = if size_ns < 0 { "back" } else { "ahead" };
-    let detail = format!(
-        "the sender's clock was set {side} by about {}, as the departures of its packets show",
-        rounded(size_ns)
-    );
-    step_event(
-        Side::Sender,
-        detail,
-        at_ns,
-        ClockStep { size_ns, size_interval_ns: None, before_ns, after_ns },
-    )
+/// In words.
+fn detail(whose: &str, size_ns: i64, why: &str) -> String {
+    let aside = if size_ns < 0 { "back" } else { "ahead" };
+    format!("{whose} {aside} by about {}, {why}", rounded(size_ns))
 }
 
 /// That an end's clock was set, at a moment after the first packet left.
@@ -213,12 +172,12 @@ mod tests {
         }
     }
 
-    fn found(rows: &[RoundTrip], shape: Shape) -> Vec<Event> {
-        steps(rows.iter().filter(|row| row.copy == 0).map(First::of), shape)
+    fn found(rows: &[RoundTrip], shape: Shape) -> Vec<Found> {
+        steps(rows.iter().filter(|row| row.copy == 0).map(First::of), shape, 3_000_000_000)
     }
 
     fn sizes(rows: &[RoundTrip], shape: Shape) -> Vec<i64> {
-        found(rows, shape).iter().filter_map(|event| Some(event.step?.size_ns)).collect()
+        found(rows, shape).iter().filter_map(|found| Some(found.event.step?.size_ns)).collect()
     }
 
     #[test]
@@ -227,8 +186,8 @@ mod tests {
             assert_eq!(sizes(&rows(size, 0, 0), Shape::OneWay), [size]);
         }
         let found = found(&rows(-50_000_000, 0, 0), Shape::FourStamps);
-        assert_eq!(found[0].at_ns, 2_999 * 20_000_000);
-        assert!(found[0].detail.contains("set back by about 50ms"), "{found:?}");
+        assert_eq!(found[0].event.at_ns, 2_999 * 20_000_000);
+        assert!(found[0].event.detail.contains("set back by about 50ms"), "{found:?}");
     }
 
     #[test]

@@ -7,11 +7,12 @@ use romer_exchange::csv::{self, Reader, Row, Shape};
 use romer_exchange::packed::Source;
 use romer_record::RoundTrip;
 use romer_record::document::Way;
-use romer_units::{Clock, Place, Timestamp};
+use romer_units::{Clock, Place, Timestamp, counted_as};
 
 use super::packets::{Gathering, Packets, Unstamped};
 use super::received::{self, Back};
 use super::{AnalysisError, formats};
+use crate::evaluate::Unread;
 
 /// Octets that are read at a time.
 const BUFFER: usize = 256 << 10;
@@ -49,6 +50,10 @@ pub(super) struct About {
     pub(super) interval_ns: Option<i64>,
     /// What a delay spans, in words; `None` where it follows from the stamps' names.
     pub(super) delays: Option<String>,
+    /// The packets that a host dropped unread.
+    pub(super) unread: Unread,
+    /// The notes say what the numbers are that it does not have.
+    pub(super) tells_missing: bool,
 }
 
 impl Default for About {
@@ -65,6 +70,8 @@ impl Default for About {
             dscp: None,
             interval_ns: None,
             delays: None,
+            unread: Unread::default(),
+            tells_missing: false,
         }
     }
 }
@@ -153,16 +160,22 @@ impl Table {
             lines.add(row);
         }
         notes.extend(digits.cut());
+        notes.extend(no_losses(reader.no_losses()));
         notes.extend(reader.unended().map(csv::Unended::words));
         if lines.rows().next().is_none() {
-            let why =
-                "no packet follows the header line, so that there is nothing to analyse; see who wrote it";
+            let why = if reader.no_losses() > 0 {
+                "of none of its packets it is known whether it arrived, so that there is nothing to analyse; see who wrote it"
+            } else {
+                "no packet follows the header line, so that there is nothing to analyse; see who wrote it"
+            };
             return Err(AnalysisError::Line { path: path.into(), line: 1, why: why.into() });
         }
+        let (unread, answered) = unread(reader.unread(), shape, &lines);
+        notes.extend(carried(&unread));
         let far_log = far_log(shape, &lines);
         let set_back = received::of_lines(&lines, shape);
-        let packets = lines.finish(shape, far_log, Unstamped::default());
-        Ok(Self { shape, packets, far_log, set_back, about: About { notes, ..About::default() } })
+        let packets = lines.finish(shape, far_log, Unstamped { answered, ..Unstamped::default() });
+        Ok(Self { shape, packets, far_log, set_back, about: About { notes, unread, ..About::default() } })
     }
 }
 
@@ -209,6 +222,51 @@ impl Digits {
     }
 }
 
+/// That a table has packets which are no losses though they did not arrive.
+fn no_losses(count: u64) -> Option<String> {
+    (count > 0).then(|| {
+        format!(
+            "{} astray or unknown by the file (fate), which says nothing of the path: left out, and neither sent nor lost here",
+            counted_as(count, "packet that did not arrive is", "packets that did not arrive are")
+        )
+    })
+}
+
+/// The packets that a host dropped unread, and those of them that the far end answered, which has no stamp of them: all numbers in
+/// order.
+fn unread(told: &csv::Unread, shape: Shape, lines: &Gathering) -> (Unread, Vec<u64>) {
+    let ordered = |numbers: &[u64]| {
+        let mut numbers = numbers.to_vec();
+        numbers.sort_unstable();
+        numbers
+    };
+    if shape == Shape::OneWay {
+        let there: Vec<u64> = told.there.iter().chain(&told.back).copied().collect();
+        return (Unread { there: ordered(&there), back: Vec::new() }, Vec::new());
+    }
+    let unread = Unread { there: ordered(&told.there), back: ordered(&told.back) };
+    if unread.back.is_empty() {
+        return (unread, Vec::new());
+    }
+    let is_unstamped = |row: &Row| row.stamps[1].or(row.user[1]).is_none();
+    let is_back = |row: &Row| unread.back.binary_search(&row.sequence).is_ok();
+    let of_it = lines.rows().filter(|row| is_unstamped(row) && is_back(row));
+    let answered = ordered(&of_it.map(|row| row.sequence).collect::<Vec<u64>>());
+    (unread, answered)
+}
+
+/// That a table has packets which nobody read.
+fn carried(unread: &Unread) -> Option<String> {
+    let count = (unread.there.len() + unread.back.len()) as u64;
+    (count > 0).then(|| {
+        format!(
+            "{} unread by the file (fate): the path carried them to a host that dropped them, and they count as sent, and neither as \
+             received nor as lost",
+            counted_as(count, "packet is", "packets are")
+        )
+    })
+}
+
 /// That a table has columns which say nothing to us.
 fn unheeded(columns: &[String]) -> Option<String> {
     const SHOWN: usize = 5;
@@ -234,14 +292,14 @@ pub(super) fn faulty(path: &Path, fault: csv::Fault) -> AnalysisError {
 
 /// A romer whose far end keeps no log exports none of the far program's stamps.
 fn far_log(shape: Shape, lines: &Gathering) -> Far {
-    let far_user = |line: &Row| line.user[1].is_some() || line.user[2].is_some();
-    let near_user = lines.rows().any(|line| line.user[0].is_some() || line.user[3].is_some());
-    if shape == Shape::OneWay || !near_user {
+    let any_user = |places: [usize; 2]| places.into_iter().any(|place| lines.has_user(place));
+    if shape == Shape::OneWay || !any_user([0, 3]) {
         return Far::Complete;
     }
-    if !lines.rows().any(|line| far_user(&line)) {
+    if !any_user([1, 2]) {
         return Far::None;
     }
+    let far_user = |line: &Row| line.user[1].is_some() || line.user[2].is_some();
     let returned = |line: &Row| line.stamps[3].is_some() || line.user[3].is_some();
     if lines.rows().any(|line| returned(&line) && !far_user(&line)) { Far::Partial } else { Far::Complete }
 }

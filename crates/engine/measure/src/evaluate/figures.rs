@@ -1,11 +1,11 @@
 //! What takes time of a long run, in parts that do not depend on each other.
 
 use romer_metrics::findings::{Look, in_order, looks};
-use romer_metrics::{DirectionContext, KnownLost, Part, Piece, described};
-use romer_record::Passage;
+use romer_metrics::{DirectionContext, KnownLost, Part, Piece, described, loss_of_both};
 use romer_record::document::{DelayKind, Direction, Histogram, LocationError, Summary, Way};
 use romer_record::finding::Finding;
 use romer_record::manifest::Stream;
+use romer_record::{Fate, Passage};
 use romer_timebase::{LocationDifferences, LocationShapes, Related, put_together};
 use romer_units::{Dscp, Ecn};
 
@@ -18,6 +18,8 @@ pub(super) struct Figures {
     pub(super) reverse: Direction,
     pub(super) round_trip: Direction,
     pub(super) findings: Vec<Finding>,
+    /// Of the longest way that was not looked through to its end: its packets with a delay, and until when it was.
+    pub(super) only_until: Option<(usize, i64)>,
     pub(super) location_error: LocationError,
     pub(super) location_shapes: LocationShapes,
 }
@@ -39,7 +41,13 @@ impl Figures {
             (&related.reverse, reverse(stream, related)),
             (&related.round_trip, round_trip(stream, related)),
         ];
-        let looks = looks(&related.forward, &related.reverse, &related.round_trip, related.delay_kind);
+        let rate_error = related.clock.skew_interval_ppm.map_or(0.0, |[low, high]| (high - low) / 2e6);
+        let looks: Vec<Look<'_>> =
+            looks(&related.forward, &related.reverse, &related.round_trip, related.delay_kind)
+                .into_iter()
+                .map(|look| look.of_rate_error(rate_error))
+                .collect();
+        let only_until = looks.iter().filter_map(|look| look.only_until()).max();
         let mut directions: [Direction; 3] = Default::default();
         let mut moments: [(Summary, Histogram); 4] = Default::default();
         let mut found = vec![Vec::new(); looks.len()];
@@ -51,10 +59,34 @@ impl Figures {
                 Done::Found(way, findings) => found[way] = findings,
             }
         }
-        let [forward, reverse, round_trip] = directions;
+        let [forward, reverse, mut round_trip] = directions;
+        if went_half_way(related) {
+            round_trip.loss = loss_of_both(&round_trip.loss, [&forward.loss, &reverse.loss]);
+        }
         let (location_error, location_shapes) = put_together(moments);
-        Self { forward, reverse, round_trip, findings: in_order(found), location_error, location_shapes }
+        Self {
+            forward,
+            reverse,
+            round_trip,
+            findings: in_order(found),
+            only_until,
+            location_error,
+            location_shapes,
+        }
     }
+}
+
+/// Whether a round trip went astray that had come to the far host.
+fn went_half_way(related: &Related) -> bool {
+    let mut astray = related.round_trip.iter().filter(|passage| passage.fate == Fate::Astray);
+    let there = |sequence: u64| {
+        let place = related.forward.partition_point(|passage| passage.sequence < sequence);
+        related.forward.get(place).filter(|passage| passage.sequence == sequence)
+    };
+    astray.any(|passage| {
+        there(passage.sequence)
+            .is_some_and(|there| matches!(there.fate, Fate::Arrived | Fate::Late | Fate::Unread))
+    })
 }
 
 /// All parts: first what gives room back, then what takes long.
@@ -102,15 +134,19 @@ fn reverse(stream: &Stream, related: &Related) -> Option<DirectionContext> {
     let own = stream.traffic.direction.has_reverse();
     // A romer answers without ECN bits, and by the code point of what it answers; what others do is their secret.
     let marked = || stream.far_log.then(|| arrived_by(&related.forward)).flatten();
-    let answered = || ecn_sent(stream).filter(|_| stream.far_log).map(|_| Ecn::NotEct);
     Some(DirectionContext {
         delay_kind: related.delay_kind,
         complete: related.reverse_complete,
         lost: None,
         not_sent: if own { Some(related.reverse_not_sent) } else { replies_not_sent(stream, related) },
         dscp_sent: if own { stream.traffic.dscp.and_then(Dscp::new) } else { marked() },
-        ecn_sent: if own { ecn_sent(stream) } else { answered() },
+        ecn_sent: if own { ecn_sent(stream) } else { answered(stream) },
     })
+}
+
+/// The ECN bits of a reply, where they are known.
+fn answered(stream: &Stream) -> Option<Ecn> {
+    ecn_sent(stream).filter(|_| stream.far_log).map(|_| Ecn::NotEct)
 }
 
 /// Replies that the far end did not send: its log tells.
@@ -134,6 +170,7 @@ fn round_trip(stream: &Stream, related: &Related) -> Option<DirectionContext> {
         lost: None,
         not_sent: Some(related.not_sent),
         dscp_sent: stream.traffic.dscp.and_then(Dscp::new),
-        ecn_sent: ecn_sent(stream),
+        // What comes back are replies, and those take no part in it.
+        ecn_sent: answered(stream),
     })
 }

@@ -1,12 +1,13 @@
 //! What happened during a run: when, and which packets it took that the path did not lose.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use romer_metrics::sent;
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::{Fate, Passage};
 use romer_timebase::astray::{Cause, astray, date_standing, mark};
+use romer_timebase::gone::gone;
 use romer_timebase::held_back::held_back;
 use romer_timebase::refused::refused;
 use romer_timebase::too_long::too_long;
@@ -90,6 +91,10 @@ pub(super) fn mark_astray(
     let headers =
         traffic.packet_octets.map_or(HEADERS, |packet| packet.saturating_sub(traffic.payload_octets));
     let mut one_way = BTreeMap::new();
+    // What this host is known to have dropped on the way back, which is at the end of the round trip as well.
+    let mut carried = BTreeSet::new();
+    // By the replies that the far end sent it is known which they were; among round trips are others that never got there.
+    let replies_are_known = stream.far_log && stream.far_log_complete && !related.reverse.is_empty();
     let mut counts: BTreeMap<Cause, Vec<(u64, &str)>> = BTreeMap::new();
     for (passages, ends, name) in [
         (&mut related.forward, [Side::Sender, Side::Responder], "on the way there"),
@@ -97,9 +102,9 @@ pub(super) fn mark_astray(
         (&mut related.round_trip, [Side::Sender; 2], "on the round trip"),
     ] {
         let longest = passages.iter().filter_map(|passage| passage.delay).max().unwrap_or(Duration::ZERO);
-        let mut gone = astray(passages, events, ends, longest);
+        let mut causes = astray(passages, events, ends, longest);
         let mut add = |sequence, cause| {
-            gone.entry(sequence).or_insert(cause);
+            causes.entry(sequence).or_insert(cause);
         };
         if one_clock && ends[0] != Side::Sender {
             let here = astray(passages, events, [Side::Sender, ends[1]], longest);
@@ -116,8 +121,14 @@ pub(super) fn mark_astray(
         refused(passages, events, ends[0], headers)
             .into_iter()
             .for_each(|sequence| add(sequence, Cause::Refused));
-        unread(passages, events, ends[1]).into_iter().for_each(|sequence| add(sequence, Cause::Unread));
-        if ends[0] == ends[1] {
+        let is_whole = ends[0] == ends[1];
+        if !(is_whole && replies_are_known) {
+            for sequence in unread(passages, events, ends[1]) {
+                add(sequence, Cause::Unread);
+                carried.insert(sequence);
+            }
+        }
+        if is_whole {
             // What did not get there, or back, is no round trip.
             one_way.iter().for_each(|(sequence, cause)| add(*sequence, *cause));
             related.unanswered.iter().for_each(|sequence| add(*sequence, Cause::Unanswered));
@@ -126,14 +137,18 @@ pub(super) fn mark_astray(
                 let left =
                     passages.iter().filter(|passage| there.is_none_or(|there| passage.sequence > there));
                 left.for_each(|passage| add(passage.sequence, Cause::Gone));
+                gone(passages, events).into_iter().for_each(|sequence| add(sequence, Cause::Gone));
             }
         } else {
-            one_way.extend(gone.clone());
+            one_way.extend(causes.clone());
         }
-        mark(passages, &gone);
+        mark(passages, &causes, &carried);
+        if ends[1] != Side::Sender {
+            carried.clear();
+        }
         let mut by_cause: BTreeMap<Cause, u64> = BTreeMap::new();
-        for passage in sent(passages).filter(|passage| passage.fate == Fate::Astray) {
-            if let Some(cause) = gone.get(&passage.sequence) {
+        for passage in sent(passages).filter(|passage| passage.fate.is_astray()) {
+            if let Some(cause) = causes.get(&passage.sequence) {
                 *by_cause.entry(*cause).or_default() += 1;
             }
         }
@@ -146,8 +161,11 @@ pub(super) fn mark_astray(
 
 /// What is to be said of a cause, by how many probes it took on each way.
 fn said(cause: Cause, counts: &[(u64, &str)]) -> String {
-    let astray =
-        if cause == Cause::Refused { "" } else { " went astray, which says nothing of the path, and" };
+    let astray = match cause {
+        Cause::Refused => "",
+        Cause::Unread => " went astray, which was not the path's doing, and",
+        _ => " went astray, which says nothing of the path, and",
+    };
     let count = if matches!(counts, [(1, _)]) { "counts" } else { "count" };
     let those: Vec<String> =
         counts.iter().map(|(count, way)| format!("{} {way}", counted(*count, "probe"))).collect();
@@ -174,7 +192,8 @@ const fn words(cause: Cause) -> &'static str {
             "one of the path's links takes less than they are long (ICMP), and an event says how much"
         }
         Cause::Unread => {
-            "they arrived, and the kernel there dropped them because its program did not read them in time"
+            "they arrived, and the kernel there dropped them because its program did not read them in time; in the ratio of what \
+             the path lost they are among what it carried"
         }
         Cause::Unanswered => "they arrived, and the host there did not send the replies to them",
         Cause::Gone => {

@@ -38,13 +38,13 @@ pub(super) fn words(stream: &Stream, related: &Related) -> Vec<String> {
 }
 
 /// That no packet came through of those of a stream that are all longer than what is known to pass: the search for the way had
-/// reached the target, and its end had answered, or the conversation with the far end went on.
+/// reached the target, and its end had answered, or the conversation with the far end went on (of which a file of others has none).
 fn none_arrived(stream: &Stream, related: &Related) -> Vec<String> {
     let mut answers =
         stream.metadata.route.iter().flatten().flat_map(|hop| [&hop.at_start, &hop.at_end]).flatten();
     let short_ones = if answers.any(|answer| answer.target) {
         format!("the search for the route, which sends {PASSES} B, was answered")
-    } else if stream.far_log && stream.far_log_complete {
+    } else if stream.metadata.responder_software.is_some() && stream.far_log && stream.far_log_complete {
         format!("the conversation with the far end, whose segments have {SEGMENT} B at the most, went on")
     } else {
         return Vec::new();

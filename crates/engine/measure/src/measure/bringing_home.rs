@@ -40,7 +40,7 @@ struct Resumption {
     length: Duration,
 }
 
-/// Ends the conversations and brings the rest of the far logs home.
+/// Ends the conversations and brings the rest of the far logs home. Gives what the far ends told last, of each stream.
 pub(super) fn bring_home(
     streams: &mut [Prepared],
     log: &LogSender,
@@ -48,7 +48,7 @@ pub(super) fn bring_home(
     key: Option<&Arc<Key>>,
     happenings: &mut Happenings,
     observer: &mut dyn Observer,
-) {
+) -> Vec<Vec<Event>> {
     // All are told before any is waited for, so that they finish side by side.
     for conversation in streams.iter_mut().filter_map(|stream| stream.conversation.as_mut()) {
         conversation.order(Message::Stop);
@@ -67,6 +67,7 @@ pub(super) fn bring_home(
         let may_resume = stream.has_way && !vain.contains(&conversation.address());
         let (mut records, mut said) = (0_u64, Instant::now());
         let mut keep = |told: Told| {
+            happenings.look_waiting(observer);
             records += u64::try_from(told.entries.len()).unwrap_or(u64::MAX);
             if !told.entries.is_empty() && said.elapsed() >= SAY {
                 said = Instant::now();
@@ -80,7 +81,6 @@ pub(super) fn bring_home(
             for event in events.take(LATE_EVENTS.saturating_sub(manifest.events.len() + late.len())) {
                 if happenings::is_rebinding(&event) {
                     // What has happened here up to now tells what it is.
-                    happenings.look(observer);
                     happenings.told(place, event);
                     happenings.look(observer);
                     continue;
@@ -108,7 +108,7 @@ pub(super) fn bring_home(
             for Resumption { before, length } in resumptions {
                 happenings.resumed(place, before, conversation.local(), length);
             }
-            happenings.look(observer);
+            happenings.look_waiting(observer);
         }
         told_by.insert(number);
         let lost = end.map(|end| end.records_lost);
@@ -122,10 +122,7 @@ pub(super) fn bring_home(
             stream.manifest.cut_short = Some(stream.gone());
         }
     }
-    for ((place, stream), late) in streams.iter_mut().enumerate().zip(late) {
-        stream.manifest.events = happenings.of(place);
-        stream.manifest.events.extend(late);
-    }
+    late
 }
 
 /// What is missing of the log of a far end with a session that goes this `way`, and why: by how many records it says that
@@ -177,6 +174,8 @@ fn last_word(
         if let Some(end) = conversation.hear_last(LISTEN.min(left), &mut take) {
             return Some(end);
         }
+        // What happens here meanwhile is seen, though nothing is told.
+        take(Told::default());
         let is_silent = conversation.unanswered().is_some_and(|silent| silent > QUIET.to_std());
         if !conversation.is_broken() && !is_silent {
             amiss_since = None;

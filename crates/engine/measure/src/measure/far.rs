@@ -17,6 +17,7 @@ use romer_wire::stamp::Key;
 
 use crate::byte_stream::ByteStream;
 use crate::circumstances::{clock_identity, random};
+use crate::measure::no_way::explained;
 use crate::{MeasureError, SOFTWARE};
 
 /// How long a connection may take to be made. A path of one second each way is measured all the same.
@@ -45,13 +46,14 @@ impl Absent {
         matches!(self, Self::Unreachable(_))
     }
 
-    /// By what became of the attempt to connect.
-    fn of(error: &io::Error) -> Self {
-        let why = plain(error);
-        if error.kind() == io::ErrorKind::ConnectionRefused {
-            Self::Closed(why)
-        } else {
-            Self::Unreachable(why)
+    /// By what became of the attempt to connect with `target`.
+    fn of(error: &io::Error, target: IpAddr) -> Self {
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => Self::Closed(plain(error)),
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionReset => {
+                Self::Unreachable(plain(error))
+            }
+            _ => Self::Unreachable(explained(error, target)),
         }
     }
 }
@@ -171,8 +173,8 @@ impl Conversation {
     /// Connects from there and greets; with a key only who has it.
     pub(super) fn begin(address: SocketAddr, from: &Origin, key: Option<&Key>) -> Result<Self, Absent> {
         let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));
-        let stream =
-            romer_host::stream::connect(address, from, CONNECT).map_err(|error| Absent::of(&error))?;
+        let stream = romer_host::stream::connect(address, from, CONNECT)
+            .map_err(|error| Absent::of(&error, address.ip()))?;
         let _ = stream.set_nodelay(true);
         let local = stream.local_addr().ok().map(|local| local.ip());
         let features = FEATURES.map(str::to_owned).to_vec();

@@ -14,6 +14,7 @@ use romer_host::HostError;
 use romer_host::watch::{NetworkChange, Watch};
 use romer_host::{clock, host_info};
 use romer_record::event::{Event, EventKind, Side};
+use romer_timebase::dropped::is_of_queue;
 use romer_timebase::steps::ClockWatch;
 use romer_units::{Duration, Monotonic, Timestamp};
 
@@ -22,9 +23,10 @@ use super::stream::Shared;
 use crate::interface::{self, Deed, Tidings};
 use crate::occurrences::{LONGER, covers, event, noticed_late, reading, route_words};
 use crate::overflow;
+use crate::queues::{self, QueueWatch};
 use clocks::Doubt;
 pub(super) use rebinding::is_one as is_rebinding;
-use words::{path_error, path_refused, refusal, unresolved, unsent};
+use words::{nobody, path_error, path_refused, refusal, unresolved, unsent};
 
 /// Most events that are kept of a run; a link that flaps all the time is no news after so many.
 const MOST: usize = 1_000;
@@ -51,6 +53,7 @@ struct Way {
     refused_over: Option<u32>,
     not_sent: Episode,
     path_errors: Episode,
+    nobody: Episode,
     unresolved: Episode,
     too_long: Episode,
 }
@@ -71,6 +74,10 @@ struct Link {
     mtu: Option<u32>,
     /// The event of its going down.
     down: Option<usize>,
+    /// It was down when it was first looked at, which has not been told yet.
+    was_down: bool,
+    /// Another of its name has come, by which the probes that are bound to it cannot go.
+    is_left: bool,
 }
 
 /// An event that is kept.
@@ -121,6 +128,7 @@ pub(super) struct Happenings {
     start: Timestamp<Monotonic>,
     ways: Vec<Way>,
     links: Vec<Link>,
+    queues: QueueWatch,
     events: Vec<Kept>,
     /// How many of them were told.
     told: usize,
@@ -148,6 +156,7 @@ impl Happenings {
             start,
             ways: streams.iter().map(Way::of).collect(),
             links: Vec::new(),
+            queues: QueueWatch::begin(),
             events: Vec::new(),
             told: 0,
             next_drops: clock::monotonic_now() + DROPS,
@@ -159,6 +168,7 @@ impl Happenings {
             away: BTreeMap::new(),
         };
         own.follow_links();
+        own.look_at_queues();
         own
     }
 
@@ -168,12 +178,14 @@ impl Happenings {
             if self.links.iter().all(|link| link.name != *name) {
                 let mtu = host_info::interface_mtu(name).ok();
                 let mut tidings = Tidings::unknown(true);
-                if let Some(NetworkChange::Link { interface, carrier_changes, .. }) =
+                let mut was_down = false;
+                if let Some(NetworkChange::Link { interface, up, carrier_changes, .. }) =
                     self.watch.as_ref().and_then(|watch| watch.link(name))
                 {
-                    (tidings.index, tidings.changes) = (interface, carrier_changes);
+                    (tidings.index, tidings.changes, was_down) = (interface, carrier_changes, !up);
                 }
-                self.links.push(Link { name: name.clone(), tidings, mtu, down: None });
+                let name = name.clone();
+                self.links.push(Link { name, tidings, mtu, down: None, was_down, is_left: false });
             }
         }
     }
@@ -189,6 +201,12 @@ impl Happenings {
     /// Looks for the last time, when nothing more is received.
     pub(super) fn look_last(&mut self, observer: &mut dyn Observer) {
         self.next_drops = clock::monotonic_now();
+        self.look_waiting(observer);
+    }
+
+    /// Looks, when this thread was waiting for a far end: that it has not looked for a while is no standstill of the program.
+    pub(super) fn look_waiting(&mut self, observer: &mut dyn Observer) {
+        self.look_at_clocks_after_waiting();
         self.look(observer);
     }
 
@@ -198,7 +216,8 @@ impl Happenings {
         self.look_at_network();
         let now = clock::monotonic_now();
         self.look_at_counters(now);
-        for kept in self.events.iter().skip(self.told) {
+        // Whether what a queue dropped was any of the probes is known when all are looked at.
+        for kept in self.events.iter().skip(self.told).filter(|kept| !is_of_queue(&kept.event)) {
             observer.on_note(kept.stream.unwrap_or(0), &kept.event.detail);
         }
         self.told = self.events.len();
@@ -233,6 +252,12 @@ impl Happenings {
         self.keep_as(Some(stream), what, event);
     }
 
+    /// The far end of stream `stream` is out of reach for good, and has been for `length`.
+    pub(super) fn gone(&mut self, stream: usize, detail: &str, length: Duration) {
+        let one = event(EventKind::FarEndGone, Side::Path, detail.to_owned(), self.start);
+        self.keep(Some(stream), one.over(length.as_nanos()));
+    }
+
     /// The last moment at which that address was still what it had been before its last change.
     pub(super) fn before_change(&self, stream: usize) -> Option<Instant> {
         self.ways.get(stream).and_then(|way| way.before_change)
@@ -258,14 +283,19 @@ impl Happenings {
     pub(super) fn has_way(&self, stream: usize) -> bool {
         let has = |way: &&Way| way.source.is_some() && !way.is_homeless;
         let Some(way) = self.ways.get(stream).filter(has) else { return false };
-        self.links.iter().all(|link| link.tidings.up || way.interface.as_ref() != Some(&link.name))
+        let is_there = |link: &Link| link.tidings.up && !link.is_left;
+        self.links.iter().all(|link| is_there(link) || way.interface.as_ref() != Some(&link.name))
     }
 
     /// The events that concern stream `stream`, of whichever direction.
     pub(super) fn of(&self, stream: usize) -> Vec<Event> {
         let number = self.number(stream);
         let own = self.events.iter().filter(|kept| kept.stream.is_none() || kept.stream == number);
-        own.map(|kept| kept.event.clone()).collect()
+        // A queue of this host dropped none of the probes where all were stamped on their way out.
+        let ways = self.ways.iter().filter(|way| Some(way.shared.number) == number);
+        let all_left = ways.map(|way| &way.shared).all(|shared| !shared.lacks_stamps());
+        let says_nothing = |event: &Event| all_left && is_of_queue(event) && event.side == Side::Sender;
+        own.map(|kept| kept.event.clone()).filter(|event| !says_nothing(event)).collect()
     }
 
     fn number(&self, stream: usize) -> Option<u16> {
@@ -287,7 +317,20 @@ impl Happenings {
             self.told_rebound(stream, event);
             return;
         }
+        if is_of_queue(&event) {
+            self.dropped(Some(stream), event);
+            return;
+        }
         self.keep(Some(stream), event);
+    }
+
+    /// A queue dropped packets, which may be of stream `stream`, or of all. As long as that goes on it is one event.
+    fn dropped(&mut self, stream: Option<usize>, event: Event) {
+        let number = stream.and_then(|stream| self.number(stream));
+        let mut own = self.events.iter_mut().rev().filter(|kept| kept.stream == number);
+        if !own.any(|kept| queues::go_on(&mut kept.event, &event)) {
+            self.keep(stream, event);
+        }
     }
 
     /// Datagrams of stream `stream` found a full socket. As long as that goes on it is one event.
@@ -400,11 +443,25 @@ impl Happenings {
     fn link(&mut self, name: &str, tidings: Tidings, mtu: Option<u32>) {
         let Some(index) = self.links.iter().position(|link| link.name == name) else { return };
         let link = &mut self.links[index];
-        let Some(deeds) = tidings.deeds_since(link.tidings) else { return };
+        let Some(mut deeds) = tidings.deeds_since(link.tidings) else { return };
+        let is_another = link.tidings.index != 0 && tidings.index != 0 && tidings.index != link.tidings.index;
         let mtu_before = link.mtu;
         (link.tidings, link.mtu) = (tidings, mtu.or(link.mtu));
+        if is_another {
+            self.links[index].is_left = !self.follow_interface(name);
+        }
+        if self.links[index].is_left {
+            // For what was to come it stays down.
+            deeds.retain(|deed| deed.kind != EventKind::LinkUp);
+        }
+        let was_down = std::mem::take(&mut self.links[index].was_down);
         for deed in deeds {
-            let place = self.note_link(name, deed);
+            let place = if was_down && deed.kind == EventKind::LinkDown {
+                let detail = format!("interface {name} was down already when probes were to leave by it");
+                self.note(None, EventKind::LinkDown, Side::Sender, detail)
+            } else {
+                self.note_link(name, deed)
+            };
             if deed.kind == EventKind::LinkDown {
                 self.links[index].down = place;
                 continue;
@@ -422,6 +479,26 @@ impl Happenings {
             let one = event(EventKind::MtuChange, Side::Sender, detail, self.start);
             self.keep(None, Event { mtu: Some(now), ..one });
         }
+    }
+
+    /// Another interface has come that is called as one that was asked for. Gives whether the streams that are bound to that go on
+    /// by this one.
+    fn follow_interface(&mut self, name: &str) -> bool {
+        let bound = self.ways.iter().filter(|way| way.shared.interface.as_deref() == Some(name));
+        let followed: Vec<Result<(), HostError>> = bound.map(|way| way.shared.follow_interface()).collect();
+        let Some(first) = followed.into_iter().reduce(Result::and) else { return true };
+        let again = format!("interface {name} was removed, and another of its name has come");
+        let (goes_on, detail) = match first {
+            Ok(()) => (true, format!("{again}: probes leave and come by that from now on")),
+            Err(error) => (
+                false,
+                format!(
+                    "{again}: nothing leaves or comes by that ({error}); measure again, or as who has CAP_NET_RAW"
+                ),
+            ),
+        };
+        self.note(None, EventKind::RouteChange, Side::Sender, detail);
+        goes_on
     }
 
     /// Notes what an interface did: now, or, where nobody has looked for long, at some moment of that time.
@@ -477,7 +554,7 @@ impl Happenings {
         (way.source, way.mtu) = (source, mtu);
         way.shared.leaves_from(source);
         if let Some(route) = now {
-            way.interface = route.interface;
+            way.interface = way.shared.interface.clone().or(route.interface);
         }
         let target = target.ip();
         match (before.0, source) {
@@ -501,6 +578,7 @@ impl Happenings {
         let drops_are_due = now >= self.next_drops;
         if drops_are_due {
             self.next_drops = now + DROPS;
+            self.look_at_queues();
         }
         for index in 0..self.ways.len() {
             let shared = Arc::clone(&self.ways[index].shared);
@@ -537,6 +615,14 @@ impl Happenings {
                 |way| &mut way.path_errors,
                 |count| (EventKind::PathError, Side::Path, path_error(count)),
             );
+            let untaken = shared.nobody.load(Ordering::Acquire);
+            self.grow(
+                index,
+                now,
+                untaken,
+                |way| &mut way.nobody,
+                |count| (EventKind::PathError, Side::Path, nobody(count, shared.target)),
+            );
             let dropped = shared.unresolved.load(Ordering::Acquire);
             self.grow(
                 index,
@@ -549,6 +635,15 @@ impl Happenings {
             if drops_are_due {
                 self.drops(index, &shared);
             }
+        }
+    }
+
+    /// What this host's queues have dropped since the last look.
+    fn look_at_queues(&mut self) {
+        let links = self.links.iter().filter(|link| link.tidings.index != 0);
+        let used = links.map(|link| (link.tidings.index, link.name.clone())).collect();
+        for drops in self.queues.look(&used) {
+            self.dropped(None, drops.event(Side::Sender, self.start));
         }
     }
 
@@ -623,13 +718,17 @@ impl Way {
             shared: Arc::clone(shared),
             bound: Some(own).filter(|own| !own.is_unspecified()),
             is_homeless: false,
-            interface: route.as_ref().and_then(|route| route.interface.clone()),
+            interface: shared
+                .interface
+                .clone()
+                .or_else(|| route.as_ref().and_then(|route| route.interface.clone())),
             source: route.as_ref().map(|route| route.source),
             before_change: None,
             mtu: route.as_ref().map(|route| route.mtu),
             refused_over: None,
             not_sent: Episode::default(),
             path_errors: Episode::default(),
+            nobody: Episode::default(),
             unresolved: Episode::default(),
             too_long: Episode::default(),
         }
@@ -670,6 +769,35 @@ mod tests {
         own.join(&other, 1);
         assert_eq!((own.event.at_ns, own.event.clock_ns, own.event.until_ns), (10 * S, 10 * S, Some(14 * S)));
         assert!(!own.is(&other, "words", 1), "it has told it");
+    }
+
+    #[test]
+    fn an_interface_that_was_down_from_the_beginning_is_not_told_to_go_down() {
+        let told = |was_down| {
+            let mut own = Happenings::begin(&[], clock::monotonic_now());
+            let (name, mtu) = ("t0".to_owned(), None);
+            own.links.push(Link {
+                name,
+                tidings: Tidings::unknown(true),
+                mtu,
+                down: None,
+                was_down,
+                is_left: false,
+            });
+            for up in [false, true, false] {
+                own.link("t0", Tidings::unknown(up), None);
+            }
+            own.events.into_iter().map(|kept| (kept.event.kind, kept.event.detail)).collect::<Vec<_>>()
+        };
+        let expected = |first: &str| {
+            [
+                (EventKind::LinkDown, format!("interface t0 {first}")),
+                (EventKind::LinkUp, "interface t0 is up again".to_owned()),
+                (EventKind::LinkDown, "interface t0 went down".to_owned()),
+            ]
+        };
+        assert_eq!(told(false), expected("went down"));
+        assert_eq!(told(true), expected("was down already when probes were to leave by it"));
     }
 
     #[test]

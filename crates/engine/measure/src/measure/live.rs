@@ -108,6 +108,11 @@ impl Live {
         }
     }
 
+    /// How long may be waited until the next look, `look` at the longest: an interval's line is told when the interval is over.
+    pub(super) fn pause(&self, look: Duration) -> Duration {
+        pause(look, self.next - clock::monotonic_now())
+    }
+
     /// Takes in what came, and tells it when the interval is over. Gives whether it was.
     pub(super) fn look(&mut self, observer: &mut dyn Observer) -> bool {
         while let Ok(seen) = self.seen.try_recv() {
@@ -179,9 +184,20 @@ impl Live {
     }
 }
 
+/// The shorter of a `look` and what is `left` of an interval, which may be over.
+fn pause(look: Duration, left: Duration) -> Duration {
+    left.max(Duration::from_millis(1)).min(look)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_that_ends_before_the_next_look_is_not_overslept() {
+        let paused = |left| pause(Duration::from_millis(50), Duration::from_millis(left));
+        assert_eq!([20, 70, -3].map(paused), [20, 50, 1].map(Duration::from_millis));
+    }
     use romer_record::document::{Metadata, Traffic};
     use romer_record::manifest::{SkewRequest, StampRequest};
 

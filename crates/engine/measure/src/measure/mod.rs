@@ -8,6 +8,7 @@ mod bringing_home;
 mod far;
 mod happenings;
 mod live;
+mod no_way;
 mod options;
 mod preparing;
 mod receiving;
@@ -44,6 +45,7 @@ use live::Live;
 pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, WAITING_TIME, check_sizes};
 use preparing::Prepared;
 use sending::Leg;
+use stream::Shared;
 use targets::{Dead, Targets};
 
 /// Entries that the packet log's queue holds, at the least and at the most (46 MiB).
@@ -155,9 +157,7 @@ pub fn measure(
         wait_for(at, interrupted, observer);
     }
     let began = clock::monotonic_now();
-    let (partial, mut happenings) = exchange(options, &mut streams, &log, began, interrupted, observer)?;
-    let key = options.key.as_ref();
-    bringing_home::bring_home(&mut streams, &log.sender(), began, key, &mut happenings, observer);
+    let partial = exchange(options, &mut streams, &log, began, interrupted, observer)?;
     route::look_again(&mut streams, began, observer);
     let folder = run.folder().to_path_buf();
     let kept = Arc::clone(log.kept());
@@ -183,8 +183,8 @@ fn wait_for(at: SystemTime, interrupted: &AtomicBool, observer: &mut dyn Observe
     }
 }
 
-/// Sends and receives until everything is back, with times of events told from `began`. Gives whether it was
-/// interrupted, and what has happened.
+/// Sends and receives until everything is back and the far logs are here, with times of events told from `began`. Gives whether
+/// it was interrupted.
 fn exchange(
     options: &MeasureOptions,
     streams: &mut [Prepared],
@@ -192,7 +192,7 @@ fn exchange(
     began: Timestamp<Monotonic>,
     interrupted: &AtomicBool,
     observer: &mut dyn Observer,
-) -> Result<(bool, Happenings), MeasureError> {
+) -> Result<bool, MeasureError> {
     let stop_sending = waker()?;
     let stop_receiving = AtomicBool::new(false);
     let (live_sender, live_receiver) = sync_channel(1 << 16);
@@ -207,7 +207,7 @@ fn exchange(
     let mut happenings = Happenings::begin(&shared, began);
     let mut live = Live::new(options, streams, live_receiver, log);
     let threads = options.threads;
-    let partial = std::thread::scope(|scope| {
+    let (partial, late) = std::thread::scope(|scope| {
         for (group, reader) in shared.chunks(receiving::STREAMS_OF_ONE).zip(&readers) {
             let (sender, live_sender, stop) = (log.sender(), live_sender.clone(), &stop_receiving);
             scope.spawn(move || receiving::receive_all(group, reader, &sender, &live_sender, stop, threads));
@@ -224,7 +224,7 @@ fn exchange(
             begin_reverse(streams);
         }
         loop {
-            happenings.wait(look);
+            happenings.wait(live.pause(look));
             if interrupted.load(Ordering::Acquire) && no_longer.is_none() {
                 stop_sending.wake();
                 halt_reverse(streams);
@@ -250,20 +250,46 @@ fn exchange(
                 break;
             }
         }
-        stop_receiving.store(true, Ordering::Release);
-        no_longer.is_some()
-    });
-    resuming::settle(streams, options.key.as_ref(), &mut happenings, observer);
-    live.last(observer);
-    happenings.look_last(observer);
-    for (number, stream) in streams.iter_mut().enumerate() {
-        stream.has_way = happenings.has_way(number);
-        if !stream.has_way && stream.conversation.is_none() && stream.shared.lacks_some() {
-            stream.manifest.cut_short.get_or_insert(stream.gone());
+        resuming::settle(streams, options.key.as_ref(), &mut happenings, observer);
+        live.last(observer);
+        happenings.look(observer);
+        for (number, stream) in streams.iter_mut().enumerate() {
+            stream.has_way = happenings.has_way(number);
+            if !stream.has_way && stream.conversation.is_none() && stream.shared.lacks_some() {
+                stream.manifest.cut_short.get_or_insert(stream.gone());
+            }
+            stream.manifest.events = happenings.of(number);
         }
+        // Nothing is deaf meanwhile: a far end that stood still answers when it goes on.
+        let (sender, key) = (log.sender(), options.key.as_ref());
+        let asked = clock::monotonic_now();
+        let late = bringing_home::bring_home(streams, &sender, began, key, &mut happenings, observer);
+        if clock::monotonic_now() - asked > PROMPT {
+            await_last(&shared, options.waiting_time);
+        }
+        stop_receiving.store(true, Ordering::Release);
+        (no_longer.is_some(), late)
+    });
+    happenings.look_last(observer);
+    for ((number, stream), late) in streams.iter_mut().enumerate().zip(late) {
         stream.manifest.events = happenings.of(number);
+        stream.manifest.events.extend(late);
     }
-    Ok((partial, happenings))
+    Ok(partial)
+}
+
+/// A far end whose log takes longer than this may have answered but just now.
+const PROMPT: Duration = Duration::from_millis(500);
+/// How long what it answered then may take to come.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// Waits until all is back that may be on its way yet, now that the far ends have told everything.
+fn await_last(streams: &[Arc<Shared>], waiting_time: Duration) {
+    let until = clock::monotonic_now() + waiting_time.min(LAST_ANSWERS);
+    let lacks = |stream: &Arc<Shared>| stream.way != Way::Forward && stream.lacks_some();
+    while clock::monotonic_now() < until && streams.iter().any(lacks) {
+        std::thread::sleep(SOON.to_std());
+    }
 }
 
 /// Waits until `at`. Gives whether it came to that: not where this is interrupted.
@@ -435,18 +461,29 @@ fn take_news(
         }
         if !resuming::tend(stream, place, proved, options.key.as_ref(), happenings) {
             stream.has_way = happenings.has_way(place);
-            give_up(stream, observer);
+            if stream.has_way {
+                let since = stream.resuming.since().map_or(Duration::ZERO, Duration::from_std);
+                happenings.gone(place, what_is_left(stream.shared.way, true), since);
+                leave(stream);
+            } else {
+                give_up(stream, observer);
+            }
         }
     }
 }
 
-/// The far end is out of reach for good.
+/// The far end is out of reach for good, which is said.
 fn give_up(stream: &mut Prepared, observer: &mut dyn Observer) {
+    leave(stream);
+    observer.on_note(stream.shared.number, what_is_left(stream.shared.way, stream.has_way));
+}
+
+/// The far end is out of reach for good.
+fn leave(stream: &mut Prepared) {
     let shared = &stream.shared;
     stream.conversation = None;
     shared.leave_alone();
     stream.manifest.cut_short = Some(stream.gone());
-    observer.on_note(shared.number, what_is_left(shared.way, stream.has_way));
     if shared.way.is_one_way() {
         shared.halt();
     }

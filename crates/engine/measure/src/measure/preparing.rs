@@ -15,7 +15,7 @@ use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, CutShort, StampRequest, Stream};
 use romer_session::control::{self, FarStream, possession};
 use romer_session::sender;
-use romer_traffic::{Limit, Payloads, Request, Schedule};
+use romer_traffic::{Limit, Payloads, Request, Schedule, TrafficModel};
 use romer_units::{Duration, counted, counted_as};
 use romer_wire::compact;
 use romer_wire::stamp;
@@ -83,7 +83,15 @@ impl Prepared {
         if dropped > 0 {
             warnings.push(format!(
                 "this host dropped {dropped} of the probes itself, because the next host on the way did not answer when asked for \
-                 its hardware address; they count as lost"
+                 its hardware address"
+            ));
+        }
+        let nobody = self.shared.nobody.load(Ordering::Acquire);
+        if nobody > 0 {
+            warnings.push(format!(
+                "the far host reported of {} that nobody took {} there (ICMP)",
+                counted(nobody, "probe"),
+                if nobody == 1 { "it" } else { "them" }
             ));
         }
         if errors > 0 {
@@ -194,10 +202,11 @@ pub(super) fn prepare(
                 mend: "update it, or choose another model or --direction forward".into(),
             });
         }
+        let (interval, count) = asked(&traffic, &schedule);
         let request = control::Request {
             ssid,
-            interval_ns: schedule.interval().as_nanos(),
-            count: schedule.most_count().max(1),
+            interval_ns: interval.as_nanos(),
+            count,
             payload_octets: payloads.most,
             direction: way,
             stream: (way == Way::Reverse).then_some(far_stream),
@@ -209,6 +218,7 @@ pub(super) fn prepare(
     }
     let shared = Arc::new(
         Shared::new(identity, socket, receiver, target, schedule.expected_count())
+            .by_interface(options.interface.clone())
             .with_key(options.key.clone())
             .with_card(card),
     );
@@ -228,6 +238,18 @@ pub(super) fn prepare(
         resuming: Resuming::default(),
         has_way: true,
     })
+}
+
+/// The interval and the count that a far end is asked for: those of the schedule. A recorded one has as many packets a second as
+/// its busiest second, and is asked for as long as it takes at that rate.
+fn asked(traffic: &Request, schedule: &Schedule) -> (Duration, u64) {
+    let count = schedule.most_count().max(1);
+    if !matches!(traffic.model, TrafficModel::Trace { .. }) {
+        return (schedule.interval(), count);
+    }
+    let interval = Duration::from_nanos(1_000_000_000 / i64::from(schedule.busiest_second()).max(1));
+    let length = schedule.expected_length().as_nanos().unsigned_abs();
+    (interval, count.max(length.div_ceil(interval.as_nanos().unsigned_abs().max(1)).saturating_add(1)))
 }
 
 /// What is said where only this end stamps by its network card.

@@ -261,13 +261,17 @@ fn collect_stamps(
         let own = |error: &&PathError| {
             error.reporter.is_none() && matches!(error.kind, PathErrorKind::TooLong { .. })
         };
-        let (mut errors, mut unresolved, mut too_long) = (0, 0, 0);
+        let (mut errors, mut nobody, mut unresolved, mut too_long) = (0, 0, 0, 0);
         for error in events.path_errors().iter().filter(|error| !own(error)) {
             let mtu = match error.kind {
                 PathErrorKind::TooLong { mtu } => mtu,
                 // This host tells itself so of what it kept until the next host answered, which it did not.
                 PathErrorKind::Unreachable if error.reporter.is_none_or(|from| stream.is_own(from)) => {
                     unresolved += 1;
+                    continue;
+                }
+                PathErrorKind::PortUnreachable if error.reporter == Some(stream.target.ip()) => {
+                    nobody += 1;
                     continue;
                 }
                 _ => {
@@ -283,6 +287,7 @@ fn collect_stamps(
         }
         stream.stamped.fetch_add(stamps, Ordering::Release);
         stream.path_errors.fetch_add(errors, Ordering::Release);
+        stream.nobody.fetch_add(nobody, Ordering::Release);
         stream.unresolved.fetch_add(unresolved, Ordering::Release);
         stream.too_long.fetch_add(too_long, Ordering::Release);
     }

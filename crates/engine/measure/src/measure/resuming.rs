@@ -70,6 +70,11 @@ impl Resuming {
         matches!(self.trouble, Some(Trouble { stage: Stage::Trying(_), .. }))
     }
 
+    /// For how long something has been amiss with the conversation.
+    pub(super) fn since(&self) -> Option<StdDuration> {
+        self.trouble.as_ref().map(|trouble| trouble.since.elapsed())
+    }
+
     /// Whether the session is about to be at home under another address of this host.
     pub(super) fn has_moved(&self, conversation: &Conversation) -> bool {
         self.trouble.as_ref().is_some_and(|trouble| trouble.before != conversation.local())

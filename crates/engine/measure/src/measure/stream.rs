@@ -39,6 +39,8 @@ pub(super) struct Shared {
     pub(super) echoes: Arc<Echoes>,
     /// What probes and reflections are authenticated with.
     pub(super) key: Option<Arc<Key>>,
+    /// The interface that was asked for, by which alone they go and come.
+    pub(super) interface: Option<String>,
     /// The network card that stamps them, if one is to: one or none.
     pub(super) card: Vec<Arc<Card>>,
     /// Probes that were handed to the host or refused by it: the next sequence number. Where the far end sends, what it
@@ -55,8 +57,10 @@ pub(super) struct Shared {
     pub(super) stamped: AtomicU64,
     /// Datagrams that were not reflections of this stream.
     pub(super) strays: AtomicU64,
-    /// Errors that routers or the far host reported, but for those of length.
+    /// Errors that routers or the far host reported, but for those of length, and of the next.
     pub(super) path_errors: AtomicU64,
+    /// Probes of which the far host itself reported that nobody takes them there.
+    pub(super) nobody: AtomicU64,
     /// Probes that this host dropped because the next host did not answer when asked for its hardware address.
     pub(super) unresolved: AtomicU64,
     /// The address that probes leave from, as far as is known.
@@ -114,6 +118,7 @@ impl Shared {
             token: Mutex::new(identity.token),
             echoes: Arc::new(Echoes::new(if identity.way.is_one_way() { 0 } else { probes })),
             key: None,
+            interface: None,
             card: Vec::new(),
             sent: AtomicU64::new(0),
             not_sent: AtomicU64::new(0),
@@ -123,6 +128,7 @@ impl Shared {
             stamped: AtomicU64::new(0),
             strays: AtomicU64::new(0),
             path_errors: AtomicU64::new(0),
+            nobody: AtomicU64::new(0),
             unresolved: AtomicU64::new(0),
             own: Mutex::new(None),
             too_long: AtomicU64::new(0),
@@ -141,6 +147,20 @@ impl Shared {
     /// The same, authenticated where there is a key.
     pub(super) fn with_key(self, key: Option<Arc<Key>>) -> Self {
         Self { key, ..self }
+    }
+
+    /// The same, by one interface alone where one was asked for.
+    pub(super) fn by_interface(self, interface: Option<String>) -> Self {
+        Self { interface, ..self }
+    }
+
+    /// The interface that was asked for has been removed, and another of its name has come: by that from now on.
+    ///
+    /// # Errors
+    /// As of [`StampingSocket::bind_interface_anew`].
+    pub(super) fn follow_interface(&self) -> Result<(), HostError> {
+        let Some(interface) = &self.interface else { return Ok(()) };
+        self.sockets().try_for_each(|socket| socket.bind_interface_anew(interface))
     }
 
     /// The same, stamped by a network card where there is one.
@@ -236,6 +256,13 @@ impl Shared {
         let [sent, not_sent, returned] =
             [&self.sent, &self.not_sent, &self.returned].map(|count| count.load(Ordering::Acquire));
         sent > not_sent && returned < sent
+    }
+
+    /// Whether some left of which the driver's stamp has not come.
+    pub(super) fn lacks_stamps(&self) -> bool {
+        let [sent, not_sent, stamped] =
+            [&self.sent, &self.not_sent, &self.stamped].map(|count| count.load(Ordering::Acquire));
+        self.way != Way::Reverse && stamped < sent.saturating_sub(not_sent)
     }
 
     /// Whether everything that left is back, or has arrived one way, and the far end has the records of it.

@@ -58,7 +58,8 @@ pub(super) fn prepare(
             Ok(mut prepared) => targets.streams.append(&mut prepared),
             Err(error) if error.is_of_the_far_end() && options.streams.len() > 1 => {
                 observer.on_note(number, &format!("{error}; the other targets are measured without it"));
-                let manifest = preparing::unreachable(options, stream, error.to_string())?;
+                let stream = of_part(stream, options.direction, Way::Forward, number);
+                let manifest = preparing::unreachable(options, &stream, error.to_string())?;
                 targets.dead.push(Dead { number, manifest, error });
             }
             Err(error) => return Err(error),
@@ -87,7 +88,7 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
     };
     let mut notes = Vec::new();
     let prepared = ways.iter().map(|way| {
-        let part = of_part(stream, options.direction, *way);
+        let part = of_part(stream, options.direction, *way, number);
         preparing::prepare(options, cards, &part, *way, number, &mut notes)
     });
     let mut prepared: Result<Vec<Prepared>, MeasureError> = prepared.collect();
@@ -159,13 +160,12 @@ fn refuse_contradictions(options: &MeasureOptions) -> Result<(), MeasureError> {
         .map_err(|why| MeasureError::Usage(format!("a limit cannot be held (--limit): {why}")))
 }
 
-/// The stream of one direction. Where both ends send, the far end draws by the next seed, so that the two do not have
-/// the same random schedule.
-fn of_part(stream: &StreamOptions, direction: Way, way: Way) -> StreamOptions {
+/// The stream of one direction of target `number`. Each target draws by a seed of its own, and where both ends send, the far end
+/// by the next one, so that no two have the same random schedule.
+fn of_part(stream: &StreamOptions, direction: Way, way: Way, number: u16) -> StreamOptions {
     let mut part = stream.clone();
-    if (direction, way) == (Way::Both, Way::Reverse) {
-        let [a, b, c, d, e, last] = part.traffic.seed.0;
-        part.traffic.seed = Seed([a, b, c, d, e, last.wrapping_add(1)]);
-    }
+    let [a, b, c, d, e, last] = part.traffic.seed.0;
+    let of_far_end = u32::from((direction, way) == (Way::Both, Way::Reverse));
+    part.traffic.seed = Seed([a, b, c, d, e.wrapping_add(number.into()), last.wrapping_add(of_far_end)]);
     part
 }

@@ -7,6 +7,7 @@ use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::{self, Entry, Options, Selection};
 use romer_units::random::{Seed, Stream as Random};
 
+use super::receiver::StepsBack;
 use super::{Conversion, KEPT, Outcome, Reading, Refusal, Unconverted, method, to_log};
 
 /// What is asked for: the number of `-k`, that of `-c`, and which lines.
@@ -28,10 +29,27 @@ type Log = (String, Outcome, u64, u64);
 /// All packets at hand.
 fn in_memory(text: &str, asked: Asked) -> Result<Log, Unconverted> {
     let mut found = qtcp::read(text.as_bytes(), Options::default())?;
-    let outcome = to_log(&mut found.entries, method(asked.k), asked.calibration, true)?;
+    let raw = found.entries.clone();
+    let mut outcome = to_log(&mut found.entries, method(asked.k), asked.calibration, true)?;
+    if asked.k == 3 {
+        outcome.notes.extend(left_in(&raw, &found.entries, found.notes.received_back));
+    }
     let mut out = Vec::new();
     let lines = qtcp::write(&mut out, &found.entries, &found.lost, asked.selection).unwrap();
     Ok((String::from_utf8(out).unwrap(), outcome, lines, found.lost.len() as u64))
+}
+
+/// That the receiver's clock went back first by so much, and that this or more is `left` in, where it is so. Who has all packets at
+/// hand has them in order of arrival, in which it never goes back: of a file in another order, only the passes say it.
+fn left_in(raw: &[Entry], left: &[Entry], received_back: Option<(u64, i64)>) -> Option<String> {
+    let mut back = StepsBack::of(received_back?.1);
+    for ((place, raw), left) in (0..).zip(raw).zip(left) {
+        back.push(place, *raw, *left);
+    }
+    let step = back.first()?;
+    let before = &left[..usize::try_from(step.place).unwrap()];
+    let high = before.iter().rev().take_while(|entry| entry.latency() > step.above);
+    Some(back.words(step, high.last().map_or(0, |entry| entry.sequence)))
 }
 
 fn in_passes(text: &str, asked: Asked, kept: usize) -> Result<Log, Unconverted> {
@@ -250,6 +268,23 @@ fn what_cannot_be_converted_is_refused_alike() {
     ));
 }
 
+/// Packets of the differences to the number and the regular send time of the one before, and with their latencies: from a place on
+/// the sender's clock is set by so much.
+fn stepping(lines: &[(i64, i64, u64)], sender: (usize, i64)) -> Vec<Entry> {
+    let (mut entries, mut number) = (Vec::new(), 0);
+    for ((skipped, latency, what), place) in lines.iter().zip(0usize..) {
+        number = match what {
+            0 => number,
+            1 => number + 3,
+            _ => number + 1,
+        };
+        let set = if place >= sender.0 { sender.1 } else { 0 };
+        let sent = 100_000 + 1_000 * i64::try_from(number).unwrap() + skipped + set;
+        entries.push(Entry { sent, received: sent + 50_000 + latency, size: 64, sequence: number });
+    }
+    entries
+}
+
 proptest! {
     #[test]
     fn any_file_gives_the_same_octets(
@@ -261,19 +296,43 @@ proptest! {
         sender in (0usize..60, -40_000i64..100),
         by_arrival in any::<bool>(),
     ) {
-        let (mut entries, mut number) = (Vec::new(), 0);
-        for ((skipped, latency, what), place) in lines.into_iter().zip(0usize..) {
-            number = match what { 0 => number, 1 => number + 3, _ => number + 1 };
-            let set = if place >= sender.0 { sender.1 } else { 0 };
-            let sent = 100_000 + 1_000 * i64::try_from(number).unwrap() + skipped + set;
-            entries.push(Entry { sent, received: sent + 50_000 + latency, size: 64, sequence: number });
-        }
+        let mut entries = stepping(&lines, sender);
         if by_arrival {
             entries.sort_by_key(|entry| entry.received);
         }
         let selection = Selection { dummies, every };
         same(&text(&entries), Asked { k, calibration, selection }, KEPT);
     }
+}
+
+#[test]
+fn a_step_back_that_is_left_in_is_told_with_the_latencies_before_it() {
+    // As chance found it.
+    let latencies = [
+        &[(0, 0), (0, 0), (0, 0)][..],
+        &[
+            (2_217, 0),
+            (2_217, 1),
+            (2_217, 0),
+            (0, 0),
+            (1_825, 0),
+            (2_217, 1),
+            (2_190, 0),
+            (1_803, 1),
+            (2_190, 0),
+        ],
+        &[(0, 1), (1_970, 1), (0, 0), (1_936, 1), (1_936, 0), (0, 0), (1_936, 1), (0, 0), (42, 2)],
+        &[(0, 1), (0, 1), (0, 1), (0, 0)],
+    ];
+    let lines: Vec<(i64, i64, u64)> =
+        latencies.concat().into_iter().map(|(latency, what)| (0, latency, what)).collect();
+    let text = text(&stepping(&lines, (21, -3_926)));
+    same(&text, Asked::plainly(3, 4), KEPT);
+    let (_, outcome, ..) = in_passes(&text, Asked::plainly(3, 4), KEPT).unwrap();
+    assert!(
+        outcome.notes.iter().any(|note| note.contains("the receiver's clock stepped back")),
+        "{outcome:?}"
+    );
 }
 
 #[test]

@@ -73,6 +73,8 @@ pub struct Conversion<F> {
     /// What tells whether a pass read the same as the first.
     sum: u64,
     plan: Plan,
+    /// The numbers of those that were lost, ascending, where something else than the file tells.
+    lost: Option<Vec<u64>>,
 }
 
 impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
@@ -94,12 +96,22 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
             Ok(())
         })?;
         let falls = falls.map(Falls::finish);
-        Ok(Self { open, reading, examined, spread, kept, falls, sum, plan: Plan::default() })
+        Ok(Self { open, reading, examined, spread, kept, falls, sum, plan: Plan::default(), lost: None })
     }
 
     /// What the file shows.
     pub fn examined(&self) -> &Examined {
         &self.examined
+    }
+
+    /// Takes it that `lost` (ascending) are the packets that were lost, and no others of those that are missing.
+    pub fn know_lost(&mut self, lost: Vec<u64>) {
+        self.lost = Some(lost);
+    }
+
+    /// How many packets were lost.
+    pub fn lost_count(&self) -> u64 {
+        self.lost.as_ref().map_or_else(|| self.examined.lost_count(), |lost| lost.len() as u64)
     }
 
     /// Between what its stamps lie.
@@ -189,7 +201,12 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
         let examined = std::mem::take(&mut self.examined);
         let Spread { sent, latency, .. } = self.plan.left;
         let spread = Spread { latency: [0, latency[1] - latency[0]], ..self.plan.left };
-        let mut lines = Lines::new(out, &spread, examined.lost(), selection);
+        let known = self.lost.take();
+        let lost: Box<dyn Iterator<Item = u64> + '_> = match &known {
+            Some(lost) => Box::new(lost.iter().copied()),
+            None => Box::new(examined.lost()),
+        };
+        let mut lines = Lines::new(out, &spread, lost, selection);
         let written = self.pass(|this, place, entry| {
             let mut entry = this.taken_out(place, entry);
             entry.received = entry.latency() - latency[0];
@@ -198,7 +215,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
             lines.write(&entry).map_err(Unconverted::Write)
         });
         let written = written.and_then(|()| lines.finish().map_err(Unconverted::Write));
-        self.examined = examined;
+        (self.examined, self.lost) = (examined, known);
         written
     }
 

@@ -13,10 +13,11 @@ use romer_record::document::{DelayKind, Way};
 use romer_record::manifest::{SkewRequest, Stream};
 use romer_record::{Fate, Passage, RoundTrip};
 use romer_timebase::skew::{ChangeKind, Correction, Heading, InTurn, Method, calibrated_until, sharpened};
-use romer_units::{Dscp, Duration, Timestamp};
+use romer_units::{Dscp, Duration, Timestamp, counted_as};
 use thiserror::Error;
 
 use crate::evaluate::Evaluated;
+use crate::export::fate_of;
 
 pub use convert::{Conversion, KEPT, Reading, Unconverted};
 
@@ -184,7 +185,7 @@ fn passage(entry: &Entry) -> Passage {
 
 /// What a `.log` holds of one way of an analysed stream: its packets by the stamps without the steps that were undone, and
 /// without just what the analysis took out of their delays for the clocks (skew, steps and slews, which both directions
-/// may tell), normalised; and the numbers of those that did not arrive. Latencies count from the same least delay as those of the
+/// may tell), normalised; and the numbers of those that were lost. Latencies count from the same least delay as those of the
 /// document: a packet that was corrected too much next to a step has the least, and does not raise all others. Of one clock,
 /// and with [`Method::None`], nothing is taken out.
 ///
@@ -215,7 +216,7 @@ pub fn log_of(evaluated: &Evaluated, way: Way) -> Result<(Vec<Entry>, Vec<u64>, 
             });
             delays.push(one.delay);
         }
-        if entries.len() == before {
+        if entries.len() == before && matches!(packet[0].fate, Fate::Lost | Fate::Late) {
             lost.push(packet[0].sequence);
         }
     }
@@ -296,18 +297,19 @@ fn in_units(nanos: i64) -> i64 {
 }
 
 /// The packets of one way of a stream, as Qtcp's receiver would have logged them: in order of arrival, best stamps, in
-/// units of 100 ns. Of a stream whose packets are reflected, `way` says which leg.
-pub fn entries(evaluated: &Evaluated, rows: &[RoundTrip], way: Way) -> (Vec<Entry>, Vec<u64>) {
+/// units of 100 ns; and what became of those that are missing there. Of a stream whose packets are reflected, `way` says which
+/// leg.
+pub fn entries(evaluated: &Evaluated, rows: &[RoundTrip], way: Way) -> (Vec<Entry>, Missing) {
     let selection = evaluated.selection;
     let units = |nanos: i64| nanos.div_euclid(UNIT_NS);
     let reverse = way == Way::Reverse;
-    let of_way = |row: &&RoundTrip| !row.not_sent && (row.way == Way::RoundTrip || row.way == way);
+    let of_way = |row: &&RoundTrip| row.way == Way::RoundTrip || row.way == way;
     let mut entries = Vec::new();
-    let mut lost = Vec::new();
+    let mut missing = Missing::default();
     for packet in rows.chunk_by(|a, b| (a.way, a.sequence) == (b.way, b.sequence)) {
         let before = entries.len();
         let mut arrivals: Vec<u32> = Vec::new();
-        for row in packet.iter().filter(of_way) {
+        for row in packet.iter().filter(of_way).filter(|row| !row.not_sent) {
             let stamps = if reverse {
                 row.t3
                     .at(selection.t3)
@@ -334,12 +336,65 @@ pub fn entries(evaluated: &Evaluated, rows: &[RoundTrip], way: Way) -> (Vec<Entr
                 sequence: row.sequence,
             });
         }
-        if entries.len() == before && packet.iter().any(|row| of_way(&row)) {
-            lost.push(packet[0].sequence);
+        let first = packet.iter().find(of_way);
+        if let Some(first) = first.filter(|_| entries.len() == before) {
+            missing.take(first.sequence, fate(evaluated, first, way));
         }
     }
     entries.sort_by_key(|entry| entry.received);
-    (entries, lost)
+    (entries, missing)
+}
+
+/// The numbers that are missing in a `.raw`, which Qtcp takes for losses, by what became of the packets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// The path lost them.
+    pub lost: Vec<u64>,
+    /// The path carried them to a host that did not read them.
+    pub unread: Vec<u64>,
+    /// How many others there are: they did not leave, went astray, or it is not known whether they arrived.
+    pub left_out: u64,
+}
+
+impl Missing {
+    fn take(&mut self, sequence: u64, fate: Option<Fate>) {
+        match fate {
+            Some(Fate::Lost | Fate::Late) => self.lost.push(sequence),
+            Some(Fate::Unread) => self.unread.push(sequence),
+            Some(Fate::Arrived | Fate::Astray | Fate::Unknown) | None => self.left_out += 1,
+        }
+    }
+
+    /// That a `.raw` lacks packets that were not lost, where it does.
+    pub fn words(&self) -> Option<String> {
+        let unread = self.unread.len() as u64;
+        let count = self.left_out + unread;
+        (count > 0).then(|| {
+            let carried = if unread > 0 { format!(", {unread} of them carried by the path and dropped unread") } else { String::new() };
+            format!(
+                "{} not lost (not sent, astray, unread or unknown{carried}), and Qtcp takes every missing number for a loss; the .sta \
+                 names those that were lost, and `romer analyze` and `romer qtcp -F` go by it while it is beside the file",
+                counted_as(count, "number that is missing was", "numbers that are missing were")
+            )
+        })
+    }
+}
+
+/// What became of a packet that has no arrival, on its way; `None` where it did not leave that way.
+fn fate(evaluated: &Evaluated, row: &RoundTrip, way: Way) -> Option<Fate> {
+    let related = &evaluated.related;
+    let of = |passages| fate_of(passages, row.sequence);
+    match (row.way, way) {
+        _ if row.not_sent => None,
+        (Way::RoundTrip, Way::Reverse) => {
+            // Replies have numbers of their own, and to what did not get there there is none.
+            let got_there =
+                row.seen_by_responder || matches!(of(&related.forward), Some(Fate::Arrived | Fate::Late));
+            if got_there { of(&related.round_trip) } else { None }
+        }
+        (_, Way::Reverse) => of(&related.reverse),
+        _ => of(&related.forward),
+    }
 }
 
 /// What the `.sta` file of these packets says; `run` is a name that no other file has.
@@ -347,7 +402,7 @@ pub fn statistics(
     stream: &Stream,
     run: String,
     raw: &[Entry],
-    lost: Vec<u64>,
+    missing: Missing,
     outcome: &Outcome,
 ) -> Statistics {
     let octets: u64 = raw.iter().map(|entry| u64::from(entry.size)).sum();
@@ -362,7 +417,7 @@ pub fn statistics(
     let received = numbers.len() as u64;
     #[expect(clippy::cast_precision_loss, reason = "a run has far fewer than 2^53 octets")]
     let rate = (duration > 0.0 && received > 1).then(|| {
-        let packets = received + lost.len() as u64;
+        let packets = received + (missing.lost.len() + missing.unread.len()) as u64;
         octets as f64 / count as f64 * (packets - 1) as f64 / duration
     });
     let class = stream.traffic.dscp.and_then(Dscp::new);
@@ -370,7 +425,9 @@ pub fn statistics(
         run,
         received,
         duplicated: count - received,
-        lost,
+        lost: missing.lost,
+        unread: missing.unread,
+        left_out: missing.left_out,
         size: u32::try_from((octets + count / 2) / count.max(1)).unwrap_or(u32::MAX),
         rate,
         service: class

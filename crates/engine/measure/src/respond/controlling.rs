@@ -16,16 +16,17 @@ use romer_host::{HostError, clock, host_info};
 use romer_record::document::Way;
 use romer_record::event::{Event, EventKind};
 use romer_session::control::{
-    Action, FEATURES, FarStream, HAS_CARD, Limits, Message, RefusalCode, Server, Session, VERSION, Welcome,
-    possession,
+    Action, FEATURES, FarStream, Fruitless, HAS_CARD, Limits, Message, Others, RefusalCode, Server, Session,
+    VERSION, Welcome, possession,
 };
+use romer_session::limit::share_a_bucket;
 use romer_session::reflector::Prefix;
 use romer_units::{Dscp, Duration, counted_as};
 use romer_wire::compact::{self, Heading};
 use romer_wire::stamp::Key;
 
 use super::reflecting::{Note, Order};
-use super::refusals::Refused;
+use super::refusals::{OVER_THE_RATE, Refused};
 use super::sending::{FarSender, Listener, Path};
 use super::{RespondOptions, Totals};
 use crate::byte_stream::ByteStream;
@@ -167,7 +168,7 @@ impl Controlling {
             for (index, _) in connections.iter().enumerate().filter(|(_, ready)| **ready) {
                 self.converse(index);
             }
-            self.tell_occurrences();
+            self.tell_occurrences(false);
             self.take_notes();
             self.keep_time();
             self.sweep();
@@ -264,9 +265,9 @@ impl Controlling {
                 Ok(count) => {
                     let busy = self.by_session.len() >= self.most_sessions;
                     let now = clock::monotonic_now();
-                    let allowance = self.allowance(self.connections[index].peer, index);
+                    let others = self.others(self.connections[index].peer, index);
                     let departures = self.room_for_departures();
-                    self.connections[index].server.allow(allowance, departures);
+                    self.connections[index].server.allow(others, departures);
                     let actions = self.connections[index].server.on_bytes(&buffer[..count], busy, now);
                     if self.connections[index].server.has_refused_proof() && !actions.is_empty() {
                         self.links.totals.lock().unwrap_or_else(PoisonError::into_inner).refused_proofs += 1;
@@ -280,16 +281,22 @@ impl Controlling {
         }
     }
 
-    /// What this end may still send to `peer` for connection `index`, packets a second: to one host no more than it may
-    /// send itself, however many sessions it has; and nothing once this end sends to very many.
-    fn allowance(&self, peer: IpAddr, index: usize) -> u64 {
-        let others = self.connections.iter().enumerate().filter(|(other, _)| *other != index);
-        let senders = others.map(|(_, one)| one).filter(|one| one.server.own_rate() > 0);
-        if senders.clone().count() >= MOST_SENDERS {
-            return 0;
+    /// What other sessions than that of connection `index` have of what one address may have, which is `peer`: whoever shares its
+    /// bucket may send no more than it holds in all sessions together, and to one host this end sends no more either.
+    fn others(&self, peer: IpAddr, index: usize) -> Others {
+        let now = clock::monotonic_now();
+        let (mut others, mut senders) = (Others::default(), 0);
+        for (_, one) in self.connections.iter().enumerate().filter(|(other, _)| *other != index) {
+            let (coming, own) = (one.server.coming_rate(now), one.server.own_rate());
+            senders += usize::from(own > 0);
+            if one.peer == peer {
+                others.own = others.own.saturating_add(own);
+            }
+            if share_a_bucket(one.peer, peer) {
+                others.coming = others.coming.saturating_add(coming);
+            }
         }
-        let spent: u64 = senders.filter(|one| one.peer == peer).map(|one| one.server.own_rate()).sum();
-        self.limits.own_packets_per_second.saturating_sub(spent)
+        Others { all_send: senders >= MOST_SENDERS, ..others }
     }
 
     /// Departures of recorded streams that may still be told, of all conversations together.
@@ -347,6 +354,17 @@ impl Controlling {
         } += 1;
     }
 
+    fn count_fruitless(&self, conversations: &[Fruitless]) {
+        let mut totals = self.links.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = &mut totals.refused_sessions;
+        for conversation in conversations {
+            *match conversation {
+                Fruitless::NotUnderstood => &mut refused.not_understood,
+                Fruitless::NothingAsked => &mut refused.nothing_asked,
+            } += 1;
+        }
+    }
+
     fn sender(&self, index: usize) -> Option<&FarSender> {
         self.connections[index].session.as_ref()?.sender.as_ref()
     }
@@ -365,6 +383,7 @@ impl Controlling {
                 card_stamps: self.welcome.has(HAS_CARD),
                 dont_fragment: true,
                 receive_buffer: SocketOptions::buffer_for(request.rate()),
+                path_errors: true,
                 ..SocketOptions::default()
             })
         });
@@ -453,10 +472,12 @@ impl Controlling {
         }
     }
 
-    /// Tells all senders what has happened to this host, as far as it concerns them.
-    fn tell_occurrences(&mut self) {
-        let used = self.connections.iter().filter_map(|one| one.interface.as_deref());
-        for Occurrence { interface, address, route, event } in self.occurrences.look(used) {
+    /// Tells all senders what has happened to this host, as far as it concerns them. For who `ends` all is looked at once more.
+    fn tell_occurrences(&mut self, ends: bool) {
+        let used = || self.connections.iter().filter_map(|one| one.interface.as_deref());
+        let mut all = self.occurrences.look(used());
+        all.extend(self.occurrences.look_at_queues(used(), ends));
+        for Occurrence { interface, address, route, event } in all {
             for index in 0..self.connections.len() {
                 let connection = &mut self.connections[index];
                 if (interface.is_some() && interface != connection.interface)
@@ -494,6 +515,12 @@ impl Controlling {
         let mut mtu = None;
         let detail = if errno == STOOD_STILL {
             format!("the responder did not send {those}: {}", too_late("the responder", count, " there"))
+        } else if errno == OVER_THE_RATE {
+            format!(
+                "the responder did not send {those}: more came from {} than the {} a second that it answers one address \
+                 (--rate there)",
+                connection.peer, self.limits.packets_per_second
+            )
         } else if errno == HostError::TOO_LONG {
             let peer = connection.peer;
             let takes_now = host_info::route_to(SocketAddr::new(peer, 0)).ok().map(|route| route.mtu);
@@ -506,6 +533,10 @@ impl Controlling {
             let hint = match why.kind() {
                 io::ErrorKind::ConnectionRefused => {
                     "; it was told that nobody takes earlier ones, as a NAT tells that has forgotten its mapping"
+                }
+                _ if errno == HostError::NO_ROOM => {
+                    "; its interface did not take them: its queue is full, it has no carrier, or the other end of a virtual link \
+                     refuses them, as for the length"
                 }
                 _ => "",
             };
@@ -537,7 +568,11 @@ impl Controlling {
             let server = &mut self.connections[index].server;
             let actions = match note {
                 Note::Overflowed(_) => Vec::new(),
-                Note::Associated { address, moved, path, .. } => self.associated(index, address, moved, path),
+                Note::Associated { address, moved, others, path, .. } => {
+                    let mut actions = self.associated(index, address, moved, path);
+                    actions.extend(self.tell_others(index, &others));
+                    actions
+                }
                 Note::Record { record, first, .. } => {
                     if first {
                         server.on_first_arrival();
@@ -551,7 +586,7 @@ impl Controlling {
                 Note::Flushed { lost, kernel_drops, .. } => {
                     server.on_losses(lost, kernel_drops);
                     // What has happened up to now is told before the last word.
-                    self.tell_occurrences();
+                    self.tell_occurrences(true);
                     self.connections[index].server.finish()
                 }
             };
@@ -582,6 +617,9 @@ impl Controlling {
         if !self.connections.iter().any(over) {
             return;
         }
+        let fruitless = self.connections.iter().filter(|one| over(one));
+        let fruitless: Vec<Fruitless> = fruitless.filter_map(|one| one.server.fruitless()).collect();
+        self.count_fruitless(&fruitless);
         let ended: Vec<u32> =
             self.connections.iter().filter(|one| over(one)).filter_map(Connection::number).collect();
         self.connections.retain(|connection| !over(connection));

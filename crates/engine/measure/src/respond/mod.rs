@@ -334,6 +334,8 @@ fn test_sockets(options: &RespondOptions) -> Result<Vec<StampingSocket>, Measure
         dont_fragment: true,
         // More with each session that is granted.
         receive_buffer: receive_buffer(0),
+        // Replies that a queue of this host drops are not sent, and no losses of the path.
+        path_errors: true,
         ..SocketOptions::default()
     };
     let mut sockets = Vec::new();

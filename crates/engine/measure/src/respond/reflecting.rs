@@ -13,9 +13,9 @@ use romer_host::socket::{
 };
 use romer_host::thread::Role;
 use romer_record::log::{Card as CardRecord, Far, FarSent};
-use romer_session::association::Token;
+use romer_session::association::{self, Token};
 use romer_session::limit::Limiter;
-use romer_session::reflector::{Held, Incoming, Reflector, Rules, Verdict, Written};
+use romer_session::reflector::{Held, Incoming, Reflector, Refusal, Rules, Verdict, Written};
 use romer_session::sender::Coming;
 use romer_units::{Duration, Monotonic, Responder, Timestamp};
 use romer_wire::compact;
@@ -23,6 +23,7 @@ use romer_wire::stamp::ErrorEstimate;
 use romer_wire::stamp::tlv::{FollowUp, TimestampMethod};
 
 use self::associating::Owner;
+use self::numbers::Numbers;
 use self::unclaimed::Unclaimed;
 use super::arriving::{Expected, Taken};
 use super::asking::Asking;
@@ -36,8 +37,10 @@ use crate::card::{Card, Unplaced};
 use crate::circumstances::{clock_error, clock_information, random};
 use crate::overflow::{Overflow, Overflows};
 
-/// Sets of eight buckets for the rates of prefixes: 8,192 prefixes at full rate at once, in 400 KiB.
+/// Sets of eight buckets for the rates of prefixes: 8,192 prefixes at full rate at once, in 576 KiB.
 const LIMITER_SETS: usize = 1_024;
+/// The same for telling sessions of probes beyond that rate, of which there are fewer.
+const TELLING_SETS: usize = 64;
 /// Replies that wait for their transmit stamp, for each socket.
 const PENDING: usize = 16_384;
 /// Longest time between two looks while a session waits for its last stamps.
@@ -76,8 +79,15 @@ pub(super) enum Order {
 #[derive(Debug)]
 pub(super) enum Note {
     /// The session's address is proved. Where probes are to be sent there and it is new, that is how.
-    /// Where it took another's place: how long before the last came from there, and the first from here.
-    Associated { session: u32, address: SocketAddr, moved: Option<[Duration; 2]>, path: Option<Box<Path>> },
+    /// Where it took another's place: how long before the last came from there, and the first from here; and from which others
+    /// so many came meanwhile.
+    Associated {
+        session: u32,
+        address: SocketAddr,
+        moved: Option<[Duration; 2]>,
+        others: Vec<(SocketAddr, u64)>,
+        path: Option<Box<Path>>,
+    },
     /// A test packet of the session; whether it is the first copy of a one-way probe.
     Record { session: u32, record: Far, first: bool },
     /// A network card's stamp of a packet of the session became known.
@@ -112,9 +122,16 @@ pub(super) struct Links {
 struct Session {
     ssid: u16,
     address: Option<SocketAddr>,
-    highest: u64,
+    /// Of its packets, where they are answered.
+    numbers: Numbers,
+    /// When it was proved last, nanoseconds of the real-time clock, and the greatest number by then.
+    proved_at: i64,
+    proved_by: u64,
     /// Packets a second that come of it.
     rate: u64,
+    /// How many are kept for it of what is answered to its host, and of which host they are.
+    share: u64,
+    share_of: Option<IpAddr>,
     lost: u64,
     drops_before: u64,
     flush: bool,
@@ -137,13 +154,6 @@ struct Session {
 }
 
 impl Session {
-    /// The whole number of a packet of it that has this one as it was sent.
-    fn number(&mut self, sent: u64) -> u64 {
-        let whole = nearest(u32::try_from(sent).unwrap_or(u32::MAX), self.highest);
-        self.highest = self.highest.max(whole);
-        whole
-    }
-
     /// A datagram of it has come from `peer`.
     fn hear(&mut self, peer: SocketAddr, arrival_ns: i64) {
         if self.address != Some(peer) {
@@ -191,6 +201,8 @@ struct Port {
 pub(super) struct Reflecting {
     ports: Vec<Port>,
     reflector: Reflector,
+    /// How many of the probes that are refused for their rate are told.
+    telling: Limiter,
     links: Links,
     tokens: HashMap<Token, (u32, IpAddr)>,
     proved: HashMap<(SocketAddr, u16), u32>,
@@ -214,6 +226,7 @@ impl Reflecting {
         let backlog = Backlog::new(links.notes.clone());
         let key = (u64::from_ne_bytes(random()), u64::from_ne_bytes(random()));
         let limiter = Limiter::new(options.rate, LIMITER_SETS, key, clock::monotonic_now());
+        let telling = Limiter::new(options.rate, TELLING_SETS, key, clock::monotonic_now());
         let rules = Rules {
             allowed: options.allow.clone(),
             least_ttl: options.least_ttl,
@@ -239,6 +252,7 @@ impl Reflecting {
         Self {
             ports: sockets.into_iter().map(port).collect(),
             reflector,
+            telling,
             links,
             tokens: HashMap::with_capacity(options.sessions),
             proved: HashMap::with_capacity(options.sessions),
@@ -385,8 +399,11 @@ impl Reflecting {
             tos: datagram.tos,
             arrived: arrived.on::<Responder>(),
             proved: self.is_proved(datagram.peer),
+            expected: association::token(datagram.payload)
+                .is_some_and(|token| self.expects(token, datagram.peer)),
         };
         match self.reflector.on_datagram(&incoming, now) {
+            Verdict::Refused(Refusal::RateLimited) => self.tell_over_the_rate(datagram, now),
             Verdict::Refused(_) => {}
             Verdict::Association(token) => self.associate(index, token, datagram),
             Verdict::Answer(answer) => self.reply(index, &answer, datagram),
@@ -427,7 +444,7 @@ impl Reflecting {
         if let Owner::Session(session) = owner {
             let state = self.sessions.get_mut(&session)?;
             state.hear(datagram.peer, datagram.kernel.unwrap_or(datagram.user).as_nanos());
-            sequence = state.number(sequence);
+            sequence = state.numbers.come(sequence);
         }
         let record = Far {
             sequence,
@@ -495,8 +512,12 @@ impl Reflecting {
                 let state = Session {
                     ssid,
                     address: None,
-                    highest: 0,
+                    numbers: Numbers::default(),
+                    proved_at: 0,
+                    proved_by: 0,
                     rate,
+                    share: sharing::share(rate, probes.is_none()),
+                    share_of: None,
                     lost: 0,
                     drops_before,
                     flush: false,
@@ -511,6 +532,7 @@ impl Reflecting {
                 };
                 self.unclaimed.open(ssid);
                 self.sessions.insert(session, state);
+                self.keep_share(session, peer);
                 if let Some((probes, most)) = probes {
                     self.expected.expect(session, peer, probes, most);
                 }
@@ -520,6 +542,8 @@ impl Reflecting {
                 self.tokens.retain(|_, (owner, _)| *owner != session);
                 self.tokens.insert(token, (session, peer));
                 self.expected.follow(session, peer);
+                self.give_back_share(session);
+                self.keep_share(session, peer);
             }
             Order::Flush { session } => {
                 if let Some(state) = self.sessions.get_mut(&session) {
@@ -534,6 +558,7 @@ impl Reflecting {
             Order::Close { session } => {
                 self.tokens.retain(|_, (owner, _)| *owner != session);
                 self.expected.forget(session, clock::monotonic_now());
+                self.give_back_share(session);
                 if let Some(Session { ssid, address, .. }) = self.sessions.remove(&session) {
                     self.unclaimed.close(ssid);
                     if let Some(address) = address {
@@ -657,32 +682,8 @@ impl Reflecting {
 
 mod associating;
 mod cards;
+mod numbers;
 mod refusing;
 mod replying;
+mod sharing;
 mod unclaimed;
-
-/// The number nearest to `highest` whose last 32 bits are `on_wire`.
-fn nearest(on_wire: u32, highest: u64) -> u64 {
-    const ERA: u64 = 1 << 32;
-    let candidate = (highest & !(ERA - 1)) | u64::from(on_wire);
-    let lower = candidate.checked_sub(ERA);
-    let upper = candidate.checked_add(ERA);
-    [lower, Some(candidate), upper]
-        .into_iter()
-        .flatten()
-        .min_by_key(|n| n.abs_diff(highest))
-        .unwrap_or(candidate)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_continue_past_the_end_of_32_bits() {
-        assert_eq!(nearest(0, 0), 0);
-        assert_eq!(nearest(0, 0xffff_ffff), 1 << 32);
-        assert_eq!(nearest(0xffff_fffe, (1 << 32) + 1), 0xffff_fffe);
-        assert_eq!(nearest(u32::MAX, 0), u64::from(u32::MAX));
-    }
-}

@@ -3,6 +3,9 @@
 use romer_host::HostError;
 use romer_units::{Duration, Monotonic, Timestamp};
 
+/// The error number of what is not answered because more came from its address than one may send (`EDQUOT`); no send call of
+/// datagrams gives it.
+pub(super) const OVER_THE_RATE: i32 = 122;
 /// It is over when things are sent again and nothing was refused for so long: a host that refuses every now and then is told
 /// of in one go.
 const OVER: Duration = Duration::from_millis(500);

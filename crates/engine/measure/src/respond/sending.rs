@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use romer_host::HostError;
 use romer_host::clock::{self, Realtime};
 use romer_host::pacing::Pacer;
-use romer_host::socket::{Outgoing, Source, StampingSocket, TransmitEvents, Waker};
+use romer_host::socket::{Outgoing, PathErrorKind, Source, StampingSocket, TransmitEvents, Waker};
 use romer_host::thread::Role;
 use romer_record::log::{CardMoment, FarSent};
 use romer_session::control::FarStream;
@@ -107,6 +107,7 @@ impl FarSender {
             sent: 0,
             lost: 0,
             refusals: Refusals::default(),
+            is_untaken: false,
         };
         let floor = stream.floor;
         let thread = std::thread::Builder::new()
@@ -185,6 +186,8 @@ struct Sending {
     lost: u64,
     /// Probes that this host has refused and that are not told.
     refusals: Refusals,
+    /// It was reported that nobody takes an earlier one.
+    is_untaken: bool,
 }
 
 impl Sending {
@@ -272,16 +275,22 @@ impl Sending {
         };
         let mut record = unsent(due, late);
         record.refused = false;
-        match self.path.socket.send(&outgoing) {
+        // Who is told that nobody takes what it sends leaves one out, as sockets do: the log and an event tell of it so.
+        let answer = if std::mem::take(&mut self.is_untaken) {
+            Err(HostError::UNTAKEN)
+        } else {
+            self.path.socket.send(&outgoing).map_err(|error| error.errno().unwrap_or(0))
+        };
+        match answer {
             Ok(sent) => {
                 record.user_ns = Realtime::as_nanos(sent.user);
                 self.sent += 1;
                 self.last = due.sequence;
                 self.refusals.sent();
             }
-            Err(error) => {
+            Err(errno) => {
                 record.refused = true;
-                self.refuse(error.errno().unwrap_or(0), due.at);
+                self.refuse(errno, due.at);
             }
         }
         let refused = self.refusals.over(clock::monotonic_now());
@@ -316,6 +325,8 @@ impl Sending {
                 Ok(0) | Err(_) => break,
                 Ok(_) => {}
             }
+            let mut errors = self.events.path_errors().iter();
+            self.is_untaken |= errors.any(|error| error.kind == PathErrorKind::PortUnreachable);
             for stamp in self.events.card_stamps() {
                 let back = wire_sequence(self.last).wrapping_sub(stamp.id);
                 if let (Some(card), Some(sequence)) =

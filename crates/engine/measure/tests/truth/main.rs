@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use romer_measure::evaluate::evaluate;
 use romer_record::assemble;
-use romer_record::document::{DelayKind, Measurement, Metadata, Traffic};
+use romer_record::document::{DelayKind, Measurement, Metadata, Packets, Traffic};
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
 use romer_units::random::Seed;
 
@@ -129,7 +129,8 @@ fn round_trip(world: &World) -> Truth {
         refused: Some(refused(world)),
         variable: false,
         tos_sent: Some(world.tos >> 2),
-        ecn_sent: Some(world.tos & 3),
+        // What comes back are replies.
+        ecn_sent: Some(0),
     }
 }
 
@@ -174,6 +175,11 @@ fn check(world: &World, shared: bool, found: &Measurement) {
     forward(world, shared).is_told_by(&found.forward, "forward");
     reverse(world, shared).is_told_by(&found.reverse, "reverse");
     round_trip(world).is_told_by(&found.round_trip, "round trip");
+    if let Packets { astray: Some(1..), .. } = found.round_trip.packets {
+        let ratios = found.forward.loss.ratio.zip(found.reverse.loss.ratio);
+        let both = ratios.map(|(there, back)| 1.0 - (1.0 - there) * (1.0 - back));
+        figures::same(found.round_trip.loss.ratio.filter(|_| both.is_some()), both, "round trip: loss");
+    }
     let kind = |delays: u64, kind| (delays > 0).then_some(kind);
     let one_way = if shared { DelayKind::Absolute } else { DelayKind::Variable };
     assert_eq!(found.forward.delay_kind, kind(found.forward.delay_ns.count, one_way));

@@ -2,7 +2,7 @@
 //! of all others. And packets that the far end's log does not tell of, which did not come back whole.
 
 use romer_measure::evaluate::evaluate;
-use romer_record::document::{Measurement, Packets, Traffic, Way};
+use romer_record::document::{Direction, Measurement, Packets, Traffic, Way};
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, EntryKind, NotLogged, StampRequest, Stream};
 use romer_record::{RoundTrip, Stamps};
@@ -104,8 +104,81 @@ fn what_the_kernel_had_in_time_came_and_what_it_dropped_went_astray_with_a_stamp
                 assert!(late.is_none_or(|late| late == 0), "{late:?}, {what}");
                 assert_eq!((lost, astray), (Some(100), Some(dropped)), "{what}");
                 assert_eq!((sent, received), (Some(10_000), Some(9_900 - dropped)), "{what}");
+                assert_eq!(direction.packets.unread, Some(dropped), "{what}");
+                assert_eq!(
+                    direction.loss.ratio,
+                    Some(0.01),
+                    "the path carried what was dropped unread: {what}"
+                );
             }
         }
+    }
+}
+
+/// The path loses every tenth on the way there, and of the replies those to every other tenth. The far host's program does not read
+/// for 3 s, and this one's for 3 s later.
+#[test]
+fn what_either_host_dropped_unread_makes_no_ratio_of_loss_larger() {
+    let any = crate::manifest(&World::new(romer_units::random::Seed([1; 6]), true), true);
+    let mut dropped = [0; 2];
+    let row = |n: i64| {
+        let (left, got_there, came) = (n * MS, n * MS + MS / 2, (n + 1) * MS);
+        let full = [(1_000..4_000).contains(&n), (6_000..9_000).contains(&n)];
+        let there = n % 10 != 7;
+        dropped[0] += u64::from(there && full[0]);
+        let seen = there && !full[0];
+        let back = seen && n % 10 != 3;
+        dropped[1] += u64::from(back && full[1]);
+        let returned = back && !full[1];
+        RoundTrip {
+            sequence: n.unsigned_abs(),
+            size: 44,
+            t1: at(Some(left), left),
+            t2: if seen { at(Some(got_there), got_there) } else { Stamps::default() },
+            t3: if seen { at(Some(got_there), got_there) } else { Stamps::default() },
+            t4: if returned { at(Some(came), came) } else { Stamps::default() },
+            seen_by_responder: seen,
+            returned,
+            ..RoundTrip::default()
+        }
+    };
+    let rows: Vec<RoundTrip> = (0..10_000).map(row).collect();
+    let overflow = |side, from: i64, datagrams| Event {
+        at_ns: from * MS,
+        until_ns: Some((from + 3_000) * MS),
+        kind: EventKind::ReceiveOverflow,
+        side,
+        detail: String::new(),
+        clock_ns: from * MS,
+        step: None,
+        datagrams: Some(datagrams),
+        mtu: None,
+        sequence: None,
+        noticed_late_ns: None,
+    };
+    let events =
+        vec![overflow(Side::Responder, 1_000, dropped[0]), overflow(Side::Sender, 6_000, dropped[1])];
+    let found = evaluate(&Stream { events, ..any }, &rows, false).measurement;
+    let of = |direction: &Direction| {
+        let packets = &direction.packets;
+        (
+            packets.lost,
+            packets.astray,
+            packets.unread,
+            direction.loss.ratio.map(|ratio| (ratio * 1e9).round()),
+        )
+    };
+    assert_eq!(of(&found.forward), (Some(1_000), Some(2_700), Some(2_700), Some(1e8)));
+    let ninth = (1e9_f64 / 9.0).round();
+    assert_eq!(of(&found.reverse), (Some(700), Some(2_400), Some(2_400), Some(ninth)));
+    // Those that the far host dropped came half of the way.
+    assert_eq!(of(&found.round_trip), (Some(1_700), Some(5_100), Some(2_400), Some(2e8)));
+    for direction in [&found.forward, &found.reverse] {
+        let longest = direction.loss.periods.iter().max();
+        assert!(
+            longest.is_some_and(|longest| *longest <= 2),
+            "{longest:?}: they lie evenly among the dropped"
+        );
     }
 }
 

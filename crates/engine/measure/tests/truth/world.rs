@@ -265,6 +265,7 @@ impl World {
             tos: Some(header.tos),
             arrived: Timestamp::from_nanos(t2),
             proved: true,
+            expected: false,
         };
         let told = now + 10_000 + self.dice.nanos(3_000_000).as_nanos();
         let (t2_gap, t3_gap) = (self.gap(), self.gap());

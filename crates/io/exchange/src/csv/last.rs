@@ -80,7 +80,7 @@ impl Before {
                 (Some(row.sequence.into()), self.sequence.map(|before| i128::from(before) + 1))
             }
             Column::Size => (Some(row.size.into()), self.size.flatten().map(i128::from)),
-            Column::Other => return false,
+            Column::Fate | Column::Other => return false,
         };
         let Some((value, expected)) = value.zip(expected) else { return false };
         let away = (value - expected).abs();
@@ -114,7 +114,7 @@ pub(super) fn beginning(line: &[u8], columns: &[Column]) -> bool {
         Column::Sequence => whole(field, "", u64::MAX).is_ok(),
         Column::Size => whole(field, "", LARGEST.into()).is_ok(),
         Column::Stamp(_) | Column::User(_) => stamp(field).is_ok(),
-        Column::Other => true,
+        Column::Fate | Column::Other => true,
     };
     let last_column = columns[others.len()];
     others.iter().zip(columns).all(|(field, column)| fits(column, field))

@@ -7,11 +7,11 @@ use romer_units::counted;
 use thiserror::Error;
 
 use super::last::{Before, Unended, beginning};
-use super::{Row, Shape};
+use super::{Row, Shape, plain};
 use crate::line::{Found, LONGEST, Lines};
 
 /// Stamps beyond this, either way, are refused: half the range of 64 bits, so that any two can be subtracted.
-const FARTHEST: i64 = i64::MAX / 2;
+pub(super) const FARTHEST: i64 = i64::MAX / 2;
 /// The largest UDP payload there is (IPv6).
 pub(super) const LARGEST: u32 = 65_527;
 /// Characters of a field that a message shows.
@@ -40,7 +40,9 @@ pub(super) enum Column {
     Size,
     Stamp(usize),
     User(usize),
-    /// Nothing of a packet log, or what follows from the rest of it.
+    /// What became of the packet, in a word.
+    Fate,
+    /// Nothing of a packet log.
     Other,
 }
 
@@ -59,6 +61,10 @@ pub struct Reader<R> {
     before: Before,
     /// What became of the last line, where it had no line end.
     unended: Option<Unended>,
+    /// Packets that did not arrive and are no losses by what their fates say.
+    no_losses: u64,
+    /// The numbers of those that a host dropped unread.
+    unread: Unread,
     ended: bool,
 }
 
@@ -88,6 +94,8 @@ impl<R: BufRead> Reader<R> {
             empty: None,
             before,
             unended,
+            no_losses: 0,
+            unread: Unread::default(),
             ended: false,
         })
     }
@@ -95,6 +103,18 @@ impl<R: BufRead> Reader<R> {
     /// What became of a last line without a line end; known when all lines are read.
     pub fn unended(&self) -> Option<Unended> {
         self.unended
+    }
+
+    /// How many packets are left out of which the column `fate` says that they went astray, or that it is not known what became
+    /// of them: their empty fields are no losses. Known when all lines are read.
+    pub fn no_losses(&self) -> u64 {
+        self.no_losses
+    }
+
+    /// The packets of which the column `fate` says that they arrived at a host that did not read them. They are among the rows, with
+    /// an empty field as lost ones. Known when all lines are read.
+    pub fn unread(&self) -> &Unread {
+        &self.unread
     }
 
     /// Which table it is.
@@ -132,22 +152,39 @@ impl<R: BufRead> Reader<R> {
                     if !self.lines.ended() {
                         return self.last().map_err(fault);
                     }
-                    let row = row(&self.line, &self.columns).map_err(fault)?;
+                    let (row, fate) = row(&self.line, &self.columns).map_err(fault)?;
                     self.before.take(&row);
-                    return Ok(Some(row));
+                    if !self.leaves_out(&row, fate) {
+                        return Ok(Some(row));
+                    }
                 }
             }
         }
     }
 
-    /// The row of the last line, which has no line end; `None` where it was cut.
+    /// Whether a packet is left out, and counted, because it did not arrive and was not lost.
+    fn leaves_out(&mut self, row: &Row, fate: Fate) -> bool {
+        let place = self.shape.stamps().len() - 1;
+        if row.stamps[place].or(row.user[place]).is_some() {
+            return false;
+        }
+        match fate {
+            Fate::AsStamped => {}
+            Fate::NoLoss => self.no_losses += 1,
+            Fate::UnreadThere => self.unread.there.push(row.sequence),
+            Fate::UnreadBack => self.unread.back.push(row.sequence),
+        }
+        fate == Fate::NoLoss
+    }
+
+    /// The row of the last line, which has no line end; `None` where it was cut, or is left out.
     fn last(&mut self) -> Result<Option<Row>, String> {
         let line = self.number;
         let cut = |reader: &mut Self| {
             reader.unended = Some(Unended::Cut { line });
             Ok(None)
         };
-        let row = match row(&self.line, &self.columns) {
+        let (row, fate) = match row(&self.line, &self.columns) {
             Ok(row) => row,
             // Where it is the only line, there is nothing to go on with.
             Err(_) if self.before.is_any() && beginning(&self.line, &self.columns) => return cut(self),
@@ -160,10 +197,11 @@ impl<R: BufRead> Reader<R> {
         let empty = match *last {
             Column::Stamp(place) => row.stamps[place].is_none(),
             Column::User(place) => row.user[place].is_none(),
-            Column::Sequence | Column::Size | Column::Other => false,
+            Column::Sequence | Column::Size | Column::Fate | Column::Other => false,
         };
         self.unended = Some(Unended::Taken { line, empty });
-        Ok(Some(row))
+        let is_left_out = self.leaves_out(&row, fate);
+        Ok((!is_left_out).then_some(row))
     }
 }
 
@@ -253,15 +291,46 @@ fn header(line: &[u8]) -> Result<Header, String> {
             let others = names
                 .iter()
                 .zip(&columns)
-                .filter(|(name, column)| **column == Column::Other && !["", FATE].contains(*name));
+                .filter(|(name, column)| **column == Column::Other && !name.is_empty());
             let others = others.map(|(name, _)| (*name).to_owned()).collect();
             Ok(Header { shape, columns, others })
         }
     }
 }
 
-/// The column that says in a word what follows from the stamps.
-const FATE: &str = "fate";
+/// What the column `fate` says that does not follow from the stamps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Fate {
+    /// Nothing.
+    #[default]
+    AsStamped,
+    /// Where the packet did not arrive, it was not lost.
+    NoLoss,
+    /// Where it did not arrive, the host that it went to did not read it.
+    UnreadThere,
+    /// The same of the host that it went back to.
+    UnreadBack,
+}
+
+impl Fate {
+    fn of(word: &str) -> Self {
+        match word {
+            "astray" | "unknown" => Self::NoLoss,
+            "unread-there" => Self::UnreadThere,
+            "unread-back" => Self::UnreadBack,
+            _ => Self::AsStamped,
+        }
+    }
+}
+
+/// The numbers of packets that the path carried to a host that did not read them, as they stand in the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unread {
+    /// On the way there.
+    pub there: Vec<u64>,
+    /// On the way back.
+    pub back: Vec<u64>,
+}
 
 /// What a column of this name holds. One that is nearly of a packet log, but written otherwise or in another unit, is a mistake.
 fn column(name: &str, shape: Shape) -> Result<Column, String> {
@@ -270,6 +339,7 @@ fn column(name: &str, shape: Shape) -> Result<Column, String> {
     match name {
         "sequence" => return Ok(Column::Sequence),
         "size" => return Ok(Column::Size),
+        "fate" => return Ok(Column::Fate),
         _ => {}
     }
     if let Some(column) = stamp(name).map(Column::Stamp).or_else(|| user().map(Column::User)) {
@@ -340,7 +410,15 @@ fn quoted_field(text: &str) -> Result<(String, &str), String> {
     }
 }
 
-fn row(line: &[u8], columns: &[Column]) -> Result<Row, String> {
+fn row(line: &[u8], columns: &[Column]) -> Result<(Row, Fate), String> {
+    match plain::row(line, columns) {
+        Some(row) => Ok((row, Fate::default())),
+        None => any_row(line, columns),
+    }
+}
+
+/// The row of any line.
+fn any_row(line: &[u8], columns: &[Column]) -> Result<(Row, Fate), String> {
     let text = text(line)?;
     if text.contains('"') {
         let fields = fields(text)?;
@@ -356,11 +434,11 @@ fn of_fields<'a>(
     found: usize,
     fields: impl Iterator<Item = &'a str>,
     columns: &[Column],
-) -> Result<Row, String> {
+) -> Result<(Row, Fate), String> {
     if found != columns.len() {
         return Err(miscounted(text, found, columns.len()));
     }
-    let mut row = Row::default();
+    let (mut row, mut fate) = (Row::default(), Fate::default());
     for (column, field) in columns.iter().zip(fields) {
         match *column {
             Column::Sequence => row.sequence = whole(field, "a sequence number", u64::MAX)?,
@@ -370,10 +448,11 @@ fn of_fields<'a>(
             }
             Column::Stamp(place) => row.stamps[place] = stamp(field)?,
             Column::User(place) => row.user[place] = stamp(field)?,
+            Column::Fate => fate = Fate::of(field),
             Column::Other => {}
         }
     }
-    Ok(row)
+    Ok((row, fate))
 }
 
 fn miscounted(text: &str, found: usize, wanted: usize) -> String {
@@ -553,11 +632,42 @@ mod tests {
         assert!(refusal(b"sequence,size,sent_ns,received_ns\n0,44,1,\xff\n").1.contains("octet 8"));
     }
 
+    /// What may stand in a field, nearly right or wrong.
+    fn field() -> impl Strategy<Value = String> {
+        prop_oneof![
+            any::<u16>().prop_map(|number| number.to_string()),
+            any::<i64>().prop_map(|number| number.to_string()),
+            (-2..=2_i64).prop_map(|beyond| (FARTHEST + beyond).to_string()),
+            (-2..=2_i64).prop_map(|beyond| (-FARTHEST + beyond).to_string()),
+            (0..=2_u32).prop_map(|beyond| (LARGEST - 1 + beyond).to_string()),
+            "-?0{0,3}[0-9]{0,21}",
+            prop::sample::select(vec!["", "-", "--1", "+1", " 1", "1 ", "1.0", "-0", "\"1\"", "x", "\u{0}"])
+                .prop_map(str::to_owned),
+        ]
+    }
+
+    #[test]
+    fn a_line_of_plain_numbers_takes_the_short_way() {
+        let columns = [Column::Sequence, Column::Size, Column::Stamp(0), Column::Stamp(1)];
+        let row = plain::row(b"7,44,-1795654250313298178,", &columns).unwrap();
+        let stamps = [Some(-1_795_654_250_313_298_178), None, None, None];
+        assert_eq!(row, Row { sequence: 7, size: 44, stamps, user: [None; 4] });
+    }
+
     proptest! {
         #[test]
         fn any_octets_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = read(&bytes);
             let _ = read(&[b"sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\n".as_slice(), &bytes].concat());
+        }
+
+        #[test]
+        fn plain_numbers_are_read_as_any_line_is(fields in prop::collection::vec(field(), 3..6)) {
+            let line = fields.join(",");
+            let columns = [Column::Sequence, Column::Size, Column::Stamp(0), Column::User(3)];
+            if let Some(row) = plain::row(line.as_bytes(), &columns) {
+                prop_assert_eq!(any_row(line.as_bytes(), &columns), Ok((row, Fate::AsStamped)));
+            }
         }
     }
 }

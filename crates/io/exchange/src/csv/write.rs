@@ -31,6 +31,10 @@ pub struct Written {
     pub late: u64,
     /// Further copies: lines whose sequence number was there before.
     pub duplicates: u64,
+    /// Packets that are not written, because they did not arrive and were not lost (`astray` and `unknown`), and no column says so.
+    pub left_out: u64,
+    /// Packets that the path carried to a host that did not read them: written with a column that says so, and else left out.
+    pub unread: u64,
 }
 
 impl Written {
@@ -47,7 +51,8 @@ impl Written {
 
 /// Writes the round trips of one stream, a line for each. Probes that the host itself refused to send are left out: a
 /// line for one would be taken for a loss. `fate` says in a word what became of a row: `arrived`, `late`, `duplicate`,
-/// or `lost` and more; with `name_fates` it is a column.
+/// or `lost` and more; with `name_fates` it is a column. Without, what is `astray`, `unknown` or `unread` (and more) and did not arrive
+/// is left out as well.
 ///
 /// # Errors
 /// Of `out`.
@@ -109,6 +114,13 @@ fn table<'a, const N: usize>(
     writeln!(out, "{}{}", shape.whole_header(), if name_fates { ",fate" } else { "" })?;
     let mut written = Written::default();
     for row in rows.into_iter().filter(|row| !row.not_sent) {
+        let fate = fate(row);
+        let is_unread = fate.starts_with("unread");
+        written.unread += u64::from(is_unread);
+        if !name_fates && (is_unread || ["astray", "unknown"].contains(&fate)) {
+            written.left_out += u64::from(!is_unread);
+            continue;
+        }
         write!(out, "{},{}", row.sequence, row.size)?;
         for stamp in stamps(row) {
             match stamp {
@@ -116,7 +128,6 @@ fn table<'a, const N: usize>(
                 None => out.write_all(b",")?,
             }
         }
-        let fate = fate(row);
         written.count(fate);
         if name_fates {
             write!(out, ",{fate}")?;
@@ -134,7 +145,7 @@ fn nanos<C: Clock>(stamps: &Stamps<C>, place: Option<Place>) -> Option<i64> {
 mod tests {
     use romer_units::Timestamp;
 
-    use super::super::Reader;
+    use super::super::{Reader, Unread};
     use super::*;
 
     fn rows() -> [RoundTrip; 4] {
@@ -170,7 +181,48 @@ mod tests {
             String::from_utf8(out).unwrap(),
             format!("{head}\n0,44,100,-5,7,300,90,,,\n0,44,100,-5,7,300,90,,,\n1,44,1100,,,,,,,\n")
         );
-        assert_eq!(written, Written { lines: 3, lost: 1, late: 0, duplicates: 1 });
+        assert_eq!(written, Written { lines: 3, lost: 1, duplicates: 1, ..Written::default() });
+    }
+
+    #[test]
+    fn what_went_astray_is_named_or_left_out_and_is_no_loss_to_who_reads_it() {
+        let places = Places { t1: KERNEL, t2: None, t3: None, t4: KERNEL };
+        for fate in ["astray", "unknown"] {
+            let fate = |row: &RoundTrip| if row.returned { "arrived" } else { fate };
+            for (name_fates, written_so, read_so) in [(true, (3, 0), 1), (false, (2, 1), 0)] {
+                for ended in [true, false] {
+                    let mut out = Vec::new();
+                    let written = round_trips(&mut out, &rows(), places, name_fates, fate).unwrap();
+                    assert_eq!(
+                        (written.lines, written.left_out, written.lost),
+                        (written_so.0, written_so.1, 0)
+                    );
+                    out.truncate(out.len() - usize::from(!ended));
+                    let mut reader = Reader::new(out.as_slice()).unwrap();
+                    let read: Vec<_> = reader.by_ref().map(|row| row.unwrap().sequence).collect();
+                    assert_eq!((read, reader.no_losses()), (vec![0, 0], read_so));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_nobody_read_is_named_and_is_told_to_who_reads_it_or_left_out() {
+        let places = Places { t1: KERNEL, t2: None, t3: None, t4: KERNEL };
+        for (word, told) in [("unread-there", [1, 0]), ("unread-back", [0, 1])] {
+            let fate = |row: &RoundTrip| if row.returned { "arrived" } else { word };
+            for name_fates in [true, false] {
+                let mut out = Vec::new();
+                let written = round_trips(&mut out, &rows(), places, name_fates, fate).unwrap();
+                let lines = if name_fates { 3 } else { 2 };
+                assert_eq!(written, Written { lines, unread: 1, ..Written::default() });
+                let mut reader = Reader::new(out.as_slice()).unwrap();
+                assert_eq!(reader.by_ref().count(), usize::from(name_fates) + 2);
+                let numbers = |count: usize| vec![1; if name_fates { count } else { 0 }];
+                let unread = Unread { there: numbers(told[0]), back: numbers(told[1]) };
+                assert_eq!((reader.unread(), reader.no_losses()), (&unread, 0));
+            }
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Entry, Spread, UNIT_NS};
 
@@ -14,21 +14,69 @@ pub const FORMAT: &str = "romer-sta/1";
 const FORMAT_KEY: &str = "format";
 /// The key of the run's name.
 const RUN_KEY: &str = "run";
+/// The key of how many packets arrived.
+const RECEIVED_KEY: &str = "received";
+/// The key of how many further copies did.
+const DUPLICATED_KEY: &str = "duplicated";
 /// The key of a lost packet's number.
 const LOST_KEY: &str = "lost sequence";
+/// The key of the number of a packet that the path carried and nobody read.
+const UNREAD_KEY: &str = "unread sequence";
+/// The most octets of a file of ours that is read beside a `.raw`: millions of lost packets. Of more, a part would make the others none.
+const LARGEST: u64 = 64 << 20;
 /// The longest key and the longest value that a table takes.
 const LONGEST: usize = 200;
 
 /// Whether the `.sta` beside a `.raw` or `.log` (also compressed, `.raw.gz`) says that romer wrote both, of packets of any size.
 pub fn is_ours(raw: &Path) -> bool {
-    let bare = if raw.extension().is_some_and(|ending| ending == "gz") {
-        raw.with_extension("")
-    } else {
-        raw.to_path_buf()
-    };
     let mut head = [0; OURS.len()];
-    let file = std::fs::File::open(bare.with_extension("sta"));
+    let file = std::fs::File::open(beside(raw));
     file.and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == *OURS.as_bytes()
+}
+
+/// The name of the `.sta` beside a `.raw` or `.log`.
+fn beside(raw: &Path) -> PathBuf {
+    let is_packed = raw.extension().is_some_and(|ending| ending == "gz");
+    let bare = if is_packed { raw.with_extension("") } else { raw.to_path_buf() };
+    bare.with_extension("sta")
+}
+
+/// What a `.sta` of ours tells of the numbers that are missing in the `.raw` beside it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Lost by the path, ascending.
+    pub lost: Vec<u64>,
+    /// Carried by the path to a host that did not read them, ascending.
+    pub unread: Vec<u64>,
+}
+
+impl Missing {
+    /// What is told beside `raw`, a `.raw` or `.log` of `lines` packets, copies counted; `None` where there is no `.sta` of
+    /// ours, it is of another number of packets, or larger than 64 MiB.
+    pub fn beside(raw: &Path, lines: u64) -> Option<Self> {
+        let mut text = String::new();
+        let file = std::fs::File::open(beside(raw)).ok()?;
+        let length = file.take(LARGEST + 1).read_to_string(&mut text).ok()?;
+        (length as u64 <= LARGEST).then(|| Self::told(&text, lines))?
+    }
+
+    /// What the `text` of a `.sta` tells of a file of `lines` packets.
+    fn told(text: &str, lines: u64) -> Option<Self> {
+        let text = text.strip_prefix(OURS)?;
+        let mut missing = Self::default();
+        let mut packets = 0_u64;
+        for (key, value) in text.lines().skip(1).filter_map(|line| line.split_once(": ")) {
+            match key {
+                LOST_KEY => missing.lost.push(value.parse().ok()?),
+                UNREAD_KEY => missing.unread.push(value.parse().ok()?),
+                RECEIVED_KEY | DUPLICATED_KEY => packets = packets.checked_add(value.parse().ok()?)?,
+                _ => {}
+            }
+        }
+        missing.lost.sort_unstable();
+        missing.unread.sort_unstable();
+        (packets == lines).then_some(missing)
+    }
 }
 
 /// What our files begin with, of any version.
@@ -41,8 +89,12 @@ pub struct Statistics {
     pub run: String,
     /// Packets that arrived.
     pub received: u64,
-    /// The numbers of those that did not.
+    /// The numbers of those that the path lost.
     pub lost: Vec<u64>,
+    /// The numbers of those that the path carried to a host that did not read them.
+    pub unread: Vec<u64>,
+    /// Further numbers that are missing: such packets did not leave, went astray, or it is not known whether they arrived.
+    pub left_out: u64,
     /// Further copies.
     pub duplicated: u64,
     /// Octets of a packet; where sizes vary, the mean.
@@ -66,9 +118,14 @@ impl Statistics {
         };
         line(FORMAT_KEY, &FORMAT);
         line(RUN_KEY, &self.run);
-        line("received", &self.received);
+        line(RECEIVED_KEY, &self.received);
         line("lost", &self.lost.len());
-        line("duplicated", &self.duplicated);
+        line(DUPLICATED_KEY, &self.duplicated);
+        for (key, count) in [("unread", self.unread.len() as u64), ("left out", self.left_out)] {
+            if count > 0 {
+                line(key, &count);
+            }
+        }
         line("size", &self.size);
         if let Some(rate) = self.rate {
             line("rate", &format!("{rate:.1}"));
@@ -81,8 +138,10 @@ impl Statistics {
         for (name, value) in delays(log) {
             line(name, &format!("{value:.1}"));
         }
-        for sequence in &self.lost {
-            line(LOST_KEY, sequence);
+        for (key, numbers) in [(LOST_KEY, &self.lost), (UNREAD_KEY, &self.unread)] {
+            for sequence in numbers {
+                line(key, sequence);
+            }
         }
         text
     }
@@ -126,7 +185,7 @@ fn delays(log: &[Entry]) -> Vec<(&'static str, f64)> {
 pub struct File {
     /// Its name.
     pub name: String,
-    /// Keys and values; the numbers of lost packets are left out.
+    /// Keys and values; the numbers of packets that are missing are left out.
     pub values: Vec<(String, String)>,
 }
 
@@ -153,7 +212,7 @@ impl File {
             if key.len() > LONGEST || value.len() > LONGEST {
                 return fault("it is longer than a .sta file's lines are; is it one?");
             }
-            if key == LOST_KEY {
+            if [LOST_KEY, UNREAD_KEY].contains(&key) {
                 continue;
             }
             if values.iter().any(|(known, _)| known == key) {
@@ -352,6 +411,25 @@ mod tests {
         ] {
             assert_eq!(read.value(key), Some(value), "{key}");
         }
+    }
+
+    #[test]
+    fn a_sta_tells_which_of_the_missing_numbers_are_losses() {
+        let statistics = Statistics {
+            received: 3,
+            duplicated: 1,
+            lost: vec![2, 7],
+            unread: vec![4],
+            left_out: 5,
+            ..Statistics::default()
+        };
+        let text = statistics.text(&[]);
+        assert!(text.contains("lost: 2\nduplicated: 1\nunread: 1\nleft out: 5\n"), "{text}");
+        let told = Missing { lost: vec![2, 7], unread: vec![4] };
+        assert_eq!(Missing::told(&text, 4), Some(told));
+        assert_eq!(Missing::told(&text, 5), None, "of another file");
+        assert_eq!(Missing::told(&text.replace(OURS, "format: other/"), 4), None);
+        assert_eq!(file("a.sta", &text).values.len(), 10, "numbers of packets are no variables");
     }
 
     #[test]

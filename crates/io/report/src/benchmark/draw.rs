@@ -157,10 +157,13 @@ fn drawn(figure: &Figure, titled: bool) -> String {
     let above = if titled { TITLE } else { 0.0 };
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 {:.0} {wide} {:.0}\" role=\"img\" font-family=\"sans-serif\" \
-         font-size=\"12\"><title>{}</title><rect y=\"{:.0}\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>",
+         font-size=\"12\"><title>{}</title><desc>{} over {}: {}.</desc><rect y=\"{:.0}\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>",
         0.0 - above,
         HEIGHT + above,
         markup(&figure.title),
+        markup(&figure.y),
+        markup(&figure.x),
+        markup(&figure.series.iter().map(|series| series.name.as_str()).collect::<Vec<_>>().join(", ")),
         0.0 - above
     );
     if titled {

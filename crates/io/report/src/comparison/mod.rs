@@ -80,7 +80,7 @@ impl Series {
             Self::InterArrival => inter_arrivals(passages),
             Self::Loss => sent(passages)
                 .filter(|passage| passage.fate != Fate::Astray)
-                .map(|passage| i64::from(passage.fate != Fate::Arrived))
+                .map(|passage| i64::from(!matches!(passage.fate, Fate::Arrived | Fate::Unread)))
                 .collect(),
         };
         #[expect(clippy::cast_precision_loss, reason = "statistics, not a clock")]

@@ -68,9 +68,11 @@ fn strong(line: String, style: &TextStyle) -> String {
 /// A difference with its sign.
 pub(super) fn signed(value: f64, is_time: bool, unicode: bool) -> String {
     let size = if is_time { time(value.abs(), unicode) } else { percent(value.abs()) };
+    // What reads as nothing has no sign.
+    let shows = size.contains(|c: char| ('1'..='9').contains(&c));
     match value {
-        less if less < 0.0 => format!("-{size}"),
-        more if more > 0.0 => format!("+{size}"),
+        less if less < 0.0 && shows => format!("-{size}"),
+        more if more > 0.0 && shows => format!("+{size}"),
         _ => size,
     }
 }
@@ -125,4 +127,17 @@ pub(crate) fn cells(figure: &ComparedFigure, unicode: bool) -> [String; 5] {
         figure.difference.map_or_else(|| "-".into(), difference),
         interval.unwrap_or_else(|| "not known".into()),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_that_reads_as_nothing_has_no_sign() {
+        let told = |value| signed(value, true, false).replace(NO_BREAK, " ");
+        assert_eq!([told(-0.3), told(0.3), told(0.0)], ["0 ns", "0 ns", "0 ns"]);
+        assert_eq!([told(-0.6), told(1_500.0)], ["-1 ns", "+1.50 us"]);
+        assert!(signed(-0.00001, false, true).starts_with("-<"));
+    }
 }

@@ -6,7 +6,7 @@ use romer_timebase::skew::Correction;
 
 use super::distributions::density;
 use super::thin::Thinning;
-use super::{Axis, Cloud, Figure, Ink, Labels, Layer, Times, as_float};
+use super::{Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, Times, as_float};
 use crate::Passages;
 use crate::number::{Unit, count, counted, percent, time};
 use crate::table::Way;
@@ -17,8 +17,6 @@ const BAND: usize = 100;
 /// How high it is drawn at the least, as a share of the axis, and how strong.
 const THIN: f64 = 0.008;
 const STRONG: f64 = 0.9;
-/// Points of a series: two clouds lie over each other, in each direction.
-const POINTS: usize = 560;
 
 /// The delays of each direction before and after the clocks were taken out of them, with the interval of what was.
 pub(super) fn corrections(m: &Measurement, passages: &Passages<'_>, times: &Times) -> Vec<Figure> {
@@ -64,7 +62,8 @@ fn corrected(
     }
     let end = reach(arrived(), total, least);
     let unit = Unit::of(end);
-    let mut clouds = [Thinning::new(total, POINTS), Thinning::new(total, POINTS)];
+    // Two clouds lie over each other, in each direction.
+    let mut clouds = [Thinning::sparse(total), Thinning::sparse(total)];
     let mut beyond = [Vec::new(), Vec::new()];
     let mut above = 0u64;
     let mut band = Band::new(total, correction);
@@ -90,7 +89,7 @@ fn corrected(
     } else {
         let lie = if above == 1 { "1 lies".to_owned() } else { format!("{} lie", count(above)) };
         format!(
-            " Of {} {lie} above {}, marked at the upper edge.",
+            " Of {} {lie} above {}, {BEYOND}.",
             counted(total as u64, "packet", "packets"),
             time(end, true)
         )
@@ -248,8 +247,8 @@ pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
         layers.push(Layer::Above(*ink, super::thin_peaks(above)));
     }
     let more = if beyond > 0 {
-        let [lie, marks] = if beyond == 1 { ["lies", "is a mark"] } else { ["lie", "are marks"] };
-        format!(" {} {lie} above {} and {marks} at the upper edge.", count(beyond as u64), time(end, true))
+        let [lie, are] = if beyond == 1 { ["lies", "is"] } else { ["lie", "are"] };
+        format!(" {} {lie} above {} and {are} {BEYOND}.", count(beyond as u64), time(end, true))
     } else {
         String::new()
     };
@@ -288,8 +287,7 @@ pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
     ];
     let rows: Vec<_> =
         rows.into_iter().filter(|(_, _, shape)| shape.counts.iter().sum::<u64>() > 1).collect();
-    let (least, end) =
-        rows.iter().map(|(_, _, shape)| bulk(shape)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+    let (least, end) = seen(&rows.iter().map(|(_, _, shape)| bulk(shape)).collect::<Vec<_>>())?;
     let unit = Unit::of(end.max(1.0));
     let drawn: Vec<_> = rows
         .iter()
@@ -334,6 +332,15 @@ fn bulk(shape: &Histogram) -> (f64, f64) {
     (begin, (begin + most.min(4.0 * usual)).max(1.0))
 }
 
+/// From where to where all of these are seen that reach about as far as each other; of one that reaches farther, what lies there.
+fn seen(bulks: &[(f64, f64)]) -> Option<(f64, f64)> {
+    const TIMES: f64 = 20.0;
+    let least = bulks.iter().map(|bulk| bulk.0).reduce(f64::min)?;
+    let [shortest, longest] =
+        [f64::min, f64::max].map(|of| bulks.iter().map(|bulk| bulk.1 - least).reduce(of).unwrap_or(1.0));
+    Some((least, least + longest.min(TIMES * shortest)))
+}
+
 fn edge(shape: &Histogram, place: usize) -> f64 {
     shape.bin_edges_ns.get(place).map_or(0.0, |edge| as_float(*edge))
 }
@@ -374,5 +381,8 @@ mod tests {
         let near = shape(vec![300, 300, 400, 0, 0]);
         assert_eq!(bulk(&near), (0.0, 20_000.0), "without a tail all is shown");
         assert!(beyond(&near, 20_000.0) <= 0.0);
+        assert_eq!(seen(&[(0.0, 40_000.0), (-10.0, 90_000.0)]), Some((-10.0, 90_000.0)));
+        // One end that is kept waiting takes the others not out of sight either.
+        assert_eq!(seen(&[(0.0, 40_000.0), (0.0, 90_000_000.0)]), Some((0.0, 800_000.0)));
     }
 }

@@ -5,7 +5,9 @@ use std::cmp::Reverse;
 use romer_record::emulation::EmulatedPacket;
 
 use super::distributions::ascending;
-use super::{Axis, Cloud, Figure, Ink, Labels, Layer, as_float, at, capital, ends, share, sorted, steps};
+use super::{
+    Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, as_float, at, capital, ends, share, sorted, steps,
+};
 use crate::emulation::{Drawn, Judged, Sampled, Way};
 use crate::number::{NO_BREAK, Unit, count, time};
 
@@ -119,11 +121,7 @@ fn sequence(name: &'static str, way: &str, left: &[Left]) -> Option<Figure> {
         String::new()
     } else {
         let number = count(above.len() as u64);
-        format!(
-            " {number} above {} are marks at the upper edge; the longest was {}.",
-            time(to, true),
-            time(most, true)
-        )
+        format!(" {number} above {} are {BEYOND}; the longest was {}.", time(to, true), time(most, true))
     };
     Some(Figure {
         name,

@@ -8,7 +8,7 @@ use romer_record::event::Event;
 use super::strips::lost_at;
 use super::thin::Thinning;
 use super::{
-    Axis, Cloud, Figure, Ink, Labels, Layer, MOST_POINTS, Sorted, Times, as_float, ends, thin_marks,
+    Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, MOST_POINTS, Sorted, Times, as_float, ends, thin_marks,
     thin_peaks,
 };
 use crate::Passages;
@@ -57,12 +57,12 @@ pub(super) fn delays(
     }
     if beyond > 0 {
         caption.push(format!(
-            "{} of {} {} above {} and {} at the upper edge.",
+            "{} of {} {} above {} and {} {BEYOND}.",
             count(beyond),
             count(number as u64),
             if beyond == 1 { "lies" } else { "lie" },
             time(end, true),
-            if beyond == 1 { "is drawn as a mark" } else { "are drawn as marks" }
+            if beyond == 1 { "is" } else { "are" }
         ));
     }
     let mut legend: Vec<(String, Ink)> = ways.iter().map(|way| (way.label(m), (*way).into())).collect();
@@ -119,9 +119,6 @@ pub(super) fn between(spaced: Spaced, times: &Times) -> Vec<Figure> {
     figures.into_iter().flatten().collect()
 }
 
-/// Points of a series of spacings: enough for where most lie, and for what stands out.
-const SPACINGS: usize = 560;
-
 /// Times between departures, and between arrivals of each direction.
 pub(super) struct Spaced {
     pub(super) departures: Spacings,
@@ -164,7 +161,7 @@ impl Spacings {
         let sorted =
             super::sorted(moments.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect());
         let end = ends(&sorted).1;
-        let mut within = Thinning::new(sorted.partition_point(|spacing| *spacing <= end), SPACINGS);
+        let mut within = Thinning::sparse(sorted.partition_point(|spacing| *spacing <= end));
         let mut far = Vec::new();
         for pair in moments.windows(2) {
             let Some(x) = times.of_probe(pair[1].1) else { continue };
@@ -192,8 +189,13 @@ fn spacings(
     for (_, ink, these) in &rows {
         // The axis is that of the longest series: what lies beyond its own may be within.
         let (near, above): (Vec<_>, Vec<_>) = these.far.iter().copied().partition(|(_, y)| *y <= end);
-        let points = these.within.points.iter().chain(&near).map(|(x, y)| (*x, y / unit.nanos())).collect();
-        layers.push(Layer::Points(*ink, Cloud { points, of: these.within.of + near.len() }));
+        let of = these.within.of + near.len();
+        let mut few = Thinning::sparse(near.len());
+        near.into_iter().for_each(|point| few.push(point));
+        let all = these.within.points.iter().copied().chain(few.finish().points);
+        let mut points: Vec<(f64, f64)> = all.map(|(x, y)| (x, y / unit.nanos())).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        layers.push(Layer::Points(*ink, Cloud { points, of, begins: these.within.begins.clone() }));
         let above = above.into_iter().map(|(x, y)| (x, y / unit.nanos())).collect();
         layers.push(Layer::Above(*ink, thin_peaks(above)));
     }
@@ -204,8 +206,8 @@ fn spacings(
     let more = if beyond == 0 {
         String::new()
     } else {
-        let drawn = if beyond == 1 { "is drawn as a mark" } else { "are drawn as marks" };
-        format!(" {} above {} {drawn} at the upper edge.", count(beyond as u64), time(end, true))
+        let are = if beyond == 1 { "is" } else { "are" };
+        format!(" {} above {} {are} {BEYOND}.", count(beyond as u64), time(end, true))
     };
     Some(Figure {
         name,

@@ -7,8 +7,8 @@ use super::shapes::{logarithmic, tail_of};
 use super::strips::several_losses;
 use super::thin::Thinning;
 use super::{
-    Axis, Figure, Ink, Labels, Layer, MOST_POINTS, Times, as_float, at, delays, ends_of, share, sorted,
-    steps, thin_peaks,
+    Axis, BEYOND, Figure, Ink, Labels, Layer, MOST_POINTS, Times, as_float, at, delays, ends_of, share,
+    sorted, steps, thin_peaks,
 };
 use crate::Passages;
 use crate::number::{Unit, count, time};
@@ -112,7 +112,7 @@ fn over_time(runs: &[Laid<'_>], rows: &[Row<'_>], way: Way, length: f64) -> Opti
     }
     if beyond > 0 {
         let lie = if beyond == 1 { "1 lies".to_owned() } else { format!("{} lie", count(beyond)) };
-        caption.push(format!("{lie} above {}, marked at the upper edge.", time(end, true)));
+        caption.push(format!("{lie} above {}, {BEYOND}.", time(end, true)));
     }
     Some(Figure {
         name: name("delay", way),

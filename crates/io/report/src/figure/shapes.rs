@@ -48,7 +48,10 @@ pub(super) fn tail_of(rows: &[Row<'_>]) -> Option<Figure> {
             points.push((delay / unit.nanos(), share(longer, n).log10()));
         }
         points.dedup();
-        points
+        // So many took at least as long as each; from one to the next the share stays what it is after the one.
+        let last = points.last().map(|(delay, _)| (*delay, lowest));
+        let treads = points.windows(2).flat_map(|pair| [pair[0], (pair[0].0, pair[1].1)]);
+        treads.chain(points.last().copied()).chain(last).collect()
     };
     Some(Figure {
         name: "tail",

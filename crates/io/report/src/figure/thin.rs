@@ -15,18 +15,29 @@ const EACH: usize = SPREAD + 2;
 /// Points of a bucket among which those are sought.
 const LOOKED_AT: usize = 256;
 
+/// Buckets of a series that is drawn by fewer points than others ([`Thinning::sparse`]), and columns of each: as many in all
+/// as a series of [`MOST_POINTS`] has buckets, so that in both what stands apart is seen wherever it is, to about a pixel.
+const SPARSE: usize = 35;
+const COLUMNS: usize = 14;
+/// The most points of such a series that is thinned.
+const MOST_SPARSE: usize = SPARSE * (SPREAD + 2 * COLUMNS);
+/// So few are all drawn.
+const FEW: usize = 2_000;
+
 /// Points of a series, or some for all.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cloud {
     pub(crate) points: Vec<(f64, f64)>,
     /// Of so many.
     pub(crate) of: usize,
+    /// Where each bucket of as many of them begins, where not all are drawn and buckets differ in how many are.
+    pub(crate) begins: Vec<f64>,
 }
 
 impl Cloud {
     /// All the points there are.
     pub(crate) fn all(points: Vec<(f64, f64)>) -> Self {
-        Self { of: points.len(), points }
+        Self { of: points.len(), points, begins: Vec::new() }
     }
 
     /// At most `most` of them, chosen as [`Thinning`] does.
@@ -47,6 +58,8 @@ impl Cloud {
 pub(crate) struct Thinning {
     /// Points in a bucket; 1 where all stay.
     bucket: usize,
+    /// Points in a column of it, whose least and greatest are kept.
+    column: usize,
     /// One in so many consecutive points is looked at.
     stratum: usize,
     /// Which of those of the stratum, and how often a choice was made.
@@ -55,7 +68,8 @@ pub(crate) struct Thinning {
     filled: usize,
     /// Where in the bucket, and the point.
     sample: Vec<Placed>,
-    ends: Option<[Placed; 2]>,
+    /// The least and the greatest of each column.
+    ends: Vec<[Placed; 2]>,
     cloud: Cloud,
 }
 
@@ -64,15 +78,27 @@ type Placed = (usize, (f64, f64));
 impl Thinning {
     pub(crate) fn new(count: usize, most: usize) -> Self {
         let bucket = if count <= most { 1 } else { count.div_ceil((most / EACH).max(1)) };
+        Self::by(bucket, bucket, count.min(most))
+    }
+
+    /// For series of which a page has many: fewer points show where most lie, and what stands apart is kept as closely as of
+    /// those with the most points.
+    pub(crate) fn sparse(count: usize) -> Self {
+        let bucket = if count <= FEW { 1 } else { count.div_ceil(SPARSE) };
+        Self::by(bucket, bucket.div_ceil(COLUMNS), if bucket == 1 { count } else { MOST_SPARSE })
+    }
+
+    fn by(bucket: usize, column: usize, most: usize) -> Self {
         Self {
             bucket,
+            column,
             stratum: bucket.div_ceil(LOOKED_AT),
             place: 0,
             turns: 0,
             filled: 0,
             sample: Vec::new(),
-            ends: None,
-            cloud: Cloud { points: Vec::with_capacity(count.min(most)), of: 0 },
+            ends: Vec::new(),
+            cloud: Cloud { points: Vec::with_capacity(most), of: 0, begins: Vec::new() },
         }
     }
 
@@ -83,13 +109,19 @@ impl Thinning {
             return;
         }
         let placed = (self.filled, point);
-        self.ends = Some(match self.ends {
-            None => [placed; 2],
-            Some([least, greatest]) => [
-                if point.1.total_cmp(&least.1.1).is_lt() { placed } else { least },
-                if point.1.total_cmp(&greatest.1.1).is_ge() { placed } else { greatest },
-            ],
-        });
+        if self.filled == 0 && self.column < self.bucket {
+            self.cloud.begins.push(point.0);
+        }
+        if self.filled.is_multiple_of(self.column) {
+            self.ends.push([placed; 2]);
+        } else if let Some([least, greatest]) = self.ends.last_mut() {
+            if point.1.total_cmp(&least.1.1).is_lt() {
+                *least = placed;
+            }
+            if point.1.total_cmp(&greatest.1.1).is_ge() {
+                *greatest = placed;
+            }
+        }
         if self.filled.is_multiple_of(self.stratum) {
             self.turns += 1;
             self.place = one_of(self.turns, self.stratum);
@@ -115,17 +147,11 @@ impl Thinning {
             self.turns += 1;
             chosen.push(sample[from + one_of(self.turns, to - from)]);
         }
-        if let Some([least, greatest]) = self.ends.take() {
-            let apart = |end: Placed, next: Option<&Placed>, after: Option<&Placed>| {
-                let away =
-                    |from: f64, to: Option<&Placed>| to.map_or(f64::INFINITY, |to| (to.1.1 - from).abs());
-                let first = away(end.1.1, next);
-                next.is_none_or(|next| first > 0.0 && (after.is_none() || first > away(next.1.1, after)))
-            };
-            let low = apart(least, chosen.first(), chosen.get(2));
-            let high = apart(greatest, chosen.last(), chosen.iter().nth_back(2));
-            chosen.extend([least].into_iter().filter(|_| low));
-            chosen.extend([greatest].into_iter().filter(|_| high));
+        let apart =
+            if self.column == self.bucket { Apart::alone(&chosen) } else { Apart::among_others(&chosen) };
+        for [least, greatest] in self.ends.drain(..) {
+            chosen.extend([least].into_iter().filter(|one| apart.below(one.1.1)));
+            chosen.extend([greatest].into_iter().filter(|one| apart.above(one.1.1)));
         }
         chosen.sort_unstable_by_key(|placed| placed.0);
         chosen.dedup_by_key(|placed| placed.0);
@@ -137,6 +163,52 @@ impl Thinning {
     pub(crate) fn finish(mut self) -> Cloud {
         self.close();
         self.cloud
+    }
+}
+
+/// From where on, downwards and upwards, a value stands apart from those that are drawn.
+struct Apart {
+    below: f64,
+    above: f64,
+}
+
+impl Apart {
+    /// Of the only least and greatest of a bucket: farther from the nearest one that is drawn than that is from the second after
+    /// it. `chosen` is in order of values.
+    fn alone(chosen: &[Placed]) -> Self {
+        Self::beyond(chosen, 0, 1.0)
+    }
+
+    /// Of several of them, of which some may be drawn already as they are met by chance: so many that each is held against those
+    /// that are no nearer to the end than the second.
+    fn among_others(chosen: &[Placed]) -> Self {
+        Self::beyond(chosen, 1, 3.0)
+    }
+
+    /// Farther from the one that is `from` the end than `times` its distance from the second after it.
+    fn beyond(chosen: &[Placed], from: usize, times: f64) -> Self {
+        let value = |place: Option<&Placed>| place.map(|placed| placed.1.1);
+        let ends = |next: Option<f64>, after: Option<f64>, nothing: f64| match (next, after) {
+            (Some(next), Some(after)) => next + times * (next - after),
+            (Some(next), None) => next,
+            (None, _) => nothing,
+        };
+        Self {
+            below: ends(value(chosen.get(from)), value(chosen.get(from + 2)), f64::INFINITY),
+            above: ends(
+                value(chosen.iter().nth_back(from)),
+                value(chosen.iter().nth_back(from + 2)),
+                f64::NEG_INFINITY,
+            ),
+        }
+    }
+
+    fn below(&self, value: f64) -> bool {
+        value < self.below
+    }
+
+    fn above(&self, value: f64) -> bool {
+        value > self.above
     }
 }
 
@@ -220,6 +292,36 @@ mod tests {
             let share = usual as f64 / thinned.len() as f64;
             assert!((0.7..0.95).contains(&share), "{share} of {most}");
         }
+    }
+
+    #[test]
+    fn of_few_points_as_well_every_spike_stays_and_the_rest_is_as_dense_as_it_was() {
+        // Spikes every 128 packets, of one packet and of three in turn, in noise with a tail.
+        let spike = |n: u32| n % 256 == 77 || (205..208).contains(&(n % 256));
+        let noise = |n: u32| -(1.0 - unit(n)).max(1e-9).ln();
+        let value = |n: u32| if spike(n) { 40.0 + unit(n) } else { noise(n) };
+        for count in [20_000u32, 33_333] {
+            let mut thinning = Thinning::sparse(count as usize);
+            (0..count).for_each(|n| thinning.push((f64::from(n), value(n))));
+            let Cloud { points, of, begins } = thinning.finish();
+            assert_eq!(begins.len(), SPARSE);
+            assert_eq!(of, count as usize);
+            assert!(points.len() <= MOST_SPARSE && points.len() > SPARSE * SPREAD / 2, "{}", points.len());
+            assert!(points.windows(2).all(|pair| pair[0].0 < pair[1].0), "in order of time, each once");
+            let missing = (0..count / 128).filter(|number| {
+                let from = f64::from(number * 128);
+                !points.iter().any(|(x, y)| (from..from + 128.0).contains(x) && *y > 39.0)
+            });
+            assert_eq!(missing.collect::<Vec<_>>(), [] as [u32; 0], "of {count}");
+            // Of the others few are there for their height alone.
+            let within = |from: f64, to: f64| points.iter().filter(|(_, y)| (from..to).contains(y)).count();
+            let share = within(0.0, 1.0) as f64 / within(0.0, 39.0) as f64;
+            assert!((0.5..0.66).contains(&share), "{share}, and 0.63 of all");
+        }
+        let few: Vec<(f64, f64)> = (0..2_000u32).map(|n| (f64::from(n), noise(n))).collect();
+        let mut thinning = Thinning::sparse(few.len());
+        few.iter().for_each(|point| thinning.push(*point));
+        assert_eq!(thinning.finish().points, few, "so few are all drawn");
     }
 
     #[test]

@@ -6,15 +6,21 @@ use serde_json::{Value, json};
 use crate::Stream;
 use crate::figure::{Axis, Figure, Ink, Labels, Layer, MOST_POINTS};
 
-/// A number with about seven digits, which is more than a screen shows.
-fn short(value: f64) -> Value {
+/// How fine the numbers along an axis are, as a share of it: a stretch of time may be enlarged ten thousand times, heights are as
+/// far apart as those of the points that are seen.
+const ACROSS: f64 = 1e-6;
+const UP: f64 = 1e-5;
+
+/// A number with about seven digits, and none that is finer than that share of its axis: more than a screen shows.
+fn short(value: f64, axis: &Axis, share: f64) -> Value {
     let digits = 7.0 - value.abs().max(1e-12).log10().ceil();
-    let scale = 10f64.powf(digits.clamp(0.0, 9.0));
+    let fine = -((axis.to - axis.from).abs().max(1e-12) * share).log10().floor();
+    let scale = 10f64.powf(digits.min(fine).clamp(0.0, 9.0));
     json!((value * scale).round() / scale)
 }
 
-fn pairs(points: &[(f64, f64)]) -> Value {
-    points.iter().map(|(x, y)| json!([short(*x), short(*y)])).collect()
+fn pairs(points: &[(f64, f64)], figure: &Figure) -> Value {
+    points.iter().map(|(x, y)| json!([short(*x, &figure.x, ACROSS), short(*y, &figure.y, UP)])).collect()
 }
 
 fn ink(ink: Ink) -> &'static str {
@@ -48,22 +54,25 @@ fn unit(title: &str) -> String {
     if ["ns", "µs", "ms", "s"].contains(&last) { last.to_owned() } else { String::new() }
 }
 
-fn layer(layer: &Layer) -> Value {
-    let marks = |xs: &[f64]| -> Value { xs.iter().map(|x| short(*x)).collect() };
+fn layer(layer: &Layer, figure: &Figure) -> Value {
+    let across = |at: f64| short(at, &figure.x, ACROSS);
+    let up = |at: f64| short(at, &figure.y, UP);
+    let marks = |xs: &[f64]| -> Value { xs.iter().map(|at| across(*at)).collect() };
     let (kind, of, points) = match layer {
         Layer::Points(of, cloud) => {
             let drawn = cloud.thinned(MOST_POINTS);
             // Of how many these are some, where they are not all.
             let all = (drawn.of > drawn.points.len()).then_some(drawn.of);
-            return json!({"kind": "points", "ink": ink(*of), "points": pairs(&drawn.points), "of": all});
+            let begins = all.filter(|_| !drawn.begins.is_empty()).map(|_| marks(&drawn.begins));
+            return json!({"kind": "points", "ink": ink(*of), "points": pairs(&drawn.points, figure), "of": all, "begins": begins});
         }
-        Layer::Line(of, points) => ("line", *of, pairs(points)),
-        Layer::Area(of, points) => ("area", *of, pairs(points)),
+        Layer::Line(of, points) => ("line", *of, pairs(points, figure)),
+        Layer::Area(of, points) => ("area", *of, pairs(points, figure)),
         Layer::Below(of, xs) => ("below", *of, marks(xs)),
-        Layer::Above(of, points) => ("above", *of, pairs(points)),
+        Layer::Above(of, points) => ("above", *of, pairs(points, figure)),
         Layer::Bars(of, bars) => {
             let bar = |([a, b, c, d], opacity): &([f64; 4], f64)| {
-                json!([short(*a), short(*b), short(*c), short(*d), short(*opacity)])
+                json!([across(*a), across(*b), up(*c), up(*d), (opacity * 1e4).round() / 1e4])
             };
             ("bars", *of, bars.iter().map(bar).collect())
         }
@@ -81,7 +90,7 @@ pub(super) fn figure(figure: &Figure) -> Value {
         "y": axis(&figure.y),
         "low": figure.low,
         "legend": legend,
-        "layers": figure.layers.iter().map(layer).collect::<Vec<_>>(),
+        "layers": figure.layers.iter().map(|one| layer(one, figure)).collect::<Vec<_>>(),
     })
 }
 

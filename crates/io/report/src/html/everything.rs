@@ -1,5 +1,7 @@
 //! The parts of the page that are there for whoever wants to know exactly; closed until asked for.
 
+use std::collections::BTreeMap;
+
 use romer_record::document::{Direction, Measurement, Summary, Tally};
 
 use super::WORDS;
@@ -8,8 +10,10 @@ use crate::escape::markup;
 use crate::number::{count, counted, maybe_time, percent};
 use crate::table::{Way, ways};
 
-/// A pattern of losses may be long; this many of its numbers are shown.
-const SHOWN: usize = 40;
+/// So many lengths of a pattern are shown in order; of more, how many there are of each.
+const IN_ORDER: usize = 8;
+/// So many different lengths are shown one by one; of more, those from one power of two up to the next together.
+const ONE_BY_ONE: usize = 12;
 
 /// What became of the packets, each direction a column.
 pub(super) fn packets(m: &Measurement, page: &mut String) {
@@ -92,14 +96,35 @@ fn number(value: Option<u64>) -> String {
     value.map_or_else(String::new, count)
 }
 
+/// `3 1 2` of a few; of more how they are distributed: `980 of 1, 3 of 2, 1 of 200`.
 fn pattern(values: &[u64], all: Option<&Tally>) -> String {
-    let mut shown: Vec<String> = values.iter().take(SHOWN).map(u64::to_string).collect();
-    if values.len() > SHOWN {
-        let total = all.map_or(values.len() as u64, |all| all.count);
-        let most = all.map_or_else(String::new, |all| format!(", the greatest {}", count(all.max)));
-        shown.push(format!("… ({} in all{most})", count(total)));
+    if let Some(all) = all {
+        return by_power_of_two(&all.by_power_of_two, all.max);
     }
-    shown.join(" ")
+    if values.len() <= IN_ORDER {
+        return values.iter().map(|value| count(*value)).collect::<Vec<_>>().join(" ");
+    }
+    let mut of_each: BTreeMap<u64, u64> = BTreeMap::new();
+    for value in values {
+        *of_each.entry(*value).or_default() += 1;
+    }
+    if of_each.len() <= ONE_BY_ONE {
+        let each = of_each.iter().map(|(value, number)| format!("{} of {}", count(*number), count(*value)));
+        return each.collect::<Vec<_>>().join(", ");
+    }
+    let tally = Tally::of(values);
+    by_power_of_two(&tally.by_power_of_two, tally.max)
+}
+
+/// `980 of 1, 30 of 2 to 3, 1 of 128 to 200`, of counts from each power of two up to the next; the last go up to `most`.
+fn by_power_of_two(counts: &[u64], most: u64) -> String {
+    let bins = counts.iter().enumerate().filter(|(_, number)| **number > 0).map(|(power, number)| {
+        let from = 1_u64.checked_shl(u32::try_from(power).unwrap_or(u32::MAX)).unwrap_or(u64::MAX);
+        let to = from.saturating_mul(2).saturating_sub(1).min(most);
+        let span = if to > from { format!("{} to {}", count(from), count(to)) } else { count(from) };
+        format!("{} of {span}", count(*number))
+    });
+    bins.collect::<Vec<_>>().join(", ")
 }
 
 /// Every summary of every direction.
@@ -193,4 +218,25 @@ fn row(name: &str, s: &Summary) -> String {
     cells.extend([interval, maybe_time(s.stddev, true)]);
     let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
     format!("<tr><th>{name}</th><td>{}</td>{cells}</tr>\n", count(s.count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_of_many_lengths_is_how_many_there_are_of_each() {
+        assert_eq!(pattern(&[3, 1, 2], None), "3 1 2");
+        let mut lengths = vec![1; 980];
+        lengths.extend([200, 2, 2, 2]);
+        assert_eq!(pattern(&lengths, None), "980 of 1, 3 of 2, 1 of 200");
+        let distances: Vec<u64> = (1..=20).collect();
+        assert_eq!(
+            pattern(&distances, None),
+            "1 of 1, 2 of 2 to 3, 4 of 4 to 7, 8 of 8 to 15, 5 of 16 to 20"
+        );
+        let tally = Tally { count: 12_001, max: 128, by_power_of_two: vec![12_000, 0, 0, 0, 0, 0, 0, 1] };
+        assert_eq!(pattern(&[1; 10_000], Some(&tally)), "12,000 of 1, 1 of 128");
+        assert_eq!(pattern(&[], None), "");
+    }
 }

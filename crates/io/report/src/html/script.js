@@ -49,6 +49,12 @@
   };
   // What the tip says: the number with its unit.
   const told = (axis, value, span) => label(axis, value, span) + (axis.labels === 'numbers' && axis.unit ? '\u00a0' + axis.unit : '');
+  // What a chart shows, for whoever does not see it: its axes, how far they reach, and its series.
+  const described = ({ figure, view: [x0, x1, y0, y1] }) => {
+    const reach = (axis, from, to) => `${axis.title} from ${label(axis, from, to - from)} to ${label(axis, to, to - from)}`;
+    const named = figure.legend.map(([name]) => name).join('; ');
+    return figure.title + ': ' + [figure.y.labels !== 'none' && reach(figure.y, y0, y1), reach(figure.x, x0, x1), named].filter(Boolean).join('; ');
+  };
   // Round places for marks; the end has one too where there is room.
   const ticks = (axis, from, to, most) => {
     const places = [];
@@ -61,25 +67,53 @@
     for (let n = Math.ceil(from / step - 1e-9); n * step <= to + 1e-9 * step; n += 1) places.push(n * step);
     return places;
   };
+  // The greatest that lies beyond the scale, of all or between two moments; 0 where nothing does.
+  const mostBeyond = (figure, from = -Infinity, to = Infinity) => {
+    let most = 0;
+    for (const layer of figure.layers) if (layer.kind === 'above')
+      for (const [x, y] of layer.points) if (x >= from && x <= to && y > most) most = y;
+    return most;
+  };
+  const beyondText = (value) => (value ? number(value, value < 9.995 ? 0.05 : value < 99.95 ? 0.5 : 5) : '');
   // What the labels of the vertical axis take on the left.
   const room = (figure, [, , from, to]) =>
-    figure.y.labels === 'none' ? 8 : Math.max(58, 16 + 7.2 * Math.max(0, ...ticks(figure.y, from, to, 4).map((y) => label(figure.y, y, to - from).length)));
+    figure.y.labels === 'none' ? 8 : Math.max(58, 16 + 7.2 * Math.max(0, beyondText(mostBeyond(figure)).length, ...ticks(figure.y, from, to, 4).map((y) => label(figure.y, y, to - from).length)));
   const draw = (state) => {
     const { figure, box, view } = state;
     const width = Math.max(280, box.clientWidth || 880), height = figure.low ? 118 : Math.round(Math.min(440, 150 + width * 0.16));
     const bare = figure.y.labels === 'none';
     // Charts of the same stretch of time begin at the same place.
-    const left = Math.max(room(figure, view), ...state.beside.map((other) => room(other.figure, other.whole))), right = width - 16, top = bare ? 6 : 26, bottom = height - 40;
+    const left = Math.max(room(figure, view), ...state.beside.map((other) => room(other.figure, other.whole))), right = width - 16, bottom = height - 40;
     const [x0, x1, y0, y1] = view;
+    // What lies beyond the scale is drawn in a strip above, by the logarithm of how far it does.
+    const most = mostBeyond(figure, x0, x1), strip = most > y1 ? Math.round(height * 0.19) : 0, top = (bare ? 6 : 26) + strip;
+    const far = (y) => Math.log1p(Math.max(0, y - y1) / (y1 - y0));
+    const up = (y) => top - 4 - (strip - 6) * far(y) / far(most);
     const px = (x) => left + (x - x0) / (x1 - x0) * (right - left);
     const py = (y) => bottom - (y - y0) / (y1 - y0) * (bottom - top);
     const clip = 'clip' + state.index;
-    const svg = make('svg', { viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': figure.title });
+    // What has the focus stays, and what is drawn in it is drawn anew. A reader of screens leaves its keys to it.
+    if (!state.svg) state.svg = make('svg', { role: 'application', 'aria-roledescription': 'chart', 'aria-describedby': 'how', tabindex: 0 }, box);
+    for (const [name, value] of [['viewBox', `0 0 ${width} ${height}`], ['width', width], ['height', height], ['aria-label', described(state)]])
+      state.svg.setAttribute(name, value);
+    const svg = make('g', { 'aria-hidden': 'true' });
+    state.svg.replaceChildren(svg);
     const defs = make('clipPath', { id: clip }, make('defs', {}, svg));
     make('rect', { x: left, y: top - 7, width: right - left + 1, height: bottom - top + 8 }, defs);
+    // A line a decade, also where there is no room for all their labels.
+    const lines = ['decades', 'shares'].includes(figure.y.labels) ? ticks(figure.y, y0, y1, y1 - y0) : ticks(figure.y, y0, y1, 4);
+    for (const y of lines) make('path', { d: `M${left} ${py(y)}H${right}`, class: 'grid' }, svg);
     for (const y of ticks(figure.y, y0, y1, 4)) {
-      make('path', { d: `M${left} ${py(y)}H${right}`, class: 'grid' }, svg);
       make('text', { x: left - 7, y: py(y) + 4, 'text-anchor': 'end' }, svg, label(figure.y, y, y1 - y0));
+    }
+    if (strip) {
+      const places = [most];
+      for (let y = 10 ** Math.floor(Math.log10(most)); y > y1 && y > 0; y /= 10) if (up(y) < top - 14 && up(y) > up(most) + 13) places.push(y);
+      for (const y of places) {
+        make('path', { d: `M${left} ${up(y)}H${right}`, class: 'grid' }, svg);
+        make('text', { x: left - 7, y: up(y) + 4, 'text-anchor': 'end' }, svg, beyondText(y));
+      }
+      make('path', { d: `M${left} ${top}H${right}`, class: 'axis', 'stroke-dasharray': '2 4' }, svg);
     }
     const marks = ticks(figure.x, x0, x1, width / 105), last = marks[marks.length - 1];
     const step = marks.length > 1 ? marks[1] - marks[0] : x1 - x0;
@@ -100,9 +134,9 @@
     for (const layer of figure.layers) {
       const points = layer.points, style = `--c:var(--${layer.ink})`;
       if (layer.kind === 'points') {
-        let d = '';
-        for (const [x, y] of points) if (x >= x0 && x <= x1) d += `M${px(x).toFixed(1)} ${py(y).toFixed(1)}h0`;
-        make('path', { d, class: 'dots', style }, plot);
+        let d = '', drawn = 0;
+        for (const [x, y] of points) if (x >= x0 && x <= x1) { d += `M${px(x).toFixed(1)} ${py(y).toFixed(1)}h0`; drawn += 1; }
+        make('path', { d, class: drawn <= 60 ? 'dots few' : drawn <= 300 ? 'dots some' : 'dots', style }, drawn <= 300 ? svg : plot);
       } else if (layer.kind === 'line' || layer.kind === 'area') {
         let d = '';
         for (const [x, y] of points) d += (d ? 'L' : 'M') + px(x).toFixed(1) + ' ' + py(y).toFixed(1);
@@ -111,21 +145,25 @@
       } else if (layer.kind === 'below') {
         make('path', { d: points.map((x) => `M${px(x).toFixed(1)} ${bottom}v-9`).join(''), class: 'mark', style }, plot);
       } else if (layer.kind === 'above') {
-        make('path', { d: points.map(([x]) => `M${px(x).toFixed(1)} ${top - 6}l-3.5 6h7Z`).join(''), class: 'tip', style }, plot);
+        const here = points.filter(([x]) => x >= x0 && x <= x1);
+        make('path', { d: here.map(([x, y]) => `M${px(x).toFixed(1)} ${up(y).toFixed(1)}h0`).join(''), class: 'dots beyond', style }, svg);
       } else if (layer.kind === 'bars') {
         for (const [a, b, c, e, opacity] of points) make('rect', { x: px(a), y: py(e), width: Math.max(1, px(b) - px(a)), height: py(c) - py(e), class: 'tip', opacity, style }, plot);
       }
     }
-    state.geometry = { left, right, top, bottom, px, py, width };
+    state.geometry = { left, right, top: top - strip, bottom, px, py, up, width };
     state.cursor = make('g', { class: 'cursor' }, svg);
-    if (state.svg) state.svg.replaceWith(svg); else box.append(svg);
-    state.svg = svg;
     state.reset.hidden = view.every((value, place) => value === state.whole[place]);
     // Of how many points those in view are some.
     let seen = 0, there = 0;
     for (const layer of figure.layers) if (layer.kind === 'points') {
       const here = layer.points.filter(([x]) => x >= x0 && x <= x1).length;
-      seen += here; there += layer.of ? here * layer.of / layer.points.length : here;
+      // Where what stands apart is drawn besides, that tells nothing of how many there are: each stretch has as many.
+      const ends = layer.begins && [...layer.begins.slice(1), state.whole[1]];
+      const share = ends
+        ? ends.reduce((sum, end, n) => sum + Math.max(0, Math.min(x1, end) - Math.max(x0, layer.begins[n])) / ((end - layer.begins[n]) || 1), 0) / ends.length
+        : here / layer.points.length;
+      seen += here; there += layer.of ? Math.max(here, share * layer.of) : here;
     }
     state.some.hidden = state.reset.hidden || there < seen + 1;
     state.some.textContent = `${group(String(seen))} of about ${group(String(Number(there.toPrecision(2))))} points here are drawn`;
@@ -145,44 +183,127 @@
     state.view = [from, to, low, high];
     draw(state);
   };
-  const nearest = (points, x) => points.reduce((best, point) => (!best || Math.abs(point[0] - x) < Math.abs(best[0] - x) ? point : best), null);
-  const hover = (state, clientX) => {
-    const { figure, geometry: g, view, cursor } = state;
+  // The point nearest to x; where the height of each is told and several are that `near`, the one that is least high of them.
+  const nearest = (points, x, near = 0, high = null) => {
+    const best = points.reduce((best, point) => (!best || Math.abs(point[0] - x) < Math.abs(best[0] - x) ? point : best), null);
+    if (!high || !best || Math.abs(best[0] - x) > near) return best;
+    return points.filter((point) => Math.abs(point[0] - x) <= near).reduce((a, b) => (high(b) < high(a) ? b : a));
+  };
+  const pointed = (layer) => ['points', 'line', 'area', 'above'].includes(layer.kind);
+  const height = (state, layer, point) => (layer.kind === 'above' ? state.geometry.up : state.geometry.py)(point[1]);
+  // What is drawn nearest to a place, where that is near enough to be meant.
+  const RADIUS = 20;
+  const meant = (state, x, y) => {
+    const { figure, geometry: g, view } = state;
+    let best = null, least = RADIUS ** 2;
+    for (const layer of figure.layers) if (pointed(layer)) for (const point of layer.points) {
+      const across = g.px(point[0]) - x;
+      if (Math.abs(across) > RADIUS || point[0] < view[0] || point[0] > view[1]) continue;
+      const far = across ** 2 + (height(state, layer, point) - y) ** 2;
+      if (far < least) { least = far; best = [layer, point]; }
+    }
+    return best;
+  };
+  // What is told at x: of each series the point that is meant, or else its nearest; `y` is where the pointer is.
+  const linesAt = (state, x, y, picked) => {
+    const { figure, geometry: g, view } = state, pixel = (view[1] - view[0]) / (g.right - g.left);
+    const close = (view[1] - view[0]) / 60, lines = [];
+    for (const layer of figure.layers) if (pointed(layer) && !(picked && picked[0] === layer)) {
+      const high = picked && ((point) => Math.abs(height(state, layer, point) - y));
+      const point = nearest(layer.points, x, 3 * pixel, high);
+      if (!point) continue;
+      const away = Math.abs(point[0] - x);
+      // A mark beyond the scale is about five pixels broad, as far as a pointer can tell.
+      if (layer.kind === 'above' && away > 5 * pixel || layer.kind === 'points' && away > close) continue;
+      lines[layer.kind === 'above' ? 'unshift' : 'push']([layer, point]);
+    }
+    if (picked) lines.unshift(picked);
+    return lines;
+  };
+  const nameOf = (figure, layer) => (figure.legend.find(([, ink]) => ink === layer.ink) || [figure.y.title])[0];
+  const valueOf = ({ figure, view }, [layer, point]) => {
+    // The digits that the chart's height tells, and at least three of the number's own: among others it may be small.
+    const value = (one) => told(figure.y, one, Math.max(Math.min((view[3] - view[2]) / 50, Math.abs(one) / 20 || Infinity), (view[3] - view[2]) / 5e5));
+    if (layer.kind === 'below' || layer.kind === 'bars' && figure.y.labels === 'none') return nameOf(figure, layer);
+    if (layer.kind === 'bars') return value(point[2]) + ' to ' + value(point[3]);
+    return (layer.kind === 'above' ? '\u25b2\u00a0' : '') + value(point[1]);
+  };
+  // When it is, with the digits that a pixel tells where it is a point, and else those that a pointer does.
+  const momentOf = ({ figure, view }, x, picked) => {
+    const moment = (one) => told(figure.x, one, (view[1] - view[0]) / (picked ? 500 : 50));
+    return picked && picked[0].kind === 'bars' ? moment(picked[1][0]) + ' to ' + moment(picked[1][1]) : moment(x);
+  };
+  const hide = (state) => { state.cursor.replaceChildren(); state.tip.hidden = true; };
+  const show = (state, x, lines, picked) => {
+    const { geometry: g, cursor, tip } = state, at = g.px(x);
     cursor.replaceChildren();
-    if (clientX === null) { state.tip.hidden = true; return; }
-    const box = state.svg.getBoundingClientRect();
-    const at = Math.min(g.right, Math.max(g.left, (clientX - box.left) * g.width / box.width));
-    const x = view[0] + (at - g.left) / (g.right - g.left) * (view[1] - view[0]);
     make('path', { d: `M${at} ${g.top}V${g.bottom}` }, cursor);
-    const lines = [];
-    const close = (view[1] - view[0]) / 60;
-    // A mark at the upper edge is about so broad, as far as a pointer can tell.
-    const under = 5 * (view[1] - view[0]) / (g.right - g.left);
-    for (const layer of figure.layers) {
-      if (layer.kind === 'above') {
-        const mark = nearest(layer.points, x);
-        if (!mark || Math.abs(mark[0] - x) > under) continue;
-        make('circle', { cx: g.px(mark[0]), cy: g.top - 3, r: 4, style: `--c:var(--${layer.ink})` }, cursor);
-        lines.unshift([layer, mark]);
-        continue;
-      }
-      if (layer.kind !== 'points' && layer.kind !== 'line' && layer.kind !== 'area') continue;
-      const point = nearest(layer.points, x);
-      if (!point || Math.abs(point[0] - x) > close && layer.kind === 'points') continue;
-      make('circle', { cx: g.px(point[0]), cy: g.py(point[1]), r: 4, style: `--c:var(--${layer.ink})` }, cursor);
-      lines.push([layer, point]);
+    tip.replaceChildren();
+    plain('b', {}, tip, momentOf(state, x, picked));
+    for (const line of lines) {
+      const [layer, point] = line, style = `--c:var(--${layer.ink})`;
+      if (pointed(layer)) make('circle', { cx: g.px(point[0]), cy: height(state, layer, point), r: 4, style }, cursor);
+      plain('span', { style }, tip, valueOf(state, line));
     }
-    state.tip.replaceChildren();
-    const span = (view[1] - view[0]) / 50;
-    plain('b', {}, state.tip, told(figure.x, x, span));
-    for (const [layer, point] of lines) {
-      const beyond = layer.kind === 'above' ? '\u25b2\u00a0' : '';
-      plain('span', { style: `--c:var(--${layer.ink})` }, state.tip, beyond + told(figure.y, point[1], (view[3] - view[2]) / 50));
+    tip.hidden = false;
+    const width = state.box.clientWidth, place = (at / g.width) * width;
+    tip.style.left = Math.min(Math.max(0, place + 12), width - tip.offsetWidth) + 'px';
+    if (place > width * 0.7) tip.style.left = Math.max(0, place - 12 - tip.offsetWidth) + 'px';
+  };
+  const hover = (state, clientX, clientY) => {
+    if (clientX === null) { hide(state); return; }
+    const { geometry: g, view } = state, box = state.svg.getBoundingClientRect(), scale = g.width / box.width;
+    const at = Math.min(g.right, Math.max(g.left, (clientX - box.left) * scale)), y = (clientY - box.top) * scale;
+    const picked = meant(state, at, y);
+    const x = picked ? picked[1][0] : view[0] + (at - g.left) / (g.right - g.left) * (view[1] - view[0]);
+    show(state, x, linesAt(state, x, y, picked), picked);
+  };
+  // By the keyboard: what each series draws, in order, with its marks beyond the scale.
+  const seriesOf = (figure) => {
+    const all = new Map();
+    for (const layer of figure.layers) for (const point of layer.points) {
+      if (!all.has(layer.ink)) all.set(layer.ink, []);
+      all.get(layer.ink).push([layer, [].concat(point)]);
     }
-    state.tip.hidden = false;
-    const place = (at / g.width) * box.width;
-    state.tip.style.left = Math.min(Math.max(0, place + 12), box.width - state.tip.offsetWidth) + 'px';
-    if (place > box.width * 0.7) state.tip.style.left = Math.max(0, place - 12 - state.tip.offsetWidth) + 'px';
+    return [...all.values()].map((items) => items.sort((a, b) => a[1][0] - b[1][0]));
+  };
+  const middle = ([layer, point]) => (layer.kind === 'bars' ? (point[0] + point[1]) / 2 : point[0]);
+  const said = document.body.appendChild(document.createElement('div'));
+  said.className = 'said';
+  said.setAttribute('aria-live', 'polite');
+  // What is at the place where the keys have come to, to be seen and heard.
+  const here = (state) => {
+    const x = Math.min(state.view[1], Math.max(state.view[0], middle(state.at))), y = pointed(state.at[0]) ? height(state, ...state.at) : 0;
+    const lines = linesAt(state, x, y, state.at), { figure } = state;
+    show(state, x, lines, state.at);
+    const named = ([layer, point]) => {
+      const name = nameOf(figure, layer), value = valueOf(state, [layer, point]).replace('\u25b2', 'beyond the scale,');
+      return value === name ? name : `${name} ${value}`;
+    };
+    said.textContent = momentOf(state, x, state.at) + ': ' + lines.map(named).join('; ');
+  };
+  const within = (state, items) => items.filter(([layer, point]) => point[layer.kind === 'bars' ? 1 : 0] >= state.view[0] && point[0] <= state.view[1]);
+  // Goes on by so many points of the series, or to its first or last in view.
+  const step = (state, by) => {
+    state.series ||= seriesOf(state.figure);
+    const items = within(state, state.series[state.line] || []);
+    if (!items.length) { other(state, 1); return; }
+    const from = items.indexOf(state.at), to = from < 0 ? (by > 0 && by < Infinity || by === -Infinity ? 0 : items.length - 1) : from + by;
+    state.at = items[Math.min(items.length - 1, Math.max(0, to))];
+    here(state);
+  };
+  // Goes to another series that is drawn here, at about the same place.
+  const other = (state, by) => {
+    state.series ||= seriesOf(state.figure);
+    const count = state.series.length, x = state.at ? middle(state.at) : state.view[0];
+    for (let n = 1; n <= count; n += 1) {
+      const line = (state.line + by * n + n * count) % count, items = within(state, state.series[line]);
+      if (!items.length) continue;
+      state.line = line;
+      state.at = items.reduce((a, b) => (Math.abs(middle(b) - x) < Math.abs(middle(a) - x) ? b : a));
+      here(state);
+      return;
+    }
   };
   const states = [];
   document.querySelectorAll('figure[data-figure]').forEach((place, index) => {
@@ -196,7 +317,7 @@
     place.prepend(legend, box);
     const tip = plain('div', { class: 'tip-box', hidden: '' }, box);
     const whole = [figure.x.from, figure.x.to, figure.y.from, figure.y.to];
-    const state = { figure, index, box, reset, some, tip, whole, view: whole, beside: [] };
+    const state = { figure, index, box, reset, some, tip, whole, view: whole, beside: [], line: 0, at: null };
     place.classList.add('lively');
     states.push(state);
     const toX = (clientX) => {
@@ -204,6 +325,7 @@
       const at = Math.min(g.right, Math.max(g.left, (clientX - r.left) * g.width / r.width));
       return state.view[0] + (at - g.left) / (g.right - g.left) * (state.view[1] - state.view[0]);
     };
+    // Where the mouse was pressed, and where the pointer is.
     let from = null, wanted = null;
     // On a touch screen one finger points, and what it points at stays; two take hold of their moments, and spread or move them.
     const fingers = new Map();
@@ -224,27 +346,28 @@
       fingers.set(event.pointerId, event.clientX);
       // What is drawn anew under a finger does not lose it.
       try { box.setPointerCapture(event.pointerId); } catch { /* it has left already */ }
-      hover(state, fingers.size === 1 ? event.clientX : null);
+      hover(state, fingers.size === 1 ? event.clientX : null, event.clientY);
       held = fingers.size === 2 ? grip().map(toX) : null;
     });
     box.addEventListener('pointermove', (event) => {
       if (fingers.has(event.pointerId)) fingers.set(event.pointerId, event.clientX);
       if (held) {
         if (wanted === null) requestAnimationFrame(() => { wanted = null; if (held) spread(); });
-        wanted = event.clientX;
+        wanted = event;
         return;
       }
       if (wanted === null) requestAnimationFrame(() => {
         if (wanted === null || held) { wanted = null; return; }
-        hover(state, wanted);
-        if (from !== null && Math.abs(wanted - from) > 4) {
+        const { clientX, clientY } = wanted;
+        hover(state, clientX, clientY);
+        if (from !== null && Math.abs(clientX - from) > 4) {
           const r = state.svg.getBoundingClientRect(), k = state.geometry.width / r.width, g = state.geometry;
-          const a = (Math.min(from, wanted) - r.left) * k, b = (Math.max(from, wanted) - r.left) * k;
+          const a = (Math.min(from, clientX) - r.left) * k, b = (Math.max(from, clientX) - r.left) * k;
           make('rect', { x: a, y: g.top, width: b - a, height: g.bottom - g.top }, state.cursor);
         }
         wanted = null;
       });
-      wanted = event.clientX;
+      wanted = event;
     });
     box.addEventListener('pointerleave', (event) => {
       if (event.pointerType !== 'mouse') return;
@@ -262,6 +385,34 @@
     const all = () => { state.view = state.whole; draw(state); };
     box.addEventListener('dblclick', all);
     reset.addEventListener('click', all);
+    // Half as much, or twice as much, around where the keys have come to.
+    const closer = (times) => {
+      const [first, last] = state.whole, [x0, x1] = state.view, length = (x1 - x0) * times;
+      if (length < (last - first) / 1e4) return;
+      const around = state.at ? Math.min(x1, Math.max(x0, middle(state.at))) : (x0 + x1) / 2;
+      const low = Math.max(first, Math.min(around - length / 2, last - length));
+      if (length >= last - first) all(); else zoom(state, low, low + length);
+    };
+    box.addEventListener('keydown', (event) => {
+      if (event.ctrlKey || event.altKey || event.metaKey) return;
+      state.series ||= seriesOf(figure);
+      const shown = () => within(state, state.series[state.line] || []).length;
+      const far = () => (event.shiftKey ? Math.max(1, Math.round(shown() / 20)) : 1);
+      const seen = () => { if (state.at && within(state, [state.at]).length) here(state); else { state.at = null; said.textContent = described(state); } };
+      const keys = {
+        ArrowRight: () => step(state, far()), ArrowLeft: () => step(state, -far()),
+        Home: () => step(state, -Infinity), End: () => step(state, Infinity),
+        '+': () => { closer(0.5); seen(); }, '-': () => { closer(2); seen(); },
+        0: () => { all(); seen(); },
+        Escape: () => { if (reset.hidden) { state.at = null; said.textContent = ''; } else { all(); seen(); } if (!state.at) hide(state); },
+      };
+      [keys['='], keys['\u2212'], keys._] = [keys['+'], keys['-'], keys['-']];
+      if (state.series.length > 1) Object.assign(keys, { ArrowDown: () => other(state, 1), ArrowUp: () => other(state, -1) });
+      if (!Object.hasOwn(keys, event.key)) return;
+      event.preventDefault();
+      keys[event.key]();
+    });
+    box.addEventListener('focusout', () => { hide(state); said.textContent = ''; });
   });
   for (const state of states) {
     const same = (other) => ['title', 'from', 'to'].every((part) => other.figure.x[part] === state.figure.x[part]);
@@ -289,10 +440,12 @@
   };
   const data = document.getElementById('data');
   if (data) {
-    const how = matchMedia('(pointer: coarse)').matches
+    const touched = matchMedia('(pointer: coarse)').matches, how = touched
       ? 'A finger on a chart tells what is there; two fingers draw a stretch apart, and two taps show all of it.'
       : 'The mouse over a chart tells what is there; dragged over a stretch it shows that alone, and a double click all of it.';
-    if (states.length) plain('p', { class: 'when' }, data, how);
+    const keys = ' With the keyboard: the tab key goes from chart to chart, left and right from point to point, with shift by many, home and end to the first '
+      + 'and the last, up and down to another series; + and \u2212 show less and more, and 0 or escape all of it.';
+    if (states.length) plain('p', { class: 'when', id: 'how' }, data, touched ? how : how + keys);
     plain('button', { type: 'button' }, data, 'Measurement (JSON)').addEventListener('click', () =>
       save('measurement.json', 'application/json', JSON.stringify(read('document'), null, 2)));
     plain('button', { type: 'button' }, data, 'What the charts draw (CSV)').addEventListener('click', () => {

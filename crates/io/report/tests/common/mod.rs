@@ -395,6 +395,7 @@ fn direction(passages: &[Passage], kind: DelayKind, random: &mut Uniform) -> Dir
             duplicated: Some(0),
             reordered: Some(0),
             astray: Some(0),
+            unread: None,
             late: Some(0),
             corrupted: None,
             not_sent: Some(0),

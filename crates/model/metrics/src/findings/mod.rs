@@ -8,7 +8,7 @@
 //! | steps of delay, changes of route | counts above a level and means on both sides of a place, and how far delays jump there (`levels`, `jumps`, `steps`), with TTL | the same counts of a stream of that dependence without a step |
 //! | bursts of duplicates | runs of consecutive numbers (`copies`) | duplicates that are independent of each other |
 //! | loss by length | the longest packet that arrived, against those longer that were lost (`lengths`) | losses that have nothing to do with lengths |
-//! | coalesced arrivals | gaps near nothing against those a little longer (`arrivals`) | a density of gaps that is smooth near nothing |
+//! | coalesced arrivals | gaps near nothing against those a little longer, and against those of the same delays in another order (`arrivals`) | a density of gaps that is smooth near nothing, a clock that ticks, delays of few values |
 //!
 //! Each test bounds the probability of a false alarm over all that it looks through, at [`FALSE_ALARM`]. Long streams are
 //! looked at in their first [`LOOKED_AT`] packets.
@@ -50,6 +50,8 @@ struct Series {
     interval: f64,
     /// What the coarser of both ends' stamps can tell apart.
     resolution: f64,
+    /// How far the clocks' rate may be off that is taken out of the delays, at 95 %: as a share of the time.
+    rate_error: f64,
 }
 
 /// Stamps by which their resolution is told.
@@ -98,6 +100,7 @@ impl Series {
             sequence: rows.iter().map(|row| row.2).collect(),
             interval: interval.value(),
             resolution: i64::try_from(departures.max(arrivals)).unwrap_or(i64::MAX).value(),
+            rate_error: 0.0,
         }
     }
 }
@@ -123,9 +126,31 @@ pub struct Look<'a> {
     absolute: bool,
     /// Of the round trip where delays of its ways are known, but not on which of them its losses were.
     losses_alone: bool,
+    rate_error: f64,
 }
 
 impl Look<'_> {
+    /// The same of delays from which a rate of the clocks was taken that may be off by so much, at 95 %: as a share of the time. The round trip
+    /// holds none.
+    #[must_use]
+    pub fn of_rate_error(self, rate_error: f64) -> Self {
+        Self { rate_error: if self.way == Way::RoundTrip { 0.0 } else { rate_error }, ..self }
+    }
+
+    /// How many of its packets have a delay, and until when after the first departure delays are looked through, nanoseconds; `None` where all of
+    /// them are.
+    pub fn only_until(self) -> Option<(usize, i64)> {
+        if self.passages.len() <= LOOKED_AT {
+            return None;
+        }
+        let first = crate::sample::sent(self.passages).filter_map(|passage| passage.departure).min()?;
+        let mut delayed =
+            received(self.passages).filter(|passage| !self.losses_alone && delay(passage).is_some());
+        let last = delayed.by_ref().take(LOOKED_AT).filter_map(|passage| passage.departure).max()?;
+        let further = delayed.count();
+        (further > 0).then(|| (LOOKED_AT + further, (last - first).as_nanos()))
+    }
+
     /// What stands out in it.
     pub fn findings(self) -> Vec<Finding> {
         if self.losses_alone {
@@ -134,7 +159,7 @@ impl Look<'_> {
                 .map(|found| found.of(self.way))
                 .collect();
         }
-        of_way(self.way, self.passages, self.absolute)
+        of_way(self.way, self.passages, self.absolute, self.rate_error)
     }
 }
 
@@ -149,11 +174,12 @@ pub fn looks<'a>(
     let absolute = kind == DelayKind::Absolute;
     let mut looks: Vec<Look<'_>> = [(Way::Forward, forward), (Way::Reverse, reverse)]
         .into_iter()
-        .map(|(way, passages)| Look { way, passages, absolute, losses_alone: false })
+        .map(|(way, passages)| Look { way, passages, absolute, losses_alone: false, rate_error: 0.0 })
         .collect();
     let losses_alone = known(forward) || known(reverse);
     if !losses_alone || forward.iter().any(|passage| passage.fate == Fate::Unknown) {
-        looks.push(Look { way: Way::RoundTrip, passages: round_trip, absolute: true, losses_alone });
+        let passages = round_trip;
+        looks.push(Look { way: Way::RoundTrip, passages, absolute: true, losses_alone, rate_error: 0.0 });
     }
     looks
 }
@@ -165,8 +191,8 @@ pub fn in_order(found: Vec<Vec<Finding>>) -> Vec<Finding> {
     found
 }
 
-fn of_way(way: Way, passages: &[Passage], absolute: bool) -> Vec<Finding> {
-    let series = Series::of(passages);
+fn of_way(way: Way, passages: &[Passage], absolute: bool, rate_error: f64) -> Vec<Finding> {
+    let series = Series { rate_error, ..Series::of(passages) };
     let mut found = Vec::new();
     if series.at.len() >= FEWEST {
         found.extend(periods::spikes(&series));

@@ -48,12 +48,22 @@ const PART: f64 = 0.75;
 /// Periods that are told, and rounds in which they are looked for.
 const MOST: usize = 8;
 const ROUNDS: usize = 2 * MOST;
+/// After so many whose spikes are too low to be told no more are looked for: delays that repeat exactly have as many as there are rounds.
+const LOW: usize = 3;
 /// Packets leave at equal times if these are whole multiples of the usual one to this part of it.
 const UNEVEN: f64 = 0.1;
 /// Times that a range of slopes is divided.
 const HALVINGS: usize = 40;
 /// Parts of it whose room is looked at.
 const PARTS: usize = 200;
+/// Spikes that come early and late by chance are looked for within so many deviations of when they are due, and within such a part
+/// of the period.
+const EARLY: f64 = 3.0;
+const LOOSE: f64 = 8.0;
+/// A period may be so many times the one of such spikes.
+const TIMES: usize = 8;
+/// The deviation of normal values for each of the median of their sizes.
+const DEVIATIONS: f64 = 1.482_6;
 /// Spikes of which the first cycles of a candidate are told; of what spikes more often than that, less is folded at first.
 const FOLDED: usize = 2_048;
 
@@ -89,6 +99,8 @@ struct Period {
     cycles: f64,
     height: f64,
     log_alarm: f64,
+    /// A spike is looked for within half of this on either side of when it is due.
+    window: f64,
 }
 
 /// The periods with which packets wait long: above the median of their nearest neighbours, or else, where spikes last for as many
@@ -152,8 +164,9 @@ fn periods(series: &Series, all: &[f64]) -> Vec<Period> {
         // Where more than a quarter of the packets are in spikes, the upper quartile is theirs.
         (high - low).min(2.0 * (middle - low))
     };
+    let mut low = 0;
     for _ in 0..ROUNDS {
-        if found.len() == MOST {
+        if found.len() == MOST || low == LOW {
             break;
         }
         let Some(best) = strongest(series, &excess, all) else { break };
@@ -168,7 +181,9 @@ fn periods(series: &Series, all: &[f64]) -> Vec<Period> {
                 times > 0.5 && (times - times.round()).abs() < 0.01
             }
         });
-        if best.height >= HIGH * spread && !once_more {
+        if best.height < HIGH * spread {
+            low += 1;
+        } else if !once_more {
             found.push(best);
         }
     }
@@ -224,31 +239,55 @@ fn strongest(series: &Series, excess: &[f64], all: &[f64]) -> Option<Period> {
     if window <= 0.0 || longest <= SHORTEST * window {
         return None;
     }
-    let mut best: Option<Period> = None;
+    let mut best: Option<(Period, f64)> = None;
     let mut room = Room::default();
     for share in LEVELS {
         let spikes = onsets(series, excess, share, window);
         for start in candidates(&spikes, window, longest) {
             let Some(period) = folded(series, &spikes, start, window, &mut room) else { continue };
-            let trials = trials(length, period.fit.period, window);
-            let period = Period {
-                height: quantile(&mut period.hits.iter().map(|hit| excess[*hit]).collect::<Vec<_>>(), 0.5),
-                log_alarm: period.log_alarm + trials,
-                ..period
-            };
-            if best.as_ref().is_none_or(|best| period.log_alarm < best.log_alarm) {
-                best = Some(period);
+            let log_alarm = period.log_alarm + trials(length, period.fit.period, window);
+            if best.as_ref().is_none_or(|(best, _)| log_alarm < best.log_alarm) {
+                best = Some((Period { log_alarm, ..period }, share));
             }
         }
     }
-    let best = best.filter(|best| convinces(best.log_alarm))?;
-    Some(seen(series, all, begun(series, excess, best, window), window))
+    let (best, share) = best.filter(|(best, _)| convinces(best.log_alarm))?;
+    let spikes = onsets(series, excess, share, window);
+    let loose = (1..=TIMES).filter_map(|times| loosely(series, &spikes, &best, times, length));
+    let best = loose
+        .min_by(|a, b| a.log_alarm.total_cmp(&b.log_alarm))
+        .filter(|loose| loose.log_alarm < best.log_alarm)
+        .unwrap_or(best);
+    let height = quantile(&mut best.hits.iter().map(|hit| excess[*hit]).collect::<Vec<_>>(), 0.5);
+    Some(seen(series, all, begun(series, excess, Period { height, ..best })))
+}
+
+/// The period `times` shorter whose spikes come early and late by chance, farther than a packet's interval. The few of them that
+/// happen to keep time for every so many-th look like a longer period with less of them.
+fn loosely(series: &Series, spikes: &[Spike], found: &Period, times: usize, length: f64) -> Option<Period> {
+    let window = found.window;
+    let mut fit = Fit { period: found.fit.period / real(times), ..found.fit };
+    let most = fit.period / LOOSE;
+    let mut reach = most;
+    for _ in 0..3 {
+        fit = line(spikes, fit, reach, window)?;
+        let away = spikes.iter().map(|spike| fit.cycle(spike.at).1.abs());
+        let mut away: Vec<f64> = away.filter(|away| *away <= most).collect();
+        reach = (EARLY * DEVIATIONS * quantile(&mut away, 0.5)).min(most);
+    }
+    if 2.0 * reach <= window || fit.period < SHORTEST * window {
+        return None;
+    }
+    let period = tested(series, spikes, fit, 2.0 * reach)?;
+    let trials = trials(length, found.fit.period, window) + (real(TIMES) * LOOSE).ln();
+    Some(Period { log_alarm: period.log_alarm + trials, ..period })
 }
 
 /// The period by the moments at which its spikes begin. A spike that lasts for several packets may have risen above the level
 /// at any of them; those before that wait more than half as long as is usual in it are in it too. How far these moments lie
 /// off a line says how sure the period is, as those do not which were chosen for lying near it.
-fn begun(series: &Series, excess: &[f64], period: Period, window: f64) -> Period {
+fn begun(series: &Series, excess: &[f64], period: Period) -> Period {
+    let window = period.window;
     let reach = period.fit.period / 2.0;
     let high = |place: usize| excess[place] > period.height / 2.0;
     let begin = |hit: &usize| {
@@ -288,7 +327,8 @@ fn begun(series: &Series, excess: &[f64], period: Period, window: f64) -> Period
 
 /// The period with the spikes that are seen where they were due: a packet there waits more than half as long as is usual in a
 /// spike, and longer than nearly all between them.
-fn seen(series: &Series, excess: &[f64], mut period: Period, window: f64) -> Period {
+fn seen(series: &Series, excess: &[f64], mut period: Period) -> Period {
+    let window = period.window;
     let mut copy = excess.to_vec();
     let [low, high] = [0.25, 0.75].map(|share| quantile(&mut copy, share));
     let level = (period.height / 2.0).max((high + FENCE * (high - low)).min(PART * period.height));
@@ -608,5 +648,5 @@ fn tested(series: &Series, spikes: &[Spike], fit: Fit, window: f64) -> Option<Pe
     }
     let enough = cycles >= CYCLES && real(hits.len()) >= SEEN * cycles;
     let log_alarm = tail(real(hits.len()), cycles, chances / cycles);
-    (enough && hits.len() >= 5).then_some(Period { fit, hits, cycles, height: 0.0, log_alarm })
+    (enough && hits.len() >= 5).then_some(Period { fit, hits, cycles, height: 0.0, log_alarm, window })
 }

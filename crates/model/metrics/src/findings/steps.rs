@@ -150,6 +150,7 @@ pub(super) fn steps(series: &Series) -> Vec<Found> {
             .median_interval
             .zip(after.median_interval)
             .map(|(before, after)| (before[1] - before[0]).hypot(after[1] - after[0]) / 2.0);
+        let half = half.map(|half| half.hypot(series.rate_error * between(series, each, [from, to])));
         let (at, interval) = moment(series, each, [from, change.from, to])?;
         Some(Found {
             at: Some(at),
@@ -164,6 +165,14 @@ pub(super) fn steps(series: &Series) -> Vec<Found> {
         })
     };
     changes.iter().zip(bounds.windows(3)).filter_map(told).collect()
+}
+
+/// How far apart in time the middles of both sides of a step are, of which these are the outer ends in stretches of `each` packets: an
+/// error of the clocks' rate over that is one of the step.
+fn between(series: &Series, each: usize, ends: [usize; 2]) -> f64 {
+    let last = series.at.len().saturating_sub(1);
+    let [from, to] = ends.map(|end| series.at.get((end * each).min(last)).copied().unwrap_or(0.0));
+    (to - from) / 2.0
 }
 
 /// The departure of the first packet after a step, and the interval that holds the step. `bounds` are the beginning, the step

@@ -371,6 +371,14 @@ fn packets_that_are_held_back_and_let_go_together_are_found() {
             Some(gate + within - f64::from(number) * 20.0 * MS)
         })
         .collect();
+    // A receiver whose clock ticks each millisecond stamps all of a group alike.
+    let mut ticked = passages(20.0 * MS, delays.iter().copied());
+    for packet in &mut ticked {
+        packet.arrival =
+            packet.arrival.map(|at| Timestamp::from_nanos(at.as_nanos() / 1_000_000 * 1_000_000));
+    }
+    let together = |one: &Finding| matches!(one.pattern, Pattern::CoalescedArrivals { .. });
+    assert!(found(&ticked).iter().any(together));
     let found = found(&passages(20.0 * MS, delays));
     let coalesced = found.iter().find_map(|one| match one.pattern {
         Pattern::CoalescedArrivals { mean_packets, strength_ratio, .. } => {
@@ -380,6 +388,45 @@ fn packets_that_are_held_back_and_let_go_together_are_found() {
     });
     let Some((mean, share)) = coalesced else { panic!("{found:?}") };
     assert!((2.5..3.5).contains(&mean) && share > 0.5, "{mean} {share}");
+}
+
+#[test]
+fn ticks_of_the_receivers_clock_and_delays_on_a_grid_are_no_arrivals_together() {
+    let together =
+        |found: &[Finding]| found.iter().any(|one| matches!(one.pattern, Pattern::CoalescedArrivals { .. }));
+    for seed in 0..3 {
+        let mut chance = Chance::new(7, seed);
+        // Packets at random and at equal times, stamped by a clock that ticks each millisecond, or 64 times a second.
+        for (interval, tick, random) in [
+            (0.3, 1.0, true),
+            (0.3, 1.0, false),
+            (20.0, 1.0, true),
+            (20.0, 1.0, false),
+            (0.3, 15.625, true),
+            (20.0, 15.625, true),
+        ] {
+            let mut at = 0.0;
+            let mut packets = passages(interval * MS, (0..4_000).map(|_| Some(0.0)));
+            for packet in &mut packets {
+                at += if random { chance.exponential() * interval * MS } else { interval * MS };
+                let arrival = at + 30.0 * MS + 1.5 * (chance.exponential() + chance.exponential()) * MS;
+                let ticked = (arrival / (tick * MS)).floor() * tick * MS;
+                packet.departure = Some(Timestamp::from_nanos(nearest(at)));
+                packet.arrival = Some(Timestamp::from_nanos(nearest(ticked)));
+                packet.delay = Some(Duration::from_nanos(nearest(ticked) - nearest(at)));
+            }
+            let found = found(&packets);
+            assert!(
+                !together(&found),
+                "seed {seed}, {interval} ms, tick {tick} ms, at random {random}: {found:?}"
+            );
+        }
+        // Two steps of the grid are 1.1 ms short of the time between two departures.
+        let delays = (0..4_000)
+            .map(|_| Some((30.0 + 10.7 * (6.0 * chance.unit()).floor() + 0.05 * chance.unit()) * MS));
+        let found = found(&passages(22.5 * MS, delays));
+        assert!(!together(&found), "seed {seed}, a grid: {found:?}");
+    }
 }
 
 /// Delays without any pattern, in milliseconds.
@@ -527,4 +574,16 @@ fn losses_of_any_other_kind_are_not_taken_for_losses_by_length() {
         });
         assert_eq!(by_length(&found(&packets)), [], "{seed}");
     }
+}
+
+#[test]
+fn what_is_looked_through_of_a_long_way_is_told() {
+    let until = |packets: usize| {
+        let passages = passages(MS, (0..packets).map(|number| (number != 5).then_some(MS)));
+        looks(&passages, &[], &[], DelayKind::Absolute)[0].only_until()
+    };
+    assert_eq!(until(LOOKED_AT), None);
+    assert_eq!(until(LOOKED_AT + 1), None, "all that have a delay are looked at");
+    let last = i64::try_from(LOOKED_AT).unwrap() * 1_000_000;
+    assert_eq!(until(LOOKED_AT + 10), Some((LOOKED_AT + 9, last)));
 }

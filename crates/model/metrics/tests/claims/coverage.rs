@@ -3,8 +3,16 @@
 //! The claim is at least 90 % for a nominal 95 %. With 600 trials of an interval that is right the number that miss
 //! is binomial with mean 30, and exceeds 60 with a probability of 2e-7.
 
-use romer_metrics::summary;
+use romer_metrics::jitter::{delay_difference, inter_arrival_difference};
+use romer_metrics::{
+    DirectionContext, LossPattern, Part, delays, described, deviations, loss_pattern, of_neighbours, summary,
+    wilson_interval,
+};
+use romer_record::document::{DelayKind, Direction};
+use romer_record::{Fate, Passage};
 use romer_units::random::{Seed, Stream};
+
+use crate::common::{arrived, gone};
 
 const TRIALS: u32 = 600;
 const MOST_MISSED: u32 = 60;
@@ -148,4 +156,183 @@ fn independent_intervals_would_not_have_covered_them() {
         assert!(high - low >= 2.0 * half, "never narrower");
     }
     assert!(counted < TRIALS / 2, "{counted} of {TRIALS}");
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a float beyond the range becomes its end")]
+fn nanoseconds(value: f64) -> i64 {
+    value.round() as i64
+}
+
+#[test]
+fn deviations_from_the_mean_are_covered_though_the_mean_is_that_of_the_same_skewed_delays() {
+    // Of exponential delays the mean deviation is 2/e, and half are within asinh(e/4). Of Pareto's of shape 2.5 above 0 the
+    // mean is 2/3, and the mean deviation twice the integral of the survivor function above that, 4/3 (3/5)^1.5. How many are
+    // within q of it is (1 + 2/3 - q)^-2.5 - (1 + 2/3 + q)^-2.5.
+    let exponential: fn(f64) -> f64 = |value| value;
+    let pareto: fn(f64) -> f64 = |value| (value / 2.5).exp() - 1.0;
+    let e = std::f64::consts::E;
+    let heavy = (4.0 / 3.0 * 0.6_f64.powf(1.5), 0.477_544_63);
+    for (name, of, (mean, median), counts) in [
+        ("exponential", exponential, (2.0 / e, (e / 4.0).asinh()), &[200, 1_000, 4_000][..]),
+        ("Pareto", pareto, heavy, &[4_000][..]),
+    ] {
+        for count in counts {
+            let mut tallies = [Tally::default(), Tally::default()];
+            for trial in 0..TRIALS {
+                let values = exponentials(trial, *count);
+                let delay = |value: &f64| nanoseconds(1e9 * of(*value));
+                let packets = values.iter().zip(0..).map(|(value, n)| arrived(n, 0, delay(value)));
+                let found = deviations(&packets.collect::<Vec<_>>());
+                tallies[0].add(found.mean_interval, 1e9 * mean);
+                tallies[1].add(found.median_interval, 1e9 * median);
+            }
+            for tally in &tallies {
+                assert!(
+                    tally.missed <= MOST_MISSED && tally.absent <= MOST_ABSENT,
+                    "{name}, n = {count}: mean and median {tallies:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn means_of_few_skewed_delays_and_of_their_differences_are_covered() {
+    let of = |trial, count, pareto: bool| -> Vec<Passage> {
+        let delay = |value: f64| nanoseconds(1e6 * if pareto { (value / 2.5).exp() } else { value });
+        let delays = exponentials(trial, count).into_iter().map(delay).zip(0_u32..);
+        let packet = |(delay, n)| {
+            let departure = 20_000_000 * i64::from(n);
+            arrived(u64::from(n), departure, departure + delay)
+        };
+        delays.map(packet).collect()
+    };
+    for (count, pareto) in [(20, false), (60, false), (100, false), (1_000, true)] {
+        // Of exponential delays |a - b| and |a - 2b + c| have the means 1 and 16/9; of Pareto's of shape 2.5, 5/6 and 1.5286.
+        let truth = if pareto { [5.0 / 3.0, 5.0 / 6.0, 1.528_6] } else { [1.0, 1.0, 16.0 / 9.0] };
+        let mut tallies = [Tally::default(), Tally::default(), Tally::default()];
+        for trial in 0..TRIALS {
+            let passages = of(trial, count, pareto);
+            let found = [
+                described(&delays(&passages)).0,
+                of_neighbours(&delay_difference(&passages), 1),
+                of_neighbours(&inter_arrival_difference(&passages), 2),
+            ];
+            for ((tally, found), truth) in tallies.iter_mut().zip(found).zip(truth) {
+                tally.add(found.mean_interval, 1e6 * truth);
+            }
+        }
+        for tally in &tallies {
+            assert!(
+                tally.missed <= MOST_MISSED,
+                "n = {count}, Pareto {pareto}: delay, first and second differences {tallies:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn means_of_differences_in_a_row_are_covered_and_their_intervals_are_as_narrow_as_two_delays_let_them_be() {
+    let context = DirectionContext {
+        delay_kind: DelayKind::Absolute,
+        complete: true,
+        lost: None,
+        not_sent: Some(0),
+        dscp_sent: None,
+        ecn_sent: None,
+    };
+    // Whether packets leave at random, and how many of a hundred are lost.
+    for (count, random, lost) in [(30_u16, false, 0_u8), (300, false, 0), (1_000, false, 5), (1_000, true, 0)]
+    {
+        let mut tallies = [Tally::default(), Tally::default()];
+        let mut widths = [0.0; 2];
+        for trial in 0..TRIALS {
+            let delays = exponentials(trial, count.into());
+            let stream = Stream::new(Seed([20, 26, 0, 0, 0, 4]), [trial, 4]);
+            let mut departure = 0;
+            let packets = delays.iter().zip(0..).map(|(value, n)| {
+                let gap = if random { -(1.0 - stream.unit(2 * n)).ln() } else { 1.0 };
+                departure += nanoseconds(20e6 * gap);
+                if 100.0 * stream.unit(2 * n + 1) < f64::from(lost) {
+                    gone(n, departure, Fate::Lost)
+                } else {
+                    arrived(n, departure, departure + nanoseconds(1e6 * value))
+                }
+            });
+            let packets: Vec<Passage> = packets.collect();
+            let mut found = Direction::default();
+            [Part::Differences, Part::Arrivals]
+                .into_iter()
+                .for_each(|part| part.of(&packets, &context).put(&mut found));
+            let spacing = 20e6 / (1.0 - f64::from(lost) / 100.0);
+            let both = [(found.ipdv_ns, 0.0), (found.inter_arrival_ns, spacing)];
+            for (((found, truth), tally), width) in both.into_iter().zip(&mut tallies).zip(&mut widths) {
+                tally.add(found.mean_interval, truth);
+                *width += found.mean_interval.map_or(0.0, |[low, high]| high - low) / f64::from(TRIALS);
+            }
+        }
+        for tally in &tallies {
+            assert!(
+                tally.missed <= MOST_MISSED && tally.absent == 0,
+                "n = {count}, at random {random}, lost {lost} %: {tallies:?}"
+            );
+        }
+        // Two exponential delays are within three times their mean of each other in 95 of 100.
+        let least = 6e6 / f64::from(count - 1);
+        if !random && lost == 0 {
+            assert!(widths.iter().all(|width| *width < 2.0 * least), "{widths:?}, at best {least}");
+        }
+    }
+}
+
+/// Losses of Gilbert's model, in its stationary state: after a packet that came one is lost with the probability `into`, and
+/// after a lost one the next comes with the probability `out`.
+fn losses(trial: u32, count: u64, into: f64, out: f64) -> LossPattern {
+    let stream = Stream::new(Seed([20, 26, 0, 0, 0, 3]), [trial, 3]);
+    let mut lost = stream.unit(count) < into / (into + out);
+    let passages = (0..count).map(|sequence| {
+        lost = stream.unit(sequence) < if lost { 1.0 - out } else { into };
+        if lost { gone(sequence, 0, Fate::Lost) } else { arrived(sequence, 0, 1) }
+    });
+    loss_pattern(&passages.collect::<Vec<_>>()).expect("no fate is unknown")
+}
+
+#[test]
+fn the_interval_of_the_loss_ratio_covers_losses_in_bursts_and_independent_ones() {
+    for (into, out, count) in [
+        (0.005, 0.2, 10_000),
+        (0.01, 0.5, 10_000),
+        (0.002, 0.1, 10_000),
+        (0.01, 0.5, 1_000),
+        // Independent.
+        (0.01, 0.99, 1_000),
+        (0.2, 0.8, 300),
+        (0.2, 0.8, 3_000),
+    ] {
+        let mut tally = Tally::default();
+        for trial in 0..TRIALS {
+            tally.add(losses(trial, count, into, out).ratio_interval(), into / (into + out));
+        }
+        // Fewer than six periods of which one is longer than a packet tell none.
+        assert!(tally.missed <= MOST_MISSED, "{into} {out}, n = {count}: {tally:?}");
+        assert!(tally.absent <= TRIALS / 10, "{into} {out}, n = {count}: {tally:?}");
+    }
+}
+
+#[test]
+fn few_losses_in_bursts_do_not_tell_their_ratio_and_single_ones_do_as_if_they_were_independent() {
+    let of = |lost: fn(u64) -> bool| {
+        let packet = |sequence| {
+            if lost(sequence) { gone(sequence, 0, Fate::Lost) } else { arrived(sequence, 0, 1) }
+        };
+        loss_pattern(&(0..1_000).map(packet).collect::<Vec<_>>()).unwrap().ratio_interval()
+    };
+    assert_eq!(of(|_| false), wilson_interval(0, 1_000));
+    assert_eq!(of(|_| true), wilson_interval(1_000, 1_000));
+    assert_eq!(of(|sequence| sequence % 300 == 7), wilson_interval(4, 1_000));
+    assert_eq!(of(|sequence| sequence % 300 < 2), None);
+    // Ten of ten each: as far apart as they can be, they vary by nothing but their number.
+    let [low, high] = of(|sequence| sequence % 100 < 10).unwrap();
+    let [least, most] = wilson_interval(100, 1_000).unwrap();
+    assert!(low <= least && most <= high, "{low} {high}");
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use romer_metrics::{
     DirectionContext, delays, direction, histogram, inter_arrivals, inter_departures, ipdv, jitter,
-    loss_pattern, pdv, reordering, stddev_population, summary, wilson_interval,
+    loss_of_both, loss_pattern, pdv, reordering, stddev_population, summary, wilson_interval,
 };
 use romer_record::document::{DelayKind, Direction, LISTED, Summary};
 use romer_record::{Fate, Leaving, Passage};
@@ -295,6 +295,25 @@ fn loss_periods_and_distances_are_those_of_rfc_3357() {
 }
 
 #[test]
+fn the_longest_loss_period_is_told_with_its_number_its_moment_and_how_long_it_was() {
+    // A packet a millisecond, the first of them 7 s after the clock's zero.
+    let longest = |lost: &[u64], count: u64| {
+        let packet = |n: u64| {
+            let left = 7_000_000_000 + i64::try_from(n).unwrap() * 1_000_000;
+            if lost.contains(&n) { gone(n, left, Fate::Lost) } else { arrived(n, left, left + 1) }
+        };
+        let found = loss_pattern(&(0..count).map(packet).collect::<Vec<_>>()).unwrap().longest;
+        found.map(|of| (of.packets, of.sequence, of.at_ns.unwrap(), of.duration_ns.unwrap()))
+    };
+    let millis = 1_000_000;
+    assert_eq!(longest(&[1, 4, 5, 6, 8, 9], 12), Some((3, 4, 4 * millis, 3 * millis)));
+    assert_eq!(longest(&[1, 2, 4, 5], 12), Some((2, 1, millis, 2 * millis)), "of several as long the first");
+    assert_eq!(longest(&[8, 9], 10), Some((2, 8, 8 * millis, millis)), "to the last where none follows");
+    assert_eq!(longest(&[0, 1], 10), Some((2, 0, 0, 2 * millis)));
+    assert_eq!((longest(&[1, 4], 12), longest(&[], 12)), (None, None));
+}
+
+#[test]
 fn what_went_astray_is_neither_received_nor_lost() {
     // Of ten, 1 is lost, 2 to 4 went astray, 5 is lost: two losses, each by itself.
     let packet = |n: u64| match n {
@@ -311,6 +330,24 @@ fn what_went_astray_is_neither_received_nor_lost() {
     );
     assert_eq!(document.loss.ratio, Some(2.0 / 7.0));
     assert_eq!((&document.loss.periods[..], &document.loss.distances[..]), (&[1, 1][..], &[4][..]));
+    // Of those that a host dropped unread it is known that the path carried them.
+    let unread = |passage: &Passage| match passage.sequence {
+        3..=4 => Passage { fate: Fate::Unread, ..*passage },
+        _ => *passage,
+    };
+    let document = direction(&passages.iter().map(unread).collect::<Vec<_>>(), &CONTEXT);
+    let packets = &document.packets;
+    assert_eq!(
+        (packets.received, packets.lost, packets.astray, packets.unread),
+        (Some(5), Some(2), Some(3), Some(2))
+    );
+    assert_eq!(document.loss.ratio, Some(2.0 / 9.0));
+    assert_eq!((&document.loss.periods[..], &document.loss.distances[..]), (&[1, 1][..], &[4][..]));
+    let both = loss_of_both(&document.loss, [&document.loss; 2]);
+    assert_eq!(both.ratio, Some(1.0 - 49.0 / 81.0));
+    let [low, high] = both.ratio_interval.unwrap();
+    assert!(low < 0.2 && high > 0.6, "{low} to {high}");
+    assert_eq!(loss_of_both(&document.loss, [&document.loss, &Default::default()]), document.loss);
 }
 
 #[test]
@@ -379,6 +416,33 @@ fn duplicates_hops_and_code_points_are_read_from_the_arrivals() {
     assert_eq!(document.dscp.received.into_iter().collect::<Vec<_>>(), [("cs0".into(), 1), ("ef".into(), 1)]);
     assert_eq!(document.ecn.sent.as_deref(), Some("ect0"));
     assert_eq!(document.ecn.received.into_iter().collect::<Vec<_>>(), [("not-ect".into(), 2)]);
+}
+
+/// A few packets in a queue behind one another make an interval so wide that it went below what is possible.
+#[test]
+fn no_mean_of_what_cannot_be_negative_has_an_interval_below_zero() {
+    let mut bounded = 0;
+    for queue in 1..6 {
+        let delay = |n: i64| if n < 100 + queue && n >= 100 { 21_000 - 40 * n } else { 1_000 + n * 7 % 3 };
+        let sent = |n: i64| if n < 130 { n * 30_000 } else { n * 30_000 + 9_000_000_000 };
+        let packets: Vec<Passage> =
+            (0..250).map(|n: i64| arrived(n.unsigned_abs(), sent(n), sent(n) + delay(n))).collect();
+        let found = direction(&packets, &CONTEXT);
+        let jitter = &found.jitter_ns;
+        for summary in [
+            &jitter.inter_arrival_difference,
+            &jitter.delay_difference,
+            &jitter.deviation_from_mean,
+            &found.pdv_ns,
+            &found.inter_arrival_ns,
+            &found.inter_departure_ns,
+        ] {
+            let [low, high] = summary.mean_interval.unwrap();
+            assert!(low >= 0.0 && low <= high, "{low} to {high}");
+            bounded += usize::from(low == 0.0);
+        }
+    }
+    assert!(bounded > 0, "nothing here would have been below zero");
 }
 
 #[test]

@@ -81,6 +81,11 @@ pub struct Packets {
     /// they left after the last that a far end which went away is known to have had.
     #[serde(default)]
     pub astray: Option<u64>,
+    /// Of those that went astray: came to the host, whose kernel dropped them because the program there did not read them in time
+    /// (`receive-overflow`). The path did not lose them, and `loss.ratio` counts them as sent and not lost. Left out where
+    /// there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<u64>,
     /// Arrived after the waiting time; among the lost.
     pub late: Option<u64>,
     /// Arrived damaged; `null` because UDP's checksum drops damage unseen.
@@ -133,9 +138,14 @@ pub struct Histogram {
 /// Loss and its pattern (RFC 7680, RFC 3357).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Loss {
-    /// Lost over sent.
+    /// Lost over sent, without what went astray, but with what was dropped `unread`, which the path carried. Where round trips
+    /// went astray that got to the far host, or may have, it is what the ratios of both ways amount to together,
+    /// 1 - (1 - there) (1 - back); so is its interval, by its ends.
     pub ratio: Option<f64>,
-    /// 95 % interval of the ratio (Wilson's, on the assumption that losses are independent).
+    /// 95 % interval of the ratio: Wilson's, with as many packets as there would have to be independent ones to tell as much, so
+    /// that losses which come together widen it. `null` where fewer than six loss periods are not all of one packet; not to be
+    /// trusted below twenty periods, nor where they come in a few spells. Where it is known how many were lost, and not which,
+    /// on the assumption that losses are independent.
     pub ratio_interval: Option<[f64; 2]>,
     /// Lengths of the loss periods, in packets: the first 10,000. Empty also where it is known how many were lost, and not
     /// which: then they do not add up to what was lost.
@@ -143,11 +153,28 @@ pub struct Loss {
     /// What all periods are, where there are more than `periods` lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub periods_all: Option<Tally>,
+    /// The longest period, and of several as long the first, where it is of two packets or more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest: Option<LossPeriod>,
     /// Distances between consecutive losses, in packets: the first 10,000; empty with `periods`.
     pub distances: Vec<u64>,
     /// What all distances are, where there are more than `distances` lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distances_all: Option<Tally>,
+}
+
+/// Consecutive packets that were lost (RFC 3357).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LossPeriod {
+    /// How many.
+    pub packets: u64,
+    /// The number of the first of them.
+    pub sequence: u64,
+    /// When that one was sent, after the first packet of the direction; `null` where it is not known.
+    pub at_ns: Option<i64>,
+    /// From then until the next packet was sent that was not lost, or, at the end of the stream, the last of them; `null`
+    /// where it is not known.
+    pub duration_ns: Option<i64>,
 }
 
 /// The most values that `periods`, `distances` and `extents` list, and changes of the time to live: a document is to be read,
@@ -170,9 +197,14 @@ impl Tally {
     /// The values as a document has them: those that are listed, and where these are not all, the tally of all. Values are 1
     /// or more.
     pub fn listed(values: &[u64]) -> (Vec<u64>, Option<Self>) {
-        let Some(listed) = values.get(..LISTED).filter(|listed| listed.len() < values.len()) else {
-            return (values.to_vec(), None);
-        };
+        match values.get(..LISTED).filter(|listed| listed.len() < values.len()) {
+            Some(listed) => (listed.to_vec(), Some(Self::of(values))),
+            None => (values.to_vec(), None),
+        }
+    }
+
+    /// The tally of all these. Values are 1 or more.
+    pub fn of(values: &[u64]) -> Self {
         let mut tally = Self { count: values.len() as u64, ..Self::default() };
         for value in values {
             tally.max = tally.max.max(*value);
@@ -182,7 +214,7 @@ impl Tally {
             }
             tally.by_power_of_two[power] += 1;
         }
-        (listed.to_vec(), Some(tally))
+        tally
     }
 }
 
@@ -252,7 +284,8 @@ pub struct DscpSeen {
 /// ECN bits on the way (RFC 3168), by name: `not-ect`, `ect0`, `ect1`, `ce`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EcnSeen {
-    /// Sent.
+    /// Sent. A `romer respond` sends its replies without (`not-ect`), also those that end a round trip; `null` of the replies of any
+    /// other reflector, which does not tell.
     pub sent: Option<String>,
     /// Received, with the number of packets that had each.
     pub received: BTreeMap<String, u64>,

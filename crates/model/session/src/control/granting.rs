@@ -2,7 +2,7 @@
 
 use romer_record::document::Way;
 use romer_traffic::{Departure, Schedule};
-use romer_units::{Dscp, Duration};
+use romer_units::{Dscp, Duration, counted};
 use romer_wire::compact;
 
 use super::server::Limits;
@@ -110,7 +110,7 @@ fn within(request: &Request, shortest: u32, limits: &Limits) -> Result<(), Refus
         return Err(invalid("interval, count or payload is outside its range"));
     }
     let interval = Duration::from_nanos(request.interval_ns);
-    within_rate(rate(interval), limits.packets_per_second)?;
+    within_rate(rate(interval), limits.packets_per_second, limits.others.coming, "takes")?;
     within_length(interval, request.count, limits)
 }
 
@@ -132,23 +132,39 @@ fn own(stream: &FarStream, limits: &Limits) -> Result<(), Refused> {
         let message = format!("{} octets of payload: this responder sends {most}", payloads.most);
         return Err(refused(RefusalCode::Size, message, Some(most.into())));
     }
-    if limits.own_packets_per_second == 0 {
-        return Err(Refused {
-            retry_after_seconds: Some(10),
-            ..refused(RefusalCode::Busy, "this responder sends to others with all it may".into(), None)
-        });
+    if limits.others.all_send {
+        let message = "this responder sends in as many sessions as it may, to whomever".into();
+        return Err(later(refused(RefusalCode::Busy, message, None)));
     }
-    within_rate(rate(stream.pace(&schedule)), limits.own_packets_per_second)?;
-    within_burst(stream, &schedule, limits.own_packets_per_second)?;
+    let limit = limits.own_packets_per_second;
+    within_rate(rate(stream.pace(&schedule)), limit, limits.others.own, "sends")?;
+    within_burst(stream, &schedule, limit.saturating_sub(limits.others.own))?;
     within_length(schedule.interval(), schedule.most_count(), limits)
 }
 
-fn within_rate(rate: u64, limit: u64) -> Result<(), Refused> {
-    if rate <= limit {
+/// Whether a session with this rate fits into what one address may have, of which its other sessions have some. `does` says
+/// what the responder does with its packets.
+fn within_rate(rate: u64, limit: u64, others: u64, does: &str) -> Result<(), Refused> {
+    let left = limit.saturating_sub(others);
+    if rate <= left {
         return Ok(());
     }
-    let message = format!("{rate} packets a second: this responder takes {limit}");
-    Err(refused(RefusalCode::Rate, message, Some(limit)))
+    let asked = format!("{} a second", counted(rate, "packet"));
+    if others == 0 {
+        let message = format!("{asked}: this responder {does} {limit}");
+        return Err(refused(RefusalCode::Rate, message, Some(limit)));
+    }
+    let message = format!(
+        "{asked}: this responder {does} {limit} of one address, in all sessions together, and other sessions of this address \
+         have {others} of them already"
+    );
+    let refused = refused(RefusalCode::Rate, message, Some(left));
+    Err(if left == 0 { later(refused) } else { refused })
+}
+
+/// What may be granted another time.
+fn later(refused: Refused) -> Refused {
+    Refused { retry_after_seconds: Some(10), ..refused }
 }
 
 /// A deep token bucket lets many packets go at once: not more than a second's worth.

@@ -72,7 +72,7 @@ mod stream;
 
 pub use codec::{CodecError, Decoder, LONGEST_FRAME};
 pub use resuming::Inbox;
-pub use server::{Action, Limits, Server, Session};
+pub use server::{Action, Fruitless, Limits, Others, Server, Session};
 pub use stream::FarStream;
 
 use romer_record::document::{ClockSync, Way};

@@ -19,14 +19,18 @@ use super::{
     SILENCE, VERSION, Welcome, hex,
 };
 use crate::association::Token;
+pub use fruitless::Fruitless;
+pub use shares::Others;
 
 /// What a responder grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Packets a second of one session.
+    /// Packets a second that one address may send, in all of its sessions.
     pub packets_per_second: u64,
-    /// Packets a second that the responder itself may send to this sender, in all of its sessions.
+    /// Packets a second that the responder itself may send to one address, in all of its sessions.
     pub own_packets_per_second: u64,
+    /// What other sessions of this sender's address have of both.
+    pub others: Others,
     /// The largest payload that the responder itself sends, octets.
     pub largest_payload: u32,
     /// Length of one test.
@@ -52,6 +56,7 @@ impl Default for Limits {
         Self {
             packets_per_second: 100_000,
             own_packets_per_second: 100_000,
+            others: Others::default(),
             // An IPv6 packet that fills the largest frames that are common.
             largest_payload: 9_000 - 48,
             longest: Duration::from_secs(31 * 86_400),
@@ -166,8 +171,12 @@ pub struct Server {
     decoder: Decoder,
     state: State,
     request: Option<Request>,
-    own_rate: u64,
+    rate: u64,
     started: bool,
+    /// A session was refused, or another connection's goes on over this one.
+    answered: bool,
+    /// Something was said that is no frame, or one out of its turn.
+    complained: bool,
     records: Vec<Far>,
     departures: Vec<FarSent>,
     /// Stamps of network cards, and whether the sender takes them.
@@ -209,8 +218,10 @@ impl Server {
             decoder: Decoder::default(),
             state: State::Greeting,
             request: None,
-            own_rate: 0,
+            rate: 0,
             started: false,
+            answered: false,
+            complained: false,
             records: Vec::new(),
             departures: Vec::new(),
             cards: Vec::new(),
@@ -258,18 +269,6 @@ impl Server {
         self
     }
 
-    /// What the responder itself may still send to this sender, packets a second, and how many departures it may still
-    /// be told.
-    pub fn allow(&mut self, own_packets_per_second: u64, told_departures: usize) {
-        self.limits.own_packets_per_second = own_packets_per_second;
-        self.limits.told_departures = told_departures;
-    }
-
-    /// The session that was granted asks the responder to send this many packets a second; 0 where it does not.
-    pub const fn own_rate(&self) -> u64 {
-        self.own_rate
-    }
-
     /// Departures that the sender has told and that are held here.
     pub fn told_departures(&self) -> usize {
         let request = self.request.as_ref().and_then(|request| request.stream.as_ref()?.trace.as_ref());
@@ -309,6 +308,12 @@ impl Server {
 
     /// Bytes were read. `busy` says that no further session can be opened.
     pub fn on_bytes(&mut self, bytes: &[u8], busy: bool, now: Timestamp<Monotonic>) -> Vec<Action> {
+        let actions = self.take_bytes(bytes, busy, now);
+        self.note_answers(&actions);
+        actions
+    }
+
+    fn take_bytes(&mut self, bytes: &[u8], busy: bool, now: Timestamp<Monotonic>) -> Vec<Action> {
         let mut actions = Vec::new();
         if self.is_over() {
             return actions;
@@ -326,6 +331,7 @@ impl Server {
                     actions.push(complain(ComplaintCode::Body, error.to_string()));
                 }
                 Err(CodecError::Length { .. }) => {
+                    self.complained = true;
                     self.state = State::Over;
                     actions.push(Action::Close);
                 }
@@ -507,7 +513,7 @@ impl Server {
             key: key.map(hex),
             secret: self.secret.filter(|_| self.can_resume).map(hex),
         };
-        self.own_rate = request.stream.as_ref().map_or(0, |_| request.rate());
+        self.rate = request.rate();
         self.state = State::Associating { deadline: now + self.limits.handshake };
         actions.push(Action::Open(Session {
             ssid: request.ssid,
@@ -640,6 +646,8 @@ fn complain(code: ComplaintCode, message: String) -> Action {
 
 mod cards;
 mod ending;
+mod fruitless;
 mod resumption;
+mod shares;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,5 @@
 //! What the far end of a session is to send.
 
-use std::collections::VecDeque;
-
 use romer_traffic::{Departure, IpVersion, Limit, Request, Schedule, Trace, TrafficModel};
 use romer_units::Duration;
 use romer_units::random::Seed;
@@ -132,24 +130,11 @@ impl FarStream {
     /// recorded one, the mean gap in its busiest second.
     pub(super) fn pace(&self, schedule: &Schedule) -> Duration {
         if self.trace.is_some() {
-            return Duration::from_nanos(1_000_000_000 / i64::from(busiest_second(schedule)).max(1));
+            return Duration::from_nanos(1_000_000_000 / i64::from(schedule.busiest_second()).max(1));
         }
         self.interval_ns
             .map_or(schedule.interval(), |nanos| Duration::from_nanos(nanos).min(schedule.interval()))
     }
-}
-
-/// Most departures of any second.
-fn busiest_second(schedule: &Schedule) -> u32 {
-    let (mut window, mut most) = (VecDeque::new(), 0);
-    for departure in schedule.clone() {
-        window.push_back(departure.offset);
-        while window.front().is_some_and(|first| departure.offset - *first >= Duration::from_secs(1)) {
-            window.pop_front();
-        }
-        most = most.max(window.len());
-    }
-    u32::try_from(most).unwrap_or(u32::MAX)
 }
 
 /// The words of an error, a few of them: they quote what the other end sent.

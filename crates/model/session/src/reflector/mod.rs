@@ -70,6 +70,8 @@ pub struct Incoming<'a> {
     pub arrived: Timestamp<Responder>,
     /// The control channel has proved that the source is a sender's.
     pub proved: bool,
+    /// A session waits for this association from there. Nothing answers it, and it needs nothing of the rate.
+    pub expected: bool,
 }
 
 /// What is to be done with a datagram.
@@ -184,6 +186,17 @@ impl Reflector {
         allowed.is_empty() || allowed.iter().any(|prefix| prefix.contains_in_either_form(source))
     }
 
+    /// Keeps so many packets a second more of what is answered to `source` for its proved addresses: `false` where it is not to be
+    /// had ([`Limiter::keep`]).
+    pub fn keep(&mut self, source: IpAddr, rate: u64, now: Timestamp<Monotonic>) -> bool {
+        self.limiter.keep(source, rate, now)
+    }
+
+    /// Keeps them no more.
+    pub fn give_back(&mut self, source: IpAddr, rate: u64, now: Timestamp<Monotonic>) {
+        self.limiter.give_back(source, rate, now);
+    }
+
     /// How many sessions are remembered: at the most [`PLACES`].
     pub fn remembered(&self) -> usize {
         self.table.as_ref().map_or(0, Table::taken)
@@ -267,10 +280,21 @@ impl Reflector {
         if incoming.ttl.unwrap_or(0) < rules.least_ttl {
             return Err(Refusal::TooFar);
         }
-        if !self.limiter.admit(source, now) {
+        let costs_nothing = incoming.expected && association::token(incoming.payload).is_some();
+        if !costs_nothing && !self.limiter.admit(source, incoming.proved, now) {
             return Err(Refusal::RateLimited);
         }
         Ok(())
+    }
+
+    /// Of which session and of which number a request claims to be that was refused unread, for its rate; `None` where it is no
+    /// request of the mode.
+    pub fn numbers(&self, octets: &[u8]) -> Option<(u16, u32)> {
+        let packet = match &self.rules.key {
+            Some(key) => SenderPacket::parse_authenticated(octets, key).ok()?,
+            None => SenderPacket::parse(octets).ok().filter(|_| !looks_like_reply(octets))?,
+        };
+        Some((packet.ssid.map_or(0, NonZeroU16::get), packet.sequence))
     }
 
     /// The request that the octets hold, if they hold one of the mode.

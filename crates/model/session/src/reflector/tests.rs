@@ -20,6 +20,7 @@ fn incoming<'a>(payload: &'a [u8], source: &str) -> Incoming<'a> {
         tos: Some(0),
         arrived: Timestamp::from_nanos(1_700_000_000_000_000_000),
         proved: false,
+        expected: false,
     }
 }
 fn judge(reflector: &mut Reflector, payload: &[u8], source: &str) -> Option<Refusal> {

@@ -238,6 +238,7 @@ impl World {
             tos: Some(0),
             arrived,
             proved: !hostile,
+            expected: false,
         };
         let now = Timestamp::from_nanos(self.network.now().as_nanos());
         self.truth.octets[0] += u64::try_from(payload.len()).unwrap();

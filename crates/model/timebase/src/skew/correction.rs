@@ -1,6 +1,6 @@
 //! What is to be taken out of raw delays.
 
-use super::rounded;
+use super::{Heading, rounded};
 
 /// From one moment on, a straight line.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,12 +31,40 @@ pub struct Correction {
 
 impl Correction {
     /// What is to be taken out of the delay of a packet of the moment `at_ns` on the sender's clock (its departure
-    /// there, or its arrival there), nanoseconds.
+    /// there, or its arrival there), nanoseconds, if it did not wait.
     pub fn at(&self, at_ns: i64) -> i64 {
         let since = at_ns.saturating_sub(self.origin_ns);
-        let later = self.legs.partition_point(|leg| leg.from_ns <= since);
-        let Some(leg) = self.legs.get(later.saturating_sub(1)) else { return 0 };
+        let Some(leg) = self.leg(since) else { return 0 };
         rounded(leg.value_ns + leg.slope * since.saturating_sub(leg.from_ns) as f64)
+    }
+
+    /// What is to be taken out more of the delay of a packet that waited so long: the responder stamped it as much later than it left, or
+    /// earlier than it came back, nanoseconds.
+    pub fn more(&self, at_ns: i64, heading: Heading, waited_ns: i64) -> i64 {
+        let slope = self.leg(at_ns.saturating_sub(self.origin_ns)).map_or(0.0, |leg| leg.slope);
+        rounded(heading.sign() * slope * waited_ns as f64)
+    }
+
+    fn leg(&self, since: i64) -> Option<&Leg> {
+        if let [one] = &self.legs[..] {
+            return Some(one);
+        }
+        let later = self.legs.partition_point(|leg| leg.from_ns <= since);
+        self.legs.get(later.saturating_sub(1))
+    }
+
+    /// When it jumps by about so much, nearest to a moment on the sender's clock, nanoseconds after the origin.
+    pub(crate) fn jump_near(&self, at_ns: i64, size_ns: i64) -> Option<i64> {
+        /// To such a part.
+        const ABOUT: f64 = 0.25;
+        let since = at_ns.saturating_sub(self.origin_ns);
+        let jumps = self.legs.windows(2).filter_map(|pair| {
+            let (before, after) = (pair[0], pair[1]);
+            let met = before.value_ns + before.slope * after.from_ns.saturating_sub(before.from_ns) as f64;
+            let off = after.value_ns - met - size_ns as f64;
+            (off.abs() <= ABOUT * (size_ns as f64).abs()).then_some(after.from_ns)
+        });
+        jumps.min_by_key(|from| from.abs_diff(since))
     }
 
     /// Half the width of the 95 % interval of a corrected delay at that moment, nanoseconds, with the least delay held

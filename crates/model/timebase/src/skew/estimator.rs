@@ -288,7 +288,9 @@ impl Estimator {
             return Estimate::default();
         }
         if let Some(piecewise) = &self.piecewise {
-            return piecewise.estimate(self.origin.unwrap_or(0), grains);
+            // Delays are counted from the first of each direction.
+            let bases = self.tracks.iter().filter_map(|track| track.base).map(|base| base as f64).sum();
+            return piecewise.estimate(self.origin.unwrap_or(0), grains, bases);
         }
         let mut estimate = Estimate::refused(TOO_FEW);
         let fits = self.tracks.each_ref().map(|track| self.fit(track));

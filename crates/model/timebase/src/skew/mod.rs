@@ -21,21 +21,26 @@
 mod bounds;
 mod changes;
 mod classic;
+mod corners;
 mod correction;
 mod course;
 mod ends;
 mod estimator;
 mod floors;
+mod hidden;
 mod hull;
 mod jumps;
 mod khlifi;
 mod method;
 mod near;
+mod pauses;
 mod piecewise;
 mod posterior;
 mod relating;
 mod resolution;
 mod round_trip;
+mod set_back;
+mod sizes;
 mod survey;
 mod unrest;
 mod wander;
@@ -45,10 +50,11 @@ pub use estimator::{ChangeKind, ClockChange, Estimate, Estimator, Heading, Skew}
 pub use hull::{Hull, Point};
 pub use method::{Method, MethodError};
 pub use relating::{
-    Both, InTurn, calibrated_until, correct, estimate, for_calibration, method_of, relate_clocks,
-    relate_clocks_by, sharpen, sharpened, so_far, state, usable,
+    Both, InTurn, calibrated_until, correct, estimate, for_calibration, method_of, put_right, relate_clocks,
+    relate_clocks_by, sharpen, sharpened, so_far, state, usable, usable_of,
 };
 pub use resolution::Resolution;
+pub use set_back::SetBack;
 
 /// The farthest that two moments, or two raw delays, of one estimation may lie apart: 146 years. What is beyond is not
 /// used. Products of such differences, and sums of two of them, fit 128 bits.

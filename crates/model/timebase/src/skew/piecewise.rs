@@ -1,13 +1,16 @@
 //! Our own estimator: floors between events, in each direction by itself, and then both together.
 
+use super::corners;
 use super::correction::{Correction, Leg};
 use super::ends;
 use super::estimator::{ChangeKind, ClockChange, Estimate, Heading, Skew, coarse};
 use super::floors::Floors;
+use super::hidden;
 use super::near::{borne_out, mirrored, two_steps};
 use super::posterior::{Line, Observation, Told, leverage, roughly, told};
-use super::round_trip;
-use super::survey::{Survey, Transition};
+use super::round_trip::{self, Settled};
+use super::sizes;
+use super::survey::{Survey, TooLittle, Transition};
 use super::unrest::{self, Side, Unrest};
 use super::wander::{self, Curve, Shown};
 use super::{many, rounded};
@@ -37,6 +40,14 @@ const SPARED: f64 = 12.0;
 const DEPENDENT: f64 = 3.0;
 /// A longer transition is a slew, as a share of the run.
 const GRADUAL: f64 = 0.008;
+/// From this share of the run on a round trip sets apart what both directions show of one moment of the responder's; and steps of its clock
+/// are no further apart than the second one once that is taken off.
+const NOTICED: f64 = 0.004;
+const AT_ONCE: f64 = 0.01;
+/// So many floors on either side of a jump tell how far it went where the rate wanders.
+const BESIDE_JUMP: f64 = 4.0;
+/// Slews that hide in what packets wait, at most.
+const HIDDEN_SLEWS: usize = 2;
 
 /// Both directions.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +63,7 @@ struct Rate {
     /// From what, and how the responder's clock enters its delays.
     observations: Vec<Observation>,
     line: Line,
+    heading: Heading,
     sign: f64,
     /// The ranks of all floors' heights, by group.
     ranks: Vec<Vec<f64>>,
@@ -87,7 +99,7 @@ impl Event {
 
 impl Event {
     /// By how much longer a direction's packets of a moment take for it, by the clocks.
-    fn longer(&self, heading: Heading, x: f64) -> f64 {
+    pub(crate) fn longer(&self, heading: Heading, x: f64) -> f64 {
         let one = self.seen(heading);
         match (self.kind, self.heading) {
             (ChangeKind::PathChange, Some(whose)) if whose != heading => 0.0,
@@ -106,39 +118,151 @@ impl Piecewise {
         self.floors.iter_mut().zip(other.floors).for_each(|(own, theirs)| own.absorb(theirs));
     }
 
-    /// What can be said now of delays that may be off by `grains`, nanoseconds, because of what stamps do not tell.
-    pub(crate) fn estimate(&self, origin_ns: i64, grains: [f64; 2]) -> Estimate {
+    /// What can be said now of delays that may be off by `grains`, nanoseconds, because of what stamps do not tell. `bases` is by how much the
+    /// round trip is longer than the sum of a delay of either direction, nanoseconds.
+    pub(crate) fn estimate(&self, origin_ns: i64, grains: [f64; 2], bases: f64) -> Estimate {
         let [there, back] = &self.floors;
-        let surveys = [Survey::of(there, grains[0]), Survey::of(back, grains[1])];
-        let some: Vec<(&Survey, Heading)> = surveys
-            .iter()
-            .zip(Heading::BOTH)
-            .filter_map(|(survey, heading)| Some((survey.as_ref().ok()?, heading)))
-            .collect();
+        let mut surveys = [Survey::of(there, grains[0]), Survey::of(back, grains[1])];
+        let mut told = None;
+        let (mut lag, mut both) = (0.0, 0.0);
+        if let [Ok(forward), Ok(reverse)] = &surveys {
+            let as_sent = told_by(forward, reverse);
+            let late = round_trip::least(forward, reverse, bases) / 1e9;
+            both = late;
+            if !as_sent.events.is_empty() && late > NOTICED * forward.length {
+                let earlier = reverse.earlier(late);
+                let as_stamped = told_by(forward, &earlier);
+                if plainer(&as_stamped, &as_sent, forward.length) {
+                    (told, lag) = (Some(as_stamped), late);
+                    surveys[1] = Ok(earlier);
+                }
+            }
+            told = told.or(Some(as_sent));
+        }
+        if told.is_none() {
+            surveys.iter_mut().filter_map(|survey| survey.as_mut().ok()).for_each(make_gradual);
+        }
+        let some = usable(&surveys);
         if some.is_empty() {
             let why = surveys.iter().filter_map(|survey| survey.as_ref().err()).max();
             return Estimate::refused(&why.map_or_else(String::new, |why| why.words()));
         }
-        let (events, doubt_ns) = match (&some[..], events(&some)) {
-            ([(forward, _), (reverse, _)], events) => {
-                let settled = round_trip::settle(forward, reverse, events);
-                (settled.events, settled.doubt_ns)
-            }
-            (_, events) => (events, 0.0),
-        };
+        let Settled { mut events, doubt_ns } =
+            told.unwrap_or_else(|| Settled { events: events(&some), doubt_ns: 0.0 });
         if let Some(why) = restless(&some, &events) {
             return Estimate::refused(&why);
         }
-        let mut estimate = match calm(&some, &events) {
+        let mut curve = curve(&some, &events);
+        if let [Ok(forward), Ok(reverse)] = &mut surveys {
+            let left = curve.as_ref().map_or(&events, |(_, left)| left);
+            if let Some(found) = with_hidden([forward, reverse], left) {
+                events = found;
+                curve = self::curve(&usable(&surveys), &events);
+            }
+        }
+        let some = usable(&surveys);
+        let mut estimate = match curve {
             Some((curve, events)) => wandering(&some, &curve, &events, origin_ns),
-            None => match Seen::of(&some, &events).curve() {
-                Some((curve, _)) => wandering(&some, &curve, &events, origin_ns),
-                None => steady(&some, &events, origin_ns),
-            },
+            None => steady(&some, &events, origin_ns),
         };
-        estimate.corrections.iter_mut().for_each(|one| one.floor_error_ns += doubt_ns);
+        let beside = doubt_ns + if lag > 0.0 { 0.0 } else { beside_slews(&estimate.events, both) };
+        estimate.corrections.iter_mut().for_each(|one| one.floor_error_ns += beside);
+        later(&mut estimate, rounded(lag * 1e9));
         estimate
     }
+}
+
+/// The directions that tell something.
+fn usable(surveys: &[Result<Survey, TooLittle>; 2]) -> Vec<(&Survey, Heading)> {
+    let each = surveys.iter().zip(Heading::BOTH);
+    each.filter_map(|(survey, heading)| Some((survey.as_ref().ok()?, heading))).collect()
+}
+
+/// The clock if its rate wanders, and the events that are left.
+fn curve(surveys: &[(&Survey, Heading)], events: &[Event]) -> Option<(Curve, Vec<Event>)> {
+    calm(surveys, events)
+        .or_else(|| Seen::of(surveys, events).curve().map(|(curve, _)| (curve, events.to_vec())))
+}
+
+/// The events with slews that hide in what packets wait, where there are such; of what either direction shows, `left` is what is told.
+fn with_hidden(surveys: [&mut Survey; 2], left: &[Event]) -> Option<Vec<Event>> {
+    let [forward, reverse] = surveys;
+    let mut events = left.to_vec();
+    for _ in 0..HIDDEN_SLEWS {
+        let near = TOGETHER * forward.length;
+        let is_told = |one: &Transition| {
+            let of_it = |event: &Event| {
+                event.transition.from <= one.to + near && event.transition.to >= one.from - near
+            };
+            events.iter().any(of_it)
+        };
+        let [mut there, mut back] = [&*forward, &*reverse].map(|survey| survey.without(is_told));
+        let busy: Vec<(f64, f64)> =
+            events.iter().map(|event| (event.transition.from, event.transition.to)).collect();
+        let Some((slew, [faster, slower])) = hidden::slew(&there, &back, &busy) else { break };
+        there.part(&slew, faster);
+        back.part(&Transition { size: -slew.size, ..slew }, slower);
+        (*forward, *reverse) = (there, back);
+        let is_gradual = slew.to - slew.from > GRADUAL * forward.length;
+        let kind = if is_gradual { ChangeKind::Slew } else { ChangeKind::ClockStep };
+        events.push(Event { kind, ..step(slew) });
+    }
+    (events.len() > left.len()).then_some(events)
+}
+
+/// Takes jumps of a direction that is alone for slews where its floors rise or fall gradually.
+fn make_gradual(survey: &mut Survey) {
+    for jump in survey.parts.clone().into_iter().filter(|one| one.to <= one.from) {
+        let mut joined = survey.without(|other| *other != jump);
+        if let Some((slew, slope)) = hidden::as_slew(&joined, &jump, GRADUAL) {
+            joined.part(&slew, slope);
+            *survey = joined;
+        }
+    }
+}
+
+/// What both directions tell together.
+fn told_by(forward: &Survey, reverse: &Survey) -> Settled {
+    let events = events(&[(forward, Heading::Forward), (reverse, Heading::Reverse)]);
+    round_trip::settle(forward, reverse, events)
+}
+
+/// Whether there is less to explain where both directions are laid on the moments of the responder's stamps, whose clock was set or slewed then:
+/// fewer changes of the path, then fewer slews, then steps nearer to each other. (A step of the sender's clock is at one moment of its own in
+/// both directions, and one of the responder's a round trip apart.)
+fn plainer(as_stamped: &Settled, as_sent: &Settled, length: f64) -> bool {
+    let apart = |one: &Event| one.apart.map_or(0.0, |[there, back]| (there - back).abs());
+    let number = |told: &Settled, kind: ChangeKind| told.events.iter().filter(|one| one.kind == kind).count();
+    let rank = |told: &Settled| (number(told, ChangeKind::PathChange), number(told, ChangeKind::Slew));
+    let off = |told: &Settled| told.events.iter().map(apart).sum::<f64>();
+    let (stamped, sent) = (rank(as_stamped), rank(as_sent));
+    as_stamped.events.iter().all(|one| apart(one) <= AT_ONCE * length)
+        && (stamped < sent || stamped == sent && off(as_stamped) < off(as_sent))
+}
+
+/// By how much delays in a slew are off because it is told at one moment for both directions, nanoseconds: the responder stamps a packet half of a
+/// round trip, in seconds, later than it left, and as much earlier than it came back.
+fn beside_slews(events: &[ClockChange], round_trip: f64) -> f64 {
+    let rate = |event: &ClockChange| {
+        let lasts = event.until_ns?.saturating_sub(event.at_ns) as f64 / 1e9;
+        (event.kind == ChangeKind::Slew && lasts > 0.0).then(|| (event.size_ns as f64 / lasts).abs())
+    };
+    events.iter().filter_map(rate).fold(0.0, f64::max) * round_trip.max(0.0) / 2.0
+}
+
+/// Lays what was found of packets in reverse, as if they had come back as they left the sender, on the moments at which they came.
+fn later(estimate: &mut Estimate, lag_ns: i64) {
+    if lag_ns == 0 {
+        return;
+    }
+    let correction = &mut estimate.corrections[1];
+    correction.anchor_ns = correction.anchor_ns.saturating_add(lag_ns);
+    correction.legs.iter_mut().for_each(|leg| leg.from_ns = leg.from_ns.saturating_add(lag_ns));
+    for event in estimate.events.iter_mut().filter(|event| event.heading == Some(Heading::Reverse)) {
+        event.at_ns = event.at_ns.saturating_add(lag_ns);
+        event.until_ns = event.until_ns.map(|until| until.saturating_add(lag_ns));
+    }
+    estimate.events.sort_by_key(|event| event.at_ns);
 }
 
 /// Why there is no floor to go by.
@@ -174,15 +298,37 @@ fn steady(surveys: &[(&Survey, Heading)], events: &[Event], origin_ns: i64) -> E
             ));
         }
     }
-    let Some((mean, draws, tilt)) = combine(&rates) else {
+    let Some(Combined { mean, draws, tilt, dependence, wander }) = combine(&rates) else {
         return Estimate::refused("there are too few packets between the events");
     };
+    let sides: Vec<sizes::Side<'_>> = surveys
+        .iter()
+        .filter_map(|(survey, heading)| {
+            let rate = rates.iter().find(|rate| rate.heading == *heading)?;
+            Some(sizes::Side {
+                survey,
+                heading: *heading,
+                line: &rate.line,
+                observations: &rate.observations,
+            })
+        })
+        .collect();
+    let events = &sizes::told(&sides, &sizes::Rates { draws: &draws, dependence, tilt: wander }, events)[..];
+    let (events, corner_error) = corners::placed(surveys, events, |x| mean * x);
+    let events = &events[..];
+    let floor_error = clock_error(events) + corner_error;
     let [low, high] = [0.025, 0.975].map(|share| quantile(&draws, share));
     let interval = [low - tilt, high + tilt];
     let middle = surveys.iter().map(|(survey, _)| center(survey)).sum::<f64>() / many(surveys.len());
     let half = (interval[1] - mean).max(mean - interval[0]);
     let line = |x: f64| mean * x;
-    finish(&Found { mean, interval, events, origin_ns, middle, half, floor_error: 0.0 }, &[0.0], line)
+    finish(&Found { mean, interval, events, origin_ns, middle, half, floor_error }, &[0.0], line)
+}
+
+/// How far delays after changes of the clock may be off against those before, because how far it went is not known better, nanoseconds.
+fn clock_error(events: &[Event]) -> f64 {
+    let clock = events.iter().filter(|event| event.kind != ChangeKind::PathChange);
+    super::classic::NORMAL * clock.map(|event| event.transition.error).fold(0.0, f64::hypot)
 }
 
 /// What the directions show of a clock that may wander.
@@ -256,18 +402,28 @@ fn span(surveys: &[(&Survey, Heading)]) -> (f64, f64) {
 /// A rate that wanders.
 fn wandering(surveys: &[(&Survey, Heading)], curve: &Curve, events: &[Event], origin_ns: i64) -> Estimate {
     let (mean, error) = curve.rate;
+    let length = surveys.iter().map(|(survey, _)| survey.length).fold(1e-9, f64::max);
+    // How far the clock went is known no better than how far its changes went: a jump to what the few floors beside it tell, and a slew to
+    // what it may be off.
+    let size = |event: &Event| match event.transition.to > event.transition.from {
+        true => event.transition.half() / super::classic::NORMAL,
+        false => (2.0 * curve.noise / BESIDE_JUMP).sqrt(),
+    };
+    let sizes = events.iter().map(|event| size(event) / length);
+    let error = sizes.fold(error, f64::hypot);
     let grain = surveys.iter().map(|(survey, _)| survey.grain / survey.length.max(1e-9)).fold(0.0, f64::max);
     let half = super::classic::NORMAL * error + TILT * STRAIGHT * grain;
     let knots: Vec<f64> = curve.knots.iter().map(|knot| knot.0).collect();
     let zero = knots.iter().map(|x| curve.at(*x)).sum::<f64>() / many(knots.len().max(1));
+    let (events, corner_error) = corners::placed(surveys, events, |x| curve.at(x));
     let found = Found {
         mean,
         interval: [mean - half, mean + half],
-        events,
+        events: &events,
         origin_ns,
         middle: center(surveys[0].0),
         half: 0.0,
-        floor_error: super::classic::NORMAL * curve.variance().sqrt(),
+        floor_error: super::classic::NORMAL * curve.variance_at_ends().sqrt() + corner_error,
     };
     finish(&found, &knots, |x| curve.at(x) - zero)
 }
@@ -361,25 +517,40 @@ fn rate(survey: &Survey, heading: Heading) -> Option<Rate> {
     let variance = variance + if is_coarse { (0.5 * tilt).powi(2) } else { 0.0 };
     let groups = survey.groups.iter().map(|group| &survey.floors[group.clone()]);
     let ranks = groups.map(|group| ranked(group.iter().map(|floor| floor.above(sign * mean)))).collect();
-    Some(Rate { mean, variance, draws, observations, line, sign, ranks, tilt, is_coarse })
+    Some(Rate { mean, variance, draws, observations, line, heading, sign, ranks, tilt, is_coarse })
 }
 
-/// Both directions by what each leaves open of the rate, with what floors that wander leave open besides: mean, and draws in order. And
-/// by how much the whole may be off because of what stamps do not tell.
-fn combine(rates: &[Rate]) -> Option<(f64, Vec<f64>, f64)> {
+/// What both directions leave open of the rate.
+struct Combined {
+    mean: f64,
+    /// In order.
+    draws: Vec<f64>,
+    /// By how much the whole may be off because of what stamps do not tell.
+    tilt: f64,
+    /// By how many times a variance is greater because neighbouring floors are alike.
+    dependence: f64,
+    /// The variance of what floors that wander add.
+    wander: f64,
+}
+
+/// Both directions by what each leaves open of the rate, with what floors that wander leave open besides.
+fn combine(rates: &[Rate]) -> Option<Combined> {
     let total: f64 = rates.iter().map(|rate| 1.0 / rate.variance.max(1e-12)).sum();
     let Told { mean, mut draws, .. } = match rates {
         [a, b] if a.is_coarse || b.is_coarse => added(rates, total)?,
         _ => told(&rates.iter().map(|rate| (&rate.line, rate.sign)).collect::<Vec<_>>())?,
     };
-    let wider = dependence(rates, mean).sqrt();
+    let dependence = dependence(rates, mean);
+    let wider = dependence.sqrt();
     draws.iter_mut().for_each(|draw| *draw = mean + wider * (*draw - mean));
-    if let Some(unrest) = unrest(rates, mean, total) {
+    let unrest = unrest(rates, mean, total);
+    let wander = unrest.as_ref().map_or(0.0, Unrest::variance);
+    if let Some(unrest) = unrest {
         unrest.add(&mut draws);
     }
     draws.sort_by(f64::total_cmp);
     let tilt = rates.iter().map(|rate| rate.tilt / rate.variance.max(1e-12)).sum::<f64>() / total;
-    Some((mean, draws, tilt))
+    Some(Combined { mean, draws, tilt, dependence, wander })
 }
 
 /// Each direction by how sure it is; the draws of both added up in an order that has nothing to do with theirs. `total` is the sum of the

@@ -27,6 +27,9 @@ const HIGHEST: f64 = 0.03;
 const STEP: f64 = 0.15;
 /// What is so much less likely, as the difference of logarithms, does not count.
 const NEGLIGIBLE: f64 = 12.0;
+/// And where heights of levels are asked for; and at how many of them the likelihood is computed.
+const COUNTING: f64 = 7.0;
+const DEPTHS: usize = 24;
 /// Slopes at which the likelihood is computed, and while the range of those that count is looked for; and how often that is.
 const SLOPES: usize = 49;
 const ROUGH: usize = 17;
@@ -222,6 +225,8 @@ impl Lateness {
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     groups: Vec<Vec<Point>>,
+    /// The middle of each group, seconds, and its lowest height with the slope taken out, nanoseconds.
+    bases: Vec<(f64, f64)>,
     /// How many count with their height.
     counted: f64,
     /// The slope that is taken out, nanoseconds a second.
@@ -247,6 +252,8 @@ struct At<'a> {
     line: &'a Line,
     /// With the sum of the weights.
     groups: Vec<(Vec<Point>, f64)>,
+    /// The lowest of each group, where the line with the slope passes the beginning of time, nanoseconds.
+    lowest: Vec<f64>,
     /// The sum of the heights by their weights.
     sum: f64,
 }
@@ -286,7 +293,9 @@ impl Line {
         sorted.sort_by(f64::total_cmp);
         let place = usize::try_from(super::rounded(COUNTED * many(sorted.len()))).unwrap_or(0);
         let cut = sorted[place.min(sorted.len() - 1)];
-        let mut line = Self { groups: vec![Vec::new(); groups], counted: 0.0, start, excess, spread };
+        let bases = middles.iter().map(|(sum, count, lowest)| (sum / count, *lowest)).collect();
+        let groups = vec![Vec::new(); groups];
+        let mut line = Self { groups, bases, counted: 0.0, start, excess, spread };
         for one in observations {
             let height = above(one) / one.scale;
             line.groups[one.group].push(Point {
@@ -308,17 +317,54 @@ impl Line {
     fn at(&self, slope: f64) -> At<'_> {
         let mut sum = 0.0;
         let more = slope - self.start;
-        let groups = self.groups.iter().filter(|group| !group.is_empty()).map(|group| {
+        let mut heights = Vec::with_capacity(self.groups.len());
+        let used = self.groups.iter().zip(&self.bases).filter(|(group, _)| !group.is_empty());
+        let groups = used.map(|(group, (middle, base))| {
             let mut points: Vec<Point> =
                 group.iter().map(|point| Point { height: point.height - more * point.x, ..*point }).collect();
             let lowest = points.iter().map(|point| point.height).fold(f64::INFINITY, f64::min);
             points.iter_mut().for_each(|point| point.height -= lowest);
+            heights.push(base + lowest - more * middle);
             sum += points.iter().map(|point| point.weight * point.height).sum::<f64>();
             let weight = points.iter().map(|point| point.weight).sum::<f64>();
             (points, weight)
         });
         let groups = groups.collect();
-        At { line: self, groups, sum: sum.max(1e-6) }
+        At { line: self, groups, lowest: heights, sum: sum.max(1e-6) }
+    }
+
+    /// By how much the level of a group is higher than that of another, for one slope: mean and variance of what is left open of it.
+    /// Each pair has the group before and the one after.
+    pub(crate) fn rises(&self, slope: f64, pairs: &[[usize; 2]]) -> Vec<(f64, f64)> {
+        let at = self.at(slope);
+        let ratio = (LATENESS[1] / LATENESS[0]).powf(1.0 / many(SCALES - 1));
+        let scales = (0..SCALES)
+            .map(|place| LATENESS[0] * self.excess * ratio.powi(i32::try_from(place).unwrap_or(0)));
+        let ways = scales.flat_map(|scale| KINDS.map(|kind| (scale, kind)));
+        let prior = (1.0 - EXACT).ln() - many(SCALES * KINDS.len()).ln();
+        let mut all = vec![(EXACT.ln() + at.exact(), None)];
+        all.extend(ways.map(|(scale, kind)| {
+            let (log, rate) = at.late_at(scale, kind);
+            (prior + log, Some((scale, kind, rate.exp())))
+        }));
+        let highest = all.iter().map(|one| one.0).fold(f64::NEG_INFINITY, f64::max);
+        let mut sums = vec![(0.0, 0.0, 0.0); pairs.len()];
+        for (log, way) in all.into_iter().filter(|one| one.0 > highest - COUNTING) {
+            let share = (log - highest).exp();
+            let depths: Vec<(f64, f64)> = (0..at.groups.len()).map(|group| at.depth(group, way)).collect();
+            for (sum, [before, after]) in sums.iter_mut().zip(pairs) {
+                let level = |group: usize| at.lowest[group] - depths[group].0;
+                let rise = level(*after) - level(*before);
+                sum.0 += share;
+                sum.1 += share * rise;
+                sum.2 += share * (rise * rise + depths[*before].1 + depths[*after].1);
+            }
+        }
+        let told = |(share, sum, squares): (f64, f64, f64)| {
+            let mean = sum / share;
+            (mean, (squares / share - mean * mean).max(0.0))
+        };
+        sums.into_iter().map(told).collect()
     }
 }
 
@@ -336,6 +382,53 @@ impl At<'_> {
 
     /// The same if stamps are late.
     fn late(&self, scale: f64, kind: Lateness) -> f64 {
+        self.late_at(scale, kind).0
+    }
+
+    /// How far below the lowest of a group its level lies: mean and variance, if no stamp is late, or if stamps are late by this scale and kind and
+    /// packets come down to the floor at this rate.
+    fn depth(&self, group: usize, way: Option<(f64, Lateness, f64)>) -> (f64, f64) {
+        let (points, weight) = &self.groups[group];
+        let Some((scale, kind, rate)) = way else {
+            // The rate's own distribution is a gamma one.
+            let mean = self.sum / (self.free() - 1.0).max(1.0) / weight;
+            return (mean, mean * mean * (self.free() / (self.free() - 2.0).max(1.0)));
+        };
+        let log = |depth: f64| {
+            let each = points.iter().map(|point| {
+                let (log, area) = kind.passed((point.height + depth) / scale);
+                f64::from(u8::from(!point.higher)) * log - rate * scale * point.weight * area
+            });
+            each.sum::<f64>()
+        };
+        let (mut low, mut high) = (0.0, kind.reach() * scale + 8.0 / (rate * weight));
+        let mut told = (0.0, 0.0);
+        for _ in 0..ROUNDS {
+            let width = (high - low) / many(DEPTHS);
+            let depths = (0..DEPTHS).map(|n| low + width * (many(n) + 0.5));
+            let logs: Vec<(f64, f64)> = depths.map(|depth| (depth, log(depth))).collect();
+            let highest = logs.iter().map(|one| one.1).fold(f64::NEG_INFINITY, f64::max);
+            let counts = |one: &&(f64, f64)| one.1 > highest - COUNTING;
+            let (mut share, mut sum, mut squares) = (0.0, 0.0, 0.0);
+            let first = logs.iter().find(counts).map_or(low, |one| one.0);
+            for (depth, log) in logs.iter().filter(counts) {
+                let part = (log - highest).exp();
+                (share, sum, squares) =
+                    (share + part, sum + part * (depth - first), squares + part * (depth - first).powi(2));
+            }
+            let mean = sum / share;
+            told = (first + mean, (squares / share - mean * mean).max(0.0));
+            if logs.iter().filter(counts).count() >= DEPTHS / 2 {
+                break;
+            }
+            let last = logs.iter().rfind(counts).map_or(high, |one| one.0);
+            (low, high) = ((first - width).max(0.0), last + width);
+        }
+        told
+    }
+
+    /// The same as [`late`](Self::late), with the logarithm of the rate at which packets come down to the floor most likely.
+    fn late_at(&self, scale: f64, kind: Lateness) -> (f64, f64) {
         let usual = self.free() / self.sum;
         let levels: Vec<Vec<(f64, f64)>> = self
             .groups
@@ -362,6 +455,7 @@ impl At<'_> {
                 (rate, best) = (rate + way, next);
             }
         }
+        let likeliest = rate;
         let mut sum = 1.0;
         for way in [STEP, -STEP] {
             let mut there = rate + way;
@@ -374,7 +468,7 @@ impl At<'_> {
                 there += way;
             }
         }
-        best + (sum * STEP).ln()
+        (best + (sum * STEP).ln(), likeliest)
     }
 }
 

@@ -6,7 +6,8 @@ use romer_record::{Fate, Passage};
 use romer_units::Duration;
 
 use super::bounds::bounds;
-use super::{ChangeKind, Correction, Estimate, Estimator, Heading, Method, Skew};
+use super::pauses::{in_pauses, passed};
+use super::{ChangeKind, Correction, Estimate, Estimator, Heading, Method, SetBack, Skew};
 use romer_units::{Arrival, Departure, Timestamp};
 
 use crate::Related;
@@ -105,7 +106,7 @@ pub fn estimate(
     estimator.estimate()
 }
 
-fn stamps(passage: &Passage) -> Option<(Timestamp<Departure>, Timestamp<Arrival>)> {
+pub(super) fn stamps(passage: &Passage) -> Option<(Timestamp<Departure>, Timestamp<Arrival>)> {
     passage.departure.zip(passage.arrival)
 }
 
@@ -163,9 +164,8 @@ pub fn sharpen(
         })
         .collect();
     points.sort_by_key(|point| point.0);
-    let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
+    let (passed, near) = passed(&points);
     // As near as the search for jumps has come, and a stretch that tells the level on either side.
-    let near = last.0.saturating_sub(first.0) / 100;
     let far = near.saturating_mul(10);
     for index in 1..correction.legs.len() {
         let (before, after) = (correction.legs[index - 1], correction.legs[index]);
@@ -177,9 +177,18 @@ pub fn sharpen(
             continue;
         }
         // Where the points begin that lie so far from the jump, or further.
+        let behind = points.partition_point(|point| point.0 < after.from_ns);
+        let here = match behind.checked_sub(1) {
+            Some(last) => {
+                let since = after.from_ns.saturating_sub(points[last].0);
+                let next = passed.get(behind).copied().unwrap_or(i64::MAX);
+                passed[last].saturating_add(since).min(next)
+            }
+            None => 0,
+        };
         let place = |away: i64| {
-            let at = after.from_ns.saturating_add(away);
-            points.partition_point(|point| point.0 < at)
+            let at = here.saturating_add(away);
+            passed.partition_point(|passed| *passed < at)
         };
         let level = |leg: &super::correction::Leg, stretch: &[(i64, f64)]| {
             stretch.iter().map(|point| point.1 - line(leg, point.0)).reduce(f64::min)
@@ -204,13 +213,16 @@ pub fn sharpen(
     }
 }
 
-/// The times around jumps and sudden changes of rate, and the short times between two of them, on the sender's clock.
-fn changes(passages: &[Passage], heading: Heading, correction: &Correction) -> Vec<[i64; 2]> {
+/// The times around jumps and sudden changes of rate, those of slews, and the short times between two changes, on the sender's clock.
+fn changes(passages: &[Passage], heading: Heading, estimate: &Estimate) -> Vec<[i64; 2]> {
     /// A jump by so many nanoseconds, and a change of rate by so much: a rate that wanders has smaller ones.
     const JUMP: f64 = 1_000.0;
     const TURN: f64 = 20e-6;
     /// A time between two changes is short below one in so many of the longest.
     const SHORT: i64 = 3;
+    /// A slew may have begun so much earlier, and ended so much later, as a part of its length.
+    const WIDER: i64 = 4;
+    let correction = estimate.correction(heading);
     let moments = || passages.iter().filter_map(|passage| moment(passage, heading));
     if correction.legs.len() < 2 {
         return Vec::new();
@@ -229,7 +241,13 @@ fn changes(passages: &[Passage], heading: Heading, correction: &Correction) -> V
     let short = bounds.windows(2).filter(|pair| pair[1].saturating_sub(pair[0]) < longest / SHORT);
     let around = |at: &i64| [at.saturating_sub(near), at.saturating_add(near)];
     let inner = bounds.get(1..bounds.len() - 1).unwrap_or_default();
-    inner.iter().map(around).chain(short.map(|pair| [pair[0], pair[1]])).collect()
+    let slews = estimate.events.iter().filter(|event| event.kind == ChangeKind::Slew);
+    let slews = slews.filter_map(|slew| {
+        let until = slew.until_ns?;
+        let wider = near.max(until.saturating_sub(slew.at_ns) / WIDER);
+        Some([slew.at_ns.saturating_sub(wider), until.saturating_add(wider)])
+    });
+    inner.iter().map(around).chain(short.map(|pair| [pair[0], pair[1]])).chain(slews).collect()
 }
 
 /// The least corrected differences: of the packets that count, and of all.
@@ -252,7 +270,7 @@ pub fn correct(
     workers: &impl Both,
 ) -> Option<i128> {
     let correction = estimate.correction(heading);
-    let doubtful = changes(passages, heading, correction);
+    let doubtful = changes(passages, heading, estimate);
     let (one, other) = passages.split_at_mut(passages.len() / 2);
     let fill = |passages: &mut [Passage]| fill(passages, heading, correction, &doubtful);
     let (a, b) = workers.both(|| fill(one), || fill(other));
@@ -290,6 +308,10 @@ fn settle(passages: &mut [Passage], heading: Heading, correction: &Correction, b
             None => corrected(passage, heading, correction),
         };
         passage.delay = there.map(|nanos| (nanos - base).max(0)).and_then(length);
+        if let (Some(delay), Some(at)) = (passage.delay, moment(passage, heading)) {
+            let more = correction.more(at, heading, delay.as_nanos());
+            passage.delay = length(i128::from(delay.as_nanos().saturating_sub(more).max(0)));
+        }
     }
 }
 
@@ -304,7 +326,11 @@ pub fn relate_clocks_by(related: &mut Related, request: &SkewRequest, workers: &
     if related.delay_kind == DelayKind::Absolute {
         return too_long_for_one_clock(request, related).into_iter().collect();
     }
-    let (estimate, mut warnings) = usable(request, &related.forward, &related.reverse, workers);
+    let (estimate, set_back, mut warnings) =
+        usable_of(request, &mut related.forward, &mut related.reverse, workers);
+    if !set_back.is_empty() {
+        related.put_in_order();
+    }
     let least = [
         correct(&mut related.forward, Heading::Forward, &estimate, workers),
         correct(&mut related.reverse, Heading::Reverse, &estimate, workers),
@@ -385,6 +411,7 @@ pub fn sharpened(
     {
         sharpen(correction, heading, passages.iter().filter_map(stamps));
     }
+    in_pauses(&mut found, forward);
     found
 }
 
@@ -456,6 +483,55 @@ pub fn usable(
         warnings.push(format!("the clocks' difference in rate is not identifiable: {why}{still}"));
     }
     (found, warnings)
+}
+
+/// The [`usable`] estimate of stamps that are put right where the responder's clock was set, as they are then; and what was put
+/// right. Which passages came first may have changed by that.
+pub fn usable_of(
+    request: &SkewRequest,
+    forward: &mut [Passage],
+    reverse: &mut [Passage],
+    workers: &impl Both,
+) -> (Estimate, SetBack, Vec<String>) {
+    let (found, warnings) = usable(request, forward, reverse, workers);
+    put_right(request, (found, warnings), forward, reverse, workers)
+}
+
+/// The same of an estimate that is there already.
+pub fn put_right(
+    request: &SkewRequest,
+    (mut found, mut warnings): (Estimate, Vec<String>),
+    forward: &mut [Passage],
+    reverse: &mut [Passage],
+    workers: &impl Both,
+) -> (Estimate, SetBack, Vec<String>) {
+    let by_floors = matches!(method_of(request), Method::Piecewise | Method::Best) && found.skew.is_some();
+    if by_floors {
+        let set_back = SetBack::take_out(&mut found, forward, reverse);
+        set_back.put_right(forward, Heading::Forward);
+        set_back.put_right(reverse, Heading::Reverse);
+        return (found, set_back, warnings);
+    }
+    if !go_back(forward) {
+        return (found, SetBack::default(), warnings);
+    }
+    // Other methods tell no steps, or not of both directions, and the order is another without them all the same.
+    let mut floors = sharpened(&SkewRequest::default(), forward, reverse, workers);
+    let set_back = SetBack::take_out(&mut floors, forward, reverse);
+    if !set_back.is_empty() {
+        set_back.put_right(forward, Heading::Forward);
+        set_back.put_right(reverse, Heading::Reverse);
+        (found, warnings) = usable(request, forward, reverse, workers);
+        set_back.tell(&floors, &mut found);
+    }
+    (found, set_back, warnings)
+}
+
+/// Whether arrivals of packets that were sent one after another go back.
+fn go_back(forward: &[Passage]) -> bool {
+    let mut arrivals = forward.iter().filter(|one| one.copy == 0).filter_map(|one| one.arrival);
+    let later = arrivals.clone().skip(1);
+    arrivals.by_ref().zip(later).any(|(one, next)| next < one)
 }
 
 /// What the document says of the clocks, of passages whose delays are [corrected](correct). The bounds of the offset are those of the moment

@@ -85,6 +85,17 @@ pub(crate) fn settle(forward: &Survey, reverse: &Survey, mut events: Vec<Event>)
     Settled { doubt_ns, events }
 }
 
+/// The least round trip, usually, without the responder's own time, nanoseconds: `bases` is by how much it is longer than the sum of a delay of
+/// either direction.
+pub(crate) fn least(forward: &Survey, reverse: &Survey, bases: f64) -> f64 {
+    let back = &reverse.floors;
+    let beside = |there: &Floor| {
+        let next = back.partition_point(|one| one.x < there.x).min(back.len().saturating_sub(1));
+        back.get(next).map(|back| there.y + back.y)
+    };
+    bases + median(&mut forward.floors.iter().filter_map(beside).collect::<Vec<_>>())
+}
+
 /// The greatest change of a path that came gradually, as paths seldom change and clocks do: the other direction may hide that it
 /// was a clock's behind a change of its own.
 fn gradual(events: &[Event]) -> f64 {

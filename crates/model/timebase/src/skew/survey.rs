@@ -6,8 +6,8 @@ use super::changes::{Segment, finer, segments};
 use super::classic::NORMAL;
 use super::estimator::coarse;
 use super::floors::{Floor, Floors, drop_outliers, first_slope, join, lowest};
-use super::many;
 use super::posterior::Observation;
+use super::{many, median};
 
 /// Fewer packets than these say too little.
 pub(crate) const LEAST_PACKETS: u64 = 60;
@@ -34,6 +34,11 @@ const AT_END: f64 = 12.0;
 const STEEP: f64 = 1e6;
 /// Floors of a slew, from so many on, tell whether a jump stands beside it; and the jump's part of the whole, at least.
 const PARTED: (f64, f64) = (6.0, 0.2);
+/// A change came at once if it was this near to its whole as soon as it had gone more than as much, as a share of its size and its time.
+const NEARLY: f64 = 0.1;
+/// A change that seems to have come at once took its time if so many of the finer floors lie between the levels, where none would (half of them on
+/// a line), each off by so many times what floors scatter by. The last is how many floors on either side tell the level and the scatter.
+const GRADUAL: (usize, f64, usize) = (3, 6.0, 12);
 /// Where waiting differs by more than this within a run, the places count by how much packets wait there.
 const UNEVEN: f64 = 8.0;
 
@@ -158,19 +163,75 @@ impl Survey {
         };
         let split = survey.group(&calmed(&cuts), base);
         let groups = survey.groups.clone();
-        for (index, pair) in groups.windows(2).enumerate() {
+        for ((index, pair), (_, is_untold)) in groups.windows(2).enumerate().zip(&split) {
+            if *is_untold {
+                survey.at_once(index, pair, &fine);
+            }
             survey.sharpen(index, pair, &fine, first);
+            survey.gradual(index, pair, &fine);
         }
-        for (whole, parts) in survey.transitions.iter().zip(split) {
+        for (whole, (parts, _)) in survey.transitions.iter().zip(split) {
             survey.parts.extend(if parts.is_empty() { vec![*whole] } else { parts });
         }
         survey.fine = fine;
         Ok(survey)
     }
 
+    /// The same as if all of it had been earlier by so many seconds.
+    pub(crate) fn earlier(&self, by: f64) -> Self {
+        let mut moved = self.clone();
+        moved.floors.iter_mut().chain(&mut moved.fine).for_each(|floor| floor.x -= by);
+        for one in moved.transitions.iter_mut().chain(&mut moved.parts) {
+            (one.from, one.to) = (one.from - by, one.to - by);
+        }
+        moved
+    }
+
+    /// The same without the transitions that are not `kept`: what is on either side of one is one group.
+    pub(crate) fn without(&self, kept: impl Fn(&Transition) -> bool) -> Self {
+        let mut joined = Self { groups: Vec::new(), transitions: Vec::new(), ..self.clone() };
+        for (place, group) in self.groups.iter().enumerate() {
+            let before = place.checked_sub(1).and_then(|before| self.transitions.get(before));
+            match (joined.groups.last_mut(), before.filter(|before| kept(before))) {
+                (Some(last), None) => last.end = group.end,
+                (_, before) => {
+                    joined.transitions.extend(before);
+                    joined.groups.push(group.clone());
+                }
+            }
+        }
+        joined.parts.retain(kept);
+        joined
+    }
+
+    /// The group that shows the level before a time and after it.
+    fn around(&self, (from, to): (f64, f64)) -> Option<usize> {
+        let x = |floor: usize| self.floors[floor].x;
+        self.groups
+            .iter()
+            .position(|group| group.start < group.end && x(group.start) < from && x(group.end - 1) > to)
+    }
+
+    /// Whether all of a time lies within what shows one level.
+    pub(crate) fn holds(&self, span: (f64, f64)) -> bool {
+        self.around(span).is_some()
+    }
+
+    /// Parts a group by a change that it does not show by itself; the slope is greater by so much without it.
+    pub(crate) fn part(&mut self, change: &Transition, slope: f64) {
+        let Some(place) = self.around((change.from, change.to)) else { return };
+        let group = self.groups[place].clone();
+        let before = group.start..self.floors.partition_point(|floor| floor.x < change.from);
+        let after = self.floors.partition_point(|floor| floor.x <= change.to)..group.end;
+        self.groups.splice(place..=place, [before, after]);
+        self.transitions.insert(place.min(self.transitions.len()), *change);
+        self.parts.push(*change);
+        self.slope += slope;
+    }
+
     /// Joins segments to groups, and finds what lies between; gives of each transition the parts that it has, if it is not
-    /// one.
-    fn group(&mut self, cuts: &[Segment], base: f64) -> Vec<Vec<Transition>> {
+    /// one, and whether it lies in floors that do not tell if it came at once.
+    fn group(&mut self, cuts: &[Segment], base: f64) -> Vec<(Vec<Transition>, bool)> {
         let moves = |cut: &Segment| is_slewed(cut, base);
         let mut last: Option<Segment> = None;
         let mut moved: Vec<Segment> = Vec::new();
@@ -208,7 +269,7 @@ impl Survey {
                 let (from, to) = if moved.is_empty() && !untold { (here, here) } else { (end, begin) };
                 let doubt = before.doubt().hypot(cut.doubt());
                 let whole = Transition { from, to, size, error, doubt };
-                split.push(self.parts_of(&whole, &before, &moved, cut, base));
+                split.push((self.parts_of(&whole, &before, &moved, cut, base), moved.is_empty() && untold));
                 self.transitions.push(whole);
                 self.groups.push(cut.from..cut.to);
                 untold = false;
@@ -269,6 +330,32 @@ impl Survey {
         first.into_iter().chain([rest]).chain(last).collect()
     }
 
+    /// Takes a change for a jump that lies in floors which waited, where finer ones were near the old level until they were near the new one.
+    fn at_once(&mut self, index: usize, pair: &[core::ops::Range<usize>], fine: &[Floor]) {
+        let transition = &mut self.transitions[index];
+        let (slope, up) = (self.slope, transition.size > 0.0);
+        let level = |range: &core::ops::Range<usize>| {
+            let heights = self.floors[range.clone()].iter().map(|floor| floor.above(slope));
+            heights.fold(f64::INFINITY, f64::min)
+        };
+        let (old, new) = (level(&pair[0]), level(&pair[1]));
+        let near = NEARLY * (new - old).abs();
+        // What lies low tells: before a jump upwards, and after one downwards.
+        let low = |least: f64| move |floor: &&Floor| floor.above(slope) < least;
+        let span = (transition.from, transition.to);
+        let within = || fine.iter().filter(move |floor| floor.x >= span.0 && floor.x <= span.1);
+        let (begun, over) = if up {
+            (within().rfind(low(old + near)), within().rfind(low(new - near)))
+        } else {
+            (within().find(low(old - near)), within().find(low(new + near)))
+        };
+        if let (Some(begun), Some(over)) = (begun, over)
+            && over.x - begun.x <= NEARLY * (span.1 - span.0)
+        {
+            (transition.from, transition.to) = (over.x, over.x);
+        }
+    }
+
     /// Finds the moment of a jump among finer floors: after a jump upwards no floor lies below the new level, and
     /// before one downwards none below the old.
     fn sharpen(&mut self, index: usize, pair: &[core::ops::Range<usize>], fine: &[Floor], slope: f64) {
@@ -294,6 +381,60 @@ impl Survey {
         };
         if let Some(at) = at {
             (transition.from, transition.to) = (at, at);
+        }
+    }
+
+    /// Takes what seemed to be a jump for what it is where finer floors show that it took a while: after a jump upwards none lies below the new
+    /// level, and before one downwards none below the old, however long packets wait.
+    fn gradual(&mut self, index: usize, pair: &[core::ops::Range<usize>], fine: &[Floor]) {
+        let transition = &mut self.transitions[index];
+        if transition.from < transition.to {
+            return;
+        }
+        let (slope, at) = (self.slope, transition.from);
+        let near = |floors: &[Floor]| {
+            let mut heights: Vec<f64> = floors.iter().map(|floor| floor.above(slope)).collect();
+            let level = median(&mut heights);
+            heights.iter_mut().for_each(|height| *height = (*height - level).abs());
+            (level, 1.4826 * median(&mut heights))
+        };
+        // The floors beside it may themselves have seen a part of it.
+        let before = &self.floors[pair[0].start..pair[0].end.saturating_sub(2).max(pair[0].start)];
+        let after = &self.floors[(pair[1].start + 2).min(pair[1].end)..pair[1].end];
+        let (before, after) =
+            (&before[before.len().saturating_sub(GRADUAL.2)..], &after[..after.len().min(GRADUAL.2)]);
+        let (Some(first), Some(last)) = (before.first(), after.last()) else { return };
+        let ((old, old_scatter), (new, new_scatter)) = (near(before), near(after));
+        let size = (new - old).abs();
+        let margin = (NEARLY * size).max(GRADUAL.1 * old_scatter.max(new_scatter).max(TICK).max(self.grain));
+        if 3.0 * margin > size {
+            return;
+        }
+        let around = || fine.iter().filter(|floor| floor.x > first.x && floor.x < last.x);
+        let lies_low = |level: f64| move |floor: &&Floor| floor.above(slope) < level - margin;
+        let has_gone = |level: f64| move |floor: &&Floor| floor.above(slope) < level + margin;
+        let (between, begun, over): (Vec<&Floor>, _, _) = if new > old {
+            let between: Vec<_> = around().filter(|floor| floor.x >= at).filter(lies_low(new)).collect();
+            let begun = around().rfind(has_gone(old));
+            let over = between.last().copied();
+            (between, begun, over)
+        } else {
+            let between: Vec<_> = around().filter(|floor| floor.x < at).filter(lies_low(old)).collect();
+            let begun = between.first().copied();
+            (between, begun, around().find(has_gone(new)))
+        };
+        let (Some(begun), Some(over)) = (begun, over) else { return };
+        if between.len() < GRADUAL.0 || begun.x >= over.x {
+            return;
+        }
+        // From a margin above the one level to a margin below the other; and straight, as two jumps are not.
+        let further = (over.x - begun.x) * margin / (size - 2.0 * margin);
+        let (from, to) = (begun.x - further, over.x + further);
+        let on_line = |floor: &&&Floor| {
+            (floor.above(slope) - old - (new - old) * (floor.x - from) / (to - from)).abs() < margin
+        };
+        if 2 * between.iter().filter(on_line).count() >= between.len() {
+            (transition.from, transition.to) = (from, to);
         }
     }
 

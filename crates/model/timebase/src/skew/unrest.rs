@@ -108,6 +108,17 @@ impl Unrest {
         Some(Self { tilts: tilts.collect() })
     }
 
+    /// The variance of what the wandering may have tilted the slope by.
+    pub(crate) fn variance(&self) -> f64 {
+        let mut before = 0.0;
+        let each = self.tilts.iter().map(|(tilt, sum)| {
+            let share = sum - before;
+            before = *sum;
+            share * tilt * tilt
+        });
+        each.sum()
+    }
+
     /// Draws of the slope with what the wandering adds to each.
     pub(crate) fn add(&self, draws: &mut [f64]) {
         let stream = Stream::new(Seed([0x756e_7265, 0, 0, 0, 0, 0]), [0, 0]);

@@ -18,6 +18,9 @@ pub(crate) struct Shown {
 /// So much likelier, as twice the logarithm, must a wandering rate be than a steady one.
 const LIKELIER: f64 = 20.0;
 
+/// Knots are no nearer to each other than this share of what they are usually apart.
+const NEAR: f64 = 0.5;
+
 /// A floor is high from so many times on what floors usually lie off the curve; and how often that is asked anew.
 const HIGH: f64 = 4.5;
 const ROUNDS: usize = 3;
@@ -41,9 +44,10 @@ impl Curve {
         a.1 + (b.1 - a.1) * (x - a.0) / (b.0 - a.0)
     }
 
-    /// The mean variance of a knot.
-    pub(crate) fn variance(&self) -> f64 {
-        self.knots.iter().map(|knot| knot.2).sum::<f64>() / many(self.knots.len().max(1))
+    /// The variance at the end of the run that is known less.
+    pub(crate) fn variance_at_ends(&self) -> f64 {
+        let ends = self.knots.first().into_iter().chain(self.knots.last());
+        ends.map(|knot| knot.2).fold(0.0, f64::max)
     }
 }
 
@@ -123,8 +127,11 @@ pub(crate) fn follow(shown: &[Shown], slope: f64, span: (f64, f64), noises: &[f6
     let smoothed = smooth(&found);
     let coarse = shown.iter().map(|one| one.coarse).fold(0.0, f64::max);
     let mut knots: Vec<(f64, f64, f64)> = smoothed.iter().map(|knot| (knot.0, knot.1[0], knot.2)).collect();
-    knots.dedup_by(|after, before| after.0 <= before.0);
-    if coarse > 0.0 && bend(&knots) <= coarse {
+    // Between floors of both directions that are nearly at one moment a line has no slope to speak of.
+    let near = NEAR * (span.1 - span.0) / many(knots.len().max(1));
+    knots.dedup_by(|after, before| after.0 - before.0 < near);
+    // Floors of one moment of the run say nothing of how a clock went.
+    if knots.len() < 2 || (coarse > 0.0 && bend(&knots) <= coarse) {
         return None;
     }
     knots.iter_mut().for_each(|(x, y, variance)| {

@@ -96,8 +96,9 @@ pub struct SocketOptions {
     /// Never fragment: a datagram longer than the path's known MTU is an error of its send, unless it
     /// [may be taken apart](Outgoing::may_fragment).
     pub dont_fragment: bool,
-    /// Report ICMP errors that datagrams of this socket provoke as [`PathError`]s. A server leaves this off: whom
-    /// it cannot reach must not concern it.
+    /// Report ICMP errors that datagrams of this socket provoke as [`PathError`]s. Only then does the kernel tell a send, too,
+    /// that a queue or interface of this host dropped its datagram at once (`ENOBUFS`): without, such a send succeeds. Errors of
+    /// earlier datagrams, or of strangers', fail neither a send nor a receive; they have to be taken as transmit stamps are.
     pub path_errors: bool,
 }
 
@@ -187,6 +188,16 @@ impl StampingSocket {
     pub fn connect_anew(&self, peer: SocketAddr) -> Result<(), HostError> {
         disconnect(self.as_fd())?;
         connect(self.as_fd(), peer)
+    }
+
+    /// Sends and receives by the interface that is called so now: a socket that [was bound](SocketOptions::interface) to one that
+    /// was removed stays bound to that, though another of its name has come.
+    ///
+    /// # Errors
+    /// There is none of that name (`ENODEV`), or this process may not bind a bound socket anew (`EPERM`: it takes
+    /// CAP_NET_RAW).
+    pub fn bind_interface_anew(&self, interface: &str) -> Result<(), HostError> {
+        bind_to_interface(self.as_fd(), interface)
     }
 
     fn bind_with(
@@ -283,14 +294,18 @@ fn open(address: SocketAddr) -> Result<OwnedFd, HostError> {
 
 fn configure(socket: BorrowedFd<'_>, address: SocketAddr, options: &SocketOptions) -> Result<(), HostError> {
     if let Some(interface) = &options.interface {
-        let operation = "bind the socket to interface";
-        set_option_bytes(socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, interface.as_bytes(), operation)
-            .map_err(|error| error.on(interface.clone()))?;
+        bind_to_interface(socket, interface)?;
     }
     enlarge_receive_buffer(socket, options.receive_buffer)?;
     set_option(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1, "ask for the count of dropped datagrams")?;
     let tos = i32::from(options.dscp.tos() | options.ecn.bits());
     if address.is_ipv4() { configure_v4(socket, tos, options) } else { configure_v6(socket, tos, options) }
+}
+
+fn bind_to_interface(socket: BorrowedFd<'_>, interface: &str) -> Result<(), HostError> {
+    let operation = "bind the socket to interface";
+    set_option_bytes(socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, interface.as_bytes(), operation)
+        .map_err(|error| error.on(interface.to_owned()))
 }
 
 fn configure_v4(socket: BorrowedFd<'_>, tos: i32, options: &SocketOptions) -> Result<(), HostError> {

@@ -46,6 +46,15 @@ impl Happenings {
         }
     }
 
+    /// The same, where this thread did not look because it waited.
+    pub(super) fn look_at_clocks_after_waiting(&mut self) {
+        for change in self.clocks.look(reading()) {
+            if !matches!(change, ClockChange::Paused(_)) {
+                self.keep(None, clock_event(change, Side::Sender, self.start));
+            }
+        }
+    }
+
     fn stood_still(&mut self, event: Event) {
         self.keep(None, event);
         self.next_drops = clock::monotonic_now();

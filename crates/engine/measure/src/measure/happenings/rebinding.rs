@@ -75,6 +75,9 @@ impl Happenings {
     /// The far end of stream `stream` tells that it finds this end at another address than before. Where this host's own has
     /// changed, that is what happened to the session there; else a NAT on the way has made a new mapping.
     pub(super) fn told_rebound(&mut self, stream: usize, told: Event) {
+        if told.datagrams.is_some() {
+            return self.told_others(stream, told);
+        }
         let number = self.number(stream);
         let end = |event: &Event| event.until_ns.unwrap_or(event.at_ns);
         let has_moved = self.events.iter().any(|kept| {
@@ -94,6 +97,18 @@ impl Happenings {
         );
         let one = event(EventKind::AddressChange, Side::Path, detail, self.start);
         self.rebound(stream, one, false);
+    }
+
+    /// The far end of stream `stream` tells from which other addresses probes came before it found this end at its present one: that
+    /// belongs to what it told of that, right before.
+    fn told_others(&mut self, stream: usize, told: Event) {
+        let number = self.number(stream);
+        let mut own = self.events.iter_mut().rev().filter(|kept| kept.stream == number);
+        if let Some(kept) = own.find(|kept| is_one(&kept.event)) {
+            kept.event.detail = format!("{}; {}", kept.event.detail, told.detail);
+        } else {
+            self.keep(Some(stream), Event { datagrams: None, ..told });
+        }
     }
 
     /// A NAT has made a new mapping, as stream `stream` sees itself or is told. Each direction of a stream sees each of them

@@ -1,11 +1,12 @@
 //! How a run tells what was refused of it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use romer_host::HostError;
 use romer_host::host_info::TooLongHeard;
 use romer_units::{counted, was};
 
+use crate::measure::no_way::explained;
 use crate::occurrences::{shorter, shorter_by};
 use crate::threads::{STOOD_STILL, too_late};
 
@@ -37,13 +38,24 @@ pub(super) fn refusal(
                 std::io::Error::from_raw_os_error(errno)
             )
         }
-        _ => std::io::Error::from_raw_os_error(errno).to_string(),
+        _ => explained(&std::io::Error::from_raw_os_error(errno), target),
     }
 }
 
 /// What the path has reported of so many probes.
 pub(super) fn path_error(count: u64) -> String {
     format!("the path reported {} about probes (ICMP)", counted(count, "error"))
+}
+
+/// That the far host itself has reported of so many probes that nobody takes them there.
+pub(super) fn nobody(count: u64, target: SocketAddr) -> String {
+    format!(
+        "the far host reported of {} that nobody took {} at its port {} (ICMP): nothing listens there, or a NAT has forgotten its \
+         mapping",
+        counted(count, "probe"),
+        if count == 1 { "it" } else { "them" },
+        target.port()
+    )
 }
 
 /// That this host has dropped so many probes to `target` because it does not know where the next host on the way is.
@@ -128,6 +140,10 @@ mod tests {
 
     #[test]
     fn what_the_path_does_not_take_is_told_with_what_it_takes() {
+        assert!(
+            nobody(1, SocketAddr::new(V4, 862))
+                .starts_with("the far host reported of 1 probe that nobody took it at")
+        );
         assert_eq!(path_error(1), "the path reported 1 error about probes (ICMP)");
         let text = path_refused(3, V4, 1_400);
         assert!(text.starts_with("the path refused 3 probes as too long"), "{text}");

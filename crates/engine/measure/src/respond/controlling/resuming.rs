@@ -5,11 +5,14 @@ use std::net::{IpAddr, SocketAddr};
 use romer_host::clock;
 use romer_record::event::{Event, EventKind, Side};
 use romer_session::control::{Action, Resume, SILENCE};
-use romer_units::Duration;
+use romer_units::{Duration, counted};
 
 use super::Controlling;
 use crate::circumstances::random;
 use crate::respond::reflecting::Order;
+
+/// Addresses that are named of those that a session was at for a moment.
+const MOST_NAMED: usize = 4;
 
 /// What a new connection says of the time before it.
 pub(super) struct Moved {
@@ -46,8 +49,14 @@ impl Controlling {
         let gone = "there is no such session here: it has ended, or the responder was started anew";
         let index = shown.filter(|index| *index != from).ok_or(gone)?;
         let peer = self.connections[from].peer;
-        if self.connections[index].server.own_rate() > self.allowance(peer, index) {
+        let (others, server) = (self.others(peer, index), &self.connections[index].server);
+        let (own, coming) = (server.own_rate(), server.coming_rate(now));
+        let most = &self.limits;
+        if own > 0 && (others.all_send || others.own.saturating_add(own) > most.own_packets_per_second) {
             return Err("this responder sends to that host with all it may");
+        }
+        if coming > 0 && others.coming.saturating_add(coming) > most.packets_per_second {
+            return Err("other sessions of that address have what this responder takes of one address");
         }
         let number = self.connections[index].number().ok_or(gone)?;
         let [own, other] = self.connections.get_disjoint_mut([index, from]).map_err(|_| gone)?;
@@ -68,6 +77,23 @@ impl Controlling {
         actions.extend(self.connections[index].server.on_bytes(&[], busy, now));
         self.carry_out(index, actions);
         Ok(())
+    }
+
+    /// Tells that probes of a session came from other addresses before it was found where it is now: how many from each.
+    pub(super) fn tell_others(&mut self, index: usize, others: &[(SocketAddr, u64)]) -> Vec<Action> {
+        if others.is_empty() {
+            return Vec::new();
+        }
+        let named = others.iter().take(MOST_NAMED);
+        let mut each: Vec<String> =
+            named.map(|(address, count)| format!("{} from {address}", counted(*count, "probe"))).collect();
+        if let Some(more) = others.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+            each.push(format!("others from {more} more"));
+        }
+        let detail = format!("meanwhile the far end saw come {}", each.join(", "));
+        let event = self.occurrences.note(EventKind::AddressChange, detail);
+        let all = others.iter().map(|(_, count)| *count).sum();
+        self.connections[index].server.on_event(Event { side: Side::Path, datagrams: Some(all), ..event })
     }
 
     /// Tells both ends that the session has moved, and for how long its probes may have gone astray.

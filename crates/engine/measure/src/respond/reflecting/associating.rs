@@ -1,5 +1,6 @@
 //! Whose a packet is: sessions prove their addresses by associations, and may come to another address on the way.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -44,7 +45,7 @@ impl Reflecting {
             },
         };
         if let (Owner::Unproved(..), Some(state)) = (owner, self.sessions.get_mut(&session)) {
-            record.sequence = state.number(record.sequence);
+            record.sequence = state.numbers.come(record.sequence);
         }
         if !self.backlog.tell(Note::Record { session, record, first })
             && let Some(state) = self.sessions.get_mut(&session)
@@ -53,13 +54,19 @@ impl Reflecting {
         }
     }
 
+    /// Whether a session waits for an association with this token from the host of `peer`.
+    pub(super) fn expects(&self, token: Token, peer: SocketAddr) -> bool {
+        let expected = self.tokens.get(&token);
+        expected.is_some_and(|(_, expected)| expected.to_canonical() == peer.ip().to_canonical())
+    }
+
     /// An association has arrived by port `index`: the address of its session is proved.
     pub(super) fn associate(&mut self, index: usize, token: Token, datagram: &Datagram<'_>) {
         let peer = datagram.peer;
-        let Some((session, expected)) = self.tokens.get(&token).copied() else { return };
-        if expected.to_canonical() != peer.ip().to_canonical() {
+        let Some((session, _)) = self.tokens.get(&token).copied().filter(|_| self.expects(token, peer))
+        else {
             return;
-        }
+        };
         let Some(state) = self.sessions.get_mut(&session) else { return };
         let before = state.address;
         let mut path = None;
@@ -80,21 +87,39 @@ impl Reflecting {
             let first = first.chain(state.elsewhere).chain([now]).min().unwrap_or(now);
             [state.heard.min(first), first].map(|at| Duration::from_nanos(now.saturating_sub(at).max(0)))
         });
-        let note = Note::Associated { session, address: peer, moved, path };
+        let meanwhile = if moved.is_some() {
+            let (numbers, last) = (&state.numbers, state.proved_by);
+            let is_missing = |sent: u64| {
+                let whole = numbers.whole(sent);
+                whole >= last && !numbers.may_have_come(whole)
+            };
+            self.unclaimed.claim_between((peer, ssid), [state.proved_at, now], is_missing)
+        } else {
+            Vec::new()
+        };
+        let mut others: BTreeMap<SocketAddr, u64> = BTreeMap::new();
+        meanwhile.iter().for_each(|(from, _)| *others.entry(*from).or_default() += 1);
+        let others = others.into_iter().collect();
+        let note = Note::Associated { session, address: peer, moved, others, path };
         if self.links.notes.try_send(note).is_err() {
-            claimed.into_iter().for_each(|record| self.unclaimed.keep(peer, ssid, record));
+            let claimed = claimed.into_iter().map(|record| (peer, record));
+            meanwhile
+                .into_iter()
+                .chain(claimed)
+                .for_each(|(from, record)| self.unclaimed.keep(from, ssid, record));
             return;
         }
         state.address = Some(peer);
         state.elsewhere = None;
         state.heard = now;
+        (state.proved_at, state.proved_by) = (now, state.numbers.highest());
         if let Some(before) = before {
             self.proved.remove(&(before, state.ssid));
             self.proved_addresses.remove(&before);
         }
         self.proved.insert((peer, ssid), session);
         self.proved_addresses.insert(peer);
-        for record in claimed {
+        for record in meanwhile.into_iter().map(|(_, record)| record).chain(claimed) {
             self.hand_over(Some((Owner::Unproved(peer, ssid), record)));
         }
         self.links.control_waker.wake();

@@ -49,6 +49,7 @@ impl Server {
         self.totals.records_lost += again.lost;
         self.decoder = std::mem::take(&mut other.decoder);
         other.state = State::Over;
+        other.answered = true;
         self.token = token;
         self.last_word = now;
         // Nobody sends to an address for long of which only an old one is proved; at the end nobody sends.
@@ -65,6 +66,7 @@ impl Server {
     /// No session goes on over this connection.
     pub fn refuse_resumption(&mut self, why: &str) -> Vec<Action> {
         self.state = State::Over;
+        self.answered = true;
         let refused = Refused {
             code: RefusalCode::Session,
             message: why.into(),

@@ -3,6 +3,9 @@ use super::*;
 use proptest::prelude::*;
 use romer_record::document::Way;
 
+mod fruitless;
+mod shares;
+
 fn at(seconds: i64) -> Timestamp<Monotonic> {
     Timestamp::from_nanos(seconds * 1_000_000_000)
 }
@@ -347,7 +350,7 @@ fn what_a_far_end_would_not_send_is_refused_in_words() {
     let mut poor = server(Limits { own_packets_per_second: 99, ..Limits::default() });
     say(&mut poor, &hello());
     assert!(matches!(say(&mut poor, &reverse(stream()))[..], [Action::Send(Message::Refused(_))]));
-    poor.allow(100, 0);
+    poor.limits.own_packets_per_second = 100;
     assert!(matches!(say(&mut poor, &reverse(stream()))[..], [Action::Open(_), _]));
 }
 

@@ -1,0 +1,210 @@
+//! Captures of a stream by hosts whose clocks are set while they capture.
+
+use std::path::{Path, PathBuf};
+
+use romer_record::document::Measurement;
+use romer_units::random::{Seed, Stream};
+
+use super::{Analysis, analyze};
+
+const MS: i64 = 1_000_000;
+const PACKETS: u32 = 1_500;
+
+/// A packet of a capture: when by true time, whether it answers, and which it is.
+type Packet = (i64, bool, u32);
+
+/// Both captures' packets by true time, the near one's first: some are lost, some come twice, and some are overtaken.
+fn captured(seed: u32) -> [Vec<Packet>; 2] {
+    let random = |kind: u32, n: u32| Stream::new(Seed([seed, 7, 0, 0, 0, 0]), [kind, 0]).unit(u64::from(n));
+    let (mut near, mut far) = (Vec::new(), Vec::new());
+    let pass = |kind: u32, n: u32| {
+        #[expect(clippy::cast_possible_truncation, reason = "some milliseconds")]
+        let waits = (-(1.0 - random(kind, n)).ln() * 1e6) as i64;
+        let held = if random(kind + 10, n) < 0.01 { 45 * MS } else { 0 };
+        (random(kind + 20, n) >= 0.01).then_some(6 * MS + waits + held)
+    };
+    for n in 0..PACKETS {
+        let left = i64::from(n) * 20 * MS;
+        near.push((left, false, n));
+        let Some(there) = pass(0, n) else { continue };
+        far.push((left + there, false, n));
+        if random(5, n) < 0.005 {
+            far.push((left + there + MS / 5, false, n));
+        }
+        let answered = left + there + MS / 3;
+        far.push((answered, true, n));
+        near.extend(pass(1, n).map(|back| (answered + back, true, n)));
+    }
+    near.sort_unstable();
+    far.sort_unstable();
+    [near, far]
+}
+
+/// Writes a capture in the order of true time, or of its stamps, by a clock that is set at a moment.
+fn write(file: &Path, packets: &[Packet], (at, size): (i64, i64), is_sorted: bool) {
+    let mut octets: Vec<u8> = [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101]
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
+    let stamp = |moment: &i64| 1_000_000_000_000_000 + moment + if *moment >= at { size } else { 0 };
+    let mut packets: Vec<&Packet> = packets.iter().collect();
+    if is_sorted {
+        packets.sort_by_key(|(moment, ..)| stamp(moment));
+    }
+    for (moment, answers, n) in packets {
+        let stamp = stamp(moment);
+        let (from, to) = if *answers { (2_u8, 1_u8) } else { (1, 2) };
+        let mut ip = vec![0x45, 0, 0, 48, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, from, 10, 0, 0, to];
+        let sum = ip.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
+        let check = !u16::try_from((sum & 0xffff) + (sum >> 16)).unwrap();
+        ip[10..12].copy_from_slice(&check.to_be_bytes());
+        let port = |host: u8| 5_000 * u16::from(host);
+        for field in [port(from), port(to), 28, 0] {
+            ip.extend(field.to_be_bytes());
+        }
+        ip.extend((*n * 2 + u32::from(*answers)).to_be_bytes().repeat(5));
+        let head = [stamp / 1_000_000_000, stamp % 1_000_000_000, 48, 48];
+        octets.extend(head.iter().flat_map(|word| u32::try_from(*word).unwrap().to_le_bytes()));
+        octets.extend(ip);
+    }
+    std::fs::write(file, octets).unwrap();
+}
+
+/// What both ways lost, had twice and had out of order, and the sizes of the steps with their intervals.
+#[derive(Debug, PartialEq)]
+struct Told {
+    counts: [[Option<u64>; 4]; 2],
+    steps: Vec<(i64, i64, [i64; 2])>,
+}
+
+impl Told {
+    fn of(m: &Measurement) -> Self {
+        let counts = [&m.forward, &m.reverse].map(|way| {
+            let packets = &way.packets;
+            [packets.sent, packets.lost, packets.duplicated, packets.reordered]
+        });
+        let steps = m.clock.events.iter().filter(|event| event.kind == "clock-step");
+        let steps = steps.map(|event| (event.at_ns, event.size_ns.unwrap(), event.size_interval_ns.unwrap()));
+        Self { counts, steps: steps.collect() }
+    }
+}
+
+fn analyzed(folder: &Path, seed: u32, steps: [(i64, i64); 2], is_swapped: bool) -> Told {
+    told(folder, &captured(seed), steps, is_swapped, [false; 2])
+}
+
+fn told(
+    folder: &Path,
+    captured: &[Vec<Packet>; 2],
+    steps: [(i64, i64); 2],
+    is_swapped: bool,
+    sorted: [bool; 2],
+) -> Told {
+    let files: [PathBuf; 2] = ["a.pcap", "b.pcap"].map(|name| folder.join(name));
+    for (((file, packets), step), is_sorted) in files.iter().zip(captured).zip(steps).zip(sorted) {
+        write(file, packets, step, is_sorted);
+    }
+    let [first, second] = if is_swapped { [&files[1], &files[0]] } else { [&files[0], &files[1]] };
+    let mut analysis = Analysis::of(first, String::new());
+    analysis.capture_b = Some(second.clone());
+    Told::of(&analyze(&analysis).unwrap().measurement)
+}
+
+#[test]
+fn a_clock_that_is_set_during_a_capture_loses_no_packet_and_is_told_with_its_size() {
+    let folder = std::env::temp_dir().join(format!("romer-captures-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let length = i64::from(PACKETS) * 20 * MS;
+    let never = (i64::MAX, 0);
+    for (seed, sizes) in [(1, [-3_600_000, 1_000, 10]), (2, [3_600_000, -1_000, -10])] {
+        let calm = [false, true].map(|is_swapped| analyzed(&folder, seed, [never; 2], is_swapped));
+        assert_eq!(calm[0].counts[0], calm[1].counts[1]);
+        for size in sizes.map(|ms| ms * MS) {
+            for at in [length / 3, length / 2] {
+                for (whose, is_swapped) in [(0, false), (0, true), (1, false), (1, true)] {
+                    let name = format!("{size} of {whose} at {at}, {is_swapped}, seed {seed}");
+                    let mut steps = [never; 2];
+                    steps[whose] = (at, size);
+                    let told = analyzed(&folder, seed, steps, is_swapped);
+                    assert_eq!(told.counts, calm[usize::from(is_swapped)].counts, "{name}");
+                    // By how much further ahead the second one's clock is.
+                    let expected = if (whose == 1) == is_swapped { -size } else { size };
+                    // What is small beside the times between packets, the order does not show.
+                    if size.abs() < 100 * MS {
+                        continue;
+                    }
+                    let [(at_ns, told_ns, [low, high])] = told.steps[..] else { panic!("{name}: {told:?}") };
+                    assert!((at_ns - at).abs() < 400 * MS, "{name}: {told:?}");
+                    let half = (high - low) / 2;
+                    assert!(half < MS && (told_ns - expected).abs() < half * 2, "{name}: {told:?}");
+                }
+            }
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn clocks_that_are_set_back_at_one_moment_lose_no_packet_and_both_are_told() {
+    let folder = std::env::temp_dir().join(format!("romer-captures-both-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let at = i64::from(PACKETS) * 9 * MS;
+    for seed in [3, 4] {
+        let calm = analyzed(&folder, seed, [(i64::MAX, 0); 2], false);
+        for size in [-3_600_000, -5_000].map(|ms| ms * MS) {
+            let told = analyzed(&folder, seed, [(at, size); 2], false);
+            assert_eq!(told.counts, calm.counts, "{size} {seed}");
+            // What it was by both is not known to better than packets are apart; that it was the same is.
+            let [(_, one, _), (_, other, _)] = told.steps[..] else { panic!("{size} {seed}: {told:?}") };
+            assert!((one.abs() + size).abs() < 40 * MS, "{size} {seed}: {told:?}");
+            assert!((one + other).abs() < MS / 5, "{size} {seed}: {told:?}");
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_capture_that_was_sorted_after_its_clock_was_set_back_is_put_in_the_order_of_the_other() {
+    let folder = std::env::temp_dir().join(format!("romer-captures-sorted-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let at = i64::from(PACKETS) * 11 * MS;
+    let never = (i64::MAX, 0);
+    for (seed, size) in [(5, -3_600_000), (6, -5_000)].map(|(seed, ms)| (seed, ms * MS)) {
+        let calm = analyzed(&folder, seed, [never; 2], false);
+        for whose in [0, 1] {
+            let (mut steps, mut sorted) = ([never; 2], [false; 2]);
+            (steps[whose], sorted[whose]) = ((at, size), true);
+            let told = told(&folder, &captured(seed), steps, false, sorted);
+            let lost = |told: &Told| told.counts.map(|counts| counts[1]);
+            assert_eq!(lost(&told), lost(&calm), "{size} of {whose}");
+            let expected = if whose == 1 { size } else { -size };
+            let [(_, one, _)] = told.steps[..] else { panic!("{size} of {whose}: {told:?}") };
+            assert!((one - expected).abs() < MS / 5, "{size} of {whose}: {told:?}");
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_clock_that_is_set_is_told_where_all_packets_go_one_way_too() {
+    let folder = std::env::temp_dir().join(format!("romer-captures-one-way-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let at = i64::from(PACKETS) * 9 * MS;
+    let mut one_way = captured(7);
+    one_way.iter_mut().for_each(|packets| packets.retain(|(_, answers, _)| !answers));
+    let never = (i64::MAX, 0);
+    let calm = told(&folder, &one_way, [never; 2], false, [false; 2]);
+    for size in [-3_600_000, -5_000, 5_000].map(|ms| ms * MS) {
+        for whose in [0, 1] {
+            let mut steps = [never; 2];
+            steps[whose] = (at, size);
+            let told = told(&folder, &one_way, steps, false, [false; 2]);
+            assert_eq!(told.counts[0], calm.counts[0], "{size} of {whose}");
+            let expected = if whose == 1 { size } else { -size };
+            let [(_, one, [low, high])] = told.steps[..] else { panic!("{size} of {whose}: {told:?}") };
+            assert!(low <= expected && expected <= high, "{size} of {whose}: {told:?}");
+            assert!((one - expected).abs() < MS / 5, "{size} of {whose}: {told:?}");
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,0 +1,188 @@
+//! Files of talk spurts and pauses whose hosts' clocks are set meanwhile.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use romer_record::document::Measurement;
+use romer_units::random::{Seed, Stream};
+
+use super::{Analysis, analyze};
+
+const MS: i64 = 1_000_000;
+const SECOND: i64 = 1_000 * MS;
+/// By how much the responder's clock is ahead at first, and how much faster it runs.
+const OFFSET: i64 = 123_456_789;
+const PPM: i64 = 30;
+
+/// A packet by true time: when it left and when it came.
+type Packet = (i64, Option<i64>);
+
+/// What is set, and when.
+#[derive(Clone, Copy, Debug)]
+struct Set {
+    at: i64,
+    near: i64,
+    far: i64,
+}
+
+impl Set {
+    fn near(&self, at: i64) -> i64 {
+        1_700_000_000 * SECOND + at + if at >= self.at { self.near } else { 0 }
+    }
+
+    fn far(&self, at: i64) -> i64 {
+        let set = if at >= self.at { self.far } else { 0 };
+        1_700_000_000 * SECOND + at + OFFSET + at * PPM / 1_000_000 + set
+    }
+}
+
+/// Two minutes of packets each 20 ms in spurts of up to 3 s, with pauses of up to 4.5 s between them; and their answers. With the first departures
+/// after pauses.
+fn spurts(seed: u32) -> ([Vec<Packet>; 2], Vec<usize>) {
+    let random = Stream::new(Seed([seed, 9, 0, 0, 0, 0]), [0, 0]);
+    let mut drawn = 0;
+    let mut unit = || {
+        drawn += 1;
+        random.unit(drawn)
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "some seconds")]
+    let mut between = |low: f64, high: f64| ((low + (high - low) * unit()) * 1e9) as i64;
+    let (mut there, mut back, mut pauses) = (Vec::new(), Vec::new(), Vec::new());
+    let mut at = 0;
+    while at < 120 * SECOND {
+        pauses.push(there.len());
+        let end = at + between(0.4, 3.0);
+        while at < end {
+            // A tenth of a millisecond on average, more or less, and one in a hundred is lost.
+            let mut pass =
+                |at: i64| (between(0.0, 100.0) > SECOND).then_some(at + 5 * MS + between(0.0, 0.000_3));
+            let came = pass(at);
+            there.push((at, came));
+            let answered = came.map(|came| came + MS / 10);
+            back.extend(answered.map(|left| (left, pass(left))));
+            at += 20 * MS;
+        }
+        at += between(0.5, 4.5);
+    }
+    ([there, back], pauses)
+}
+
+fn table(file: &Path, packets: &[Packet], left: impl Fn(i64) -> i64, came: impl Fn(i64) -> i64) {
+    let mut text = "sequence,size,sent_ns,received_ns\n".to_owned();
+    for (n, (departure, arrival)) in packets.iter().enumerate() {
+        let arrival = arrival.map_or(String::new(), |at| came(at).to_string());
+        writeln!(text, "{n},100,{},{arrival}", left(*departure)).unwrap();
+    }
+    std::fs::write(file, text).unwrap();
+}
+
+/// The document of the way there alone, or of both.
+fn analyzed(folder: &Path, [there, back]: &[Vec<Packet>; 2], set: Set, is_both: bool) -> Measurement {
+    let files: [PathBuf; 2] = ["there.csv", "back.csv"].map(|name| folder.join(name));
+    table(&files[0], there, |at| set.near(at), |at| set.far(at));
+    table(&files[1], back, |at| set.far(at), |at| set.near(at));
+    let mut analysis = Analysis::of(&files[0], String::new());
+    analysis.reverse = is_both.then(|| files[1].clone());
+    analyze(&analysis).unwrap().measurement
+}
+
+/// Asserts that nothing is lost that was not, that no delay has a step in it, and that these are told, by how much further ahead the
+/// responder's clock is after each, and nothing else.
+fn assert_told(m: &Measurement, packets: &[Vec<Packet>; 2], is_both: bool, expected: &[i64], name: &str) {
+    for (way, packets) in [&m.forward, &m.reverse].into_iter().zip(packets).take(if is_both { 2 } else { 1 })
+    {
+        let lost = packets.iter().filter(|(_, came)| came.is_none()).count() as u64;
+        assert_eq!(
+            way.packets.lost,
+            Some(lost),
+            "{name} {:#?} {:#?} {:?}",
+            m.clock.events,
+            m.events,
+            m.warnings
+        );
+        let spread = way.delay_ns.max.unwrap() - way.delay_ns.min.unwrap();
+        assert!(spread < 0.6e6, "{name}: {spread} ns");
+    }
+    let mut told: Vec<i64> = m.clock.events.iter().map(|event| event.size_ns.unwrap()).collect();
+    let mut expected = expected.to_vec();
+    told.sort_unstable();
+    expected.sort_unstable();
+    assert!(m.clock.events.iter().all(|event| event.kind == "clock-step"), "{name}: {:?}", m.clock.events);
+    let is_near = |(told, expected): (&i64, &i64)| (told - expected).abs() < MS / 5;
+    assert!(told.len() == expected.len() && told.iter().zip(&expected).all(is_near), "{name}: {told:?}");
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("romer-files-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// The moment in the middle of a pause about half way, and one within the spurt after it.
+fn moments([there, _]: &[Vec<Packet>; 2], pauses: &[usize]) -> [i64; 2] {
+    let place = pauses[pauses.len() / 2];
+    [there[place - 1].0.midpoint(there[place].0), there[place + 6].0 - 3 * MS]
+}
+
+#[test]
+fn a_clock_that_is_set_in_a_pause_or_in_a_spurt_loses_no_packet_of_one_direction() {
+    let folder = folder("one-way");
+    for seed in [1, 2] {
+        let (packets, pauses) = spurts(seed);
+        for at in moments(&packets, &pauses) {
+            for size in [-3_600 * SECOND, -5 * SECOND, 5 * SECOND, 3_600 * SECOND] {
+                for (near, far) in [(size, 0), (0, size)] {
+                    let name = format!("{near} {far} at {at}, seed {seed}");
+                    let m = analyzed(&folder, &packets, Set { at, near, far }, false);
+                    assert_told(&m, &packets, false, &[far - near], &name);
+                }
+            }
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_clock_that_is_set_back_in_a_pause_or_in_a_spurt_loses_no_packet_of_two_directions() {
+    let folder = folder("both-ways");
+    for seed in [3, 4] {
+        let (packets, pauses) = spurts(seed);
+        for at in moments(&packets, &pauses) {
+            for size in [-3_600 * SECOND, -5 * SECOND] {
+                for (near, far) in [(size, 0), (0, size)] {
+                    let name = format!("{near} {far} at {at}, seed {seed}");
+                    let m = analyzed(&folder, &packets, Set { at, near, far }, true);
+                    assert_told(&m, &packets, true, &[far - near], &name);
+                }
+            }
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn clocks_that_are_set_back_at_one_moment_lose_no_packet_and_no_way_changes() {
+    let folder = folder("at-once");
+    let (packets, pauses) = spurts(5);
+    let [_, at] = moments(&packets, &pauses);
+    for size in [-3_600 * SECOND, -5 * SECOND] {
+        for is_both in [false, true] {
+            let m = analyzed(&folder, &packets, Set { at, near: size, far: size }, is_both);
+            assert_told(&m, &packets, is_both, &[size, -size], &format!("{size} {is_both}"));
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn pauses_alone_are_no_steps() {
+    let folder = folder("pauses");
+    for seed in [6, 7] {
+        let (packets, _) = spurts(seed);
+        for is_both in [false, true] {
+            let m = analyzed(&folder, &packets, Set { at: i64::MAX, near: 0, far: 0 }, is_both);
+            assert_told(&m, &packets, is_both, &[], &format!("{seed} {is_both}"));
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}

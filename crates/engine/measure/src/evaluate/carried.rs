@@ -1,0 +1,35 @@
+//! Packets of which it is told, by a file, that a host dropped them unread: the path carried them.
+
+use romer_record::{Fate, Passage};
+use romer_timebase::Related;
+
+/// Their numbers, each ascending.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unread {
+    /// The far host dropped them.
+    pub(crate) there: Vec<u64>,
+    /// This host did, on their way back.
+    pub(crate) back: Vec<u64>,
+}
+
+impl Unread {
+    /// Marks them, so far as nothing else says that they arrived.
+    pub(super) fn mark(&self, related: &mut Related) {
+        mark(&mut related.forward, &self.there, Fate::Unread);
+        mark(&mut related.round_trip, &self.there, Fate::Astray);
+        mark(&mut related.reverse, &self.back, Fate::Unread);
+        mark(&mut related.round_trip, &self.back, Fate::Unread);
+    }
+}
+
+fn mark(passages: &mut [Passage], numbers: &[u64], fate: Fate) {
+    if numbers.is_empty() {
+        return;
+    }
+    let open = |passage: &Passage| matches!(passage.fate, Fate::Lost | Fate::Unknown);
+    for passage in passages.iter_mut().filter(|passage| open(passage)) {
+        if numbers.binary_search(&passage.sequence).is_ok() {
+            passage.fate = fate;
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What a host's own queue dropped of the probes that it had taken.
+
+use romer_record::event::{Event, Side};
+use romer_timebase::dropped::{Dropped, is_of_queue};
+use romer_units::counted;
+
+/// Says in `events` how many probes each queue dropped after it had taken them, and leaves out those that explain nothing: they may
+/// have dropped the packets of others, or refused what is told as refused.
+pub(super) fn tell(events: &mut Vec<Event>, dropped: &[Dropped]) {
+    let places = 0_usize..;
+    let mut all = Vec::with_capacity(events.len());
+    for (place, mut event) in places.zip(events.drain(..)) {
+        if is_of_queue(&event) {
+            let Some(own) = dropped.iter().find(|one| one.event == place) else { continue };
+            let host = if event.side == Side::Responder { "the far end" } else { "this host" };
+            let those = counted(own.packets, "packet");
+            event.detail = format!(
+                "{}: {those} of this stream after it had taken them, which did not leave {host}",
+                event.detail
+            );
+            event.datagrams = Some(own.packets);
+        }
+        all.push(event);
+    }
+    *events = all;
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_record::event::EventKind;
+
+    use super::*;
+
+    #[test]
+    fn a_queue_is_told_with_what_it_dropped_of_the_stream_and_not_if_that_is_nothing() {
+        let event = |detail: &str, datagrams| Event {
+            at_ns: 0,
+            until_ns: Some(5),
+            kind: EventKind::NotSent,
+            side: Side::Responder,
+            detail: detail.into(),
+            clock_ns: 0,
+            step: None,
+            datagrams,
+            mtu: None,
+            sequence: None,
+            noticed_late_ns: None,
+        };
+        let refused = event("refused", None);
+        let mut events =
+            vec![event("a queue dropped packets", Some(9)), refused.clone(), event("another", Some(300))];
+        tell(&mut events, &[Dropped { event: 2, packets: 218 }]);
+        assert_eq!(events[0], refused);
+        assert_eq!(
+            events[1].detail,
+            "another: 218 packets of this stream after it had taken them, which did not leave the far end"
+        );
+        assert_eq!((events.len(), events[1].datagrams), (2, Some(218)));
+    }
+}

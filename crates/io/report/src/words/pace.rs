@@ -1,0 +1,123 @@
+//! How two clocks run against each other.
+
+use romer_record::document::ClockState;
+
+use crate::number::{NO_BREAK, count, grouped};
+
+/// What is said of the clocks' rates, where they are known; else nothing.
+pub(super) fn skew(clock: &ClockState) -> String {
+    let Some(skew) = clock.skew_ppm.filter(|_| clock.identifiable) else { return String::new() };
+    if are_one(skew, clock.skew_interval_ppm) {
+        return " They run at exactly the same pace.".into();
+    }
+    let by = clock.calibration_packets.map_or_else(String::new, |packets| {
+        let first = if packets == 1 { "packet".to_owned() } else { format!("{} packets", count(packets)) };
+        format!(", by the first {first} of a direction, sent for calibration")
+    });
+    format!(" It runs {}{by}, which is taken out.", pace(skew, clock.skew_interval_ppm, "this one"))
+}
+
+/// How a clock runs against the other: `slower than this one by 17.004 ppm (95 %: 17.001 to 17.006 ppm)`, with the digits that its interval
+/// has.
+pub(crate) fn pace(skew: f64, interval: Option<[f64; 2]>, other: &str) -> String {
+    let Some([low, high]) = interval else {
+        let way = if skew < 0.0 { "slower" } else { "faster" };
+        return format!("{way} than {other} by {}{NO_BREAK}ppm", digits(skew.abs(), skew));
+    };
+    let half = (high - low) / 2.0;
+    // Stamps that somebody made up exactly leave an interval of nothing: digits are those of the rate then, and no finer
+    // than a thousandth.
+    if are_one(skew, Some([low, high])) {
+        return format!("exactly as fast as {other}");
+    }
+    let half = if half < EXACT_PPM { skew.abs().max(0.05) } else { half };
+    let show = |ppm: f64| digits(ppm, if half > 0.0 { half } else { skew });
+    if low <= 0.0 && high >= 0.0 {
+        return format!(
+            "at a pace that cannot be told from that of {other} (they differ by less than {}{NO_BREAK}ppm, 95{NO_BREAK}%)",
+            no_less(high.max(-low).max(FINEST_PPM))
+        );
+    }
+    let (way, [low, high]) = if skew < 0.0 { ("slower", [-high, -low]) } else { ("faster", [low, high]) };
+    if high < FINEST_PPM {
+        return format!("{way} than {other} by less than {FINEST_PPM}{NO_BREAK}ppm");
+    }
+    format!(
+        "{way} than {other} by {}{NO_BREAK}ppm (95{NO_BREAK}%: {} to {}{NO_BREAK}ppm)",
+        show(skew.abs()),
+        show(low),
+        show(high)
+    )
+}
+
+/// Clocks that differ by less than this are one: a microsecond in three years.
+const EXACT_PPM: f64 = 1e-8;
+
+/// No clock keeps its rate so well that less than this could be told of it: a microsecond in a quarter of an hour.
+const FINEST_PPM: f64 = 0.001;
+
+/// Whether stamps that somebody made up say that two clocks are one.
+fn are_one(skew: f64, interval: Option<[f64; 2]>) -> bool {
+    interval.is_some_and(|[low, high]| high - low < 2.0 * EXACT_PPM) && skew.abs() < EXACT_PPM
+}
+
+/// A number with two significant digits of `fine`, and one after the point at the least.
+fn digits(value: f64, fine: f64) -> String {
+    grouped(value, places(fine))
+}
+
+/// The same of `ppm` itself, rounded up: what is less than that is less than what is shown.
+fn no_less(ppm: f64) -> String {
+    let places = places(ppm);
+    let scale = 10f64.powi(i32::try_from(places).unwrap_or(1));
+    // What is a round number but for the last bit stays that.
+    grouped((ppm * scale - 1e-6).ceil() / scale, places)
+}
+
+/// Places after the point with which `ppm` has two significant digits; four at the most, for no clock has more.
+fn places(ppm: f64) -> usize {
+    (1..4)
+        .find(|places| ppm.abs() * 10f64.powi(*places) >= 9.5)
+        .map_or(4, |places| usize::try_from(places).unwrap_or(4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pace_has_the_digits_of_its_interval_and_says_which_clock_is_slower() {
+        let say = |skew, interval| pace(skew, interval, "this one").replace(NO_BREAK, " ");
+        assert_eq!(
+            say(-17.0038, Some([-17.0061, -17.0015])),
+            "slower than this one by 17.0038 ppm (95 %: 17.0015 to 17.0061 ppm)"
+        );
+        assert_eq!(
+            say(17.0, Some([16.2, 17.8])),
+            "faster than this one by 17.00 ppm (95 %: 16.20 to 17.80 ppm)"
+        );
+        assert_eq!(
+            say(-0.000_04, Some([-0.000_11, 0.000_03])),
+            "at a pace that cannot be told from that of this one (they differ by less than 0.0010 ppm, 95 %)"
+        );
+        assert_eq!(
+            say(-1e-8, Some([-7.2e-7, 7e-7])),
+            "at a pace that cannot be told from that of this one (they differ by less than 0.0010 ppm, 95 %)"
+        );
+        assert_eq!(
+            say(-0.01, Some([-0.141, 0.12])),
+            "at a pace that cannot be told from that of this one (they differ by less than 0.15 ppm, 95 %)"
+        );
+        assert_eq!(
+            say(1.8e-7, Some([1.6e-7, 2.0e-7])),
+            "faster than this one by less than 0.001 ppm",
+            "no digits that no clock has"
+        );
+        assert_eq!(say(2e-11, Some([1e-11, 3e-11])), "exactly as fast as this one");
+        assert_eq!(
+            say(17.0, Some([17.0 - 1e-10, 17.0 + 1e-10])),
+            "faster than this one by 17.0 ppm (95 %: 17.0 to 17.0 ppm)"
+        );
+        assert_eq!(say(-17.0, None), "slower than this one by 17.0 ppm");
+    }
+}

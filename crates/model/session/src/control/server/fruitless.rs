@@ -1,0 +1,37 @@
+//! Conversations that come to nothing.
+
+use super::super::Message;
+use super::{Action, Server};
+
+/// Why a conversation has come to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fruitless {
+    /// What was said was no frame of the protocol, or one out of its turn.
+    NotUnderstood,
+    /// No session was asked for.
+    NothingAsked,
+}
+
+impl Server {
+    /// Why the conversation, which is over, has led neither to a session nor to an answer why there is none.
+    pub fn fruitless(&self) -> Option<Fruitless> {
+        if self.request.is_some() || self.answered || self.proof_refused {
+            None
+        } else if self.complained {
+            Some(Fruitless::NotUnderstood)
+        } else {
+            Some(Fruitless::NothingAsked)
+        }
+    }
+
+    /// Notes which answers were given.
+    pub(super) fn note_answers(&mut self, actions: &[Action]) {
+        for action in actions {
+            match action {
+                Action::Send(Message::Refused(_)) => self.answered = true,
+                Action::Send(Message::Complaint(_)) => self.complained = true,
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Conversations that come to nothing.
+
+use super::*;
+
+#[test]
+fn a_conversation_that_comes_to_nothing_says_why() {
+    let of = |said: &[&[u8]]| {
+        let mut server = server(Limits::default());
+        said.iter().for_each(|bytes| drop(server.on_bytes(bytes, false, at(1))));
+        server.fruitless()
+    };
+    let [hello, asked, ask] =
+        [hello(), Message::Request(request()), Message::Ask].map(|message| bytes(&message));
+    let complaint =
+        bytes(&Message::Complaint(Complaint { code: ComplaintCode::State, message: "no".into() }));
+    for (said, why) in [
+        (&[][..], Some(Fruitless::NothingAsked)),
+        (&[&hello[..]][..], Some(Fruitless::NothingAsked)),
+        (&[&complaint[..]], Some(Fruitless::NothingAsked)),
+        (&[b"GET / HTTP/1.1\r\n"], Some(Fruitless::NotUnderstood)),
+        (&[b"{}hello"], Some(Fruitless::NotUnderstood)),
+        (&[&[0xff; 64]], Some(Fruitless::NotUnderstood)),
+        (&[&[0, 0, 0, 2, 1, b'{']], Some(Fruitless::NotUnderstood)),
+        (&[&hello, &ask], Some(Fruitless::NotUnderstood)),
+        (&[&hello, &asked], None),
+        (&[&hello, &ask, &asked], None),
+    ] {
+        assert_eq!(of(said), why, "{said:?}");
+    }
+    let mut full = server(Limits::default()).full();
+    say(&mut full, &super::hello());
+    say(&mut full, &Message::Request(request()));
+    assert_eq!(full.fruitless(), None, "it was refused in words");
+}

@@ -1,0 +1,67 @@
+//! What one address may have in all of its sessions.
+
+use super::*;
+
+fn limits(coming: u64, own: u64) -> Limits {
+    let others = Others { coming, own, all_send: false };
+    Limits { packets_per_second: 1_000, own_packets_per_second: 1_000, others, ..Limits::default() }
+}
+
+fn forward(interval_ns: i64) -> Message {
+    Message::Request(Request { interval_ns, direction: Way::Forward, ..request() })
+}
+
+fn refused(actions: &[Action]) -> &Refused {
+    let [Action::Send(Message::Refused(refused))] = actions else { panic!("{actions:?}") };
+    refused
+}
+
+#[test]
+fn what_is_left_of_an_addresss_rate_is_granted_and_no_more_in_words_that_say_whose_the_rest_is() {
+    for message in [forward(1_200_000), Message::Request(Request { interval_ns: 1_200_000, ..request() })] {
+        let mut server = server(limits(833, 0));
+        say(&mut server, &hello());
+        let actions = say(&mut server, &message);
+        let refused = refused(&actions);
+        assert_eq!(
+            (refused.code, refused.granted, refused.retry_after_seconds),
+            (RefusalCode::Rate, Some(167), None)
+        );
+        for part in
+            ["833 packets a second: this responder takes 1000 of one address", "have 833 of them already"]
+        {
+            assert!(refused.message.contains(part), "{refused:?}");
+        }
+        server.allow(Others { coming: 167, ..Others::default() }, 0);
+        assert!(matches!(say(&mut server, &message)[..], [Action::Open(_), _]), "the other one has ended");
+    }
+    let mut none_left = server(limits(1_000, 0));
+    say(&mut none_left, &hello());
+    let actions = say(&mut none_left, &forward(1_000_000_000));
+    assert_eq!(refused(&actions).retry_after_seconds, Some(10));
+    // What the responder sends is another matter.
+    assert!(matches!(say(&mut none_left, &reverse(stream()))[..], [Action::Open(_), _]));
+    let mut sent_all = server(limits(0, 950));
+    say(&mut sent_all, &hello());
+    let actions = say(&mut sent_all, &reverse(stream()));
+    assert!(refused(&actions).message.contains("sends 1000 of one address"), "{actions:?}");
+    sent_all.allow(Others { all_send: true, ..Others::default() }, 0);
+    let actions = say(&mut sent_all, &reverse(stream()));
+    assert!(refused(&actions).message.contains("as many sessions as it may"), "{actions:?}");
+}
+
+#[test]
+fn a_sessions_rate_is_its_own_until_it_has_stopped_or_nobody_is_there_any_more() {
+    let features = [RESUME, LAST_WORD].map(str::to_owned).to_vec();
+    let asks = Hello { version: VERSION, software: "t".into(), clock: clock(), features };
+    let mut server = server(Limits::default());
+    say(&mut server, &Message::Hello(asks));
+    assert_eq!(server.coming_rate(at(1)), 0);
+    say(&mut server, &Message::Request(request()));
+    server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
+    assert_eq!((server.coming_rate(at(1)), server.own_rate()), (100, 0));
+    assert_eq!(server.coming_rate(at(21)), 100);
+    assert_eq!(server.coming_rate(at(22)), 0, "it would have asked");
+    say(&mut server, &Message::Stop);
+    assert_eq!(server.coming_rate(at(1)), 0, "it sends no more");
+}

@@ -1,0 +1,328 @@
+//! Stamps of a responder's clock that was set, as if it had not been.
+//!
+//! Moments repeat on a clock that is set back: a packet that came later seems to have come first. The delays tell when
+//! that was, and by how much; what orders packets has to know it, too. So where the step is certainly the responder's,
+//! because the sender's packets left with less between them than it is long, it is taken out of the responder's stamps, and
+//! no more of the delays.
+
+use romer_record::Passage;
+use romer_units::Timestamp;
+
+use super::correction::{Correction, Leg};
+use super::estimator::{ChangeKind, ClockChange, Estimate, Heading};
+use super::relating::moment;
+
+/// What lies below a level by more than this part of a step is not at that level.
+const SPARE: f64 = 0.25;
+/// A jump of a correction is a step's where it is of its size to this part and no further from it than this part of the run.
+const SAME_SIZE: f64 = 0.01;
+const NEAR: i64 = 50;
+/// A level is that of this part of the run beside the step, or of half of what lies between it and the next one, without a tenth of it next to the step.
+const BESIDE: i64 = 10;
+/// Less than this part of a step lies between the departures beside it: then it is not the sender's clock that was set ahead.
+const CLOSER: f64 = 0.9;
+/// Two steps are so many times as far apart as either is long.
+const APART: i64 = 2;
+
+/// The steps of the responder's clock that its stamps are to be without, in order of time.
+#[derive(Clone, Debug, Default)]
+pub struct SetBack {
+    sets: Vec<Set>,
+}
+
+/// One step.
+#[derive(Clone, Debug)]
+struct Set {
+    /// By how much the clock was set.
+    size_ns: i64,
+    /// By that clock as if it had not been set: it was then.
+    between: [i64; 2],
+    /// What tells of a packet forward, and in reverse, of which the stamps do not.
+    judges: [Judge; 2],
+}
+
+/// The level that shows whether a packet was stamped before a step or after it: that which lies lower. No packet of the other side
+/// lies below.
+#[derive(Clone, Debug)]
+struct Judge {
+    origin_ns: i64,
+    leg: Leg,
+    /// Raw delays above the leg that are certainly of the lower level.
+    below: f64,
+    /// The lower level is that after the step.
+    falls: bool,
+}
+
+/// A packet by its moment on the sender's clock, and the responder's stamp.
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    at: i64,
+    stamp: i64,
+}
+
+impl Packet {
+    fn of(passage: &Passage, heading: Heading) -> Option<Self> {
+        let stamp = match heading {
+            Heading::Forward => passage.arrival.map(Timestamp::as_nanos),
+            Heading::Reverse => passage.departure.map(Timestamp::as_nanos),
+        };
+        Some(Self { at: moment(passage, heading)?, stamp: stamp? })
+    }
+
+    fn raw(self, heading: Heading) -> f64 {
+        heading.sign() * self.stamp.saturating_sub(self.at) as f64
+    }
+}
+
+impl Judge {
+    /// Whether a packet is of the lower level by its delay alone.
+    fn is_low(&self, packet: Packet, heading: Heading) -> bool {
+        packet.raw(heading) - line(&self.leg, packet.at.saturating_sub(self.origin_ns)) < self.below
+    }
+}
+
+impl Set {
+    /// Whether a stamp was taken after the step.
+    fn is_later(&self, packet: Packet, heading: Heading) -> bool {
+        let may_be_earlier = packet.stamp <= self.between[1];
+        let may_be_later = packet.stamp.saturating_sub(self.size_ns) >= self.between[0];
+        let judge = &self.judges[usize::from(heading == Heading::Reverse)];
+        match (may_be_earlier, may_be_later) {
+            (true, false) => false,
+            (false, true) => true,
+            _ => judge.is_low(packet, heading) == judge.falls,
+        }
+    }
+
+    /// The stamp as if the clock had not been set.
+    fn undone(&self, packet: Packet, heading: Heading) -> Packet {
+        let size = if self.is_later(packet, heading) { self.size_ns } else { 0 };
+        Packet { stamp: packet.stamp.saturating_sub(size), ..packet }
+    }
+}
+
+fn line(leg: &Leg, since: i64) -> f64 {
+    leg.value_ns + leg.slope * since.saturating_sub(leg.from_ns) as f64
+}
+
+impl SetBack {
+    /// Finds the steps in `estimate` that are the responder's, and takes them out of its corrections, which are
+    /// [sharpened](super::sharpen): what is left of these is of stamps that are [put right](Self::put_right). The estimate tells of
+    /// them as before. Where no stamp of the responder's goes back there are none.
+    pub fn take_out(estimate: &mut Estimate, forward: &[Passage], reverse: &[Passage]) -> Self {
+        let is_step = |event: &&ClockChange| event.kind == ChangeKind::ClockStep && event.until_ns.is_none();
+        let steps: Vec<ClockChange> = estimate.events.iter().filter(is_step).copied().collect();
+        let mut found = Self::default();
+        if steps.is_empty() {
+            return found;
+        }
+        let mut packets =
+            [(forward, Heading::Forward), (reverse, Heading::Reverse)].map(|(passages, heading)| {
+                let mut packets: Vec<Packet> =
+                    passages.iter().filter_map(|passage| Packet::of(passage, heading)).collect();
+                packets.sort_by_key(|packet| packet.at);
+                packets
+            });
+        let mut left: Vec<i64> =
+            forward.iter().filter_map(|passage| passage.departure.map(Timestamp::as_nanos)).collect();
+        left.sort_unstable();
+        for (place, step) in steps.iter().enumerate() {
+            let Some(room) = room(&steps, place) else { continue };
+            let mut corrections = estimate.corrections.clone();
+            let Some(set) = set(step, room, &mut corrections, &packets, &left) else { continue };
+            for (packets, heading) in packets.iter_mut().zip(Heading::BOTH) {
+                packets.iter_mut().for_each(|packet| *packet = set.undone(*packet, heading));
+            }
+            estimate.corrections = corrections;
+            found.sets.push(set);
+        }
+        found
+    }
+
+    /// Adds the steps, as the estimate tells them in which they were found, to one of stamps that were put right.
+    pub(super) fn tell(&self, found: &Estimate, other: &mut Estimate) {
+        let is_step = |event: &&ClockChange| {
+            event.kind == ChangeKind::ClockStep && self.sets.iter().any(|set| set.size_ns == event.size_ns)
+        };
+        other.events.extend(found.events.iter().filter(is_step));
+        other.events.sort_by_key(|event| event.at_ns);
+        for (correction, origin) in other.corrections.iter_mut().zip(&found.corrections) {
+            if correction.is_empty() {
+                correction.origin_ns = origin.origin_ns;
+            }
+        }
+    }
+
+    /// Whether there is nothing to put right.
+    pub fn is_empty(&self) -> bool {
+        self.sets.is_empty()
+    }
+
+    /// Gives the responder's stamps of one direction as if its clock had not been set.
+    pub fn put_right(&self, passages: &mut [Passage], heading: Heading) {
+        if self.is_empty() {
+            return;
+        }
+        for passage in passages {
+            let Some(packet) = Packet::of(passage, heading) else { continue };
+            let right = self.sets.iter().fold(packet, |packet, set| set.undone(packet, heading));
+            match heading {
+                Heading::Forward => passage.arrival = Some(Timestamp::from_nanos(right.stamp)),
+                Heading::Reverse => passage.departure = Some(Timestamp::from_nanos(right.stamp)),
+            }
+        }
+    }
+}
+
+impl Estimate {
+    /// Takes a step of a clock out of the corrections, which say nothing of it then; the stamps have to be put right by as much. Gives
+    /// whether both have it.
+    pub fn take_out(&mut self, step: &ClockChange) -> bool {
+        let mut legs = [0; 2];
+        for ((correction, heading), leg) in self.corrections.iter().zip(Heading::BOTH).zip(&mut legs) {
+            let ends = correction.legs.first().zip(correction.legs.last());
+            let span = ends.map_or(0, |(first, last)| last.from_ns.saturating_sub(first.from_ns));
+            let since = step.at_ns.saturating_sub(correction.origin_ns).saturating_abs();
+            let Some(found) = jump(step, correction, heading, span.max(since) / NEAR) else { return false };
+            *leg = found;
+        }
+        for ((correction, heading), leg) in self.corrections.iter_mut().zip(Heading::BOTH).zip(legs) {
+            without(correction, leg, heading, step.size_ns);
+        }
+        true
+    }
+}
+
+/// Takes a step out of the legs from one on.
+fn without(correction: &mut Correction, leg: usize, heading: Heading, size_ns: i64) {
+    let size = heading.sign() * size_ns as f64;
+    correction.legs.iter_mut().skip(leg).for_each(|leg| leg.value_ns -= size);
+}
+
+/// Half of how far the next other step is. `None` where it is so near that the stamps beside one of them are those of both: what is between
+/// them may be on any side of either.
+fn room(steps: &[ClockChange], place: usize) -> Option<i64> {
+    let step = steps.get(place)?;
+    let others = steps.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, other)| other);
+    let mut room = i64::MAX;
+    for other in others {
+        let apart = other.at_ns.saturating_sub(step.at_ns).saturating_abs();
+        if apart < APART.saturating_mul(step.size_ns.saturating_abs().max(other.size_ns.saturating_abs())) {
+            return None;
+        }
+        room = room.min(apart / 2);
+    }
+    Some(room)
+}
+
+/// A step, if it is the responder's; it is taken out of the corrections then. The packets are in order of their moments, and so is when
+/// all `left` that were sent. No other step is within `room` of it.
+fn set(
+    step: &ClockChange,
+    room: i64,
+    corrections: &mut [Correction; 2],
+    packets: &[Vec<Packet>; 2],
+    left: &[i64],
+) -> Option<Set> {
+    let [there, back] = packets;
+    let span = |packets: &[Packet]| Some(packets.last()?.at.saturating_sub(packets.first()?.at));
+    let near = span(there)?.max(span(back)?) / NEAR;
+    let [forward, reverse] = [0, 1].map(|place| jump(step, &corrections[place], Heading::BOTH[place], near));
+    let (forward, reverse) = (forward?, reverse?);
+    let cut = |place: usize, leg: usize| {
+        let correction = &corrections[place];
+        correction.origin_ns.saturating_add(correction.legs[leg].from_ns)
+    };
+    let cuts = [cut(0, forward), cut(1, reverse)];
+    if !is_responders(step.size_ns, cuts[0], left) {
+        return None;
+    }
+    let judge = |place: usize, leg: usize| {
+        let beside = (cuts[place], beside(&packets[place], room)?);
+        judge(step.size_ns, &corrections[place], leg, &packets[place], Heading::BOTH[place], beside)
+    };
+    let judges = [judge(0, forward)?, judge(1, reverse)?];
+    let between = between(step.size_ns, &judges[0], there, (cuts[0], beside(there, room)?))?;
+    for (place, leg) in [(0, forward), (1, reverse)] {
+        without(&mut corrections[place], leg, Heading::BOTH[place], step.size_ns);
+    }
+    Some(Set { size_ns: step.size_ns, between, judges })
+}
+
+/// The leg of a correction that begins with the step.
+fn jump(step: &ClockChange, correction: &Correction, heading: Heading, near: i64) -> Option<usize> {
+    let size = heading.sign() * step.size_ns as f64;
+    let at = step.at_ns.saturating_sub(correction.origin_ns);
+    let away = |leg: usize| correction.legs[leg].from_ns.abs_diff(at);
+    let is_it = |leg: &usize| {
+        let jump =
+            correction.legs[*leg].value_ns - line(&correction.legs[leg - 1], correction.legs[*leg].from_ns);
+        (jump - size).abs() <= SAME_SIZE * size.abs() && away(*leg) <= near.unsigned_abs()
+    };
+    (1..correction.legs.len()).filter(is_it).min_by_key(|leg| away(*leg))
+}
+
+/// Whether it is the responder's clock that was set, and not the sender's, which sets its departures apart.
+fn is_responders(size_ns: i64, cut: i64, left: &[i64]) -> bool {
+    let place = left.partition_point(|left| *left < cut);
+    let Some([before, after]) =
+        place.checked_sub(1).and_then(|one| left.get(one..=place)).and_then(<[_]>::first_chunk)
+    else {
+        return false;
+    };
+    if size_ns < 0 {
+        return (after.saturating_sub(*before) as f64) < CLOSER * size_ns.unsigned_abs() as f64;
+    }
+    // A sender that is set back by more than there is between two departures is known by that they go back.
+    left.windows(2).all(|pair| pair[1].saturating_sub(pair[0]) < size_ns)
+}
+
+/// How far beside a step the packets tell of its levels.
+fn beside(packets: &[Packet], room: i64) -> Option<i64> {
+    Some((packets.last()?.at.saturating_sub(packets.first()?.at) / BESIDE).min(room))
+}
+
+/// What tells both sides of a step apart; `None` where nothing is known of the lower side's level.
+fn judge(
+    size_ns: i64,
+    correction: &Correction,
+    leg: usize,
+    packets: &[Packet],
+    heading: Heading,
+    (cut, far): (i64, i64),
+) -> Option<Judge> {
+    let size = heading.sign() * size_ns as f64;
+    let falls = size < 0.0;
+    let (before, after) = (correction.legs[leg - 1], correction.legs[leg]);
+    let origin_ns = correction.origin_ns;
+    // Packets of the side that lies higher tell where no packet of it lies below.
+    let higher = if falls { before } else { after };
+    let [from, to] = if falls {
+        [cut.saturating_sub(far), cut.saturating_sub(far / BESIDE)]
+    } else {
+        [cut.saturating_add(far / BESIDE), cut.saturating_add(far)]
+    };
+    let stretch =
+        packets.partition_point(|packet| packet.at < from)..packets.partition_point(|packet| packet.at < to);
+    let heights = packets[stretch]
+        .iter()
+        .map(|packet| packet.raw(heading) - line(&higher, packet.at.saturating_sub(origin_ns)));
+    let level = heights.reduce(f64::min)?;
+    Some(Judge { origin_ns, leg: higher, below: level - SPARE * size.abs(), falls })
+}
+
+/// Between which moments of the responder's clock, as if it had not been set, the step was: packets beside the `cut` tell.
+fn between(size_ns: i64, judge: &Judge, there: &[Packet], (cut, far): (i64, i64)) -> Option<[i64; 2]> {
+    let beside = there.iter().filter(|packet| packet.at.abs_diff(cut) <= far.unsigned_abs());
+    let is_low = |packet: &&Packet| judge.is_low(**packet, Heading::Forward);
+    let undone = |packet: &Packet| packet.stamp.saturating_sub(size_ns);
+    if judge.falls {
+        let until = beside.clone().filter(is_low).map(undone).min()?;
+        let earlier = beside.filter(|packet| !is_low(packet) && packet.stamp < until);
+        Some([earlier.map(|packet| packet.stamp).max()?, until])
+    } else {
+        let since = beside.clone().filter(is_low).map(|packet| packet.stamp).max()?;
+        let later = beside.filter(|packet| !is_low(packet) && undone(packet) > since);
+        Some([since, later.map(undone).min()?])
+    }
+}

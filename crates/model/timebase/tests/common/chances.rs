@@ -1,0 +1,24 @@
+//! Draws for plays.
+
+use romer_units::random::Stream;
+
+/// Draws of a stream, one after another.
+pub(crate) struct Chances {
+    random: Stream,
+    drawn: u64,
+}
+
+impl Chances {
+    pub(crate) fn of(random: Stream) -> Self {
+        Self { random, drawn: 0 }
+    }
+
+    pub(crate) fn unit(&mut self) -> f64 {
+        self.drawn += 1;
+        self.random.unit(self.drawn)
+    }
+
+    pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.unit()).ln()
+    }
+}

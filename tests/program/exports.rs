@@ -1,0 +1,142 @@
+//! Packets that did not arrive and were not lost, taken away in files and read again.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::common::count;
+use super::common::lab::{FAR, Lab};
+use super::common::process::{self, Process, romer};
+
+/// Of 100 packets a second apart, what became of each: 65 arrived, 5 were lost, 20 nobody read, and 10 went astray. The last
+/// one was lost, and the first was not read.
+fn fate(n: i64) -> &'static str {
+    match n {
+        0..20 => "unread-there",
+        40..50 => "astray",
+        60..64 | 99 => "lost-there",
+        _ => "arrived",
+    }
+}
+
+fn table() -> String {
+    let line = |n: i64| {
+        let fate = fate(n);
+        let sent = n * 1_000_000_000;
+        let received =
+            if fate == "arrived" { (sent + 5_000_000 + n % 7 * 1_000).to_string() } else { String::new() };
+        format!("{n},100,{sent},{received},{fate}\n")
+    };
+    (0..100).map(line).fold("sequence,size,sent_ns,received_ns,fate\n".to_owned(), |text, line| text + &line)
+}
+
+fn analyzed(file: &Path) -> Value {
+    process::run(romer(["analyze", "--quiet", "--json", "-"]).arg(file)).with_code(0).document()
+}
+
+fn assert_same_losses(document: &Value, name: &str) {
+    let counted = ["sent", "received", "lost", "unread"]
+        .map(|what| count(document, &format!("/forward/packets/{what}")));
+    assert_eq!(counted, [90, 65, 5, 20], "{name}");
+    let ratio = document.pointer("/forward/loss/ratio").and_then(Value::as_f64).unwrap();
+    assert!((ratio - 5.0 / 90.0).abs() < 1e-12, "{name}: {ratio}");
+}
+
+#[test]
+fn no_file_makes_losses_of_packets_that_the_path_did_not_lose() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |file: &str| folder.path().join(file);
+    std::fs::write(name("run.csv"), table()).unwrap();
+    assert_same_losses(&analyzed(&name("run.csv")), "a table with fates");
+    let report = |more: &[&str], target: &str| {
+        process::run(romer(["report"]).args(more).arg(name(target)).arg(name("run.csv"))).with_code(0).stderr
+    };
+    let said = report(&["--fates", "--csv"], "again.csv");
+    assert!(said.contains(", 20 unread (the path carried them"), "{said}");
+    assert_same_losses(&analyzed(&name("again.csv")), "the same, written and read again");
+    let said = report(&["--csv"], "plain.csv");
+    assert!(said.contains("20 left out that the path carried and a host dropped unread"), "{said}");
+    assert!(said.contains("--fates"), "{said}");
+
+    let said = report(&["--qtcp"], "q");
+    assert!(said.contains("20 numbers that are missing were not lost"), "{said}");
+    let sta = std::fs::read_to_string(name("q.sta")).unwrap();
+    assert!(sta.contains("\nreceived: 65\nlost: 5\nduplicated: 0\nunread: 20\n"), "{sta}");
+    assert_eq!(sta.matches("\nlost sequence: ").count(), 5, "{sta}");
+    assert_same_losses(&analyzed(&name("q.raw")), "a .raw beside its .sta");
+    let mut prefix = std::ffi::OsString::from("-F");
+    prefix.push(name("q"));
+    let converted = process::run(romer(["qtcp", "--force", "-k0", "-d"]).arg(&prefix)).with_code(0);
+    assert!(converted.stdout.contains("65 packets, 5 lost; 70 lines"), "{converted:?}");
+    let collated = process::run(romer(["qtcp", "--csv", "-", "-A"]).arg(folder.path())).with_code(0).stdout;
+    assert!(collated.starts_with("file,run,received,lost,duplicated,unread,"), "{collated}");
+
+    // Where the .raw is another one than the .sta tells of, its missing numbers are losses, as Qtcp has it.
+    let raw = std::fs::read_to_string(name("q.raw")).unwrap();
+    let fewer: Vec<&str> = raw.lines().take(60).collect();
+    std::fs::write(name("q.raw"), fewer.join("\n") + "\n").unwrap();
+    let document = analyzed(&name("q.raw"));
+    assert_eq!(count(&document, "/forward/packets/lost"), 14);
+}
+
+#[test]
+fn round_trips_that_a_host_did_not_read_are_unread_on_their_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.csv");
+    let mut table = "sequence,size,t1_ns,t2_ns,t3_ns,t4_ns,fate\n".to_owned();
+    for n in 0..100_i64 {
+        let sent = n * 1_000_000_000;
+        let there = format!("{sent},{},{}", sent + 5_000_000, sent + 5_010_000);
+        table += &match n {
+            20..30 => format!("{n},100,{sent},,,,unread-there\n"),
+            40..55 => format!("{n},100,{there},,unread-back\n"),
+            60..64 => format!("{n},100,{sent},,,,lost-there\n"),
+            _ => format!("{n},100,{there},{},arrived\n", sent + 10_000_000),
+        };
+    }
+    std::fs::write(&file, table).unwrap();
+    let document = analyzed(&file);
+    let counted = |way: &str| {
+        ["lost", "unread"].map(|what| {
+            document.pointer(&format!("/{way}/packets/{what}")).and_then(Value::as_u64).unwrap_or(0)
+        })
+    };
+    assert_eq!(["forward", "reverse", "round_trip"].map(counted), [[4, 10], [0, 15], [4, 15]]);
+    assert_eq!(count(&document, "/round_trip/packets/astray"), 25);
+    let again = folder.path().join("again.csv");
+    process::run(romer(["report", "--fates", "--csv"]).arg(&again).arg(&file)).with_code(0);
+    let written = std::fs::read_to_string(&again).unwrap();
+    let of = |fate: &str| written.lines().filter(|line| line.ends_with(fate)).count();
+    assert_eq!([of(",unread-there"), of(",unread-back"), of(",lost-there"), of(",arrived")], [10, 15, 4, 71]);
+}
+
+#[test]
+fn the_packets_that_the_console_gives_have_their_fates() {
+    let lab = Lab::path();
+    let responder = lab.respond(&[]);
+    let run = lab.measure(&["--count", "30", "--interval", "10ms", "--direction", "forward", FAR]);
+    drop(responder);
+    let state = tempfile::tempdir().unwrap();
+    let runs = state.path().join("romer/runs");
+    std::fs::create_dir_all(&runs).unwrap();
+    std::os::unix::fs::symlink(run.folder(), runs.join("one")).unwrap();
+    let mut report = romer(["report", "--quiet", "--fates", "--csv", "-"]);
+    let written = process::run(report.arg(run.folder())).with_code(0).stdout;
+    assert_eq!(written.lines().filter(|line| line.ends_with(",arrived")).count(), 30, "{written}");
+
+    let mut command = romer(["console", "--listen", "127.0.0.1:0"]);
+    let mut console = Process::start(command.env("XDG_STATE_HOME", state.path()));
+    let line = console.line();
+    let (address, token) =
+        line.trim().strip_prefix("console at http://").unwrap().split_once("/#token=").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let asked = "GET /api/runs/one/packets.csv HTTP/1.1\r\nConnection: close";
+    write!(stream, "{asked}\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
+    assert_eq!(body, written);
+}

@@ -1,0 +1,124 @@
+//! What one address may send to a responder, in all its sessions together.
+
+use std::fs;
+
+use crate::common::lab::{FAR, Lab};
+use crate::common::measuring::{Measuring, not_received};
+use crate::common::process::Process;
+use crate::common::{at, count};
+
+/// So many packets a second, which is one every millisecond.
+const RATE: [&str; 2] = ["--rate", "1000pps"];
+
+#[test]
+fn sessions_of_one_address_are_granted_what_is_left_of_its_rate_and_give_it_back_at_their_end() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&RATE);
+    for direction in ["round-trip", "forward"] {
+        let other = ["--interval", "1200us", "--count", "100", "--direction", direction, FAR];
+        let mut first = Measuring::begin(&lab, FAR, &["--direction", direction]);
+        let rest = ["--interval", "1111us", "--count", "100", "--direction", direction, FAR];
+        // A hundred a second are taken: 900 more fit, and 1,001 do not.
+        lab.measure(&rest);
+        let full = ["--interval", "1ms", "--count", "100", "--direction", direction, FAR];
+        let ended = lab.try_measure(&full).ended.with_code(5);
+        for part in [
+            "1000 packets a second: this responder takes 1000 of one address, in all sessions together",
+            "other sessions of this address have 100 of them already",
+            "ask for 900 at the most",
+        ] {
+            assert!(ended.stderr.contains(part), "{ended:?}");
+        }
+        lab.measure(&other);
+        first.await_more();
+        first.end();
+        lab.measure(&full);
+        // What is killed gives its share back as well.
+        let killed = Measuring::begin(&lab, FAR, &["--direction", direction]);
+        killed.process.signal("KILL");
+        drop(killed);
+        let again = || lab.try_measure(&full).ended.code == Some(0);
+        assert!((0..30).any(|_| again() || {
+            std::thread::sleep(std::time::Duration::from_secs(1));
+            false
+        }));
+    }
+}
+
+#[test]
+fn what_was_granted_is_answered_beside_a_flood_of_its_own_address() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&["--rate", "200pps"]);
+    // Others of the address, whom nobody has granted anything, send more than it may have, by the clock: each may come just before
+    // one of the probes, and would take every token.
+    let flood = ["--stamp-only", "--interval", "2ms", "--duration", "100s", "198.18.0.3:862"];
+    let (mut flood, _home) = lab.measuring(&flood);
+    let flood = Process::start(&mut flood);
+    let run = lab.measure(&["--interval", "10ms", "--count", "500", FAR]);
+    let document = run.document();
+    drop(flood);
+    let [lost, astray] = not_received(&document, "round_trip");
+    // A busy machine may lose one itself.
+    assert!(lost <= 3 && astray == 0, "{lost} lost, {astray} astray: {document:#}");
+}
+
+#[test]
+fn what_a_responder_does_not_answer_for_the_rate_of_its_address_is_not_lost() {
+    let lab = Lab::path();
+    let responder = lab.respond(&["--rate", "200pps"]);
+    let mut measuring = Measuring::begin(&lab, FAR, &["--limit", "round_trip.loss.ratio<5%"]);
+    // What waits for it while it stands still is more than it answers of one address in a second.
+    responder.signal("STOP");
+    std::thread::sleep(std::time::Duration::from_secs(4));
+    responder.signal("CONT");
+    measuring.await_told(&["more came from 198.18.0.2 than the 200 a second that it answers one address"]);
+    measuring.await_more();
+    let document = measuring.end();
+    let [lost, astray] = not_received(&document, "round_trip");
+    // A busy machine may lose one itself.
+    assert!(lost <= 3 && astray > 10, "{lost} lost, {astray} astray: {document:#}");
+    let [lost_there, _] = not_received(&document, "forward");
+    assert!(lost_there <= 3, "{document:#}");
+    assert!(count(&document, "/reverse/packets/not_sent") >= astray, "{document:#}");
+    assert_eq!(at(&document, "/limits/0/held"), true);
+    let warnings = at(&document, "/warnings").to_string();
+    assert!(warnings.contains("the host there did not send the replies to them"), "{warnings}");
+}
+
+#[test]
+fn a_short_train_of_packets_is_as_fast_as_its_busiest_second() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&RATE);
+    let folder = tempfile::tempdir().unwrap();
+    let trace = |name: &str, offsets: &mut dyn Iterator<Item = u64>| {
+        let path = folder.path().join(name);
+        let lines: String = offsets.map(|offset| format!("{offset},100\n")).collect();
+        fs::write(&path, format!("offset_ns,size\n{lines}")).unwrap();
+        format!("trace:{}", path.display())
+    };
+    let pair = trace("pair", &mut [0, 1_000].into_iter());
+    let train = trace("train", &mut (0..100).map(|n| n * 1_000));
+    let at_once = trace("at-once", &mut (0..100).map(|_| 0));
+    for (traced, packets) in [(&pair, 2), (&train, 100), (&at_once, 100)] {
+        for (direction, way) in [("round-trip", "round_trip"), ("forward", "forward"), ("reverse", "reverse")]
+        {
+            let run = lab.measure(&["--traffic", traced, "--direction", direction, FAR]);
+            let document = run.document();
+            assert_eq!(
+                count(&document, &format!("/{way}/packets/sent")),
+                packets,
+                "{direction}: {document:#}"
+            );
+        }
+    }
+    // A second of it is busier than the rate, however long it is: three seconds with 1,001 packets within half of one.
+    let busy = trace("busy", &mut (0..1_001).map(|n| n * 500_000).chain([3_000_000_000]));
+    for direction in ["round-trip", "forward", "reverse"] {
+        let ended = lab.try_measure(&["--traffic", &busy, "--direction", direction, FAR]).ended.with_code(5);
+        assert!(ended.stderr.contains("a second: this responder"), "{ended:?}");
+    }
+    // What has ten seconds of silence in it is listened to until it ends.
+    let sparse = trace("sparse", &mut (0..400).map(|n| n * 1_000).chain([10_000_000_000]));
+    let document = lab.measure(&["--traffic", &sparse, "--direction", "forward", FAR]).document();
+    assert_eq!(count(&document, "/forward/packets/received"), 401, "{document:#}");
+}
