@@ -108,6 +108,12 @@ fn a_conversation_that_a_nat_has_forgotten_goes_on_over_another_connection() {
         let events = at(&document, "/events").as_array().unwrap();
         let resumed = events.iter().filter(|event| event["kind"] == "resumed").count();
         assert_eq!(resumed, 1, "both ends know of it, and one tells: {direction}: {events:?}");
+        if direction == "round-trip" {
+            // The far end saw the first probe from there, and told of it over the conversation that was no more.
+            let moved = events.iter().find(|event| event["kind"] == "address-change").unwrap();
+            let length = moved["until_ns"].as_i64().map(|until| until - moved["at_ns"].as_i64().unwrap());
+            assert!(length.is_some_and(|length| length < 1_500_000_000), "{events:#?}");
+        }
         let warnings = at(&document, "/warnings").to_string();
         assert!(!warnings.contains("did not come back whole"), "{direction}: {warnings}");
         for way in ways(direction) {

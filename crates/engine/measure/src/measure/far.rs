@@ -69,9 +69,9 @@ pub(super) struct Told {
     pub(super) departed: Option<u64>,
     /// Where it sees our datagrams come from.
     pub(super) seen_at: Option<String>,
-    /// Where that is another address than before: how long before the last association that came to it the last datagram came
-    /// from there, and the first from here, nanoseconds.
-    pub(super) moved_ns: Option<[i64; 2]>,
+    /// Where it saw them come from, up to there, in order; where that was another address than before: how long before the last
+    /// association that came to it the last datagram came from there, and the first from here, nanoseconds.
+    pub(super) places: Vec<(String, Option<[i64; 2]>)>,
     /// What happened to it, in its own words and times.
     pub(super) events: Vec<Event>,
     /// That it will not do what it was told.
@@ -87,8 +87,10 @@ impl Told {
             Message::Heard(progress) => self.progress = Some(progress),
             Message::Departed(departed) => self.departed = Some(departed.count),
             Message::Associated(associated) => {
+                let earlier = associated.earlier.into_iter();
+                self.places.extend(earlier.map(|moved| (moved.address, Some(moved.moved_ns))));
+                self.places.push((associated.address.clone(), associated.moved_ns));
                 self.seen_at = Some(associated.address);
-                self.moved_ns = associated.moved_ns.or(self.moved_ns);
             }
             Message::Events(events) => self.events.extend(events.events),
             Message::Complaint(complaint) if complaint.code == ComplaintCode::State => {
@@ -286,10 +288,19 @@ impl Conversation {
         }
     }
 
-    /// Where the far end saw our datagrams come from before and sees them now, if `seen_at` is news.
-    pub(super) fn moved(&mut self, seen_at: Option<String>) -> Option<[String; 2]> {
-        let now = seen_at.filter(|now| self.seen_at.as_ref() != Some(now))?;
-        self.seen_at.replace(now.clone()).map(|before| [before, now])
+    /// Where the far end saw our datagrams come from, of the `places` that it told of in order: each that is news, with the one
+    /// before it, and with what was told of the time in between.
+    pub(super) fn moves(
+        &mut self,
+        places: Vec<(String, Option<[i64; 2]>)>,
+    ) -> Vec<([String; 2], Option<[i64; 2]>)> {
+        let known = places.iter().rposition(|(place, _)| self.seen_at.as_ref() == Some(place));
+        let news = places.into_iter().skip(known.map_or(0, |known| known + 1));
+        let moves = news.filter_map(|(now, between)| {
+            let before = self.seen_at.replace(now.clone()).filter(|before| *before != now)?;
+            Some(([before, now], between))
+        });
+        moves.collect()
     }
 
     /// Takes what has come, without waiting. What came before the conversation broke is told as well: it counts as heard, and is

@@ -121,6 +121,11 @@ pub(super) const fn is_of_host(kind: EventKind) -> bool {
     !matches!(kind, EventKind::NotSent | EventKind::PathError | EventKind::ReceiveOverflow)
 }
 
+/// The event, which is told of from the start of the run on: what happened while that was being made ready was there from its start.
+fn during_the_run(event: Event) -> Event {
+    Event { at_ns: event.at_ns.max(0), until_ns: event.until_ns.map(|until| until.max(0)), ..event }
+}
+
 /// Watches this host for the streams of a run.
 pub(super) struct Happenings {
     watch: Option<Watch>,
@@ -295,7 +300,8 @@ impl Happenings {
         let ways = self.ways.iter().filter(|way| Some(way.shared.number) == number);
         let all_left = ways.map(|way| &way.shared).all(|shared| !shared.lacks_stamps());
         let says_nothing = |event: &Event| all_left && is_of_queue(event) && event.side == Side::Sender;
-        own.map(|kept| kept.event.clone()).filter(|event| !says_nothing(event)).collect()
+        let own = own.map(|kept| kept.event.clone()).filter(|event| !says_nothing(event));
+        own.map(during_the_run).collect()
     }
 
     fn number(&self, stream: usize) -> Option<u16> {

@@ -156,9 +156,11 @@ pub fn measure(
     if let Some(at) = options.at {
         wait_for(at, interrupted, observer);
     }
-    let began = clock::monotonic_now();
-    let partial = exchange(options, &mut streams, &log, began, interrupted, observer)?;
-    route::look_again(&mut streams, began, observer);
+    // At the time that was asked for, where that is still to come.
+    let left = options.at.and_then(|at| at.duration_since(SystemTime::now()).ok()).map(Duration::from_std);
+    let start = clock::monotonic_now() + left.unwrap_or(LEAD).max(LEAD);
+    let partial = exchange(options, &mut streams, &log, start, interrupted, observer)?;
+    route::look_again(&mut streams, start, observer);
     let folder = run.folder().to_path_buf();
     let kept = Arc::clone(log.kept());
     let (rows, not_kept) = close_log(log, &folder, options.direction)?;
@@ -183,13 +185,13 @@ fn wait_for(at: SystemTime, interrupted: &AtomicBool, observer: &mut dyn Observe
     }
 }
 
-/// Sends and receives until everything is back and the far logs are here, with times of events told from `began`. Gives whether
-/// it was interrupted.
+/// Sends from `start` on, and receives, until everything is back and the far logs are here; times of events are told from then on as
+/// well. Gives whether it was interrupted.
 fn exchange(
     options: &MeasureOptions,
     streams: &mut [Prepared],
     log: &LogThread,
-    began: Timestamp<Monotonic>,
+    start: Timestamp<Monotonic>,
     interrupted: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<bool, MeasureError> {
@@ -197,14 +199,11 @@ fn exchange(
     let stop_receiving = AtomicBool::new(false);
     let (live_sender, live_receiver) = sync_channel(1 << 16);
     let readers = wakers(streams.len().div_ceil(receiving::STREAMS_OF_ONE))?;
-    // At the time that was asked for, where that is still to come.
-    let left = options.at.and_then(|at| at.duration_since(SystemTime::now()).ok()).map(Duration::from_std);
-    let start = clock::monotonic_now() + left.unwrap_or(LEAD).max(LEAD);
     let legs = legs(streams, &readers, start);
     let shared: Vec<_> = streams.iter().map(|stream| Arc::clone(&stream.shared)).collect();
     let interval = pace(streams);
     let look = if interval < MANY { LOOK_OFTEN } else { LOOK };
-    let mut happenings = Happenings::begin(&shared, began);
+    let mut happenings = Happenings::begin(&shared, start);
     let mut live = Live::new(options, streams, live_receiver, log);
     let threads = options.threads;
     let (partial, late) = std::thread::scope(|scope| {
@@ -240,8 +239,8 @@ fn exchange(
                 keep_alive = now + KEEP_ALIVE;
                 keep_open(streams);
             }
-            take_news(streams, options, &log.sender(), began, &mut happenings, observer);
-            resuming::leave_vain(streams, began, &happenings, observer);
+            take_news(streams, options, &log.sender(), start, &mut happenings, observer);
+            resuming::leave_vain(streams, start, &happenings, observer);
             if live.look(observer) && options.live_delays {
                 fetch(streams);
             }
@@ -263,7 +262,7 @@ fn exchange(
         // Nothing is deaf meanwhile: a far end that stood still answers when it goes on.
         let (sender, key) = (log.sender(), options.key.as_ref());
         let asked = clock::monotonic_now();
-        let late = bringing_home::bring_home(streams, &sender, began, key, &mut happenings, observer);
+        let late = bringing_home::bring_home(streams, &sender, start, key, &mut happenings, observer);
         if clock::monotonic_now() - asked > PROMPT {
             await_last(&shared, options.waiting_time);
         }
@@ -411,7 +410,7 @@ fn take_news(
     streams: &mut [Prepared],
     options: &MeasureOptions,
     log: &LogSender,
-    began: Timestamp<Monotonic>,
+    start: Timestamp<Monotonic>,
     happenings: &mut Happenings,
     observer: &mut dyn Observer,
 ) {
@@ -430,16 +429,16 @@ fn take_news(
         }
         let told = if stream.resuming.is_trying() { Told::default() } else { conversation.news() };
         let proved = told.seen_at.is_some();
-        if let Some([before, now]) = conversation.moved(told.seen_at)
-            && !stream.resuming.has_moved(conversation)
-        {
-            happenings.moved(place, &before, &now, told.moved_ns.map(|ages| shared.since_association(ages)));
+        for ([before, now], ages) in conversation.moves(told.places) {
+            if !stream.resuming.has_moved(conversation) {
+                happenings.moved(place, &before, &now, ages.map(|ages| shared.since_association(ages)));
+            }
         }
         for entry in &told.entries {
             log.append(shared.number, entry);
         }
         let relation = stream.manifest.clock_relation;
-        for event in told.events.iter().filter_map(|event| told_by_far_end(event, relation, began)) {
+        for event in told.events.iter().filter_map(|event| told_by_far_end(event, relation, start)) {
             happenings.told(place, event);
         }
         match (told.progress, shared.way) {

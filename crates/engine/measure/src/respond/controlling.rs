@@ -431,7 +431,7 @@ impl Controlling {
         &mut self,
         index: usize,
         address: SocketAddr,
-        moved: Option<[Duration; 2]>,
+        moves: &[(SocketAddr, [Duration; 2])],
         path: Option<Box<Path>>,
     ) -> Vec<Action> {
         let connection = &mut self.connections[index];
@@ -445,7 +445,7 @@ impl Controlling {
                 None => session.path = Some(path),
             }
         }
-        let mut actions = connection.server.on_associated_anew(address, moved, clock::monotonic_now());
+        let mut actions = connection.server.on_associated_anew(address, moves, clock::monotonic_now());
         if let Some(moved) = connection.moved.take() {
             actions.extend(self.tell_moved(index, &moved, address));
         }
@@ -568,8 +568,8 @@ impl Controlling {
             let server = &mut self.connections[index].server;
             let actions = match note {
                 Note::Overflowed(_) => Vec::new(),
-                Note::Associated { address, moved, others, path, .. } => {
-                    let mut actions = self.associated(index, address, moved, path);
+                Note::Associated { address, moves, others, path, .. } => {
+                    let mut actions = self.associated(index, address, &moves, path);
                     actions.extend(self.tell_others(index, &others));
                     actions
                 }

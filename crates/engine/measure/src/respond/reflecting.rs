@@ -1,6 +1,6 @@
 //! The thread that reflects.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,12 +79,12 @@ pub(super) enum Order {
 #[derive(Debug)]
 pub(super) enum Note {
     /// The session's address is proved. Where probes are to be sent there and it is new, that is how.
-    /// Where it took another's place: how long before the last came from there, and the first from here; and from which others
-    /// so many came meanwhile.
+    /// Where it took another's place, which its sender is to be told: how long before the last came from there, and the first
+    /// from here, and the same of earlier ones; and from which others so many came meanwhile.
     Associated {
         session: u32,
         address: SocketAddr,
-        moved: Option<[Duration; 2]>,
+        moves: Vec<(SocketAddr, [Duration; 2])>,
         others: Vec<(SocketAddr, u64)>,
         path: Option<Box<Path>>,
     },
@@ -149,6 +149,10 @@ struct Session {
     /// the real-time clock.
     heard: i64,
     elsewhere: Option<i64>,
+    /// The last addresses that were proved after its first, each with such times, and whether its sender may not know of them:
+    /// what it was told before it went on over another connection may not have come.
+    moves: VecDeque<(SocketAddr, [i64; 2])>,
+    may_not_know: bool,
     /// Replies that this host has refused to send and that are not told.
     refusals: Refusals,
 }
@@ -528,6 +532,8 @@ impl Reflecting {
                     sender: None,
                     heard: 0,
                     elsewhere: None,
+                    moves: VecDeque::new(),
+                    may_not_know: false,
                     refusals: Refusals::default(),
                 };
                 self.unclaimed.open(ssid);
@@ -542,6 +548,9 @@ impl Reflecting {
                 self.tokens.retain(|_, (owner, _)| *owner != session);
                 self.tokens.insert(token, (session, peer));
                 self.expected.follow(session, peer);
+                if let Some(state) = self.sessions.get_mut(&session) {
+                    state.may_not_know = true;
+                }
                 self.give_back_share(session);
                 self.keep_share(session, peer);
             }

@@ -282,7 +282,11 @@ mod tests {
                 granted: None,
                 retry_after_seconds: Some(5),
             }),
-            Message::Associated(Associated { address: "[::1]:5".into(), moved_ns: Some([7, 3]) }),
+            Message::Associated(Associated {
+                address: "[::1]:5".into(),
+                moved_ns: Some([7, 3]),
+                earlier: vec![crate::control::Moved { address: "[::1]:4".into(), moved_ns: [9, 8] }],
+            }),
             Message::Stop,
             Message::Log(vec![Far { sequence: 1, t2_user_ns: 2, ..Far::default() }; 3]),
             Message::End(End { received: 3, ..End::default() }),

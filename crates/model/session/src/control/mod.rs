@@ -305,6 +305,20 @@ pub struct Associated {
     /// there, and the first from here, nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_ns: Option<[i64; 2]>,
+    /// Where it came from before that, as far as the sender may not know, in order: what it was told before it went on over another
+    /// connection may not have come.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Moved>,
+}
+
+/// The address of the test packets was another than before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// Where they came from then.
+    pub address: String,
+    /// How long before this association the last datagram of the session came from where it was before, and the first from there,
+    /// nanoseconds.
+    pub moved_ns: [i64; 2],
 }
 
 /// Totals of a session.

@@ -15,8 +15,8 @@ use super::possession;
 use super::resuming::Kept;
 use super::{
     Associated, CARDS, Challenge, ClockIdentity, CodecError, Complaint, ComplaintCode, Decoder, Departed,
-    End, Events, Granted, Heard, Hello, LAST_WORD, Message, Proof, RESUME, RefusalCode, Request, Resume,
-    SILENCE, VERSION, Welcome, hex,
+    End, Events, Granted, Heard, Hello, LAST_WORD, Message, Moved, Proof, RESUME, RefusalCode, Request,
+    Resume, SILENCE, VERSION, Welcome, hex,
 };
 use crate::association::Token;
 pub use fruitless::Fruitless;
@@ -527,15 +527,15 @@ impl Server {
 
     /// The association datagram arrived from `address`.
     pub fn on_associated(&mut self, address: SocketAddr, now: Timestamp<Monotonic>) -> Vec<Action> {
-        self.on_associated_anew(address, None, now)
+        self.on_associated_anew(address, &[], now)
     }
 
-    /// The same; where it is another address than before, `moved` says how long before it the last datagram of the session
-    /// came from there, and the first from here.
+    /// The same; where it is another address than before, the last of `moves` says how long before it the last datagram of the
+    /// session came from there, and the first from here, and those before it the same of earlier ones that are to be told.
     pub fn on_associated_anew(
         &mut self,
         address: SocketAddr,
-        moved: Option<[Duration; 2]>,
+        moves: &[(SocketAddr, [Duration; 2])],
         now: Timestamp<Monotonic>,
     ) -> Vec<Action> {
         match self.state {
@@ -548,8 +548,14 @@ impl Server {
             _ => return Vec::new(),
         }
         self.alone_until = None;
-        let moved_ns = moved.map(|ages| ages.map(Duration::as_nanos));
-        vec![Action::Send(Message::Associated(Associated { address: address.to_string(), moved_ns }))]
+        let each = |(address, ages): &(SocketAddr, [Duration; 2])| Moved {
+            address: address.to_string(),
+            moved_ns: ages.map(Duration::as_nanos),
+        };
+        let mut earlier: Vec<Moved> = moves.iter().map(each).collect();
+        let address = address.to_string();
+        let moved_ns = earlier.pop_if(|last| last.address == address).map(|last| last.moved_ns);
+        vec![Action::Send(Message::Associated(Associated { address, moved_ns, earlier }))]
     }
 
     /// A one-way probe of this session has arrived for the first time.

@@ -12,6 +12,9 @@ use romer_units::Duration;
 use super::{Note, Path, Reflecting};
 use crate::card;
 
+/// So many addresses of a session are remembered: for who makes more mappings than that while it has no conversation, the last.
+const MOST_MOVES: usize = 16;
+
 /// Whose a reply is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
@@ -82,12 +85,14 @@ impl Reflecting {
         let now = datagram.kernel.unwrap_or(datagram.user).as_nanos();
         let ssid = state.ssid;
         let claimed = if before == Some(peer) { Vec::new() } else { self.unclaimed.claim(peer, ssid) };
-        let moved = before.filter(|before| *before != peer).map(|_| {
+        let has_moved = before.is_some_and(|before| before != peer);
+        let moved = has_moved.then(|| {
             let first = claimed.iter().map(|far| far.t2_kernel_ns.unwrap_or(far.t2_user_ns));
             let first = first.chain(state.elsewhere).chain([now]).min().unwrap_or(now);
-            [state.heard.min(first), first].map(|at| Duration::from_nanos(now.saturating_sub(at).max(0)))
+            [state.heard.min(first), first]
         });
-        let meanwhile = if moved.is_some() {
+        let ago = |at: i64| Duration::from_nanos(now.saturating_sub(at).max(0));
+        let meanwhile = if has_moved {
             let (numbers, last) = (&state.numbers, state.proved_by);
             let is_missing = |sent: u64| {
                 let whole = numbers.whole(sent);
@@ -100,7 +105,10 @@ impl Reflecting {
         let mut others: BTreeMap<SocketAddr, u64> = BTreeMap::new();
         meanwhile.iter().for_each(|(from, _)| *others.entry(*from).or_default() += 1);
         let others = others.into_iter().collect();
-        let note = Note::Associated { session, address: peer, moved, others, path };
+        let earlier = state.moves.iter().copied().filter(|_| state.may_not_know);
+        let moves = earlier.chain(moved.map(|times| (peer, times)));
+        let moves = moves.map(|(address, times)| (address, times.map(ago))).collect();
+        let note = Note::Associated { session, address: peer, moves, others, path };
         if self.links.notes.try_send(note).is_err() {
             let claimed = claimed.into_iter().map(|record| (peer, record));
             meanwhile
@@ -112,6 +120,12 @@ impl Reflecting {
         state.address = Some(peer);
         state.elsewhere = None;
         state.heard = now;
+        if let Some(times) = moved {
+            state.moves.push_back((peer, times));
+            let too_many = state.moves.len().saturating_sub(MOST_MOVES);
+            state.moves.drain(..too_many);
+        }
+        state.may_not_know = false;
         (state.proved_at, state.proved_by) = (now, state.numbers.highest());
         if let Some(before) = before {
             self.proved.remove(&(before, state.ssid));
