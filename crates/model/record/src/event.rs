@@ -120,11 +120,14 @@ impl Event {
     /// The same, noticed later than it was: it was at some moment between so many nanoseconds before.
     #[must_use]
     pub fn between(self, earliest_ns: i64, latest_ns: i64) -> Self {
-        let at_ns = self.at_ns.saturating_sub(earliest_ns).max(0);
+        let earliest = self.at_ns.saturating_sub(earliest_ns);
+        // From the start on, by both clocks.
+        let at_ns = earliest.max(0);
+        let clock_ns = self.clock_ns.saturating_sub(earliest_ns);
         Self {
             at_ns,
             until_ns: Some(self.at_ns.saturating_sub(latest_ns).max(at_ns)),
-            clock_ns: self.clock_ns.saturating_sub(earliest_ns),
+            clock_ns: clock_ns.saturating_add(at_ns.saturating_sub(earliest)),
             ..self
         }
     }

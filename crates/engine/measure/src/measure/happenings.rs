@@ -122,8 +122,15 @@ pub(super) const fn is_of_host(kind: EventKind) -> bool {
 }
 
 /// The event, which is told of from the start of the run on: what happened while that was being made ready was there from its start.
+/// What of it was in the run ends when it did, by all its clocks.
 fn during_the_run(event: Event) -> Event {
-    Event { at_ns: event.at_ns.max(0), until_ns: event.until_ns.map(|until| until.max(0)), ..event }
+    let earlier = event.at_ns.saturating_neg().max(0);
+    Event {
+        at_ns: event.at_ns.saturating_add(earlier),
+        clock_ns: event.clock_ns.saturating_add(earlier),
+        until_ns: event.until_ns.map(|until| until.max(0)),
+        ..event
+    }
 }
 
 /// Watches this host for the streams of a run.
@@ -745,6 +752,8 @@ impl Way {
 mod tests {
     use super::*;
 
+    const S: i64 = 1_000_000_000;
+
     fn kept(kind: EventKind, clock_ns: i64, until_ns: Option<i64>) -> Kept {
         let event = Event {
             at_ns: clock_ns,
@@ -764,7 +773,6 @@ mod tests {
 
     #[test]
     fn what_both_directions_tell_of_a_host_is_one_event_as_long_as_either_says() {
-        const S: i64 = 1_000_000_000;
         let mut own = kept(EventKind::AddressChange, 10 * S, Some(13 * S));
         let other = kept(EventKind::AddressChange, 11 * S, Some(14 * S)).event;
         assert!(own.is(&other, "words", 1));
@@ -811,5 +819,16 @@ mod tests {
         for kind in [EventKind::NotSent, EventKind::PathError, EventKind::ReceiveOverflow] {
             assert!(!kept(kind, 0, None).is(&kept(kind, 0, None).event, "words", 1), "{kind:?}");
         }
+    }
+
+    #[test]
+    fn what_began_before_the_run_is_told_from_its_start_and_ends_when_it_did() {
+        let at = |at_ns, until_ns| Event { at_ns, until_ns, ..kept(EventKind::NotSent, 100 * S, None).event };
+        let early = during_the_run(at(-S, Some(3 * S)));
+        assert_eq!((early.at_ns, early.clock_ns, early.until_ns), (0, 101 * S, Some(3 * S)));
+        let before = during_the_run(at(-S, Some(-S / 2)));
+        assert_eq!((before.at_ns, before.until_ns), (0, Some(0)));
+        let later = at(S, Some(3 * S));
+        assert_eq!(during_the_run(later.clone()), later);
     }
 }
