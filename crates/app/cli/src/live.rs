@@ -1,5 +1,6 @@
 //! What is told while measuring: JSON lines on standard output, or a small view on a terminal that is drawn anew.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -32,6 +33,7 @@ pub(crate) struct Narrator {
     screen: Option<Screen>,
     way: Way,
     follower: Option<Follower>,
+    told: Told,
     /// Those of `--stream`, where they are asked for.
     lines: Option<Lines>,
 }
@@ -46,6 +48,7 @@ impl Narrator {
             screen: shown.then(Screen::default),
             way,
             follower: None,
+            told: Told::default(),
             lines: talk.stream.then(Lines::new),
         }
     }
@@ -86,6 +89,32 @@ impl Narrator {
             lines.truncate(rows.map_or(usize::MAX, |rows| rows.saturating_sub(1)));
             screen.draw(&lines);
         }
+    }
+}
+
+/// Kinds of notes that are remembered: more are not about the same.
+const REMEMBERED: usize = 64;
+
+/// What was told of which streams, so that what happened to all is said once.
+#[derive(Debug, Default)]
+pub(crate) struct Told(VecDeque<(String, BTreeSet<u16>)>);
+
+impl Told {
+    /// Whether this is to be said: it is not what was said a moment ago of another stream. Said of the same one again it has
+    /// happened again.
+    pub(crate) fn is_new(&mut self, stream: u16, text: &str) -> bool {
+        if let Some((_, streams)) = self.0.iter_mut().find(|(known, _)| known == text) {
+            if streams.insert(stream) {
+                return false;
+            }
+            *streams = BTreeSet::from([stream]);
+            return true;
+        }
+        if self.0.len() >= REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back((text.to_owned(), BTreeSet::from([stream])));
+        true
     }
 }
 
@@ -139,7 +168,7 @@ impl Observer for Narrator {
         if self.talk.stream {
             self.tell(StreamLine::Event { schema: STREAM.into(), stream, text: text.clone() });
         }
-        if !self.talk.quiet {
+        if !self.talk.quiet && self.told.is_new(stream, &text) {
             self.clear();
             output::eprint_line(&format!("note: {text}"));
             self.draw();
@@ -162,5 +191,23 @@ impl Observer for Narrator {
             self.view.take_ways(interval.stream, &live.ways());
         }
         self.draw();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happens_to_all_streams_is_said_once() {
+        let mut told = Told::default();
+        let of = |told: &mut Told, text: &str| (0..200).filter(|stream| told.is_new(*stream, text)).count();
+        assert_eq!(of(&mut told, "it stood still for 5.2s"), 1);
+        assert_eq!(of(&mut told, "it stood still for 11.4s"), 1);
+        assert_eq!(of(&mut told, "it stood still for 5.2s"), 1, "it did so again");
+        for number in 0..2 * REMEMBERED {
+            assert!(told.is_new(0, &number.to_string()));
+        }
+        assert!(told.0.len() <= REMEMBERED);
     }
 }

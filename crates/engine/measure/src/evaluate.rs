@@ -39,7 +39,8 @@ mod happened;
 mod not_logged;
 mod numbers;
 mod queued;
-mod stamps;
+mod small;
+pub(crate) mod stamps;
 mod standstill;
 mod under_way;
 mod unheard;
@@ -348,6 +349,7 @@ fn concluded(
     let far_log_complete = stream.far_log.then_some(stream.far_log_complete);
     let lacks = far_log_complete == Some(false) && stream.traffic.direction.is_one_way();
     let not_logged = !stream.not_logged.is_empty();
+    crossed.withdraw(stream.far_log, &mut related);
     let clock_warnings = clocks(&mut related);
     related.find_late(Duration::from_nanos(stream.traffic.waiting_time_ns));
     let impossible =
@@ -360,7 +362,8 @@ fn concluded(
     unread.mark(&mut related);
     let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
     let under_way = if killed { leave_astray(&mut related, waiting) } else { 0 };
-    let figures = Figures::of(stream, &related, differences);
+    let mut figures = Figures::of(stream, &related, differences);
+    small::leave_out(&mut figures.findings, &figures.location_error, &selection);
     let ways = [&figures.forward, &figures.reverse, &figures.round_trip];
     // What was to leave and was refused, each of it, is nothing as well.
     let none_left = ways.iter().filter_map(|way| way.packets.sent).max() == Some(0);
@@ -399,7 +402,9 @@ fn concluded(
     measurement.stamps.nic = selection.uses_cards().then(|| cards.document());
     measurement.warnings.extend(astray);
     measurement.warnings.extend(late_departures(&measurement));
-    measurement.warnings.extend(standstill.words(&stream.events));
+    measurement
+        .warnings
+        .extend(standstill.words(&stream.events, stream.metadata.responder_software.is_some()));
     if under_way > 0 {
         measurement.warnings.push(format!(
             "{under_way} left less than the waiting time before the program was killed and had not come: nobody waited for \
@@ -411,7 +416,7 @@ fn concluded(
     measurement.voice = calls(stream, &related, &measurement);
     measurement.warnings.extend(clock_warnings);
     measurement.warnings.extend(calibration_warnings);
-    measurement.warnings.extend(crossed.words());
+    measurement.warnings.extend(crossed.words(stream.far_log));
     measurement.warnings.extend(figures.only_until.map(only_until));
     if impossible > 0 {
         measurement.warnings.push(format!(

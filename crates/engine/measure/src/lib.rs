@@ -18,6 +18,7 @@ pub mod measure;
 pub mod names;
 mod occurrences;
 mod overflow;
+mod pulse;
 pub mod qtcp;
 mod queues;
 pub mod reading;

@@ -15,6 +15,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::interface::{self, Deed, Tidings};
 use crate::overflow::Overflow;
+use crate::pulse::Pulse;
 use crate::queues::QueueWatch;
 
 /// Events that a responder remembers: the latest.
@@ -151,9 +152,7 @@ pub(crate) fn clock_event(change: ClockChange, side: Side, start: Timestamp<Mono
         ClockChange::Suspended(time) => {
             (EventKind::Suspend, format!("{host} was suspended for {}", rounded(time)))
         }
-        ClockChange::Paused(time) => {
-            (EventKind::Pause, format!("{program} stood still for {}", rounded(time)))
-        }
+        ClockChange::Paused(time) => (EventKind::Pause, stood_still(program, time)),
     };
     let mut event = event(kind, side, detail, start);
     match change {
@@ -162,6 +161,23 @@ pub(crate) fn clock_event(change: ClockChange, side: Side, start: Timestamp<Mono
         ClockChange::Paused(time) => return event.over(time),
     }
     event
+}
+
+/// That a program did nothing for so many nanoseconds.
+fn stood_still(program: &str, nanos: i64) -> String {
+    format!("{program} stood still for {}", rounded(nanos))
+}
+
+/// An event at a responder, of what was between these moments and is noticed now.
+fn event_between(
+    kind: EventKind,
+    detail: String,
+    between: [Timestamp<Monotonic>; 2],
+    start: Timestamp<Monotonic>,
+) -> Event {
+    let now = event(kind, Side::Responder, detail, start);
+    let [earliest, latest] = between.map(|at| now.at_ns.saturating_sub((at - start).as_nanos()).max(0));
+    now.between(earliest, latest)
 }
 
 /// Whether an event of this kind may say of how many datagrams it is.
@@ -227,6 +243,8 @@ struct Link {
 pub(crate) struct Occurrences {
     watch: Option<Watch>,
     clocks: ClockWatch,
+    /// Of the responder's threads: that one of them has not looked for long does not mean that it stood still.
+    pulse: Arc<Pulse>,
     start: Timestamp<Monotonic>,
     links: BTreeMap<String, Link>,
     queues: QueueWatch,
@@ -252,7 +270,7 @@ pub(crate) fn noticed_late(deed: Deed, since_look: Duration) -> Option<i64> {
 impl Occurrences {
     /// Begins to watch the network namespace of the current thread, and the clocks. Where the system gives no watch of
     /// the network, only the clocks are watched.
-    pub(crate) fn begin(remembered: Arc<Mutex<Remembered>>) -> Self {
+    pub(crate) fn begin(remembered: Arc<Mutex<Remembered>>, pulse: Arc<Pulse>) -> Self {
         let watch = Watch::new().ok();
         let links = Network::open(None).and_then(|network| network.links()).unwrap_or_default();
         let links = links
@@ -261,6 +279,7 @@ impl Occurrences {
         Self {
             watch,
             clocks: ClockWatch::new(reading()),
+            pulse,
             start: clock::monotonic_now(),
             links: links.collect(),
             queues: QueueWatch::begin(),
@@ -278,17 +297,19 @@ impl Occurrences {
         let start = self.start;
         let now = clock::monotonic_now();
         self.since_look = now - std::mem::replace(&mut self.looked, now);
-        let mut all: Vec<Occurrence> = self
-            .clocks
-            .look(reading())
-            .into_iter()
-            .map(|change| Occurrence {
-                interface: None,
-                address: None,
-                route: None,
-                event: clock_event(change, Side::Responder, start),
-            })
+        self.pulse.beat(now);
+        let changes = self.clocks.look(reading()).into_iter();
+        // By its own looks this thread cannot tell whether another has worked.
+        let mut all: Vec<Event> = changes
+            .filter(|change| !matches!(change, ClockChange::Paused(_)))
+            .map(|change| clock_event(change, Side::Responder, start))
             .collect();
+        all.extend(self.pulse.standstill().map(|[from, until]| {
+            let detail = stood_still("the responder", (until - from).as_nanos());
+            event_between(EventKind::Pause, detail, [from, until], start)
+        }));
+        let own = |event| Occurrence { interface: None, address: None, route: None, event };
+        let mut all: Vec<Occurrence> = all.into_iter().map(own).collect();
         let mut changes = self.watch.as_mut().map(Watch::changes).unwrap_or_default();
         if let Some(watch) = self.watch.as_ref().filter(|_| now >= self.next_question) {
             self.next_question = now + QUESTIONS;
@@ -375,10 +396,7 @@ impl Occurrences {
         detail: String,
         between: [Timestamp<Monotonic>; 2],
     ) -> Event {
-        let now = event(kind, Side::Responder, detail, self.start);
-        let [earliest, latest] =
-            between.map(|at| now.at_ns.saturating_sub((at - self.start).as_nanos()).max(0));
-        let event = now.between(earliest, latest);
+        let event = event_between(kind, detail, between, self.start);
         self.remember(&event);
         event
     }
@@ -477,6 +495,7 @@ mod tests {
         let own = Occurrences {
             watch: None,
             clocks: ClockWatch::new(reading()),
+            pulse: Arc::new(Pulse::new(clock::monotonic_now())),
             start: clock::monotonic_now(),
             links: BTreeMap::from([("t1".to_owned(), Link { tidings: tidings(true, 2), mtu: Some(1_500) })]),
             queues: QueueWatch::begin(),
@@ -504,6 +523,35 @@ mod tests {
             own.address(std::net::Ipv4Addr::from_bits(number).into(), false);
         }
         assert!(own.away.len() <= REMEMBERED);
+    }
+
+    #[test]
+    fn a_thread_that_is_behind_while_another_works_is_not_said_to_have_stood_still() {
+        let (mut own, _) = occurrences();
+        let began = clock::monotonic_now() - Duration::from_secs(20);
+        let late = |own: &mut Occurrences| {
+            let mut before = reading();
+            before.monotonic -= 8_100_000_000;
+            before.boottime -= 8_100_000_000;
+            before.realtime -= 8_100_000_000;
+            own.clocks = ClockWatch::new(before);
+            own.look(std::iter::empty())
+        };
+        own.start = began;
+        own.pulse = Arc::new(Pulse::new(began));
+        for tenths in 0..=200 {
+            own.pulse.beat(began + Duration::from_millis(100 * tenths));
+        }
+        assert!(late(&mut own).is_empty(), "the other thread ran all the time");
+        own.pulse = Arc::new(Pulse::new(began));
+        own.pulse.beat(began + Duration::from_secs(3));
+        for tenths in 30..=200 {
+            own.pulse.beat(began + Duration::from_millis(100 * tenths));
+        }
+        let all = late(&mut own);
+        let [told] = &all[..] else { panic!("{all:?}") };
+        assert_eq!(told.event.detail, "the responder stood still for 3s");
+        assert_eq!((told.event.at_ns, told.event.until_ns), (0, Some(3_000_000_000)));
     }
 
     #[test]

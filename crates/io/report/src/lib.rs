@@ -10,6 +10,7 @@
 //! [`escape`] makes control characters visible on a terminal and markup harmless in a page.
 #![forbid(unsafe_code)]
 
+mod alike;
 pub mod benchmark;
 mod chart;
 pub mod comparison;

@@ -2,6 +2,7 @@
 
 use romer_record::document::{Direction, Measurement};
 
+use crate::alike::alike;
 use crate::escape;
 use crate::number::{NO_BREAK, counted, maybe_time, percent};
 use crate::table::Way;
@@ -33,14 +34,7 @@ pub(crate) fn summary(measurements: &[Measurement], style: &TextStyle, width: us
             line.chars().take(width).collect::<String>().trim_end().to_owned()
         })
         .collect();
-    let mut warnings: Vec<(&String, usize)> = Vec::new();
-    for warning in measurements.iter().flat_map(|m| &m.warnings) {
-        match warnings.iter_mut().find(|(known, _)| *known == warning) {
-            Some((_, times)) => *times += 1,
-            None => warnings.push((warning, 1)),
-        }
-    }
-    for (warning, times) in warnings {
+    for (warning, times) in alike(measurements.iter().flat_map(|m| &m.warnings).map(String::as_str)) {
         let streams = counted(times.try_into().unwrap_or(u64::MAX), "stream", "streams");
         lines.extend(wrap(&escape::terminal(&format!("Note ({streams}): {warning}")), width));
     }

@@ -38,6 +38,8 @@ pub struct Related {
     pub round_trip: Vec<Passage>,
     /// No packet that came back has both of the responder's stamps, so that round trips hold its own time as well.
     pub far_time_unknown: bool,
+    /// The responder's stamps contradict themselves, and none of them is in a delay.
+    pub far_stamps_wrong: bool,
     /// What the delays of `forward` and `reverse` are; those of `round_trip` are always absolute.
     pub delay_kind: DelayKind,
     /// The two clocks.
@@ -70,6 +72,19 @@ impl Related {
         for packet in self.forward.chunk_by_mut(|a, b| a.sequence == b.sequence) {
             number_copies(packet);
         }
+    }
+
+    /// Takes no delay from the responder's stamps, which contradict themselves: there is none of one way, and of round trips the
+    /// whole time that they were away.
+    pub fn without_far_stamps(&mut self) {
+        self.far_stamps_wrong = true;
+        for passage in &mut self.forward {
+            (passage.arrival, passage.delay) = (None, None);
+        }
+        for passage in &mut self.reverse {
+            (passage.departure, passage.delay) = (None, None);
+        }
+        self.round_trip.iter_mut().for_each(whole_time);
     }
 
     /// The same, and the replies, after the responder's stamps were put right.
@@ -284,6 +299,7 @@ impl Relating {
             clock: clocks::state(known(&forward), known(&reverse), relation),
             missing,
             far_time_unknown,
+            far_stamps_wrong: false,
             not_sent: self.not_sent,
             reverse_not_sent: self.reverse_not_sent,
             not_replied: self.not_replied,
@@ -528,12 +544,16 @@ impl Stream {
     }
 
     /// Whether the reflection came back after the waiting time, the time that it lay at the responder taken off: a
-    /// responder that stood still is not the path. Of each moment the stamp that is nearest to the wire tells.
+    /// responder that stood still is not the path, but one whose stamps say more than the whole time says nothing. Of each moment
+    /// the stamp that is nearest to the wire tells.
     fn is_late(&self, row: &RoundTrip) -> bool {
         let away = row.t1.nearest().zip(row.t4.nearest());
         let there = row.t2.nearest().zip(row.t3.nearest());
-        let lay = there.map_or(0, |(t2, t3)| elapsed(t2, t3).max(0));
-        away.is_some_and(|(t1, t4)| elapsed(t1, t4) - lay > i128::from(self.waiting_time.as_nanos()))
+        away.is_some_and(|(t1, t4)| {
+            let away = elapsed(t1, t4);
+            let lay = there.map(|(t2, t3)| elapsed(t2, t3)).filter(|lay| (0..=away).contains(lay));
+            away - lay.unwrap_or(0) > i128::from(self.waiting_time.as_nanos())
+        })
     }
 
     /// The passages of a probe that the responder sent by itself.

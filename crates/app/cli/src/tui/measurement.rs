@@ -16,6 +16,8 @@ use romer_report::{count, maybe_time, percent};
 use romer_server::{Follower, LiveStream, LiveWay};
 use romer_units::Duration;
 
+use crate::live::Told;
+
 use super::{PANEL, Panel, Picture, Points, Shared, Unit, change, panels, seconds, share};
 
 /// Intervals that are remembered: ten minutes of half seconds.
@@ -329,11 +331,12 @@ impl Picture for MeasurementPicture {
 pub(crate) struct Painter {
     picture: Shared<MeasurementPicture>,
     follower: Option<Follower>,
+    told: Told,
 }
 
 impl Painter {
-    pub(crate) const fn of(picture: Shared<MeasurementPicture>) -> Self {
-        Self { picture, follower: None }
+    pub(crate) fn of(picture: Shared<MeasurementPicture>) -> Self {
+        Self { picture, follower: None, told: Told::default() }
     }
 }
 
@@ -344,7 +347,10 @@ impl Observer for Painter {
         change(&self.picture, |picture| picture.folder = folder);
     }
 
-    fn on_note(&mut self, _stream: u16, text: &str) {
+    fn on_note(&mut self, stream: u16, text: &str) {
+        if !self.told.is_new(stream, text) {
+            return;
+        }
         change(&self.picture, |picture| picture.note(text));
     }
 

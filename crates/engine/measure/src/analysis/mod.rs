@@ -33,6 +33,7 @@ use romer_units::{Duration, Place};
 use thiserror::Error;
 
 use crate::SOFTWARE;
+use crate::evaluate::stamps::UNTRUE;
 use crate::evaluate::{Evaluated, Gathered, gather, with_steps};
 use crate::limits::Limit;
 use crate::measure::WAITING_TIME;
@@ -457,7 +458,9 @@ fn of_table(
         m.voice.retain(|voice| voice.direction == Way::Forward);
     }
     m.stamps = places(shape, &about, m);
-    if evaluated.related.far_time_unknown {
+    if evaluated.related.far_stamps_wrong {
+        m.stamps.delay_definition = UNTRUE.into();
+    } else if evaluated.related.far_time_unknown {
         untimed(&evaluated.related, about.stamps_missing, m);
     }
     m.warnings.extend(about.notes);

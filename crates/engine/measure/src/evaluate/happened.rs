@@ -17,7 +17,13 @@ use romer_units::{Duration, Place, counted};
 
 /// The `events`, with those of the far host at their moment of the run: it was told of them when the network let it, and by
 /// the far clock, which the stamps of what went there and back relate to this one to half a round trip.
-pub(super) fn in_place(stream: &Stream, mut events: Vec<Event>, related: &Related) -> Vec<Event> {
+pub(super) fn in_place(stream: &Stream, events: Vec<Event>, related: &Related) -> Vec<Event> {
+    let mut events = placed(stream, events, related);
+    events.sort_by_key(|event| event.at_ns);
+    events
+}
+
+fn placed(stream: &Stream, mut events: Vec<Event>, related: &Related) -> Vec<Event> {
     let is_theirs = |event: &Event| event.side == Side::Responder;
     let was_set = events.iter().any(|event| is_theirs(event) && event.step.is_some());
     let Some(start) = humantime::parse_rfc3339(&stream.started).ok().filter(|_| !was_set) else {
@@ -45,7 +51,6 @@ pub(super) fn in_place(stream: &Stream, mut events: Vec<Event>, related: &Relate
         event.at_ns = at.clamp(0, event.at_ns.max(0));
         event.until_ns = length.map(|length| event.at_ns + length);
     }
-    events.sort_by_key(|event| event.at_ns);
     events
 }
 
@@ -169,7 +174,11 @@ fn said(cause: Cause, counts: &[(u64, &str)]) -> String {
     let count = if matches!(counts, [(1, _)]) { "counts" } else { "count" };
     let those: Vec<String> =
         counts.iter().map(|(count, way)| format!("{} {way}", counted(*count, "probe"))).collect();
-    format!("{}{astray} {count} as neither received nor lost: {}", those.join(", "), words(cause))
+    format!(
+        "{}{astray} {count} as neither received nor lost: {}",
+        those.join(", "),
+        words(cause, count == "counts")
+    )
 }
 
 /// Whether a packet has come.
@@ -177,35 +186,88 @@ const fn has_come(passage: &Passage) -> bool {
     matches!(passage.fate, Fate::Arrived | Fate::Late)
 }
 
-const fn words(cause: Cause) -> &'static str {
+/// Why it was, of one probe or of several.
+fn words(cause: Cause, is_one: bool) -> String {
+    let [they, them, were, are, replies] =
+        if is_one { ["it", "it", "was", "is", "reply"] } else { ["they", "them", "were", "are", "replies"] };
     match cause {
-        Cause::Address => "a host's address changed meanwhile",
-        Cause::Link => "the interface that they were to come to was down",
-        Cause::LeftBy => "the interface that they left by was down",
-        Cause::Unwatched => {
-            "the interface that they were to come to was down at some moment while the program there stood still, and \
+        Cause::Address => "a host's address changed meanwhile".into(),
+        Cause::Link => format!("the interface that {they} {were} to come to was down"),
+        Cause::LeftBy => format!("the interface that {they} left by was down"),
+        Cause::Unwatched => format!(
+            "the interface that {they} {were} to come to was down at some moment while the program there stood still, and \
              nothing tells when"
+        ),
+        Cause::Mapping => format!("a NAT had forgotten the mapping that {they} {were} sent to"),
+        Cause::TooLong => {
+            format!("the MTU of the interface that {they} came to had become too small for {them}")
         }
-        Cause::Mapping => "a NAT had forgotten the mapping that they were sent to",
-        Cause::TooLong => "the MTU of the interface that they came to had become too small for them",
-        Cause::Refused => {
-            "one of the path's links takes less than they are long (ICMP), and an event says how much"
+        Cause::Refused => format!(
+            "one of the path's links takes less than {they} {are} long (ICMP), and an event says how much"
+        ),
+        Cause::Unread => format!(
+            "{they} arrived, and the kernel there dropped {them} because its program did not read {them} in time; in the ratio of \
+             what the path lost {they} {are} among what it carried"
+        ),
+        Cause::Unanswered => {
+            format!("{they} arrived, and the host there did not send the {replies} to {them}")
         }
-        Cause::Unread => {
-            "they arrived, and the kernel there dropped them because its program did not read them in time; in the ratio of what \
-             the path lost they are among what it carried"
-        }
-        Cause::Unanswered => "they arrived, and the host there did not send the replies to them",
-        Cause::Gone => {
-            "they left after the last that the far end is known to have had, and whether it was still there for them is not \
+        Cause::Gone => format!(
+            "{they} left after the last that the far end is known to have had, and whether it was still there for {them} is not \
              known"
-        }
+        ),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use romer_record::document::{Metadata, Traffic};
+    use romer_record::manifest::{SkewRequest, StampRequest};
+
     use super::*;
+
+    #[test]
+    fn events_are_listed_in_order_of_their_moments() {
+        let event = |at_ns| Event {
+            at_ns,
+            until_ns: None,
+            kind: EventKind::NotSent,
+            side: Side::Sender,
+            detail: String::new(),
+            clock_ns: 0,
+            step: None,
+            datagrams: None,
+            mtu: None,
+            sequence: None,
+            noticed_late_ns: None,
+        };
+        let stream = Stream {
+            target: String::new(),
+            // A run whose beginning is not known as a moment of the day has none to place them by.
+            started: String::new(),
+            ended: None,
+            traffic: Traffic::default(),
+            metadata: Metadata::default(),
+            clock_relation: ClockRelation::Shared,
+            far_log: true,
+            far_log_complete: true,
+            not_logged: Vec::new(),
+            far_log_lacks: Vec::new(),
+            cut_short: None,
+            unreachable: None,
+            stamp_request: StampRequest::Best,
+            skew: SkewRequest::default(),
+            voice: Default::default(),
+            limits: Vec::new(),
+            calibration: None,
+            routers_unheard: None,
+            responder_routers_unheard: None,
+            events: vec![event(5), event(3), event(4)],
+        };
+        let document = crate::evaluate::evaluate(&stream, &[], false).measurement;
+        let order: Vec<i64> = document.events.iter().map(|event| event.at_ns).collect();
+        assert_eq!(order, [3, 4, 5]);
+    }
 
     #[test]
     fn one_probe_counts_and_several_count() {
@@ -216,6 +278,9 @@ mod tests {
             ),
             "{one}"
         );
+        assert!(one.ends_with("the interface that it was to come to was down"), "{one}");
+        let unread = said(Cause::Unread, &[(1, "on the way there")]);
+        assert!(!unread.contains("they") && !unread.contains("them"), "{unread}");
         let refused = said(Cause::Refused, &[(2, "on the way there"), (1, "on the round trip")]);
         assert!(
             refused.starts_with("2 probes on the way there, 1 probe on the round trip count as neither"),

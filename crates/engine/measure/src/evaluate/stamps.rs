@@ -6,6 +6,10 @@ use romer_record::{Fate, Passage};
 use romer_timebase::{Related, Selection};
 use romer_units::{Place, counted};
 
+/// What delays span where the far end's stamps contradict themselves.
+pub(crate) const UNTRUE: &str = "forward: no delay, for the far end's stamps contradict themselves; reverse: no delay, for the same \
+     reason; round trip: t4-t1, with the responder's own time";
+
 /// The places of the stamps. A moment that no packet had has none.
 pub(super) fn places(stream: &Stream, related: &Related, selection: &Selection) -> StampPlaces {
     let places = selection.document(related.missing.clone(), stream.traffic.direction);
@@ -18,10 +22,16 @@ pub(super) fn places(stream: &Stream, related: &Related, selection: &Selection) 
     let without: Vec<&str> =
         ways.into_iter().filter(|(_, passages)| !came(passages)).map(|(way, _)| way).collect();
     StampPlaces {
-        delay_definition: defined(&places.delay_definition, &without),
+        delay_definition: if related.far_stamps_wrong {
+            UNTRUE.into()
+        } else {
+            defined(&places.delay_definition, &without)
+        },
         sender_departure: places.sender_departure.filter(|_| left(there) || left(both)),
-        responder_arrival: places.responder_arrival.filter(|_| came(there)),
-        responder_departure: places.responder_departure.filter(|_| left(back) || came(back)),
+        responder_arrival: places.responder_arrival.filter(|_| came(there) && !related.far_stamps_wrong),
+        responder_departure: places
+            .responder_departure
+            .filter(|_| (left(back) || came(back)) && !related.far_stamps_wrong),
         sender_arrival: places.sender_arrival.filter(|_| came(back) || came(both)),
         ..places
     }

@@ -4,9 +4,12 @@
 use romer_record::RoundTrip;
 use romer_record::document::Measurement;
 use romer_record::event::{Event, EventKind, Side};
-use romer_units::{Duration, Responder, Timestamp};
+use romer_timebase::steps::PAUSE_NS;
+use romer_units::{Duration, Responder, Sender, Timestamp};
 
-/// What lies at a responder for so long was not answered by a program that ran: a busy machine takes less.
+use crate::occurrences::rounded;
+
+/// What lies at a responder for so long was not answered at once: a machine that is not busy takes less.
 const LONG: Duration = Duration::from_millis(250);
 
 /// Looks at how long probes lay at the responder.
@@ -14,12 +17,19 @@ const LONG: Duration = Duration::from_millis(250);
 pub(super) struct Standstill {
     probes: u64,
     longest: Duration,
+    /// Which lay there for that long.
+    worst: u64,
+    /// When that left, and when the first probe did, by the sender's clock.
+    left: Option<Timestamp<Sender>>,
+    began: Option<Timestamp<Sender>>,
 }
 
 impl Standstill {
     /// The next rows.
     pub(super) fn take(&mut self, rows: &[RoundTrip]) {
         for row in rows {
+            let sent: Option<Timestamp<Sender>> = row.t1.kernel.or(row.t1.user);
+            self.began = self.began.or(sent);
             let came: Option<Timestamp<Responder>> = row.t2.kernel.or(row.t2.user);
             // What the host keeps of an answer before it leaves is not the program's.
             let left = row.t3.user.or(row.t3.kernel);
@@ -27,31 +37,57 @@ impl Standstill {
                 && left - came >= LONG
             {
                 self.probes += 1;
-                self.longest = self.longest.max(left - came);
+                if left - came > self.longest {
+                    (self.longest, self.worst, self.left) = (left - came, row.sequence, sent);
+                }
             }
         }
     }
 
-    /// What is to be said of it.
-    ///
-    /// Where the kernel there dropped what its full socket had no room for, and by the `events` the program did not stand still,
-    /// it was too slow.
-    pub(super) fn words(self, events: &[Event]) -> Option<String> {
-        let is_told =
-            |kind: EventKind| events.iter().any(|event| (event.kind, event.side) == (kind, Side::Responder));
-        let why = if is_told(EventKind::ReceiveOverflow) && !is_told(EventKind::Pause) {
-            "the program there was too slow for so many"
-        } else {
-            "the program there stood still (stopped, or its host had no processor for it)"
+    /// What is to be said of it, by the `events`: a program of ours tells when it has stood still, and where it has not, or where
+    /// probes waited longer than that, it was behind. Of a reflector that is not ours nothing `is_told`.
+    pub(super) fn words(self, events: &[Event], is_told: bool) -> Option<String> {
+        if self.probes == 0 {
+            return None;
+        }
+        let there = |kind: EventKind| {
+            events.iter().filter(move |event| (event.kind, event.side) == (kind, Side::Responder))
         };
-        (self.probes > 0).then(|| {
-            let (lay, them) = if self.probes == 1 { ("probe", "it") } else { ("probes", "them") };
-            format!(
-                "{} {lay} waited at the far end for up to {} ms before it answered {them}: {why}; that time is in no delay",
-                self.probes,
-                self.longest.as_nanos() / 1_000_000
-            )
-        })
+        let stood = there(EventKind::Pause).map(|event| {
+            Duration::from_nanos(event.until_ns.map_or(0, |until| until.saturating_sub(event.at_ns)))
+        });
+        let stood = stood.max();
+        let for_want = "stopped, or its host had no processor for it";
+        let behind = "it was still busy with what had come before, or had too little of the processor";
+        let why = match stood {
+            Some(stood) if self.longest <= stood + LONG => {
+                format!("the program there stood still ({for_want})")
+            }
+            Some(stood) => {
+                format!(
+                    "the program there stood still for {} at the longest ({for_want}), and was behind besides",
+                    rounded(stood.as_nanos())
+                )
+            }
+            None if there(EventKind::ReceiveOverflow).next().is_some() => {
+                "the program there was too slow for so many".into()
+            }
+            None if is_told && self.longest.as_nanos() > PAUSE_NS + LONG.as_nanos() => {
+                format!("the program there ran, and was behind: {behind}")
+            }
+            None => format!("the program there was behind ({behind}), or stood still ({for_want})"),
+        };
+        let (lay, them) = if self.probes == 1 { ("probe", "it") } else { ("probes", "them") };
+        let when = self.left.zip(self.began).map_or_else(String::new, |(left, began)| {
+            format!(", sent {:.1} s after the first", (left - began).as_nanos() as f64 / 1e9)
+        });
+        Some(format!(
+            "{} {lay} waited at the far end for up to {} ms before it answered {them} (packet {}{when}): {why}; that time is in \
+             no delay",
+            self.probes,
+            self.longest.as_nanos() / 1_000_000,
+            self.worst
+        ))
     }
 }
 
@@ -108,14 +144,17 @@ mod tests {
         let at = Timestamp::from_nanos;
         let kept = Stamps { kernel: Some(at(900_000_000)), user: Some(at(1_000)), ..Stamps::default() };
         looked.take(&[RoundTrip { t3: kept, ..row(0, None) }]);
-        assert_eq!(looked.words(&[]), None);
+        assert_eq!(looked.words(&[], true), None);
         looked.take(&[row(10, Some(1_011_000_010)), row(500_000_000, Some(1_011_000_020))]);
-        let words = looked.words(&[]).unwrap();
+        let words = looked.words(&[], true).unwrap();
         assert!(words.starts_with("2 probes waited at the far end for up to 1011 ms"), "{words}");
-        assert!(words.contains("stood still"), "{words}");
+        assert!(
+            words.contains("was behind") && words.contains("or stood still"),
+            "it tells no less than a second: {words}"
+        );
         let event = |kind, side| Event {
             at_ns: 1,
-            until_ns: Some(2),
+            until_ns: Some(1_000_000_001),
             kind,
             side,
             detail: String::new(),
@@ -127,14 +166,35 @@ mod tests {
             noticed_late_ns: None,
         };
         let full = event(EventKind::ReceiveOverflow, Side::Responder);
-        let words = looked.words(std::slice::from_ref(&full)).unwrap();
+        let words = looked.words(std::slice::from_ref(&full), true).unwrap();
         assert!(words.contains("too slow") && !words.contains("stood still"), "{words}");
-        for others in [
-            vec![full, event(EventKind::Pause, Side::Responder)],
-            vec![event(EventKind::ReceiveOverflow, Side::Sender)],
-        ] {
-            let words = looked.words(&others).unwrap();
-            assert!(words.contains("stood still"), "{words}");
-        }
+        let words = looked.words(&[full, event(EventKind::Pause, Side::Responder)], true).unwrap();
+        assert!(words.contains("there stood still (") && !words.contains("behind"), "{words}");
+    }
+
+    #[test]
+    fn who_ran_all_the_time_was_behind_and_the_longest_wait_is_told_with_its_moment() {
+        let mut looked = Standstill::default();
+        let sent = |at: i64, sequence, row: RoundTrip| {
+            let t1 = Stamps { kernel: Some(Timestamp::from_nanos(at)), ..Stamps::default() };
+            RoundTrip { t1, sequence, ..row }
+        };
+        looked.take(&[
+            sent(7_000_000_000, 0, row(0, None)),
+            sent(9_000_000_000, 3, row(0, Some(1_522_000_000))),
+        ]);
+        looked.take(&[sent(10_000_000_000, 4, row(0, Some(1_300_000_000)))]);
+        let words = looked.words(&[], true).unwrap();
+        assert!(
+            words.contains("up to 1522 ms before it answered them (packet 3, sent 2.0 s after the first)"),
+            "{words}"
+        );
+        assert!(
+            words.contains("the program there ran, and was behind") && !words.contains("stood still"),
+            "{words}"
+        );
+        // Of others' reflectors nobody knows.
+        let words = looked.words(&[], false).unwrap();
+        assert!(words.contains("or stood still"), "{words}");
     }
 }

@@ -17,7 +17,8 @@ use romer_wire::stamp::Key;
 
 use crate::byte_stream::ByteStream;
 use crate::circumstances::{clock_identity, random};
-use crate::measure::no_way::explained;
+use crate::measure::no_way::{explained, is_here};
+use crate::measure::router_word::RouterWord;
 use crate::{MeasureError, SOFTWARE};
 
 /// How long a connection may take to be made. A path of one second each way is measured all the same.
@@ -30,6 +31,8 @@ const ANSWER: StdDuration = StdDuration::from_secs(5);
 pub(super) enum Absent {
     /// Nobody listens, or nobody answers.
     Unreachable(String),
+    /// This host has no way to there.
+    NoWay(String),
     /// Somebody answers, but not in our protocol.
     Foreign(String),
     /// One end has a key that the other has not.
@@ -43,17 +46,21 @@ pub(super) enum Absent {
 impl Absent {
     /// Whether asking again may help: the way there may come back, what a far end says stays.
     pub(super) const fn may_pass(&self) -> bool {
-        matches!(self, Self::Unreachable(_))
+        matches!(self, Self::Unreachable(_) | Self::NoWay(_))
     }
 
-    /// By what became of the attempt to connect with `target`.
-    fn of(error: &io::Error, target: IpAddr) -> Self {
+    /// By what became of the attempt to connect with `target`, `from` there.
+    fn of(error: &io::Error, target: SocketAddr, from: &Origin) -> Self {
         match error.kind() {
             io::ErrorKind::ConnectionRefused => Self::Closed(plain(error)),
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionReset => {
                 Self::Unreachable(plain(error))
             }
-            _ => Self::Unreachable(explained(error, target)),
+            _ => match RouterWord::asked(error, target, from) {
+                Some(word) => Self::Unreachable(word.to_string()),
+                None if is_here(error, target) => Self::NoWay(explained(error, target.ip())),
+                None => Self::Unreachable(explained(error, target.ip())),
+            },
         }
     }
 }
@@ -176,7 +183,7 @@ impl Conversation {
     pub(super) fn begin(address: SocketAddr, from: &Origin, key: Option<&Key>) -> Result<Self, Absent> {
         let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));
         let stream = romer_host::stream::connect(address, from, CONNECT)
-            .map_err(|error| Absent::of(&error, address.ip()))?;
+            .map_err(|error| Absent::of(&error, address, from))?;
         let _ = stream.set_nodelay(true);
         let local = stream.local_addr().ok().map(|local| local.ip());
         let features = FEATURES.map(str::to_owned).to_vec();

@@ -621,12 +621,13 @@ impl Happenings {
                 event.mtu = known;
             }
             let errors = shared.path_errors.load(Ordering::Acquire);
+            let word = shared.router_word();
             self.grow(
                 index,
                 now,
                 errors,
                 |way| &mut way.path_errors,
-                |count| (EventKind::PathError, Side::Path, path_error(count)),
+                |count| (EventKind::PathError, Side::Path, path_error(count, word)),
             );
             let untaken = shared.nobody.load(Ordering::Acquire);
             self.grow(

@@ -14,6 +14,7 @@ mod preparing;
 mod receiving;
 mod resuming;
 mod route;
+mod router_word;
 mod sending;
 mod side_by_side;
 mod stream;

@@ -1,10 +1,10 @@
 //! What this host's own routes, filters and interfaces have to do with what it refuses.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use romer_host::HostError;
 use romer_host::link::{Link, Mac, Network};
+use romer_host::{HostError, host_info};
 
 /// Interfaces that are named.
 const NAMED: usize = 3;
@@ -18,6 +18,11 @@ pub(super) fn explained(error: &io::Error, target: IpAddr) -> String {
     }
     let links = Network::open(None).and_then(|network| network.links()).unwrap_or_default();
     unusable(&links).map_or(words.clone(), |links| format!("{words}; {links}"))
+}
+
+/// Whether it is this host that has no way to `target`, by its routes.
+pub(super) fn is_here(error: &io::Error, target: SocketAddr) -> bool {
+    error.kind() == io::ErrorKind::NetworkUnreachable && host_info::route_to(target).is_err()
 }
 
 /// Interfaces that routes may have gone with, and what to do: those that are switched off or have no carrier. A bridge without ports has

@@ -95,7 +95,9 @@ impl Prepared {
             ));
         }
         if errors > 0 {
-            warnings.push(format!("the path reported {} (ICMP) about the probes", counted(errors, "error")));
+            let word = self.shared.router_word().map_or_else(String::new, |word| format!(": {word}"));
+            let errors = counted(errors, "error");
+            warnings.push(format!("the path reported {errors} (ICMP) about the probes{word}"));
         }
         warnings
     }
@@ -397,6 +399,12 @@ fn greet(
         Err(Absent::Locked { why, mend }) => {
             Err(MeasureError::Unreachable { address: address.to_string(), why, mend })
         }
+        // Nothing at the far end helps then.
+        Err(Absent::NoWay(why)) if way.is_one_way() || named => Err(MeasureError::Unreachable {
+            address: format!("TCP {address}"),
+            why,
+            mend: "mend that here, and measure again",
+        }),
         Err(Absent::Unreachable(why) | Absent::Foreign(why) | Absent::Refused(why) | Absent::Closed(why))
             if way.is_one_way() =>
         {
@@ -416,7 +424,13 @@ fn greet(
                        measure with whatever reflector is there, or name a reflector's port with --stamp-only",
             })
         }
-        Err(Absent::Unreachable(why) | Absent::Foreign(why) | Absent::Refused(why) | Absent::Closed(why)) => {
+        Err(
+            Absent::Unreachable(why)
+            | Absent::NoWay(why)
+            | Absent::Foreign(why)
+            | Absent::Refused(why)
+            | Absent::Closed(why),
+        ) => {
             notes.push(format!(
                 "no romer at {address} ({why}): measuring with STAMP alone, at port {}; its departure stamp is taken \
                  before sending, and the direction of a loss cannot be told",

@@ -17,6 +17,7 @@ use romer_session::sender::{Arrival, Comings, Returns, wire_sequence};
 use romer_store::LogSender;
 use romer_units::Duration;
 
+use super::router_word::RouterWord;
 use super::stream::Shared;
 use crate::ThreadOptions;
 use crate::card::{self, Unplaced};
@@ -275,6 +276,9 @@ fn collect_stamps(
                     continue;
                 }
                 _ => {
+                    if let Some(word) = RouterWord::of(error, |from| stream.is_own(from)) {
+                        stream.hear_router(word);
+                    }
                     errors += 1;
                     continue;
                 }

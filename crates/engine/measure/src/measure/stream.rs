@@ -14,6 +14,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::compact::Session;
 use romer_wire::stamp::{ErrorEstimate, Key};
 
+use super::router_word::RouterWord;
 use crate::card::Card;
 use crate::overflow::Overflow;
 
@@ -59,6 +60,8 @@ pub(super) struct Shared {
     pub(super) strays: AtomicU64,
     /// Errors that routers or the far host reported, but for those of length, and of the next.
     pub(super) path_errors: AtomicU64,
+    /// The last that a router said of them.
+    word: Mutex<Option<RouterWord>>,
     /// Probes of which the far host itself reported that nobody takes them there.
     pub(super) nobody: AtomicU64,
     /// Probes that this host dropped because the next host did not answer when asked for its hardware address.
@@ -128,6 +131,7 @@ impl Shared {
             stamped: AtomicU64::new(0),
             strays: AtomicU64::new(0),
             path_errors: AtomicU64::new(0),
+            word: Mutex::new(None),
             nobody: AtomicU64::new(0),
             unresolved: AtomicU64::new(0),
             own: Mutex::new(None),
@@ -296,6 +300,16 @@ impl Shared {
     pub(super) fn is_own(&self, address: IpAddr) -> bool {
         let own = *self.own.lock().unwrap_or_else(PoisonError::into_inner);
         own == Some(address) || self.socket.local_address().ip() == address
+    }
+
+    /// What a router said last of probes that it did not pass on.
+    pub(super) fn router_word(&self) -> Option<RouterWord> {
+        *self.word.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A router has said so.
+    pub(super) fn hear_router(&self, word: RouterWord) {
+        *self.word.lock().unwrap_or_else(PoisonError::into_inner) = Some(word);
     }
 
     /// What was found since the last call.

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::PoisonError;
 
+use romer_record::event::Event;
 use romer_record::respond::{
     RESPOND, Respond, RespondClock, RespondRefused, RespondReplies, RespondRequests, RespondSessions,
     RespondTlvs,
@@ -87,8 +88,14 @@ impl Responder {
                 without_place: counts.without_place,
                 evicted: counts.evicted,
             },
-            events: happened.events.into(),
+            events: in_order(happened.events.into()),
             events_forgotten: happened.forgotten,
         }
     }
+}
+
+/// What was told when it was over began before what was told meanwhile.
+fn in_order(mut events: Vec<Event>) -> Vec<Event> {
+    events.sort_by_key(|event| event.at_ns);
+    events
 }

@@ -31,6 +31,7 @@ pub use romer_wire::stamp::{Key, ReplyFormat};
 use self::asking::Asking;
 use crate::card::{Cards, refusal};
 use crate::occurrences::{Occurrences, Remembered, routers_unheard, unheard};
+use crate::pulse::Pulse;
 use crate::threads::Held;
 use crate::{MeasureError, ThreadOptions};
 
@@ -167,6 +168,7 @@ impl Responder {
         let totals = Arc::new(Mutex::new(Totals::default()));
         let asking = Arc::new(Asking::new());
         let remembered = Arc::new(Mutex::new(Remembered::default()));
+        let pulse = Arc::new(Pulse::new(romer_host::clock::monotonic_now()));
         let (commands, orders) = std::sync::mpsc::sync_channel(1_024);
         let (notes, events) = std::sync::mpsc::sync_channel(65_536);
         let test_port = test_addresses.first().map_or(stamp::PORT, SocketAddr::port);
@@ -183,6 +185,7 @@ impl Responder {
                 totals: Arc::clone(&totals),
                 asking: Arc::clone(&asking),
                 cards: stamping,
+                pulse: Arc::clone(&pulse),
             },
         );
         let limits = Limits {
@@ -204,7 +207,7 @@ impl Responder {
                 stop: Arc::clone(&stop),
                 totals: Arc::clone(&totals),
             },
-            Occurrences::begin(Arc::clone(&remembered)),
+            Occurrences::begin(Arc::clone(&remembered), pulse),
         );
         let mut responder = Self {
             stop,

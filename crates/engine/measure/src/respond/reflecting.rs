@@ -36,6 +36,7 @@ use crate::ThreadOptions;
 use crate::card::{Card, Unplaced};
 use crate::circumstances::{clock_error, clock_information, random};
 use crate::overflow::{Overflow, Overflows};
+use crate::pulse::Pulse;
 
 /// Sets of eight buckets for the rates of prefixes: 8,192 prefixes at full rate at once, in 576 KiB.
 const LIMITER_SETS: usize = 1_024;
@@ -117,6 +118,8 @@ pub(super) struct Links {
     pub(super) asking: Arc<Asking>,
     /// Network cards that stamp.
     pub(super) cards: Vec<Arc<Card>>,
+    /// That this thread runs.
+    pub(super) pulse: Arc<Pulse>,
 }
 
 struct Session {
@@ -283,7 +286,9 @@ impl Reflecting {
         while !self.links.stop.load(Ordering::Acquire) {
             let before = clock::monotonic_now();
             self.wait();
-            run.turn(before, clock::monotonic_now());
+            let woken = clock::monotonic_now();
+            self.links.pulse.beat(woken);
+            run.turn(before, woken);
             let asked = self.links.asking.asked();
             let mut read_to = i64::MAX;
             for index in 0..self.ports.len() {
@@ -334,6 +339,8 @@ impl Reflecting {
             match self.ports[index].socket.receive_batch(batch) {
                 Ok(0) | Err(_) => return looked,
                 Ok(_) => {
+                    // Where there are more, the next turn may be far.
+                    self.links.pulse.beat(clock::monotonic_now());
                     // What is granted is ordered before the grant is told: whoever answers the grant with a datagram
                     // must find the order obeyed.
                     self.obey_orders();

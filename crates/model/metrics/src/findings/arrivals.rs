@@ -33,6 +33,8 @@ const TELLING: usize = 20;
 const WHOLE: f64 = 0.98;
 /// And they are that to this part of a tick: stamps are rounded to nanoseconds.
 const ROUNDED: f64 = 0.02;
+/// What happens once or twice, as a queue that drains after a link stood still, is no habit of the path.
+const GROUPS: usize = 3;
 /// Values in a row depend on each other: so many count as one.
 const TOGETHER: f64 = 4.0;
 
@@ -82,6 +84,9 @@ pub(super) fn coalesced(passages: &[Passage]) -> Option<Found> {
     let behind: Vec<bool> =
         arrivals.iter().zip(&apart).map(|(gap, apart)| *apart && (0.0..within).contains(gap)).collect();
     let groups = behind.chunk_by(|a, b| a == b).filter(|run| run[0]).count();
+    if groups < GROUPS {
+        return None;
+    }
     Some(Found {
         at: None,
         until: None,

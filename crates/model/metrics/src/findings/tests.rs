@@ -391,6 +391,29 @@ fn packets_that_are_held_back_and_let_go_together_are_found() {
 }
 
 #[test]
+fn a_queue_that_drains_once_or_twice_is_no_habit_of_letting_packets_go_together() {
+    let together = |stalls: &[usize]| {
+        let mut chance = Chance::new(6, 9);
+        let delays: Vec<_> = (0..3_000_usize)
+            .map(|number| {
+                let own = 5.0 * MS + 2.0 * chance.exponential() * MS;
+                // What was sent in three seconds comes at their end.
+                let held = stalls.iter().find(|from| (**from..**from + 150).contains(&number));
+                let packets = |count: usize| f64::from(u32::try_from(count).unwrap());
+                Some(held.map_or(own, |from| {
+                    packets(from + 150 - number) * 20.0 * MS + packets(number - from) * 0.03 * MS
+                }))
+            })
+            .collect();
+        found(&passages(20.0 * MS, delays))
+            .iter()
+            .any(|one| matches!(one.pattern, Pattern::CoalescedArrivals { .. }))
+    };
+    assert!(!together(&[1_000]) && !together(&[500, 2_000]));
+    assert!(together(&[300, 900, 1_500, 2_100, 2_700]));
+}
+
+#[test]
 fn ticks_of_the_receivers_clock_and_delays_on_a_grid_are_no_arrivals_together() {
     let together =
         |found: &[Finding]| found.iter().any(|one| matches!(one.pattern, Pattern::CoalescedArrivals { .. }));

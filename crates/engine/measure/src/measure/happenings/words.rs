@@ -7,6 +7,7 @@ use romer_host::host_info::TooLongHeard;
 use romer_units::{counted, was};
 
 use crate::measure::no_way::explained;
+use crate::measure::router_word::RouterWord;
 use crate::occurrences::{shorter, shorter_by};
 use crate::threads::{STOOD_STILL, too_late};
 
@@ -43,8 +44,11 @@ pub(super) fn refusal(
 }
 
 /// What the path has reported of so many probes.
-pub(super) fn path_error(count: u64) -> String {
-    format!("the path reported {} about probes (ICMP)", counted(count, "error"))
+///
+/// `word` is the last that a router gave as the reason why it does not pass them on.
+pub(super) fn path_error(count: u64, word: Option<RouterWord>) -> String {
+    let word = word.map_or_else(String::new, |word| format!(": {word}"));
+    format!("the path reported {} about probes (ICMP){word}", counted(count, "error"))
 }
 
 /// That the far host itself has reported of so many probes that nobody takes them there.
@@ -144,7 +148,7 @@ mod tests {
             nobody(1, SocketAddr::new(V4, 862))
                 .starts_with("the far host reported of 1 probe that nobody took it at")
         );
-        assert_eq!(path_error(1), "the path reported 1 error about probes (ICMP)");
+        assert_eq!(path_error(1, None), "the path reported 1 error about probes (ICMP)");
         let text = path_refused(3, V4, 1_400);
         assert!(text.starts_with("the path refused 3 probes as too long"), "{text}");
         assert!(text.contains("packets of 1400 octets") && text.ends_with("at most 1372B"), "{text}");
