@@ -9,7 +9,7 @@ pub(crate) fn alike<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<(String, us
         match kinds.iter_mut().find(|kind| kind.is_of(&parts)) {
             Some(kind) => kind.take(&parts),
             None => {
-                kinds.push(Kind { times: 1, spans: parts.into_iter().map(|part| [part, part]).collect() })
+                kinds.push(Kind { times: 1, spans: parts.into_iter().map(|part| [part, part]).collect() });
             }
         }
     }
