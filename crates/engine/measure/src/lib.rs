@@ -14,6 +14,8 @@ pub mod export;
 mod interface;
 pub mod key;
 pub mod limits;
+#[cfg(test)]
+mod made_up;
 pub mod measure;
 pub mod names;
 mod occurrences;

@@ -120,14 +120,25 @@ impl Event {
     /// The same, noticed later than it was: it was at some moment between so many nanoseconds before.
     #[must_use]
     pub fn between(self, earliest_ns: i64, latest_ns: i64) -> Self {
-        let earliest = self.at_ns.saturating_sub(earliest_ns);
-        // From the start on, by both clocks.
-        let at_ns = earliest.max(0);
-        let clock_ns = self.clock_ns.saturating_sub(earliest_ns);
-        Self {
+        let at_ns = self.at_ns.saturating_sub(earliest_ns);
+        let was = Self {
             at_ns,
             until_ns: Some(self.at_ns.saturating_sub(latest_ns).max(at_ns)),
-            clock_ns: clock_ns.saturating_add(at_ns.saturating_sub(earliest)),
+            clock_ns: self.clock_ns.saturating_sub(earliest_ns),
+            ..self
+        };
+        was.from_start()
+    }
+
+    /// The same, told of from the start on: what happened while the run was being made ready was there from its start. What of it
+    /// was in the run ends when it did, by both clocks.
+    #[must_use]
+    pub fn from_start(self) -> Self {
+        let earlier = self.at_ns.saturating_neg().max(0);
+        Self {
+            at_ns: self.at_ns.saturating_add(earlier),
+            clock_ns: self.clock_ns.saturating_add(earlier),
+            until_ns: self.until_ns.map(|until| until.max(0)),
             ..self
         }
     }
@@ -146,5 +157,38 @@ impl Event {
             clock_ns: self.clock_ns.saturating_sub(length_ns),
             ..self
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: i64 = 1_000_000_000;
+
+    #[test]
+    fn what_began_before_the_run_is_told_from_its_start_and_ends_when_it_did() {
+        let at = |at_ns, until_ns| Event {
+            at_ns,
+            until_ns,
+            kind: EventKind::NotSent,
+            side: Side::Sender,
+            detail: String::new(),
+            clock_ns: 100 * S,
+            step: None,
+            datagrams: None,
+            mtu: None,
+            sequence: None,
+            noticed_late_ns: None,
+        };
+        let early = at(-S, Some(3 * S)).from_start();
+        assert_eq!((early.at_ns, early.clock_ns, early.until_ns), (0, 101 * S, Some(3 * S)));
+        let before = at(-S, Some(-S / 2)).from_start();
+        assert_eq!((before.at_ns, before.until_ns), (0, Some(0)));
+        let later = at(S, Some(3 * S));
+        assert_eq!(later.clone().from_start(), later);
+        // Noticed a second after the start, of what was between three seconds and half a second before.
+        let early = at(S, None).between(3 * S, S / 2);
+        assert_eq!((early.at_ns, early.clock_ns, early.until_ns), (0, 99 * S, Some(S / 2)));
     }
 }

@@ -221,9 +221,6 @@ fn words(cause: Cause, is_one: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use romer_record::document::{Metadata, Traffic};
-    use romer_record::manifest::{SkewRequest, StampRequest};
-
     use super::*;
 
     #[test]
@@ -241,29 +238,8 @@ mod tests {
             sequence: None,
             noticed_late_ns: None,
         };
-        let stream = Stream {
-            target: String::new(),
-            // A run whose beginning is not known as a moment of the day has none to place them by.
-            started: String::new(),
-            ended: None,
-            traffic: Traffic::default(),
-            metadata: Metadata::default(),
-            clock_relation: ClockRelation::Shared,
-            far_log: true,
-            far_log_complete: true,
-            not_logged: Vec::new(),
-            far_log_lacks: Vec::new(),
-            cut_short: None,
-            unreachable: None,
-            stamp_request: StampRequest::Best,
-            skew: SkewRequest::default(),
-            voice: Default::default(),
-            limits: Vec::new(),
-            calibration: None,
-            routers_unheard: None,
-            responder_routers_unheard: None,
-            events: vec![event(5), event(3), event(4)],
-        };
+        // A run whose beginning is not known as a moment of the day has none to place them by.
+        let stream = Stream { events: vec![event(5), event(3), event(4)], ..crate::made_up::stream() };
         let document = crate::evaluate::evaluate(&stream, &[], false).measurement;
         let order: Vec<i64> = document.events.iter().map(|event| event.at_ns).collect();
         assert_eq!(order, [3, 4, 5]);

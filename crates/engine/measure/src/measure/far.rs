@@ -74,9 +74,7 @@ pub(super) struct Told {
     pub(super) progress: Option<Heard>,
     /// All of its own probes have left: so many.
     pub(super) departed: Option<u64>,
-    /// Where it sees our datagrams come from.
-    pub(super) seen_at: Option<String>,
-    /// Where it saw them come from, up to there, in order; where that was another address than before: how long before the last
+    /// Where it saw our datagrams come from, in order; where that was another address than before: how long before the last
     /// association that came to it the last datagram came from there, and the first from here, nanoseconds.
     pub(super) places: Vec<(String, Option<[i64; 2]>)>,
     /// What happened to it, in its own words and times.
@@ -96,8 +94,7 @@ impl Told {
             Message::Associated(associated) => {
                 let earlier = associated.earlier.into_iter();
                 self.places.extend(earlier.map(|moved| (moved.address, Some(moved.moved_ns))));
-                self.places.push((associated.address.clone(), associated.moved_ns));
-                self.seen_at = Some(associated.address);
+                self.places.push((associated.address, associated.moved_ns));
             }
             Message::Events(events) => self.events.extend(events.events),
             Message::Complaint(complaint) if complaint.code == ComplaintCode::State => {

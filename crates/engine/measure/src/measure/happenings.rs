@@ -1,16 +1,16 @@
 //! What happens to this host while it measures: seen, said, and kept with the streams that it concerns.
 
 mod clocks;
+mod counters;
+mod network;
 mod rebinding;
 mod words;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use romer_host::HostError;
 use romer_host::watch::{NetworkChange, Watch};
 use romer_host::{clock, host_info};
 use romer_record::event::{Event, EventKind, Side};
@@ -20,18 +20,15 @@ use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::Observer;
 use super::stream::Shared;
-use crate::interface::{self, Deed, Tidings};
-use crate::occurrences::{LONGER, covers, event, noticed_late, reading, route_words};
+use crate::interface::Tidings;
+use crate::occurrences::{event, reading};
 use crate::overflow;
 use crate::queues::{self, QueueWatch};
 use clocks::Doubt;
 pub(super) use rebinding::is_one as is_rebinding;
-use words::{nobody, path_error, path_refused, refusal, unresolved, unsent};
 
 /// Most events that are kept of a run; a link that flaps all the time is no news after so many.
 const MOST: usize = 1_000;
-/// An episode of refused probes is over when none was refused for so long.
-const EPISODE: Duration = Duration::from_millis(500);
 /// So far apart do two sessions tell of one event, at the most.
 const TOGETHER: Duration = Duration::from_secs(5);
 /// Between two looks at what the sockets dropped.
@@ -119,18 +116,6 @@ impl Kept {
 /// Whether what happened is the host's or the way's, and not that of one session's packets, which each counts for itself.
 pub(super) const fn is_of_host(kind: EventKind) -> bool {
     !matches!(kind, EventKind::NotSent | EventKind::PathError | EventKind::ReceiveOverflow)
-}
-
-/// The event, which is told of from the start of the run on: what happened while that was being made ready was there from its start.
-/// What of it was in the run ends when it did, by all its clocks.
-fn during_the_run(event: Event) -> Event {
-    let earlier = event.at_ns.saturating_neg().max(0);
-    Event {
-        at_ns: event.at_ns.saturating_add(earlier),
-        clock_ns: event.clock_ns.saturating_add(earlier),
-        until_ns: event.until_ns.map(|until| until.max(0)),
-        ..event
-    }
 }
 
 /// Watches this host for the streams of a run.
@@ -308,7 +293,7 @@ impl Happenings {
         let all_left = ways.map(|way| &way.shared).all(|shared| !shared.lacks_stamps());
         let says_nothing = |event: &Event| all_left && is_of_queue(event) && event.side == Side::Sender;
         let own = own.map(|kept| kept.event.clone()).filter(|event| !says_nothing(event));
-        own.map(during_the_run).collect()
+        own.map(Event::from_start).collect()
     }
 
     fn number(&self, stream: usize) -> Option<u16> {
@@ -410,317 +395,6 @@ impl Happenings {
     fn event(&mut self, place: Option<usize>) -> Option<&mut Event> {
         place.and_then(|place| self.events.get_mut(place)).map(|kept| &mut kept.event)
     }
-
-    fn look_at_network(&mut self) {
-        let before = std::mem::replace(&mut self.looked, Instant::now());
-        let now = clock::monotonic_now();
-        self.since_look = now - std::mem::replace(&mut self.watched, now);
-        let mut changes = self.watch.as_mut().map(Watch::changes).unwrap_or_default();
-        if let Some(watch) = &self.watch {
-            let how = self.links.iter().filter_map(|link| watch.link(&link.name));
-            changes.extend(how.filter(|change| self.is_news(change)));
-        }
-        if changes.is_empty() {
-            return;
-        }
-        for change in changes {
-            match change {
-                NetworkChange::Link { interface, name, up, mtu, carrier_changes } => {
-                    let tidings = Tidings { up, index: interface, changes: carrier_changes };
-                    self.link(&name, tidings, mtu);
-                }
-                NetworkChange::Address { address, added, .. } => self.address(address, added),
-                NetworkChange::Route { to, prefix, gateway: Some(gateway), added, .. } => {
-                    self.route(to, prefix, gateway, added);
-                }
-                NetworkChange::Route { .. } => {}
-                NetworkChange::Missed => {
-                    let detail = "the network of this host changed faster than it could be followed".into();
-                    self.note(None, EventKind::Missed, Side::Sender, detail);
-                }
-            }
-        }
-        for index in 0..self.ways.len() {
-            self.way(index, before);
-        }
-        self.follow_links();
-    }
-
-    /// Whether an interface is not as it was known.
-    fn is_news(&self, change: &NetworkChange) -> bool {
-        let NetworkChange::Link { interface, name, up, carrier_changes, .. } = change else { return true };
-        let tidings = Tidings { up: *up, index: *interface, changes: *carrier_changes };
-        self.links.iter().any(|link| link.name == *name && link.tidings != tidings)
-    }
-
-    fn link(&mut self, name: &str, tidings: Tidings, mtu: Option<u32>) {
-        let Some(index) = self.links.iter().position(|link| link.name == name) else { return };
-        let link = &mut self.links[index];
-        let Some(mut deeds) = tidings.deeds_since(link.tidings) else { return };
-        let is_another = link.tidings.index != 0 && tidings.index != 0 && tidings.index != link.tidings.index;
-        let mtu_before = link.mtu;
-        (link.tidings, link.mtu) = (tidings, mtu.or(link.mtu));
-        if is_another {
-            self.links[index].is_left = !self.follow_interface(name);
-        }
-        if self.links[index].is_left {
-            // For what was to come it stays down.
-            deeds.retain(|deed| deed.kind != EventKind::LinkUp);
-        }
-        let was_down = std::mem::take(&mut self.links[index].was_down);
-        for deed in deeds {
-            let place = if was_down && deed.kind == EventKind::LinkDown {
-                let detail = format!("interface {name} was down already when probes were to leave by it");
-                self.note(None, EventKind::LinkDown, Side::Sender, detail)
-            } else {
-                self.note_link(name, deed)
-            };
-            if deed.kind == EventKind::LinkDown {
-                self.links[index].down = place;
-                continue;
-            }
-            let now = self.event(place).map(|event| event.at_ns);
-            if let Some(down) = self.event(self.links[index].down) {
-                down.until_ns = now;
-            }
-        }
-        if let (Some(before), Some(now)) = (mtu_before, mtu)
-            && before != now
-        {
-            let longer = if now < before { LONGER } else { "" };
-            let detail = format!("the MTU of interface {name} is {now} octets now, and was {before}{longer}");
-            let one = event(EventKind::MtuChange, Side::Sender, detail, self.start);
-            self.keep(None, Event { mtu: Some(now), ..one });
-        }
-    }
-
-    /// Another interface has come that is called as one that was asked for. Gives whether the streams that are bound to that go on
-    /// by this one.
-    fn follow_interface(&mut self, name: &str) -> bool {
-        let bound = self.ways.iter().filter(|way| way.shared.interface.as_deref() == Some(name));
-        let followed: Vec<Result<(), HostError>> = bound.map(|way| way.shared.follow_interface()).collect();
-        let Some(first) = followed.into_iter().reduce(Result::and) else { return true };
-        let again = format!("interface {name} was removed, and another of its name has come");
-        let (goes_on, detail) = match first {
-            Ok(()) => (true, format!("{again}: probes leave and come by that from now on")),
-            Err(error) => (
-                false,
-                format!(
-                    "{again}: nothing leaves or comes by that ({error}); measure again, or as who has CAP_NET_RAW"
-                ),
-            ),
-        };
-        self.note(None, EventKind::RouteChange, Side::Sender, detail);
-        goes_on
-    }
-
-    /// Notes what an interface did: now, or, where nobody has looked for long, at some moment of that time.
-    fn note_link(&mut self, name: &str, deed: Deed) -> Option<usize> {
-        let one = event(deed.kind, Side::Sender, interface::words(name, deed), self.start);
-        self.keep(None, Event { noticed_late_ns: noticed_late(deed, self.since_look), ..one })
-    }
-
-    fn address(&mut self, address: IpAddr, added: bool) {
-        let mut is_ours = false;
-        for way in &mut self.ways {
-            is_ours |= way.bound.or(way.source) == Some(address);
-            if way.bound == Some(address) {
-                way.is_homeless = !added;
-            }
-        }
-        if is_ours && !added {
-            let detail = format!("address {address}, which probes leave from, was taken away");
-            let place = self.note(None, EventKind::AddressChange, Side::Sender, detail);
-            self.away.insert(address, place);
-        } else if added && let Some(place) = self.away.remove(&address) {
-            // It was nobody's meanwhile: what came for it was dropped by this host.
-            let now = (clock::monotonic_now() - self.start).as_nanos();
-            if let Some(gone) = self.event(place) {
-                gone.until_ns = Some(now);
-            }
-        }
-    }
-
-    fn route(&mut self, to: IpAddr, prefix: u8, gateway: IpAddr, added: bool) {
-        let concerned: Vec<usize> = (0..self.ways.len())
-            .filter(|way| covers(to, prefix, self.ways[*way].shared.target.ip()))
-            .collect();
-        for way in concerned {
-            let detail = route_words("the route", (to, prefix), gateway, added);
-            self.note(Some(way), EventKind::RouteChange, Side::Sender, detail);
-        }
-    }
-
-    /// Asks again for the way to the target of a stream.
-    fn way(&mut self, index: usize, looked: Instant) {
-        let target = self.ways[index].shared.target;
-        let now = host_info::route_to(target).ok();
-        let (source, mtu) = (now.as_ref().map(|route| route.source), now.as_ref().map(|route| route.mtu));
-        let way = &mut self.ways[index];
-        let before = (way.source, way.mtu);
-        if (source, mtu) == before {
-            return;
-        }
-        if way.source != source {
-            way.before_change = Some(looked);
-        }
-        (way.source, way.mtu) = (source, mtu);
-        way.shared.leaves_from(source);
-        if let Some(route) = now {
-            way.interface = way.shared.interface.clone().or(route.interface);
-        }
-        let target = target.ip();
-        match (before.0, source) {
-            (Some(_), None) => {
-                let detail = format!("there is no route to {target} any more");
-                self.note(Some(index), EventKind::RouteChange, Side::Sender, detail);
-            }
-            (None, Some(source)) => {
-                let detail = format!("there is a route to {target} again, from {source}");
-                self.note(Some(index), EventKind::RouteChange, Side::Sender, detail);
-            }
-            (Some(before), Some(source)) if before != source => {
-                let detail = format!("probes to {target} leave from {source} now, and left from {before}");
-                self.note(Some(index), EventKind::AddressChange, Side::Sender, detail);
-            }
-            _ => {}
-        }
-    }
-
-    fn look_at_counters(&mut self, now: Timestamp<Monotonic>) {
-        let drops_are_due = now >= self.next_drops;
-        if drops_are_due {
-            self.next_drops = now + DROPS;
-            self.look_at_queues();
-        }
-        for index in 0..self.ways.len() {
-            let shared = Arc::clone(&self.ways[index].shared);
-            let (not_sent, why) =
-                (shared.not_sent.load(Ordering::Acquire), shared.refusal.load(Ordering::Acquire));
-            let target = shared.target.ip();
-            // What was refused for its length is longer than the kernel knows the path to take now.
-            let is_for_length = why == HostError::TOO_LONG && not_sent != self.ways[index].not_sent.count;
-            let known = is_for_length.then(|| host_info::route_to(shared.target).ok()).flatten();
-            // By the time of this look the way may take more again.
-            let least = self.ways[index].refused_over;
-            let known = known.map(|route| least.map_or(route.mtu, |least| least.min(route.mtu)));
-            self.ways[index].refused_over = known.or(least);
-            let heard = known.and_then(|_| host_info::too_long_heard().ok());
-            self.grow(
-                index,
-                now,
-                not_sent,
-                |way| &mut way.not_sent,
-                |count| {
-                    let why = refusal(why, count, target, known, heard);
-                    (EventKind::NotSent, Side::Sender, format!("{}: {why}", unsent(count)))
-                },
-            );
-            let place = self.ways[index].not_sent.event;
-            if let Some(event) = self.event(place).filter(|_| known.is_some()) {
-                event.mtu = known;
-            }
-            let errors = shared.path_errors.load(Ordering::Acquire);
-            let word = shared.router_word();
-            self.grow(
-                index,
-                now,
-                errors,
-                |way| &mut way.path_errors,
-                |count| (EventKind::PathError, Side::Path, path_error(count, word)),
-            );
-            let untaken = shared.nobody.load(Ordering::Acquire);
-            self.grow(
-                index,
-                now,
-                untaken,
-                |way| &mut way.nobody,
-                |count| (EventKind::PathError, Side::Path, nobody(count, shared.target)),
-            );
-            let dropped = shared.unresolved.load(Ordering::Acquire);
-            self.grow(
-                index,
-                now,
-                dropped,
-                |way| &mut way.unresolved,
-                |count| (EventKind::PathError, Side::Sender, unresolved(count, target)),
-            );
-            self.look_at_lengths(index, now, &shared);
-            if drops_are_due {
-                self.drops(index, &shared);
-            }
-        }
-    }
-
-    /// What this host's queues have dropped since the last look.
-    fn look_at_queues(&mut self) {
-        let links = self.links.iter().filter(|link| link.tidings.index != 0);
-        let used = links.map(|link| (link.tidings.index, link.name.clone())).collect();
-        for drops in self.queues.look(&used) {
-            self.dropped(None, drops.event(Side::Sender, self.start));
-        }
-    }
-
-    /// What the path has returned as too long.
-    fn look_at_lengths(&mut self, index: usize, now: Timestamp<Monotonic>, shared: &Shared) {
-        let too_long = shared.too_long.load(Ordering::Acquire);
-        let has_grown = too_long != self.ways[index].too_long.count;
-        let mtu = shared.path_mtu.load(Ordering::Acquire);
-        self.grow(
-            index,
-            now,
-            too_long,
-            |way| &mut way.too_long,
-            |count| (EventKind::PathError, Side::Path, path_refused(count, shared.target.ip(), mtu)),
-        );
-        let place = self.ways[index].too_long.event;
-        if let Some(event) = self.event(place).filter(|_| has_grown) {
-            let first = shared.first_too_long.swap(u64::MAX, Ordering::AcqRel);
-            event.mtu = Some(mtu).filter(|mtu| *mtu > 0);
-            event.sequence =
-                Some(event.sequence.unwrap_or(u64::MAX).min(first)).filter(|first| *first < u64::MAX);
-        }
-    }
-
-    fn drops(&mut self, index: usize, shared: &Shared) {
-        for overflow in shared.overflows() {
-            let one = overflow.event(Side::Sender, self.start);
-            self.overflowed(index, one);
-        }
-    }
-
-    /// Brings the episode of a counter up to date.
-    fn grow(
-        &mut self,
-        index: usize,
-        now: Timestamp<Monotonic>,
-        count: u64,
-        episode: impl Fn(&mut Way) -> &mut Episode,
-        say: impl Fn(u64) -> (EventKind, Side, String),
-    ) {
-        let own = episode(&mut self.ways[index]);
-        if count == own.count {
-            if own.last.is_some_and(|last| now - last > EPISODE) {
-                own.event = None;
-            }
-            return;
-        }
-        let before = std::mem::replace(&mut own.count, count);
-        own.last = Some(now);
-        if own.event.is_none() {
-            own.before = before;
-        }
-        let (place, of) = (own.event, count - own.before);
-        let (kind, side, detail) = say(of);
-        let at = (now - self.start).as_nanos();
-        if let Some(event) = self.event(place) {
-            event.detail = detail;
-            event.until_ns = Some(at);
-        } else {
-            let place = self.note(Some(index), kind, side, detail);
-            episode(&mut self.ways[index]).event = place;
-        }
-    }
 }
 
 impl Way {
@@ -820,16 +494,5 @@ mod tests {
         for kind in [EventKind::NotSent, EventKind::PathError, EventKind::ReceiveOverflow] {
             assert!(!kept(kind, 0, None).is(&kept(kind, 0, None).event, "words", 1), "{kind:?}");
         }
-    }
-
-    #[test]
-    fn what_began_before_the_run_is_told_from_its_start_and_ends_when_it_did() {
-        let at = |at_ns, until_ns| Event { at_ns, until_ns, ..kept(EventKind::NotSent, 100 * S, None).event };
-        let early = during_the_run(at(-S, Some(3 * S)));
-        assert_eq!((early.at_ns, early.clock_ns, early.until_ns), (0, 101 * S, Some(3 * S)));
-        let before = during_the_run(at(-S, Some(-S / 2)));
-        assert_eq!((before.at_ns, before.until_ns), (0, Some(0)));
-        let later = at(S, Some(3 * S));
-        assert_eq!(during_the_run(later.clone()), later);
     }
 }

@@ -198,31 +198,15 @@ mod tests {
         let paused = |left| pause(Duration::from_millis(50), Duration::from_millis(left));
         assert_eq!([20, 70, -3].map(paused), [20, 50, 1].map(Duration::from_millis));
     }
-    use romer_record::document::{Metadata, Traffic};
-    use romer_record::manifest::{SkewRequest, StampRequest};
+    use romer_record::document::Traffic;
+    use romer_record::manifest::SkewRequest;
 
     fn stream(way: Way, relation: ClockRelation, method: &str) -> Stream {
         Stream {
-            target: String::new(),
-            started: String::new(),
-            ended: None,
             traffic: Traffic { direction: way, ..Traffic::default() },
-            metadata: Metadata::default(),
             clock_relation: relation,
-            far_log: true,
-            far_log_complete: true,
-            not_logged: Vec::new(),
-            far_log_lacks: Vec::new(),
-            cut_short: None,
-            unreachable: None,
-            stamp_request: StampRequest::Best,
             skew: SkewRequest { method: method.into(), ..SkewRequest::default() },
-            voice: Default::default(),
-            limits: Vec::new(),
-            calibration: None,
-            routers_unheard: None,
-            responder_routers_unheard: None,
-            events: Vec::new(),
+            ..crate::made_up::stream()
         }
     }
 

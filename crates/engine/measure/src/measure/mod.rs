@@ -429,7 +429,7 @@ fn take_news(
             let _ = shared.associate();
         }
         let told = if stream.resuming.is_trying() { Told::default() } else { conversation.news() };
-        let proved = told.seen_at.is_some();
+        let proved = !told.places.is_empty();
         for ([before, now], ages) in conversation.moves(told.places) {
             if !stream.resuming.has_moved(conversation) {
                 happenings.moved(place, &before, &now, ages.map(|ages| shared.since_association(ages)));
