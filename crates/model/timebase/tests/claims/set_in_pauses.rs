@@ -1,8 +1,6 @@
 //! A clock that is set while nothing is sent, or so far ahead that its moments have a hole: each packet is on its own side of the step.
 
-mod common;
-
-use common::passage;
+use crate::common::passage;
 use romer_record::Passage;
 use romer_record::manifest::SkewRequest;
 use romer_timebase::skew::{ChangeKind, ClockChange, Estimate, Heading, InTurn, correct, usable};

@@ -1,11 +1,7 @@
 //! A slew: what lies within it, or so near its ends that it may, is not taken for the least delay.
 
-#[path = "common/chances.rs"]
-mod chances;
-mod common;
-
-use chances::Chances;
-use common::passage;
+use crate::chances::Chances;
+use crate::common::passage;
 use romer_record::Passage;
 use romer_record::document::ClockState;
 use romer_record::manifest::SkewRequest;

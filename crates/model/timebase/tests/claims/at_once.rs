@@ -1,9 +1,6 @@
 //! A step behind a queue that is often empty, so that the floors lie on their line exactly, but for a few in which all packets waited.
 
-#[path = "common/chances.rs"]
-mod chances;
-
-use chances::Chances;
+use crate::chances::Chances;
 use romer_timebase::skew::{ChangeKind, ClockChange, Estimator, Heading, Method};
 use romer_units::random::{Seed, Stream};
 use romer_units::{Clock, Timestamp};

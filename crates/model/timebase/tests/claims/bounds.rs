@@ -1,13 +1,11 @@
 //! The bounds of the offset hold by causality alone, whatever the estimator made of the packets.
 
-mod common;
-
 use romer_record::document::ClockState;
 use romer_record::manifest::SkewRequest;
 use romer_timebase::skew::{Heading, InTurn, correct, state, usable};
 use romer_units::random::{Seed, Stream};
 
-use common::passage;
+use crate::common::passage;
 
 /// What happens in a run of a minute of round trips every 20 ms, over ways of 5 ms (times in seconds, lengths in nanoseconds).
 #[derive(Clone, Default)]

@@ -1,15 +1,13 @@
 //! Stamps that tell no less than a microsecond or a millisecond apart: what they leave open, the intervals hold, and a unit of
 //! theirs is no step of a clock.
 
-mod common;
-
 use romer_record::document::ClockState;
 use romer_record::manifest::SkewRequest;
 use romer_timebase::skew::{Estimate, Estimator, Heading, InTurn, Method, correct, state, usable};
 use romer_units::Timestamp;
 use romer_units::random::{Seed, Stream};
 
-use common::passage;
+use crate::common::passage;
 
 /// A stream with stamps in whole units.
 #[derive(Clone, Copy)]
