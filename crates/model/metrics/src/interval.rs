@@ -26,6 +26,17 @@ const FEWEST_BLOCKS: usize = 6;
 /// Of values that depend on each other, so many that are as good as independent have to lie beyond a quantile: what fewer say of
 /// their own dependence is too little.
 const BEYOND: f64 = 6.0;
+/// So many values that are as good as independent have to be there, by what each keeps of the one before it, for a series to tell
+/// how far its mean may be off. Of fewer, those that seem to depend the least on each other are the ones that would have an interval.
+const WORTH: f64 = 10.0;
+/// The correlation of neighbours among fewer values than this is of no use: by chance too many of the independent ones look as if
+/// they depended on each other.
+const FEWEST_NEIGHBOURS: usize = 50;
+/// How much of the dependence of normal values that keep nearly all of the last one is left in whether they are above their
+/// median: with r kept of the value k before, 2/pi asin(r) is kept of the side.
+const IN_SIDES: f64 = std::f64::consts::LN_2;
+/// A correlation of neighbours that is greater by so many standard errors than none is no chance.
+const CHANCE: f64 = 1.645;
 /// Skewness over the root of the number of values that changes nothing.
 const LEAST_LEAN: f64 = 1e-6;
 /// Up to these degrees of freedom Student's quantile is searched for; the search loses its digits far above.
@@ -122,10 +133,11 @@ fn beyond<V: Value>(
     if inflation > 1.0 && real(n) * p.min(1.0 - p) < BEYOND * inflation {
         return None;
     }
-    let block = own.block.max(if usual > own.inflation { middle.block } else { 1 });
-    let freedom = if block > 1 { (real(n) / real(block) / 2.0).max(1.0) } else { own.freedom };
+    let (block, freedom) =
+        if usual > own.inflation { (middle.block, middle.freedom) } else { (1, f64::INFINITY) };
+    let (block, freedom) = (own.block.max(block), own.freedom.min(freedom));
     let is_known = own.is_known && middle.is_known;
-    Some(Dependence { inflation: inflation.max(1.0), freedom: own.freedom.min(freedom), block, is_known })
+    Some(Dependence { inflation: inflation.max(1.0), freedom, block, is_known })
 }
 
 /// Whether a series tells how sure its quantile `p` is: not where too few values beyond it are as good as independent.
@@ -134,8 +146,16 @@ pub(crate) fn tells_quantile(series: &[f64], p: f64) -> bool {
     sorted.sort_unstable_by(f64::total_cmp);
     let at = |p: f64| sorted.get(whole(p * real(sorted.len().saturating_sub(1)))).copied();
     let (Some(level), Some(median)) = (at(p), at(0.5)) else { return false };
-    let middle = Dependence::at_or_below(series, median, 0);
+    let place = |value: f64| among(&sorted, value);
+    let middle = Dependence::of_sides(series, median, Some(place), 0);
     beyond(series, p, level, &middle, 0).is_some_and(|used| used.is_known)
+}
+
+/// The place of `value` among those that are `sorted`, which equal ones share.
+pub(crate) fn among<V: Value>(sorted: &[V], value: f64) -> f64 {
+    let below = sorted.partition_point(|other| other.value() < value);
+    let equal = sorted[below..].partition_point(|other| other.value() <= value);
+    real(2 * below + equal) / 2.0
 }
 
 /// The greatest rank (from 1) below which the quantile `p` of `n` independent values lies with a probability under 2.5 %,
@@ -183,6 +203,26 @@ impl Dependence {
         Self::of_sharing(series, |value| if value <= level { 1.0 } else { 0.0 }, lags)
     }
 
+    /// Of whether each of the series is above its `median` or not, where `place` has the place of a value among all, in order of size.
+    ///
+    /// On which side of the median values are tells less of how long they remember than their places do, so that these are
+    /// asked as well.
+    pub(crate) fn of_sides<V: Value>(
+        series: &[V],
+        median: f64,
+        place: Option<impl Fn(f64) -> f64>,
+        lags: usize,
+    ) -> Self {
+        let found = Self::at_or_below(series, median, lags);
+        let all = series.len();
+        let Some(place) = place.filter(|_| all >= FEWEST_NEIGHBOURS) else { return found };
+        let part = &series[(all - all.min(CORRELATED)) / 2..][..all.min(CORRELATED)];
+        let mut places: Vec<f64> = part.iter().map(|value| place(value.value())).collect();
+        let mean = places.iter().sum::<f64>() / real(places.len());
+        places.iter_mut().for_each(|place| *place -= mean);
+        Memory::of(&places, all).at_least_a_part(found, IN_SIDES)
+    }
+
     /// The same of values that share a packet with each of the next `lags`: that they depend on these is known, however few
     /// they are, and what is counted as independent by [`Dependence::of`] is not. It is at least what their correlations amount to.
     pub(crate) fn of_sharing<V: Value>(series: &[V], value: impl Fn(f64) -> f64, lags: usize) -> Self {
@@ -207,27 +247,38 @@ impl Dependence {
         Self { inflation, freedom: found.freedom.min(freedom), ..found }
     }
 
-    /// Of `value` of each of the series.
+    /// Of `value` of each of the series: what its blocks tell, and no less than what neighbours keep of each other.
     pub(crate) fn of<V: Value>(series: &[V], value: impl Fn(f64) -> f64) -> Self {
-        let all = series.len();
-        let series = &series[(all - all.min(LOOKED_AT)) / 2..][..all.min(LOOKED_AT)];
-        let n = series.len();
+        let centred = centred(series, value);
+        let found = Self::of_blocks(&centred);
+        if centred.len() < FEWEST_NEIGHBOURS {
+            return found;
+        }
+        Memory::of(&centred, centred.len()).at_least(found)
+    }
+
+    /// What the blocks of the series alone tell, which take no steady share of the last value for granted: as it is wanted of
+    /// series that are looked through for what is not of their usual kind.
+    pub(crate) fn by_blocks<V: Value>(series: &[V], value: impl Fn(f64) -> f64) -> Self {
+        Self::of_blocks(&centred(series, value))
+    }
+
+    fn of_blocks(centred: &[f64]) -> Self {
+        let n = centred.len();
         let independent =
             Self { inflation: 1.0, freedom: real(n.saturating_sub(1)), block: 1, is_known: true };
         if n < FEWEST_VALUES {
             return independent;
         }
-        let mean = series.iter().map(|x| value(x.value())).sum::<f64>() / real(n);
-        let centred: Vec<f64> = series.iter().map(|x| value(x.value()) - mean).collect();
         let variance = centred.iter().map(|x| x * x).sum::<f64>() / real(n);
-        let mut block = block_length(&centred, variance);
+        let mut block = block_length(centred, variance);
         if block < 2 {
             return independent;
         }
         // The length follows from neighbours at small distances only, and is too short where dependence reaches far beyond
         // these.
         loop {
-            let [once, twice] = [block, 2 * block].map(|length| variance_of_blocks(&centred, length));
+            let [once, twice] = [block, 2 * block].map(|length| variance_of_blocks(centred, length));
             // A block misses what reaches beyond it, which is as the inverse of its length.
             let inflation = once.max(2.0 * twice - once) / variance;
             if !inflation.is_finite() || inflation <= 1.0 {
@@ -269,6 +320,72 @@ impl Dependence {
             return None;
         }
         Some(student_975(self.freedom)? * self.inflation.sqrt())
+    }
+}
+
+/// `value` of each of a series, or of so many from its middle as are looked at, less their mean.
+fn centred<V: Value>(series: &[V], value: impl Fn(f64) -> f64) -> Vec<f64> {
+    let all = series.len();
+    let looked_at = &series[(all - all.min(LOOKED_AT)) / 2..][..all.min(LOOKED_AT)];
+    let mut values: Vec<f64> = looked_at.iter().map(|x| value(x.value())).collect();
+    let mean = values.iter().sum::<f64>() / real(values.len());
+    values.iter_mut().for_each(|value| *value -= mean);
+    values
+}
+
+/// What each value of a series keeps of the one before it, where it keeps a share of it and forgets the rest at once.
+///
+/// Blocks of a short series that depends on itself for long hold none that are independent, and the less dependent such a series
+/// happens to look, the surer seem its figures. The correlation of neighbours is known from far fewer values.
+struct Memory {
+    /// Values.
+    count: f64,
+    /// The share that is kept, without the bias that the series' own mean brings in, and one standard error more: a series that
+    /// happens to look less dependent than it is would else be told the surer.
+    kept: f64,
+    /// Whether it is more than chance makes of independent values.
+    is_any: bool,
+}
+
+impl Memory {
+    /// Of values less their mean, which are some or all of a series of `count`.
+    fn of(centred: &[f64], count: usize) -> Self {
+        let n = real(centred.len());
+        let squares: f64 = centred.iter().map(|x| x * x).sum();
+        let products: f64 = centred.iter().zip(&centred[1..]).map(|(a, b)| a * b).sum();
+        let found = products / squares;
+        // Marriott and Pope (1954): too low by (1 + 4 k)/n.
+        let kept = (n * found + 1.0) / (n - 4.0);
+        let error = ((1.0 - kept * kept).max(1.0 / n) / n).sqrt();
+        Self { count: real(count), kept: kept + error, is_any: found * n.sqrt() > CHANCE }
+    }
+
+    /// How many times a share that is kept makes the variance of the mean.
+    fn inflation(kept: f64) -> f64 {
+        if kept < 1.0 { (1.0 + kept) / (1.0 - kept) } else { f64::INFINITY }
+    }
+
+    /// `found`, with no less dependence than this.
+    fn at_least(&self, found: Dependence) -> Dependence {
+        self.at_least_a_part(found, 1.0)
+    }
+
+    /// The same where so much of the dependence is in what `found` is of.
+    fn at_least_a_part(&self, found: Dependence, part: f64) -> Dependence {
+        if !self.is_any {
+            return found;
+        }
+        let inflation = 1.0 + part * (Self::inflation(self.kept) - 1.0);
+        let is_known = found.is_known && self.count >= WORTH * Self::inflation(self.kept);
+        if !inflation.is_finite() {
+            return Dependence { is_known: false, ..found };
+        }
+        Dependence {
+            inflation: found.inflation.max(inflation),
+            freedom: found.freedom.min((self.count / inflation / 2.0).max(1.0)),
+            block: found.block.max(whole(inflation.ceil()).max(2)).min(whole(self.count / 3.0).max(1)),
+            is_known,
+        }
     }
 }
 

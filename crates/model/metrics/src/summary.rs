@@ -22,7 +22,8 @@ const SKETCH_BINS: u32 = 32_768;
 pub const INTERVAL_METHOD: &str = "95 %: of independent values Student's for the mean (of packets' values no narrower than \
     Hall's of 1992, for their skewness) and the binomial order statistics for quantiles; where values depend on those before them (block_length), widened by the variance that the moving-block \
     bootstrap has for the mean, and for the share of values below the quantile (Kuensch 1989), with the block length of \
-    Politis and White (2004, 2009); deviations from the mean with that mean's own error; the means of \
+    Politis and White (2004, 2009), and by no less than what a first-order autoregression would with the correlation of \
+    neighbours (Marriott and Pope 1954) and a standard error more: null where the values are worth fewer than ten independent ones by it; deviations from the mean with that mean's own error; the means of \
     ipdv_ns and inter_arrival_ns by how far delays far apart differ; a loss ratio's is Wilson's, widened \
     likewise where losses come together";
 
@@ -153,7 +154,11 @@ fn of_order<V: Value>(series: &[V], order: &Order<'_, V>, of_packets: Option<Mad
     let made = of_packets.unwrap_or_default();
     let alone = || (Dependence::of_sharing(series, |value| value, made.lags), 1.0);
     let (dependence, excess) = made.centre.map_or_else(alone, Centre::of_mean);
-    let middle = median.map(|median| Dependence::at_or_below(series, median, made.lags));
+    let place = match order {
+        Order::Sorted(sorted) => Some(|value: f64| interval::among(sorted, value)),
+        Order::Sketch(_) => None,
+    };
+    let middle = median.map(|median| Dependence::of_sides(series, median, place, made.lags));
     let interval = |p: f64, level: Option<f64>| {
         let [low, high] = interval::ranks_of_quantile(series, p, level?, middle.as_ref()?, made)?;
         order.enclosing(low, high)

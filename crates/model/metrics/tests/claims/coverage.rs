@@ -145,6 +145,41 @@ fn of_too_few_independent_values_beyond_a_quantile_no_interval_is_told() {
 }
 
 #[test]
+fn a_series_worth_few_independent_values_has_no_interval_that_misses_more_often_than_it_says() {
+    for (rho, count) in
+        [(0.0, 500), (0.5, 100), (0.5, 500), (0.9, 500), (0.99, 500), (0.99, 1_500), (0.99, 5_000)]
+    {
+        let mut tallies = [(0, 0); 4];
+        for trial in 0..TRIALS {
+            let found = summary(&autoregression(trial, count, rho));
+            let all = [
+                (found.mean_interval, 0.0),
+                (found.median_interval, 0.0),
+                (found.p95_interval, 1.644_853_6),
+                (found.p99_interval, 2.326_347_9),
+            ];
+            for ((told, missed), (interval, truth)) in tallies.iter_mut().zip(all) {
+                if let Some([low, high]) = interval {
+                    *told += 1;
+                    *missed += u32::from(truth < low || truth > high);
+                }
+            }
+        }
+        for (told, missed) in tallies {
+            // Told of few series, those are the ones that happen to look less dependent than they are: of one in a hundred at most.
+            assert!(missed <= told / 10 + 6, "AR(1) {rho}, n = {count}: {missed} of {told} in {tallies:?}");
+        }
+        let [mean, median, ..] = tallies.map(|(told, _)| told);
+        let worth = f64::from(u32::try_from(count).expect("a small number")) * (1.0 - rho) / (1.0 + rho);
+        if worth > 20.0 {
+            assert!(mean.min(median) >= TRIALS * 3 / 4, "AR(1) {rho}, n = {count}: told {tallies:?}");
+        } else if worth < 3.0 {
+            assert!(mean.max(median) <= TRIALS / 50, "AR(1) {rho}, n = {count}: told {tallies:?}");
+        }
+    }
+}
+
+#[test]
 fn independent_intervals_would_not_have_covered_them() {
     // What the widening is for: Student's interval as if the values were independent.
     let mut counted = 0;
