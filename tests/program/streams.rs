@@ -134,24 +134,37 @@ fn an_output_that_was_closed_from_the_start_is_told_where_something_was_to_be_wr
 }
 
 #[test]
-fn a_measurement_without_an_output_is_kept_and_says_so_at_the_end() {
+fn a_measurement_without_an_output_is_told_so_at_once_and_one_whose_output_is_full_is_kept() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    for more in [&[][..], &["--json", "-"], &["--stream"]] {
+    let measured = |redirected: &str, more: &[&str], code| {
         let home = tempfile::tempdir().unwrap();
         let run = home.path().join("run");
         let asked = ["measure", FAR, "--count", "20", "--interval", "5ms", "--out", run.to_str().unwrap()];
         let mut command = lab.command("A", "sh");
-        command.args(["-c", "exec \"$0\" \"$@\" >&-", process::PROGRAM]).args(asked).args(more);
-        let ended = process::run(&mut command).with_code(4);
+        let script = format!("exec \"$0\" \"$@\" {redirected}");
+        command.args(["-c", &script, process::PROGRAM]).args(asked).args(more);
+        let ended = process::run(&mut command).with_code(code);
+        let kept = std::fs::read_to_string(run.join("measurement.json")).ok();
+        (ended, kept.map(|kept| serde_json::from_str::<Value>(&kept).unwrap()))
+    };
+    let received = |kept: Option<Value>| count(&kept.unwrap(), "/round_trip/packets/received");
+    for more in [&[][..], &["--json", "-"], &["--stream"], &["--quiet", "--stream"]] {
+        let (ended, kept) = measured(">&-", more, 4);
+        let told = "error: cannot write (standard output): it was closed from the start; send it to a file, or to /dev/null\n";
+        assert_eq!(ended.stderr, told, "{more:?}: nothing was measured, and nothing else is told");
+        assert_eq!(kept, None, "{more:?}");
+        // That this is full shows only once something is written.
+        let (ended, kept) = measured(">/dev/full", more, 4);
         assert!(
-            ended.stderr.contains("(standard output): it was closed from the start"),
+            ended.stderr.contains("cannot write (standard output): No space left"),
             "{more:?}: {ended:?}"
         );
-        let kept = std::fs::read_to_string(run.join("measurement.json")).unwrap();
-        let document: Value = serde_json::from_str(&kept).unwrap();
-        assert_eq!(count(&document, "/round_trip/packets/received"), 20, "{more:?}");
+        assert_eq!(received(kept), 20, "{more:?}");
     }
+    // Who writes nothing to it does not need it.
+    let (ended, kept) = measured(">&-", &["--quiet"], 0);
+    assert_eq!((ended.stderr.as_str(), received(kept)), ("", 20));
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
     ];
     let inputs = inputs.into_iter().flatten().chain(arguments.concatenate.iter().flatten());
     output::read_from(inputs.map(PathBuf::as_path));
-    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    arguments.output.check()?;
     if let Some([a, b]) = arguments.concatenate.as_deref() {
         return in_series(a, b, arguments);
     }

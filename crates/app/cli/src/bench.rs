@@ -79,7 +79,7 @@ fn run_as_given(arguments: &BenchArgs, words: &[String]) -> Result<u8, Failure> 
 
 fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> {
     applies::check(arguments, name)?;
-    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    arguments.output.check()?;
     output::check_target(arguments.html.as_deref(), arguments.output.force)?;
     output::check_target(arguments.pcapng.as_deref(), arguments.output.force)?;
     if let Some(folder) = &arguments.svg {

@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &CalibrateArgs) -> Result<u8, Failure> {
 
 /// Proves that a clock's error is found.
 fn clock(arguments: &CalibrateArgs) -> Result<u8, Failure> {
-    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    arguments.output.check()?;
     let duration = arguments.duration;
     let mut steps: Vec<(i64, i64)> =
         arguments.clock_step.iter().map(|(at, size)| (at.as_nanos(), size.as_nanos())).collect();
@@ -99,7 +99,7 @@ fn clock(arguments: &CalibrateArgs) -> Result<u8, Failure> {
 }
 
 fn outside(arguments: &CalibrateArgs) -> Result<u8, Failure> {
-    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    arguments.output.check()?;
     let file = CalibrationFile::of_user()?;
     let interrupted = signals::every()?;
     let standing = Standing::up(Kind::Path, PREFIX)?;

@@ -46,7 +46,7 @@ impl Found {
 /// Compares two measurements, and gives the exit code.
 pub(crate) fn run(arguments: &CompareArgs) -> Result<u8, Failure> {
     output::read_from([arguments.a.as_path(), arguments.b.as_path()]);
-    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    arguments.output.check()?;
     let names = [&arguments.a, &arguments.b].map(|path| path.to_string_lossy().into_owned());
     let a = one_of(load(&arguments.a)?, arguments, &names[0])?;
     let b = one_of(load(&arguments.b)?, arguments, &names[1])?;

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &DemoArgs) -> Result<u8, Failure> {
 }
 
 fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
-    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    arguments.output.check()?;
     // Before hosts are made and an emulator is started for nothing.
     location(arguments.keep.out.as_deref(), arguments.output.force, "demo")?.check()?;
     let interrupted = signals::every()?;

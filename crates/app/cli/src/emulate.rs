@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
         return offline::run(arguments);
     }
     let ports = ports(&arguments.ports)?;
-    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    arguments.output.check()?;
     let scenario = scenario(arguments)?;
     if arguments.tui {
         tui::check()?;

@@ -69,7 +69,8 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
              each packet returns; leave --live-delays out, or name the one way",
         ));
     }
-    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    output::check_open(arguments.stream)?;
+    arguments.output.check()?;
     if arguments.tui {
         tui::check()?;
     }

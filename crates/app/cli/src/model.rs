@@ -25,7 +25,7 @@ const UDP: u8 = 17;
 /// Does what is asked, and gives the exit code.
 pub(crate) fn run(arguments: &ModelArgs) -> Result<u8, Failure> {
     output::read_from([arguments.run.as_path()].into_iter().chain(arguments.against.as_deref()));
-    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    arguments.output.check()?;
     let streams = reading::read(&arguments.run)?.streams;
     match (&arguments.write, &arguments.against) {
         (Some(file), _) => write(arguments, file, &streams),

@@ -53,6 +53,13 @@ fn is_refused_from_the_start() -> bool {
     is_closed
 }
 
+/// Refuses work whose results are to be written where nothing can be (`is_wanted`): they are known to be for nobody now, and an hour
+/// of measuring would not change it.
+pub(crate) fn check_open(is_wanted: bool) -> Result<(), Failure> {
+    let refused = if is_wanted && is_refused_from_the_start() { refusal() } else { None };
+    refused.map_or(Ok(()), Err)
+}
+
 /// Standard output will not take everything, because its reader is not waited for any longer.
 pub(crate) fn give_up(why: &str) {
     let _ = REFUSED.set(io::Error::new(io::ErrorKind::TimedOut, why));

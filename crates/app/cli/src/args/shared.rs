@@ -11,7 +11,7 @@ use romer_timebase::skew::Method;
 use romer_units::Duration;
 
 use crate::failure::Failure;
-use crate::output::Color;
+use crate::output::{self, Color};
 use crate::values;
 
 /// Where the results of a command go.
@@ -36,6 +36,15 @@ impl OutputArgs {
     /// Whether the document goes to standard output.
     pub(crate) fn json_to_stdout(&self) -> bool {
         self.json.as_deref() == Some("-")
+    }
+
+    /// Refuses what could not be written, before the work for it is done.
+    ///
+    /// # Errors
+    /// A standard output that is wanted and is not there; or a file that cannot be made ([`output::check_target`]).
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        output::check_open(!self.quiet || self.json_to_stdout())?;
+        output::check_target(self.json.as_deref(), self.force)
     }
 }
 
