@@ -183,6 +183,7 @@ fn no_probes_make_a_document_without_numbers() {
     let _responder = lab.respond(&[]);
     let run = lab.measure(&["--count", "0", FAR]);
     let document = run.document();
+    assert_eq!(at(&document, "/partial"), false, "all that was asked for was done");
     for direction in DIRECTIONS {
         assert_eq!(count(&document, &format!("/{direction}/packets/sent")), 0);
         assert_eq!(count(&document, &format!("/{direction}/delay_ns/count")), 0);

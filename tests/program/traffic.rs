@@ -76,6 +76,20 @@ fn a_packet_log_is_replayed_as_a_trace() {
 }
 
 #[test]
+fn a_trace_of_which_nothing_is_due_in_the_time_is_refused_before_anything_is_measured() {
+    let lab = Lab::path();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("late.csv");
+    fs::write(&file, "offset_ns,size\n5000000000,60\n").unwrap();
+    let traffic = format!("trace:{}", file.display());
+    // No responder is there: nobody is asked.
+    let (mut command, _home) = lab.measuring(&["--traffic", &traffic, "--duration", "1s", FAR]);
+    let ended = process::run(&mut command).with_code(2);
+    assert!(ended.stderr.contains("(--duration): the first packet of trace:"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("is due 5s after the start"), "{}", ended.stderr);
+}
+
+#[test]
 fn a_jitter_on_purpose_is_told_with_the_seed_that_repeats_it() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);

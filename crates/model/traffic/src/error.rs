@@ -116,6 +116,19 @@ pub enum TrafficError {
         /// The model.
         model: TrafficModel,
     },
+    /// A trace of which nothing is due in the time that was asked for.
+    #[error(
+        "the first packet of {model} is due {first} after the start, and nothing is sent in {duration}; use a longer \
+         duration, or a number of packets"
+    )]
+    TraceBeginsLater {
+        /// The model.
+        model: TrafficModel,
+        /// When its first packet is due.
+        first: Duration,
+        /// What was asked for.
+        duration: Duration,
+    },
     /// A duration that is zero or negative.
     #[error("a duration of {duration} has no meaning; use one above 0ns, such as 10s")]
     DurationNotPositive {
@@ -133,12 +146,13 @@ pub enum TrafficError {
 }
 
 impl TrafficError {
-    /// What of a request the error is about: `interval`, `bundle`, `size` or `traffic`.
+    /// What of a request the error is about: `interval`, `bundle`, `size`, `duration` or `traffic`.
     pub const fn about(&self) -> &'static str {
         match self {
             Self::IntervalNotPositive { .. } | Self::IntervalOfModel { .. } => "interval",
             Self::NothingToBundle { .. } | Self::BundleOutOfRange { .. } => "bundle",
             Self::SizeOfModel { .. } => "size",
+            Self::TraceBeginsLater { .. } => "duration",
             _ => "traffic",
         }
     }

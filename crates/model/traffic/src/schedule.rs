@@ -329,6 +329,7 @@ fn pace(request: &Request, sizes: &Sizes) -> Result<(Pace, Duration), TrafficErr
         }
         TrafficModel::Trace { .. } => {
             let trace = trace(request)?;
+            begins_in_time(request, trace)?;
             (Pace::Recorded(trace.clone()), never_asked(recorded_interval(trace, request.limit))?)
         }
     })
@@ -344,6 +345,19 @@ fn gated(request: &Request, laws: (Law, Law), step: Duration) -> Result<(Pace, D
     let mean = step_ns * (on_ns + off_ns) / on_ns;
     let mean = Duration::from_nanos(i64::try_from(mean).unwrap_or(i64::MAX));
     Ok((Pace::Gated { gate: Box::new(Gate::new(laws, request.seed)), step, tick: 0 }, mean))
+}
+
+/// A trace of which nothing is due before the end sends nothing, whatever happens: no chance decides that.
+fn begins_in_time(request: &Request, trace: &Trace) -> Result<(), TrafficError> {
+    let Limit::Duration(duration) = request.limit else { return Ok(()) };
+    match trace.packets().first() {
+        Some(first) if first.offset >= duration => Err(TrafficError::TraceBeginsLater {
+            model: request.model.clone(),
+            first: first.offset,
+            duration,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// How many packets of a trace leave within `limit`.

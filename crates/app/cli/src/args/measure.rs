@@ -133,7 +133,7 @@ pub(crate) enum Direction {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Traffic")]
 pub(crate) struct TrafficArgs {
-    /// Send so many probes
+    /// Send so many probes; 0 sends none, and the run is whole all the same
     #[arg(long, value_name = "N", value_parser = values::count, allow_hyphen_values = true, conflicts_with = "duration")]
     pub(crate) count: Option<u64>,
     /// Send for so long, or `forever` [default: 10s, im: 2m, and a trace to its end]

@@ -65,6 +65,7 @@ fn a_request_that_contradicts_itself_is_refused() {
     let (periodic, melp, bucket) = (of("periodic"), of("melp"), of("token-bucket:16kBps,64B"));
     let twenty = Some(Duration::from_millis(20));
     let sized = Request { trace: trace("offset_ns,size\n0,44\n"), ..of("trace:x") };
+    let late = trace("offset_ns,size\n5000000000,44\n");
     for (wrong, part) in [
         (Request { interval: Some(Duration::from_millis(45)), ..melp.clone() }, "melp sends every 45ms"),
         (Request { size: Some(13), ..melp.clone() }, "at least 14B"),
@@ -85,6 +86,10 @@ fn a_request_that_contradicts_itself_is_refused() {
         (Request { size: Some(100), ..of("imix:simple") }, "sizes of its own"),
         (Request { size: Some(100), ..of("im") }, "sizes of its own"),
         (of("trace:x"), "was not read"),
+        (
+            Request { limit: Limit::Duration(Duration::from_secs(5)), trace: late.clone(), ..of("trace:x") },
+            "is due 5s after the start",
+        ),
         (Request { interval: twenty, ..sized.clone() }, "leave the interval out"),
         (Request { size: Some(100), ..sized }, "sizes of its own"),
     ] {
