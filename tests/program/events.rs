@@ -536,13 +536,32 @@ fn a_run_that_ends_without_a_way_there_says_that_it_is_this_hosts_and_not_that_i
         let events = at(&document, "/events").as_array().unwrap();
         assert!(!events.iter().any(|event| event["kind"] == "pause"), "nobody stopped it: {events:#?}");
         let warnings = at(&document, "/warnings").to_string();
-        assert!(warnings.contains("this host had no way to the far end any more"), "{way:?}: {warnings}");
+        assert!(warnings.contains("this host had no way to the far end at the end"), "{way:?}: {warnings}");
         assert!(!warnings.contains("the far end went away"), "{way:?}: {warnings}");
         // A far end that is silent on a path that is there is waited for twenty seconds.
         let moment = |name: &str| humantime::parse_rfc3339(at(&document, name).as_str().unwrap()).unwrap();
         let took = moment("/ended").duration_since(moment("/started")).unwrap();
         assert!(took < Duration::from_secs(18), "{way:?}: {took:?}");
     }
+}
+
+#[test]
+fn a_way_that_never_was_is_not_told_as_one_that_ended() {
+    let lab = Lab::path();
+    // The other end of the cable: this host's interface is up and has no carrier.
+    process::run(lab.command("B", "ip").args(["link", "set", "t0", "down"])).with_code(0);
+    let options = ["--stamp-only", "--count", "10", "--interval", "10ms", "--waiting-time", "300ms", FAR];
+    let (mut command, home) = lab.measuring(&options);
+    let ended = process::run(&mut command).with_code(5);
+    let why = "error: this host had no way to the far end (198.18.0.3): interface t0 had no carrier already when probes were to \
+               leave by it, and nothing left it; mend that here and measure again";
+    assert_eq!(ended.stderr.lines().rfind(|line| line.starts_with("error: ")), Some(why), "{ended:?}");
+    assert!(!format!("{}{}{}", ended.stdout, ended.stderr, kept(&home)).contains("any more"), "{ended:?}");
+    assert!(
+        ended.stdout.contains("This host had no way to the far end, and nothing left it."),
+        "{}",
+        ended.stdout
+    );
 }
 
 #[test]

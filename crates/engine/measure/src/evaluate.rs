@@ -549,7 +549,7 @@ fn warnings(
     );
     warn(
         stream.cut_short == Some(CutShort::NoWay),
-        "this host had no way to the far end any more at the end: what that had not told by then is not known".into(),
+        "this host had no way to the far end at the end: what that had not told by then is not known".into(),
     );
     not_logged::words(&stream.not_logged).into_iter().for_each(|words| warn(true, words));
     warn(!any, "no probe was sent: there are no statistics".into());

@@ -41,6 +41,9 @@ impl Words {
         match m.cut_short {
             Some(CutShort::Interrupted) => "the run was interrupted",
             Some(CutShort::FarEndGone) => "the far end went away before the end",
+            Some(CutShort::NoWay) if refused_all(departures(m)) => {
+                "this host had no way to the far end, and nothing left it"
+            }
             Some(CutShort::NoWay) => "this host had no way to the far end any more",
             Some(CutShort::Killed) => "the program of the run was killed, or had no room left to write in",
             None if m.sent_nothing() || refused_all(departures(m)) => "nothing was sent",

@@ -30,7 +30,7 @@ use std::time::{Duration as StdDuration, SystemTime};
 use romer_host::clock;
 use romer_host::socket::Waker;
 use romer_record::document::{Measurement, StreamInterval, Way};
-use romer_record::event::Event;
+use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{CutShort, EntryKind, MANIFEST, Manifest, NotLogged, Status, Stream};
 use romer_record::{RoundTrip, assemble_as};
 use romer_session::control::{FETCH, KEEP_ALIVE, Message};
@@ -99,12 +99,19 @@ pub struct Gone {
     /// This host had no way to it any more: an interface was down, or an address or route was gone. Else the far end, or
     /// the path to it, went away.
     pub here: bool,
+    /// There was none from the start, so that nothing left: why, in the words of the run's event where there is one.
+    pub never: Option<String>,
 }
 
 impl core::fmt::Display for Gone {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let Self { target, here } = self;
-        if *here {
+        let Self { target, here, never } = self;
+        if let Some(why) = never {
+            write!(
+                f,
+                "this host had no way to the far end ({target}): {why}, and nothing left it; mend that here and measure again"
+            )
+        } else if *here {
             write!(
                 f,
                 "this host had no way to the far end any more ({target}): its interface was down, or its address or route \
@@ -555,6 +562,24 @@ fn close_log(
     Ok((rows, outcome.error))
 }
 
+/// Why nothing at all left this host, where that is so and something was to.
+fn why_never(measurement: &Measurement) -> Option<String> {
+    let way = match measurement.traffic.direction {
+        Way::RoundTrip => &measurement.round_trip.packets,
+        Way::Reverse => return None,
+        Way::Forward | Way::Both => &measurement.forward.packets,
+    };
+    (way.sent? == 0 && way.not_sent? > 0).then(|| {
+        let causes = [EventKind::LinkDown, EventKind::NotSent];
+        let event =
+            |kind| measurement.events.iter().rfind(|event| event.kind == kind && event.side == Side::Sender);
+        causes.into_iter().find_map(event).map_or_else(
+            || "its interface was down, or it had no address or route for it".into(),
+            |event| event.detail.clone(),
+        )
+    })
+}
+
 fn conclude(
     mut run: NewRun,
     streams: &[Prepared],
@@ -587,13 +612,14 @@ fn conclude(
         .collect();
     let measurements: Vec<Measurement> = evaluated.iter().map(|one| one.measurement.clone()).collect();
     let html = page(&evaluated);
-    let far_end_gone = manifests.iter().find_map(|manifest| {
+    let far_end_gone = manifests.iter().zip(&measurements).find_map(|(manifest, measurement)| {
         let here = match manifest.cut_short? {
             CutShort::Interrupted | CutShort::Killed => return None,
             CutShort::FarEndGone => false,
             CutShort::NoWay => true,
         };
-        Some(Gone { target: manifest.target.clone(), here })
+        let never = if here { why_never(measurement) } else { None };
+        Some(Gone { target: manifest.target.clone(), here, never })
     });
     let whole = !measurements.iter().any(|one| one.partial);
     let unreachable = dead.into_iter().map(|one| one.error).collect();

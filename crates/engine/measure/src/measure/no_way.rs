@@ -46,6 +46,13 @@ fn unusable(links: &[Link]) -> Option<String> {
         .then(|| format!("{}{more}: the routes over such a one are gone until it is up", told.join(", ")))
 }
 
+/// Why nothing leaves by interface `name`: a cable that is not there is mended elsewhere than an interface that is switched off.
+pub(super) fn cause(name: &str) -> &'static str {
+    let links = Network::open(None).and_then(|network| network.links()).unwrap_or_default();
+    let link = links.iter().find(|link| link.name == name);
+    if link.is_some_and(|link| link.up && !link.running) { "had no carrier" } else { "was down" }
+}
+
 /// What routes and filters have to do with it.
 fn by_routes(error: &io::Error, target: IpAddr) -> String {
     let is_swallowed = error.raw_os_error() == Some(HostError::SWALLOWED);

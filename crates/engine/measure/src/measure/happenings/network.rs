@@ -10,6 +10,7 @@ use romer_record::event::{Event, EventKind, Side};
 
 use super::Happenings;
 use crate::interface::{self, Deed, Tidings};
+use crate::measure::no_way;
 use crate::occurrences::{LONGER, covers, event, noticed_late, route_words};
 
 impl Happenings {
@@ -72,7 +73,8 @@ impl Happenings {
         let was_down = std::mem::take(&mut self.links[index].was_down);
         for deed in deeds {
             let place = if was_down && deed.kind == EventKind::LinkDown {
-                let detail = format!("interface {name} was down already when probes were to leave by it");
+                let cause = no_way::cause(name);
+                let detail = format!("interface {name} {cause} already when probes were to leave by it");
                 self.note(None, EventKind::LinkDown, Side::Sender, detail)
             } else {
                 self.note_link(name, deed)
