@@ -549,7 +549,7 @@ fn a_run_that_ends_without_a_way_there_says_that_it_is_this_hosts_and_not_that_i
 fn a_way_that_never_was_is_not_told_as_one_that_ended() {
     let lab = Lab::path();
     // The other end of the cable: this host's interface is up and has no carrier.
-    process::run(lab.command("B", "ip").args(["link", "set", "t0", "down"])).with_code(0);
+    process::run(lab.command("E", "ip").args(["link", "set", "e0", "down"])).with_code(0);
     let options = ["--stamp-only", "--count", "10", "--interval", "10ms", "--waiting-time", "300ms", FAR];
     let (mut command, home) = lab.measuring(&options);
     let ended = process::run(&mut command).with_code(5);

@@ -71,12 +71,12 @@ pub fn resampled(series: &[f64], statistics: &[Statistic], name: u32) -> Option<
     Some(drawn)
 }
 
-/// Whether `series` is long enough to tell how sure `statistic` is: not of a quantile beyond which too few values are as good as
-/// independent of each other.
-pub fn tells(series: &[f64], statistic: Statistic) -> bool {
+/// Whether `series`, of which each value shares a packet with `lags` that follow it, is long enough to tell how sure `statistic` is:
+/// not where too few values, or too few beyond a quantile, are as good as independent of each other.
+pub fn tells(series: &[f64], statistic: Statistic, lags: usize) -> bool {
     match statistic {
-        Statistic::Mean => true,
-        Statistic::Quantile(p) => crate::interval::tells_quantile(series, p),
+        Statistic::Mean => Dependence::of_sharing(series, |value| value, lags).is_known(),
+        Statistic::Quantile(p) => crate::interval::tells_quantile(series, p, lags),
     }
 }
 
@@ -223,9 +223,13 @@ mod tests {
     #[test]
     fn a_short_series_that_remembers_does_not_tell_of_its_tail() {
         let [short, long] = [500, 20_000].map(|count| series(4, count, 0.9));
-        let tell = |values: &[f64]| [0.5, 0.95, 0.99].map(|p| tells(values, Statistic::Quantile(p)));
+        let tell = |values: &[f64]| [0.5, 0.95, 0.99].map(|p| tells(values, Statistic::Quantile(p), 0));
         assert_eq!((tell(&short), tell(&long)), ([true, false, false], [true; 3]));
         assert_eq!(tell(&series(4, 500, 0.0)), [true; 3], "independent values do");
+        assert!(!tells(&series(4, 500, 0.995), Statistic::Mean, 0) && tells(&short, Statistic::Mean, 0));
+        // Six extreme differences for each side of the quantile, and two for each packet that took long.
+        let few = |count| tells(&series(4, count, 0.0), Statistic::Quantile(0.99), 1);
+        assert!(!few(500) && !few(1_199));
     }
 
     #[test]

@@ -130,7 +130,9 @@ fn beyond<V: Value>(
     // Of normal values that depend on the last one, the inflation falls off from the median as this, within a tenth.
     let usual = middle.inflation * (4.0 * p * (1.0 - p)).cbrt();
     let inflation = own.inflation.max(usual);
-    if inflation > 1.0 && real(n) * p.min(1.0 - p) < BEYOND * inflation {
+    // One packet that took long makes each value extreme that it is in, whether or not there are enough to show it.
+    let together = if lags > 0 { inflation.max(real(lags + 1)) } else { inflation };
+    if together > 1.0 && real(n) * p.min(1.0 - p) < BEYOND * together {
         return None;
     }
     let (block, freedom) =
@@ -140,15 +142,16 @@ fn beyond<V: Value>(
     Some(Dependence { inflation: inflation.max(1.0), freedom, block, is_known })
 }
 
-/// Whether a series tells how sure its quantile `p` is: not where too few values beyond it are as good as independent.
-pub(crate) fn tells_quantile(series: &[f64], p: f64) -> bool {
+/// Whether a series tells how sure its quantile `p` is: not where too few values beyond it are as good as independent. Each value
+/// shares a packet with `lags` that follow it.
+pub(crate) fn tells_quantile(series: &[f64], p: f64, lags: usize) -> bool {
     let mut sorted = series.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let at = |p: f64| sorted.get(whole(p * real(sorted.len().saturating_sub(1)))).copied();
     let (Some(level), Some(median)) = (at(p), at(0.5)) else { return false };
     let place = |value: f64| among(&sorted, value);
-    let middle = Dependence::of_sides(series, median, Some(place), 0);
-    beyond(series, p, level, &middle, 0).is_some_and(|used| used.is_known)
+    let middle = Dependence::of_sides(series, median, Some(place), lags);
+    beyond(series, p, level, &middle, lags).is_some_and(|used| used.is_known)
 }
 
 /// The place of `value` among those that are `sorted`, which equal ones share.

@@ -43,6 +43,14 @@ enum Series {
 }
 
 impl Series {
+    /// With how many that follow it each value shares a packet.
+    const fn lags(self) -> usize {
+        match self {
+            Self::Ipdv | Self::DelayDifference | Self::InterDeparture | Self::InterArrival => 1,
+            Self::Delay | Self::Pdv | Self::Loss => 0,
+        }
+    }
+
     const ALL: [(&'static str, Self); 7] = [
         ("delay_ns", Self::Delay),
         ("ipdv_ns", Self::Ipdv),
@@ -354,7 +362,10 @@ fn compared(figure: Figure, a: &Subject<'_>, b: &Subject<'_>, way: Way) -> Compa
 fn drawn(figure: Figure, a: &[Passage], b: &[Passage]) -> Option<[f64; 2]> {
     let draw = |passages: &[Passage], name| {
         let (values, statistic) = (figure.series.values(passages), figure.statistic().1);
-        tells(&values, statistic).then(|| resampled(&values, &[statistic], name))??.into_iter().next()
+        tells(&values, statistic, figure.series.lags())
+            .then(|| resampled(&values, &[statistic], name))??
+            .into_iter()
+            .next()
     };
     interval_of_difference(&draw(a, 0)?, &draw(b, 1)?)
 }

@@ -180,6 +180,22 @@ fn a_series_worth_few_independent_values_has_no_interval_that_misses_more_often_
 }
 
 #[test]
+fn how_many_differences_tell_their_p99_is_no_matter_of_chance() {
+    // Differences of independent exponential delays are exponential themselves, without their sign.
+    for (count, told) in [(400, false), (700, false), (1_100, false), (2_000, true), (6_000, true)] {
+        let mut tally = Tally::default();
+        for trial in 0..TRIALS {
+            let delays: Vec<i64> =
+                exponentials(trial, count).iter().map(|delay| nanoseconds(1e9 * delay)).collect();
+            let differences: Vec<i64> = delays.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+            tally.add(of_neighbours(&differences, 1).p99_interval, 1e9 * 100_f64.ln());
+        }
+        let absent = if told { 0..=MOST_ABSENT } else { TRIALS..=TRIALS };
+        assert!(tally.missed <= MOST_MISSED && absent.contains(&tally.absent), "n = {count}: {tally:?}");
+    }
+}
+
+#[test]
 fn independent_intervals_would_not_have_covered_them() {
     // What the widening is for: Student's interval as if the values were independent.
     let mut counted = 0;
