@@ -139,12 +139,23 @@ impl Page {
                 self.time(found.error_ns)
             ));
             let differ = octets - f64::from(*octets_sent);
+            let late = record
+                .at(*place)
+                .map(|error| error.forward.uncertainty_ns)
+                .filter(|late| explains(found, *late));
             lines.push(format!(
                 "        {}: {octets_sent} octets were sent, the solution differs by {differ:+.1} ({} packets, {} set aside)",
-                verdict(found.held),
+                if late.is_some() { "DISTURBED" } else { verdict(found.held) },
                 found.packets,
                 found.set_aside
             ));
+            if let Some(late) = late {
+                lines.push(format!(
+                    "        these stamps are up to {} late (99 %), by which it may differ as much: other work has the",
+                    self.time(late)
+                ));
+                lines.push("        processors; calibrate again while this machine has less to do".into());
+            }
         }
         lines.push(String::new());
     }
@@ -176,6 +187,18 @@ impl Page {
     }
 }
 
+/// Whether stamps that are so late explain a solution that is not what was sent: then it tells nothing of the stamps' own error.
+fn explains(found: &TwoRates, late_ns: f64) -> bool {
+    let each = |bits_per_second: u64| 8e9 / rate_of(bits_per_second);
+    let an_octet = each(found.slow_bps) - each(found.fast_bps);
+    !found.held && (found.octets - f64::from(found.octets_sent)).abs() * an_octet <= late_ns
+}
+
+#[expect(clippy::cast_precision_loss, reason = "rates of a laboratory are far below 2^53")]
+const fn rate_of(bits_per_second: u64) -> f64 {
+    bits_per_second as f64
+}
+
 fn rate(bits_per_second: u64) -> String {
     format!("{} Mbit/s", bits_per_second / 1_000_000)
 }
@@ -198,5 +221,29 @@ mod tests {
         let page = Page { unicode: false, color: false };
         let shown = [0.0, 213.4, -1_234.0, 45_600.0, 12_345_678.0, 2.5e9].map(|nanos| page.time(nanos));
         assert_eq!(shown, ["0 ns", "213 ns", "-1.23 us", "45.6 us", "12.3 ms", "2.50 s"]);
+    }
+
+    #[test]
+    fn a_check_that_late_stamps_can_have_broken_is_disturbed_and_one_that_they_cannot_does_not_hold() {
+        let found = |octets, held| TwoRates {
+            place: romer_units::Place::User,
+            slow_bps: 10_000_000,
+            fast_bps: 100_000_000,
+            slow_delay_ns: 2.01e6,
+            fast_delay_ns: 2.72e6,
+            octets,
+            octets_sent: 1_514,
+            error_ns: 2.79e6,
+            packets: 399,
+            set_aside: 1,
+            held,
+        };
+        // An octet takes 720 ns longer at the lower rate: 2,499 are 1.8 ms.
+        assert!(explains(&found(-985.0, false), 8.48e6));
+        assert!(
+            !explains(&found(-985.0, false), 1.7e6),
+            "of stamps that are not so late it says what it says"
+        );
+        assert!(!explains(&found(1_520.0, true), 8.48e6), "what holds is not disturbed");
     }
 }
