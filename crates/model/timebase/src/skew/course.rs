@@ -15,6 +15,8 @@ const PLAINER: f64 = 6.0;
 /// Packets tell the height of a ramp from this part of it on, and so many cells at least: each of few may have waited.
 const RAISED: f64 = 0.25;
 const TELLING: usize = 5;
+/// Packets that show that a clock was away for a while, at least: of few a stamp may be wrong.
+const SHOWING: usize = 3;
 /// What is less than this share of the greatest change is none.
 const SHARE: f64 = 0.04;
 
@@ -54,6 +56,32 @@ impl Course {
             most = most.max(f64::abs(sum));
         }
         most
+    }
+
+    /// Whether packets show each time in which the clock was further ahead, or behind, than both before and afterwards: those that come out
+    /// shorter for it. That others take longer a queue does as well; and where no packet came nothing speaks against anything.
+    pub(crate) fn is_shown(&self, sides: [&Side; 2]) -> bool {
+        let net: f64 = self.changes.iter().map(|change| change.2).sum();
+        let (mut sum, mut most) = (0.0, [0.0f64; 2]);
+        for (_, _, size) in &self.changes {
+            sum += size;
+            // Beyond both levels: ahead, and behind.
+            most = [most[0].max(sum - net.max(0.0)), most[1].max(net.min(0.0) - sum)];
+        }
+        let least = SHARE * self.most();
+        let beyond = [(most[0], 1.0, net.max(0.0)), (most[1], -1.0, net.min(0.0))];
+        beyond.into_iter().filter(|(most, ..)| *most > least).all(|(most, way, level)| {
+            // The direction that sees as lower what goes that way.
+            let shorter = sides.into_iter().filter(|side| side.sign * way < 0.0);
+            let shows = |side: &Side| {
+                let cells = side.cells.iter().filter(|(x, height)| {
+                    let further = way * (self.at(*x) - level);
+                    further > 0.5 * most && *height < side.sign * level - 0.5 * further
+                });
+                cells.count() >= SHOWING
+            };
+            shorter.into_iter().all(shows)
+        })
     }
 
     /// What it costs that the clock took this course.

@@ -29,6 +29,7 @@ mod estimator;
 mod floors;
 mod hidden;
 mod hull;
+mod humps;
 mod jumps;
 mod khlifi;
 mod method;

@@ -6,9 +6,10 @@ use super::ends;
 use super::estimator::{ChangeKind, ClockChange, Estimate, Heading, Skew, coarse};
 use super::floors::Floors;
 use super::hidden;
+use super::humps;
 use super::near::{borne_out, mirrored, two_steps};
 use super::posterior::{Line, Observation, Told, leverage, roughly, told};
-use super::round_trip::{self, Settled};
+use super::round_trip::{self, Settled, is_path};
 use super::sizes;
 use super::survey::{Survey, TooLittle, Transition};
 use super::unrest::{self, Side, Unrest};
@@ -20,7 +21,7 @@ const MOVING: f64 = 0.25;
 /// Both directions' rates may differ by so many errors.
 const DISAGREE: f64 = 6.0;
 /// Changes in both directions belong together if they are no further apart than this share of the run.
-const TOGETHER: f64 = 0.02;
+pub(crate) const TOGETHER: f64 = 0.02;
 /// So far apart may they lie if the packets in between say so.
 const APART: f64 = 0.04;
 /// A slew that both directions take for a jump lasts no longer than this share of the run: it has few floors.
@@ -122,7 +123,7 @@ impl Piecewise {
     /// round trip is longer than the sum of a delay of either direction, nanoseconds.
     pub(crate) fn estimate(&self, origin_ns: i64, grains: [f64; 2], bases: f64) -> Estimate {
         let [there, back] = &self.floors;
-        let mut surveys = [Survey::of(there, grains[0]), Survey::of(back, grains[1])];
+        let mut surveys = humps::without([Survey::of(there, grains[0]), Survey::of(back, grains[1])]);
         let mut told = None;
         let (mut lag, mut both) = (0.0, 0.0);
         if let [Ok(forward), Ok(reverse)] = &surveys {
@@ -452,6 +453,7 @@ fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estima
     let mut events: Vec<ClockChange> = found
         .events
         .iter()
+        .filter(|event| !is_none(event))
         .map(|event| ClockChange {
             at_ns: moment(event.transition.from),
             until_ns: (event.transition.to > event.transition.from).then(|| moment(event.transition.to)),
@@ -469,6 +471,11 @@ fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estima
         corrections: Heading::BOTH.map(correction),
         coarse_ns: 0.0,
     }
+}
+
+/// Whether what is told of a path is as well nothing, by what its size may be off.
+fn is_none(event: &Event) -> bool {
+    is_path(event) && event.transition.size.abs() <= event.transition.half()
 }
 
 /// What is taken off the delays of a direction: the line with the clocks' changes, as that direction sees them.
@@ -704,7 +711,7 @@ fn hidden(one: &Transition, other: &Transition) -> Option<(f64, f64)> {
 }
 
 /// Whether the changes of one direction and those of the other cancel each other.
-fn cancel(ones: &[Transition], others: &[Transition]) -> bool {
+pub(crate) fn cancel(ones: &[Transition], others: &[Transition]) -> bool {
     let size = |all: &[Transition]| all.iter().map(|one| one.size).sum::<f64>();
     let error = ones.iter().chain(others).fold(0.0, |error: f64, one| error.hypot(one.error));
     let rest = (size(ones) + size(others)).abs();

@@ -103,7 +103,7 @@ fn gradual(events: &[Event]) -> f64 {
     gradual.map(|one| one.transition.size.abs()).fold(0.0, f64::max)
 }
 
-fn is_path(event: &Event) -> bool {
+pub(crate) fn is_path(event: &Event) -> bool {
     event.kind == ChangeKind::PathChange
 }
 
@@ -309,6 +309,9 @@ impl<'a> Both<'a> {
         let early = [&there, &back].into_iter().map(|side| side.early(&found, low)).sum::<usize>();
         let cells = there.cells.len() + back.cells.len();
         let borne_out = early <= EARLY.1 * found.changes.len() + cells / EARLY.0;
+        if !found.is_shown([&there, &back]) {
+            return Verdict::AsTold;
+        }
         let most = found.most();
         if borne_out && opposite && cost <= told + DEARER {
             return Verdict::Clock(found, off);

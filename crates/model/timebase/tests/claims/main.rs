@@ -10,6 +10,7 @@ mod coarse;
 mod common;
 mod ends;
 mod hidden;
+mod humps;
 mod long_way;
 mod numbers;
 mod pauses;
