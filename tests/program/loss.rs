@@ -155,3 +155,28 @@ fn what_found_the_responders_socket_full_up_to_the_end_is_not_lost() {
     // Those that a busy machine drops in its queues besides.
     assert!(astray > 1_000 && lost * 20 < astray, "{document:#}");
 }
+
+#[test]
+fn a_probe_whose_number_was_altered_on_the_way_is_lost_and_no_other_is_taken_for_late() {
+    let lab = Lab::router();
+    let _responder = lab.respond(&[]);
+    // Probe 100 gets a number that none has, and no checksum tells of it.
+    let rules = "add table inet altering; \
+                 add chain inet altering forward { type filter hook forward priority 0; }; \
+                 add rule inet altering forward iifname \"r0\" meta l4proto udp @th,64,32 100 @th,64,8 set 64 @th,48,16 set 0";
+    process::run(lab.command("R", "nft").arg(rules)).with_code(0);
+    for direction in ["round-trip", "both"] {
+        let asked =
+            ["measure", "198.19.0.2", "--count", "500", "--interval", "2ms", "--json", "-", "--no-route"];
+        let mut command = lab.romer("A", &[&asked[..], &["--direction", direction]].concat());
+        let document: Value = serde_json::from_str(&process::run(&mut command).with_code(0).stdout).unwrap();
+        let packets = |name: &str| count(&document, &format!("/forward/packets/{name}"));
+        assert_eq!([packets("sent"), packets("reordered")], [500, 0], "{document:#}");
+        // One-way probes have no such number there.
+        let expected = if direction == "both" { 0 } else { 1 };
+        assert!((expected..=expected + 2).contains(&packets("lost")), "{document:#}");
+        let told = "1 datagram came to the far end with a number that no probe had: altered on the way";
+        let is_told = at(&document, "/warnings").to_string().contains(told);
+        assert_eq!(is_told, direction == "round-trip", "{document:#}");
+    }
+}

@@ -285,7 +285,7 @@ fn of_arrivals(passages: &[Passage], direction: &mut Direction) {
     let reordered = reordering::of_arrivals(arrived.iter().map(|passage| passage.sequence));
     direction.packets.reordered = Some(reordered.len() as u64);
     direction.reordering = reordering::document(&reordered, arrived.len());
-    direction.ttl.list(ttl_changes(&arrived));
+    direction.ttl.list(ttl_changes(passages));
     direction.jitter_ns.rfc3550 = jitter::rfc3550_in_order(&arrived);
     direction.jitter_ns.inter_arrival_difference_in_order_of_arrival =
         (!reordered.is_empty()).then(|| from_zero(of_neighbours(&jitter::second_differences(&arrived), 2)));

@@ -6,7 +6,7 @@ use romer_record::Passage;
 use romer_record::document::{Ttl, TtlChange};
 use romer_units::{Dscp, Ecn};
 
-use crate::sample::{in_order_of_arrival, received};
+use crate::sample::received;
 
 /// What the packets that arrived carried, counted.
 pub(crate) struct Seen {
@@ -51,23 +51,27 @@ impl Seen {
     }
 }
 
-/// Changes of the time to live between consecutive arrivals.
-pub(crate) fn ttl_changes(arrived: &[&Passage]) -> Vec<TtlChange> {
-    let mut changes = Vec::new();
+/// The packets that arrived with another time to live than the one sent before them, of those that arrived, and what that one's
+/// was. By the order of sending: where packets overtake each other, one change of the route is many in the order of arrival.
+pub(crate) fn changed_ttl(passages: &[Passage]) -> impl Iterator<Item = (u8, &Passage)> {
     let mut last = None;
-    for passage in arrived {
-        let Some(to) = passage.ttl else { continue };
-        if let Some(from) = last.filter(|from| *from != to) {
-            changes.push(TtlChange { sequence: passage.sequence, from, to });
-        }
-        last = Some(to);
-    }
-    changes
+    received(passages).filter_map(move |passage| {
+        let to = passage.ttl?;
+        let from = last.replace(to)?;
+        (from != to).then_some((from, passage))
+    })
 }
 
-/// Time to live, or hop limit, of the packets that arrived; changes between consecutive arrivals.
+pub(crate) fn ttl_changes(passages: &[Passage]) -> Vec<TtlChange> {
+    let change = |(from, passage): (u8, &Passage)| {
+        Some(TtlChange { sequence: passage.sequence, from, to: passage.ttl? })
+    };
+    changed_ttl(passages).filter_map(change).collect()
+}
+
+/// Time to live, or hop limit, of the packets that arrived; changes in the order in which they were sent.
 pub fn ttl(passages: &[Passage]) -> Ttl {
-    Seen::of(passages).ttl(ttl_changes(&in_order_of_arrival(passages)))
+    Seen::of(passages).ttl(ttl_changes(passages))
 }
 
 /// How many packets arrived with each code point, by its name.

@@ -62,7 +62,7 @@ pub(super) fn bring_home(
         stream.manifest.ended = Some(rfc3339_now());
         let Some(mut conversation) = stream.conversation.take() else { continue };
         let number = stream.shared.number;
-        let (manifest, late) = (&stream.manifest, &mut late[place]);
+        let (shared, manifest, late) = (&stream.shared, &stream.manifest, &mut late[place]);
         // What is asked of a far end that this host has no way to, or that another stream asked in vain, nobody answers.
         let may_resume = stream.has_way && !vain.contains(&conversation.address());
         let (mut records, mut said) = (0_u64, Instant::now());
@@ -75,7 +75,8 @@ pub(super) fn bring_home(
                 observer.on_note(number, &format!("the far end's log is coming back, {so_far} so far"));
             }
             // Nothing is in a hurry any more.
-            told.entries.iter().for_each(|entry| log.append_patiently(number, entry));
+            let of_probes = told.entries.iter().filter(|entry| shared.may_be_of_probe(entry));
+            of_probes.for_each(|entry| log.append_patiently(number, entry));
             let relation = manifest.clock_relation;
             let events = told.events.iter().filter_map(|event| told_by_far_end(event, relation, began));
             for event in events.take(LATE_EVENTS.saturating_sub(manifest.events.len() + late.len())) {

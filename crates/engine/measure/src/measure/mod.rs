@@ -442,7 +442,7 @@ fn take_news(
                 happenings.moved(place, &before, &now, ages.map(|ages| shared.since_association(ages)));
             }
         }
-        for entry in &told.entries {
+        for entry in told.entries.iter().filter(|entry| shared.may_be_of_probe(entry)) {
             log.append(shared.number, entry);
         }
         let relation = stream.manifest.clock_relation;

@@ -74,6 +74,16 @@ impl Prepared {
             ];
             warnings.push(format!("{}; not counted", counted_as(strays, &one, &others)));
         }
+        let altered = self.shared.altered.load(Ordering::Acquire);
+        if altered > 0 {
+            let [one, others] =
+                ["datagram came to the far end with a number", "datagrams came to the far end with numbers"];
+            warnings.push(format!(
+                "{} that no probe had: altered on the way, or from somebody else; not counted, and a probe whose number was altered is \
+                 among the lost",
+                counted_as(altered, one, others)
+            ));
+        }
         let own_drops: u32 =
             self.shared.sockets().map(|socket| socket.kernel_drops().unwrap_or(0)).fold(0, u32::wrapping_add);
         let events = &self.manifest.events;

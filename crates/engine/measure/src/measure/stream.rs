@@ -8,6 +8,7 @@ use romer_host::HostError;
 use romer_host::clock;
 use romer_host::socket::{Outgoing, StampingSocket};
 use romer_record::document::Way;
+use romer_record::log::Entry;
 use romer_session::association::{self, Token};
 use romer_session::sender::{Echoes, Form, wire_sequence};
 use romer_units::{Duration, Monotonic, Timestamp};
@@ -58,6 +59,8 @@ pub(super) struct Shared {
     pub(super) stamped: AtomicU64,
     /// Datagrams that were not reflections of this stream.
     pub(super) strays: AtomicU64,
+    /// Records of the far end's about numbers that no probe has had.
+    pub(super) altered: AtomicU64,
     /// Errors that routers or the far host reported, but for those of length, and of the next.
     pub(super) path_errors: AtomicU64,
     /// The last that a router said of them.
@@ -130,6 +133,7 @@ impl Shared {
             returned: AtomicU64::new(0),
             stamped: AtomicU64::new(0),
             strays: AtomicU64::new(0),
+            altered: AtomicU64::new(0),
             path_errors: AtomicU64::new(0),
             word: Mutex::new(None),
             nobody: AtomicU64::new(0),
@@ -253,6 +257,15 @@ impl Shared {
         if self.answered.fetch_max(count, Ordering::AcqRel) < count {
             self.answered_at.store(clock::monotonic_now().as_nanos(), Ordering::Release);
         }
+    }
+
+    /// Whether what the far end tells may be about a probe of this stream, which is counted where it is not: a number can be
+    /// altered on the way, and a checksum of zero lets it pass.
+    pub(super) fn may_be_of_probe(&self, told: &Entry) -> bool {
+        let Entry::Far(far) = told else { return true };
+        let had = far.sequence < self.sent.load(Ordering::Acquire);
+        self.altered.fetch_add(u64::from(!had), Ordering::Release);
+        had
     }
 
     /// Whether some left that are not back, or were to leave and could not, though others did.

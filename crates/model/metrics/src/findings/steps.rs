@@ -11,7 +11,8 @@ use romer_record::finding::Pattern;
 use super::levels::{self, Change, abrupt};
 use super::{Found, Series, quantile};
 use crate::interval::Dependence;
-use crate::sample::{in_order_of_arrival, nearest, received};
+use crate::sample::{nearest, received};
+use crate::seen::changed_ttl;
 use crate::summary::{Value as _, real, summary, whole};
 
 /// Of longer streams, medians of stretches are looked at.
@@ -95,19 +96,11 @@ fn routes(passages: &[Passage]) -> Vec<Found> {
         return Vec::new();
     }
     let first = crate::sample::sent(passages).filter_map(|passage| passage.departure).min();
-    let (mut arrived, mut count, mut last) = (0_usize, 0_usize, None);
-    let mut changed = Vec::new();
-    for passage in in_order_of_arrival(passages) {
-        let Some(to) = passage.ttl else { continue };
-        arrived += 1;
-        if let Some(from) = last.replace(to).filter(|from| *from != to) {
-            count += 1;
-            if changed.len() < ROUTES {
-                let at = passage.departure.zip(first).map(|(at, first)| (at - first).as_nanos().value());
-                changed.push((from, to, at));
-            }
-        }
-    }
+    let (arrived, count) = (hops().count(), changed_ttl(passages).count());
+    let after =
+        |passage: &Passage| passage.departure.zip(first).map(|(at, first)| (at - first).as_nanos().value());
+    let changed =
+        changed_ttl(passages).filter_map(|(from, passage)| Some((from, passage.ttl?, after(passage))));
     if count > ROUTES || real(count) * OFTEN > real(arrived) && count > 2 {
         return vec![Found {
             at: None,
@@ -127,7 +120,7 @@ fn routes(passages: &[Passage]) -> Vec<Found> {
         log_alarm: None,
         pattern: Pattern::RouteChange { ttl_from, ttl_to, delay_step_ns: None },
     };
-    changed.into_iter().map(told).collect()
+    changed.map(told).collect()
 }
 
 /// The steps of the delays.

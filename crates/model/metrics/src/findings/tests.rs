@@ -304,6 +304,24 @@ fn a_step_is_found_at_its_moment_and_with_the_hops_it_is_a_change_of_route() {
 }
 
 #[test]
+fn one_change_of_route_is_one_though_packets_overtake_each_other_there() {
+    // Each tenth packet takes 90 ms longer and comes after the next four: those that left before the change come after it.
+    let late = |number: u32| if number.is_multiple_of(10) { 100.0 } else { 10.0 };
+    let mut passages = passages(20.0 * MS, (0..1_000).map(|number| Some(late(number) * MS)));
+    passages[503..].iter_mut().for_each(|passage| passage.ttl = Some(57));
+    let routes: Vec<_> = found(&passages)
+        .into_iter()
+        .filter_map(|one| match one.pattern {
+            Pattern::RouteChange { ttl_from, ttl_to, .. } => Some((one.at_ns, ttl_from, ttl_to)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(routes, [(Some(503 * 20_000_000), 60, 57)]);
+    let changes = crate::ttl(&passages).changes;
+    assert_eq!(changes.iter().map(|one| one.sequence).collect::<Vec<_>>(), [503]);
+}
+
+#[test]
 fn a_step_where_hops_change_is_told_though_it_is_too_short_to_be_found_by_itself() {
     let delays = |step: f64, seed: u32| -> Vec<Option<f64>> {
         let mut chance = Chance::new(5, seed);

@@ -260,7 +260,7 @@ impl Ttl {
     }
 }
 
-/// A change of the time to live between consecutive arrivals.
+/// A change of the time to live between packets that arrived, in the order in which they were sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TtlChange {
     /// First packet with the new value.
