@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use crate::common::at;
+use serde_json::Value;
+
 use crate::common::lab::{FAR, Lab};
-use crate::common::measuring::Measuring;
+use crate::common::measuring::{Measuring, not_received};
 use crate::common::process;
+use crate::common::{at, count};
 
 /// Host A.
 const NEAR: &str = "198.18.0.2";
@@ -36,4 +38,46 @@ fn what_waits_for_its_neighbour_at_the_far_end_has_the_stamp_of_when_it_left() {
         let waited = waited.filter(|waited| waited.as_nanos() > 300_000_000).count();
         assert!(waited > 20, "{direction}: {waited} of {} waited for long", rows.len());
     }
+}
+
+#[test]
+fn what_this_host_drops_for_a_neighbour_that_does_not_answer_is_not_sent_and_not_lost() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let ip =
+        |host: &str, arguments: &[&str]| process::run(lab.command(host, "ip").args(arguments)).with_code(0);
+    let link = ip("B", &["-j", "link", "show", "t1"]).document();
+    let mac = link[0]["address"].as_str().unwrap();
+    let deaf = "table bridge deaf { chain c { type filter hook forward priority 0; ether type arp drop; }; }";
+    for direction in ["round-trip", "forward"] {
+        let mut measuring = Measuring::begin(&lab, FAR, &["--direction", direction]);
+        lab.filter("E", deaf);
+        ip("A", &["neigh", "del", FAR, "dev", "t0"]);
+        // Longer than the kernel asks, and at a hundred a second more than it keeps meanwhile.
+        measuring.await_told(&["did not answer when asked for its hardware address"]);
+        std::thread::sleep(Duration::from_millis(1_500));
+        ip("A", &["neigh", "replace", FAR, "lladdr", mac, "dev", "t0", "nud", "permanent"]);
+        lab.filter("E", "delete table bridge deaf");
+        measuring.await_more();
+        let document = measuring.end();
+        let way = if direction == "forward" { "forward" } else { "round_trip" };
+        let [lost, _] = not_received(&document, way);
+        let not_sent = count(&document, &format!("/{way}/packets/not_sent"));
+        assert!(lost <= 2 && not_sent > 250, "{direction}: {lost} lost, {not_sent} not sent: {document:#}");
+        let events = at(&document, "/events").as_array().unwrap();
+        let event = events.iter().find(|event| event["kind"] == "not-sent").unwrap();
+        assert!(event["detail"].as_str().unwrap().contains("did not answer when asked"), "{event}");
+    }
+}
+
+#[test]
+fn where_nobody_is_at_an_address_of_the_link_nothing_was_sent() {
+    let lab = Lab::path();
+    let asked =
+        ["measure", "198.18.0.99", "--stamp-only", "--count", "10", "--interval", "50ms", "--json", "-"];
+    let run = process::run(&mut lab.romer("A", &asked));
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    let packets = |name: &str| count(&document, &format!("/round_trip/packets/{name}"));
+    assert_eq!([packets("sent"), packets("not_sent"), packets("lost")], [0, 10, 0], "{document:#}");
+    assert!(run.with_code(5).stderr.contains("does not answer when asked for its hardware address"));
 }

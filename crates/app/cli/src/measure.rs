@@ -192,6 +192,15 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
             return Err(Failure::with_code(5, format!("{first} (and {} more targets)", others.len())));
         }
     }
+    if let [target, ..] = &outcome.unanswering[..] {
+        return Err(Failure::with_code(
+            5,
+            format!(
+                "no probe was sent ({target}): whoever is next on the way there does not answer when asked for its hardware \
+                 address; see that it is on, and on this link (ip route get, ip neigh)"
+            ),
+        ));
+    }
     if let Some(stuck) = outcome.streams.iter().find(|stream| is_stuck(stream)) {
         return Err(Failure::environment(format!(
             "no probe was sent ({}): {}; where this host refuses them, see its route to there (ip route get), and its \

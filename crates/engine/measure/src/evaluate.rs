@@ -402,9 +402,9 @@ fn concluded(
     measurement.stamps.nic = selection.uses_cards().then(|| cards.document());
     measurement.warnings.extend(astray);
     measurement.warnings.extend(late_departures(&measurement));
-    measurement
-        .warnings
-        .extend(standstill.words(&stream.events, stream.metadata.responder_software.is_some()));
+    let is_here = stream.clock_relation == ClockRelation::Shared;
+    let is_told = stream.metadata.responder_software.is_some();
+    measurement.warnings.extend(standstill.words(&stream.events, is_told, is_here));
     if under_way > 0 {
         measurement.warnings.push(format!(
             "{under_way} left less than the waiting time before the program was killed and had not come: nobody waited for \

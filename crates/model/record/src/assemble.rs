@@ -139,7 +139,8 @@ fn note(probe: &mut Probe, entry: &Entry) {
         }
         Entry::SentStamp { kernel_ns, .. } => probe.first.t1.kernel = Some(Timestamp::from_nanos(kernel_ns)),
         Entry::NotSent { size, .. } => {
-            probe.first.size = size;
+            // Of what the kernel had taken first, its departure tells the size.
+            probe.first.size = probe.first.size.max(size);
             probe.first.not_sent = true;
         }
         Entry::Returned {
@@ -200,7 +201,8 @@ fn rows(mut probe: Probe) -> Vec<RoundTrip> {
         row.size = probe.first.size;
         row.wake_error_ns = probe.first.wake_error_ns;
         row.t1 = probe.first.t1;
-        row.not_sent = probe.first.not_sent;
+        // What has come has left.
+        row.not_sent = probe.first.not_sent && !row.returned && !row.seen_by_responder;
     }
     probe.copies
 }

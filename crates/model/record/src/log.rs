@@ -33,11 +33,12 @@ pub enum Entry {
         /// Kernel stamp.
         kernel_ns: i64,
     },
-    /// The host refused to send a probe.
+    /// The host refused to send a probe; or it took it and dropped it again, as it then told, and there is the entry of its
+    /// departure before this one.
     NotSent {
         /// Number of the probe.
         sequence: u64,
-        /// Payload of UDP in octets.
+        /// Payload of UDP in octets; 0 where the entry of its departure has it.
         size: u32,
         /// The operating system's error number.
         errno: i32,

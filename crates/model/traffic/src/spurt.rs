@@ -3,7 +3,10 @@
 //! The packets are those of a codec, or of an interval, whose clock never stops; a [`Gate`] lets through the ones
 //! that fall into talk and holds back the others, as voice activity detection does. So offsets stay multiples of
 //! the interval, and the mean time between packets is exactly the interval divided by the share of talk. A run
-//! begins with talk. Lengths are independent of one another, and drawn from (seed, number of the cycle).
+//! begins as if the source had run for ever: in talk as often as it talks, with what is left of that phase. So is that
+//! mean from the first packet on, and many streams do not all talk at their starts. Where all lengths are constant it
+//! begins with talk, as bursts that are asked for by their lengths do. Lengths are independent of one another, and drawn
+//! from (seed, number of the cycle).
 
 use core::fmt;
 
@@ -95,6 +98,32 @@ impl Law {
                     place -= u64::from(phase.weight);
                 }
                 draw::exponential(&streams.length, cycle, chosen)
+            }
+        }
+    }
+
+    /// What is left of a length at a moment that does not depend on it. Of a mixture it is of a branch as often as that has the time,
+    /// and as long as all of a length of that branch, which remembers nothing.
+    fn draw_rest(&self, streams: &Streams, place: u64) -> Duration {
+        match &self.0 {
+            Kind::Constant(length) => {
+                let nanos = length.as_nanos().unsigned_abs();
+                let rest = draw::integer(&streams.length, place, 1, nanos.max(1));
+                Duration::from_nanos(i64::try_from(rest).unwrap_or(i64::MAX))
+            }
+            Kind::Mixture(phases) => {
+                let time = |phase: &Phase| u64::from(phase.weight) * phase.mean.as_nanos().unsigned_abs();
+                let all: u64 = phases.iter().map(time).sum();
+                let mut place_in_time = draw::integer(&streams.branch, place, 0, all.saturating_sub(1));
+                let mut chosen = Duration::ZERO;
+                for phase in phases {
+                    chosen = phase.mean;
+                    if place_in_time < time(phase) {
+                        break;
+                    }
+                    place_in_time -= time(phase);
+                }
+                draw::exponential(&streams.length, place, chosen)
             }
         }
     }
@@ -255,7 +284,7 @@ struct Streams {
     branch: Stream,
 }
 
-/// Talk and silence in turn, from talk at the start.
+/// Talk and silence in turn.
 #[derive(Clone, Debug)]
 pub(crate) struct Gate {
     talk: (Law, Streams),
@@ -272,9 +301,23 @@ impl Gate {
             length: draw::stream(seed, length),
             branch: draw::stream(seed, branch),
         };
-        let talk = (talk, streams(b"talk", b"tbra"));
-        let end = talk.0.draw(&talk.1, 0);
-        Self { talk, silence: (silence, streams(b"sile", b"sbra")), cycle: 0, begin: Duration::ZERO, end }
+        let [talk, silence] = [(talk, streams(b"talk", b"tbra")), (silence, streams(b"sile", b"sbra"))];
+        let start = Self { cycle: 0, begin: Duration::ZERO, end: talk.0.draw(&talk.1, 0), talk, silence };
+        if start.talk.0.is_random() || start.silence.0.is_random() { start.amid(seed) } else { start }
+    }
+
+    /// The same, met at a moment of no meaning to it.
+    fn amid(mut self, seed: Seed) -> Self {
+        let rest = Streams { length: draw::stream(seed, b"rest"), branch: draw::stream(seed, b"rbra") };
+        let [talk, silence] = [&self.talk.0, &self.silence.0].map(|law| law.mean().as_nanos().unsigned_abs());
+        if draw::integer(&rest.length, 0, 1, talk.saturating_add(silence)) <= talk {
+            self.end = self.talk.0.draw_rest(&rest, 1);
+        } else {
+            let length = self.end - self.begin;
+            self.begin = self.silence.0.draw_rest(&rest, 1);
+            self.end = self.begin + length;
+        }
+        self
     }
 
     /// Goes on to the next talk; `None` where it leaves the range of time.
@@ -387,6 +430,37 @@ mod tests {
         assert!(correlation(&talk, &silence).abs() * root < 4.9);
         assert!(correlation(&talk[1..], &silence[..silence.len() - 1]).abs() * root < 4.9);
         assert!(correlation(&talk[1..], &talk[..talk.len() - 1]).abs() * root < 4.9);
+    }
+
+    #[test]
+    fn a_run_begins_as_if_the_source_had_run_for_ever() {
+        const RUNS: u32 = 20_000;
+        let law = |text: &str| Law::read(text).unwrap();
+        for laws in [Talkspurt::P59.laws(), Talkspurt::Hyper.laws(), (law("=1s"), law("1.5s"))] {
+            let [talk, silence] = [&laws.0, &laws.1].map(|law| law.mean().as_secs_f64());
+            let (share, mut talks) = (talk / (talk + silence), 0_u32);
+            // How much of the first second is talk.
+            let mut spoken = Vec::new();
+            for run in 0..RUNS {
+                let mut gate = Gate::new(laws.clone(), Seed([run, 2, 3, 4, 5, 6]));
+                talks += u32::from(gate.begin == Duration::ZERO);
+                let mut sum = 0.0;
+                while gate.begin.as_secs_f64() < 1.0 {
+                    sum += gate.end.as_secs_f64().min(1.0) - gate.begin.as_secs_f64();
+                    gate.advance().unwrap();
+                }
+                spoken.push(sum);
+            }
+            // 4.9 deviations are 1e-6.
+            let n = f64::from(RUNS);
+            let error = (share * (1.0 - share) / n).sqrt();
+            assert!((f64::from(talks) / n - share).abs() < 4.9 * error, "{talks} of {RUNS} begin in talk");
+            let (mean, variance) = moments(&spoken);
+            assert!(
+                (mean - share).abs() < 4.9 * (variance / n).sqrt(),
+                "{mean} of the first second, {share} of all"
+            );
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! All calls block until the kernel has answered.
 
+mod neighbours;
 mod shaping;
 mod tunnel;
 

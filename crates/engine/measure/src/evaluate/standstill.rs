@@ -45,8 +45,9 @@ impl Standstill {
     }
 
     /// What is to be said of it, by the `events`: a program of ours tells when it has stood still, and where it has not, or where
-    /// probes waited longer than that, it was behind. Of a reflector that is not ours nothing `is_told`.
-    pub(super) fn words(self, events: &[Event], is_told: bool) -> Option<String> {
+    /// probes waited longer than that, it was behind. Of a reflector that is not ours nothing `is_told`. One that `is_here`, on the
+    /// machine that sends, has what this end leaves of the processors.
+    pub(super) fn words(self, events: &[Event], is_told: bool, is_here: bool) -> Option<String> {
         if self.probes == 0 {
             return None;
         }
@@ -81,8 +82,13 @@ impl Standstill {
         let when = self.left.zip(self.began).map_or_else(String::new, |(left, began)| {
             format!(", sent {:.1} s after the first", (left - began).as_nanos() as f64 / 1e9)
         });
+        let here = if is_here {
+            " (it is on this machine, where a sender of more than a thousand packets a second comes before it: give it --realtime)"
+        } else {
+            ""
+        };
         Some(format!(
-            "{} {lay} waited at the far end for up to {} ms before it answered {them} (packet {}{when}): {why}; that time is in \
+            "{} {lay} waited at the far end for up to {} ms before it answered {them} (packet {}{when}): {why}{here}; that time is in \
              no delay",
             self.probes,
             self.longest.as_nanos() / 1_000_000,
@@ -144,9 +150,9 @@ mod tests {
         let at = Timestamp::from_nanos;
         let kept = Stamps { kernel: Some(at(900_000_000)), user: Some(at(1_000)), ..Stamps::default() };
         looked.take(&[RoundTrip { t3: kept, ..row(0, None) }]);
-        assert_eq!(looked.words(&[], true), None);
+        assert_eq!(looked.words(&[], true, false), None);
         looked.take(&[row(10, Some(1_011_000_010)), row(500_000_000, Some(1_011_000_020))]);
-        let words = looked.words(&[], true).unwrap();
+        let words = looked.words(&[], true, false).unwrap();
         assert!(words.starts_with("2 probes waited at the far end for up to 1011 ms"), "{words}");
         assert!(
             words.contains("was behind") && words.contains("or stood still"),
@@ -166,9 +172,9 @@ mod tests {
             noticed_late_ns: None,
         };
         let full = event(EventKind::ReceiveOverflow, Side::Responder);
-        let words = looked.words(std::slice::from_ref(&full), true).unwrap();
+        let words = looked.words(std::slice::from_ref(&full), true, false).unwrap();
         assert!(words.contains("too slow") && !words.contains("stood still"), "{words}");
-        let words = looked.words(&[full, event(EventKind::Pause, Side::Responder)], true).unwrap();
+        let words = looked.words(&[full, event(EventKind::Pause, Side::Responder)], true, false).unwrap();
         assert!(words.contains("there stood still (") && !words.contains("behind"), "{words}");
     }
 
@@ -184,7 +190,7 @@ mod tests {
             sent(9_000_000_000, 3, row(0, Some(1_522_000_000))),
         ]);
         looked.take(&[sent(10_000_000_000, 4, row(0, Some(1_300_000_000)))]);
-        let words = looked.words(&[], true).unwrap();
+        let words = looked.words(&[], true, false).unwrap();
         assert!(
             words.contains("up to 1522 ms before it answered them (packet 3, sent 2.0 s after the first)"),
             "{words}"
@@ -194,7 +200,10 @@ mod tests {
             "{words}"
         );
         // Of others' reflectors nobody knows.
-        let words = looked.words(&[], false).unwrap();
+        let words = looked.words(&[], false, false).unwrap();
         assert!(words.contains("or stood still"), "{words}");
+        assert!(!words.contains("on this machine"), "{words}");
+        let words = looked.words(&[], true, true).unwrap();
+        assert!(words.contains("on this machine") && words.contains("--realtime"), "{words}");
     }
 }

@@ -51,7 +51,6 @@ struct Way {
     not_sent: Episode,
     path_errors: Episode,
     nobody: Episode,
-    unresolved: Episode,
     too_long: Episode,
 }
 
@@ -417,7 +416,6 @@ impl Way {
             not_sent: Episode::default(),
             path_errors: Episode::default(),
             nobody: Episode::default(),
-            unresolved: Episode::default(),
             too_long: Episode::default(),
         }
     }

@@ -19,6 +19,7 @@ mod sending;
 mod side_by_side;
 mod stream;
 mod targets;
+mod unanswered;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -86,6 +87,9 @@ pub struct Outcome {
     pub far_end_gone: Option<Gone>,
     /// Why nothing was measured to some of several targets; each has its document all the same.
     pub unreachable: Vec<MeasureError>,
+    /// Targets of which whoever is next on the way there never answered when asked for its hardware address, so that this host
+    /// dropped all that was to go there.
+    pub unanswering: Vec<String>,
     /// The run is not kept whole: the disk was full, or could not keep up. The documents are of all that was
     /// measured all the same.
     pub not_kept: Option<StoreError>,
@@ -622,13 +626,15 @@ fn conclude(
         Some(Gone { target: manifest.target.clone(), here, never })
     });
     let whole = !measurements.iter().any(|one| one.partial);
+    let unanswering = streams.iter().filter(|stream| stream.shared.was_never_answered());
+    let unanswering = unanswering.map(|stream| stream.manifest.target.clone()).collect();
     let unreachable = dead.into_iter().map(|one| one.error).collect();
     let status = if whole { Status::Complete } else { Status::Partial };
     let written = run.update_manifest(|manifest| manifest.streams = manifests).and_then(|()| {
         run.finish(&Finished { status, rows, measurements: &measurements, html: &html }).map(|_| ())
     });
     let not_kept = not_kept.or(written.err());
-    Ok(Outcome { folder, streams: evaluated, partial, far_end_gone, unreachable, not_kept })
+    Ok(Outcome { folder, streams: evaluated, partial, far_end_gone, unreachable, unanswering, not_kept })
 }
 
 /// Notes in the manifest what this host's packet log did not keep of its stream. Of what the far end's log told, that is as

@@ -89,11 +89,12 @@ impl Prepared {
         let events = &self.manifest.events;
         warnings.extend(dropped(Side::Responder, self.far_drops, events));
         warnings.extend(dropped(Side::Sender, own_drops.into(), events));
-        let dropped = self.shared.unresolved.load(Ordering::Acquire);
-        if dropped > 0 {
+        let unanswered = self.shared.unanswered.load(Ordering::Acquire);
+        if unanswered > 0 {
             warnings.push(format!(
-                "this host dropped {dropped} of the probes itself, because the next host on the way did not answer when asked for \
-                 its hardware address"
+                "this host itself dropped {} that it had taken, because the next host on the way did not answer when asked for its \
+                 hardware address",
+                counted(unanswered, "probe")
             ));
         }
         let nobody = self.shared.nobody.load(Ordering::Acquire);

@@ -1,11 +1,13 @@
 //! The threads that read reflections and transmit stamps.
 
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use romer_host::clock::{self, Realtime};
+use romer_host::link::Network;
 use romer_host::socket::{
     MAX_WAITED, PathError, PathErrorKind, QUOTED, ReceiveBatch, StampingSocket, TransmitEvents, Waker,
     wait_any,
@@ -19,6 +21,7 @@ use romer_units::Duration;
 
 use super::router_word::RouterWord;
 use super::stream::Shared;
+use super::unanswered::{UNANSWERED, Unanswered};
 use crate::ThreadOptions;
 use crate::card::{self, Unplaced};
 use crate::overflow::Overflows;
@@ -113,6 +116,7 @@ pub(super) fn receive_all(
     let watched = &descriptors[..streams.len().min(MAX_WAITED)];
     let mut known: Vec<(Known, [Overflows; 2])> =
         streams.iter().map(|stream| (Known::of(stream), Default::default())).collect();
+    let mut unanswered = vec![Unanswered::default(); streams.len()];
     let mut unplaced = Unplaced::default();
     let mut batch = ReceiveBatch::new(64, 2_048);
     let mut events = TransmitEvents::new(256);
@@ -126,14 +130,15 @@ pub(super) fn receive_all(
         if everything {
             next_look = now + LOOK;
         }
-        for ((stream, (known, overflows)), index) in streams.iter().zip(&mut known).zip(0..) {
+        let each = streams.iter().zip(&mut known).zip(&mut unanswered).zip(0..);
+        for (((stream, (known, overflows)), unanswered), index) in each {
             let is_ready = ready.as_ref().is_ok_and(|ready| ready.readable(index) || ready.errors(index));
             if !(everything || is_ready) {
                 continue;
             }
             for (socket, overflows) in stream.sockets().zip(overflows) {
                 receive(stream, socket, overflows, known, &mut batch, &mut unplaced, (log, live));
-                collect_stamps(stream, socket, &mut events, &mut unplaced, log);
+                collect_stamps(stream, socket, &mut events, &mut unplaced, unanswered, log);
                 if everything {
                     stream.overflowed(overflows.found());
                 }
@@ -146,20 +151,23 @@ pub(super) fn receive_all(
     // What came while this thread or the whole program stood still, or had too little of the processor, is there, though the
     // time is over: all of it, and nothing that comes from now on.
     let (now, end) = (clock::realtime_now().as_nanos(), clock::monotonic_now() + READ_OUT);
-    for (stream, (known, overflows)) in streams.iter().zip(&mut known) {
+    for ((stream, (known, overflows)), unanswered) in streams.iter().zip(&mut known).zip(&mut unanswered) {
         for (socket, overflows) in stream.sockets().zip(overflows) {
             while receive(stream, socket, overflows, known, &mut batch, &mut unplaced, (log, live))
                 .is_some_and(|read_to| read_to < now)
                 && clock::monotonic_now() < end
             {
-                collect_stamps(stream, socket, &mut events, &mut unplaced, log);
+                collect_stamps(stream, socket, &mut events, &mut unplaced, unanswered, log);
             }
-            collect_stamps(stream, socket, &mut events, &mut unplaced, log);
+            collect_stamps(stream, socket, &mut events, &mut unplaced, unanswered, log);
             if let Ok(total) = socket.kernel_drops() {
                 overflows.end(total, clock::realtime_now().as_nanos());
             }
             stream.overflowed(overflows.found());
         }
+        let is_asked = Network::open(None).and_then(|network| network.unanswering(stream.target));
+        let is_asked = is_asked.is_ok_and(|next| next.is_some());
+        did_not_leave(stream, unanswered.end(left_of(stream), is_asked, stamps_all(stream)), log);
     }
     unplaced.settle_all(|stream, card| {
         log.append(stream, &Entry::Card(card));
@@ -236,6 +244,7 @@ fn collect_stamps(
     socket: &StampingSocket,
     events: &mut TransmitEvents,
     unplaced: &mut Unplaced<u16>,
+    unanswered: &mut Unanswered,
     log: &LogSender,
 ) {
     for _ in 0..64 {
@@ -243,14 +252,28 @@ fn collect_stamps(
             Ok(0) | Err(_) => return,
             Ok(_) => {}
         }
-        // Where the far end sends, `sent` counts its probes, and ours are associations only.
-        let sent = if stream.way == Way::Reverse { 0 } else { stream.sent.load(Ordering::Acquire) };
+        let sent = left_of(stream);
+        let is_unanswered =
+            |error: &PathError| error.kind == PathErrorKind::Unreachable && is_of_this_host(stream, error);
+        let quoted = |error: &PathError| error.quoted.and_then(|quoted| quoted_number(stream, quoted, sent));
+        let reported = events.path_errors().iter().filter(|error| is_unanswered(error)).filter_map(quoted);
+        let mut reported: Vec<u64> = reported.collect();
+        reported.sort_unstable();
         let mut stamps = 0;
         for stamp in events.stamps() {
             // The association's datagrams are stamped as well, under a number that no probe has.
             let Some(sequence) = numbered(stamp.id, sent) else { continue };
+            // Stamps and reports come by themselves, each in their order.
+            let before = reported.partition_point(|one| *one < sequence);
+            for one in reported.drain(..before) {
+                did_not_leave(stream, unanswered.dropped(one, stamps_all(stream)), log);
+            }
+            did_not_leave(stream, unanswered.left(sequence), log);
             log.append(stream.number, &Entry::SentStamp { sequence, kernel_ns: stamp.kernel.as_nanos() });
             stamps += 1;
+        }
+        for one in reported {
+            did_not_leave(stream, unanswered.dropped(one, stamps_all(stream)), log);
         }
         for stamp in events.card_stamps() {
             if let (Some(sequence), Some(card)) = (numbered(stamp.id, sent), stream.card.first()) {
@@ -262,15 +285,10 @@ fn collect_stamps(
         let own = |error: &&PathError| {
             error.reporter.is_none() && matches!(error.kind, PathErrorKind::TooLong { .. })
         };
-        let (mut errors, mut nobody, mut unresolved, mut too_long) = (0, 0, 0, 0);
-        for error in events.path_errors().iter().filter(|error| !own(error)) {
+        let (mut errors, mut nobody, mut too_long) = (0, 0, 0);
+        for error in events.path_errors().iter().filter(|error| !own(error) && !is_unanswered(error)) {
             let mtu = match error.kind {
                 PathErrorKind::TooLong { mtu } => mtu,
-                // This host tells itself so of what it kept until the next host answered, which it did not.
-                PathErrorKind::Unreachable if error.reporter.is_none_or(|from| stream.is_own(from)) => {
-                    unresolved += 1;
-                    continue;
-                }
                 PathErrorKind::PortUnreachable if error.reporter == Some(stream.target.ip()) => {
                     nobody += 1;
                     continue;
@@ -292,8 +310,38 @@ fn collect_stamps(
         stream.stamped.fetch_add(stamps, Ordering::Release);
         stream.path_errors.fetch_add(errors, Ordering::Release);
         stream.nobody.fetch_add(nobody, Ordering::Release);
-        stream.unresolved.fetch_add(unresolved, Ordering::Release);
         stream.too_long.fetch_add(too_long, Ordering::Release);
+    }
+}
+
+/// How many probes were handed to this host's socket. Where the far end sends, `sent` counts its probes, and ours are associations
+/// only.
+fn left_of(stream: &Shared) -> u64 {
+    if stream.way == Way::Reverse { 0 } else { stream.sent.load(Ordering::Acquire) }
+}
+
+/// This host tells itself so of what it kept until the next host answered, which it did not.
+fn is_of_this_host(stream: &Shared, error: &PathError) -> bool {
+    error.reporter.is_none_or(|from| stream.is_own(from))
+}
+
+/// Whether what leaves is stamped, as far as is known: nothing has come that has no stamp.
+fn stamps_all(stream: &Shared) -> bool {
+    stream.socket.has_kernel_stamps() && stream.returned.load(Ordering::Acquire) == 0
+}
+
+/// This host dropped these probes, whom the next host on the way would not have.
+fn did_not_leave(stream: &Shared, those: Range<u64>, log: &LogSender) {
+    let user_ns = clock::realtime_now().as_nanos();
+    let count = those.end.saturating_sub(those.start);
+    for sequence in those {
+        // How long it was stands in the entry of its departure.
+        log.append(stream.number, &Entry::NotSent { sequence, size: 0, errno: UNANSWERED, user_ns });
+    }
+    if count > 0 {
+        stream.refusal.store(UNANSWERED, Ordering::Release);
+        stream.not_sent.fetch_add(count, Ordering::Release);
+        stream.unanswered.fetch_add(count, Ordering::Release);
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) struct Shared {
     /// Probes of which the far host itself reported that nobody takes them there.
     pub(super) nobody: AtomicU64,
     /// Probes that this host dropped because the next host did not answer when asked for its hardware address.
-    pub(super) unresolved: AtomicU64,
+    pub(super) unanswered: AtomicU64,
     /// The address that probes leave from, as far as is known.
     own: Mutex<Option<IpAddr>>,
     /// Probes of which a router reported that they are too long for the path.
@@ -137,7 +137,7 @@ impl Shared {
             path_errors: AtomicU64::new(0),
             word: Mutex::new(None),
             nobody: AtomicU64::new(0),
-            unresolved: AtomicU64::new(0),
+            unanswered: AtomicU64::new(0),
             own: Mutex::new(None),
             too_long: AtomicU64::new(0),
             first_too_long: AtomicU64::new(u64::MAX),
@@ -266,6 +266,12 @@ impl Shared {
         let had = far.sequence < self.sent.load(Ordering::Acquire);
         self.altered.fetch_add(u64::from(!had), Ordering::Release);
         had
+    }
+
+    /// Whether this host dropped all that was to leave, because the next host did not answer when asked for its hardware address.
+    pub(super) fn was_never_answered(&self) -> bool {
+        let [sent, unanswered] = [&self.sent, &self.unanswered].map(|count| count.load(Ordering::Acquire));
+        unanswered > 0 && unanswered >= sent
     }
 
     /// Whether some left that are not back, or were to leave and could not, though others did.

@@ -276,7 +276,9 @@ impl Truth {
         let order = self.by_arrival();
         let ttl = || order.iter().map(|(_, copy)| copy.ttl);
         assert_eq!((found.ttl.min, found.ttl.max), (ttl().min(), ttl().max()), "{way}");
-        let changed = order.windows(2).filter(|pair| pair[0].1.ttl != pair[1].1.ttl);
+        let mut sent = order.clone();
+        sent.sort_by_key(|(packet, _)| packet.number);
+        let changed = sent.windows(2).filter(|pair| pair[0].1.ttl != pair[1].1.ttl);
         let changed: Vec<_> = changed.map(|pair| (pair[1].0.number, pair[0].1.ttl, pair[1].1.ttl)).collect();
         let told: Vec<_> = found.ttl.changes.iter().map(|one| (one.sequence, one.from, one.to)).collect();
         assert_eq!(told, changed, "{way}");

@@ -8,7 +8,7 @@ use romer_host::{HostError, host_info};
 use romer_record::event::{EventKind, Side};
 use romer_units::{Duration, Monotonic, Timestamp};
 
-use super::words::{nobody, path_error, path_refused, refusal, unresolved, unsent};
+use super::words::{nobody, path_error, path_refused, refusal, unsent};
 use super::{DROPS, Episode, Happenings, Way};
 use crate::measure::stream::Shared;
 
@@ -65,14 +65,6 @@ impl Happenings {
                 untaken,
                 |way| &mut way.nobody,
                 |count| (EventKind::PathError, Side::Path, nobody(count, shared.target)),
-            );
-            let dropped = shared.unresolved.load(Ordering::Acquire);
-            self.grow(
-                index,
-                now,
-                dropped,
-                |way| &mut way.unresolved,
-                |count| (EventKind::PathError, Side::Sender, unresolved(count, target)),
             );
             self.look_at_lengths(index, now, &shared);
             if drops_are_due {

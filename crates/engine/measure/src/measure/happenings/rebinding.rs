@@ -62,9 +62,10 @@ impl Happenings {
         let one = match between {
             None => noticed(what),
             Some([last, first]) => {
-                let apart = rounded((last - first).as_nanos());
+                // Each is known as well as the far end's word of how long ago it was, which travelled.
+                let within = rounded((last - first).as_nanos());
                 let detail = format!(
-                    "{what}; it was between the last packet from there and the first from here, which are {apart} apart"
+                    "{what}; it was between the last packet from there and the first from here, at some moment of {within}"
                 );
                 noticed(detail).between(last.as_nanos(), first.as_nanos())
             }

@@ -8,6 +8,7 @@ use romer_units::{counted, was};
 
 use crate::measure::no_way::explained;
 use crate::measure::router_word::RouterWord;
+use crate::measure::unanswered::UNANSWERED;
 use crate::occurrences::{shorter, shorter_by};
 use crate::threads::{STOOD_STILL, too_late};
 
@@ -27,6 +28,10 @@ pub(super) fn refusal(
 ) -> String {
     match errno {
         STOOD_STILL => too_late("the program", count, ""),
+        UNANSWERED => format!(
+            "whoever is next on the way to {target} did not answer when asked for its hardware address, and this host dropped what it \
+             had kept for that (see ip neigh)"
+        ),
         HostError::TOO_LONG => {
             let are = if count == 1 { "it is" } else { "they are" };
             format!("{are} too long for the way to {target}{}", shorter_by(target, mtu, heard))
@@ -59,16 +64,6 @@ pub(super) fn nobody(count: u64, target: SocketAddr) -> String {
         counted(count, "probe"),
         if count == 1 { "it" } else { "them" },
         target.port()
-    )
-}
-
-/// That this host has dropped so many probes to `target` because it does not know where the next host on the way is.
-pub(super) fn unresolved(count: u64, target: IpAddr) -> String {
-    let count_as = if count == 1 { "it counts" } else { "they count" };
-    format!(
-        "this host dropped {}: whoever is next on the way to {target} did not answer when asked for its hardware address; \
-         {count_as} as lost",
-        counted(count, "probe")
     )
 }
 
@@ -134,12 +129,8 @@ mod tests {
 
     #[test]
     fn what_was_kept_for_a_next_host_that_does_not_answer_is_not_laid_to_routers() {
-        let text = unresolved(32, V4);
-        assert!(
-            text.starts_with("this host dropped 32 probes: whoever is next on the way to 127.0.0.1"),
-            "{text}"
-        );
-        assert!(unresolved(1, V4).ends_with("it counts as lost"));
+        let text = refusal(UNANSWERED, 32, V4, None, None);
+        assert!(text.starts_with("whoever is next on the way to 127.0.0.1 did not answer"), "{text}");
     }
 
     #[test]
