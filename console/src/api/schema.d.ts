@@ -4286,7 +4286,7 @@ export interface components {
              */
             min: number | null;
         };
-        /** @description A change of the time to live between consecutive arrivals. */
+        /** @description A change of the time to live between packets that arrived, in the order in which they were sent. */
         TtlChange: {
             /**
              * Format: uint8
