@@ -141,7 +141,11 @@ impl Piecewise {
             told = told.or(Some(as_sent));
         }
         if told.is_none() {
-            surveys.iter_mut().filter_map(|survey| survey.as_mut().ok()).for_each(make_gradual);
+            for (survey, heading) in surveys.iter_mut().zip(Heading::BOTH) {
+                let Ok(survey) = survey else { continue };
+                make_gradual(survey);
+                *survey = without_wandering(survey.clone(), heading);
+            }
         }
         let some = usable(&surveys);
         if some.is_empty() {
@@ -219,6 +223,27 @@ fn make_gradual(survey: &mut Survey) {
             joined.part(&slew, slope);
             *survey = joined;
         }
+    }
+}
+
+/// A direction that is alone without changes that a level of the way explains as well which wanders by itself and comes back: no other direction
+/// tells what its bends are. The least certain are asked first.
+fn without_wandering(mut survey: Survey, heading: Heading) -> Survey {
+    loop {
+        let mut doubtful: Vec<Transition> =
+            survey.transitions.iter().filter(|one| one.size.abs() <= PLAIN * one.half()).copied().collect();
+        doubtful.sort_by(|a, b| (a.size.abs() / a.half()).total_cmp(&(b.size.abs() / b.half())));
+        let told = events(&[(&survey, heading)]);
+        let within = |one: &Transition, whole: &Transition| one.from >= whole.from && one.to <= whole.to;
+        let is_needless = |change: &&Transition| {
+            let left: Vec<Event> =
+                told.iter().filter(|event| !within(&event.transition, change)).cloned().collect();
+            let [with, without] = [&told, &left].map(|events| Seen::of(&[(&survey, heading)], events));
+            wander::as_a_level(&with.shown, with.slope())
+                < wander::as_a_level(&without.shown, with.slope()) + SPARED
+        };
+        let Some(needless) = doubtful.iter().find(is_needless).copied() else { return survey };
+        survey = survey.without(|one| !within(one, &needless));
     }
 }
 
@@ -364,7 +389,7 @@ impl Seen {
     }
 
     /// The responder's clock if its rate wanders: by what both directions see of it, and each by itself alike; and how much the floors of
-    /// each vary. (Of one direction it cannot be told whose the wandering is.)
+    /// each vary. (Of one direction it can only be told by how it wanders: a level comes back, and is less smooth than a clock.)
     fn curve(&self) -> Option<(Curve, Vec<f64>)> {
         let each = self.each()?;
         let noises: Vec<f64> = each.iter().map(|one| one.noise).collect();
@@ -372,7 +397,7 @@ impl Seen {
             [one, other] if wander::of_one_clock(one, other) => {
                 wander::follow(&self.shown, self.slope(), self.span, &noises)?
             }
-            [one] => one.clone(),
+            [one] if wander::is_a_clocks(&self.shown, self.slope(), self.span)? => one.clone(),
             _ => return None,
         };
         Some((curve, noises))
@@ -548,6 +573,8 @@ fn combine(rates: &[Rate]) -> Option<Combined> {
         _ => told(&rates.iter().map(|rate| (&rate.line, rate.sign)).collect::<Vec<_>>())?,
     };
     let dependence = dependence(rates, mean);
+    // Neither does another direction tell of one that is alone how far its floors move together: the least of so many fewer lies as much higher.
+    let dependence = if rates.len() == 1 { dependence * dependence } else { dependence };
     let wider = dependence.sqrt();
     draws.iter_mut().for_each(|draw| *draw = mean + wider * (*draw - mean));
     let unrest = unrest(rates, mean, total);

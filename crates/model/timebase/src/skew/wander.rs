@@ -160,6 +160,72 @@ pub(crate) fn explained_better(
     (points.len() == others.len()).then(|| log(&points, best) - log(&others, others_best))
 }
 
+/// So much likelier, as the logarithm, must a clock's wandering be than a level's, where it may be either.
+const CLOCKS: f64 = 6.0;
+/// A level's variances that are tried, in units of a floor's, by powers of two; and times after which it has forgotten where it was: halved so often from
+/// the length of the run.
+const VARIANCES: (i32, i32) = (-2, 12);
+const HALVED: i32 = 9;
+
+/// Whether a clock whose rate walks at random explains the floors of one direction better than a clock of a steady rate and a level of the way that
+/// wanders by itself and comes back (a stationary Gauss-Markov process): a clock's course is smooth, as it is the sum of its rates.
+pub(crate) fn is_a_clocks(shown: &[Shown], slope: f64, span: (f64, f64)) -> Option<bool> {
+    let (points, best, _) = likeliest(shown, slope, span, &[])?;
+    Some(best > of_levels(&points) + CLOCKS)
+}
+
+/// How likely floors are, as the logarithm, if the clocks' rate is steady and a level of the way wanders by itself, or keeps still.
+pub(crate) fn as_a_level(shown: &[Shown], slope: f64) -> f64 {
+    points(shown, slope, &[]).map_or(f64::NEG_INFINITY, |(points, _)| of_levels(&points))
+}
+
+/// The same by the most likely level.
+fn of_levels(points: &[Point]) -> f64 {
+    let ends = points.first().zip(points.last());
+    let length = ends.map_or(0.0, |(first, last)| last.x - first.x).max(1e-9);
+    let each = (0..HALVED).flat_map(|halved| {
+        let time = length * 0.5f64.powi(halved);
+        (VARIANCES.0..=VARIANCES.1).map(move |power| level(points, 2f64.powi(power), time))
+    });
+    each.fold(level(points, 0.0, length), f64::max)
+}
+
+/// How likely floors are, as the logarithm, if they lie about a line and a level of that variance, which has forgotten all but a part (1/e) of
+/// where it was after a time.
+fn level(points: &[Point], variance: f64, time: f64) -> f64 {
+    // By how much the clock is ahead, its rate, and how high the level is.
+    let mut mean = [0.0; 3];
+    let mut cover = [[VAGUE, 0.0, 0.0], [0.0, VAGUE, 0.0], [0.0, 0.0, variance]];
+    let mut last = points.first().map_or(0.0, |point| point.x);
+    let (mut logs, mut squares, mut free) = (0.0, 0.0, 0.0);
+    for Point { x, y, noise, .. } in points {
+        let t = x - last;
+        last = *x;
+        let kept = (-t / time).exp();
+        let passes = [[1.0, t, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, kept]];
+        let turned: Cover = core::array::from_fn(|a| core::array::from_fn(|b| passes[b][a]));
+        mean = [mean[0] + t * mean[1], mean[1], kept * mean[2]];
+        cover = product(&product(&passes, &cover), &turned);
+        cover[2][2] += variance * (1.0 - kept * kept);
+        let along: Mean = core::array::from_fn(|row| cover[row][0] + cover[row][2]);
+        let total = along[0] + along[2] + noise;
+        let surprise = y - mean[0] - mean[2];
+        if total < UNEXPECTED {
+            logs += total.ln();
+            squares += surprise * surprise / total;
+            free += 1.0;
+        }
+        for row in 0..3 {
+            mean[row] += along[row] / total * surprise;
+            for column in 0..3 {
+                cover[row][column] -= along[row] * along[column] / total;
+            }
+        }
+    }
+    let noise = (squares / f64::max(free, 1.0)).max(1e-6);
+    -0.5 * (logs + free * noise.ln())
+}
+
 /// Paces that are tried.
 fn paces(points: usize, span: (f64, f64)) -> impl Iterator<Item = f64> {
     let length = span.1 - span.0;
