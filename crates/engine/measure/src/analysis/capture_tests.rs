@@ -208,3 +208,33 @@ fn a_clock_that_is_set_is_told_where_all_packets_go_one_way_too() {
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// One step is told and no more: what is left of it in the stamps is found again, wherever in the pause. (In half of such plays that was told beside it.)
+#[test]
+fn a_clock_that_is_set_while_no_packet_passes_is_told_once() {
+    let folder = std::env::temp_dir().join(format!("romer-captures-pause-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let never = (i64::MAX, 0);
+    let half = i64::from(PACKETS) * 10 * MS;
+    for (seed, pause) in [(10, 300), (10, 2_000), (11, 300), (17, 2_000)].map(|(seed, ms)| (seed, ms * MS)) {
+        let mut packets = captured(seed);
+        for all in &mut packets {
+            let later = all.iter_mut().filter(|(_, _, n)| i64::from(*n) * 20 * MS >= half);
+            later.for_each(|packet| packet.0 += pause);
+            all.sort_unstable();
+        }
+        let at = half + 60 * MS + pause / 2;
+        for size in [-5_000, 5_000].map(|ms| ms * MS) {
+            for whose in [0, 1] {
+                let mut steps = [never; 2];
+                steps[whose] = (at, size);
+                let name = format!("{size} of {whose}, seed {seed}, pause {pause}");
+                let told = told(&folder, &packets, steps, false, [false; 2]);
+                let expected = if whose == 1 { size } else { -size };
+                let [(_, one, _)] = told.steps[..] else { panic!("{name}: {told:?}") };
+                assert!((one - expected).abs() < MS, "{name}: {told:?}");
+            }
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}

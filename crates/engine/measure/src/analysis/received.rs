@@ -25,8 +25,9 @@ type Stamps = (i64, i64);
 /// The receiver's clock was set back between two lines, which stand as they were logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Back {
-    /// When the packet of the line before left, by the sender's clock.
+    /// When the packets of both lines left, by the sender's clock.
     left_ns: i64,
+    next_ns: i64,
     /// The stamps of both lines' arrivals.
     before_ns: i64,
     after_ns: i64,
@@ -81,6 +82,7 @@ pub(super) fn steps(number: usize, at: impl Fn(usize) -> Option<Stamps>) -> Opti
         if lower > least.max(uncertain) && lower.saturating_add(slack) >= back {
             found.push(Back {
                 left_ns: all[place - 1].0,
+                next_ns: all[place].0,
                 before_ns: all[place - 1].1,
                 after_ns: all[place].1,
                 size_ns: -lower.max(back),
@@ -107,7 +109,9 @@ pub(super) fn events(steps: &[Back], passages: &[Passage]) -> Vec<Event> {
     });
     let sized = |step: &Back| {
         let here = changes.clone().filter(|change| {
-            change.at_ns.abs_diff(step.left_ns) <= near.unsigned_abs()
+            // In a pause it is told anywhere between the packets beside it.
+            let (from, to) = (step.left_ns.min(step.next_ns), step.left_ns.max(step.next_ns));
+            change.at_ns.abs_diff(change.at_ns.clamp(from, to)) <= near.unsigned_abs()
                 && change.size_ns.abs_diff(step.size_ns) <= step.size_ns.unsigned_abs() / PART.unsigned_abs()
         });
         let nearest = here.min_by_key(|change| change.size_ns.abs_diff(step.size_ns));

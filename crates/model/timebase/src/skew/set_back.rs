@@ -180,10 +180,8 @@ impl Estimate {
     pub fn take_out(&mut self, step: &ClockChange) -> bool {
         let mut legs = [0; 2];
         for ((correction, heading), leg) in self.corrections.iter().zip(Heading::BOTH).zip(&mut legs) {
-            let ends = correction.legs.first().zip(correction.legs.last());
-            let span = ends.map_or(0, |(first, last)| last.from_ns.saturating_sub(first.from_ns));
-            let since = step.at_ns.saturating_sub(correction.origin_ns).saturating_abs();
-            let Some(found) = jump(step, correction, heading, span.max(since) / NEAR) else { return false };
+            // It is one of the estimate's own steps: in a pause it is told far from where the correction has it.
+            let Some(found) = jump(step, correction, heading, i64::MAX) else { return false };
             *leg = found;
         }
         for ((correction, heading), leg) in self.corrections.iter_mut().zip(Heading::BOTH).zip(legs) {
