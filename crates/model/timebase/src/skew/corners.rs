@@ -5,7 +5,7 @@
 //! cell of time are many more. Where exactly the corners are is what explains them best in both directions; what they leave open of it is told with it.
 
 use super::estimator::Heading;
-use super::piecewise::Event;
+use super::joining::Event;
 use super::survey::Survey;
 use super::{many, median};
 

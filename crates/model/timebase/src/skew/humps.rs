@@ -5,8 +5,8 @@
 //! queue's height is met by one packet or two, at its edges, and the others lie above it by as much as it seems to be a level.
 
 use super::floors::Floor;
+use super::joining::{TOGETHER, cancel};
 use super::median;
-use super::piecewise::{TOGETHER, cancel};
 use super::survey::{Survey, TooLittle, Transition};
 
 /// Such a time is no longer than this share of the run: what lasts has been looked at by many floors.

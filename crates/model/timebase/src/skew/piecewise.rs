@@ -2,17 +2,15 @@
 
 use super::corners;
 use super::correction::{Correction, Leg};
-use super::ends;
 use super::estimator::{ChangeKind, ClockChange, Estimate, Heading, Skew, coarse};
 use super::floors::Floors;
 use super::hidden;
 use super::humps;
-use super::near::{borne_out, mirrored, two_steps};
-use super::posterior::{Line, Observation, Told, leverage, roughly, told};
+use super::joining::{Event, GRADUAL, TOGETHER, events, step};
+use super::rates::{Combined, Rate, TILT, combine, rate};
 use super::round_trip::{self, Settled, is_path};
 use super::sizes;
 use super::survey::{Survey, TooLittle, Transition};
-use super::unrest::{self, Side, Unrest};
 use super::wander::{self, Curve, Shown};
 use super::{many, rounded};
 
@@ -20,27 +18,12 @@ use super::{many, rounded};
 const MOVING: f64 = 0.25;
 /// Both directions' rates may differ by so many errors.
 const DISAGREE: f64 = 6.0;
-/// Changes in both directions belong together if they are no further apart than this share of the run.
-pub(crate) const TOGETHER: f64 = 0.02;
-/// So far apart may they lie if the packets in between say so.
-const APART: f64 = 0.04;
-/// A slew that both directions take for a jump lasts no longer than this share of the run: it has few floors.
-const HIDDEN: f64 = 0.06;
-/// Two changes cancel each other if what remains is no more than so many errors, or than this share of the greater.
-const CANCEL: (f64, f64) = (6.0, 0.1);
-/// What stamps do not tell makes a slope uncertain by this share of what it would if all of it lay against it: three times
-/// what they tell apart, over the run. Where simulated clocks drift by less than that the error was below a half of it.
-const TILT: f64 = 0.6;
 /// The leverage of many heights at equal times, over their length.
 const STRAIGHT: f64 = 3.0;
 /// Changes of no more than so many times what they may be off may be bends of a rate that wanders; and what each of them must explain, as the
 /// logarithm of a likelihood, to be more than that: it is the clearest of all moments, and has a size of its own.
 const PLAIN: f64 = 3.0;
 const SPARED: f64 = 12.0;
-/// Ranks of neighbouring floors that are alike by so many times what chance makes them depend on each other.
-const DEPENDENT: f64 = 3.0;
-/// A longer transition is a slew, as a share of the run.
-const GRADUAL: f64 = 0.008;
 /// From this share of the run on a round trip sets apart what both directions show of one moment of the responder's; and steps of its clock
 /// are no further apart than the second one once that is taken off.
 const NOTICED: f64 = 0.004;
@@ -54,60 +37,6 @@ const HIDDEN_SLEWS: usize = 2;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Piecewise {
     floors: [Floors; 2],
-}
-
-/// What one direction says of the rate, nanoseconds a second of the responder's clock.
-struct Rate {
-    mean: f64,
-    variance: f64,
-    draws: Vec<f64>,
-    /// From what, and how the responder's clock enters its delays.
-    observations: Vec<Observation>,
-    line: Line,
-    heading: Heading,
-    sign: f64,
-    /// The ranks of all floors' heights, by group.
-    ranks: Vec<Vec<f64>>,
-    /// By how much it may be off besides because of what stamps do not tell.
-    tilt: f64,
-    /// These tell no single nanoseconds.
-    is_coarse: bool,
-}
-
-/// Something that happened, with both directions put together.
-#[derive(Clone)]
-pub(crate) struct Event {
-    pub(crate) transition: Transition,
-    /// When a jump was forward and in reverse, where those were found apart: moments are the sender's clock's, and the
-    /// responder stamps a packet later than it left and earlier than it came back.
-    pub(crate) apart: Option<[f64; 2]>,
-    pub(crate) kind: ChangeKind,
-    pub(crate) heading: Option<Heading>,
-}
-
-impl Event {
-    /// The transition as a direction sees it.
-    pub(crate) fn seen(&self, heading: Heading) -> Transition {
-        match self.apart {
-            Some([forward, reverse]) => {
-                let at = if heading == Heading::Forward { forward } else { reverse };
-                Transition { from: at, to: at, ..self.transition }
-            }
-            None => self.transition,
-        }
-    }
-}
-
-impl Event {
-    /// By how much longer a direction's packets of a moment take for it, by the clocks.
-    pub(crate) fn longer(&self, heading: Heading, x: f64) -> f64 {
-        let one = self.seen(heading);
-        match (self.kind, self.heading) {
-            (ChangeKind::PathChange, Some(whose)) if whose != heading => 0.0,
-            (ChangeKind::PathChange, _) => one.gone(x),
-            _ => heading.sign() * one.gone(x),
-        }
-    }
 }
 
 impl Piecewise {
@@ -539,330 +468,7 @@ fn center(survey: &Survey) -> f64 {
     survey.floors.iter().map(|floor| floor.x).sum::<f64>() / many(survey.floors.len().max(1))
 }
 
-fn rate(survey: &Survey, heading: Heading) -> Option<Rate> {
-    let observations = survey.observations();
-    let tilt = TILT * leverage(&observations) * survey.grain;
-    let line = Line::of(&observations, survey.slope)?;
-    let sign = heading.sign();
-    let Told { mean, variance, draws } = roughly(&line, sign)?;
-    let is_coarse = coarse(survey.grain) > 0.0;
-    let variance = variance + if is_coarse { (0.5 * tilt).powi(2) } else { 0.0 };
-    let groups = survey.groups.iter().map(|group| &survey.floors[group.clone()]);
-    let ranks = groups.map(|group| ranked(group.iter().map(|floor| floor.above(sign * mean)))).collect();
-    Some(Rate { mean, variance, draws, observations, line, heading, sign, ranks, tilt, is_coarse })
-}
-
-/// What both directions leave open of the rate.
-struct Combined {
-    mean: f64,
-    /// In order.
-    draws: Vec<f64>,
-    /// By how much the whole may be off because of what stamps do not tell.
-    tilt: f64,
-    /// By how many times a variance is greater because neighbouring floors are alike.
-    dependence: f64,
-    /// The variance of what floors that wander add.
-    wander: f64,
-}
-
-/// Both directions by what each leaves open of the rate, with what floors that wander leave open besides.
-fn combine(rates: &[Rate]) -> Option<Combined> {
-    let total: f64 = rates.iter().map(|rate| 1.0 / rate.variance.max(1e-12)).sum();
-    let Told { mean, mut draws, .. } = match rates {
-        [a, b] if a.is_coarse || b.is_coarse => added(rates, total)?,
-        _ => told(&rates.iter().map(|rate| (&rate.line, rate.sign)).collect::<Vec<_>>())?,
-    };
-    let dependence = dependence(rates, mean);
-    // Neither does another direction tell of one that is alone how far its floors move together: the least of so many fewer lies as much higher.
-    let dependence = if rates.len() == 1 { dependence * dependence } else { dependence };
-    let wider = dependence.sqrt();
-    draws.iter_mut().for_each(|draw| *draw = mean + wider * (*draw - mean));
-    let unrest = unrest(rates, mean, total);
-    let wander = unrest.as_ref().map_or(0.0, Unrest::variance);
-    if let Some(unrest) = unrest {
-        unrest.add(&mut draws);
-    }
-    draws.sort_by(f64::total_cmp);
-    let tilt = rates.iter().map(|rate| rate.tilt / rate.variance.max(1e-12)).sum::<f64>() / total;
-    Some(Combined { mean, draws, tilt, dependence, wander })
-}
-
-/// Each direction by how sure it is; the draws of both added up in an order that has nothing to do with theirs. `total` is the sum of the
-/// inverse variances. So what stamps do not tell counts as well, of which no floor knows.
-fn added(rates: &[Rate], total: f64) -> Option<Told> {
-    let mean = rates.iter().map(|rate| rate.mean / rate.variance.max(1e-12)).sum::<f64>() / total;
-    let length = rates.iter().map(|rate| rate.draws.len()).min()?;
-    let stride = [1, 1_009];
-    let draws: Vec<f64> = (0..length)
-        .map(|index| {
-            let part = |(rate, stride): (&Rate, usize)| {
-                let draw = rate.draws[(index * stride + stride / 2) % length];
-                draw / rate.variance.max(1e-12) / total
-            };
-            rates.iter().zip(stride).map(part).sum()
-        })
-        .collect();
-    Some(Told { mean, variance: 1.0 / total, draws })
-}
-
-/// By how many times the variance of a rate is greater because neighbouring floors are high or low together: where the ranks of all floors
-/// show that plainly, one and twice the sum of the correlations of those that the rate is told by, of both directions together.
-fn dependence(rates: &[Rate], slope: f64) -> f64 {
-    let all: Vec<&[f64]> = rates.iter().flat_map(|rate| rate.ranks.iter().map(Vec::as_slice)).collect();
-    if alike(&all, 1) < DEPENDENT / many(all.iter().map(|group| group.len()).sum()).max(1.0).sqrt() {
-        return 1.0;
-    }
-    let told: Vec<Vec<f64>> = rates
-        .iter()
-        .flat_map(|rate| {
-            let groups = rate.observations.chunk_by(|a, b| a.group == b.group);
-            groups.map(|group| {
-                let height = |one: &Observation| one.y - rate.sign * slope * one.x;
-                let lowest = group.iter().map(height).fold(f64::INFINITY, f64::min);
-                ranked(group.iter().map(|one| (height(one) - lowest) / one.scale))
-            })
-        })
-        .collect();
-    let told: Vec<&[f64]> = told.iter().map(Vec::as_slice).collect();
-    let longest = told.iter().map(|group| group.len()).max().unwrap_or(0);
-    let positive = (1..longest / 4).map(|lag| alike(&told, lag)).take_while(|alike| *alike > 0.0);
-    1.0 + 2.0 * positive.sum::<f64>()
-}
-
-/// The correlation of ranks at a distance within groups.
-fn alike(groups: &[&[f64]], lag: usize) -> f64 {
-    let squares: f64 = groups.iter().flat_map(|group| group.iter()).map(|rank| rank * rank).sum();
-    let products = groups.iter().flat_map(|group| group.iter().zip(group.iter().skip(lag)));
-    products.map(|(a, b)| a * b).sum::<f64>() / squares.max(1e-9)
-}
-
-/// The ranks of values, from -1 to 1.
-fn ranked(values: impl Iterator<Item = f64>) -> Vec<f64> {
-    let values: Vec<f64> = values.collect();
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
-    let mut ranks = vec![0.0; values.len()];
-    for (rank, place) in order.into_iter().enumerate() {
-        ranks[place] = (2.0 * many(rank) + 1.0) / many(values.len()) - 1.0;
-    }
-    ranks
-}
-
-/// What the floors leave open of the rate because they wander; `total` is the sum of the inverse variances.
-fn unrest(rates: &[Rate], slope: f64, total: f64) -> Option<Unrest> {
-    let weight = |rate: &Rate| 1.0 / rate.variance.max(1e-12) / total;
-    let sides: Vec<Side<'_>> = rates
-        .iter()
-        .map(|rate| Side { observations: &rate.observations, sign: rate.sign, weight: weight(rate) })
-        .collect();
-    let apart = match rates {
-        [a, b] => Some((a.mean - b.mean).powi(2) / (a.variance + b.variance).max(1e-12)),
-        _ => None,
-    };
-    Unrest::of(&sides, unrest::Told { slope, variance: 1.0 / total, apart })
-}
-
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = usize::try_from(rounded(share * many(sorted.len()))).unwrap_or(0);
     sorted[place.min(sorted.len() - 1)]
-}
-
-/// Puts the transitions of both directions together: what is opposite and equal in both is a clock's, the rest are the
-/// path's. Of one direction alone a jump is taken for the path's, since routes change more often than clocks are set,
-/// and a gradual change for a slew.
-fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
-    let length = surveys.iter().map(|(survey, _)| survey.length).fold(0.0, f64::max);
-    let gradual = |one: &Transition| one.to - one.from > GRADUAL * length;
-    let mut found = Vec::new();
-    let Some((first, heading)) = surveys.first() else { return found };
-    let mut others: Vec<Transition> = surveys.get(1).map_or(Vec::new(), |(survey, _)| survey.parts.clone());
-    let mut ones = Vec::new();
-    for one in &first.parts {
-        let near = |other: &Transition| {
-            other.from <= one.to + TOGETHER * length && other.to >= one.from - TOGETHER * length
-        };
-        let hidden =
-            |other: &Transition| hidden(one, other).filter(|span| span.1 - span.0 <= HIDDEN * length);
-        let together = |other: &Transition| near(other) || hidden(other).is_some();
-        if let Some(place) = others.iter().position(|other| together(other) && cancel(&[*one], &[*other])) {
-            let other = others.remove(place);
-            let slew = hidden(&other).filter(|span| span.1 - span.0 > GRADUAL * length);
-            let event = both(one, &other, gradual(one) || gradual(&other), slew);
-            let short = event.transition.to - event.transition.from <= HIDDEN * length;
-            let steps = (event.kind == ChangeKind::Slew && short)
-                .then(|| two_steps(surveys, &event.transition))
-                .flatten();
-            match steps {
-                Some(steps) => found.extend(steps.map(step)),
-                None => found.push(event),
-            }
-        } else {
-            ones.push(*one);
-        }
-    }
-    found.extend(clusters(&mut ones, &mut others, length, TOGETHER, None));
-    if let [(first, there), (second, back)] = surveys {
-        let judges = [(*second, *back), (*first, *there)];
-        found.extend(clusters(&mut ones, &mut others, length, APART, Some(judges)));
-        found.extend(at_ends(&mut ones, &mut others, second, 1.0));
-        found.extend(at_ends(&mut others, &mut ones, first, -1.0));
-    }
-    found.extend(ones.into_iter().map(|one| {
-        let kind =
-            if surveys.len() == 1 && gradual(&one) { ChangeKind::Slew } else { ChangeKind::PathChange };
-        let transition = signed(&one, kind, first_sign(surveys));
-        let heading = (kind == ChangeKind::PathChange).then_some(*heading);
-        Event { transition, apart: None, kind, heading }
-    }));
-    found.extend(others.into_iter().map(|transition| Event {
-        transition,
-        apart: None,
-        kind: ChangeKind::PathChange,
-        heading: Some(Heading::Reverse),
-    }));
-    if let [(forward, _), (reverse, _)] = surveys {
-        let known: Vec<(f64, f64)> =
-            found.iter().map(|one| (one.transition.from, one.transition.to)).collect();
-        let at_ends = ends::steps(forward, reverse, &known).into_iter();
-        found.extend(at_ends.map(|end| Event { apart: Some(end.apart), ..step(end.transition) }));
-    }
-    found
-}
-
-/// A slew that lasts a few floors only is a jump to each direction: one that rises at its end, because what lies above the
-/// old level hides in what packets wait, and one that falls at its beginning, because nothing may lie below the level.
-fn hidden(one: &Transition, other: &Transition) -> Option<(f64, f64)> {
-    let (rise, fall) = if one.size > 0.0 { (one, other) } else { (other, one) };
-    let jumps = one.from >= one.to && other.from >= other.to;
-    (jumps && rise.size > 0.0 && fall.size < 0.0 && fall.to < rise.from).then_some((fall.to, rise.from))
-}
-
-/// Whether the changes of one direction and those of the other cancel each other.
-pub(crate) fn cancel(ones: &[Transition], others: &[Transition]) -> bool {
-    let size = |all: &[Transition]| all.iter().map(|one| one.size).sum::<f64>();
-    let error = ones.iter().chain(others).fold(0.0, |error: f64, one| error.hypot(one.error));
-    let rest = (size(ones) + size(others)).abs();
-    rest <= CANCEL.0 * error || rest <= CANCEL.1 * size(ones).abs().max(size(others).abs())
-}
-
-/// Changes that follow each other closely, of which one direction shows more than the other: of two steps of a clock, up
-/// and down, what lies between is a short time with a high floor in the one, which hides it, and with a low one in the
-/// other, which shows it. Where all of them together cancel, they are the clock's, as the direction has them that has more
-/// of them. Such changes are taken out of both lists. They follow within this share of the run, `reach`, and where there are `judges`, for
-/// each direction the other one, their packets have to bear it out; then one direction may show nothing at all.
-fn clusters(
-    ones: &mut Vec<Transition>,
-    others: &mut Vec<Transition>,
-    length: f64,
-    reach: f64,
-    judges: Option<[(&Survey, Heading); 2]>,
-) -> Vec<Event> {
-    let mut moments: Vec<(f64, f64)> =
-        ones.iter().chain(others.iter()).map(|one| (one.from, one.to)).collect();
-    moments.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut spans: Vec<(f64, f64)> = Vec::new();
-    for (from, to) in moments {
-        match spans.last_mut() {
-            Some(span) if from <= span.1 + reach * length => span.1 = span.1.max(to),
-            _ => spans.push((from, to)),
-        }
-    }
-    let mut found = Vec::new();
-    for (from, to) in spans {
-        let within = |all: &[Transition]| -> Vec<Transition> {
-            all.iter().filter(|one| one.from >= from && one.to <= to).copied().collect()
-        };
-        let (here, there) = (within(ones), within(others));
-        if here.len() == there.len() || !cancel(&here, &there) {
-            continue;
-        }
-        let unseen = here.is_empty() || there.is_empty();
-        let (shown, sign) = if here.len() > there.len() { (here, 1.0) } else { (there, -1.0) };
-        let borne_out = match judges {
-            Some([other, one]) => {
-                let (judge, heading) = if sign > 0.0 { other } else { one };
-                shown.len() > 1 && borne_out(&shown, judge, heading)
-            }
-            None => !unseen,
-        };
-        if !borne_out {
-            continue;
-        }
-        found.extend(shown.into_iter().map(|one| {
-            let gradual = one.to - one.from > GRADUAL * length;
-            let at = f64::midpoint(one.from, one.to);
-            let (from, to) = if gradual { (one.from, one.to) } else { (at, at) };
-            Event {
-                transition: Transition { from, to, size: sign * one.size, ..one },
-                apart: None,
-                kind: if gradual { ChangeKind::Slew } else { ChangeKind::ClockStep },
-                heading: None,
-            }
-        }));
-        for all in [&mut *ones, &mut *others] {
-            all.retain(|one| one.from < from || one.to > to);
-        }
-    }
-    found
-}
-
-/// Steps near an end of the run that one direction shows and the packets of the other bear out; `sign` is that with which
-/// they are the responder's clock's. They are taken out of the list, and so is what the other direction shows there of them.
-fn at_ends(
-    shown: &mut Vec<Transition>,
-    opposite: &mut Vec<Transition>,
-    other: &Survey,
-    sign: f64,
-) -> Vec<Event> {
-    let (clock, path): (Vec<Transition>, _) =
-        shown.drain(..).partition(|one| one.to <= one.from && mirrored(one, other));
-    *shown = path;
-    let reach = APART * other.length;
-    let of_it = |there: &Transition| {
-        clock.iter().any(|one| (one.from - there.from).abs() <= reach && one.size * there.size < 0.0)
-    };
-    opposite.retain(|there| !of_it(there));
-    clock.into_iter().map(|one| step(Transition { size: sign * one.size, ..one })).collect()
-}
-
-/// A step of the responder's clock.
-pub(crate) fn step(transition: Transition) -> Event {
-    Event { transition, apart: None, kind: ChangeKind::ClockStep, heading: None }
-}
-
-fn first_sign(surveys: &[(&Survey, Heading)]) -> f64 {
-    surveys.first().map_or(1.0, |(_, heading)| heading.sign())
-}
-
-/// A slew is the responder's clock's, a path change the direction's.
-fn signed(one: &Transition, kind: ChangeKind, sign: f64) -> Transition {
-    match kind {
-        ChangeKind::PathChange => *one,
-        _ => Transition { size: sign * one.size, ..*one },
-    }
-}
-
-fn both(forward: &Transition, reverse: &Transition, gradual: bool, hidden: Option<(f64, f64)>) -> Event {
-    let (a, b) = (forward.error.powi(-2), reverse.error.powi(-2));
-    let size = (a * forward.size - b * reverse.size) / (a + b);
-    let error = (a + b).powf(-0.5);
-    let middle = |one: &Transition| f64::midpoint(one.from, one.to);
-    let gradual = gradual || hidden.is_some();
-    let (from, to) = if let Some(span) = hidden {
-        span
-    } else if gradual {
-        let wide = |one: &Transition| one.to > one.from;
-        match (wide(forward), wide(reverse)) {
-            (true, false) => (forward.from, forward.to),
-            (false, true) => (reverse.from, reverse.to),
-            _ => (f64::midpoint(forward.from, reverse.from), f64::midpoint(forward.to, reverse.to)),
-        }
-    } else {
-        let at = f64::midpoint(middle(forward), middle(reverse));
-        (at, at)
-    };
-    let apart = (!gradual).then(|| [middle(forward), middle(reverse)]);
-    let kind = if gradual { ChangeKind::Slew } else { ChangeKind::ClockStep };
-    let doubt = forward.doubt.min(reverse.doubt);
-    Event { transition: Transition { from, to, size, error, doubt }, apart, kind, heading: None }
 }

@@ -8,7 +8,7 @@
 use super::course::{self, Course, Side};
 use super::estimator::{ChangeKind, Heading};
 use super::floors::Floor;
-use super::piecewise::{Event, step};
+use super::joining::{Event, step};
 use super::survey::{Survey, Transition};
 use super::{many, median};
 

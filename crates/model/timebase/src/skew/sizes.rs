@@ -5,8 +5,8 @@
 //! and what floors that depend on each other or that wander add to both.
 
 use super::estimator::{ChangeKind, Heading, coarse};
+use super::joining::Event;
 use super::many;
-use super::piecewise::Event;
 use super::posterior::{Line, Observation};
 use super::survey::Survey;
 
