@@ -46,6 +46,9 @@ fn a_calibration_is_measured_kept_told_and_subtracted() {
     assert_eq!(told["calibration"]["baseline_ns"], document["places"][0]["round_trip"]["baseline_ns"]);
     let subtracted = measure(&["--subtract-baseline"]).with_code(0).document();
     assert_eq!(subtracted["calibration"]["subtracted"], true);
+    let spans = |document: &Value| document["stamps"]["delay_definition"].to_string();
+    assert!(spans(&subtracted).contains("; the calibrated baseline is taken out of it"), "{subtracted}");
+    assert!(!spans(&told).contains("baseline"), "{told}");
 
     let other = kept.replacen(&document["machine"]["kernel"].to_string(), "\"0.0\"", 1);
     fs::write(home.path().join("romer/calibration.json"), other).unwrap();
@@ -54,6 +57,16 @@ fn a_calibration_is_measured_kept_told_and_subtracted() {
     let unused = measure(&[]).with_code(0).document();
     assert!(unused["calibration"].is_null(), "{}", unused["calibration"]);
     assert!(unused["warnings"].to_string().contains("kernel 0.0"), "{}", unused["warnings"]);
+
+    fs::write(home.path().join("romer/calibration.json"), r#"{"schema":"x"}"#).unwrap();
+    measure(&["--subtract-baseline"]).with_code(3);
+    let damaged = measure(&[]).with_code(0).document();
+    let warnings = damaged["warnings"].to_string();
+    assert!(damaged["calibration"].is_null(), "{}", damaged["calibration"]);
+    assert!(
+        warnings.contains("the calibration is not used") && warnings.contains("calibration.json"),
+        "{warnings}"
+    );
 }
 
 #[test]

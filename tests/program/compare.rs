@@ -72,7 +72,8 @@ fn a_longer_path_is_told_with_how_much_longer_and_one_alike_is_not_told_apart() 
     let same = compare(&a, &alike, &[], 0);
     assert_eq!(at(way(&same, "round_trip"), "/verdict"), "none_shown");
     let words = at(way(&same, "round_trip"), "/words").as_str().unwrap();
-    assert!(words.contains("no difference that these data can show"), "{words}");
+    assert!(words.contains("of the median delay no difference that these data can show"), "{words}");
+    assert!(!words.contains("does differ"), "{words}");
     assert_eq!(compare(&a, &b, &[], 0), document, "the seed is fixed");
 }
 
@@ -87,6 +88,19 @@ fn a_greater_loss_is_told_by_the_figure_that_is_asked_for() {
     let one = compare(&a, &b, &["--by", "forward.delay_ns.p90"], 0);
     assert_eq!(at(&one, "/directions").as_array().unwrap().len(), 1);
     assert_eq!(figure(way(&one, "forward"), "delay_ns.p90")["figure"], "delay_ns.p90");
+}
+
+#[test]
+fn a_verdict_by_one_figure_names_the_others_that_differ() {
+    let folder = tempfile::tempdir().unwrap();
+    let a = log(folder.path(), "a.csv", 2_000, 20_000, 4, 100);
+    let b = log(folder.path(), "b.csv", 2_000, 20_000, 5, 8);
+    let forward = compare(&a, &b, &[], 0);
+    let forward = way(&forward, "forward");
+    assert_eq!(at(forward, "/verdict"), "none_shown");
+    let words = at(forward, "/words").as_str().unwrap();
+    assert!(words.contains("of the median delay no difference that these data can show"), "{words}");
+    assert!(words.contains("What does differ: share of lost packets (+"), "{words}");
 }
 
 #[test]

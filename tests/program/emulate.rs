@@ -231,19 +231,25 @@ fn a_voice_stream_has_the_loss_and_the_delay_that_were_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.toml");
     std::fs::write(&file, VOICE).unwrap();
-    let emulator = Emulator::start(&lab, &["--scenario", file.to_str().unwrap()]);
-    let run = lab.try_measure(&[
-        "--stamp-only",
-        "--traffic",
-        "g711",
-        "--bundle",
-        "1",
-        "--duration",
-        "3s",
-        "198.18.0.3:862",
-    ]);
-    let measured = run.ended.with_code(0).document();
-    let (document, _) = emulator.end("TERM", 0);
+    let measured = || {
+        let emulator = Emulator::start(&lab, &["--scenario", file.to_str().unwrap()]);
+        let run = lab.try_measure(&[
+            "--stamp-only",
+            "--traffic",
+            "g711",
+            "--bundle",
+            "1",
+            "--duration",
+            "3s",
+            "198.18.0.3:862",
+        ]);
+        (run.ended.with_code(0).document(), emulator.end("TERM", 0).0)
+    };
+    // Where this machine stands still in the midst of a run, its delays are worth too few independent ones for an interval.
+    let has_interval =
+        |(measured, _): &(Value, Value)| !at(measured, "/round_trip/delay_ns/mean_interval").is_null();
+    let (measured, document) =
+        (0..3).map(|_| measured()).find(has_interval).expect("one of three runs has an interval");
     assert_eq!(at(&measured, "/traffic/model"), "g711");
     let packets = |name: &str| count(&measured, &format!("/round_trip/packets/{name}"));
     assert!(

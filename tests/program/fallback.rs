@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
@@ -238,4 +239,24 @@ fn behind_the_last_reply_the_way_of_a_loss_is_not_known_and_what_is_known_is_tol
     assert!(warnings.contains("of 2 of these the direction is not known"), "{warnings}");
     let told = process::run(romer(["report", "--color", "never"]).arg(run.folder())).with_code(0).stdout;
     assert!(told.contains("at least 1 lost"), "{told}");
+}
+
+#[test]
+fn replies_without_the_code_of_the_key_are_told_as_that() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let home = tempfile::tempdir().unwrap();
+    let key = home.path().join("key");
+    std::fs::write(&key, [7; 32]).unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let (mut command, _run) = lab.measuring(&["--stamp-only", "--count", "10", "--interval", "2ms"]);
+    command.args(["--waiting-time", "200ms", "--json", "-", "198.18.0.3:862", "--key-file"]).arg(&key);
+    let document = process::run(&mut command).document();
+    assert_eq!(count(&document, "/round_trip/packets/lost"), 10);
+    let warnings = at(&document, "/warnings").to_string();
+    assert!(
+        warnings.contains("10 replies came with a code (HMAC) that was not made with this key"),
+        "{warnings}"
+    );
+    assert!(!warnings.contains("not reflections of this stream"), "{warnings}");
 }

@@ -180,3 +180,24 @@ fn a_probe_whose_number_was_altered_on_the_way_is_lost_and_no_other_is_taken_for
         assert_eq!(is_told, direction == "round-trip", "{document:#}");
     }
 }
+
+#[test]
+fn probes_of_one_direction_that_the_path_alters_are_lost_and_told_as_altered() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    // Half of the tag: what comes names the session, and is none of its probes.
+    // The checksum goes with it, as where whoever alters a packet makes its checksum anew.
+    lab.bridge(
+        "iifname e0 udp dport 862 numgen inc mod 10 0 @th,112,16 set 0x5a5a udp checksum set 0 counter name there",
+    );
+    let options =
+        ["--direction", "forward", "--count", "100", "--interval", "2ms", "--waiting-time", "500ms"];
+    let document = lab.measure(&[&options[..], &[FAR]].concat()).document();
+    let altered = lab.counted("E", "bridge", "there");
+    assert_eq!((lost(&document, "forward"), altered), (10, 10));
+    let warnings = at(&document, "/warnings").to_string();
+    assert!(
+        warnings.contains("10 datagrams came there that named this stream and were none of its probes"),
+        "{warnings}"
+    );
+}

@@ -179,6 +179,9 @@ fn a_way_that_changes_during_the_run_is_seen_and_told() {
         let found = events.iter().find(|event| event["detail"] == told.as_str());
         let found = found.unwrap_or_else(|| panic!("{told}: {document:#}"));
         assert_eq!((&found["kind"], &found["side"]), (&"route-change".into(), &"path".into()));
+        // When it was is not known any better than that it was between the two searches.
+        assert_eq!(found["at_ns"], 0, "{found}");
+        assert!(found["until_ns"].as_i64().is_some_and(|until| until > 0), "{found}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as StdDuration;
 
-use romer_calibrate::{CalibrateError, ClockOptions, Options, choose, this_machine};
+use romer_calibrate::{CalibrateError, ClockOptions, Options, choose, this_machine, unreadable};
 use romer_lab::{Host, Kind, Running, Standing};
 use romer_record::calibration::CalibrationRecord;
 use romer_record::manifest::CalibrationUse;
@@ -35,9 +35,14 @@ impl From<CalibrateError> for Failure {
 
 /// The calibration of this machine, for a measurement; `None` where there is none and none is needed.
 pub(crate) fn of_this_machine(subtract: bool) -> Result<Option<CalibrationUse>, Failure> {
-    let found = match CalibrationFile::of_user().and_then(|file| file.read()) {
-        // Nobody asked for it.
-        Err(_) if !subtract => None,
+    let file = match CalibrationFile::of_user() {
+        // Nobody asked for it, and there is no place where it could be.
+        Err(_) if !subtract => return Ok(None),
+        file => file?,
+    };
+    let found = match file.read() {
+        // Nobody asked for it, but somebody calibrated: the run goes on without, and says so.
+        Err(why) if !subtract => return Ok(Some(unreadable(&why))),
         found => found?,
     };
     let used = found.map(|record| choose(&record, &this_machine(), subtract));

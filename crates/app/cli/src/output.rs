@@ -107,7 +107,11 @@ impl Color {
         match self {
             Self::Always => true,
             Self::Never => false,
-            Self::Auto => terminal.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+            Self::Auto => {
+                terminal.is_terminal()
+                    && !crate::live::is_dumb()
+                    && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+            }
         }
     }
 }

@@ -23,7 +23,25 @@ pub(crate) enum Start {
     At(SystemTime),
 }
 
-/// Reads `+10s` or `2026-11-22T09:00:00Z`.
+/// A time of RFC 3339, in UTC or with an offset from it.
+fn rfc3339(text: &str) -> Option<SystemTime> {
+    let Some((local, offset)) =
+        text.rfind(['+', '-']).filter(|at| text[..*at].contains(':')).map(|at| text.split_at(at))
+    else {
+        return humantime::parse_rfc3339(text).ok();
+    };
+    let (hours, minutes) = offset[1..].split_once(':')?;
+    let number = |digits: &str, below: u64| {
+        let is_number = digits.len() == 2 && digits.bytes().all(|digit| digit.is_ascii_digit());
+        digits.parse().ok().filter(|number: &u64| is_number && *number < below)
+    };
+    let ahead = StdDuration::from_secs(number(hours, 24)? * 3_600 + number(minutes, 60)? * 60);
+    let is_bare = local.ends_with(|last: char| last.is_ascii_digit());
+    let local = humantime::parse_rfc3339(&format!("{local}Z")).ok().filter(|_| is_bare)?;
+    if offset.starts_with('+') { local.checked_sub(ahead) } else { local.checked_add(ahead) }
+}
+
+/// Reads `+10s`, `2026-11-22T09:00:00Z` or `2026-11-22T10:00:00+01:00`.
 pub(crate) fn start(text: &str) -> Result<Start, String> {
     if let Some(length) = text.strip_prefix('+') {
         let length: Duration =
@@ -37,9 +55,11 @@ pub(crate) fn start(text: &str) -> Result<Start, String> {
             Err("it lies more than a year ahead; write less".into())
         };
     }
-    humantime::parse_rfc3339(text).map(Start::At).map_err(|_| {
+    rfc3339(text).map(Start::At).ok_or_else(|| {
         let shown: String = text.chars().take(60).collect();
-        format!("{shown:?} is no time; write one in UTC, such as 2026-11-22T09:00:00Z, or a length from now, such as +10s")
+        format!(
+            "{shown:?} is no time; write one with its offset, such as 2026-11-22T09:00:00Z, or a length from now, such as +10s"
+        )
     })
 }
 
@@ -171,6 +191,13 @@ mod tests {
         assert_eq!(start("+10s").unwrap(), Start::In(Duration::from_secs(10)));
         let Start::At(time) = start("2026-11-22T09:00:00Z").unwrap() else { panic!("no time") };
         assert_eq!(humantime::format_rfc3339_seconds(time).to_string(), "2026-11-22T09:00:00Z");
+        for same in ["2026-11-22T10:00:00+01:00", "2026-11-22T03:30:00-05:30", "2026-11-22T09:00:00.0-00:00"]
+        {
+            assert_eq!(start(same).unwrap(), Start::At(time), "{same}");
+        }
+        for bad in ["+1:00", "+01:60", "+24:00", "+0100", "Z+01:00", "+01:00Z", "+é:00", "--01:00"] {
+            assert!(start(&format!("2026-11-22T10:00:00{bad}")).is_err(), "{bad}");
+        }
         for text in ["", "10s", "+", "+10", "+9999d", "09:00", "2026-13-01T00:00:00Z", "2026-11-22"] {
             assert!(start(text).is_err(), "{text}");
         }

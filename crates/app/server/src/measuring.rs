@@ -374,8 +374,10 @@ fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
 
 /// As a measurement takes it that does not ask for the baseline to be subtracted.
 fn calibration() -> Option<CalibrationUse> {
-    let found = CalibrationFile::of_user().and_then(|file| file.read()).ok().flatten();
-    found.map(|record| romer_calibrate::choose(&record, &romer_calibrate::this_machine(), false))
+    match CalibrationFile::of_user().ok()?.read() {
+        Ok(record) => Some(romer_calibrate::choose(&record?, &romer_calibrate::this_machine(), false)),
+        Err(why) => Some(romer_calibrate::unreadable(&why)),
+    }
 }
 
 fn request(asked: &Asked) -> Result<Request, Problem> {

@@ -27,6 +27,6 @@ mod text;
 pub use clock::{ClockOptions, prove_clock};
 pub use clock_text::text as clock_text;
 pub use error::CalibrateError;
-pub use machine::{choose, this_machine};
+pub use machine::{choose, this_machine, unreadable};
 pub use rounds::{Options, calibrate};
 pub use text::text;

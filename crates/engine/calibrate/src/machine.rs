@@ -1,5 +1,7 @@
 //! Of which machine a calibration is, and whether it is this one.
 
+use std::fmt::Display;
+
 use romer_host::host_info;
 use romer_measure::SOFTWARE;
 use romer_record::calibration::{CalibrationRecord, Machine};
@@ -24,6 +26,16 @@ pub fn choose(record: &CalibrationRecord, machine: &Machine, subtract: bool) -> 
         places: if refused.is_none() { record.places.clone() } else { Vec::new() },
         subtract: subtract && refused.is_none(),
         refused,
+    }
+}
+
+/// A calibration that could not be read, as a run has it that would have used it: the run says `why`.
+pub fn unreadable(why: &impl Display) -> CalibrationUse {
+    CalibrationUse {
+        measured: String::new(),
+        places: Vec::new(),
+        subtract: false,
+        refused: Some(format!("{why}; run `romer calibrate` again")),
     }
 }
 

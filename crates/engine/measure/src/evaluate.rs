@@ -399,6 +399,10 @@ fn concluded(
         measurement.warnings.extend(markings);
         measurement.warnings.extend(cards::warnings(stream, &selection, &cards, any));
     }
+    measurement
+        .stamps
+        .delay_definition
+        .extend(measurement.calibration.as_ref().and_then(stamps::without_baseline));
     measurement.stamps.nic = selection.uses_cards().then(|| cards.document());
     measurement.warnings.extend(astray);
     measurement.warnings.extend(late_departures(&measurement));

@@ -1,6 +1,6 @@
 //! The rows that every form of the report shows: forward, reverse, round trip.
 
-use romer_record::document::{DelayKind, Direction, Measurement, Way as Asked};
+use romer_record::document::{self, DelayKind, Direction, Measurement, Way as Asked};
 
 use crate::number::Unit;
 use crate::sure::Sure;
@@ -15,6 +15,15 @@ pub(crate) enum Way {
 
 impl Way {
     pub(crate) const ALL: [Self; 3] = [Self::Forward, Self::Reverse, Self::RoundTrip];
+
+    /// As documents have it.
+    pub(crate) fn in_document(self) -> document::Way {
+        match self {
+            Self::Forward => document::Way::Forward,
+            Self::Reverse => document::Way::Reverse,
+            Self::RoundTrip => document::Way::RoundTrip,
+        }
+    }
 
     pub(crate) fn name(self) -> &'static str {
         match self {

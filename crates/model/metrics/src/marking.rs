@@ -131,7 +131,10 @@ fn sentences(
             let of: u64 = named.iter().filter(|((other, _), _)| other == from).map(|(_, count)| count).sum();
             let what = what(from, to);
             let packets = counted_as(of, "packet that was", "packets that were");
-            format!("{place} {what}: of {packets} sent as {from} and {came}, {count} {came} as {to}")
+            // A packet that came too late to count as received has its octet all the same.
+            format!(
+                "{place} {what}: of {packets} sent as {from} and {came}, late or not, {count} {came} as {to}"
+            )
         })
         .collect()
 }
@@ -166,11 +169,11 @@ mod tests {
         assert_eq!(
             marking_words(&rows, EF | 2, true),
             [
-                "on the way there the code point was rewritten: of 3 packets that were sent as ef and arrived, 1 arrived as cs1",
-                "on the way there a queue marked congestion: of 3 packets that were sent as ect0 and arrived, 1 arrived as ce",
-                "on the way there the ECN bits were bleached: of 3 packets that were sent as ect0 and arrived, 1 arrived as not-ect",
-                "on the way back the code point was bleached: of 1 packet that was sent as cs1 and arrived, 1 arrived as cs0",
-                "on the way back the ECN bits were rewritten: of 3 packets that were sent as not-ect and arrived, 1 arrived as ect1",
+                "on the way there the code point was rewritten: of 3 packets that were sent as ef and arrived, late or not, 1 arrived as cs1",
+                "on the way there a queue marked congestion: of 3 packets that were sent as ect0 and arrived, late or not, 1 arrived as ce",
+                "on the way there the ECN bits were bleached: of 3 packets that were sent as ect0 and arrived, late or not, 1 arrived as not-ect",
+                "on the way back the code point was bleached: of 1 packet that was sent as cs1 and arrived, late or not, 1 arrived as cs0",
+                "on the way back the ECN bits were rewritten: of 3 packets that were sent as not-ect and arrived, late or not, 1 arrived as ect1",
             ]
         );
     }
@@ -181,7 +184,7 @@ mod tests {
         assert_eq!(
             marking_words(&rows, EF | 2, false),
             [
-                "on the path or in the reflector the code point was bleached: of 2 packets that were sent as ef and came back, 1 came back as cs0"
+                "on the path or in the reflector the code point was bleached: of 2 packets that were sent as ef and came back, late or not, 1 came back as cs0"
             ]
         );
     }

@@ -278,6 +278,19 @@ pub struct Calibration {
     pub measured: Option<String>,
 }
 
+impl Calibration {
+    /// What is taken out of the delays of `way`, nanoseconds; `None` where nothing is.
+    pub fn taken_out(&self, way: Way) -> Option<f64> {
+        let baseline = match way {
+            Way::Forward => self.forward.map(|share| share.baseline_ns),
+            Way::Reverse => self.reverse.map(|share| share.baseline_ns),
+            Way::RoundTrip => self.baseline_ns,
+            Way::Both => None,
+        };
+        baseline.filter(|_| self.subtracted)
+    }
+}
+
 /// A stated limit and its verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {

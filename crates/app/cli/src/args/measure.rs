@@ -166,7 +166,7 @@ pub(crate) struct TrafficArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Turns")]
 pub(crate) struct TurnArgs {
-    /// Begin at this time (UTC, 2026-11-22T09:00:00Z) or after so long (+10s)
+    /// Begin at this time (2026-11-22T09:00:00Z, or with +01:00 for Z) or after so long (+10s)
     #[arg(long, value_name = "TIME|+D", value_parser = turns::start)]
     pub(crate) start: Option<Start>,
     /// Measure again and again, each run in a folder of its own under --out, with --json - a document each, on a line; runs do not overlap

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+mod parts;
+
 use romer_metrics::sent;
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
@@ -20,7 +22,7 @@ use romer_units::{Duration, Place, counted};
 pub(super) fn in_place(stream: &Stream, events: Vec<Event>, related: &Related) -> Vec<Event> {
     let mut events = placed(stream, events, related);
     events.sort_by_key(|event| event.at_ns);
-    events
+    parts::joined(events)
 }
 
 fn placed(stream: &Stream, mut events: Vec<Event>, related: &Related) -> Vec<Event> {

@@ -57,9 +57,13 @@ fn by_its_count(told: &ReplyNumbers) -> Vec<String> {
     }
     if told.unnamed > 0 {
         words.push(format!(
-            "of {} of these it is known how many were lost on which way, not which: probes of both kinds lie between two \
-             replies",
-            told.unnamed
+            "of {} of these it is known how many were lost on which way, not which: {}",
+            told.unnamed,
+            if told.copies > 0 {
+                "probes of both kinds may lie between two replies, for a reply that was lost may have been to a copy"
+            } else {
+                "probes of both kinds lie between two replies"
+            }
         ));
     }
     if told.unknown > 0 {
@@ -126,6 +130,10 @@ mod tests {
             "of 9 probes that did not come back, 5 were lost on the way there, or not answered, and 4"
         ));
         assert!(all[2].starts_with("of 2 of these it is known how many"));
+        assert!(all[2].ends_with("probes of both kinds lie between two replies"));
+        let copies =
+            words(Some(&ReplyNumbers { missing: 90, back: 90, copies: 141, unnamed: 90, ..NOTHING }));
+        assert!(copies[2].ends_with("a reply that was lost may have been to a copy"), "{copies:?}");
         let copied = ReplyNumbers { missing: 3, there: 1, back: 7, copies: 2, all_there: false, ..NOTHING };
         let copied = words(Some(&copied));
         assert!(copied[1].ends_with(

@@ -1,6 +1,6 @@
 //! Which stamps were taken, and which did not come.
 
-use romer_record::document::{MissingStamps, StampPlaces};
+use romer_record::document::{Calibration, MissingStamps, StampPlaces, Way};
 use romer_record::manifest::Stream;
 use romer_record::{Fate, Passage};
 use romer_timebase::{Related, Selection};
@@ -46,6 +46,17 @@ fn defined(definition: &str, without: &[&str]) -> String {
         _ => part.to_owned(),
     });
     told.collect::<Vec<String>>().join("; ")
+}
+
+/// What is to be added to what a delay spans, where a baseline is taken out of it: nothing else in the stamps tells such a
+/// delay from one of the same stamps as they were.
+pub(super) fn without_baseline(calibration: &Calibration) -> Option<String> {
+    let ways = [("forward", Way::Forward), ("reverse", Way::Reverse), ("round trip", Way::RoundTrip)];
+    let told: Vec<String> = ways
+        .into_iter()
+        .filter_map(|(name, way)| Some(format!("{name} {} ns", calibration.taken_out(way)?)))
+        .collect();
+    (!told.is_empty()).then(|| format!("; the calibrated baseline is taken out of it ({})", told.join(", ")))
 }
 
 /// That stamps of the chosen places did not come: of which moments, and how many of each.

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use romer_host::host_info;
 use romer_record::document::Way;
 use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
 use romer_record::voice::VoiceRequest;
@@ -240,10 +241,29 @@ pub(super) fn payloads(
     match mtu {
         Some(mtu) if payloads.most + header > mtu => {
             let most = mtu.saturating_sub(header) + added;
+            let interface = host_info::route_to(address).ok().and_then(|route| route.interface);
+            let own = interface.and_then(|name| host_info::interface_mtu(&name).ok());
+            let is_remembered = own.is_some_and(|own| mtu < own);
+            let forget = match (is_remembered, address.is_ipv6()) {
+                (false, _) => "",
+                (true, false) => {
+                    ", or, if the path takes more again, let the host forget that: ip route flush cache"
+                }
+                (true, true) => {
+                    ", or, if the path takes more again, let the host forget that: ip -6 route flush cache"
+                }
+            };
             Err(MeasureError::Usage(format!(
-                "the probe would be fragmented ({flag}): its IP packet has {} octets and the path's MTU is {mtu}; \
-                 ask for at most {most}B",
-                payloads.most + header
+                "the probe would be fragmented ({flag}): its IP packet has {} octets and the path's MTU is {mtu}{}; \
+                 ask for at most {most}B{}",
+                payloads.most + header,
+                if is_remembered {
+                    ", which is no interface's here but what the host remembers of the path (for up to ten \
+                                    minutes) or has set for the route"
+                } else {
+                    ""
+                },
+                forget,
             )))
         }
         _ => Ok(payloads),

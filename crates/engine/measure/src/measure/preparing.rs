@@ -47,6 +47,8 @@ pub(super) struct Prepared {
     pub(super) instead: Option<String>,
     /// Datagrams that the far end's kernel dropped because its program was too slow.
     pub(super) far_drops: u64,
+    /// Datagrams that came there, named this stream and were none of its probes.
+    pub(super) mistagged: u64,
     /// Looks for the way to the target, where that is asked for; of two directions, the first has it.
     pub(super) pathfinder: Option<Pathfinder>,
     /// What is being done so that the session outlives its connection.
@@ -66,6 +68,15 @@ impl Prepared {
         let strays = self.shared.strays.load(Ordering::Acquire);
         let errors = self.shared.path_errors.load(Ordering::Acquire);
         let mut warnings: Vec<String> = self.instead.iter().cloned().collect();
+        let uncoded = self.shared.uncoded.load(Ordering::Acquire);
+        if uncoded > 0 {
+            warnings.push(format!(
+                "{} with a code (HMAC) that was not made with this key, or without one, and count for nothing: the reflector has no \
+                 key, or another one; give both ends the same, or measure without --key-file",
+                counted_as(uncoded, "reply came", "replies came")
+            ));
+        }
+        let strays = strays.saturating_sub(uncoded);
         if strays > 0 {
             let what = if self.shared.way.is_one_way() { "probe" } else { "reflection" };
             let [one, others] = [
@@ -82,6 +93,14 @@ impl Prepared {
                 "{} that no probe had: altered on the way, or from somebody else; not counted, and a probe whose number was altered is \
                  among the lost",
                 counted_as(altered, one, others)
+            ));
+        }
+        if self.mistagged > 0 {
+            warnings.push(format!(
+                "{} there that named this stream and {} none of its probes: cut or altered on the way; the probes that they \
+                 were are among the lost",
+                counted_as(self.mistagged, "datagram came", "datagrams came"),
+                if self.mistagged == 1 { "was" } else { "were" }
             ));
         }
         let own_drops: u32 =
@@ -247,6 +266,7 @@ pub(super) fn prepare(
         conversation,
         instead,
         far_drops: 0,
+        mistagged: 0,
         pathfinder: None,
         resuming: Resuming::default(),
         has_way: true,

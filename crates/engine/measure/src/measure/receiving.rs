@@ -93,6 +93,7 @@ impl Known {
             Self::Nothing => return,
         };
         stream.returned.store(distinct, Ordering::Release);
+        stream.uncoded.store(strays.code, Ordering::Release);
         stream.strays.store(strays.total(), Ordering::Release);
     }
 }

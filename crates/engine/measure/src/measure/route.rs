@@ -37,6 +37,8 @@ pub(super) struct Pathfinder {
     key: Option<Arc<Key>>,
     error: ErrorEstimate,
     at_start: Route,
+    /// When the search at the start began: whatever it found, a change came later.
+    began: Timestamp<Monotonic>,
 }
 
 impl Pathfinder {
@@ -50,7 +52,8 @@ impl Pathfinder {
         };
         let socket = StampingSocket::bind(local, &socket_options).ok()?;
         let error = circumstances::clock_error();
-        let mut own = Self { socket, target, key: options.key.clone(), error, at_start: Route::new() };
+        let began = clock::monotonic_now();
+        let mut own = Self { socket, target, key: options.key.clone(), error, at_start: Route::new(), began };
         own.at_start = own.look();
         Some(own)
     }
@@ -163,7 +166,7 @@ pub(super) fn look_again(streams: &mut [Prepared], began: Timestamp<Monotonic>, 
         let now = clock::now();
         let detail = words(&stream.manifest.target, &changed);
         observer.on_note(stream.shared.number, &detail);
-        stream.manifest.events.push(Event {
+        let event = Event {
             at_ns: (now.monotonic - began).as_nanos(),
             until_ns: None,
             kind: EventKind::RouteChange,
@@ -175,7 +178,9 @@ pub(super) fn look_again(streams: &mut [Prepared], began: Timestamp<Monotonic>, 
             mtu: None,
             sequence: None,
             noticed_late_ns: None,
-        });
+        };
+        // It was at some moment between the two searches.
+        stream.manifest.events.push(event.between((now.monotonic - pathfinder.began).as_nanos(), 0));
     }
 }
 

@@ -61,6 +61,8 @@ pub(super) struct Shared {
     pub(super) strays: AtomicU64,
     /// Records of the far end's about numbers that no probe has had.
     pub(super) altered: AtomicU64,
+    /// Of these, what was not made with this stream's key.
+    pub(super) uncoded: AtomicU64,
     /// Errors that routers or the far host reported, but for those of length, and of the next.
     pub(super) path_errors: AtomicU64,
     /// The last that a router said of them.
@@ -134,6 +136,7 @@ impl Shared {
             stamped: AtomicU64::new(0),
             strays: AtomicU64::new(0),
             altered: AtomicU64::new(0),
+            uncoded: AtomicU64::new(0),
             path_errors: AtomicU64::new(0),
             word: Mutex::new(None),
             nobody: AtomicU64::new(0),

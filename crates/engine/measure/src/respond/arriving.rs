@@ -30,6 +30,8 @@ struct Stream {
     /// Who holds the control conversation.
     peer: IpAddr,
     comings: Comings,
+    /// Datagrams of that host that named this session and were none of its probes.
+    mistagged: u64,
 }
 
 /// A probe that has arrived.
@@ -47,7 +49,8 @@ impl Expected {
     /// Expects at the most `most` probes of `probes`, which is session `session` here, from `peer`.
     pub(super) fn expect(&mut self, session: u32, peer: IpAddr, probes: compact::Session, most: u64) {
         self.by_number.entry(probes.number).or_default().push(session);
-        let stream = Stream { peer: peer.to_canonical(), comings: Comings::new(probes, None, most) };
+        let comings = Comings::new(probes, None, most);
+        let stream = Stream { peer: peer.to_canonical(), comings, mistagged: 0 };
         self.streams.insert(session, stream);
     }
 
@@ -78,6 +81,11 @@ impl Expected {
     /// How many datagrams named a session of their host and were none of its probes.
     pub(super) const fn mistagged(&self) -> u64 {
         self.mistagged
+    }
+
+    /// The same of the sessions of `session`'s number and host.
+    pub(super) fn mistagged_of(&self, session: u32) -> u64 {
+        self.streams.get(&session).map_or(0, |stream| stream.mistagged)
     }
 
     /// The probe that has arrived from `source`; `None` where it is none that is expected. `known` says whether anything is
@@ -116,7 +124,14 @@ impl Expected {
                 return Some(Taken { session: *session, coming, elsewhere: true });
             }
         }
-        self.mistagged += u64::from(named);
+        if named {
+            self.mistagged += 1;
+            for session in sessions {
+                if let Some(stream) = self.streams.get_mut(session).filter(|stream| stream.peer == host) {
+                    stream.mistagged += 1;
+                }
+            }
+        }
         None
     }
 }
@@ -162,6 +177,7 @@ mod tests {
         let before = expected.mistagged();
         assert_eq!(take(&mut expected, &payload, "192.0.2.1:1000"), None, "the key of the other one");
         assert_eq!(expected.mistagged(), before + 1);
+        assert_eq!([4, 5].map(|session| expected.mistagged_of(session)), [1, 0]);
         assert_eq!(take(&mut expected, &payload, "192.0.2.9:1000"), None);
         probes(7, 1).emit(3, &mut payload);
         assert!(take(&mut expected, &payload, "192.0.2.1:1000").is_some());

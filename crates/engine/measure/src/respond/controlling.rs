@@ -583,8 +583,9 @@ impl Controlling {
                 Note::Card { card, .. } => server.on_card(card),
                 Note::Departed { count, .. } => server.on_departed(count),
                 Note::Refused { refused, .. } => self.refused(index, refused),
-                Note::Flushed { lost, kernel_drops, .. } => {
+                Note::Flushed { lost, kernel_drops, mistagged, .. } => {
                     server.on_losses(lost, kernel_drops);
+                    server.on_mistagged(mistagged);
                     // What has happened up to now is told before the last word.
                     self.tell_occurrences(true);
                     self.connections[index].server.finish()

@@ -103,7 +103,7 @@ pub(super) enum Note {
     Overflowed(Overflow),
     /// Everything of the session has been handed over; so many records did not fit the queue, and so many datagrams
     /// were dropped by the kernel while the session ran.
-    Flushed { session: u32, lost: u64, kernel_drops: u64 },
+    Flushed { session: u32, lost: u64, kernel_drops: u64, mistagged: u64 },
 }
 
 /// The thread's connections.
@@ -647,7 +647,8 @@ impl Reflecting {
                     self.backlog.tell(Note::Refused { session, refused });
                 }
                 let kernel_drops = drops.saturating_sub(state.drops_before);
-                if self.backlog.tell(Note::Flushed { session, lost: state.lost, kernel_drops }) {
+                let mistagged = self.expected.mistagged_of(session);
+                if self.backlog.tell(Note::Flushed { session, lost: state.lost, kernel_drops, mistagged }) {
                     state.flush = false;
                     self.links.control_waker.wake();
                 }

@@ -204,7 +204,8 @@ impl Sending {
         while !self.wishes.finishing.load(Ordering::Acquire) && !self.is_abandoned() {
             let _ = romer_host::socket::wait_any(&[], Some(&self.waker), Some(Duration::from_millis(250)));
         }
-        let flushed = Note::Flushed { session: self.listener.session, lost: self.lost, kernel_drops: 0 };
+        let flushed =
+            Note::Flushed { session: self.listener.session, lost: self.lost, kernel_drops: 0, mistagged: 0 };
         self.tell(flushed);
     }
 

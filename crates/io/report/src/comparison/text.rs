@@ -37,11 +37,7 @@ pub fn text(comparison: &Comparison, style: &TextStyle) -> String {
     for limit in &comparison.limits {
         let word = if limit.held { "Held" } else { "Broken" };
         let value = limit.value.map_or_else(String::new, |value| {
-            let is_time = limit.limit.contains("_ns");
-            format!(
-                ", B minus A is {}",
-                if is_time { signed(value, true, style.unicode) } else { value.to_string() }
-            )
+            format!(", B minus A is {}", of_limit(&limit.limit, value, style.unicode))
         });
         lines.extend(wrap(
             &escape::terminal(&plain(&format!("{word}: {}{value}", limit.limit), style.unicode)),
@@ -74,6 +70,18 @@ pub(super) fn signed(value: f64, is_time: bool, unicode: bool) -> String {
         less if less < 0.0 && shows => format!("-{size}"),
         more if more > 0.0 && shows => format!("+{size}"),
         _ => size,
+    }
+}
+
+/// A difference that a limit is on, in the unit that its path tells.
+fn of_limit(limit: &str, value: f64, unicode: bool) -> String {
+    if limit.contains("_ns") {
+        signed(value, true, unicode)
+    } else if limit.contains("ratio") {
+        signed(value, false, unicode)
+    } else {
+        // Of two decimal fractions the difference has digits that neither had.
+        ((value * 1e9).round() / 1e9).to_string()
     }
 }
 
@@ -139,5 +147,14 @@ mod tests {
         assert_eq!([told(-0.3), told(0.3), told(0.0)], ["0 ns", "0 ns", "0 ns"]);
         assert_eq!([told(-0.6), told(1_500.0)], ["-1 ns", "+1.50 us"]);
         assert!(signed(-0.00001, false, true).starts_with("-<"));
+    }
+
+    #[test]
+    fn what_a_limit_is_on_has_its_unit_and_no_digits_of_the_machine() {
+        let told = |limit, value| of_limit(limit, value, false).replace(NO_BREAK, " ");
+        assert_eq!(told("round_trip.loss.ratio<0.01", 0.028 - 0.015), "+1.30 %");
+        assert_eq!(told("forward.delay_ns.p99<1ms", 1_500.0), "+1.50 us");
+        assert_eq!(told("voice.mos>=0", 4.3 - 4.4), "-0.1");
+        assert_eq!(told("forward.packets.lost<=0", 3.0), "3");
     }
 }

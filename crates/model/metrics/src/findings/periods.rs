@@ -181,6 +181,8 @@ fn periods(series: &Series, all: &[f64]) -> Vec<Period> {
                 times > 0.5 && (times - times.round()).abs() < 0.01
             }
         });
+        // Spikes at several moments of each cycle have one period, which the clearest of them tell.
+        let once_more = once_more || found.iter().any(|one| same(&one.fit, &best.fit));
         if best.height < HIGH * spread {
             low += 1;
         } else if !once_more {

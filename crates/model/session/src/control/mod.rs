@@ -336,6 +336,9 @@ pub struct End {
     /// too slow to read them. They are no losses of the path.
     #[serde(default)]
     pub kernel_drops: u64,
+    /// Datagrams from where the session's probes come from that named it and were none of them: altered on the way, or cut.
+    #[serde(default)]
+    pub mistagged: u64,
 }
 
 /// How far a session has come.

@@ -618,6 +618,11 @@ impl Server {
         self.totals.kernel_drops += kernel_drops;
     }
 
+    /// So many datagrams named this session and were none of its probes.
+    pub fn on_mistagged(&mut self, count: u64) {
+        self.totals.mistagged += count;
+    }
+
     /// Time has come to `now`.
     pub fn on_time(&mut self, now: Timestamp<Monotonic>) -> Vec<Action> {
         match self.deadline() {

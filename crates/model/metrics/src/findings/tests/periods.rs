@@ -215,3 +215,19 @@ fn spikes_that_come_early_and_late_by_chance_are_told_with_their_own_period_or_n
         }
     }
 }
+
+#[test]
+fn spikes_at_several_moments_of_each_cycle_are_one_period() {
+    for seed in 0..10 {
+        let mut chance = Chance::new(3, seed);
+        // 5 s at 1 ms; every 84 ms a packet waits long, and others 35 and 46 ms after it: of no shorter period.
+        let delays = (0..5_000).map(|number| {
+            let hit = [3, 38, 49].contains(&(number % 84));
+            let spike = if hit { 400.0 + 50.0 * chance.unit() } else { 0.0 };
+            Some(5_000.0 + 30.0 * chance.unit() + spike)
+        });
+        let periods = periods_of(&found(&passages(MS, delays.collect::<Vec<_>>())));
+        let [(period, _, None)] = periods[..] else { panic!("seed {seed}: {periods:?}") };
+        assert!((period - 0.084).abs() < 1e-5, "{period}");
+    }
+}
