@@ -8,8 +8,8 @@ use happened::{dated, in_place, mark_astray};
 use romer_metrics::findings::LOOKED_AT;
 use romer_metrics::voice::voice;
 use romer_metrics::{INTERVAL_METHOD, Markings};
-use romer_record::document::{ClockEvent, ClockState, MEASUREMENT, Measurement, Way};
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::document::{MEASUREMENT, Measurement, Way};
+use romer_record::event::{Event, EventKind};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::voice::Voice;
 use romer_record::{Passage, RoundTrip};
@@ -29,6 +29,7 @@ use without_delay::without_delay;
 pub(crate) use carried::Unread;
 use crossed::Crossed;
 use figures::Figures;
+pub(crate) use steps_seen::with_steps;
 pub(crate) use workers::Workers;
 
 mod cards;
@@ -42,6 +43,7 @@ mod queued;
 mod small;
 pub(crate) mod stamps;
 mod standstill;
+mod steps_seen;
 mod under_way;
 mod unheard;
 mod without_delay;
@@ -350,8 +352,10 @@ fn concluded(
     let lacks = far_log_complete == Some(false) && stream.traffic.direction.is_one_way();
     let not_logged = !stream.not_logged.is_empty();
     crossed.withdraw(stream.far_log, &mut related);
-    let clock_warnings = clocks(&mut related);
-    related.find_late(Duration::from_nanos(stream.traffic.waiting_time_ns));
+    let mut clock_warnings = clocks(&mut related);
+    let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
+    clock_warnings.extend(under_step(related.put_right_under_way(waiting)));
+    related.find_late(waiting);
     let impossible =
         related.round_trip.iter().filter_map(|one| one.delay).filter(|delay| *delay < Duration::ZERO).count();
     let (calibration, calibration_warnings) = apply(&mut related, &selection, stream.calibration.as_ref());
@@ -360,7 +364,6 @@ fn concluded(
     not_logged::leave_unknown(stream, &mut related);
     let astray = mark_astray(stream, &events, &selection, &mut related);
     unread.mark(&mut related);
-    let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
     let under_way = if killed { leave_astray(&mut related, waiting) } else { 0 };
     let mut figures = Figures::of(stream, &related, differences);
     small::leave_out(&mut figures.findings, &figures.location_error, &selection);
@@ -440,6 +443,12 @@ fn concluded(
     Evaluated { measurement, related, selection, location }
 }
 
+/// What is to be said of so many round trips that were under way when a clock was set.
+fn under_step(count: usize) -> Option<String> {
+    let those = if count == 1 { "round trip was" } else { "round trips were" };
+    (count > 0).then(|| format!("{count} {those} under way when a clock was set: the step is taken out"))
+}
+
 /// What a call over the path would be worth.
 fn calls(stream: &Stream, related: &Related, m: &Measurement) -> Vec<Voice> {
     let lacks =
@@ -481,28 +490,6 @@ fn to_put_right(stream: &Stream) -> bool {
     let shows =
         |event: &Event| event.step.is_some() || event.kind == EventKind::LinkDown || is_of_queue(event);
     stream.events.iter().any(shows)
-}
-
-/// The state of the clocks, with the steps that were seen: by how much the responder's clock is further ahead of the sender's
-/// after each, so that a sender that is set ahead has a size below 0.
-pub(crate) fn with_steps(events: &[Event], mut clock: ClockState) -> ClockState {
-    for event in events {
-        let Some(step) = event.step else { continue };
-        let is_ours = event.side == Side::Sender;
-        let further = |size: i64| if is_ours { size.saturating_neg() } else { size };
-        let mut size_interval_ns = step.size_interval_ns.map(|interval| interval.map(further));
-        size_interval_ns.iter_mut().for_each(|interval| interval.sort_unstable());
-        clock.events.push(ClockEvent {
-            at_ns: event.at_ns,
-            until_ns: None,
-            kind: "clock-step".into(),
-            direction: Some("both".into()),
-            size_ns: Some(further(step.size_ns)),
-            size_interval_ns,
-        });
-    }
-    clock.events.sort_by_key(|event| event.at_ns);
-    clock
 }
 
 /// The ECN bits that were asked for, where that is known.

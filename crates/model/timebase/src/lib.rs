@@ -29,6 +29,7 @@ mod selection;
 pub mod skew;
 pub mod steps;
 pub mod too_long;
+mod under_step;
 pub mod unread;
 mod watched;
 

@@ -24,5 +24,6 @@ mod sizes;
 mod skew;
 mod soft;
 mod steps;
+mod under_step;
 mod unrest;
 mod wander;
