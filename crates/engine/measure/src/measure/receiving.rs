@@ -166,9 +166,12 @@ pub(super) fn receive_all(
             }
             stream.overflowed(overflows.found());
         }
-        let is_asked = Network::open(None).and_then(|network| network.unanswering(stream.target));
-        let is_asked = is_asked.is_ok_and(|next| next.is_some());
-        did_not_leave(stream, unanswered.end(left_of(stream), is_asked, stamps_all(stream)), log);
+        let sent = left_of(stream);
+        if stream.socket.has_kernel_stamps() && unanswered.lacks(sent) {
+            let next = Network::open(None).and_then(|network| network.unanswering(stream.target));
+            let is_asked = next.is_ok_and(|next| next.is_some());
+            did_not_leave(stream, unanswered.end(sent, is_asked, stamps_all(stream)), log);
+        }
     }
     unplaced.settle_all(|stream, card| {
         log.append(stream, &Entry::Card(card));
@@ -333,17 +336,18 @@ fn stamps_all(stream: &Shared) -> bool {
 
 /// This host dropped these probes, whom the next host on the way would not have.
 fn did_not_leave(stream: &Shared, those: Range<u64>, log: &LogSender) {
-    let user_ns = clock::realtime_now().as_nanos();
     let count = those.end.saturating_sub(those.start);
+    if count == 0 {
+        return;
+    }
+    let user_ns = clock::realtime_now().as_nanos();
     for sequence in those {
         // How long it was stands in the entry of its departure.
         log.append(stream.number, &Entry::NotSent { sequence, size: 0, errno: UNANSWERED, user_ns });
     }
-    if count > 0 {
-        stream.refusal.store(UNANSWERED, Ordering::Release);
-        stream.not_sent.fetch_add(count, Ordering::Release);
-        stream.unanswered.fetch_add(count, Ordering::Release);
-    }
+    stream.refusal.store(UNANSWERED, Ordering::Release);
+    stream.not_sent.fetch_add(count, Ordering::Release);
+    stream.unanswered.fetch_add(count, Ordering::Release);
 }
 
 /// The probe whose payload begins so.

@@ -31,12 +31,17 @@ impl Unanswered {
     /// The kernel has reported that it dropped probe `sequence`. Gives the probes that it dropped, this one and those before it in
     /// silence. `stamps` says whether what leaves is stamped, so that what has no stamp has not left, though none has left yet.
     pub(super) fn dropped(&mut self, sequence: u64, stamps: bool) -> Range<u64> {
-        let from = if stamps || self.has_left { self.next.min(sequence) } else { sequence };
-        // A stamp that came first does not make those before it less gone.
-        let from = if sequence < self.next { sequence } else { from };
+        // Where a later one is known to have left, what came before this one has been told.
+        let has_silent = (stamps || self.has_left) && self.next < sequence;
+        let from = if has_silent { self.next } else { sequence };
         self.next = self.next.max(sequence.saturating_add(1));
         self.is_dropping = true;
         from..sequence.saturating_add(1)
+    }
+
+    /// Whether of the last of `sent` probes nothing is known.
+    pub(super) fn lacks(&self, sent: u64) -> bool {
+        self.next < sent
     }
 
     /// The stream ends after `sent` probes, of which no more stamps or reports come. Gives those that are in the queue still, or
