@@ -12,22 +12,59 @@ use crate::common::{at, count};
 /// Host A.
 const NEAR: &str = "198.18.0.2";
 
+/// What `host` knows of where `neighbour` is, behind its `interface`.
+struct Neighbour<'a> {
+    lab: &'a Lab,
+    host: &'static str,
+    interface: &'static str,
+    address: &'static str,
+    mac: String,
+}
+
+impl<'a> Neighbour<'a> {
+    /// The neighbour `address` of `host`, behind its `interface`; it is another `host` of the laboratory, by its own interface.
+    fn of(
+        lab: &'a Lab,
+        [host, interface]: [&'static str; 2],
+        address: &'static str,
+        [other, its]: [&str; 2],
+    ) -> Self {
+        let link = process::run(lab.command(other, "ip").args(["-j", "link", "show", its])).with_code(0);
+        let mac = link.document()[0]["address"].as_str().unwrap().to_owned();
+        Self { lab, host, interface, address, mac }
+    }
+
+    /// The host forgets it, and nobody answers when it asks.
+    fn forget(&self) {
+        self.lab.filter(
+            "E",
+            "table bridge deaf { chain c { type filter hook forward priority 0; ether type arp drop; }; }",
+        );
+        self.ip(&["neigh", "del", self.address, "dev", self.interface]);
+    }
+
+    /// The host is told where it is.
+    fn learn(&self) {
+        let known = ["lladdr", &self.mac, "dev", self.interface, "nud", "permanent"];
+        self.ip(&[&["neigh", "replace", self.address], &known[..]].concat());
+        self.lab.filter("E", "delete table bridge deaf");
+    }
+
+    fn ip(&self, arguments: &[&str]) {
+        process::run(self.lab.command(self.host, "ip").args(arguments)).with_code(0);
+    }
+}
+
 #[test]
 fn what_waits_for_its_neighbour_at_the_far_end_has_the_stamp_of_when_it_left() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    let ip =
-        |host: &str, arguments: &[&str]| process::run(lab.command(host, "ip").args(arguments)).with_code(0);
-    let link = ip("A", &["-j", "link", "show", "t0"]).document();
-    let mac = link[0]["address"].as_str().unwrap();
-    let deaf = "table bridge deaf { chain c { type filter hook forward priority 0; ether type arp drop; }; }";
+    let near = Neighbour::of(&lab, ["B", "t1"], NEAR, ["A", "t0"]);
     for direction in ["reverse", "round-trip"] {
         let mut measuring = Measuring::begin(&lab, FAR, &["--direction", direction]);
-        lab.filter("E", deaf);
-        ip("B", &["neigh", "del", NEAR, "dev", "t1"]);
+        near.forget();
         std::thread::sleep(Duration::from_secs(1));
-        ip("B", &["neigh", "replace", NEAR, "lladdr", mac, "dev", "t1", "nud", "permanent"]);
-        lab.filter("E", "delete table bridge deaf");
+        near.learn();
         measuring.await_more();
         let (document, rows) = measuring.end_with_rows();
         assert_eq!(at(&document, "/stamps/responder_departure"), "kernel", "{direction}: {document:#}");
@@ -44,20 +81,14 @@ fn what_waits_for_its_neighbour_at_the_far_end_has_the_stamp_of_when_it_left() {
 fn what_this_host_drops_for_a_neighbour_that_does_not_answer_is_not_sent_and_not_lost() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    let ip =
-        |host: &str, arguments: &[&str]| process::run(lab.command(host, "ip").args(arguments)).with_code(0);
-    let link = ip("B", &["-j", "link", "show", "t1"]).document();
-    let mac = link[0]["address"].as_str().unwrap();
-    let deaf = "table bridge deaf { chain c { type filter hook forward priority 0; ether type arp drop; }; }";
+    let far = Neighbour::of(&lab, ["A", "t0"], FAR, ["B", "t1"]);
     for direction in ["round-trip", "forward"] {
         let mut measuring = Measuring::begin(&lab, FAR, &["--direction", direction]);
-        lab.filter("E", deaf);
-        ip("A", &["neigh", "del", FAR, "dev", "t0"]);
+        far.forget();
         // Longer than the kernel asks, and at a hundred a second more than it keeps meanwhile.
         measuring.await_told(&["did not answer when asked for its hardware address"]);
         std::thread::sleep(Duration::from_millis(1_500));
-        ip("A", &["neigh", "replace", FAR, "lladdr", mac, "dev", "t0", "nud", "permanent"]);
-        lab.filter("E", "delete table bridge deaf");
+        far.learn();
         measuring.await_more();
         let document = measuring.end();
         let way = if direction == "forward" { "forward" } else { "round_trip" };
