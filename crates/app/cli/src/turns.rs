@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as StdDuration, SystemTime};
 
+use chrono::DateTime;
 use romer_units::Duration;
 
 use crate::args::TurnArgs;
@@ -23,24 +24,6 @@ pub(crate) enum Start {
     At(SystemTime),
 }
 
-/// A time of RFC 3339, in UTC or with an offset from it.
-fn rfc3339(text: &str) -> Option<SystemTime> {
-    let Some((local, offset)) =
-        text.rfind(['+', '-']).filter(|at| text[..*at].contains(':')).map(|at| text.split_at(at))
-    else {
-        return humantime::parse_rfc3339(text).ok();
-    };
-    let (hours, minutes) = offset[1..].split_once(':')?;
-    let number = |digits: &str, below: u64| {
-        let is_number = digits.len() == 2 && digits.bytes().all(|digit| digit.is_ascii_digit());
-        digits.parse().ok().filter(|number: &u64| is_number && *number < below)
-    };
-    let ahead = StdDuration::from_secs(number(hours, 24)? * 3_600 + number(minutes, 60)? * 60);
-    let is_bare = local.ends_with(|last: char| last.is_ascii_digit());
-    let local = humantime::parse_rfc3339(&format!("{local}Z")).ok().filter(|_| is_bare)?;
-    if offset.starts_with('+') { local.checked_sub(ahead) } else { local.checked_add(ahead) }
-}
-
 /// Reads `+10s`, `2026-11-22T09:00:00Z` or `2026-11-22T10:00:00+01:00`.
 pub(crate) fn start(text: &str) -> Result<Start, String> {
     if let Some(length) = text.strip_prefix('+') {
@@ -55,7 +38,7 @@ pub(crate) fn start(text: &str) -> Result<Start, String> {
             Err("it lies more than a year ahead; write less".into())
         };
     }
-    rfc3339(text).map(Start::At).ok_or_else(|| {
+    DateTime::parse_from_rfc3339(text).map(|time| Start::At(time.into())).map_err(|_| {
         let shown: String = text.chars().take(60).collect();
         format!(
             "{shown:?} is no time; write one with its offset, such as 2026-11-22T09:00:00Z, or a length from now, such as +10s"
