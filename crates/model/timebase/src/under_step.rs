@@ -9,6 +9,7 @@ use romer_record::{Fate, Passage};
 use romer_units::{Duration, Sender, Timestamp};
 
 use crate::Related;
+use crate::skew::ChangeKind;
 
 /// A round trip that left so near to a step, or nearer than all steps are large, may have been under way.
 const NEAR_NS: i64 = 2_000_000_000;
@@ -23,7 +24,7 @@ impl Related {
             .clock
             .events
             .iter()
-            .filter(|event| event.kind == "clock-step" && event.until_ns.is_none())
+            .filter(|event| event.kind == ChangeKind::ClockStep.name() && event.until_ns.is_none())
             .filter_map(|event| Some((event.at_ns, event.size_ns.filter(|size| *size != 0)?)))
             .collect();
         let first: Option<Timestamp<Sender>> = self
