@@ -97,6 +97,8 @@ pub struct Estimate {
     pub skew: Option<Skew>,
     /// Why it is not identifiable, for people.
     pub why_not: Option<String>,
+    /// What it rests on, for people, where that is not both directions though there are both.
+    pub remark: Option<String>,
     /// What happened, in order of time.
     pub events: Vec<ClockChange>,
     /// What is to be taken out of raw delays, forward and in reverse.

@@ -35,6 +35,7 @@ mod jumps;
 mod khlifi;
 mod method;
 mod near;
+mod one_floor;
 mod pauses;
 mod piecewise;
 mod posterior;

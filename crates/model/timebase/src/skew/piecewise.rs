@@ -7,6 +7,7 @@ use super::floors::Floors;
 use super::hidden;
 use super::humps;
 use super::joining::{Event, GRADUAL, TOGETHER, events, step};
+use super::one_floor::{self, Moving};
 use super::rates::{Combined, Rate, TILT, combine, rate};
 use super::round_trip::{self, Settled, is_path};
 use super::sizes;
@@ -14,8 +15,6 @@ use super::survey::{Survey, TooLittle, Transition};
 use super::wander::{self, Curve, Shown};
 use super::{many, rounded};
 
-/// A floor that moves for more than this share of the run is no floor.
-const MOVING: f64 = 0.25;
 /// Both directions' rates may differ by so many errors.
 const DISAGREE: f64 = 6.0;
 /// The leverage of many heights at equal times, over their length.
@@ -72,8 +71,7 @@ impl Piecewise {
         if told.is_none() {
             for (survey, heading) in surveys.iter_mut().zip(Heading::BOTH) {
                 let Ok(survey) = survey else { continue };
-                make_gradual(survey);
-                *survey = without_wandering(survey.clone(), heading);
+                *survey = without_wandering(made_gradual(survey.clone()), heading);
             }
         }
         let some = usable(&surveys);
@@ -83,8 +81,13 @@ impl Piecewise {
         }
         let Settled { mut events, doubt_ns } =
             told.unwrap_or_else(|| Settled { events: events(&some), doubt_ns: 0.0 });
-        if let Some(why) = restless(&some, &events) {
-            return Estimate::refused(&why);
+        match (&one_floor::restless(&some, &events)[..], &some[..]) {
+            ([], _) => {}
+            ([moving], [one, other]) => {
+                let (full, calm) = if one.1 == moving.heading { (one, other) } else { (other, one) };
+                return by_the_other(*calm, full.0, both, moving, origin_ns);
+            }
+            ([moving, ..], _) => return Estimate::refused(&moving.words()),
         }
         let mut curve = curve(&some, &events);
         if let [Ok(forward), Ok(reverse)] = &mut surveys {
@@ -144,15 +147,16 @@ fn with_hidden(surveys: [&mut Survey; 2], left: &[Event]) -> Option<Vec<Event>> 
     (events.len() > left.len()).then_some(events)
 }
 
-/// Takes jumps of a direction that is alone for slews where its floors rise or fall gradually.
-fn make_gradual(survey: &mut Survey) {
+/// A direction that is alone with jumps taken for slews where its floors rise or fall gradually.
+fn made_gradual(mut survey: Survey) -> Survey {
     for jump in survey.parts.clone().into_iter().filter(|one| one.to <= one.from) {
         let mut joined = survey.without(|other| *other != jump);
         if let Some((slew, slope)) = hidden::as_slew(&joined, &jump, GRADUAL) {
             joined.part(&slew, slope);
-            *survey = joined;
+            survey = joined;
         }
     }
+    survey
 }
 
 /// A direction that is alone without changes that a level of the way explains as well which wanders by itself and comes back: no other direction
@@ -220,23 +224,25 @@ fn later(estimate: &mut Estimate, lag_ns: i64) {
     estimate.events.sort_by_key(|event| event.at_ns);
 }
 
-/// Why there is no floor to go by.
-fn restless(surveys: &[(&Survey, Heading)], events: &[Event]) -> Option<String> {
-    let slewed: f64 = events
-        .iter()
-        .filter(|event| event.kind == ChangeKind::Slew)
-        .map(|event| event.transition.to - event.transition.from)
-        .sum();
-    surveys.iter().find_map(|(survey, heading)| {
-        let moving = survey.moving - if surveys.len() == 2 { slewed } else { 0.0 };
-        (moving > MOVING * survey.length).then(|| {
-            format!(
-                "the least delay itself moves {} ({:.0} % of the time), so that a clock's rate cannot be told from it",
-                heading.name(),
-                100.0 * moving / survey.length
-            )
-        })
-    })
+/// The clocks by the one direction that has a floor.
+fn by_the_other(
+    calm: (&Survey, Heading),
+    full: &Survey,
+    round_trip: f64,
+    moving: &Moving,
+    origin_ns: i64,
+) -> Estimate {
+    let heading = calm.1;
+    let calm = without_wandering(made_gradual(calm.0.clone()), heading);
+    let calm = (&calm, heading);
+    let (events, doubt) = one_floor::told_by(calm, full, round_trip);
+    let mut estimate = match curve(&[calm], &events) {
+        Some((curve, events)) => wandering(&[calm], &curve, &events, origin_ns),
+        None => steady(&[calm], &events, origin_ns),
+    };
+    estimate.corrections.iter_mut().for_each(|one| one.floor_error_ns += doubt);
+    estimate.remark = Some(moving.remark());
+    estimate
 }
 
 /// A steady rate between the events.
@@ -421,6 +427,7 @@ fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estima
     Estimate {
         skew: Some(Skew { ppm: found.mean / 1e3, interval_ppm: found.interval.map(|end| end / 1e3) }),
         why_not: None,
+        remark: None,
         events,
         corrections: Heading::BOTH.map(correction),
         coarse_ns: 0.0,

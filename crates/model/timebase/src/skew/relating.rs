@@ -469,6 +469,7 @@ pub fn usable(
     }
     warnings.extend(fewer_than_stated(request, [forward, reverse]));
     warnings.extend(few_windows(request, [forward, reverse]));
+    warnings.extend(found.remark.iter().cloned());
     let all = || forward.iter().chain(reverse);
     // Of packets of which none arrived nothing is asked of the clocks.
     if let Some(why) = &found.why_not

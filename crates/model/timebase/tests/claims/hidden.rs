@@ -37,20 +37,28 @@ fn slewed(seed: u32, size: f64) -> (Estimate, f64) {
 }
 
 /// Of 40 plays no interval may be wrong by more than chance has it: more than 8 miss with a probability below 1e-3 if 5 of 100 do. (24 of 26 missed.)
-/// A quarter of the plays are refused, because a direction's floor seems to move for more than a quarter of the run.
+/// In a quarter of the plays a direction's floor seems to move for more than a quarter of the run: they rest on the other direction alone, in which the slew
+/// may be hidden, so that their intervals are wide; these hold the truth, too.
 #[test]
 fn a_slew_that_both_directions_hide_is_told_and_does_not_tilt_the_rate() {
-    let (mut missed, mut told, mut given) = (0, 0, 0);
+    let (mut missed, mut told, mut given, mut alone) = (0, 0, 0, 0);
     for seed in 0..40 {
         let size = if seed % 2 == 0 { 6e-4 } else { -6e-4 };
         let (found, truth) = slewed(seed, size);
         let Some(skew) = found.skew else { continue };
-        given += 1;
         let [low, high] = skew.interval_ppm;
         missed += u32::from(!(low..=high).contains(&truth));
+        if found.remark.is_some() {
+            alone += 1;
+            continue;
+        }
+        given += 1;
         told += u32::from(found.events.iter().any(|one| one.kind == ChangeKind::Slew));
     }
-    assert!(given >= 25 && missed <= 8 && told + 4 >= given, "{missed} missed, {told} told, of {given}");
+    assert!(
+        given >= 25 && missed <= 8 && told + 4 >= given && given + alone >= 36,
+        "{missed} missed, {told} told, of {given} and {alone} by one direction"
+    );
 }
 
 /// Without a slew nothing is told of one.

@@ -13,6 +13,7 @@ mod hidden;
 mod humps;
 mod long_way;
 mod numbers;
+mod one_floor;
 mod pauses;
 mod pretended;
 mod relate;
