@@ -8,6 +8,9 @@ use crate::number::{NO_BREAK, count, counted, percent, time, time_with_half};
 use crate::table::{Way, ways};
 use crate::words::Words;
 
+/// Clocks of computers tick as coarsely as that, nanoseconds.
+const TICK_NS: f64 = 100.0;
+
 impl Words {
     /// A finding as a sentence, with its way in front where there is more than one.
     pub(crate) fn finding(self, m: &Measurement, finding: &Finding) -> String {
@@ -128,15 +131,24 @@ impl Words {
                 let offset = offset_ns.filter(|offset| *offset > 0.0).map_or_else(String::new, |offset| {
                     format!(", offset by {}", known(offset, offset_interval_ns))
                 });
-                let doubt = if *doubtful {
-                    " So small a step may be that of the clocks by which they were stamped, and none of the path's."
-                } else {
-                    ""
+                let doubt = match doubtful {
+                    true if *step_ns <= TICK_NS => {
+                        " So small a step may be that of the clocks by which they were stamped, and none of the path's."
+                    }
+                    true => {
+                        " The stamps tell apart little less than such a step: it may be that of the clocks by which they were made, and none of \
+                         the path's."
+                    }
+                    false => "",
+                };
+                // From where on is not known where the clocks' offset is not.
+                let step = known(*step_ns, step_interval_ns);
+                let keep = match offset_ns {
+                    Some(_) => format!("keep to multiples of {step}{offset}"),
+                    None => format!("lie whole steps of {step} apart"),
                 };
                 format!(
-                    "the {what} keep to multiples of {}{offset}: {} lie near one of {points} points, by chance a quarter \
-                     would.{doubt}",
-                    known(*step_ns, step_interval_ns),
+                    "the {what} {keep}: {} lie near one of {points} points, by chance a quarter would.{doubt}",
                     percent(*strength_ratio)
                 )
             }
@@ -303,7 +315,7 @@ mod tests {
             (
                 None,
                 grid(10e6, false),
-                "the delays keep to multiples of 10.0 ms: 50.0 % lie near one of 7 points, by chance a quarter would.",
+                "the delays lie whole steps of 10.0 ms apart: 50.0 % lie near one of 7 points, by chance a quarter would.",
             ),
             (
                 None,
@@ -323,7 +335,7 @@ mod tests {
             (
                 None,
                 grid(70.0, true),
-                "the delays keep to multiples of 70 ns: 50.0 % lie near one of 7 points, by chance a quarter would. So small a \
+                "the delays lie whole steps of 70 ns apart: 50.0 % lie near one of 7 points, by chance a quarter would. So small a \
                  step may be that of the clocks by which they were stamped, and none of the path's.",
             ),
             (

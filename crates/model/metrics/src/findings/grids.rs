@@ -255,7 +255,7 @@ fn tested(values: &[f64], of: GridOf, step: f64, start: f64, [low, high]: [f64; 
     let enough = stand_out.len() >= PEAKS + POINTS && neighbours;
     // What peaks of the delays do to their differences, those of any two show.
     let of_places = match of {
-        GridOf::Delay => line.at_random(base, &stand_out),
+        GridOf::Delay => line.at_random(base, &stand_out, near / all),
         GridOf::Ipdv => f64::NEG_INFINITY,
     };
     enough.then(|| Tested { line, points, strength: near / all, log_alarm: of_values.max(of_places) })
@@ -337,9 +337,10 @@ impl Line {
     }
 
     /// Bounds the logarithm of the probability that so many peaks lie as near to the points of some grid, if they lay
-    /// anywhere. Two of them make a grid with every number of steps between them; those are the two nearest. `stand_out` are
-    /// numbers of points after the one at `base` half-steps.
-    fn at_random(&self, base: f64, stand_out: &[usize]) -> f64 {
+    /// anywhere. Two of them make a grid with every number of steps between them; those are the two nearest, and each of the others is
+    /// at a point of its own. `stand_out` are numbers of points after the one at `base` half-steps; of all values `strength` are near
+    /// points, and the others are of peaks that are not.
+    fn at_random(&self, base: f64, stand_out: &[usize], strength: f64) -> f64 {
         let numbered = |number: f64| {
             let place = whole((2.0 * number - base).max(0.0)) / 2;
             stand_out.binary_search(&place).is_ok()
@@ -355,10 +356,19 @@ impl Line {
             .collect();
         near.sort_by(f64::total_cmp);
         let count = real(near.len());
-        // What lies between points instead is a peak as well, which grids that were not found may have had.
+        // What lies between points instead is a peak as well, which grids that were not found may have had. Two peaks are no more steps
+        // apart than there are from the first to the last.
         let span = stand_out.first().zip(stand_out.last()).map_or(0, |(first, last)| last - first + 1);
+        let steps = real(span.saturating_sub(1)).max(1.0);
         let trials =
-            (count * count / 2.0 * real(STEPS[1])).ln() + (real(span) - count).max(0.0) * 2.0_f64.ln();
+            (count * count / 2.0 * steps).max(1.0).ln() + (real(span) - count).max(0.0) * 2.0_f64.ln();
+        // No two of the others are at one point, nor at those of the two.
+        let others = near.len().saturating_sub(2);
+        let free = (0..others).map(|taken| ((real(span) - 2.0 - real(taken)).max(1.0) / steps).ln());
+        // And these peaks are so many of all that there are: ways to choose them, at the most (by the entropy of their share).
+        let part = |share: f64| if share > 0.0 { -share * share.ln() } else { 0.0 };
+        let chosen = count / strength.max(f64::MIN_POSITIVE) * (part(strength) + part(1.0 - strength));
+        let trials = trials + free.sum::<f64>() + chosen;
         let rest = near.iter().skip(2).map(|part| -part.ln()).sum::<f64>();
         of_exponentials(rest, near.len().saturating_sub(2)) + trials
     }

@@ -90,3 +90,36 @@ fn the_steps_of_grids_with_unlike_points_are_neither_long_nor_short() {
     assert!(mean.abs() < 4.9 / 1.96 / count.sqrt(), "{mean}");
     assert!(missed <= 18, "{missed} of {}", off.len());
 }
+
+/// Seed 000's: steps of 10.7 ms from 2.1 ms on, and of 10 ms from 4.8 ms on, with noise whose deviation is up to a seventieth of a step,
+/// over six points that are alike or seven of which each has less than half of the one before.
+#[test]
+fn a_few_broad_points_at_equal_steps_are_a_grid() {
+    let mut missed = Vec::new();
+    for (step, offset) in [(10.7, 2.1), (10.0, 4.8)] {
+        for noise in [0.0, 0.015, 0.05, 0.15] {
+            for (seed, alike) in (0..5).flat_map(|seed| [(seed, true), (seed, false)]) {
+                let mut chance = Chance::new(830, seed);
+                let delays = (0..3_000).map(|_| {
+                    let point = if alike {
+                        (6.0 * chance.unit()).floor()
+                    } else {
+                        (chance.exponential() / 0.8).floor().min(6.0)
+                    };
+                    Some((offset + step * point + noise * chance.normal()) * MS)
+                });
+                let found = found(&passages(22.5 * MS, delays));
+                match grid_of(&found, GridOf::Delay) {
+                    Some([(told, _), (from, _)]) => {
+                        assert!(
+                            (told - step).abs() < 0.05 && (from - offset).abs() < 0.1,
+                            "{told} from {from}"
+                        );
+                    }
+                    None => missed.push((step, noise, seed, alike)),
+                }
+            }
+        }
+    }
+    assert!(missed.len() <= 2, "{} of 80 are missed: {missed:?}", missed.len());
+}
