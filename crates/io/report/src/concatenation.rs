@@ -239,8 +239,10 @@ fn words(
     };
     match test {
         Some(test) if test.held => {
+            let but = beyond(kind, figures).map_or_else(String::new, |but| format!(", but {but}"));
             text.push_str(&format!(
-                " What was measured in series agrees with the sum (greatest difference of the distributions {:.3}, {}).",
+                " Nothing shows that what was measured in series is distributed otherwise than the sum (greatest difference of the \
+                 distributions {:.3}, {}){but}.",
                 test.distance,
                 probability(test.p_value)
             ));
@@ -258,9 +260,16 @@ fn words(
     text
 }
 
-/// How two distributions that are not one differ: by the figure that differs most for its size, of those of which the
-/// interval says that they do.
+/// How two distributions that are not one differ.
 fn apart(kind: DelayKind, figures: &[ConcatenatedFigure]) -> String {
+    beyond(kind, figures).unwrap_or_else(|| {
+        "their shapes differ, though none of the figures below does by more than chance explains".into()
+    })
+}
+
+/// The figure that differs most for its size, of those of which the interval says that they do: the greatest difference of two
+/// distributions tells little of their tails.
+fn beyond(kind: DelayKind, figures: &[ConcatenatedFigure]) -> Option<String> {
     let share = |figure: &ConcatenatedFigure| {
         figure.difference_ns.unwrap_or(0.0).abs() / figure.predicted_ns.abs().max(1.0)
     };
@@ -268,12 +277,8 @@ fn apart(kind: DelayKind, figures: &[ConcatenatedFigure]) -> String {
         .iter()
         .filter(|figure| figure.difference_interval_ns.is_some_and(|[low, high]| low > 0.0 || high < 0.0))
         .max_by(|a, b| share(a).total_cmp(&share(b)));
-    let Some((figure, difference, [low, high])) =
-        told.and_then(|figure| Some((figure, figure.difference_ns?, figure.difference_interval_ns?)))
-    else {
-        return "their shapes differ, though none of the figures below does by more than chance explains"
-            .into();
-    };
+    let (figure, difference, [low, high]) =
+        told.and_then(|figure| Some((figure, figure.difference_ns?, figure.difference_interval_ns?)))?;
     let name = match figure.name.as_str() {
         "p95" => "95th percentile",
         "p99" => "99th percentile",
@@ -282,12 +287,12 @@ fn apart(kind: DelayKind, figures: &[ConcatenatedFigure]) -> String {
     let of = if kind == DelayKind::Absolute { "" } else { " above the median" };
     let side = if difference < 0.0 { "shorter" } else { "longer" };
     let (least, most) = (low.abs().min(high.abs()), low.abs().max(high.abs()));
-    format!(
+    Some(format!(
         "the {name}{of} is {} {side} (95{NO_BREAK}%: {} to {})",
         time(difference.abs(), true),
         time(least, true),
         time(most, true)
-    )
+    ))
 }
 
 /// A concatenation for a terminal. The text ends with a newline; what came from outside is escaped.
@@ -351,7 +356,7 @@ pub fn text(found: &Concatenation, style: &TextStyle) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Way, apart, probability, words};
-    use romer_record::concatenation::{ConcatenatedFigure, Independence};
+    use romer_record::concatenation::{ConcatenatedFigure, DistributionTest, Independence};
     use romer_record::document::DelayKind;
 
     #[test]
@@ -392,6 +397,32 @@ mod tests {
             say(DelayKind::Absolute, &[figure("p95", -342e3, [-1e6, -26e3]), sure]),
             "the 95th percentile is 342 µs shorter (95 %: 26.0 µs to 1.00 ms)"
         );
+    }
+
+    #[test]
+    fn a_tail_that_differs_is_told_beside_distributions_that_do_not() {
+        let figure = |name: &str, interval: [f64; 2]| ConcatenatedFigure {
+            name: name.into(),
+            predicted_ns: 3.7e6,
+            predicted_interval_ns: [3.5e6, 3.9e6],
+            measured_ns: Some(4.2e6),
+            difference_ns: Some(524e3),
+            difference_interval_ns: Some(interval),
+        };
+        let test = DistributionTest { distance: 0.03, p_value: 0.17, held: true };
+        let say = |interval| {
+            let figures = [figure("p95", interval)];
+            words(Way::Forward, DelayKind::Variable, None, Some(&test), &figures).replace('\u{a0}', " ")
+        };
+        assert!(
+            say([141e3, 988e3]).ends_with(
+                "(greatest difference of the distributions 0.030, p 0.17), but the 95th percentile above the median is 524 µs longer (95 %: 141 µs to \
+                 988 µs)."
+            ),
+            "{}",
+            say([141e3, 988e3])
+        );
+        assert!(say([-141e3, 988e3]).ends_with("p 0.17)."), "{}", say([-141e3, 988e3]));
     }
 
     #[test]
