@@ -8,14 +8,14 @@ use romer_units::random::{Seed, Stream};
 
 use super::{Analysis, analyze};
 
-const MS: i64 = 1_000_000;
-const SECOND: i64 = 1_000 * MS;
+pub(super) const MS: i64 = 1_000_000;
+pub(super) const SECOND: i64 = 1_000 * MS;
 /// By how much the responder's clock is ahead at first, and how much faster it runs.
 const OFFSET: i64 = 123_456_789;
 const PPM: i64 = 30;
 
 /// A packet by true time: when it left and when it came.
-type Packet = (i64, Option<i64>);
+pub(super) type Packet = (i64, Option<i64>);
 
 /// What is set, and when.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +67,7 @@ fn spurts(seed: u32) -> ([Vec<Packet>; 2], Vec<usize>) {
     ([there, back], pauses)
 }
 
-fn table(file: &Path, packets: &[Packet], left: impl Fn(i64) -> i64, came: impl Fn(i64) -> i64) {
+pub(super) fn table(file: &Path, packets: &[Packet], left: impl Fn(i64) -> i64, came: impl Fn(i64) -> i64) {
     let mut text = "sequence,size,sent_ns,received_ns\n".to_owned();
     for (n, (departure, arrival)) in packets.iter().enumerate() {
         let arrival = arrival.map_or(String::new(), |at| came(at).to_string());
@@ -112,7 +112,7 @@ fn assert_told(m: &Measurement, packets: &[Vec<Packet>; 2], is_both: bool, expec
     assert!(told.len() == expected.len() && told.iter().zip(&expected).all(is_near), "{name}: {told:?}");
 }
 
-fn folder(name: &str) -> PathBuf {
+pub(super) fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("romer-files-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     folder

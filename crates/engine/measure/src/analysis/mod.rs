@@ -8,6 +8,8 @@ mod captures;
 mod file_tests;
 mod formats;
 mod known;
+#[cfg(test)]
+mod one_way_tests;
 mod packets;
 mod received;
 mod set_back;

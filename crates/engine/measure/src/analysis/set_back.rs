@@ -49,7 +49,14 @@ pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape, longest_n
                 after_ns: step.after_ns,
             };
             let whose = if both { "the sender's clock was set, too," } else { "the sender's clock was set" };
-            let detail = detail(whose, size_ns, "as the departures of its packets show");
+            let goes_back = step.after_ns < step.before_ns;
+            let why = if matches!(look, Look::OneWay(_)) && !goes_back {
+                "as the departures of its packets show (unless it paused for as long and a full queue emptied by that \
+                 meanwhile: one direction alone does not tell)"
+            } else {
+                "as the departures of its packets show"
+            };
+            let detail = detail(whose, size_ns, why);
             all.push(Found {
                 event: step_event(Side::Sender, detail, at_ns, sizes),
                 uncertain_ns,
@@ -60,13 +67,13 @@ pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape, longest_n
         if step.whose != Whose::Own {
             let Some((before_ns, after_ns)) = step.others else { continue };
             let sizes = ClockStep { size_ns, size_interval_ns: None, before_ns, after_ns };
-            let why = "as the delays of all packets from there on show";
-            let event = step_event(
-                Side::Responder,
-                detail("the receiver's clock was set", size_ns, why),
-                at_ns,
-                sizes,
+            let changed = if size_ns < 0 { "shorter" } else { "longer" };
+            let why = format!(
+                "as the delays of all packets from there on show (unless the way is {changed} by as much for all of them: one \
+                 direction alone does not tell)"
             );
+            let detail = detail("the receiver's clock was set", size_ns, &why);
+            let event = step_event(Side::Responder, detail, at_ns, sizes);
             all.push(Found { event, uncertain_ns, common_ns, until_ns });
         }
     }

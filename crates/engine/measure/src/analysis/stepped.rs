@@ -37,6 +37,11 @@ const LEAST_OF_BOTH_NS: i64 = 500_000_000;
 const PERSISTENT: usize = 8;
 /// What a way becomes longer or shorter by at once, and for all packets, is less.
 const LONGEST_CHANGE_NS: i64 = 1_000_000_000;
+/// A clock that was set stays so, and a queue that filled empties: for so many times as long as a step is large, but no longer than this, the
+/// quickest packets on either side are at its levels, to a part of it in so many.
+const STAYS: i64 = 2;
+const STAYS_MOST_NS: i64 = 60_000_000_000;
+const STAYS_AT: i64 = 10;
 
 /// A stamp of a clock, and the other one's of the same packet, with the way that it went.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +53,7 @@ pub(super) struct Stamped {
 /// What is asked of stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
-    /// Of departures of one direction only: whatever they show. A way that is longer by more than the waiting time, in nanoseconds, is none.
+    /// Of departures of one direction only: whatever they show. A way by which a packet comes later than the waiting time, in nanoseconds, is none.
     OneWay(i64),
     /// Only where they go back: what else there is, the estimate of both directions sees.
     Back,
@@ -247,7 +252,8 @@ fn step(stamped: &[Stamped], place: usize, until: usize, usual: &Usual, look: Lo
         let is_back = size < 0 && passed >= usual.low.saturating_sub(slack);
         (is_back && (is_usual || !is_swapped(stamped, place))).then_some(Whose::Own)?
     } else {
-        change.whose(look, (gap, passed, slack), is_usual && odd.saturating_abs() > usual.uneven(), usual)?
+        let is_late = is_usual && odd.saturating_abs() > usual.uneven();
+        change.whose(look, (gap, passed, slack), is_late, usual, || stays(stamped, place, size))?
     };
     let is_exact = usual.spread <= change.uncertain_ns && is_usual;
     let (size_ns, uncertain_ns) = match whose {
@@ -267,6 +273,10 @@ struct Change {
     uncertain_ns: i64,
     /// How long the stamps took that tell it.
     span_ns: i64,
+    /// How far the levels are apart at the most, with what packets waited.
+    most_ns: i64,
+    /// Neither side rises or falls towards it or away from it.
+    is_level: bool,
 }
 
 impl Change {
@@ -281,6 +291,8 @@ impl Change {
                     size_ns: one.size_ns.saturating_add(apart / 2),
                     uncertain_ns: one.uncertain_ns.max(other.uncertain_ns),
                     span_ns: one.span_ns.max(other.span_ns),
+                    most_ns: one.most_ns.max(other.most_ns),
+                    is_level: one.is_level && other.is_level,
                 })
             }
             (one, other) => one.or(other),
@@ -306,6 +318,7 @@ impl Change {
         let nearest = [&before, &later].map(|values| values.iter().copied().take(NEXT).collect::<Vec<i64>>());
         let passed = gaps(&stamped[first..place]).chain(gaps(&stamped[place..last]));
         let span_ns = passed.fold(0_i64, |sum, gap| sum.saturating_add(gap.max(0)));
+        let sides = [before.clone(), later.clone()];
         let (before, after) = (level(before)?, level(later)?);
         let (size_ns, uncertain_ns) = (after.0.saturating_sub(before.0), before.1.saturating_add(after.1));
         // A step elsewhere among them is none here.
@@ -321,7 +334,15 @@ impl Change {
             away <= 1 && values.first().is_some_and(|one| is_at(*one, level))
         };
         let is_sharp = !is_long || (all_near(&nearest[0], before.0) && all_near(&nearest[1], after.0));
-        (off <= allowed && is_sharp).then_some(Self { size_ns, uncertain_ns, span_ns })
+        let above =
+            sides[1].iter().map(|one| one.saturating_sub(after.0).saturating_abs()).max().unwrap_or(0);
+        (off <= allowed && is_sharp).then(|| Self {
+            size_ns,
+            uncertain_ns,
+            span_ns,
+            most_ns: size_ns.saturating_abs().saturating_add(above),
+            is_level: sides.iter().all(|side| is_level(side, size_ns)),
+        })
     }
 
     /// What else may be between it and the step.
@@ -330,25 +351,32 @@ impl Change {
         part.saturating_add(self.uncertain_ns.saturating_mul(SURE)).saturating_add(usual.unit)
     }
 
-    /// Whose step it is where no stamp goes back.
+    /// Whose step it is where no stamp goes back. `stays` is asked of a large one.
     fn whose(
         &self,
         look: Look,
         (gap, passed, slack): (i64, i64, i64),
         is_late: bool,
         usual: &Usual,
+        stays: impl FnOnce() -> bool,
     ) -> Option<Whose> {
         let size = self.size_ns;
         match look {
             Look::Back => None,
             Look::OneWay(longest) => {
+                // A queue that fills or empties has packets take longer and shorter, too, and a pause makes it shorter by as much.
+                if !self.is_level {
+                    return None;
+                }
                 if is_late {
                     return Some(Whose::Own);
                 }
-                let is_clocks = size.saturating_abs() > longest.max(LONGEST_CHANGE_NS);
                 // The less has passed the better.
                 let own = size > 0 && passed >= -slack;
-                is_clocks.then_some(if own { Whose::Own } else { Whose::Others })
+                // Of a way that became shorter by it, what left later would have come first, whatever is waited for.
+                let (by, least) = if size > 0 && !own { (size, 0) } else { (self.most_ns, longest) };
+                let is_clocks = size.saturating_abs() > LONGEST_CHANGE_NS && by > least;
+                (is_clocks && stays()).then_some(if own { Whose::Own } else { Whose::Others })
             }
             Look::Captured => {
                 let is_usual = passed <= slack.saturating_add(usual.gap.saturating_mul(SURE));
@@ -368,6 +396,44 @@ fn level(mut values: Vec<i64>) -> Option<(i64, i64)> {
     let at = |share: usize| values[values.len() * share / 4];
     let root = i64::try_from(values.len().isqrt()).unwrap_or(i64::MAX).max(1);
     Some((at(2), at(3).saturating_sub(at(1)) / root))
+}
+
+/// Whether these values, nearest to a step first, neither rise nor fall: the nearer half lies where the other does, to a part of the step or
+/// what both are uncertain by. Of few, that is not known.
+fn is_level(values: &[i64], size_ns: i64) -> bool {
+    let (near, far) = values.split_at(values.len() / 2);
+    let (Some(near), Some(far)) = (level(near.to_vec()), level(far.to_vec())) else { return true };
+    let uncertain = near.1.saturating_add(far.1).saturating_mul(SURE);
+    near.0.saturating_sub(far.0).saturating_abs() <= uncertain.max(size_ns.saturating_abs() / PART)
+}
+
+/// Whether the clocks are apart by as much for as long as a queue that made the step would be seen to empty, on both sides of it or up to the
+/// next one. No clock is known to have been set by what is seen for a moment.
+fn stays(stamped: &[Stamped], place: usize, size_ns: i64) -> bool {
+    let long = size_ns.saturating_abs().saturating_mul(STAYS).min(STAYS_MOST_NS);
+    // No queue holds what is longer.
+    let least = if long == STAYS_MOST_NS { 0 } else { LONGEST_CHANGE_NS.unsigned_abs() };
+    let apart = |one: &Stamped| Some((one.own, one.own.saturating_sub(one.other?.0)));
+    let at_level = |beside: &mut dyn Iterator<Item = &Stamped>| {
+        let mut values = Vec::new();
+        let (mut lasts, mut first, mut before) = (0, None, None);
+        for (own, apart) in beside.filter_map(apart) {
+            let last = *before.get_or_insert(apart);
+            lasts = own.abs_diff(*first.get_or_insert(own));
+            if lasts > long.unsigned_abs() || apart.abs_diff(last) > LONGEST_CHANGE_NS.unsigned_abs() {
+                break;
+            }
+            before = Some(apart);
+            values.push(apart);
+        }
+        // What is quick there has the greatest difference.
+        let mut quickest =
+            values.chunks(BESIDE).filter(|some| some.len() >= FEW).filter_map(|some| some.iter().max());
+        let Some(next) = quickest.next() else { return false };
+        let near = size_ns.unsigned_abs() / STAYS_AT.unsigned_abs();
+        lasts >= least && quickest.all(|one| one.abs_diff(*next) <= near)
+    };
+    at_level(&mut stamped[place..].iter()) && at_level(&mut stamped[..place].iter().rev())
 }
 
 /// Whether two stamps are in the order of each other: the one after them is above both.

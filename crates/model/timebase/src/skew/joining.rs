@@ -15,6 +15,8 @@ const HIDDEN: f64 = 0.06;
 const CANCEL: (f64, f64) = (6.0, 0.1);
 /// A longer transition is a slew, as a share of the run.
 pub(crate) const GRADUAL: f64 = 0.008;
+/// No clock is slewed faster, in nanoseconds a second: a kernel lets one run a tenth faster or slower at the most.
+const FASTEST_SLEW: f64 = 1e8;
 
 /// Something that happened, with both directions put together.
 #[derive(Clone)]
@@ -54,7 +56,7 @@ impl Event {
 
 /// Puts the transitions of both directions together: what is opposite and equal in both is a clock's, the rest are the
 /// path's. Of one direction alone a jump is taken for the path's, since routes change more often than clocks are set,
-/// and a gradual change for a slew.
+/// and a gradual change for a slew, unless no clock is as fast.
 pub(crate) fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
     let length = surveys.iter().map(|(survey, _)| survey.length).fold(0.0, f64::max);
     let gradual = |one: &Transition| one.to - one.from > GRADUAL * length;
@@ -93,8 +95,8 @@ pub(crate) fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
         found.extend(at_ends(&mut others, &mut ones, first, -1.0));
     }
     found.extend(ones.into_iter().map(|one| {
-        let kind =
-            if surveys.len() == 1 && gradual(&one) { ChangeKind::Slew } else { ChangeKind::PathChange };
+        let slews = gradual(&one) && one.size.abs() <= FASTEST_SLEW * (one.to - one.from);
+        let kind = if surveys.len() == 1 && slews { ChangeKind::Slew } else { ChangeKind::PathChange };
         let transition = signed(&one, kind, first_sign(surveys));
         let heading = (kind == ChangeKind::PathChange).then_some(*heading);
         Event { transition, apart: None, kind, heading }

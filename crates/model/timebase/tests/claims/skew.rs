@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use romer_record::manifest::SkewRequest;
 use romer_record::{Fate, Passage};
 use romer_timebase::skew::{
-    Estimate, Estimator, Heading, Hull, InTurn, Method, Point, estimate as relate, usable,
+    ChangeKind, Estimate, Estimator, Heading, Hull, InTurn, Method, Point, estimate as relate, usable,
 };
 use romer_units::random::{Seed, Stream};
 use romer_units::{Duration, Timestamp};
@@ -441,6 +441,35 @@ fn two_jumps_of_the_clock_with_a_short_time_between_them_are_two() {
                 assert!((event.at_ns / 20_000_000 - at).abs() <= 4, "seed {seed}: {found:?}");
                 assert!((event.size_ns - size).abs() < 250_000, "seed {seed}: {found:?}");
             }
+        }
+    }
+}
+
+/// Of one direction. (Delays that rose by 1.2 s within 2.2 s were a clock's that was slewed.)
+#[test]
+fn a_gradual_change_faster_than_any_clock_is_slewed_is_the_paths() {
+    for seed in 1..=4 {
+        for (size, lasts, kind) in [
+            (1_200_000_000_i64, 2_200_000_000_i64, ChangeKind::PathChange),
+            (-2_900_000_000, 8_000_000_000, ChangeKind::PathChange),
+            (400_000_000, 8_000_000_000, ChangeKind::Slew),
+            (-5_000_000, 10_000_000_000, ChangeKind::Slew),
+        ] {
+            let mut chances = Chances::new(2_100 + seed);
+            let packets: Vec<(i64, i64)> = (0..3_000i64)
+                .map(|n| {
+                    let gone = (n * 20_000_000 - 20_000_000_000).clamp(0, lasts);
+                    let changed = i128::from(size) * i128::from(gone) / i128::from(lasts);
+                    #[expect(clippy::cast_possible_truncation, reason = "no more than the size")]
+                    let changed = changed as i64;
+                    (n * 20_000_000, 5_000_000_000 + n * 240 + changed + chances.wait(3e5))
+                })
+                .collect();
+            let found = estimate(Method::Best, None, &packets);
+            assert!(
+                !found.events.is_empty() && found.events.iter().all(|event| event.kind == kind),
+                "{size} in {lasts}, seed {seed}: {found:?}"
+            );
         }
     }
 }
