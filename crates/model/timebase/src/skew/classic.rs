@@ -192,10 +192,18 @@ impl<'a> Fit<'a> {
 }
 
 /// Least absolute deviation between jumps of one size (the seed: the clock "sets itself forward or backward a specific
-/// amount every so often"; how it finds them it does not say, so this is [ours](jumps)). `points` are in order of time.
-pub(crate) fn least_absolute_jumps(points: &[(f64, f64)]) -> Option<(Sloped, Vec<Jump>)> {
+/// amount every so often"; how it finds them it does not say, so this is [ours](jumps)). `points` are in order of time. The slope is that
+/// of `calibration`, in order of time as well, where there are such; jumps are those of all packets.
+pub(crate) fn least_absolute_jumps(
+    points: &[(f64, f64)],
+    calibration: Option<&[(f64, f64)]>,
+) -> Option<(Sloped, Vec<Jump>)> {
     let mut jumps = jumps(points);
     let cuts: Vec<f64> = jumps.iter().map(|jump| jump.at).collect();
+    if let Some(calibration) = calibration {
+        // How far a jump went, the packets beside it say: what waits after the calibration is another thing than what waited in it.
+        return Some((Fit::of(calibration, &cuts)?.solve(), jumps));
+    }
     let mut fit = Fit::of(points, &cuts)?;
     let slope = fit.solve();
     let levels = fit.levels(slope[0]);

@@ -202,7 +202,7 @@ impl Store {
 
 impl Estimator {
     /// An estimator that has seen nothing yet. With `calibration` only the first so many packets of a direction that it
-    /// is given are used by the methods that [take](Method::takes_calibration) it; the others use all.
+    /// is given tell the slope of the methods that [take](Method::takes_calibration) it; the others use all.
     pub fn new(method: Method, calibration: Option<u64>) -> Self {
         let track = Track {
             base: None,
@@ -236,7 +236,9 @@ impl Estimator {
         let (Some(at), Some(delay)) = (near(at), near(delay)) else { return };
         track.last = track.last.max(at);
         track.resolution.push(departure.as_nanos(), arrival.as_nanos());
-        if self.calibration.is_some_and(|most| track.taken >= most) {
+        // A clock jumps after its calibration, too.
+        let jumps = self.method == Method::LeastAbsoluteJumps;
+        if !jumps && self.calibration.is_some_and(|most| track.taken >= most) {
             return;
         }
         if let Some(piecewise) = &mut self.piecewise {
@@ -362,14 +364,20 @@ impl Estimator {
     }
 
     fn absolute(&self, points: &[Point]) -> Option<Fit> {
-        let mut points = points.to_vec();
-        points.sort_unstable();
-        let points = classic::floats(&points);
-        let middle = LeastSquares::of(&points).mean_x();
+        let in_order = |points: &[Point]| {
+            let mut points = points.to_vec();
+            points.sort_unstable();
+            classic::floats(&points)
+        };
+        let first = self.calibration.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
+        let calibration = first.and_then(|first| points.get(..first)).map(in_order);
+        let points = in_order(points);
+        let fitted = calibration.as_ref().unwrap_or(&points);
+        let middle = LeastSquares::of(fitted).mean_x();
         if self.method == Method::LeastAbsolute {
             return Some(Fit::line(classic::least_absolute(&points)?, middle));
         }
-        let (slope, jumps) = classic::least_absolute_jumps(&points)?;
+        let (slope, jumps) = classic::least_absolute_jumps(&points, calibration.as_deref())?;
         let mut fit = Fit::line(slope, middle);
         let mut sum = 0.0;
         for jump in jumps {

@@ -79,15 +79,18 @@ impl Piecewise {
             let why = surveys.iter().filter_map(|survey| survey.as_ref().err()).max();
             return Estimate::refused(&why.map_or_else(String::new, |why| why.words()));
         }
-        let Settled { mut events, doubt_ns } =
+        let Settled { mut events, mut doubt_ns } =
             told.unwrap_or_else(|| Settled { events: events(&some), doubt_ns: 0.0 });
         match (&one_floor::restless(&some, &events)[..], &some[..]) {
             ([], _) => {}
             ([moving], [one, other]) => {
                 let (full, calm) = if one.1 == moving.heading { (one, other) } else { (other, one) };
-                return by_the_other(*calm, full.0, both, moving, origin_ns);
+                return by_the_other(*calm, *full, both, moving, origin_ns);
             }
             ([moving, ..], _) => return Estimate::refused(&moving.words()),
+        }
+        if let [(forward, _), (reverse, _)] = some[..] {
+            doubt_ns = doubt_ns.max(one_floor::look_again([forward, reverse], &mut events, both));
         }
         let mut curve = curve(&some, &events);
         if let [Ok(forward), Ok(reverse)] = &mut surveys {
@@ -227,7 +230,7 @@ fn later(estimate: &mut Estimate, lag_ns: i64) {
 /// The clocks by the one direction that has a floor.
 fn by_the_other(
     calm: (&Survey, Heading),
-    full: &Survey,
+    full: (&Survey, Heading),
     round_trip: f64,
     moving: &Moving,
     origin_ns: i64,

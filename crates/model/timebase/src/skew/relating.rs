@@ -14,7 +14,7 @@ use crate::Related;
 use crate::clocks::{across, length};
 
 /// Rates of clocks do not differ by more than the kernel can steer them; a greater slope is told, and not taken out.
-const PLAUSIBLE_PPM: f64 = 500.0;
+pub(super) const PLAUSIBLE_PPM: f64 = 500.0;
 /// A skew that is less certain than this would spoil more than it mends.
 const USELESS_PPM: f64 = 100.0;
 

@@ -77,6 +77,27 @@ fn calibration_packets_alone_decide_where_there_are_any() {
     assert!((ppm(&estimate(Method::LeastSquares, None, &packets)) - 10.0).abs() > 100.0);
 }
 
+/// The calibration tells the rate, and a queue that grows after it does not; a clock jumps after it all the same.
+#[test]
+fn jumps_after_the_calibration_are_compensated() {
+    let packets: Vec<_> = (0..3_000i64)
+        .map(|n| {
+            let wait = (n * 7_919) % 1_000 * 300;
+            let (jump, queue) = (if n >= 1_500 { 4_000_000 } else { 0 }, (n - 500).max(0) * 200);
+            (n * 20_000_000, 5_000_000 + n * 600 + wait + jump + queue)
+        })
+        .collect();
+    let found = estimate(Method::LeastAbsoluteJumps, Some(500), &packets);
+    // Of all packets it would be ten more.
+    assert!((ppm(&found) - 30.0).abs() < 3.0, "{found:?}");
+    let [jump] = &found.events[..] else { panic!("{found:?}") };
+    assert!((jump.size_ns - 4_000_000).abs() < 100_000 && jump.at_ns == 1_500 * 20_000_000, "{found:?}");
+    // What is left grows by the queue alone.
+    let left = |n: usize| packets[n].1 - found.correction(Heading::Forward).at(packets[n].0);
+    let grown = left(2_990) - left(490);
+    assert!((grown - 2_490 * 200).abs() < 300_000, "{grown}");
+}
+
 #[test]
 fn jumps_of_one_size_are_compensated_and_told() {
     // Waiting by a fixed sequence; 30 ppm; three jumps of 2 ms, to and fro.
