@@ -8,7 +8,8 @@ pub(crate) fn as_given() -> String {
     shell(&words())
 }
 
-/// The command as it was given, with the seed that a random schedule drew.
+/// The command that measures the same again: as it was given, with the seed that a random schedule drew, but for when that was and where what was
+/// measured went, which is there already.
 pub(crate) fn with_seed(seed: Option<Seed>) -> String {
     let mut words = once(words());
     if let Some(seed) = seed {
@@ -19,23 +20,22 @@ pub(crate) fn with_seed(seed: Option<Seed>) -> String {
     shell(&words)
 }
 
-/// Without what says when, and how often: a run is one turn. Of several, `--out` names the folder that has the folders of all.
+/// Without what says when, how often, and where to.
 fn once(words: Vec<String>) -> Vec<String> {
-    const TURNS: [&str; 4] = ["--start", "--every", "--times", "--out"];
-    let named = |word: &String| word == "--every" || word.starts_with("--every=");
-    let several = words.iter().take_while(|word| *word != "--").any(named);
-    let turns = if several { &TURNS[..] } else { &TURNS[..3] };
+    const LEFT_OUT: [&str; 5] = ["--start", "--every", "--times", "--out", "--json"];
+    const ALONE: &str = "--force";
     let mut kept = Vec::with_capacity(words.len());
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
-        match (word == "--", turns.contains(&name)) {
+        match (word == "--", LEFT_OUT.contains(&name)) {
             (true, _) => {
                 kept.push(word);
                 kept.extend(words.by_ref());
             }
             (_, true) if word == name => drop(words.next()),
             (_, true) => {}
+            _ if word == ALONE => {}
             _ => kept.push(word),
         }
     }
@@ -55,13 +55,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_repeated_by_itself_whatever_turn_it_was() {
+    fn a_run_is_repeated_whatever_turn_it_was_and_wherever_it_went() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let given = words("romer measure --every 1h x --start=+1s --times 3 --count 5 -- --every");
         assert_eq!(once(given), words("romer measure x --count 5 -- --every"));
-        let of_several = words("romer measure x --out all --every=1h --count 5");
-        assert_eq!(once(of_several), words("romer measure x --count 5"));
-        let alone = words("romer measure x --out one -- --every=1h");
-        assert_eq!(once(alone.clone()), alone);
+        let with_places = words("romer measure x --out all --force --every=1h --json=- --count 5");
+        assert_eq!(once(with_places), words("romer measure x --count 5"));
+        let alone = words("romer measure x --json one -- --out=1h");
+        assert_eq!(once(alone), words("romer measure x -- --out=1h"));
     }
 }

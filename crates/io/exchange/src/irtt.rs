@@ -77,6 +77,7 @@ pub struct Recording {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Document {
     #[serde(default)]
     version: Version,
@@ -90,18 +91,21 @@ struct Document {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(expecting = "an object")]
 struct Version {
     #[serde(default)]
     irtt: String,
 }
 
 #[derive(Default, Deserialize)]
+#[serde(expecting = "an object")]
 struct SystemInfo {
     #[serde(default)]
     hostname: String,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Config {
     #[serde(default)]
     remote_address: String,
@@ -109,6 +113,7 @@ struct Config {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Params {
     #[serde(default)]
     interval: i64,
@@ -119,6 +124,7 @@ struct Params {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(expecting = "an object")]
 struct Stats {
     #[serde(default)]
     start_time: Start,
@@ -141,6 +147,7 @@ impl Default for Start {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Trip {
     seqno: u64,
     #[serde(default, deserialize_with = "lost")]
@@ -210,6 +217,7 @@ fn lost<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Loss>, D::E
 }
 
 #[derive(Default, Deserialize)]
+#[serde(expecting = "an object")]
 struct Timestamps {
     #[serde(default)]
     client: Ends,
@@ -218,6 +226,7 @@ struct Timestamps {
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
+#[serde(expecting = "an object")]
 struct Ends {
     #[serde(default)]
     receive: Stamp,
@@ -228,6 +237,7 @@ struct Ends {
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
+#[serde(expecting = "an object")]
 struct Stamp {
     wall: Option<i64>,
     monotonic: Option<i64>,
@@ -242,7 +252,10 @@ pub fn read(inner: impl Read) -> Result<Recording, Fault> {
         if error.is_io() {
             return Fault::Io(error.into());
         }
-        let why = if error.is_data() {
+        let empty = error.is_eof() && (error.line(), error.column()) == (1, 0);
+        let why = if empty {
+            "the file is empty; name one that `irtt client -o` wrote to its end".into()
+        } else if error.is_data() {
             format!("it is JSON, but not what `irtt client -o` writes: {error}; name such a file, or a run's folder")
         } else {
             format!("it is not whole JSON: {error}; name a file that `irtt client -o` wrote to its end")
@@ -413,7 +426,7 @@ mod tests {
     #[test]
     fn what_is_not_irtts_is_refused() {
         for (text, part) in [
-            (String::new(), "not whole JSON"),
+            (String::new(), "the file is empty"),
             (document(TRIP)[..120].to_owned(), "not whole JSON"),
             ("{\"schema\":\"romer/measurement/1\"}".into(), "not what `irtt client -o` writes"),
             (document(""), "no round trip"),

@@ -128,6 +128,9 @@ impl Estimate {
 /// Why there is no skew of so few packets.
 pub(crate) const TOO_FEW: &str = "there are too few packets, or they are too close in time";
 
+/// Packets that tell a slope and how sure it is.
+const ENOUGH: u64 = 3;
+
 /// Estimates the difference of two clocks' rates from the packets that it is given.
 #[derive(Clone, Debug)]
 pub struct Estimator {
@@ -296,7 +299,15 @@ impl Estimator {
             let bases = self.tracks.iter().filter_map(|track| track.base).map(|base| base as f64).sum();
             return piecewise.estimate(self.origin.unwrap_or(0), grains, bases);
         }
-        let mut estimate = Estimate::refused(TOO_FEW);
+        let mut estimate = match self.method {
+            Method::Khlifi { window, .. } if self.tracks.iter().any(|track| track.taken >= ENOUGH) => {
+                Estimate::refused(&format!(
+                    "{window} are a window of khlifi's, and no two of them have packets that tell a slope; state a shorter one (--skew \
+                     khlifi:WINDOW,WEIGHT)"
+                ))
+            }
+            _ => Estimate::refused(TOO_FEW),
+        };
         let fits = self.tracks.each_ref().map(|track| self.fit(track));
         let signs = Heading::BOTH.map(Heading::sign);
         // One figure for both: the forward direction's, as its method has it; else the other's.

@@ -468,7 +468,7 @@ pub fn usable(
         found = Estimate { coarse_ns: found.coarse_ns, ..Estimate::refused(&why) };
     }
     warnings.extend(fewer_than_stated(request, [forward, reverse]));
-    warnings.extend(few_windows(request, [forward, reverse]));
+    warnings.extend(few_windows(request, [forward, reverse]).filter(|_| found.why_not.is_none()));
     warnings.extend(found.remark.iter().cloned());
     let all = || forward.iter().chain(reverse);
     // Of packets of which none arrived nothing is asked of the clocks.
