@@ -92,6 +92,7 @@ const soon = () => new Promise((done) => requestAnimationFrame(() => requestAnim
 /// what is written there; and so for the other charts as they are.
 const MARKS: &str = r"
 const told = [];
+let circles = 0, beyond = 0, part = false;
 const noted = (box) => told.push([...box.querySelectorAll('svg text.along')].map((text) =>
   [text.getAttribute('text-anchor') === 'middle' ? text.getAttribute('x') : '', text.textContent.replace('\u2212', '-').replace(/,/g, '')].join(' ')).join(','));
 const boxes = [...document.querySelectorAll('.live')], first = boxes[0];
@@ -104,6 +105,22 @@ for (let share = 0.9; share > 0.01; share *= 0.93) {
   noted(first);
 }
 document.documentElement.dataset.marks = told.join('|');
+// At the right edge of a part nothing is told that lies beyond it, and its words are said to be of the whole.
+(async () => {
+for (let share = 0.3; share > 0.05; share *= 0.9) {
+  first.dispatchEvent(new MouseEvent('dblclick', { bubbles: true }));
+  const r = first.getBoundingClientRect(), end = r.left + r.width - 17;
+  const mouse = (type, x) => first.dispatchEvent(new PointerEvent(type, { pointerType: 'mouse', clientX: x, clientY: r.top + 60, bubbles: true }));
+  mouse('pointerdown', r.left + 0.1 * r.width); mouse('pointerup', r.left + (0.1 + share) * r.width);
+  mouse('pointermove', end);
+  await new Promise((done) => setTimeout(done, 40));
+  part ||= first.closest('figure').classList.contains('part');
+  const rect = first.querySelector('clipPath rect'), edge = Number(rect.getAttribute('x')) + Number(rect.getAttribute('width'));
+  for (const circle of first.querySelectorAll('circle')) { circles += 1; if (Number(circle.getAttribute('cx')) > edge + 0.5) beyond += 1; }
+}
+first.dispatchEvent(new MouseEvent('dblclick', { bubbles: true }));
+document.documentElement.dataset.edge = [circles > 0, beyond, part, first.closest('figure').classList.contains('part')].join();
+})();
 ";
 
 /// Keeps what is saved, in the page.
@@ -199,6 +216,7 @@ fn every_mark_of_an_axis_says_where_it_stands_however_broad_the_window_and_small
         let page = html::report(&[make(&good()).stream()]).unwrap();
         let (dom, said) = opened(&with_scripts(&page, FRAMES, MARKS), size);
         assert!(!said.lines().any(|line| line.contains("CONSOLE")), "{said}");
+        assert_eq!(between(&dom, "data-edge=\"", "\""), "true,0,true,false", "{size}");
         let charts: Vec<&str> = between(&dom, "data-marks=\"", "\"").split('|').collect();
         assert!(charts.len() > 60, "{charts:?}");
         for chart in charts {

@@ -154,6 +154,7 @@
     state.geometry = { left, right, top: top - strip, bottom, px, py, up, width };
     state.cursor = make('g', { class: 'cursor' }, svg);
     state.reset.hidden = view.every((value, place) => value === state.whole[place]);
+    state.box.closest('figure')?.classList.toggle('part', !state.reset.hidden);
     // Of how many points those in view are some.
     let seen = 0, there = 0;
     for (const layer of figure.layers) if (layer.kind === 'points') {
@@ -210,7 +211,9 @@
     const close = (view[1] - view[0]) / 60, lines = [];
     for (const layer of figure.layers) if (pointed(layer) && !(picked && picked[0] === layer)) {
       const high = picked && ((point) => Math.abs(height(state, layer, point) - y));
-      const point = nearest(layer.points, x, 3 * pixel, high);
+      // Of marks only those that are drawn: a line goes on beyond the edge.
+      const drawn = ['points', 'above'].includes(layer.kind) ? layer.points.filter(([x]) => x >= view[0] && x <= view[1]) : layer.points;
+      const point = nearest(drawn, x, 3 * pixel, high);
       if (!point) continue;
       const away = Math.abs(point[0] - x);
       // A mark beyond the scale is about five pixels broad, as far as a pointer can tell.
