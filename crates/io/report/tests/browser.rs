@@ -123,9 +123,10 @@ document.documentElement.dataset.edge = [circles > 0, beyond, part, first.closes
 })();
 ";
 
-/// Keeps what is saved, in the page.
+/// Keeps what is saved, in the page: at once, for a page's time may be over before a blob is read.
 const SAVED: &str = r"
-URL.createObjectURL = (blob) => { blob.text().then((text) => { document.documentElement.dataset.saved = text; }); return '#'; };
+window.Blob = class extends Blob { constructor(parts, how) { super(parts, how); this.parts = parts; } };
+URL.createObjectURL = (blob) => { document.documentElement.dataset.saved = blob.parts.join(''); return '#'; };
 for (const button of document.querySelectorAll('#data button')) if (button.textContent.includes('CSV')) button.click();
 ";
 
