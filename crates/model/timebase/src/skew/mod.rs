@@ -43,6 +43,7 @@ mod rates;
 mod relating;
 mod resolution;
 mod round_trip;
+mod schedule;
 mod set_back;
 mod sizes;
 mod survey;

@@ -1,5 +1,7 @@
 //! What stamps tell apart: a clock that is read in whole milliseconds says nothing of what is less.
 
+use super::schedule::Schedule;
+
 /// Packets are looked at in so many classes, each by itself, so that a stamp that is not what the others are spoils one of
 /// them only.
 const CLASSES: usize = 64;
@@ -34,15 +36,19 @@ impl Default for Told {
 
 /// The greatest length of which all differences of some values are multiples; 0 as long as there is no difference.
 #[derive(Clone, Copy, Debug, Default)]
-struct Step {
+pub(super) struct Step {
     first: Option<i64>,
     step: u64,
 }
 
 impl Step {
-    fn take(&mut self, value: i64) {
+    pub(super) fn take(&mut self, value: i64) {
         let first = *self.first.get_or_insert(value);
         self.join(value.abs_diff(first));
+    }
+
+    pub(super) const fn length(self) -> u64 {
+        self.step
     }
 
     fn join(&mut self, apart: u64) {
@@ -51,7 +57,7 @@ impl Step {
         }
     }
 
-    fn absorb(&mut self, other: Self) {
+    pub(super) fn absorb(&mut self, other: Self) {
         match (self.first, other.first) {
             (Some(own), Some(theirs)) => {
                 self.join(other.step);
@@ -81,11 +87,17 @@ pub struct Resolution {
     count: u64,
     /// The first departure and the last, and the least raw delay and the greatest.
     ends: Option<[(i64, i64); 2]>,
+    sent: Schedule,
 }
 
 impl Default for Resolution {
     fn default() -> Self {
-        Self { classes: Box::new([Steps::default(); CLASSES]), count: 0, ends: None }
+        Self {
+            classes: Box::new([Steps::default(); CLASSES]),
+            count: 0,
+            ends: None,
+            sent: Schedule::default(),
+        }
     }
 }
 
@@ -99,6 +111,7 @@ impl Resolution {
             class.iter_mut().zip([departure, arrival, raw]).for_each(|(step, value)| step.take(value));
         }
         self.count += 1;
+        self.sent.push(departure);
         let [at, delay] = self.ends.get_or_insert([(departure, departure), (raw, raw)]);
         *at = (at.0.min(departure), at.1.max(departure));
         *delay = (delay.0.min(raw), delay.1.max(raw));
@@ -110,6 +123,7 @@ impl Resolution {
             own.iter_mut().zip(theirs).for_each(|(own, theirs)| own.absorb(*theirs));
         }
         self.count += other.count;
+        self.sent.absorb(&other.sent);
         self.ends = match (self.ends, other.ends) {
             (Some(own), Some(theirs)) => {
                 let wide = |place: usize| {
@@ -129,7 +143,8 @@ impl Resolution {
         let [departures, arrivals, delays] = self.steps();
         let theirs = other.filter(|other| other.count >= FEWEST).map(Self::steps);
         let span = |ends: (i64, i64)| ends.1.abs_diff(ends.0);
-        let regular = |step: u64| span(at) / step.max(1) < self.count.saturating_mul(REGULAR);
+        let even = |span: u64, step: u64, count: u64| span / step.max(1) < count.saturating_mul(REGULAR);
+        let regular = |step: u64| even(span(at), step, self.count);
         // Each clock by the stamps of both directions, if both are by the same unit.
         let joined = |own: Step, place: usize| {
             let mut all = own;
@@ -150,7 +165,9 @@ impl Resolution {
         let both = if takes(SEVERAL) || !regular(both) { both.max(1) } else { 1 };
         let alone = if takes(MANY) { delays } else { 1 };
         // A program sends at equal times; nothing makes packets arrive at equal times, to what a clock tells apart.
-        let left = if regular(departures) { common(departures, known) } else { departures };
+        // If its clock was set, all of them have less in common; then the other direction's arrivals tell what that clock tells.
+        let is_even = || common(departures, known) < departures && self.sent.is_even(even);
+        let left = if regular(departures) || is_even() { common(departures, known) } else { departures };
         let [left, came] = [left, came].map(|step| step.max(both).max(1));
         Told { off: u64::midpoint(left, came).max(alone / 2), most: left.max(came).max(alone) }
     }
@@ -242,6 +259,25 @@ mod tests {
         }
         let told = [ways[0].told(Some(&ways[1])), ways[1].told(Some(&ways[0]))];
         assert_eq!(told, [Told { off: 1_000_000, most: 1_000_000 }; 2]);
+    }
+
+    /// The sender's clock is set by 3 ms between two of its equal times, and then tells no less than before.
+    #[test]
+    fn what_departures_have_in_common_after_a_step_of_their_clock_is_no_unit() {
+        for (unit, expected) in [(1_i64, 1), (1_000_000, 1_000_000_u64)] {
+            let mut ways = [Resolution::default(), Resolution::default()];
+            for n in 0..3_000i64 {
+                let set = if n < 1_000 { 0 } else { 3_000_000 };
+                let waits = [n * n, n * n * n].map(|some| some % 9_973 * 7_654_319 % 30_000_000);
+                let left = n * 20_000_000;
+                let there = left + 5_000_000 + waits[0];
+                let back = there + 5_000_000 + waits[1] + set;
+                ways[0].push(left + set, there);
+                ways[1].push(there, back / unit * unit);
+            }
+            let told = [ways[0].told(Some(&ways[1])), ways[1].told(Some(&ways[0]))];
+            assert_eq!(told.map(|told| told.most), [expected; 2]);
+        }
     }
 
     #[test]
