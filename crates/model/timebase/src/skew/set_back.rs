@@ -21,6 +21,11 @@ const NEAR: i64 = 50;
 const BESIDE: i64 = 10;
 /// Less than this part of a step lies between the departures beside it: then it is not the sender's clock that was set ahead.
 const CLOSER: f64 = 0.9;
+/// Or, of a sender that was set ahead, packets would have left within this part of what seldom less (a hundredth of the departures) lies between
+/// two; so many on either side of the step are asked, as it may be told beside its place.
+const SELDOM: i64 = 2;
+const HUNDREDTH: usize = 100;
+const ASKED: usize = 8;
 /// Two steps are so many times as far apart as either is long.
 const APART: i64 = 2;
 
@@ -123,8 +128,10 @@ impl SetBack {
                 packets.sort_by_key(|packet| packet.at);
                 packets
             });
+        // A copy has left with its packet.
+        let sent = forward.iter().filter(|passage| passage.copy == 0);
         let mut left: Vec<i64> =
-            forward.iter().filter_map(|passage| passage.departure.map(Timestamp::as_nanos)).collect();
+            sent.filter_map(|passage| passage.departure.map(Timestamp::as_nanos)).collect();
         left.sort_unstable();
         for (place, step) in steps.iter().enumerate() {
             let Some(room) = room(&steps, place) else { continue };
@@ -269,10 +276,23 @@ fn is_responders(size_ns: i64, cut: i64, left: &[i64]) -> bool {
         return false;
     };
     if size_ns < 0 {
-        return (after.saturating_sub(*before) as f64) < CLOSER * size_ns.unsigned_abs() as f64;
+        return (after.saturating_sub(*before) as f64) < CLOSER * size_ns.unsigned_abs() as f64
+            || is_too_close(size_ns.saturating_neg(), place, left);
     }
     // A sender that is set back by more than there is between two departures is known by that they go back.
     left.windows(2).all(|pair| pair[1].saturating_sub(pair[0]) < size_ns)
+}
+
+/// Whether packets would have left closer to each other than they do, if the sender's clock had been set ahead by so much near a place.
+fn is_too_close(ahead_ns: i64, place: usize, left: &[i64]) -> bool {
+    let gaps =
+        |left: &[i64]| -> Vec<i64> { left.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect() };
+    let mut all = gaps(left);
+    let hundredth = all.len() / HUNDREDTH;
+    let seldom = *all.select_nth_unstable(hundredth).1;
+    let (from, to) = (place.saturating_sub(ASKED), (place + ASKED).min(left.len()));
+    let most = gaps(&left[from..to]).into_iter().max();
+    most.is_some_and(|most| most.saturating_sub(ahead_ns) < seldom / SELDOM)
 }
 
 /// How far beside a step the packets tell of its levels.

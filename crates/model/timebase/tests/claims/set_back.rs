@@ -169,6 +169,21 @@ fn steps_of_some_milliseconds_between_packets_as_near_to_each_other_are_none_of_
     }
 }
 
+/// The sender was not set ahead where its packets would have left at one moment, or before one another.
+#[test]
+fn a_step_back_by_about_the_time_between_packets_sets_none_out_of_order() {
+    for (interval, size) in [(20, -20), (20, -21), (20, -15), (50, -50)].map(|(a, b)| (a * MS, b * MS)) {
+        for seed in 20..24 {
+            let at = 1_000 * interval + i64::try_from(seed).unwrap() * interval / 37;
+            let far = Far(vec![(at, size)]);
+            // What is held back is overtaken where packets are near to each other.
+            let is_odd = interval < HELD_BACK;
+            let world = World { far, seed, way: Way::RoundTrip, waits: MS / 3, interval, is_odd };
+            same_order(&world, &world.untouched().related());
+        }
+    }
+}
+
 /// A step changes nothing of the order, and times between arrivals by no more than its size is known to.
 fn same_order(world: &World, untouched: &Related) {
     let related = world.related();
