@@ -31,13 +31,18 @@ pub(super) fn passed(points: &[(i64, f64)]) -> (Vec<i64>, i64) {
 }
 
 /// Places steps of the clocks that lie in a time without packets no later than the first packet after it. And where that time is what a sender left
-/// out that was set ahead, what the clocks drift apart in it is none of the step.
+/// out that was set ahead, what the clocks drift apart in it is none of the step. Of other steps nothing says which of both clocks was set, and so whether
+/// it is.
 pub(super) fn in_pauses(estimate: &mut Estimate, forward: &[Passage]) {
     /// A pause is longer than so many times between packets, on average.
     const LONG: i64 = 8;
     let correction = estimate.correction(Heading::Forward).clone();
     let origin = correction.origin_ns;
     for event in estimate.events.iter_mut().filter(|event| event.kind == ChangeKind::ClockStep) {
+        let size = event.size_ns as f64 / (1.0 + estimate.skew.map_or(0.0, |skew| skew.ppm) / 1e6);
+        // A method that says nothing of a size has no interval to be wider.
+        let drift = if event.error_ns > 0.0 { (size - event.size_ns as f64).abs() } else { 0.0 };
+        event.error_ns += drift;
         let Some(from) = correction.jump_near(event.at_ns, event.size_ns) else { continue };
         let from = origin.saturating_add(from);
         let stamps =
@@ -56,14 +61,10 @@ pub(super) fn in_pauses(estimate: &mut Estimate, forward: &[Passage]) {
         // The time that has passed by the other clock.
         let passed = next.1.saturating_sub(last.1);
         let Some(skew) = estimate.skew.filter(|_| passed >= 0 && event.size_ns < 0) else { continue };
-        let size = event.size_ns as f64 / (1.0 + skew.ppm / 1e6);
         if passed <= usual.saturating_mul(LONG) {
             let unsure = (skew.interval_ppm[1] - skew.interval_ppm[0]) / 2e6;
             event.size_ns = rounded(size);
-            event.error_ns += size.abs() * unsure;
-        } else {
-            // Nothing says which of both clocks was set.
-            event.error_ns += (size - event.size_ns as f64).abs();
+            event.error_ns += size.abs() * unsure - drift;
         }
     }
     estimate.events.sort_by_key(|event| event.at_ns);

@@ -89,3 +89,16 @@ fn a_sender_that_is_set_ahead_by_an_hour_loses_no_packet_and_is_told_without_the
         }
     }
 }
+
+/// A sender that is set by 0.1 s is 0.1 s and what the clocks drift apart in 0.1 s away from where it was, by the responder's clock: the interval of a
+/// step that may be either's has both in it.
+#[test]
+fn the_size_of_a_step_is_known_no_better_than_whose_it_is() {
+    for seed in 0..6 {
+        for (sender, responder) in [(0.1, 0.0), (0.0, 0.1), (0.0, -0.02)] {
+            let event = step(seed, &Set { pause: 0.0, sender, responder, rate: 4e-4 });
+            let off = (event.size_ns as f64 - 1e9 * (responder - sender)).abs();
+            assert!(off <= event.error_ns, "{seed}: {off}, {event:?}");
+        }
+    }
+}
