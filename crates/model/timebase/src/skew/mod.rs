@@ -21,6 +21,7 @@
 mod bounds;
 mod changes;
 mod classic;
+mod close;
 mod corners;
 mod correction;
 mod course;

@@ -10,7 +10,7 @@ use super::survey::{Survey, Transition};
 use super::{many, median};
 
 /// What lies below a level costs so many times as much as what lies above it: nothing is early.
-const EARLY: f64 = 20.0;
+pub(super) const EARLY: f64 = 20.0;
 /// So much less must two steps cost than a slew, in logarithms of the likelihood: they have a level more between them.
 const PLAINER: f64 = 8.0;
 /// Each of two steps is at least this share of the greater.
@@ -33,17 +33,17 @@ pub(crate) fn cost(above: impl Iterator<Item = f64>, wait: f64) -> f64 {
 }
 
 /// The least packets of a direction near a change, above the level before it.
-struct Near {
+pub(super) struct Near {
     /// When, nanoseconds above the level.
-    points: Vec<(f64, f64)>,
+    pub(super) points: Vec<(f64, f64)>,
     /// What the cells before the change lie above it on average.
-    wait: f64,
-    sign: f64,
+    pub(super) wait: f64,
+    pub(super) sign: f64,
 }
 
 impl Near {
     /// The cells between two moments, above the level before `change`, which is that since the direction changed last.
-    fn of(survey: &Survey, heading: Heading, (from, to): (f64, f64), change: f64) -> Option<Self> {
+    pub(super) fn of(survey: &Survey, heading: Heading, (from, to): (f64, f64), change: f64) -> Option<Self> {
         let height = |floor: &Floor| floor.above(survey.slope);
         let within = |low: f64, high: f64| survey.fine.iter().filter(move |one| one.x >= low && one.x < high);
         let earlier = survey.transitions.iter().filter(|one| one.to < change);

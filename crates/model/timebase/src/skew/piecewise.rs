@@ -1,5 +1,6 @@
 //! Our own estimator: floors between events, in each direction by itself, and then both together.
 
+use super::close;
 use super::corners;
 use super::correction::{Correction, Leg};
 use super::estimator::{ChangeKind, ClockChange, Estimate, Heading, Skew, coarse};
@@ -101,13 +102,14 @@ impl Piecewise {
             }
         }
         let some = usable(&surveys);
+        let later = (-lag, both.max(0.0) - lag);
         let mut estimate = match curve {
-            Some((curve, events)) => wandering(&some, &curve, &events, origin_ns),
-            None => steady(&some, &events, origin_ns),
+            Some((curve, events)) => wandering(&some, &curve, &events, origin_ns, later),
+            None => steady(&some, &events, origin_ns, later),
         };
         let beside = doubt_ns + if lag > 0.0 { 0.0 } else { beside_slews(&estimate.events, both) };
         estimate.corrections.iter_mut().for_each(|one| one.floor_error_ns += beside);
-        later(&mut estimate, rounded(lag * 1e9));
+        put_later(&mut estimate, rounded(lag * 1e9));
         estimate
     }
 }
@@ -213,7 +215,7 @@ fn beside_slews(events: &[ClockChange], round_trip: f64) -> f64 {
 }
 
 /// Lays what was found of packets in reverse, as if they had come back as they left the sender, on the moments at which they came.
-fn later(estimate: &mut Estimate, lag_ns: i64) {
+fn put_later(estimate: &mut Estimate, lag_ns: i64) {
     if lag_ns == 0 {
         return;
     }
@@ -240,16 +242,16 @@ fn by_the_other(
     let calm = (&calm, heading);
     let (events, doubt) = one_floor::told_by(calm, full, round_trip);
     let mut estimate = match curve(&[calm], &events) {
-        Some((curve, events)) => wandering(&[calm], &curve, &events, origin_ns),
-        None => steady(&[calm], &events, origin_ns),
+        Some((curve, events)) => wandering(&[calm], &curve, &events, origin_ns, (0.0, 0.0)),
+        None => steady(&[calm], &events, origin_ns, (0.0, 0.0)),
     };
     estimate.corrections.iter_mut().for_each(|one| one.floor_error_ns += doubt);
     estimate.remark = Some(moving.remark());
     estimate
 }
 
-/// A steady rate between the events.
-fn steady(surveys: &[(&Survey, Heading)], events: &[Event], origin_ns: i64) -> Estimate {
+/// A steady rate between the events; a change of a clock shows in reverse `later` than forward, seconds, at the least and at the most.
+fn steady(surveys: &[(&Survey, Heading)], events: &[Event], origin_ns: i64, later: (f64, f64)) -> Estimate {
     let rates: Vec<Rate> = surveys.iter().filter_map(|(survey, heading)| rate(survey, *heading)).collect();
     if let [a, b] = &rates[..] {
         let error = (a.variance + b.variance).sqrt();
@@ -277,16 +279,27 @@ fn steady(surveys: &[(&Survey, Heading)], events: &[Event], origin_ns: i64) -> E
             })
         })
         .collect();
-    let events = &sizes::told(&sides, &sizes::Rates { draws: &draws, dependence, tilt: wander }, events)[..];
-    let (events, corner_error) = corners::placed(surveys, events, |x| mean * x);
+    let events = sizes::told(&sides, &sizes::Rates { draws: &draws, dependence, tilt: wander }, events);
+    let (events, left) = certain(events);
+    let (events, between) = close::taken_apart(surveys, events, later);
+    let (events, corner_error) = corners::placed(surveys, &events, |x| mean * x);
     let events = &events[..];
-    let floor_error = clock_error(events) + corner_error;
+    let floor_error = clock_error(events) + corner_error + left + between;
     let [low, high] = [0.025, 0.975].map(|share| quantile(&draws, share));
     let interval = [low - tilt, high + tilt];
     let middle = surveys.iter().map(|(survey, _)| center(survey)).sum::<f64>() / many(surveys.len());
     let half = (interval[1] - mean).max(mean - interval[0]);
     let line = |x: f64| mean * x;
     finish(&Found { mean, interval, events, origin_ns, middle, half, floor_error }, &[0.0], line)
+}
+
+/// The events that are not as well none, by what their sizes may be off; and by how much delays are off at the most because one of a clock is left
+/// out so, nanoseconds.
+fn certain(events: Vec<Event>) -> (Vec<Event>, f64) {
+    let (left, events): (Vec<Event>, _) =
+        events.into_iter().partition(|event| event.transition.size.abs() <= event.transition.half());
+    let clock = left.iter().filter(|event| !is_path(event));
+    (events, clock.map(|event| event.transition.size.abs() + event.transition.half()).sum())
 }
 
 /// How far delays after changes of the clock may be off against those before, because how far it went is not known better, nanoseconds.
@@ -363,8 +376,17 @@ fn span(surveys: &[(&Survey, Heading)]) -> (f64, f64) {
     (moments().fold(f64::INFINITY, f64::min), moments().fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// A rate that wanders.
-fn wandering(surveys: &[(&Survey, Heading)], curve: &Curve, events: &[Event], origin_ns: i64) -> Estimate {
+/// A rate that wanders; the rest as of a steady one.
+fn wandering(
+    surveys: &[(&Survey, Heading)],
+    curve: &Curve,
+    events: &[Event],
+    origin_ns: i64,
+    later: (f64, f64),
+) -> Estimate {
+    let (events, left) = certain(events.to_vec());
+    let (events, between) = close::taken_apart(surveys, events, later);
+    let events = &events[..];
     let (mean, error) = curve.rate;
     let length = surveys.iter().map(|(survey, _)| survey.length).fold(1e-9, f64::max);
     // How far the clock went is known no better than how far its changes went: a jump to what the few floors beside it tell, and a slew to
@@ -387,7 +409,7 @@ fn wandering(surveys: &[(&Survey, Heading)], curve: &Curve, events: &[Event], or
         origin_ns,
         middle: center(surveys[0].0),
         half: 0.0,
-        floor_error: super::classic::NORMAL * curve.variance_at_ends().sqrt() + corner_error,
+        floor_error: super::classic::NORMAL * curve.variance_at_ends().sqrt() + corner_error + left + between,
     };
     finish(&found, &knots, |x| curve.at(x) - zero)
 }
@@ -416,7 +438,6 @@ fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estima
     let mut events: Vec<ClockChange> = found
         .events
         .iter()
-        .filter(|event| !is_none(event))
         .map(|event| ClockChange {
             at_ns: moment(event.transition.from),
             until_ns: (event.transition.to > event.transition.from).then(|| moment(event.transition.to)),
@@ -435,11 +456,6 @@ fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estima
         corrections: Heading::BOTH.map(correction),
         coarse_ns: 0.0,
     }
-}
-
-/// Whether what is told of a path is as well nothing, by what its size may be off.
-fn is_none(event: &Event) -> bool {
-    is_path(event) && event.transition.size.abs() <= event.transition.half()
 }
 
 /// What is taken off the delays of a direction: the line with the clocks' changes, as that direction sees them.

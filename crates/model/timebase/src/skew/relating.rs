@@ -18,6 +18,9 @@ pub(super) const PLAUSIBLE_PPM: f64 = 500.0;
 /// A skew that is less certain than this would spoil more than it mends.
 const USELESS_PPM: f64 = 100.0;
 
+/// Legs that meet do so to rounding, nanoseconds; most legs of a rate that wanders do.
+const MEET: f64 = 1.0;
+
 /// What was asked for; the default for what a later romer may have written.
 pub fn method_of(request: &SkewRequest) -> Method {
     request.method.parse().unwrap_or_default()
@@ -151,8 +154,6 @@ pub fn sharpen(
     heading: Heading,
     packets: impl Iterator<Item = (Timestamp<Departure>, Timestamp<Arrival>)>,
 ) {
-    /// Legs that meet do so to rounding, nanoseconds; most legs of a rate that wanders do.
-    const MEET: f64 = 1.0;
     if correction.legs.len() < 2 {
         return;
     }
@@ -193,9 +194,20 @@ pub fn sharpen(
         let level = |leg: &super::correction::Leg, stretch: &[(i64, f64)]| {
             stretch.iter().map(|point| point.1 - line(leg, point.0)).reduce(f64::min)
         };
-        let (begin, end) = (place(-near), place(near + 1));
-        let old = level(&before, &points[place(-far)..begin]);
-        let new = level(&after, &points[end..place(far + 1)]);
+        let (mut begin, mut end) = (place(-near), place(near + 1));
+        let (mut first, mut last) = (place(-far), place(far + 1));
+        // What lies beyond the next jump is of another level, and half of what lies before it tells of this one.
+        let at = |moment: i64| points.partition_point(|point| point.0 < moment);
+        if let Some(jump) = beside(&correction.legs, index, false).map(at) {
+            first = first.max(jump);
+            begin = begin.max(jump.midpoint(behind));
+        }
+        if let Some(jump) = beside(&correction.legs, index, true).map(at) {
+            last = last.min(jump);
+            end = end.min(behind.midpoint(jump));
+        }
+        let old = level(&before, &points[first.min(begin)..begin]);
+        let new = level(&after, &points[end..last.max(end)]);
         let (Some(old), Some(new)) = (old, new) else { continue };
         let mut doubtful = points[begin..end].iter();
         let spare = jump.abs() / 4.0;
@@ -211,6 +223,17 @@ pub fn sharpen(
             leg.from_ns = at;
         }
     }
+}
+
+/// The moment of the next jump after that before one of the legs, or of the last one before it.
+fn beside(legs: &[super::correction::Leg], index: usize, is_after: bool) -> Option<i64> {
+    let jumps = |leg: &usize| {
+        let (before, after) = (&legs[*leg - 1], &legs[*leg]);
+        let met = before.value_ns + before.slope * after.from_ns.saturating_sub(before.from_ns) as f64;
+        (after.value_ns - met).abs() >= MEET
+    };
+    let leg = if is_after { (index + 1..legs.len()).find(jumps) } else { (1..index).rev().find(jumps) };
+    leg.map(|leg| legs[leg].from_ns)
 }
 
 /// The times around jumps and sudden changes of rate, those of slews, and the short times between two changes, on the sender's clock.

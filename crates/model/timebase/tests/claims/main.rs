@@ -6,6 +6,7 @@ mod bounds;
 mod calibration;
 mod card;
 mod chances;
+mod close;
 mod coarse;
 mod common;
 mod ends;
