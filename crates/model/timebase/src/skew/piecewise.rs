@@ -498,3 +498,28 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = usize::try_from(rounded(share * many(sorted.len()))).unwrap_or(0);
     sorted[place.min(sorted.len() - 1)]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left out of a clock may be in the delays all the same; of a path it is.
+    #[test]
+    fn an_event_whose_interval_holds_none_is_told_of_neither_clock_nor_path() {
+        let of = |size: f64, kind, heading| Event {
+            kind,
+            heading,
+            ..step(Transition { from: 1.0, to: 2.0, size, error: 10.0, doubt: 5.0 })
+        };
+        let events = vec![
+            of(-24.0, ChangeKind::Slew, None),
+            of(-25.0, ChangeKind::Slew, None),
+            of(24.0, ChangeKind::PathChange, Some(Heading::Forward)),
+            of(25.0, ChangeKind::ClockStep, None),
+        ];
+        let half = events[0].transition.half();
+        let (told, left) = certain(events);
+        assert_eq!(told.iter().map(|one| one.transition.size).collect::<Vec<_>>(), [-25.0, 25.0]);
+        assert!((left - 24.0 - half).abs() < 1e-9, "{left}");
+    }
+}

@@ -7,7 +7,6 @@ use romer_timebase::skew::{Estimate, Estimator, Heading, InTurn, Method, correct
 use romer_units::Timestamp;
 use romer_units::random::{Seed, Stream};
 
-use crate::chances::Chances;
 use crate::common::passage;
 
 /// A stream with stamps in whole units.
@@ -206,41 +205,4 @@ fn a_step_of_several_units_is_told_all_the_same() {
     let found = estimator.estimate();
     assert_eq!(found.events.len(), 1, "{found:?}");
     assert!((found.events[0].size_ns - 8_000_000).abs() < 2_000_000, "{found:?}");
-}
-
-/// A sender that tells whole milliseconds, sends at equal times and is set by 3 ms: what may as well be none is not told. (Slews were, that went by less
-/// than they might be off.)
-#[test]
-fn no_event_is_told_that_is_none_by_its_own_interval() {
-    let seconds = |t: f64| (t * 1e9).round();
-    for seed in 0..12 {
-        let mut chances = Chances::of(Stream::new(Seed([seed, 0x6e6f_6e65, 0, 0, 0, 0]), [0, 0]));
-        let step = 9.0 + 18.0 * chances.unit();
-        let rate = 1e-4 * (chances.unit() - 0.5);
-        let set = |t: f64| if t >= step { 0.003 } else { 0.0 };
-        #[expect(clippy::cast_possible_truncation, reason = "a minute")]
-        let by_sender = |t: f64| seconds(t + set(t)) as i64 / 1_000_000 * 1_000_000;
-        #[expect(clippy::cast_possible_truncation, reason = "a minute")]
-        let by_responder = |t: f64| seconds(t + rate * t) as i64;
-        let mut estimator = Estimator::new(Method::Best, None);
-        for n in 1..=3_000 {
-            let left = 0.02 * f64::from(n);
-            let came = left + 0.01 + chances.exponential(3e-4);
-            let home = came + 0.012 + chances.exponential(3e-4);
-            let [left, home] = [left, home].map(by_sender);
-            estimator.push(
-                Heading::Forward,
-                Timestamp::from_nanos(left),
-                Timestamp::from_nanos(by_responder(came)),
-            );
-            estimator.push(
-                Heading::Reverse,
-                Timestamp::from_nanos(by_responder(came)),
-                Timestamp::from_nanos(home),
-            );
-        }
-        for event in estimator.estimate().events {
-            assert!(event.size_ns.unsigned_abs() as f64 > event.error_ns, "{seed}: {event:?}");
-        }
-    }
 }
