@@ -1107,9 +1107,10 @@ export interface components {
             kind: string;
             /**
              * @description What that is at the least and at the most: by the host's own clocks, where they have told the step; else at 95 %, by how well the
-             *     delays on either side tell their levels. Left out where the method of `--skew` does not say.
+             *     delays on either side tell their levels. `null` where the method of `--skew` does not say.
+             * @default null
              */
-            size_interval_ns?: number[] | null;
+            size_interval_ns: number[] | null;
             /**
              * Format: int64
              * @description How much. Of a clock: how much further ahead of the sender's the responder's is afterwards (the offset is the responder's
@@ -1168,9 +1169,10 @@ export interface components {
             before_ns: number;
             /**
              * @description What that is at the least and at the most, by how far apart the host's clocks were read before and after, and by how much
-             *     one may have been slewed meanwhile; left out where that is not known.
+             *     one may have been slewed meanwhile; `null` where that is not known.
+             * @default null
              */
-            size_interval_ns?: number[] | null;
+            size_interval_ns: number[] | null;
             /**
              * Format: int64
              * @description How much was added.

@@ -96,16 +96,20 @@ fn direction(
     // The median of a sum is not the sum of the medians: what is compared with a sample about its own median is the sum
     // about its own.
     let sums = if absolute { sums } else { sums.about_the_median() };
-    let held = measured.as_ref().and_then(|measured| sums.against(measured, &FIGURES.map(|figure| figure.1)));
+    // Of delays above the median the median is nothing.
+    let shown: Vec<(&str, Statistic)> =
+        FIGURES.into_iter().filter(|(name, _)| absolute || *name != "median").collect();
+    let statistics: Vec<Statistic> = shown.iter().map(|figure| figure.1).collect();
+    let held = measured.as_ref().and_then(|measured| sums.against(measured, &statistics));
     let measured_delay = measured.as_ref().map(|measured| summary(measured));
-    let figures: Vec<ConcatenatedFigure> = FIGURES
+    let figures: Vec<ConcatenatedFigure> = shown
         .iter()
         .enumerate()
         .map(|(index, (name, statistic))| {
             let (predicted, interval) = sums.statistic(*statistic);
             let found = measured_delay.as_ref().and_then(|summary| figure_of(summary, name));
             ConcatenatedFigure {
-                name: (*name).into(),
+                name: (*name).to_owned(),
                 predicted_ns: predicted,
                 predicted_interval_ns: interval,
                 measured_ns: found,

@@ -10,11 +10,14 @@ use crate::words::Words;
 
 /// Clocks of computers tick as coarsely as that, nanoseconds.
 const TICK_NS: f64 = 100.0;
+/// What was found of a delay and what is told of its path are one change where they lie no further apart, and their sizes by no more than this part.
+const BESIDE_NS: u64 = 2_000_000_000;
+const ALIKE: f64 = 0.1;
 
 impl Words {
     /// A finding as a sentence, with its way in front where there is more than one.
     pub(crate) fn finding(self, m: &Measurement, finding: &Finding) -> String {
-        let sentence = self.pattern(finding, &m.findings);
+        let sentence = self.pattern(finding, &m.findings, &m.clock.events);
         let way = match finding.direction {
             Asked::Forward => Way::Forward,
             Asked::Reverse => Way::Reverse,
@@ -66,8 +69,8 @@ impl Words {
         Some(format!("{what}: the one-way delays are without it."))
     }
 
-    /// What was found, beside all that was.
-    fn pattern(self, finding: &Finding, all: &[Finding]) -> String {
+    /// What was found, beside all that was and what is told of clocks and path.
+    fn pattern(self, finding: &Finding, all: &[Finding], events: &[ClockEvent]) -> String {
         let time = |nanos: f64| time(nanos, self.unicode);
         let when =
             finding.at_ns.map_or_else(String::new, |at| format!("{} after the start ", time(as_float(at))));
@@ -160,7 +163,7 @@ impl Words {
                 });
                 format!(
                     "{when}the delay changed at once: packets take {} from then on.",
-                    self.change(*size_ns)
+                    self.change_as_told(finding, *size_ns, events)
                 )
             }
             Pattern::RouteChange { ttl_from, ttl_to, delay_step_ns } => {
@@ -194,9 +197,36 @@ impl Words {
     }
 
     fn change(self, size: f64) -> String {
-        let side = if size < 0.0 { "less" } else { "longer" };
-        format!("{}{NO_BREAK}{side}", time(size.abs(), self.unicode))
+        format!("{}{NO_BREAK}{}", time(size.abs(), self.unicode), aside(size))
     }
+
+    /// The same with the number that the change of the path has among what happened to clocks and path, if it is there: levels tell it better than
+    /// medians do, and two numbers of one change would ask which is true.
+    fn change_as_told(self, finding: &Finding, size: f64, events: &[ClockEvent]) -> String {
+        let way = match finding.direction {
+            Asked::Forward => "forward",
+            Asked::Reverse => "reverse",
+            Asked::RoundTrip | Asked::Both => return self.change(size),
+        };
+        let apart = |event: &ClockEvent| event.at_ns.abs_diff(finding.at_ns.unwrap_or(i64::MIN));
+        let told = events.iter().filter(|event| {
+            event.kind == "path-change"
+                && event.direction.as_deref() == Some(way)
+                && apart(event) <= BESIDE_NS
+                && event.size_ns.is_some_and(|told| (as_float(told) - size).abs() <= size.abs() * ALIKE)
+        });
+        match told.min_by_key(|event| apart(event)).and_then(|event| Some((event, event.size_ns?))) {
+            Some((event, told)) => {
+                format!("{}{NO_BREAK}{}", self.size(event, told.saturating_abs()), aside(size))
+            }
+            None => self.change(size),
+        }
+    }
+}
+
+/// Of a change of the delay.
+const fn aside(size: f64) -> &'static str {
+    if size < 0.0 { "less" } else { "longer" }
 }
 
 /// `2nd`, `3rd`, `4th` and so on, of a number that is nearly whole.
@@ -257,6 +287,37 @@ mod tests {
     }
 
     #[test]
+    fn a_change_of_the_path_has_the_one_number_that_is_told_of_it() {
+        let step = |direction, size_ns| Finding {
+            direction,
+            at_ns: Some(24_000_000_000),
+            until_ns: None,
+            false_alarm_probability: None,
+            pattern: Pattern::DelayStep {
+                at_interval_ns: None,
+                size_ns,
+                size_interval_ns: None,
+                strength_ratio: 2.0,
+            },
+        };
+        let told = ClockEvent {
+            at_ns: 24_020_000_000,
+            until_ns: None,
+            kind: "path-change".into(),
+            direction: Some("forward".into()),
+            size_ns: Some(2_000_000),
+            size_interval_ns: Some([1_999_000, 2_001_000]),
+        };
+        let say = |finding: &Finding| {
+            Words { unicode: true }.pattern(finding, &[], std::slice::from_ref(&told)).replace(NO_BREAK, " ")
+        };
+        assert!(say(&step(Asked::Forward, 1.99e6)).contains("take 2.000 ± 0.001 ms longer from then on"));
+        // Of the other way, or of another size, it is another change.
+        assert!(say(&step(Asked::Reverse, 1.99e6)).contains("take 1.99 ms longer"));
+        assert!(say(&step(Asked::Forward, 1.2e6)).contains("take 1.20 ms longer"));
+    }
+
+    #[test]
     fn each_kind_of_pattern_is_a_sentence() {
         let shorter = Pattern::PeriodicDelaySpikes {
             period_ns: 5.12e9,
@@ -277,7 +338,7 @@ mod tests {
                 pattern,
             };
             let shorter = Finding { pattern: shorter.clone(), ..finding.clone() };
-            Words { unicode: true }.pattern(&finding, &[shorter]).replace(NO_BREAK, " ")
+            Words { unicode: true }.pattern(&finding, &[shorter], &[]).replace(NO_BREAK, " ")
         };
         let spikes = |multiple_of_ns| Pattern::PeriodicDelaySpikes {
             period_ns: 10.24e9,

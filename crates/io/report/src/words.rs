@@ -384,7 +384,12 @@ impl Words {
         let mut text = match taken {
             [Some(first), rest @ ..] if rest.iter().all(|place| *place == Some(*first)) => {
                 let how_many = if taken.len() == 4 { "All four stamps" } else { "Both stamps" };
-                format!("{how_many} by the {}.", whose(*first))
+                // Of what was read from files the captures alone say so.
+                if m.source.is_some() && *first == Place::Kernel {
+                    format!("{how_many} are the captures'.")
+                } else {
+                    format!("{how_many} by the {}.", whose(*first))
+                }
             }
             _ => match way {
                 document::Way::Forward => format!("Departure here {}, arrival there {}.", name(0), name(1)),

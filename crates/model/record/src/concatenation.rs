@@ -35,7 +35,8 @@ pub struct Concatenation {
 pub struct ConcatenatedDirection {
     /// `forward`, `reverse` or `round_trip`.
     pub direction: String,
-    /// What is added. Variable delays are those above the median, and only their shape is held against the third.
+    /// What is added. Variable delays are those above the median (half of them are below it, and negative), and only their shape is held against
+    /// the third.
     pub delay_kind: DelayKind,
     /// Whether the two networks' delays depend on each other, which adding them takes them not to do; `null` where they
     /// were not measured at the same time, so that it cannot be seen.
@@ -80,7 +81,7 @@ pub struct DistributionTest {
 /// A figure of the prediction and of the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConcatenatedFigure {
-    /// `mean`, `median`, `p95` or `p99`.
+    /// `mean`, `median`, `p95` or `p99`; no median of variable delays, which are those above it.
     pub name: String,
     /// Of the delays added up, nanoseconds.
     pub predicted_ns: f64,

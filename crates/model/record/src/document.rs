@@ -405,8 +405,8 @@ pub struct ClockEvent {
     /// minus the sender's, so that a sender that is set back by 5 ms has 5 ms more). Of a path: how much longer the way takes.
     pub size_ns: Option<i64>,
     /// What that is at the least and at the most: by the host's own clocks, where they have told the step; else at 95 %, by how well the
-    /// delays on either side tell their levels. Left out where the method of `--skew` does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// delays on either side tell their levels. `null` where the method of `--skew` does not say.
+    #[serde(default)]
     pub size_interval_ns: Option<[i64; 2]>,
 }
 

@@ -71,8 +71,8 @@ pub struct ClockStep {
     /// How much was added.
     pub size_ns: i64,
     /// What that is at the least and at the most, by how far apart the host's clocks were read before and after, and by how much
-    /// one may have been slewed meanwhile; left out where that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// one may have been slewed meanwhile; `null` where that is not known.
+    #[serde(default)]
     pub size_interval_ns: Option<[i64; 2]>,
     /// The last reading that is known to be from before.
     pub before_ns: i64,

@@ -559,6 +559,8 @@ fn places(shape: Shape, about: &About, m: &Measurement) -> StampPlaces {
     let delays = about.delays.as_deref().unwrap_or(delays);
     let place = about.place;
     let definition = match place {
+        // Of all files that are read here, only captures have the kernel's.
+        Some(Place::Kernel) => format!("{delays}; the stamps are the captures'"),
         Some(place) => format!("{delays}; the stamps are the {place}'s"),
         None => format!("{delays}; where they were taken, the file does not tell"),
     };

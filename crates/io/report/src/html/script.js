@@ -167,7 +167,7 @@
       seen += here; there += layer.of ? Math.max(here, share * layer.of) : here;
     }
     state.some.hidden = state.reset.hidden || there < seen + 1;
-    state.some.textContent = `${group(String(seen))} of about ${group(String(Number(there.toPrecision(2))))} points here are drawn`;
+    state.some.textContent = state.some.hidden ? '' : `${group(String(seen))} of about ${group(String(Number(there.toPrecision(2))))} points here are drawn`;
   };
   const zoom = (state, a, b) => {
     const { figure } = state;
