@@ -28,10 +28,10 @@ use self::unclaimed::Unclaimed;
 use super::arriving::{Expected, Taken};
 use super::asking::Asking;
 use super::backlog::Backlog;
-use super::patience::{self, Patience};
+use super::patience::Patience;
 use super::refusals::{Refusals, Refused};
 use super::sending::Path;
-use super::{OneWay, RespondOptions, Totals, receive_buffer};
+use super::{OneWay, RespondOptions, Totals};
 use crate::ThreadOptions;
 use crate::card::{Card, Unplaced};
 use crate::circumstances::{clock_error, clock_information, random};
@@ -46,9 +46,6 @@ const TELLING_SETS: usize = 64;
 const PENDING: usize = 16_384;
 /// Longest time between two looks while a session waits for its last stamps.
 const FLUSH_LOOK: Duration = Duration::from_millis(5);
-/// How long what had come to the sockets by then is read before a session ends whose packets may be among it, at the most: on a
-/// machine that gives this thread a tenth of a processor, all that the kernel holds.
-const READ_OUT: Duration = Duration::from_secs(10);
 /// Longest time between two looks at the orders, the clock's quality and the totals.
 const HOUSEKEEPING: Duration = Duration::from_millis(250);
 
@@ -515,170 +512,6 @@ impl Reflecting {
         }
     }
 
-    fn obey(&mut self, order: Order) {
-        match order {
-            Order::Open { session, token, ssid, peer, probes, sends, rate } => {
-                self.tokens.insert(token, (session, peer));
-                let drops_before = self.kernel_drops();
-                let state = Session {
-                    ssid,
-                    address: None,
-                    numbers: Numbers::default(),
-                    proved_at: 0,
-                    proved_by: 0,
-                    rate,
-                    share: sharing::share(rate, probes.is_none()),
-                    share_of: None,
-                    lost: 0,
-                    drops_before,
-                    flush: false,
-                    flush_after: clock::monotonic_now(),
-                    flush_read_to: 0,
-                    flush_by: clock::monotonic_now(),
-                    sends,
-                    sender: None,
-                    heard: 0,
-                    elsewhere: None,
-                    moves: VecDeque::new(),
-                    may_not_know: false,
-                    refusals: Refusals::default(),
-                };
-                self.unclaimed.open(ssid);
-                self.sessions.insert(session, state);
-                self.keep_share(session, peer);
-                if let Some((probes, most)) = probes {
-                    self.expected.expect(session, peer, probes, most);
-                }
-                self.make_room();
-            }
-            Order::Move { session, token, peer } => {
-                self.tokens.retain(|_, (owner, _)| *owner != session);
-                self.tokens.insert(token, (session, peer));
-                self.expected.follow(session, peer);
-                if let Some(state) = self.sessions.get_mut(&session) {
-                    state.may_not_know = true;
-                }
-                self.give_back_share(session);
-                self.keep_share(session, peer);
-            }
-            Order::Flush { session } => {
-                if let Some(state) = self.sessions.get_mut(&session) {
-                    state.flush = true;
-                    state.flush_read_to = clock::realtime_now().as_nanos();
-                    state.flush_by = clock::monotonic_now() + READ_OUT;
-                    if !self.links.cards.is_empty() {
-                        state.flush_after = clock::monotonic_now() + patience::CARD;
-                    }
-                }
-            }
-            Order::Close { session } => {
-                self.tokens.retain(|_, (owner, _)| *owner != session);
-                self.expected.forget(session, clock::monotonic_now());
-                self.give_back_share(session);
-                if let Some(Session { ssid, address, .. }) = self.sessions.remove(&session) {
-                    self.unclaimed.close(ssid);
-                    if let Some(address) = address {
-                        self.proved.remove(&(address, ssid));
-                        self.proved_addresses.remove(&address);
-                    }
-                    self.make_room();
-                }
-            }
-        }
-    }
-
-    /// Has the test sockets hold what the sessions send in a second, and not much besides.
-    fn make_room(&self) {
-        let granted = self.sessions.values().map(|session| session.rate).fold(0, u64::saturating_add);
-        for port in &self.ports {
-            // What the system refuses stays as it is: what finds the socket full is counted.
-            let _ = port.socket.ask_receive_buffer(receive_buffer(granted));
-        }
-    }
-
-    /// Ends what waits for a stamp of a session that has stopped, once the stamps had their time and what had come by then is
-    /// read: up to `read_to`.
-    fn flush_sessions(&mut self, read_to: i64) {
-        if !self.sessions.values().any(|session| session.flush) {
-            return;
-        }
-        let now = clock::monotonic_now();
-        self.give_up_waiting(now);
-        let due = |session: &Session| {
-            let is_read = session.flush_read_to < read_to;
-            session.flush && session.flush_after <= now && (is_read || session.flush_by <= now)
-        };
-        let ending = |id: u32| self.sessions.get(&id).is_some_and(due);
-        if self.unplaced.any(ending) {
-            self.settle_all();
-        }
-        let still_waiting = |session: u32| {
-            self.ports
-                .iter()
-                .flat_map(|port| port.waiting.iter().flatten())
-                .filter_map(|one| one.record)
-                .any(|(owner, _)| owner == Owner::Session(session))
-        };
-        let done: Vec<u32> = self
-            .sessions
-            .iter()
-            .filter(|(id, session)| due(session) && !still_waiting(**id))
-            .map(|(id, _)| *id)
-            .collect();
-        if !done.is_empty() {
-            let now_ns = clock::realtime_now().as_nanos();
-            for port in &mut self.ports {
-                // No datagram tells of what was dropped after the last.
-                if let Ok(total) = port.socket.kernel_drops() {
-                    port.overflows.end(total, now_ns);
-                }
-            }
-            self.tell_overflows();
-        }
-        for session in done {
-            let drops = self.kernel_drops();
-            if let Some(state) = self.sessions.get_mut(&session) {
-                // The last word comes after all else.
-                let all_told = self.ports.iter().all(|port| port.overflows.is_told());
-                if !self.backlog.catch_up() || !all_told {
-                    continue;
-                }
-                if let Some(refused) = state.refusals.take() {
-                    self.backlog.tell(Note::Refused { session, refused });
-                }
-                let kernel_drops = drops.saturating_sub(state.drops_before);
-                let mistagged = self.expected.mistagged_of(session);
-                if self.backlog.tell(Note::Flushed { session, lost: state.lost, kernel_drops, mistagged }) {
-                    state.flush = false;
-                    self.links.control_waker.wake();
-                }
-            }
-        }
-    }
-
-    fn give_up_waiting(&mut self, now: Timestamp<Monotonic>) {
-        for index in 0..self.ports.len() {
-            if self.ports[index].in_waiting == 0 {
-                continue;
-            }
-            for slot in 0..PENDING {
-                let port = &mut self.ports[index];
-                let Some(waiting) = port.waiting[slot] else { continue };
-                let goes_on = match waiting.record {
-                    Some((Owner::Session(session), _)) => {
-                        self.sessions.get(&session).is_some_and(|session| !session.flush)
-                    }
-                    _ => false,
-                };
-                if now - waiting.since >= port.patience.of(!goes_on) {
-                    port.waiting[slot] = None;
-                    port.in_waiting -= 1;
-                    self.hand_over(waiting.record);
-                }
-            }
-        }
-    }
-
     fn kernel_drops(&self) -> u64 {
         self.ports.iter().filter_map(|port| port.socket.kernel_drops().ok()).map(u64::from).sum()
     }
@@ -699,7 +532,9 @@ impl Reflecting {
 
 mod associating;
 mod cards;
+mod flushing;
 mod numbers;
+mod obeying;
 mod refusing;
 mod replying;
 mod sharing;
