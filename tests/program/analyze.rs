@@ -465,6 +465,11 @@ fn two_networks_in_series_take_the_sum_of_their_delays_and_another_is_told_apart
     let of = |document: &Value, what: &str| at(document, &format!("/directions/{place}/{what}")).clone();
     assert_eq!(of(&same, "independence/independent"), true, "{same:#}");
     assert_eq!(of(&same, "test/held"), true, "{same:#}");
+    // Of delays above the median there is no median.
+    let medians =
+        |one: &Value| one["figures"].as_array().unwrap().iter().any(|figure| figure["name"] == "median");
+    assert!(directions.iter().any(|one| one["delay_kind"] == "variable"), "{same:#}");
+    assert!(directions.iter().all(|one| medians(one) == (one["delay_kind"] == "absolute")), "{same:#}");
     // Twice 2 and twice 3 ms.
     let mean = of(&same, "predicted_delay_ns/mean").as_f64().unwrap();
     assert!((mean - 10e6).abs() < 0.5e6, "{mean}");

@@ -191,4 +191,16 @@ mod tests {
         let early = at(S, None).between(3 * S, S / 2);
         assert_eq!((early.at_ns, early.clock_ns, early.until_ns), (0, 99 * S, Some(S / 2)));
     }
+    #[test]
+    fn an_interval_that_is_not_known_is_null_and_may_be_absent() {
+        let step = ClockStep { size_ns: 5, size_interval_ns: None, before_ns: 1, after_ns: 6 };
+        let written = serde_json::to_value(step).unwrap();
+        assert!(
+            written["size_interval_ns"].is_null() && written.get("size_interval_ns").is_some(),
+            "{written}"
+        );
+        // As it was written before.
+        let read = r#"{"size_ns": 5, "before_ns": 1, "after_ns": 6}"#;
+        assert_eq!(serde_json::from_str::<ClockStep>(read).unwrap(), step);
+    }
 }
