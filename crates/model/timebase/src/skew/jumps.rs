@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::{many, median};
+use super::{many, median, scatter};
 
 /// A jump of the clock that least-absolute-jumps compensates.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -125,7 +125,7 @@ impl Search<'_> {
         let changes: Vec<f64> = (1..total)
             .map(|block| near(block..(block + side).min(total)) - near(block.saturating_sub(side)..block))
             .collect();
-        let usual = 1.4826 * median(&mut changes.iter().map(|change| change.abs()).collect::<Vec<_>>());
+        let usual = scatter(changes.iter().copied());
         if side == SIDES[0] {
             *deviation = usual;
         }

@@ -100,6 +100,11 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     f64::midpoint(lower, upper)
 }
 
+/// The deviation of values about 0, by the median of how far off they are: that of a normal law, whatever a few of them are.
+pub(crate) fn scatter(values: impl IntoIterator<Item = f64>) -> f64 {
+    1.4826 * median(&mut values.into_iter().map(f64::abs).collect::<Vec<_>>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::rounded;

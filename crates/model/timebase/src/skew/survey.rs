@@ -7,7 +7,7 @@ use super::classic::NORMAL;
 use super::estimator::coarse;
 use super::floors::{Floor, Floors, drop_outliers, first_slope, join, lowest};
 use super::posterior::Observation;
-use super::{many, median};
+use super::{many, median, scatter};
 
 /// Fewer packets than these say too little.
 pub(crate) const LEAST_PACKETS: u64 = 60;
@@ -395,8 +395,8 @@ impl Survey {
         let near = |floors: &[Floor]| {
             let mut heights: Vec<f64> = floors.iter().map(|floor| floor.above(slope)).collect();
             let level = median(&mut heights);
-            heights.iter_mut().for_each(|height| *height = (*height - level).abs());
-            (level, 1.4826 * median(&mut heights))
+            heights.iter_mut().for_each(|height| *height -= level);
+            (level, scatter(heights))
         };
         // The floors beside it may themselves have seen a part of it.
         let before = &self.floors[pair[0].start..pair[0].end.saturating_sub(2).max(pair[0].start)];
