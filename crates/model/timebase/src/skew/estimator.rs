@@ -128,8 +128,8 @@ impl Estimate {
 /// Why there is no skew of so few packets.
 pub(crate) const TOO_FEW: &str = "there are too few packets, or they are too close in time";
 
-/// Packets that tell a slope and how sure it is.
-const ENOUGH: u64 = 3;
+/// Packets, and nanoseconds from the first to the last, that would tell a slope and how sure it is in shorter windows.
+const ENOUGH: (u64, i64) = (10, 1_000_000_000);
 
 /// Estimates the difference of two clocks' rates from the packets that it is given.
 #[derive(Clone, Debug)]
@@ -300,7 +300,9 @@ impl Estimator {
             return piecewise.estimate(self.origin.unwrap_or(0), grains, bases);
         }
         let mut estimate = match self.method {
-            Method::Khlifi { window, .. } if self.tracks.iter().any(|track| track.taken >= ENOUGH) => {
+            Method::Khlifi { window, .. }
+                if self.tracks.iter().any(|track| track.taken >= ENOUGH.0 && track.last >= ENOUGH.1) =>
+            {
                 Estimate::refused(&format!(
                     "{window} are a window of khlifi's, and no two of them have packets that tell a slope; state a shorter one (--skew \
                      khlifi:WINDOW,WEIGHT)"
