@@ -97,8 +97,10 @@ pub struct Estimate {
     pub skew: Option<Skew>,
     /// Why it is not identifiable, for people.
     pub why_not: Option<String>,
-    /// What it rests on, for people, where that is not both directions though there are both.
+    /// What it rests on where that is not both directions though there are both, or what cannot be told; for people.
     pub remark: Option<String>,
+    /// The direction whose least delay is that of a queue which is never empty, where it is only one.
+    pub full: Option<Heading>,
     /// What happened, in order of time.
     pub events: Vec<ClockChange>,
     /// What is to be taken out of raw delays, forward and in reverse.

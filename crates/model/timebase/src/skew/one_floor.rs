@@ -100,7 +100,7 @@ pub(crate) fn told_by(
         let about = Transition { size: -change.size, ..*change };
         moved_too(full, -survey.slope, &about, &busy, round_trip)
     };
-    let wholes: Vec<(Transition, Option<bool>)> =
+    let wholes: Vec<(Transition, Option<Moved>)> =
         survey.transitions.iter().map(|whole| (*whole, judged(whole))).collect();
     let mut doubt: f64 = 0.0;
     for event in &mut found {
@@ -110,18 +110,34 @@ pub(crate) fn told_by(
         let whole = wholes.iter().find(|(whole, _)| own.from >= whole.from && own.to <= whole.to);
         match whole.and_then(|(_, told)| *told).or_else(|| judged(&own)) {
             None => doubt = doubt.max(size.abs()),
-            Some(true) => {
-                let kind = if own.to > own.from { ChangeKind::Slew } else { ChangeKind::ClockStep };
-                let transition = Transition { size: heading.sign() * size, ..own };
-                *event = Event { transition, kind, heading: None, ..event.clone() };
-            }
-            Some(false) => {
+            Some(Moved::Not) => {
                 let kind = ChangeKind::PathChange;
                 *event = Event { transition: own, kind, heading: Some(heading), ..event.clone() };
+            }
+            Some(moved) => {
+                let kind = if own.to > own.from { ChangeKind::Slew } else { ChangeKind::ClockStep };
+                let transition = Transition { size: heading.sign() * size, ..own };
+                // What the responder's clock did shows in reverse a round trip later.
+                let apart = (moved == Moved::Later && own.to <= own.from).then_some(match heading {
+                    Heading::Forward => [own.from, own.from + round_trip],
+                    Heading::Reverse => [own.from - round_trip, own.from],
+                });
+                *event = Event { transition, apart, kind, heading: None };
             }
         }
     }
     (found, doubt)
+}
+
+/// That delays may be off because of changes of which it could not be told whose they were, if there are such.
+pub(crate) fn doubted(doubt_ns: f64) -> Option<String> {
+    let off = romer_units::Duration::from_nanos(super::rounded(doubt_ns));
+    (doubt_ns > 0.0).then(|| {
+        format!(
+            "of a change in one direction it cannot be told whether it was the path's or a clock's, because delays of the other vary by as \
+             much: delays after it may be off by {off}"
+        )
+    })
 }
 
 /// Looks again at changes of one direction's path, where both have a floor, but that of the other rises and falls by as much all the time: what it
@@ -151,7 +167,8 @@ pub(crate) fn look_again(surveys: [&Survey; 2], told: &mut [Event], round_trip: 
             continue;
         }
         let about = Transition { size: -change.size, ..change };
-        if moved_too((full, other), -own.slope, &about, &busy, round_trip) == Some(true) {
+        let moved = moved_too((full, other), -own.slope, &about, &busy, round_trip);
+        if moved.is_some_and(|moved| moved != Moved::Not) {
             let kind = if change.to > change.from { ChangeKind::Slew } else { ChangeKind::ClockStep };
             let transition = Transition { size: heading.sign() * change.size, ..change };
             *event = Event { transition, kind, heading: None, ..event.clone() };
@@ -160,6 +177,16 @@ pub(crate) fn look_again(surveys: [&Survey; 2], told: &mut [Event], round_trip: 
         }
     }
     doubt
+}
+
+/// What packets of a direction without a floor show of a change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Moved {
+    Not,
+    /// They took longer by it at the same moment on the sender's clock.
+    AtOnce,
+    /// Or a round trip apart from it.
+    Later,
 }
 
 /// Whether packets of a direction without a floor took longer by the size of a change from its moment on; `None` where they vary so
@@ -172,7 +199,7 @@ fn moved_too(
     change: &Transition,
     busy: &[Transition],
     round_trip: f64,
-) -> Option<bool> {
+) -> Option<Moved> {
     let round_trip = round_trip.max(0.0);
     let cells: Vec<(f64, f64)> = full.fine.iter().map(|cell| (cell.x, cell.above(slope))).collect();
     let lasts = change.to - change.from;
@@ -185,11 +212,18 @@ fn moved_too(
     // Twice as far, or the other way, is neither.
     let is_whole = |rise: &f64| *rise > 0.5 && *rise < 1.5;
     let either = [change.from, change.from - heading.sign() * round_trip];
-    if rises(beside, &either).is_some_and(|rises| rises.iter().any(is_whole)) {
-        return Some(true);
+    match rises(beside, &either)
+        .as_deref()
+        .map(|rises| rises.iter().map(is_whole).collect::<Vec<_>>())
+        .as_deref()
+    {
+        Some([true, _]) => return Some(Moved::AtOnce),
+        Some([false, true]) => return Some(Moved::Later),
+        _ => {}
     }
     let [rise] = rises(all, &[change.from])?[..] else { return None };
-    (is_whole(&rise) || rise.abs() <= 0.5).then(|| is_whole(&rise))
+    let moved = if is_whole(&rise) { Moved::AtOnce } else { Moved::Not };
+    (is_whole(&rise) || rise.abs() <= 0.5).then_some(moved)
 }
 
 /// By how much cells lie higher after some seconds from a moment on than before them.

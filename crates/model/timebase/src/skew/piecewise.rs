@@ -90,8 +90,11 @@ impl Piecewise {
             }
             ([moving, ..], _) => return Estimate::refused(&moving.words()),
         }
+        let mut doubted = None;
         if let [(forward, _), (reverse, _)] = some[..] {
-            doubt_ns = doubt_ns.max(one_floor::look_again([forward, reverse], &mut events, both));
+            let doubt = one_floor::look_again([forward, reverse], &mut events, both);
+            doubt_ns = doubt_ns.max(doubt);
+            doubted = one_floor::doubted(doubt);
         }
         let mut curve = curve(&some, &events);
         if let [Ok(forward), Ok(reverse)] = &mut surveys {
@@ -110,6 +113,7 @@ impl Piecewise {
         let beside = doubt_ns + if lag > 0.0 { 0.0 } else { beside_slews(&estimate.events, both) };
         estimate.corrections.iter_mut().for_each(|one| one.floor_error_ns += beside);
         put_later(&mut estimate, rounded(lag * 1e9));
+        estimate.remark = estimate.remark.or(doubted);
         estimate
     }
 }
@@ -246,7 +250,9 @@ fn by_the_other(
         None => steady(&[calm], &events, origin_ns, (0.0, 0.0)),
     };
     estimate.corrections.iter_mut().for_each(|one| one.floor_error_ns += doubt);
-    estimate.remark = Some(moving.remark());
+    let doubted = one_floor::doubted(doubt).map(|doubted| format!("; {doubted}"));
+    estimate.remark = Some(moving.remark() + &doubted.unwrap_or_default());
+    estimate.full = Some(moving.heading);
     estimate
 }
 
@@ -452,6 +458,7 @@ fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estima
         skew: Some(Skew { ppm: found.mean / 1e3, interval_ppm: found.interval.map(|end| end / 1e3) }),
         why_not: None,
         remark: None,
+        full: None,
         events,
         corrections: Heading::BOTH.map(correction),
         coarse_ns: 0.0,

@@ -13,6 +13,8 @@ use romer_units::{Arrival, Departure, Timestamp};
 use crate::Related;
 use crate::clocks::{across, length};
 
+/// So many packets beside a jump may be on its wrong side.
+const STRAY: usize = 3;
 /// Rates of clocks do not differ by more than the kernel can steer them; a greater slope is told, and not taken out.
 pub(super) const PLAUSIBLE_PPM: f64 = 500.0;
 /// A skew that is less certain than this would spoil more than it mends.
@@ -236,7 +238,8 @@ fn beside(legs: &[super::correction::Leg], index: usize, is_after: bool) -> Opti
     leg.map(|leg| legs[leg].from_ns)
 }
 
-/// The times around jumps and sudden changes of rate, those of slews, and the short times between two changes, on the sender's clock.
+/// The times around jumps and sudden changes of rate, those of slews, and the short times between two changes, on the sender's clock. In a direction
+/// whose queue is never empty the least packet may lie anywhere, so that there it is no more than the times around the jumps.
 fn changes(passages: &[Passage], heading: Heading, estimate: &Estimate) -> Vec<[i64; 2]> {
     /// A jump by so many nanoseconds, and a change of rate by so much: a rate that wanders has smaller ones.
     const JUMP: f64 = 1_000.0;
@@ -247,11 +250,15 @@ fn changes(passages: &[Passage], heading: Heading, estimate: &Estimate) -> Vec<[
     const WIDER: i64 = 4;
     let correction = estimate.correction(heading);
     let moments = || passages.iter().filter_map(|passage| moment(passage, heading));
-    if correction.legs.len() < 2 {
+    // Also those that are out of the stamps already.
+    let steps = estimate.events.iter().filter(|event| event.kind == ChangeKind::ClockStep);
+    let steps: Vec<i64> = steps.map(|step| step.at_ns).collect();
+    if correction.legs.len() < 2 && steps.is_empty() {
         return Vec::new();
     }
     let (Some(first), Some(last)) = (moments().min(), moments().max()) else { return Vec::new() };
-    let near = last.saturating_sub(first) / 100;
+    let is_full = estimate.full == Some(heading);
+    let near = last.saturating_sub(first) / if is_full { 200 } else { 100 };
     let sudden = |pair: &&[super::correction::Leg]| {
         let [before, after] = [pair[0], pair[1]];
         let met = before.value_ns + before.slope * after.from_ns.saturating_sub(before.from_ns) as f64;
@@ -270,7 +277,8 @@ fn changes(passages: &[Passage], heading: Heading, estimate: &Estimate) -> Vec<[
         let wider = near.max(until.saturating_sub(slew.at_ns) / WIDER);
         Some([slew.at_ns.saturating_sub(wider), until.saturating_add(wider)])
     });
-    inner.iter().map(around).chain(short.map(|pair| [pair[0], pair[1]])).chain(slews).collect()
+    let longer = short.map(|pair| [pair[0], pair[1]]).chain(slews).filter(|_| !is_full);
+    inner.iter().chain(&steps).map(around).chain(longer).collect()
 }
 
 /// The least corrected differences: of the packets that count, and of all.
@@ -298,7 +306,15 @@ pub fn correct(
     let fill = |passages: &mut [Passage]| fill(passages, heading, correction, &doubtful);
     let (a, b) = workers.both(|| fill(one), || fill(other));
     let [sure, any] = lesser(a, b);
-    let base = sure.or(any);
+    let base = match (sure, any) {
+        // Of a full queue many packets beside a jump may be lower than all others; of what the jump put wrong there are few.
+        (Some(sure), Some(any)) if estimate.full == Some(heading) => {
+            let lower =
+                |passage: &&Passage| passage.delay.is_some_and(|delay| i128::from(delay.as_nanos()) < sure);
+            Some(if passages.iter().filter(lower).count() > STRAY { any } else { sure })
+        }
+        _ => sure.or(any),
+    };
     let (one, other) = passages.split_at_mut(passages.len() / 2);
     let settle = |passages: &mut [Passage]| settle(passages, heading, correction, base.unwrap_or(0));
     workers.both(|| settle(one), || settle(other));
@@ -432,7 +448,10 @@ pub fn sharpened(
     for ((correction, heading), passages) in
         found.corrections.iter_mut().zip(Heading::BOTH).zip([forward, reverse])
     {
-        sharpen(correction, heading, passages.iter().filter_map(stamps));
+        // Where the queue is never empty, packets tell less of a jump's moment than those of the other direction.
+        if found.full != Some(heading) {
+            sharpen(correction, heading, passages.iter().filter_map(stamps));
+        }
     }
     in_pauses(&mut found, forward);
     found

@@ -26,6 +26,8 @@ const CLOSER: f64 = 0.9;
 const SELDOM: i64 = 2;
 const HUNDREDTH: usize = 100;
 const ASKED: usize = 8;
+/// Packets on either side of a step that tell how high a queue stood.
+const NEIGHBOURS: usize = 7;
 /// Two steps are so many times as far apart as either is long.
 const APART: i64 = 2;
 
@@ -82,7 +84,33 @@ impl Packet {
 impl Judge {
     /// Whether a packet is of the lower level by its delay alone.
     fn is_low(&self, packet: Packet, heading: Heading) -> bool {
-        packet.raw(heading) - line(&self.leg, packet.at.saturating_sub(self.origin_ns)) < self.below
+        self.height(packet, heading) < self.below
+    }
+
+    fn height(&self, packet: Packet, heading: Heading) -> f64 {
+        packet.raw(heading) - line(&self.leg, packet.at.saturating_sub(self.origin_ns))
+    }
+
+    /// Judges by the packets beside the step of which the stamps tell on which side they are: the queue stood as high for those between.
+    /// `None` where there are none.
+    fn by_neighbours(
+        &mut self,
+        size_ns: i64,
+        between: [i64; 2],
+        packets: &[Packet],
+        heading: Heading,
+    ) -> Option<()> {
+        let is_later = |packet: &&Packet| packet.stamp > between[1];
+        let is_earlier = |packet: &&Packet| packet.stamp.saturating_sub(size_ns) < between[0];
+        let median = |packets: Vec<Packet>| {
+            let mut heights: Vec<f64> = packets.iter().map(|one| self.height(*one, heading)).collect();
+            (!heights.is_empty()).then(|| super::median(&mut heights))
+        };
+        let first = packets.iter().filter(is_later).filter(|one| !is_earlier(one)).take(NEIGHBOURS);
+        let last = packets.iter().rev().filter(is_earlier).filter(|one| !is_later(one)).take(NEIGHBOURS);
+        let levels = (median(first.copied().collect())?, median(last.copied().collect())?);
+        self.below = f64::midpoint(levels.0, levels.1);
+        Some(())
     }
 }
 
@@ -136,7 +164,9 @@ impl SetBack {
         for (place, step) in steps.iter().enumerate() {
             let Some(room) = room(&steps, place) else { continue };
             let mut corrections = estimate.corrections.clone();
-            let Some(set) = set(step, room, &mut corrections, &packets, &left) else { continue };
+            let Some(set) = set(step, room, (&mut corrections, estimate.full), &packets, &left) else {
+                continue;
+            };
             for (packets, heading) in packets.iter_mut().zip(Heading::BOTH) {
                 packets.iter_mut().for_each(|packet| *packet = set.undone(*packet, heading));
             }
@@ -225,7 +255,7 @@ fn room(steps: &[ClockChange], place: usize) -> Option<i64> {
 fn set(
     step: &ClockChange,
     room: i64,
-    corrections: &mut [Correction; 2],
+    (corrections, full): (&mut [Correction; 2], Option<Heading>),
     packets: &[Vec<Packet>; 2],
     left: &[i64],
 ) -> Option<Set> {
@@ -246,8 +276,15 @@ fn set(
         let beside = (cuts[place], beside(&packets[place], room)?);
         judge(step.size_ns, &corrections[place], leg, &packets[place], Heading::BOTH[place], beside)
     };
-    let judges = [judge(0, forward)?, judge(1, reverse)?];
-    let between = between(step.size_ns, &judges[0], there, (cuts[0], beside(there, room)?))?;
+    let mut judges = [judge(0, forward)?, judge(1, reverse)?];
+    // When it was, the direction tells whose least delay is a floor.
+    let place = usize::from(full == Some(Heading::Forward));
+    let told = (Heading::BOTH[place], &packets[place][..]);
+    let between = between(step.size_ns, &judges[place], told, (cuts[place], beside(told.1, room)?))?;
+    if let Some(heading) = full {
+        let place = 1 - place;
+        judges[place].by_neighbours(step.size_ns, between, &packets[place], heading)?;
+    }
     for (place, leg) in [(0, forward), (1, reverse)] {
         without(&mut corrections[place], leg, Heading::BOTH[place], step.size_ns);
     }
@@ -330,9 +367,14 @@ fn judge(
 }
 
 /// Between which moments of the responder's clock, as if it had not been set, the step was: packets beside the `cut` tell.
-fn between(size_ns: i64, judge: &Judge, there: &[Packet], (cut, far): (i64, i64)) -> Option<[i64; 2]> {
-    let beside = there.iter().filter(|packet| packet.at.abs_diff(cut) <= far.unsigned_abs());
-    let is_low = |packet: &&Packet| judge.is_low(**packet, Heading::Forward);
+fn between(
+    size_ns: i64,
+    judge: &Judge,
+    (heading, packets): (Heading, &[Packet]),
+    (cut, far): (i64, i64),
+) -> Option<[i64; 2]> {
+    let beside = packets.iter().filter(|packet| packet.at.abs_diff(cut) <= far.unsigned_abs());
+    let is_low = |packet: &&Packet| judge.is_low(**packet, heading);
     let undone = |packet: &Packet| packet.stamp.saturating_sub(size_ns);
     if judge.falls {
         let until = beside.clone().filter(is_low).map(undone).min()?;

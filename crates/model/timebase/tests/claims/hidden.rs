@@ -48,7 +48,7 @@ fn a_slew_that_both_directions_hide_is_told_and_does_not_tilt_the_rate() {
         let Some(skew) = found.skew else { continue };
         let [low, high] = skew.interval_ppm;
         missed += u32::from(!(low..=high).contains(&truth));
-        if found.remark.is_some() {
+        if found.full.is_some() {
             alone += 1;
             continue;
         }

@@ -1,8 +1,13 @@
 //! A way whose queue is never empty beside one that has a floor: the clocks are told by that one.
 
+use romer_record::manifest::SkewRequest;
 use romer_sim::clocks::{Queue, Scenario, fifteen};
-use romer_timebase::skew::{ChangeKind, Estimate, Estimator, Heading, Method};
+use romer_timebase::skew::{ChangeKind, Estimate, Estimator, Heading, InTurn, Method, correct, usable_of};
 use romer_units::Timestamp;
+use romer_units::random::{Seed, Stream};
+
+use crate::chances::Chances;
+use crate::common::passage;
 
 const SEEDS: core::ops::RangeInclusive<u32> = 1..=20;
 
@@ -80,4 +85,75 @@ fn where_neither_has_a_floor_there_is_no_rate() {
         let (found, _) = estimate(scenario, Heading::Forward, seed);
         assert!(found.skew.is_none() && found.remark.is_none(), "seed {seed}: {found:?}");
     }
+}
+
+/// A minute there and back, 20 ms apart, as packets: those forward wait in a queue that walks at random, of 10 ms at least, and are
+/// told apart from the others by nothing but their stamps. The responder's clock is ahead by what `ahead` says of a moment. Gives the medians of
+/// both ways, and what they are in truth, milliseconds.
+fn medians(seed: u32, ahead: impl Fn(f64) -> f64) -> Option<[(f64, f64); 2]> {
+    let mut chances = Chances::of(Stream::new(Seed([seed, 0x6675_6c6c, 0, 0, 0, 0]), [0, 0]));
+    let (mut queue, mut free) = (40e-3_f64, 0.0_f64);
+    let mut ways = [Vec::new(), Vec::new()];
+    let mut truth = [Vec::new(), Vec::new()];
+    for n in 0..3_000_u32 {
+        let left = f64::from(n) * 0.02;
+        // As good as normal: the sum of twelve.
+        let step = (0..12).map(|_| chances.unit()).sum::<f64>() - 6.0;
+        queue = (queue + 0.6e-3 * step).max(10e-3);
+        let came = (left + 0.01 + queue + chances.exponential(1e-3)).max(free);
+        free = came;
+        let home = came + 0.012 + chances.exponential(0.3e-3);
+        #[expect(clippy::cast_possible_truncation, reason = "a minute")]
+        let at = |seconds: f64| (seconds * 1e9).round() as i64;
+        let read = |time: f64| at(time * (1.0 + 20e-6) + 0.3 + ahead(time));
+        ways[0].push(passage(u64::from(n), at(left), read(came)));
+        ways[1].push(passage(u64::from(n), read(came), at(home)));
+        for (truth, delay) in truth.iter_mut().zip([came - left, home - came]) {
+            truth.push(delay * 1e3);
+        }
+    }
+    let [mut there, mut back] = ways;
+    let (found, _, _) = usable_of(&SkewRequest::default(), &mut there, &mut back, &InTurn);
+    // Now and then such a walk stays near some level.
+    let clocks = found.events.iter().filter(|one| one.kind != ChangeKind::PathChange);
+    if found.full != Some(Heading::Forward) || clocks.count() != 1 {
+        return None;
+    }
+    let middle = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2] - values[0]
+    };
+    Some([(there, Heading::Forward), (back, Heading::Reverse)].map(|(mut way, heading)| {
+        correct(&mut way, heading, &found, &InTurn);
+        let told = way.iter().filter_map(|one| Some(one.delay?.as_nanos() as f64 / 1e6));
+        let truth = std::mem::take(&mut truth[usize::from(heading == Heading::Reverse)]);
+        (middle(told.collect()), middle(truth))
+    }))
+}
+
+/// Where the least packet of a full queue lies near a change of the clock, it is the least all the same: delays were 13.5 ms too short, and one in eight
+/// was 0. And a clock that was set back by about as much as there is between two packets puts none of either direction on its other side:
+/// the whole direction was off by the step.
+#[test]
+fn delays_are_above_the_least_whatever_the_clock_did() {
+    let mut plays = 0;
+    for seed in 0..12 {
+        let (at, size) = (8.0 + 4.0 * f64::from(seed), if seed % 2 == 0 { -18.84e-3 } else { 25e-3 });
+        let slewed = medians(seed, |time| 3e-3 * ((time - at / 2.0) / 6.0).clamp(0.0, 1.0));
+        let set = medians(seed, |time| if time >= at { size } else { 0.0 });
+        for (what, told) in [("slewed", slewed), ("set", set)] {
+            let Some(told) = told else { continue };
+            plays += 1;
+            for ((told, truth), way) in told.into_iter().zip(Heading::BOTH) {
+                // What is left are the two packets beside the least, and the slew's or the queue's part at a step.
+                let spare = if way == Heading::Forward { 3.1 } else { 0.1 };
+                assert!(
+                    (told - truth).abs() < spare,
+                    "seed {seed}, {what}, {}: {told}, not {truth}",
+                    way.name()
+                );
+            }
+        }
+    }
+    assert!(plays >= 14, "{plays} of 24 plays have a full queue and a change of the clock");
 }
