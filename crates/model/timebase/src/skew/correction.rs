@@ -13,6 +13,18 @@ pub struct Leg {
     pub slope: f64,
 }
 
+impl Leg {
+    /// What it takes out so long after the correction's origin, also before it begins and after the next one does.
+    pub(crate) fn at(&self, since_ns: i64) -> f64 {
+        self.value_ns + self.slope * since_ns.saturating_sub(self.from_ns) as f64
+    }
+
+    /// By how much the next one does not begin where this one ends.
+    pub(crate) fn jump_to(&self, next: &Self) -> f64 {
+        next.value_ns - self.at(next.from_ns)
+    }
+}
+
 /// What is to be taken out of the raw delays of one direction, as a function of time on the sender's clock: straight
 /// lines, with or without a jump between them. It says how the clocks' difference *changes*, never how large it is.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,7 +47,7 @@ impl Correction {
     pub fn at(&self, at_ns: i64) -> i64 {
         let since = at_ns.saturating_sub(self.origin_ns);
         let Some(leg) = self.leg(since) else { return 0 };
-        rounded(leg.value_ns + leg.slope * since.saturating_sub(leg.from_ns) as f64)
+        rounded(leg.at(since))
     }
 
     /// What is to be taken out more of the delay of a packet that waited so long: the responder stamped it as much later than it left, or
@@ -59,10 +71,8 @@ impl Correction {
         const ABOUT: f64 = 0.25;
         let since = at_ns.saturating_sub(self.origin_ns);
         let jumps = self.legs.windows(2).filter_map(|pair| {
-            let (before, after) = (pair[0], pair[1]);
-            let met = before.value_ns + before.slope * after.from_ns.saturating_sub(before.from_ns) as f64;
-            let off = after.value_ns - met - size_ns as f64;
-            (off.abs() <= ABOUT * (size_ns as f64).abs()).then_some(after.from_ns)
+            let off = pair[0].jump_to(&pair[1]) - size_ns as f64;
+            (off.abs() <= ABOUT * (size_ns as f64).abs()).then_some(pair[1].from_ns)
         });
         jumps.min_by_key(|from| from.abs_diff(since))
     }

@@ -33,6 +33,14 @@ impl Heading {
         }
     }
 
+    /// The opposite one.
+    pub(crate) const fn other(self) -> Self {
+        match self {
+            Self::Forward => Self::Reverse,
+            Self::Reverse => Self::Forward,
+        }
+    }
+
     /// 1 forward, -1 in reverse: how the difference of the clocks enters a raw delay.
     pub(crate) const fn sign(self) -> f64 {
         match self {

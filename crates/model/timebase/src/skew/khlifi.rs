@@ -55,10 +55,7 @@ impl Windows {
         }
         let away = slope - self.first;
         self.seen = (self.seen.0 + 1, self.seen.1 + away, self.seen.2 + away * away);
-        let value_ns = self
-            .legs
-            .last()
-            .map_or(0.0, |leg| leg.value_ns + leg.slope * began.saturating_sub(leg.from_ns) as f64);
+        let value_ns = self.legs.last().map_or(0.0, |leg| leg.at(began));
         self.legs.push(Leg { from_ns: began, value_ns, slope: smoothed });
         self.smoothed = Some(smoothed);
     }

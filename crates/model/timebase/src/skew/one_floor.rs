@@ -58,8 +58,8 @@ impl Moving {
 
     /// What an estimate rests on that goes without it.
     pub(crate) fn remark(&self) -> String {
-        let other = if self.heading == Heading::Forward { Heading::Reverse } else { Heading::Forward };
-        format!("{}: what is told of the clocks rests on the {} direction alone", self.said(), other.name())
+        let other = self.heading.other().name();
+        format!("{}: what is told of the clocks rests on the {other} direction alone", self.said())
     }
 }
 
@@ -115,18 +115,23 @@ pub(crate) fn told_by(
                 *event = Event { transition: own, kind, heading: Some(heading), ..event.clone() };
             }
             Some(moved) => {
-                let kind = if own.to > own.from { ChangeKind::Slew } else { ChangeKind::ClockStep };
-                let transition = Transition { size: heading.sign() * size, ..own };
                 // What the responder's clock did shows in reverse a round trip later.
                 let apart = (moved == Moved::Later && own.to <= own.from).then_some(match heading {
                     Heading::Forward => [own.from, own.from + round_trip],
                     Heading::Reverse => [own.from - round_trip, own.from],
                 });
-                *event = Event { transition, apart, kind, heading: None };
+                *event = Event { apart, ..of_a_clock(&own, heading) };
             }
         }
     }
     (found, doubt)
+}
+
+/// A change that a direction shows, as a clock's.
+fn of_a_clock(change: &Transition, heading: Heading) -> Event {
+    let kind = if change.to > change.from { ChangeKind::Slew } else { ChangeKind::ClockStep };
+    let transition = Transition { size: heading.sign() * change.size, ..*change };
+    Event { transition, apart: None, kind, heading: None }
 }
 
 /// That delays may be off because of changes of which it could not be told whose they were, if there are such.
@@ -150,7 +155,7 @@ pub(crate) fn look_again(surveys: [&Survey; 2], told: &mut [Event], round_trip: 
     let mut doubt: f64 = 0.0;
     for event in told.iter_mut().filter(|event| is_path(event)) {
         let Some(heading) = event.heading else { continue };
-        let other = if heading == Heading::Forward { Heading::Reverse } else { Heading::Forward };
+        let other = heading.other();
         let near = TOGETHER * surveys[0].length + round_trip.max(0.0);
         let beside = |one: &Transition| {
             one.from <= event.transition.to + near && one.to >= event.transition.from - near
@@ -169,9 +174,7 @@ pub(crate) fn look_again(surveys: [&Survey; 2], told: &mut [Event], round_trip: 
         let about = Transition { size: -change.size, ..change };
         let moved = moved_too((full, other), -own.slope, &about, &busy, round_trip);
         if moved.is_some_and(|moved| moved != Moved::Not) {
-            let kind = if change.to > change.from { ChangeKind::Slew } else { ChangeKind::ClockStep };
-            let transition = Transition { size: heading.sign() * change.size, ..change };
-            *event = Event { transition, kind, heading: None, ..event.clone() };
+            *event = Event { apart: event.apart, ..of_a_clock(&change, heading) };
         } else {
             doubt = doubt.max(change.size.abs());
         }
@@ -212,14 +215,9 @@ fn moved_too(
     // Twice as far, or the other way, is neither.
     let is_whole = |rise: &f64| *rise > 0.5 && *rise < 1.5;
     let either = [change.from, change.from - heading.sign() * round_trip];
-    match rises(beside, &either)
-        .as_deref()
-        .map(|rises| rises.iter().map(is_whole).collect::<Vec<_>>())
-        .as_deref()
-    {
-        Some([true, _]) => return Some(Moved::AtOnce),
-        Some([false, true]) => return Some(Moved::Later),
-        _ => {}
+    let first = rises(beside, &either).and_then(|rises| rises.iter().position(is_whole));
+    if let Some(first) = first {
+        return Some([Moved::AtOnce, Moved::Later][first]);
     }
     let [rise] = rises(all, &[change.from])?[..] else { return None };
     let moved = if is_whole(&rise) { Moved::AtOnce } else { Moved::Not };

@@ -172,10 +172,7 @@ pub fn sharpen(
     let far = near.saturating_mul(10);
     for index in 1..correction.legs.len() {
         let (before, after) = (correction.legs[index - 1], correction.legs[index]);
-        let line = |leg: &super::correction::Leg, at: i64| {
-            leg.value_ns + leg.slope * at.saturating_sub(leg.from_ns) as f64
-        };
-        let jump = after.value_ns - line(&before, after.from_ns);
+        let jump = before.jump_to(&after);
         if jump.abs() < MEET {
             continue;
         }
@@ -194,7 +191,7 @@ pub fn sharpen(
             passed.partition_point(|passed| *passed < at)
         };
         let level = |leg: &super::correction::Leg, stretch: &[(i64, f64)]| {
-            stretch.iter().map(|point| point.1 - line(leg, point.0)).reduce(f64::min)
+            stretch.iter().map(|point| point.1 - leg.at(point.0)).reduce(f64::min)
         };
         let (mut begin, mut end) = (place(-near), place(near + 1));
         let (mut first, mut last) = (place(-far), place(far + 1));
@@ -214,14 +211,14 @@ pub fn sharpen(
         let mut doubtful = points[begin..end].iter();
         let spare = jump.abs() / 4.0;
         let at = if jump > 0.0 {
-            let earlier = doubtful.rfind(|point| point.1 - line(&after, point.0) < new - spare);
+            let earlier = doubtful.rfind(|point| point.1 - after.at(point.0) < new - spare);
             earlier.map(|point| point.0.saturating_add(1))
         } else {
-            doubtful.find(|point| point.1 - line(&before, point.0) < old - spare).map(|point| point.0)
+            doubtful.find(|point| point.1 - before.at(point.0) < old - spare).map(|point| point.0)
         };
         if let Some(at) = at {
             let leg = &mut correction.legs[index];
-            leg.value_ns = line(&after, at);
+            leg.value_ns = after.at(at);
             leg.from_ns = at;
         }
     }
@@ -229,11 +226,7 @@ pub fn sharpen(
 
 /// The moment of the next jump after that before one of the legs, or of the last one before it.
 fn beside(legs: &[super::correction::Leg], index: usize, is_after: bool) -> Option<i64> {
-    let jumps = |leg: &usize| {
-        let (before, after) = (&legs[*leg - 1], &legs[*leg]);
-        let met = before.value_ns + before.slope * after.from_ns.saturating_sub(before.from_ns) as f64;
-        (after.value_ns - met).abs() >= MEET
-    };
+    let jumps = |leg: &usize| legs[*leg - 1].jump_to(&legs[*leg]).abs() >= MEET;
     let leg = if is_after { (index + 1..legs.len()).find(jumps) } else { (1..index).rev().find(jumps) };
     leg.map(|leg| legs[leg].from_ns)
 }
@@ -261,8 +254,7 @@ fn changes(passages: &[Passage], heading: Heading, estimate: &Estimate) -> Vec<[
     let near = last.saturating_sub(first) / if is_full { 200 } else { 100 };
     let sudden = |pair: &&[super::correction::Leg]| {
         let [before, after] = [pair[0], pair[1]];
-        let met = before.value_ns + before.slope * after.from_ns.saturating_sub(before.from_ns) as f64;
-        (after.value_ns - met).abs() >= JUMP || (after.slope - before.slope).abs() >= TURN
+        before.jump_to(&after).abs() >= JUMP || (after.slope - before.slope).abs() >= TURN
     };
     let sudden = correction.legs.windows(2).filter(sudden);
     let at = sudden.map(|pair| correction.origin_ns.saturating_add(pair[1].from_ns));

@@ -88,7 +88,7 @@ impl Judge {
     }
 
     fn height(&self, packet: Packet, heading: Heading) -> f64 {
-        packet.raw(heading) - line(&self.leg, packet.at.saturating_sub(self.origin_ns))
+        packet.raw(heading) - self.leg.at(packet.at.saturating_sub(self.origin_ns))
     }
 
     /// Judges by the packets beside the step of which the stamps tell on which side they are: the queue stood as high for those between.
@@ -132,10 +132,6 @@ impl Set {
         let size = if self.is_later(packet, heading) { self.size_ns } else { 0 };
         Packet { stamp: packet.stamp.saturating_sub(size), ..packet }
     }
-}
-
-fn line(leg: &Leg, since: i64) -> f64 {
-    leg.value_ns + leg.slope * since.saturating_sub(leg.from_ns) as f64
 }
 
 impl SetBack {
@@ -297,8 +293,7 @@ fn jump(step: &ClockChange, correction: &Correction, heading: Heading, near: i64
     let at = step.at_ns.saturating_sub(correction.origin_ns);
     let away = |leg: usize| correction.legs[leg].from_ns.abs_diff(at);
     let is_it = |leg: &usize| {
-        let jump =
-            correction.legs[*leg].value_ns - line(&correction.legs[leg - 1], correction.legs[*leg].from_ns);
+        let jump = correction.legs[leg - 1].jump_to(&correction.legs[*leg]);
         (jump - size).abs() <= SAME_SIZE * size.abs() && away(*leg) <= near.unsigned_abs()
     };
     (1..correction.legs.len()).filter(is_it).min_by_key(|leg| away(*leg))
@@ -361,7 +356,7 @@ fn judge(
         packets.partition_point(|packet| packet.at < from)..packets.partition_point(|packet| packet.at < to);
     let heights = packets[stretch]
         .iter()
-        .map(|packet| packet.raw(heading) - line(&higher, packet.at.saturating_sub(origin_ns)));
+        .map(|packet| packet.raw(heading) - higher.at(packet.at.saturating_sub(origin_ns)));
     let level = heights.reduce(f64::min)?;
     Some(Judge { origin_ns, leg: higher, below: level - SPARE * size.abs(), falls })
 }
