@@ -2,6 +2,7 @@
 
 import type { components } from '../api/schema';
 import type { Counts } from './ledger';
+import { count } from './quantity';
 
 type Schemas = components['schemas'];
 type Direction = Schemas['Direction'];
@@ -39,4 +40,14 @@ export const rate = (octets: number | null, length: number | null): number | nul
 export function frame(traffic: Pick<Schemas['Traffic'], 'packet_octets'>): number | null {
   const packet = traffic.packet_octets;
   return typeof packet === 'number' ? Math.max(64, packet + 18) : null;
+}
+
+/**
+ * What the emulator let past besides the probes, in words; null where it saw as many as were sent. A session's own messages take
+ * the same way, and meet other queues than the probes between them: the means are of all.
+ */
+export function besides(seen: number | undefined, sent: number | null | undefined, arrow: string): string | null {
+  if (typeof seen !== 'number' || typeof sent !== 'number' || seen === sent) return null;
+  if (seen < sent) return `the emulator saw ${count(seen)} packets ${arrow} while ${count(sent)} were sent: not all of them passed through it this way`;
+  return `${count(seen - sent)} of the ${count(seen)} packets that the emulator saw ${arrow} were not probes (the session’s own messages, or other hosts’): what it did is told of all of them`;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { askedFor, asksAnything, meanDelay, share } from '../../src/lib/asked';
 import { byOthers, changes, fileChanges, History, standsSame, type Known, type Stands } from '../../src/lib/changes';
-import { did, frame, rate, span } from '../../src/lib/beside';
+import { besides, did, frame, rate, span } from '../../src/lib/beside';
 import { curve, mixture } from '../../src/lib/density';
 import { displacements } from '../../src/lib/displacement';
 import { onWire } from '../../src/lib/onwire';
@@ -346,6 +346,11 @@ describe('measured beside emulated', () => {
     expect(rate(null, length)).toBeNull();
     expect(span({ inter_arrival_ns: { count: 0, mean: null } } as never)).toBeNull();
     expect([frame({ packet_octets: 72 }), frame({ packet_octets: 30 }), frame({ packet_octets: null })]).toEqual([90, 64, null]);
+  });
+  it('says what passed besides the probes, and where not all of them did', () => {
+    expect(besides(359, 300, 'a → b')).toMatch(/^59 of the 359 packets .* a → b were not probes/);
+    expect(besides(299, 300, 'b → a')).toMatch(/saw 299 packets b → a while 300 were sent: not all/);
+    expect([besides(300, 300, 'a → b'), besides(300, null, 'a → b'), besides(undefined, 300, 'a → b')]).toEqual([null, null, null]);
   });
   it('knows whether anything is asked for', () => {
     for (const nothing of [{}, { seed: [1], about: { title: 'x' } }, { a_to_b: {} }, { flow: [{ match: { dscp: 1 } }] }]) expect(asksAnything(nothing)).toBe(false);
