@@ -257,7 +257,8 @@ fn a_router_that_drops_one_size_is_caught() {
     assert_eq!(verdicts(&found), [("frames of 128 octets".into(), false)]);
     let lost: Vec<u64> =
         trials(&found).iter().filter(|one| one["frame_size"] != 128).map(|one| count(one, "/lost")).collect();
-    assert_eq!(lost, [0, 0], "the others are not touched");
+    // More than one of each where this host stood still in a trial, and it was done again.
+    assert!(lost.len() >= 2 && lost.iter().all(|lost| *lost == 0), "the others are not touched: {lost:?}");
 }
 
 #[test]
