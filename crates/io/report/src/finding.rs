@@ -17,7 +17,10 @@ const ALIKE: f64 = 0.1;
 impl Words {
     /// A finding as a sentence, with its way in front where there is more than one.
     pub(crate) fn finding(self, m: &Measurement, finding: &Finding) -> String {
-        let sentence = self.pattern(finding, &m.findings, &m.clock.events);
+        let mut sentence = self.pattern(finding, &m.findings, &m.clock.events);
+        if let (Pattern::DelayStep { size_ns, .. }, true) = (&finding.pattern, may_be_clocks(m)) {
+            sentence = format!("{}, {}.", sentence.trim_end_matches('.'), unless_set(*size_ns < 0.0));
+        }
         let way = match finding.direction {
             Asked::Forward => Way::Forward,
             Asked::Reverse => Way::Reverse,
@@ -29,8 +32,19 @@ impl Words {
         format!("{}: {sentence}", way.name())
     }
 
-    /// What happened to a clock or to the path, and when: from one moment to another, where it took a while.
-    pub(crate) fn clock_event(self, event: &ClockEvent) -> String {
+    /// What happened to a clock or to the path, and when: from one moment to another, where it took a while. Of a way that changed at
+    /// once, that a clock may have been set instead, where nothing tells.
+    pub(crate) fn clock_event(self, m: &Measurement, event: &ClockEvent) -> String {
+        let told = self.event_by_itself(event);
+        let at_once = event.until_ns.is_none_or(|until| until <= event.at_ns);
+        match event.size_ns.filter(|_| event.kind == "path-change" && at_once && may_be_clocks(m)) {
+            Some(size) => format!("{told}, {}", unless_set(size < 0)),
+            None => told,
+        }
+    }
+
+    /// The same without what else it may be.
+    pub(crate) fn event_by_itself(self, event: &ClockEvent) -> String {
         let signed = |size: i64| format!("{}{}", if size > 0 { "+" } else { "" }, self.size(event, size));
         let size = event.size_ns.map_or_else(String::new, |size| format!(" of {}", signed(size)));
         let way = event.direction.as_deref().filter(|way| *way != "both");
@@ -224,6 +238,21 @@ impl Words {
     }
 }
 
+/// Whether a way that changed at once may as well be a clock that was set: packets of a file that go one way, of which
+/// nobody watched the clocks.
+fn may_be_clocks(m: &Measurement) -> bool {
+    m.source.is_some() && m.clock.method != "shared" && ways(m).len() == 1 && ways(m)[0] != Way::RoundTrip
+}
+
+/// That it may be none of the path's. By a clock that was set back, packets would be out of order that are not.
+const fn unless_set(back: bool) -> &'static str {
+    if back {
+        "unless the receiver's clock was set back by as much, which sets no packet out of order: one direction alone does not tell"
+    } else {
+        "unless the receiver's clock was set ahead by as much: one direction alone does not tell"
+    }
+}
+
 /// Of a change of the delay.
 const fn aside(size: f64) -> &'static str {
     if size < 0.0 { "less" } else { "longer" }
@@ -281,7 +310,7 @@ mod tests {
             size_ns: Some(3_980_000),
             size_interval_ns: Some([3_920_000, 4_045_800]),
         };
-        let said = |unicode| Words { unicode }.clock_event(&event).replace(NO_BREAK, " ");
+        let said = |unicode| Words { unicode }.event_by_itself(&event).replace(NO_BREAK, " ");
         assert_eq!(said(true), "path-change of +3.98 ± 0.07 ms, forward, 240 s after the start");
         assert_eq!(said(false), "path-change of +3.98 +- 0.07 ms, forward, 240 s after the start");
     }

@@ -262,7 +262,7 @@ impl Page {
         }
         self.note("Clocks", &self.words.clock(m), Paint::Plain, lines);
         for event in m.clock.events.iter().take(EVENTS) {
-            self.note("", &capital(&self.words.clock_event(event)), Paint::Plain, lines);
+            self.note("", &capital(&self.words.clock_event(m, event)), Paint::Plain, lines);
         }
         if m.clock.events.len() > EVENTS {
             let more = format!("{} more are in the document.", m.clock.events.len() - EVENTS);

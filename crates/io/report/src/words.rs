@@ -526,7 +526,7 @@ mod tests {
             size_ns: Some(-1_000_000),
             size_interval_ns: None,
         };
-        let say = |event| Words { unicode: false }.clock_event(&event).replace(NO_BREAK, " ");
+        let say = |event| Words { unicode: false }.event_by_itself(&event).replace(NO_BREAK, " ");
         assert_eq!(say(event("clock-step", "both", None)), "clock-step of -1.00 ms, 30.0 s after the start");
         assert_eq!(
             say(event("slew", "both", Some(35_000_000_000))),

@@ -5,7 +5,8 @@ mod common;
 
 use common::{Made, bad, good, make};
 use romer_record::Fate;
-use romer_record::document::Way;
+use romer_record::document::{ClockEvent, Measurement, Way};
+use romer_record::finding::{Finding, Pattern};
 use romer_record::voice::{LossBasis, Rating, Voice};
 use romer_report::comparison::{Figure, Subject};
 use romer_report::html;
@@ -308,6 +309,78 @@ fn files_on_the_same_axes_are_named_once_and_have_no_command_of_their_own() {
         page.contains("<li>oa.csv · 2026-11-07 10:11:12 UTC</li>")
             && page.contains("in their folder; of a file")
     );
+}
+
+/// (It said "To measure this again" of a command that analyses, and "Measured with".)
+#[test]
+fn the_page_of_a_file_says_that_it_was_analysed_and_that_of_a_run_that_it_was_measured() {
+    let mut made = make(&good());
+    let measured = html::report(&[made.stream()]).unwrap();
+    assert!(
+        measured.contains("<h2>To measure this again</h2>") && measured.contains("<footer>Measured with ")
+    );
+    let m = &mut made.measurement;
+    (m.source, m.target) = (Some("there.csv".into()), "there.csv".into());
+    m.metadata.command = "romer analyze there.csv --html page.html".into();
+    let analysed = html::report(&[made.stream()]).unwrap();
+    assert!(
+        analysed.contains("<h2>To analyse this again</h2>") && analysed.contains("<footer>Analysed with ")
+    );
+    assert!(
+        analysed.contains("<title>there.csv –") && analysed.contains("from the files that are named above")
+    );
+    assert!(
+        !analysed.to_lowercase().contains("measure this again") && !analysed.contains("beside this page")
+    );
+}
+
+/// (Nothing said so, above 26 to 42 of 3,000 packets out of order that were in order.)
+#[test]
+fn of_a_file_of_one_direction_a_sudden_change_may_be_a_clocks_and_of_no_other_measurement() {
+    let event = |size_ns: i64, until_ns| ClockEvent {
+        at_ns: 30_000_000_000,
+        until_ns,
+        kind: "path-change".into(),
+        direction: Some("forward".into()),
+        size_ns: Some(size_ns),
+        size_interval_ns: None,
+    };
+    let page_of = |event: ClockEvent, but: fn(&mut Measurement)| {
+        let mut made = make(&good());
+        let m = &mut made.measurement;
+        (m.source, m.traffic.direction) = (Some("there.csv".into()), Way::Forward);
+        let pattern = Pattern::DelayStep {
+            at_interval_ns: None,
+            size_ns: if event.size_ns < Some(0) { -0.7e9 } else { 0.7e9 },
+            size_interval_ns: None,
+            strength_ratio: 2.0,
+        };
+        let (at_ns, direction) = (Some(30_000_000_000), Way::Forward);
+        m.findings =
+            vec![Finding { direction, at_ns, until_ns: None, false_alarm_probability: None, pattern }];
+        m.clock.method = "piecewise".into();
+        m.clock.events = vec![event];
+        but(m);
+        html::report(&[made.stream()]).unwrap().replace('\u{a0}', " ").replace("&#39;", "'")
+    };
+    let back = "unless the receiver's clock was set back by as much, which sets no packet out of order: one direction alone does not tell";
+    let page = page_of(event(-700_000_000, None), |_| ());
+    assert!(page.contains(&format!("path-change of -700 ms, forward, 30.0 s after the start, {back}<")));
+    assert!(page.contains(&format!("ackets take 700 ms less from then on, {back}.<")));
+    let ahead = page_of(event(700_000_000, None), |_| ());
+    assert_eq!(
+        ahead.matches("unless the receiver's clock was set ahead by as much: one direction").count(),
+        2
+    );
+    // What came gradually is no clock's that was set; the finding, which is sudden, may be.
+    let gradual = page_of(event(700_000_000, Some(34_000_000_000)), |_| ());
+    assert_eq!(gradual.matches("unless the receiver's").count(), 1);
+    // Both ways, one clock, and a run, whose hosts' clocks were watched.
+    let others: [fn(&mut Measurement); 3] =
+        [|m| m.traffic.direction = Way::Both, |m| m.clock.method = "shared".into(), |m| m.source = None];
+    for other in others {
+        assert!(!page_of(event(-700_000_000, None), other).contains("unless the receiver's"));
+    }
 }
 
 #[test]

@@ -42,11 +42,17 @@ pub fn report(streams: &[Stream<'_>]) -> Result<String, ReportError> {
     }
     body.push_str("<section id=\"data\"><h2>Data in this page</h2></section>\n");
     let software = streams.first().map_or("", |stream| stream.measurement.metadata.software.as_str());
-    let footer = format!(
-        "Measured with {}. Every number here can be computed again from the packet log beside this page.",
-        if software.is_empty() { "Rømer".to_owned() } else { markup(software) }
-    );
-    let title = format!("Path to {}", targets.join(", "));
+    let software = if software.is_empty() { "Rømer".to_owned() } else { markup(software) };
+    // Of a file that others wrote nothing was measured here, and there may be nothing beside the page.
+    let are_files = measurements.iter().all(|m| m.source.is_some());
+    let (made, from) = if are_files {
+        ("Analysed", "the files that are named above")
+    } else {
+        ("Measured", "the packet log beside this page")
+    };
+    let footer = format!("{made} with {software}. Every number here can be computed again from {from}.");
+    let of = if are_files { "" } else { "Path to " };
+    let title = format!("{of}{}", targets.join(", "));
     Ok(page(&title, &body, &footer, &data::document(streams), drawn))
 }
 

@@ -163,7 +163,7 @@ pub(super) fn trust(m: &Measurement, page: &mut String) {
     items.extend(WORDS.location_error(m).map(|text| ("Error avoided", text)));
     items.extend(WORDS.calibration(m).map(|text| ("Tool's own share", text)));
     items.extend(m.voice.iter().map(|voice| ("A call", WORDS.voice(m, voice))));
-    items.extend(m.clock.events.iter().map(|event| ("Event", WORDS.clock_event(event))));
+    items.extend(m.clock.events.iter().map(|event| ("Event", WORDS.clock_event(m, event))));
     list("How far the numbers can be trusted", &items, page);
 }
 
@@ -178,7 +178,8 @@ fn list(title: &str, items: &[(&str, String)], page: &mut String) {
 pub(super) fn circumstances(m: &Measurement, page: &mut String) {
     list("Circumstances", &about(m), page);
     if !m.metadata.command.is_empty() {
-        page.push_str("<section><h2>To measure this again</h2>\n");
+        let what = if m.source.is_some() { "analyse" } else { "measure" };
+        page.push_str(&format!("<section><h2>To {what} this again</h2>\n"));
         command(m, page);
         page.push_str("</section>\n");
     }
