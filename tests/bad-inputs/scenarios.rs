@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use super::common::pcap;
+
 /// A scenario with this fault. Where the fault is a trace's, `pham-FAULT` or `mahimahi-FAULT`, the trace stands beside it
 /// as `t.trace`.
 pub(crate) fn scenario(fault: &str, folder: &Path) -> Vec<u8> {
@@ -111,22 +113,17 @@ fn trace(format: &str, fault: &str) -> Vec<u8> {
     }
 }
 
-/// A capture in pcap with microseconds: its link type, and of each packet seconds, octets kept and octets in all.
-fn pcap(link: u32, packets: &[(u32, u32, u32)]) -> Vec<u8> {
+/// A capture in pcap: its link type, and of each packet seconds, octets kept and octets in all.
+fn capture(link: u32, packets: &[(u32, u32, u32)]) -> Vec<u8> {
     snapped(65_535, link, packets)
 }
 
 /// The same, of a file that says it keeps so many octets of a packet at most.
 fn snapped(snap: u32, link: u32, packets: &[(u32, u32, u32)]) -> Vec<u8> {
-    let mut file = Vec::new();
-    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, snap, link] {
-        file.extend(word.to_le_bytes());
-    }
+    let mut file = pcap::file(snap, link);
     for (seconds, kept, whole) in packets {
-        for word in [*seconds, 0, *kept, *whole] {
-            file.extend(word.to_le_bytes());
-        }
-        file.extend(vec![2; usize::try_from(*kept).unwrap().min(1_000)]);
+        let there = vec![2; usize::try_from(*kept).unwrap().min(1_000)];
+        pcap::add(&mut file, i64::from(*seconds) * 1_000_000_000, [*kept, *whole], &there);
     }
     file
 }
@@ -163,17 +160,17 @@ pub(crate) fn arrivals(fault: &str) -> Vec<u8> {
         "long" => "7".repeat(100_000).into(),
         "binary" => (128..=255).collect(),
         "back" => b"5,a,64\n3,a,64\n".into(),
-        "pcap" => pcap(1, &[(1, 60, 60), (2, 60, 1_514)]),
-        "pcap-back" => pcap(1, &[(2, 60, 60), (1, 60, 60)]),
+        "pcap" => capture(1, &[(1, 60, 60), (2, 60, 1_514)]),
+        "pcap-back" => capture(1, &[(2, 60, 60), (1, 60, 60)]),
         "pcap-cut" => {
-            let whole = pcap(1, &[(1, 60, 60), (2, 60, 60)]);
+            let whole = capture(1, &[(1, 60, 60), (2, 60, 60)]);
             whole[..whole.len() - 7].into()
         }
-        "pcap-sll" => pcap(113, &[(1, 60, 60)]),
-        "pcap-length" => pcap(1, &[(1, 60, 60), (2, u32::MAX, u32::MAX)]),
-        "pcap-joined" => pcap(1, &[(1, 60, 70_000)]),
+        "pcap-sll" => capture(113, &[(1, 60, 60)]),
+        "pcap-length" => capture(1, &[(1, 60, 60), (2, u32::MAX, u32::MAX)]),
+        "pcap-joined" => capture(1, &[(1, 60, 70_000)]),
         "pcap-gro" => {
-            let mut file = pcap(1, &[(1, 60, 1_514)]);
+            let mut file = capture(1, &[(1, 60, 1_514)]);
             for second in 2_u32..5 {
                 let whole = if second == 3 { 65_226_u32 } else { 2_962 };
                 for word in [second, 0, 54, whole] {
@@ -195,7 +192,7 @@ pub(crate) fn arrivals(fault: &str) -> Vec<u8> {
         "gzip" => vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3],
         "zstd" => vec![0x28, 0xb5, 0x2f, 0xfd, 0x24, 0],
         "wide" => b"0,a,64\n1000,b,65575\n".into(),
-        "pcap-header" => pcap(1, &[])[..10].into(),
+        "pcap-header" => capture(1, &[])[..10].into(),
         "pcapng" => pcapng(&[], &enhanced(0)),
         "pcapng-interface" => pcapng(&[], &enhanced(7)),
         // if_tsresol of 2^-127.

@@ -4,6 +4,7 @@
 
 pub(crate) mod lab;
 pub(crate) mod measuring;
+pub(crate) mod pcap;
 pub(crate) mod process;
 pub(crate) mod schema;
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::common::lab::{FAR, Lab};
 use super::common::process::{self, romer};
-use super::common::{at, count, number, schema};
+use super::common::{at, count, number, pcap, schema};
 
 /// A file that was recorded on a path of the laboratory: irtt 0.9.0 with packets dropped on both ways, and tcpdump at
 /// both ends of another of its streams.
@@ -218,22 +218,11 @@ type Packet = (i64, [u16; 2], u8, u32);
 /// Writes a capture of UDP packets between 10.0.0.1 (ports below 20000) and 10.0.0.2, without their frames.
 fn write_capture(file: &Path, packets: &mut [Packet]) {
     packets.sort_unstable();
-    let words = [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101];
-    let mut octets: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut octets = pcap::file(65_535, pcap::RAW);
     for (at, [from, to], ttl, content) in packets {
-        let host = |port: u16| [10, 0, 0, if port < 20_000 { 1 } else { 2 }];
-        let mut ip = vec![0x45, 0, 0, 48, 0, 0, 0, 0, *ttl, 17, 0, 0];
-        ip.extend(host(*from).into_iter().chain(host(*to)));
-        let sum = ip.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
-        let check = !u16::try_from((sum & 0xffff) + (sum >> 16)).unwrap();
-        ip[10..12].copy_from_slice(&check.to_be_bytes());
-        for field in [*from, *to, 28, 0] {
-            ip.extend(field.to_be_bytes());
-        }
-        ip.extend(content.to_be_bytes().repeat(5));
-        let head = [*at / 1_000_000_000, *at % 1_000_000_000, 48, 48];
-        octets.extend(head.iter().flat_map(|word| u32::try_from(*word).unwrap().to_le_bytes()));
-        octets.extend(ip);
+        let end = |port: u16| (if port < 20_000 { 1 } else { 2 }, port);
+        let packet = pcap::udp(end(*from), end(*to), *ttl, &content.to_be_bytes().repeat(5));
+        pcap::add_whole(&mut octets, *at, &packet);
     }
     std::fs::write(file, octets).unwrap();
 }

@@ -87,6 +87,8 @@ pub struct Capture {
     pub snapped: u64,
     /// The least that it has of the payload of such a packet among its UDP packets, octets.
     pub least_kept: Option<usize>,
+    /// UDP packets that are none of a stream, which were left out ([`read_beginnings`]).
+    pub aside: u64,
     /// The last packet is not whole, and was left out.
     pub truncated: bool,
 }
@@ -170,15 +172,20 @@ pub struct Walked {
 /// # Errors
 /// [`Fault`] where it is none, or a packet says what cannot be.
 pub fn read(inner: impl Read + Send) -> Result<Capture, Fault> {
-    read_beginnings(inner, usize::MAX)
+    read_beginnings(inner, usize::MAX, |_| false)
 }
 
 /// The same, where packets are told apart by the first `most` octets of their payloads alone, so that those of a capture that
-/// has no more of them are found in another one that has.
+/// has no more of them are found in another one that has. Those of which `is_aside` says, by as much of the payload as the file has,
+/// that they are none of a stream are left out.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_beginnings(inner: impl Read + Send, most: usize) -> Result<Capture, Fault> {
+pub fn read_beginnings(
+    inner: impl Read + Send,
+    most: usize,
+    is_aside: impl Fn(&[u8]) -> bool,
+) -> Result<Capture, Fault> {
     let mut capture = Capture::default();
     let mut whole = Vec::new();
     let walked = walk(inner, |record| {
@@ -189,12 +196,13 @@ pub fn read_beginnings(inner: impl Read + Send, most: usize) -> Result<Capture, 
             whole.clear();
             whole.extend_from_slice(record.octets);
             whole.resize(record.octets.len() + lacks, 0);
-            captured(&whole, record, most)
+            captured(&whole, record, most, &is_aside)
         } else {
-            captured(record.octets, record, most)
+            captured(record.octets, record, most, &is_aside)
         };
         match packet {
-            Some((packet, kept)) => {
+            Some((.., true)) => capture.aside += 1,
+            Some((packet, kept, false)) => {
                 capture.packets.push(packet);
                 let cut = kept.filter(|_| lacks > 0);
                 capture.least_kept = [capture.least_kept, cut].into_iter().flatten().min();
@@ -459,8 +467,13 @@ fn word(octets: &[u8], at: usize, is_big_endian: bool) -> Option<u32> {
 }
 
 /// The UDP packet in the frame of a record, whose `octets` are there or stand for those that are not, and how many octets of its
-/// payload the record has where these are not all.
-fn captured(octets: &[u8], record: &Record<'_>, most: usize) -> Option<(Captured, Option<usize>)> {
+/// payload the record has where these are not all; and whether that is none of a stream.
+fn captured(
+    octets: &[u8],
+    record: &Record<'_>,
+    most: usize,
+    is_aside: &dyn Fn(&[u8]) -> bool,
+) -> Option<(Captured, Option<usize>, bool)> {
     let &Record { link, at_ns, .. } = record;
     let dissected;
     let (network, transport) = if link == Linktype::ETHERNET {
@@ -503,7 +516,8 @@ fn captured(octets: &[u8], record: &Record<'_>, most: usize) -> Option<(Captured
     let lacks = octets.len().saturating_sub(record.octets.len()).saturating_sub(behind);
     let kept = payload.len().checked_sub(lacks)?;
     let mut hasher = std::hash::DefaultHasher::new();
-    hasher.write(payload.get(..kept.min(most))?);
+    let beginning = payload.get(..kept)?;
+    hasher.write(&beginning[..kept.min(most)]);
     let packet = Captured {
         at_ns,
         flow: Flow { source: (from, datagram.source_port()), destination: (to, datagram.destination_port()) },
@@ -513,7 +527,7 @@ fn captured(octets: &[u8], record: &Record<'_>, most: usize) -> Option<(Captured
         ttl,
         tos,
     };
-    Some((packet, (lacks > 0).then_some(kept)))
+    Some((packet, (lacks > 0).then_some(kept), is_aside(beginning)))
 }
 
 /// Octets before the IP packet on links that are not Ethernet; what is behind them and no IP packet is left out by its

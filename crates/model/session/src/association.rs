@@ -21,6 +21,11 @@ pub fn datagram(token: Token) -> [u8; LENGTH] {
     bytes
 }
 
+/// Whether a datagram that begins so is one: for who has only a part of it, as a capture may.
+pub fn begins(beginning: &[u8]) -> bool {
+    beginning.starts_with(MAGIC)
+}
+
 /// The token in `payload`, if that is an association datagram.
 pub fn token(payload: &[u8]) -> Option<Token> {
     let rest = payload.strip_prefix(MAGIC)?;

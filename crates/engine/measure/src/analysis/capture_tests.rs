@@ -1,8 +1,12 @@
 //! Captures of a stream by hosts whose clocks are set while they capture.
 
+#[path = "../../../../../tests/common/pcap.rs"]
+mod pcap;
+
 use std::path::{Path, PathBuf};
 
 use romer_record::document::Measurement;
+use romer_session::association;
 use romer_units::random::{Seed, Stream};
 
 use super::{Analysis, analyze};
@@ -40,12 +44,20 @@ fn captured(seed: u32) -> [Vec<Packet>; 2] {
     [near, far]
 }
 
+/// From here on a packet's number stands for a datagram by which a session of romer makes itself known.
+const ASSOCIATING: u32 = 1 << 30;
+
+/// What a packet carries: what tells it from the others.
+fn payload(answers: bool, n: u32) -> Vec<u8> {
+    if n < ASSOCIATING {
+        return (n * 2 + u32::from(answers)).to_be_bytes().repeat(11);
+    }
+    association::datagram([7; association::TOKEN]).into()
+}
+
 /// Writes a capture in the order of true time, or of its stamps, by a clock that is set at a moment.
 fn write(file: &Path, packets: &[Packet], (at, size): (i64, i64), is_sorted: bool) {
-    let mut octets: Vec<u8> = [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101]
-        .iter()
-        .flat_map(|word| word.to_le_bytes())
-        .collect();
+    let mut octets = pcap::file(65_535, pcap::RAW);
     let stamp = |moment: &i64| 1_000_000_000_000_000 + moment + if *moment >= at { size } else { 0 };
     let mut packets: Vec<&Packet> = packets.iter().collect();
     if is_sorted {
@@ -53,19 +65,10 @@ fn write(file: &Path, packets: &[Packet], (at, size): (i64, i64), is_sorted: boo
     }
     for (moment, answers, n) in packets {
         let stamp = stamp(moment);
-        let (from, to) = if *answers { (2_u8, 1_u8) } else { (1, 2) };
-        let mut ip = vec![0x45, 0, 0, 48, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, from, 10, 0, 0, to];
-        let sum = ip.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
-        let check = !u16::try_from((sum & 0xffff) + (sum >> 16)).unwrap();
-        ip[10..12].copy_from_slice(&check.to_be_bytes());
-        let port = |host: u8| 5_000 * u16::from(host);
-        for field in [port(from), port(to), 28, 0] {
-            ip.extend(field.to_be_bytes());
-        }
-        ip.extend((*n * 2 + u32::from(*answers)).to_be_bytes().repeat(5));
-        let head = [stamp / 1_000_000_000, stamp % 1_000_000_000, 48, 48];
-        octets.extend(head.iter().flat_map(|word| u32::try_from(*word).unwrap().to_le_bytes()));
-        octets.extend(ip);
+        let (from, to) = if *answers { (2, 1) } else { (1, 2) };
+        let end = |host: u8| (host, 5_000 * u16::from(host));
+        let packet = pcap::udp(end(from), end(to), 64, &payload(*answers, *n));
+        pcap::add_whole(&mut octets, stamp, &packet);
     }
     std::fs::write(file, octets).unwrap();
 }
@@ -205,6 +208,46 @@ fn a_clock_that_is_set_is_told_where_all_packets_go_one_way_too() {
             assert!(low <= expected && expected <= high, "{size} of {whose}: {told:?}");
             assert!((one - expected).abs() < MS / 5, "{size} of {whose}: {told:?}");
         }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// (Five of 1,605 packets of such a stream were those of its session, told as alike; and four of them, there where packets come
+/// from the responder, made a stream of one direction one of both.)
+#[test]
+fn the_packets_by_which_a_session_makes_itself_known_are_none_of_its_stream() {
+    let folder = std::env::temp_dir().join(format!("romer-captures-session-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let analyzed = |packets: &[Vec<Packet>; 2]| {
+        let files: [PathBuf; 2] = ["a.pcap", "b.pcap"].map(|name| folder.join(name));
+        for (file, packets) in files.iter().zip(packets) {
+            write(file, packets, (i64::MAX, 0), false);
+        }
+        let mut analysis = Analysis::of(&files[0], String::new());
+        analysis.capture_b = Some(files[1].clone());
+        analyze(&analysis).unwrap().measurement
+    };
+    // Once the session's own go along with the stream, and once against it.
+    for answers in [false, true] {
+        let mut packets = captured(20);
+        packets.iter_mut().for_each(|packets| packets.retain(|(_, answers, _)| !answers));
+        let plain = analyzed(&packets);
+        for n in 0..5 {
+            let at = if n == 4 { 5_000 * MS } else { -500 * MS } + i64::from(n) * 100 * MS;
+            let [near, far] = if answers { [at + 3 * MS, at] } else { [at, at + 3 * MS] };
+            packets[0].push((near, answers, ASSOCIATING));
+            packets[1].push((far, answers, ASSOCIATING));
+        }
+        packets.iter_mut().for_each(|packets| packets.sort_unstable());
+        let m = analyzed(&packets);
+        assert_eq!(m.traffic.direction, plain.traffic.direction, "answers {answers}");
+        assert_eq!((&m.forward, &m.reverse), (&plain.forward, &plain.reverse), "answers {answers}");
+        assert!(
+            m.warnings.iter().any(|note| note.starts_with("5 packets are of romer's own")),
+            "{:?}",
+            m.warnings
+        );
+        assert!(!m.warnings.iter().any(|note| note.contains("cannot be told apart")), "{:?}", m.warnings);
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -10,7 +10,8 @@ use romer_exchange::capture::{self, Captured, Flow};
 use romer_exchange::csv::Shape;
 use romer_record::RoundTrip;
 use romer_record::document::Way;
-use romer_units::Place;
+use romer_session::association;
+use romer_units::{Place, counted_as};
 
 use super::AnalysisError;
 use super::capture_steps::{Matched, as_taken, take_out};
@@ -208,6 +209,7 @@ pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Resul
             listed(&all)
         ));
     }
+    notes.extend(left_out(a.aside.max(b.aside)));
     for ((capture, path), sorted) in [(&a, near), (&b, far)].into_iter().zip(sorted) {
         notes.extend(oddities(capture, path));
         notes.extend(sorted.map(|size_ns| was_sorted(path, size_ns)));
@@ -223,12 +225,20 @@ pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Resul
 /// A capture, its packets told apart by the first `most` octets of their payloads.
 fn load(path: &Path, most: usize) -> Result<capture::Capture, AnalysisError> {
     let mut file = open(path)?;
-    capture::read_beginnings(&mut file, most).map_err(|capture::Fault::Record { record, why }| {
-        AnalysisError::Record {
+    capture::read_beginnings(&mut file, most, association::begins).map_err(
+        |capture::Fault::Record { record, why }| AnalysisError::Record {
             path: path.into(),
             record,
             why: file.get_ref().refusal().map_or(why, ToString::to_string),
-        }
+        },
+    )
+}
+
+/// That a session's own packets are left out, of which there are so many.
+fn left_out(count: u64) -> Option<String> {
+    (count > 0).then(|| {
+        let are = counted_as(count, "packet is", "packets are");
+        format!("{are} of romer's own, by which its sessions tell the responder where they come from: left out of the streams")
     })
 }
 

@@ -4,6 +4,7 @@ mod capture_steps;
 #[cfg(test)]
 mod capture_tests;
 mod captures;
+mod document;
 #[cfg(test)]
 mod file_tests;
 mod formats;
@@ -22,32 +23,26 @@ use std::path::{Path, PathBuf};
 use romer_exchange::csv::Shape;
 use romer_exchange::packed;
 use romer_record::RoundTrip;
-use romer_record::document::{Measurement, Metadata, StampPlaces, Traffic, Way};
+use romer_record::document::{Measurement, Way};
 use romer_record::event::{Event, Side};
 use romer_record::finding::Finding;
-use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
+use romer_record::manifest::{SkewRequest, Stream};
 use romer_record::voice::{Voice, VoiceRequest};
 use romer_timebase::Related;
 use romer_timebase::skew::{
     Estimate, Heading, InTurn, Method, SetBack, correct, method_of, put_right, relate_clocks, state, usable,
 };
-use romer_units::{Duration, Place};
+use romer_units::Duration;
 use thiserror::Error;
 
-use crate::SOFTWARE;
-use crate::evaluate::stamps::UNTRUE;
 use crate::evaluate::{Evaluated, Gathered, gather, with_steps};
 use crate::limits::Limit;
 use crate::measure::WAITING_TIME;
 pub use captures::FlowChoice;
+use document::{of_table, stream};
 use known::{Known, Settled};
-use packets::Numbered;
 use set_back::Found;
-use table::{About, Far, Table};
-
-/// Times that are taken for the time of day: from 2001 to 2096, in nanoseconds since 1970. Others are from an origin
-/// that the file does not tell.
-const TIME_OF_DAY: std::ops::Range<i64> = 1_000_000_000_000_000_000..4_000_000_000_000_000_000;
+use table::Table;
 
 /// What is to be analysed, and how.
 #[derive(Clone, Debug)]
@@ -438,166 +433,4 @@ fn add_reverse(evaluated: &mut Evaluated, back: Evaluated) {
     m.voice.extend(other.voice.into_iter().map(|one| Voice { direction: Way::Reverse, ..one }));
     m.findings.sort_by_key(|finding| finding.at_ns);
     evaluated.related.reverse = back.related.forward;
-}
-
-/// The document of one file alone, whose `stream` has what happened to the clocks. Packets that nobody needs any more make
-/// room for what is computed of them.
-fn of_table(
-    stream: &Stream,
-    shape: Shape,
-    packets: impl Numbered,
-    mut about: About,
-    clocks: impl FnOnce(&mut Related) -> Vec<String>,
-) -> Evaluated {
-    let missing = packets.missing();
-    let passed = gather(stream, packets);
-    let mut evaluated = passed.with_unread(std::mem::take(&mut about.unread)).conclude(stream, clocks);
-    let m = &mut evaluated.measurement;
-    m.source = Some(m.target.clone());
-    if shape == Shape::OneWay {
-        (m.reverse, m.round_trip) = Default::default();
-        m.findings.retain(|finding| finding.direction == Way::Forward);
-        m.voice.retain(|voice| voice.direction == Way::Forward);
-    }
-    m.stamps = places(shape, &about, m);
-    if evaluated.related.far_stamps_wrong {
-        m.stamps.delay_definition = UNTRUE.into();
-    } else if evaluated.related.far_time_unknown {
-        untimed(&evaluated.related, about.stamps_missing, m);
-    }
-    m.warnings.extend(about.notes);
-    let undone = |side: Side| m.events.iter().any(|event| event.side == side && event.step.is_some());
-    let kept = about.stepped.into_iter().zip([Side::Sender, Side::Responder]);
-    m.warnings
-        .extend(kept.filter(|(_, side)| !undone(*side)).filter_map(|(words, _)| words).collect::<Vec<_>>());
-    m.warnings.extend(gaps(missing).filter(|_| !about.tells_missing));
-    evaluated
-}
-
-/// What a manifest would say of the stream, so far as the file tells.
-fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
-    let (traffic, first) = traffic(analysis, file, table);
-    let started = first.filter(|first| TIME_OF_DAY.contains(first)).map(time_of_day);
-    let told = Some(table.about.started.clone()).filter(|started| !started.is_empty());
-    Stream {
-        target: file.to_string_lossy().into_owned(),
-        started: told.or(started).unwrap_or_default(),
-        ended: None,
-        traffic,
-        metadata: Metadata {
-            command: analysis.command.clone(),
-            software: SOFTWARE.into(),
-            host: table.about.host.clone(),
-            ..Metadata::default()
-        },
-        clock_relation: ClockRelation::Unknown,
-        far_log: table.far_log != Far::None,
-        far_log_complete: table.far_log == Far::Complete,
-        not_logged: Vec::new(),
-        far_log_lacks: Vec::new(),
-        cut_short: None,
-        unreachable: None,
-        stamp_request: StampRequest::Kernel,
-        skew: analysis.skew.clone(),
-        voice: analysis.voice.clone(),
-        limits: Vec::new(),
-        calibration: None,
-        routers_unheard: None,
-        responder_routers_unheard: None,
-        events: Vec::new(),
-    }
-}
-
-/// What was sent, and when the first packet was.
-fn traffic(analysis: &Analysis, file: &Path, table: &Table) -> (Traffic, Option<i64>) {
-    let (mut count, mut octets, mut least, mut most) = (0_u64, 0_u64, u32::MAX, 0);
-    let (mut number, mut first, mut last) = (0_u64, (i64::MAX, 0_u64), (i64::MIN, 0_u64));
-    for packet in table.packets.firsts() {
-        count += 1;
-        octets += u64::from(packet.size);
-        (least, most) = (least.min(packet.size), most.max(packet.size));
-        if let Some(departure) = packet.departure {
-            number += 1;
-            let this = (departure, packet.sequence);
-            (first, last) = (first.min(this), last.max(this));
-        }
-    }
-    let varying = |octets| (least < most).then_some(octets);
-    let traffic = Traffic {
-        model: format!("trace:{}", file.to_string_lossy()),
-        interval_ns: table.about.interval_ns.unwrap_or_else(|| {
-            // Where lost packets have no line, numbers tell how many left between the first and the last.
-            let steps = last.1.abs_diff(first.1).max(number.saturating_sub(1));
-            last.0.saturating_sub(first.0) / i64::try_from(steps).unwrap_or(i64::MAX).max(1)
-        }),
-        payload_octets: u32::try_from((octets + count / 2) / count.max(1)).unwrap_or(u32::MAX),
-        payload_octets_min: varying(least),
-        payload_octets_max: varying(most),
-        count: Some(count),
-        waiting_time_ns: analysis.waiting_time.as_nanos(),
-        dscp: table.about.dscp,
-        protocol: table.about.protocol.clone(),
-        direction: if table.shape == Shape::OneWay { Way::Forward } else { Way::RoundTrip },
-        ..Traffic::default()
-    };
-    (traffic, (number > 0).then_some(first.0))
-}
-
-fn time_of_day(nanos: i64) -> String {
-    let since = std::time::Duration::from_nanos(nanos.unsigned_abs());
-    humantime::format_rfc3339_nanos(std::time::UNIX_EPOCH + since).to_string()
-}
-
-/// Where the stamps were taken, so far as the file tells.
-fn places(shape: Shape, about: &About, m: &Measurement) -> StampPlaces {
-    let delays = match shape {
-        Shape::OneWay => "received minus sent, as the file has them",
-        Shape::FourStamps => {
-            "forward: t2 minus t1; reverse: t4 minus t3; round trip: (t4-t1)-(t3-t2), without the responder's own time"
-        }
-    };
-    let delays = about.delays.as_deref().unwrap_or(delays);
-    let place = about.place;
-    let definition = match place {
-        // Of all files that are read here, only captures have the kernel's.
-        Some(Place::Kernel) => format!("{delays}; the stamps are the captures'"),
-        Some(place) => format!("{delays}; the stamps are the {place}'s"),
-        None => format!("{delays}; where they were taken, the file does not tell"),
-    };
-    let back = place.filter(|_| shape == Shape::FourStamps);
-    StampPlaces {
-        sender_departure: place,
-        responder_arrival: place,
-        responder_departure: back,
-        sender_arrival: back,
-        delay_definition: definition,
-        missing: m.stamps.missing.clone(),
-        nic: None,
-    }
-}
-
-/// Says of a file without the far end's arrivals or departures what its delays hold, and by what remedy it would have them.
-fn untimed(related: &Related, remedy: &str, m: &mut Measurement) {
-    let none = |stamped: bool, place: &mut Option<Place>| *place = place.filter(|_| stamped);
-    none(related.forward.iter().any(|one| one.arrival.is_some()), &mut m.stamps.responder_arrival);
-    none(related.reverse.iter().any(|one| one.departure.is_some()), &mut m.stamps.responder_departure);
-    m.stamps.delay_definition = format!(
-        "forward: t2 minus t1; reverse: t4 minus t3, where the far end took them; round trip: t4 minus t1, with the far end's \
-         own time{}",
-        m.stamps.sender_departure.map_or(String::new(), |place| format!("; the stamps are the {place}'s"))
-    );
-    m.warnings.push(format!(
-        "of no packet both stamps of the far end are known: the round trips hold the time that it had the packets for, too \
-         ({remedy})"
-    ));
-}
-
-/// That numbers are left out, if any are: who wrote the file may have left out lost packets.
-fn gaps(missing: u64) -> Option<String> {
-    (missing > 0).then(|| {
-        format!(
-            "{missing} sequence numbers between the first and the last are not in the file: they count neither as sent \
-             nor as lost (a lost packet has a line with an empty field)"
-        )
-    })
 }

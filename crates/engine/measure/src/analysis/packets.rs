@@ -77,6 +77,13 @@ impl Lines {
         self.blocks[line / PART].row(line % PART)
     }
 
+    /// The first copy of a packet that has but this line: what [`First::of`] makes of its row, without the row.
+    fn first(&self, line: usize) -> First {
+        let row = self.row(line);
+        let stamp = |place: usize| row.stamps[place].or(row.user[place]);
+        First { sequence: row.sequence, size: row.size, departure: stamp(0), arrival: stamp(1) }
+    }
+
     fn sequence(&self, line: usize) -> u64 {
         self.blocks[line / PART].sequences[line % PART]
     }
@@ -157,7 +164,7 @@ impl Unstamped {
 }
 
 /// The first copy of a packet.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct First {
     pub(super) sequence: u64,
     pub(super) size: u32,
@@ -253,6 +260,10 @@ impl Packets {
             Kind::Lines { lines, reading } => {
                 (begin < lines.number).then_some(())?;
                 let end = lines.end_of_packet(begin);
+                if end == begin + 1 {
+                    begin = end;
+                    return Some(lines.first(end - 1));
+                }
                 let (of_packet, made) = &mut scratch;
                 made.clear();
                 reading.rows(lines, begin..end, of_packet, made);
@@ -344,6 +355,8 @@ impl Reading {
         while line < range.end {
             let first = lines.row(line);
             of_packet.clear();
+            of_packet.push(first);
+            line += 1;
             while line < range.end && lines.sequence(line) == first.sequence {
                 of_packet.push(lines.row(line));
                 line += 1;
@@ -405,6 +418,29 @@ mod tests {
         let mut finally = Vec::new();
         packets.finally_go_through(&mut |part| finally.extend_from_slice(part));
         assert_eq!(finally, rows);
+    }
+
+    /// Those of single lines are not made by way of rows.
+    #[test]
+    fn first_copies_are_those_of_the_rows_whatever_stamps_there_are() {
+        let stamp = |bits: u64, place: u32| (bits >> place & 1 == 1).then_some(i64::from(place) * 10 + 3);
+        for shape in [Shape::OneWay, Shape::FourStamps] {
+            for far_log in [Far::None, Far::Partial, Far::Complete] {
+                let mut gathering = Gathering::new();
+                for sequence in 0..256 {
+                    // Without a log there is no stamp of the far end's program.
+                    let bits = if far_log == Far::None { sequence & 0b1001_1111 } else { sequence };
+                    let [stamps, user] =
+                        [0, 4].map(|from| [0, 1, 2, 3].map(|place| stamp(bits, from + place)));
+                    let row = Row { sequence, size: 9, stamps, user };
+                    (0..=sequence % 3 / 2).for_each(|_| gathering.add(row));
+                }
+                let packets = gathering.finish(shape, far_log, Unstamped::default());
+                let rows = packets.rows();
+                let of_rows = rows.iter().filter(|row| row.copy == 0).map(First::of);
+                assert!(packets.firsts().eq(of_rows), "{:?}", packets.firsts().collect::<Vec<_>>());
+            }
+        }
     }
 
     #[test]
