@@ -6,7 +6,7 @@ use std::path::Path;
 
 use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::sta::{self, Table};
-use romer_exchange::qtcp::{Options, Selection, UNIT_NS};
+use romer_exchange::qtcp::{Examined, Options, Selection, Spread, UNIT_NS};
 use romer_measure::qtcp::{Conversion, Outcome, Reading, Refusal, Unconverted, method};
 use romer_report::escape;
 use romer_timebase::skew::Method;
@@ -35,10 +35,12 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
     let prefix = name.strip_suffix(".raw").filter(|prefix| !prefix.is_empty()).unwrap_or(name);
     let (raw, log) = (format!("{prefix}.raw"), format!("{prefix}.log"));
     let shown = escape::terminal(&raw);
-    let unread = |error: &dyn std::fmt::Display| {
-        Failure::environment(format!(
-            "cannot read the .raw file ({shown}): {error}; name the file without .raw"
-        ))
+    let unread = |error: &io::Error| {
+        let mend = match error.kind() {
+            io::ErrorKind::NotFound => "name the file, with its .raw or without",
+            _ => "name a file that can be read",
+        };
+        Failure::environment(format!("cannot read the .raw file ({shown}): {error}; {mend}"))
     };
     let file = File::open(&raw).map_err(|error| another_file(name).unwrap_or_else(|| unread(&error)))?;
     output::read_from([Path::new(&raw)]);
@@ -54,8 +56,9 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
         Unconverted::Changed => Failure::environment(format!("the .raw file ({shown}): {error}")),
         Unconverted::Write(error) => Failure::own(error),
     };
+    let is_ours = sta::is_ours(Path::new(&raw));
     let reading = Reading {
-        options: Options { any_size: arguments.any_size || sta::is_ours(Path::new(&raw)) },
+        options: Options { any_size: arguments.any_size || is_ours, trust_latency: arguments.trust_latency },
         unit_ns: arguments.unit.map_or(UNIT_NS, Duration::as_nanos),
         ..Reading::default()
     };
@@ -66,8 +69,11 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
         conversion.know_lost(told.lost);
     }
     let spread = *conversion.spread();
-    let beside = if arguments.unit.is_none() { beside(prefix) } else { None };
-    let doubt = beside.and_then(|file| sta::doubtful_unit(&file, &spread));
+    let doubt = if arguments.unit.is_some() || is_ours {
+        None
+    } else {
+        unit_doubt(prefix, conversion.examined(), &spread)
+    };
     if spread.count > 1 && spread.is_normalised() && !arguments.again {
         return Err(bad(
             1,
@@ -95,7 +101,7 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
             notes.take_steps();
         }
         let mut words = notes.words();
-        words.extend(doubt.map(|(_, words)| words));
+        words.extend(doubt);
         words.extend(outcome.notes);
         for note in words {
             output::eprint_line(&format!("note: {shown}: {note}"));
@@ -112,6 +118,24 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
         ));
     }
     Ok(0)
+}
+
+/// That the stamps may be in another unit than 100 ns: the `.sta` file beside them says so, or there is none that tells and whoever
+/// sent the packets may see it by how often they were sent. Not where there are steps in the send times.
+fn unit_doubt(prefix: &str, examined: &Examined, spread: &Spread) -> Option<String> {
+    let told = beside(prefix).map_or(sta::Unit::Untold, |file| sta::unit_of(&file, spread));
+    if let sta::Unit::Other(_, words) = told {
+        return Some(words);
+    }
+    let [first, last] =
+        examined.span().filter(|_| told == sta::Unit::Untold && examined.notes.sent_back.is_none())?;
+    let took = spread.sent[1].checked_sub(spread.sent[0]).filter(|took| *took > 0)?.checked_mul(UNIT_NS)?;
+    let each = took / i64::try_from(last - first).ok().filter(|steps| *steps > 0)?;
+    let digits = 10_i64.pow(each.max(1).ilog10().saturating_sub(2));
+    Some(format!(
+        "its stamps are taken for units of 100 ns, by which a packet was sent each {}; if that is not so, --unit says what they are in",
+        Duration::from_nanos((each + digits / 2) / digits * digits)
+    ))
 }
 
 /// A file that can be read as often as one likes: what is none, as a pipe, is copied into one beside `log` first, which has no

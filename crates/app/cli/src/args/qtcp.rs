@@ -48,6 +48,9 @@ pub(crate) struct QtcpArgs {
     /// Take packets of 48 octets or less, which Qtcp cannot send
     #[arg(long, conflicts_with = "folder")]
     pub(crate) any_size: bool,
+    /// Where a latency is not received minus sent, take the latency, and the receive stamp for wrong
+    #[arg(long, conflicts_with = "folder")]
+    pub(crate) trust_latency: bool,
     /// Take a skew out that no pair of clocks has (more than 500 ppm)
     #[arg(long, conflicts_with = "folder")]
     pub(crate) any_skew: bool,

@@ -15,7 +15,7 @@ use super::table::{About, Far, Table, faulty, open};
 /// A `.raw` or `.log` of Qtcp; romer's own have packets of any size. Its numbers that are missing are lost packets, unless a
 /// `.sta` of romer's beside it says which of them are.
 pub(super) fn of_qtcp(path: &Path, any_size: bool) -> Result<Table, AnalysisError> {
-    let options = qtcp::Options { any_size: any_size || sta::is_ours(path) };
+    let options = qtcp::Options { any_size: any_size || sta::is_ours(path), trust_latency: false };
     let mut found = qtcp::read(open(path)?, options).map_err(|fault| faulty(path, fault))?;
     let mut stepped = found.notes.take_steps();
     let (origin, moved) = origin(&found.entries);

@@ -201,6 +201,34 @@ fn jumps_are_at_their_packets_however_few_are_kept() {
     }
 }
 
+/// (None was sought there, and the latencies after one were off by all of it.)
+#[test]
+fn jumps_after_the_calibration_are_compensated_however_many_packets_are_kept() {
+    let mut entries = drifting(6_000);
+    entries.iter_mut().filter(|entry| entry.sequence >= 3_000).for_each(|entry| entry.received += 700_000);
+    let text = text(&entries);
+    for kept in [KEPT, 1_024] {
+        let asked = Asked::plainly(3, 500);
+        let (log, outcome, ..) = in_passes(&text, asked, kept).unwrap();
+        assert!(outcome.notes.iter().any(|note| note == "1 jump of a clock was compensated"), "{outcome:?}");
+        // Its rate is that of the calibration: as of one without the jump.
+        let (_, plain, ..) = in_memory(&self::text(&drifting(6_000)), Asked::plainly(2, 500)).unwrap();
+        let off = outcome.skew_ppm.unwrap() - plain.skew_ppm.unwrap();
+        assert!(off.abs() < 1e-9, "{kept}: {off}");
+        let mut sides = [Vec::new(), Vec::new()];
+        for line in log.lines() {
+            let fields: Vec<i64> = line.split(':').map(|field| field.parse().unwrap()).collect();
+            sides[usize::from(fields[4] >= 3_000)].push(fields[2]);
+        }
+        let [before, after] = sides.map(|mut side| {
+            let middle = side.len() / 2;
+            *side.select_nth_unstable(middle).1
+        });
+        // A median of 3,000 exponential waits of 200 us is off by 4 us, and the rate by 2 us in the two minutes.
+        assert!((after - before).abs() < 400, "{kept}: {before} {after}");
+    }
+}
+
 #[test]
 fn that_calibration_packets_are_counted_from_zero_is_said_where_it_is_so() {
     let told = |first: u64, calibration: u64, whole: bool| {

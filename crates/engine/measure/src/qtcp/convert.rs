@@ -234,7 +234,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
         while place < self.spread.count
             && let Some(record) = records.next_record().map_err(changed)?
         {
-            if let Record::Arrived { entry, .. } = record {
+            if let Record::Arrived(entry) = record {
                 sum = summed(sum, &entry);
                 each(self, place, entry.from_units(self.reading.unit_ns))?;
                 place += 1;
@@ -280,6 +280,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
             return Err(Refusal::Implausible(skew.ppm, self.examined.packets).into());
         }
         outcome.skew_ppm = Some(skew.ppm);
+        outcome.notes.extend(super::few(self.examined.packets, calibration));
         if !estimate.events.is_empty() {
             outcome.notes.push(compensated(estimate.events.len()));
         }
@@ -303,12 +304,16 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
         }
     }
 
-    /// What a method says of those of the kept packets whose number is below `until`.
-    fn estimate_of(&self, kept: &Thinned<Entry>, method: Method, until: u64) -> Estimate {
-        let mut order: Vec<&(u64, Entry)> =
-            kept.kept().iter().filter(|(_, one)| one.sequence < until).collect();
-        order.sort_by_key(|(_, entry)| entry.sequence);
+    /// What a method says of those of the `calibrating` packets whose number is below `until`; of jumps, all that are kept tell.
+    fn estimate_of(&self, calibrating: &Thinned<Entry>, method: Method, until: u64) -> Estimate {
+        let below = calibrating.kept().iter().filter(|(_, one)| one.sequence < until);
+        let mut order: Vec<&(u64, Entry)> = below.collect();
         let mut estimator = Estimator::new(method, None);
+        if method == Method::LeastAbsoluteJumps && until < u64::MAX {
+            estimator = Estimator::calibrated(method, [order.len() as u64, 0]);
+            order.extend(self.kept.kept().iter().filter(|(_, one)| one.sequence >= until));
+        }
+        order.sort_by_key(|(_, entry)| entry.sequence);
         for (place, entry) in order {
             let (departure, arrival) = self.stamps(*place, entry);
             estimator.push(Heading::Forward, departure, arrival);

@@ -13,7 +13,7 @@ use romer_record::document::{DelayKind, Way};
 use romer_record::manifest::{SkewRequest, Stream};
 use romer_record::{Fate, Passage, RoundTrip};
 use romer_timebase::skew::{ChangeKind, Correction, Heading, InTurn, Method, calibrated_until, sharpened};
-use romer_units::{Dscp, Duration, Timestamp, counted_as};
+use romer_units::{Dscp, Duration, Timestamp, counted, counted_as};
 use thiserror::Error;
 
 use crate::evaluate::Evaluated;
@@ -44,7 +44,8 @@ pub enum Refusal {
     /// The fit is no clock's.
     #[error(
         "a skew of {0:.1} ppm is not plausible (clocks differ by less than 500): the latencies rise for another reason, or \
-         the stamps are of another unit{few}, or a clock was set, which -k 3 compensates; with --any-skew it is taken out all the same",
+         the stamps are of another unit{few}, or a clock was set, which -k 3 compensates; -k 0 leaves it in and normalises alone, and with \
+         --any-skew it is taken out all the same",
         few = if *.1 < FEW { ", or so few packets tell what they waited" } else { "" }
     )]
     Implausible(f64, u64),
@@ -127,6 +128,7 @@ pub fn to_log(
     }
     take_out(entries, estimate.correction(Heading::Forward));
     outcome.skew_ppm = Some(skew.ppm);
+    outcome.notes.extend(few(there, calibration));
     if !estimate.events.is_empty() {
         outcome.notes.push(compensated(estimate.events.len()));
     }
@@ -136,6 +138,17 @@ pub fn to_log(
 /// That a fit is not to calibration packets.
 const NO_CALIBRATION: &str =
     "no packets are stated to be calibration packets (-c), so the skew is fitted to all of them";
+
+/// That a skew is fitted to few packets, of `there`, if it is.
+fn few(there: u64, calibration: u64) -> Option<String> {
+    let fitted = if calibration > 0 { there.min(calibration) } else { there };
+    (fitted < FEW).then(|| {
+        format!(
+            "the skew is fitted to {}: of fewer than {FEW} it says what they waited, not how the clocks run; -k 0 leaves it in",
+            counted(fitted, "packet")
+        )
+    })
+}
 
 /// That the calibration packets, those before number `until`, are counted from number 0 and not from the `first` that came, where
 /// that is so: numbers are missing, so that it may have been lost.

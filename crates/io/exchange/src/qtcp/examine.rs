@@ -39,9 +39,8 @@ pub(super) struct Examiner {
 }
 
 impl Examiner {
-    /// Takes in a packet, with the latency that its line states.
-    pub(super) fn take(&mut self, entry: Entry, stated: i64) -> Result<(), TooScattered> {
-        self.notes.mismatches += u64::from(stated != entry.latency());
+    /// Takes in a packet.
+    pub(super) fn take(&mut self, entry: Entry) -> Result<(), TooScattered> {
         self.notes.negative += u64::from(entry.latency() < 0);
         self.packets += 1;
         let first = *self.first.get_or_insert(entry);
@@ -152,7 +151,9 @@ impl Examiner {
             return line(
                 record,
                 format!(
-                    "the numbers and the send times begin again at record {record}: two runs stand in one file; split it there"
+                    "the numbers and the send times begin again at record {record}: two runs stand in one file; split it there \
+                     (head -n {} and tail -n +{record})",
+                    record - 1
                 ),
             );
         }

@@ -11,6 +11,8 @@ pub struct Notes {
     pub dummies: u64,
     /// Lines whose latency is not received minus sent.
     pub mismatches: u64,
+    /// Of these the latency was taken, and not the receive stamp.
+    pub trusted: bool,
     /// Latencies below zero: the receiver's clock is behind.
     pub negative: u64,
     /// Lines that repeat a number.
@@ -43,13 +45,15 @@ impl Notes {
             1 => "1 dummy entry stands for a lost packet and is in no average".to_owned(),
             several => format!("{several} dummy entries stand for lost packets and are in no average"),
         });
-        say(self.mismatches, &|| match self.mismatches {
-            1 => "1 latency is not received minus sent: it was computed again from the stamps".to_owned(),
-            several => {
-                format!(
-                    "{several} latencies are not received minus sent: they were computed again from the stamps"
-                )
-            }
+        say(self.mismatches, &|| {
+            let (are, they) =
+                if self.mismatches == 1 { ("latency is", "it was") } else { ("latencies are", "they were") };
+            let taken = if self.trusted {
+                "taken as stated (--trust-latency), and the receive stamps for wrong"
+            } else {
+                "computed again from the stamps"
+            };
+            format!("{} {are} not received minus sent: {they} {taken}", self.mismatches)
         });
         say(self.negative, &|| {
             let are = if self.negative == 1 { "latency is" } else { "latencies are" };

@@ -48,7 +48,9 @@ fn order(found: &mut Found) -> Result<(), Fault> {
                 return Err(Fault::Line {
                     line: record,
                     why: format!(
-                        "the numbers and the send times begin again at record {record}: two runs stand in one file; split it there"
+                        "the numbers and the send times begin again at record {record}: two runs stand in one file; split it there \
+                         (head -n {} and tail -n +{record})",
+                        record - 1
                     ),
                 });
             }

@@ -15,6 +15,8 @@ const MOST_RECORDS: usize = 1 << 26;
 pub struct Options {
     /// Take packets that are too small for Qtcp ([`TOO_SMALL`](super::TOO_SMALL)); others than Qtcp write such files too.
     pub any_size: bool,
+    /// Where the latency of a line is not its receive stamp minus its send stamp, take the latency, and the receive stamp for wrong.
+    pub trust_latency: bool,
 }
 
 /// What stood in a file.
@@ -43,15 +45,16 @@ pub fn examine(
     let mut examiner = Examiner::default();
     while let Some(record) = records.next_record()? {
         let taken = match record {
-            Record::Arrived { entry, stated } => {
+            Record::Arrived(entry) => {
                 each(entry).map_err(|why| records.fault(why))?;
-                examiner.take(entry, stated)
+                examiner.take(entry)
             }
             Record::Dummy(sequence) => examiner.take_dummy(sequence),
         };
         taken.map_err(|_| records.fault(scattered()))?;
     }
     examiner.notes.wrapped = records.wrapped();
+    (examiner.notes.mismatches, examiner.notes.trusted) = (records.mismatches(), options.trust_latency);
     (examiner.notes.cut, examiner.notes.zeros) = records.dropped();
     examiner.finish()
 }
@@ -165,7 +168,9 @@ mod tests {
         );
         assert!(wrapped.lost.is_empty());
         assert_eq!(wrapped.entries[3].sequence, (1 << 32) + 1);
-        let small = read(&b"10:13:3:14:0\n11:15:4:14:1\n"[..], Options { any_size: true }).unwrap();
+        let small =
+            read(&b"10:13:3:14:0\n11:15:4:14:1\n"[..], Options { any_size: true, ..Options::default() })
+                .unwrap();
         assert_eq!(small.entries.len(), 2);
     }
 
@@ -178,7 +183,7 @@ mod tests {
 
         #[test]
         fn lines_of_numbers_are_read_or_refused(text in "([0-9]{1,12}:){4}[0-9]{1,12}(\n([0-9]{1,4}:){4}[0-9]{1,3}){0,9}") {
-            let _ = read(text.as_bytes(), Options { any_size: true });
+            let _ = read(text.as_bytes(), Options { any_size: true, ..Options::default() });
         }
     }
 }

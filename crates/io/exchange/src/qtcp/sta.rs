@@ -236,23 +236,36 @@ impl File {
 /// Units that stamps are given in by mistake, nanoseconds.
 const UNITS: [i64; 5] = [1, 10, 1_000, 10_000, 1_000_000];
 
-/// The unit of which the stamps of a run of this `spread` seem to be instead of 100 ns, nanoseconds, and what is to be said of it: the
-/// `.sta` file beside them tells the duration of the run, or its rate, and they give one that is greater or less by such a
-/// factor.
+/// What the `.sta` file beside a `.raw` one says of the unit of its stamps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nothing: it tells neither how long the run took nor its rate.
+    Untold,
+    /// That it is 100 ns, or at least none of those that are given by mistake.
+    Plain,
+    /// That it is of so many nanoseconds, and what is to be said of it.
+    Other(i64, String),
+}
+
+/// What `file` says of the unit of the stamps of a run of this `spread`: it tells the duration of the run, or its rate, and where they
+/// give one that is greater or less by the factor of another unit, the stamps are in that.
 #[expect(clippy::cast_precision_loss, reason = "stamps of a run are far below 2^53 units, and packets fewer")]
-pub fn doubtful_unit(file: &File, spread: &Spread) -> Option<(i64, String)> {
+pub fn unit_of(file: &File, spread: &Spread) -> Unit {
     let number = |key: &str| file.value(key)?.parse::<f64>().ok().filter(|value| *value > 0.0);
-    let [first, last] = (spread.count > 0).then_some(spread.sent)?;
+    let stated = number("duration").or_else(|| Some(spread.later_octets as f64 / number("rate")?));
+    let Some(stated) = stated.filter(|_| spread.count > 0) else { return Unit::Untold };
+    let [first, last] = spread.sent;
     let found = (last - first) as f64 * UNIT_NS as f64 * 1e-9;
-    let stated = number("duration").or_else(|| Some(spread.later_octets as f64 / number("rate")?))?;
     let times = |unit: &i64| *unit as f64 / UNIT_NS as f64;
-    let unit = UNITS.into_iter().find(|unit| (stated / found / times(unit) - 1.0).abs() < 0.1)?;
+    let Some(unit) = UNITS.into_iter().find(|unit| (stated / found / times(unit) - 1.0).abs() < 0.1) else {
+        return Unit::Plain;
+    };
     let shown = romer_units::Duration::from_nanos(unit);
     let words = format!(
         "the stamps span {found:.3} s, and by the .sta file beside them the run took {stated:.3} s: they seem to be in units of \
          {shown} and not of 100 ns; `romer qtcp -F PREFIX --unit {shown}` takes them so"
     );
-    Some((unit, words))
+    Unit::Other(unit, words)
 }
 
 /// A table of many files: a row a file, a column for each variable.
@@ -436,18 +449,21 @@ mod tests {
     fn stamps_in_another_unit_are_noticed_by_what_is_said_of_the_run() {
         let entry = |n: i64| Entry { sent: n * 1_000, received: n * 1_000 + 3, size: 64, sequence: 0 };
         let entries: Vec<Entry> = (0..101).map(entry).collect();
-        let of =
-            |text: &str| doubtful_unit(&file("a.sta", text), &Spread::of(&entries)).map(|(unit, _)| unit);
+        let of = |text: &str| match unit_of(&file("a.sta", text), &Spread::of(&entries)) {
+            Unit::Other(unit, _) => Some(unit),
+            Unit::Plain => None,
+            Unit::Untold => Some(0),
+        };
         // 101 packets of 64 octets, 100 us apart as they are read.
         assert_eq!(of("duration: 0.0100\n"), None);
         assert_eq!(of("duration: 0.1\n"), Some(1_000));
         assert_eq!(of("duration: 0.001\n"), Some(10));
         assert_eq!(of("duration: 0.05\n"), None, "no unit");
         assert_eq!(of("rate: 64000\n"), Some(1_000));
-        assert_eq!(of("received: 101\n"), None);
-        assert_eq!(of("duration: NaN\n"), None);
-        let said = doubtful_unit(&file("a.sta", "duration: 0.1\n"), &Spread::of(&entries)).unwrap().1;
-        assert!(said.contains("--unit 1us"), "{said}");
+        assert_eq!(of("received: 101\n"), Some(0), "it does not tell");
+        assert_eq!(of("duration: NaN\n"), Some(0));
+        let said = unit_of(&file("a.sta", "duration: 0.1\n"), &Spread::of(&entries));
+        assert!(matches!(said, Unit::Other(1_000, words) if words.contains("--unit 1us")));
     }
 
     #[test]

@@ -15,12 +15,7 @@ const WRAP: u64 = 1 << 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
     /// A packet arrived. Its number is continued where numbers began again at 2^32.
-    Arrived {
-        /// The packet.
-        entry: Entry,
-        /// The latency that the line states, which need not be what the stamps say.
-        stated: i64,
-    },
+    Arrived(Entry),
     /// A dummy entry, for a lost packet of this number.
     Dummy(u64),
 }
@@ -35,6 +30,7 @@ pub struct Records<R> {
     /// The number of the last packet, as it stood there.
     last: Option<u64>,
     turns: Turns,
+    mismatches: u64,
     cut: Option<u64>,
     zeros: u64,
     ended: bool,
@@ -50,6 +46,7 @@ impl<R: BufRead> Records<R> {
             options,
             last: None,
             turns: Turns::default(),
+            mismatches: 0,
             cut: None,
             zeros: 0,
             ended: false,
@@ -111,7 +108,13 @@ impl<R: BufRead> Records<R> {
         }
         self.last = Some(entry.sequence);
         entry.sequence = self.turns.continued(entry.sequence);
-        Record::Arrived { entry, stated }
+        if stated != entry.latency() {
+            self.mismatches += 1;
+            if self.options.trust_latency {
+                entry.received = entry.sent.saturating_add(stated);
+            }
+        }
+        Record::Arrived(entry)
     }
 
     /// From here on there may be nothing but octets of zero.
@@ -138,6 +141,11 @@ impl<R: BufRead> Records<R> {
     /// Whether an entry has the number after that of the one before it, if there is one.
     fn follows(&self, entry: &Entry) -> bool {
         self.last.is_none_or(|last| last + 1 == entry.sequence)
+    }
+
+    /// Lines so far whose latency is not received minus sent.
+    pub(super) fn mismatches(&self) -> u64 {
+        self.mismatches
     }
 
     /// The octet at which a cut last line began, and the octets of zero at the end: both were dropped. Known at the end.

@@ -145,7 +145,6 @@ const ENOUGH: (u64, i64) = (10, 1_000_000_000);
 #[derive(Clone, Debug)]
 pub struct Estimator {
     method: Method,
-    calibration: Option<u64>,
     /// The sender's clock at the first packet.
     origin: Option<i64>,
     tracks: [Track; 2],
@@ -157,6 +156,8 @@ pub struct Estimator {
 struct Track {
     /// The raw delay of the first packet.
     base: Option<i64>,
+    /// So many first packets alone tell the slope.
+    calibration: Option<u64>,
     taken: u64,
     last: i64,
     store: Store,
@@ -217,16 +218,25 @@ impl Estimator {
     /// An estimator that has seen nothing yet. With `calibration` only the first so many packets of a direction that it
     /// is given tell the slope of the methods that [take](Method::takes_calibration) it; the others use all.
     pub fn new(method: Method, calibration: Option<u64>) -> Self {
-        let track = Track {
+        Self::of_each(method, [calibration; 2])
+    }
+
+    /// The same with so many calibration packets forward and in reverse.
+    pub fn calibrated(method: Method, calibration: [u64; 2]) -> Self {
+        Self::of_each(method, calibration.map(Some))
+    }
+
+    fn of_each(method: Method, calibration: [Option<u64>; 2]) -> Self {
+        let tracks = calibration.map(|most| Track {
             base: None,
+            calibration: most.filter(|_| method.takes_calibration()),
             taken: 0,
             last: 0,
             store: Store::new(method),
             resolution: Resolution::default(),
-        };
-        let calibration = calibration.filter(|_| method.takes_calibration());
+        });
         let piecewise = matches!(method, Method::Piecewise | Method::Best).then(Box::default);
-        Self { method, calibration, origin: None, tracks: [track.clone(), track], piecewise }
+        Self { method, origin: None, tracks, piecewise }
     }
 
     /// The method.
@@ -251,7 +261,7 @@ impl Estimator {
         track.resolution.push(departure.as_nanos(), arrival.as_nanos());
         // A clock jumps after its calibration, too.
         let jumps = self.method == Method::LeastAbsoluteJumps;
-        if !jumps && self.calibration.is_some_and(|most| track.taken >= most) {
+        if !jumps && track.calibration.is_some_and(|most| track.taken >= most) {
             return;
         }
         if let Some(piecewise) = &mut self.piecewise {
@@ -265,7 +275,7 @@ impl Estimator {
     /// packets at once. `None` where the method wants them one after the other. Each direction must have had its first
     /// packet, or never have any.
     pub fn fork(&self) -> Option<Self> {
-        let mut other = Self::new(self.method, self.calibration);
+        let mut other = Self::of_each(self.method, self.tracks.each_ref().map(|track| track.calibration));
         other.origin = self.origin;
         for (track, own) in other.tracks.iter_mut().zip(&self.tracks) {
             track.base = own.base;
@@ -377,7 +387,7 @@ impl Estimator {
                 let (slope, error) = sums.slope()?;
                 Some(Fit::line([slope, slope - NORMAL * error, slope + NORMAL * error], sums.mean_x()))
             }
-            Store::All(points) => self.absolute(points),
+            Store::All(points) => self.absolute(points, track.calibration),
             Store::Hull { hull, nearest, .. } => of_hull(hull, nearest),
             Store::Windows(windows) => {
                 let (slope, legs) = windows.result()?;
@@ -386,13 +396,13 @@ impl Estimator {
         }
     }
 
-    fn absolute(&self, points: &[Point]) -> Option<Fit> {
+    fn absolute(&self, points: &[Point], calibration: Option<u64>) -> Option<Fit> {
         let in_order = |points: &[Point]| {
             let mut points = points.to_vec();
             points.sort_unstable();
             classic::floats(&points)
         };
-        let first = self.calibration.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
+        let first = calibration.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
         let calibration = first.and_then(|first| points.get(..first)).map(in_order);
         let points = in_order(points);
         let fitted = calibration.as_ref().unwrap_or(&points);

@@ -75,11 +75,17 @@ pub fn estimate(
 ) -> Estimate {
     let method = method_of(request);
     let stated = request.calibration.filter(|_| method.takes_calibration());
-    let [forward, reverse] = [forward, reverse].map(|passages| match stated {
-        Some(stated) => for_calibration(passages, stated),
-        None => passages,
-    });
-    let mut estimator = Estimator::new(method, None);
+    let (all, mut estimator) = ([forward, reverse], Estimator::new(method, None));
+    let calibrating = all.map(|passages| stated.map_or(passages, |stated| for_calibration(passages, stated)));
+    let [forward, reverse] = match (&method, stated) {
+        // A clock jumps after its calibration, too.
+        (Method::LeastAbsoluteJumps, Some(_)) => {
+            let came = |passages: &[Passage]| passages.iter().filter_map(stamps).count() as u64;
+            estimator = Estimator::calibrated(method, calibrating.map(came));
+            all
+        }
+        _ => calibrating,
+    };
     // The first packet of each direction is what the others are counted from.
     let mut rest = [&[][..]; 2];
     for ((heading, passages), rest) in Heading::BOTH.into_iter().zip([forward, reverse]).zip(&mut rest) {

@@ -406,6 +406,39 @@ fn calibration_packets_are_those_that_were_sent_first_and_not_those_that_came() 
     }
 }
 
+/// (The analysis gave the estimator no packet but these, so that none was found.)
+#[test]
+fn of_passages_too_jumps_after_the_calibration_are_compensated() {
+    let passages: Vec<Passage> = (0..3_000i64)
+        .map(|n| {
+            let wait = (n * 7_919) % 1_000 * 300 + if n >= 1_500 { 4_000_000 } else { 0 };
+            let came = n % 7 != 3;
+            Passage {
+                sequence: n.unsigned_abs(),
+                copy: 0,
+                size: 60,
+                fate: if came { Fate::Arrived } else { Fate::Lost },
+                departure: Some(Timestamp::from_nanos(n * 20_000_000)),
+                arrival: came.then(|| Timestamp::from_nanos(n * 20_000_600 + 5_000_000 + wait)),
+                delay: None,
+                ttl: None,
+                tos: None,
+                leaving: romer_record::Leaving::Unknown,
+            }
+        })
+        .collect();
+    let request = SkewRequest {
+        method: Method::LeastAbsoluteJumps.to_string(),
+        calibration: Some(500),
+        ..SkewRequest::default()
+    };
+    let found = relate(&request, &passages, &[], &InTurn);
+    assert!((ppm(&found) - 30.0).abs() < 3.0, "{found:?}");
+    let [jump] = &found.events[..] else { panic!("{found:?}") };
+    assert!((jump.size_ns - 4_000_000).abs() < 100_000, "{found:?}");
+    assert!((jump.at_ns - 1_500 * 20_000_000).abs() <= 20_000_000, "{found:?}");
+}
+
 #[test]
 fn of_few_windows_it_is_said_what_khlifis_mean_is_made_of() {
     let passages: Vec<Passage> = (0..3_000i64)
