@@ -327,6 +327,28 @@ fn packets_of_captures_that_cannot_be_told_apart_are_said_to_be_so() {
     );
 }
 
+/// As microseconds they are a tenth of what a reader takes them for; the file of the run's counts has its duration.
+#[test]
+fn stamps_in_another_unit_are_told_by_the_statistics_beside_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw = folder.path().join("a.raw");
+    let line = |n: u64| format!("{}:{}:30:64:{n}\n", 1_000 + n * 20_000, 1_030 + n * 20_000);
+    std::fs::write(&raw, (0..50).map(line).collect::<String>()).unwrap();
+    let told = "`romer qtcp -F PREFIX --unit 1us` takes them so";
+    let warnings = || at(&analyzed(&[], &[&raw]), "/warnings").to_string();
+    assert!(!warnings().contains("--unit"), "nothing tells");
+    for (statistics, doubted) in
+        [("duration: 0.98\n", true), ("duration: 0.098\n", false), ("rate: 3200\n", true)]
+    {
+        std::fs::write(folder.path().join("a.sta"), format!("received: 50\nlost: 0\n{statistics}")).unwrap();
+        assert_eq!(warnings().contains(told), doubted, "{statistics}");
+        let converted = process::run(romer(["qtcp", "--force", "-F"]).arg(&raw)).with_code(0);
+        assert_eq!(converted.stderr.contains(told), doubted, "{statistics}: {converted:?}");
+        // Where the statistics say that it is so, nothing is asked.
+        assert!(!converted.stderr.contains("a packet was sent each"), "{converted:?}");
+    }
+}
+
 #[test]
 fn a_raw_file_is_analysed_and_its_gaps_are_losses() {
     let folder = tempfile::tempdir().unwrap();

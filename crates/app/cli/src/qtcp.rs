@@ -72,7 +72,7 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
     let doubt = if arguments.unit.is_some() || is_ours {
         None
     } else {
-        unit_doubt(prefix, conversion.examined(), &spread)
+        unit_doubt(Path::new(&raw), conversion.examined(), &spread)
     };
     if spread.count > 1 && spread.is_normalised() && !arguments.again {
         return Err(bad(
@@ -122,8 +122,8 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
 
 /// That the stamps may be in another unit than 100 ns: the `.sta` file beside them says so, or there is none that tells and whoever
 /// sent the packets may see it by how often they were sent. Not where there are steps in the send times.
-fn unit_doubt(prefix: &str, examined: &Examined, spread: &Spread) -> Option<String> {
-    let told = beside(prefix).map_or(sta::Unit::Untold, |file| sta::unit_of(&file, spread));
+fn unit_doubt(raw: &Path, examined: &Examined, spread: &Spread) -> Option<String> {
+    let told = sta::File::beside(raw).map_or(sta::Unit::Untold, |file| sta::unit_of(&file, spread));
     if let sta::Unit::Other(_, words) = told {
         return Some(words);
     }
@@ -198,13 +198,6 @@ fn without_skew<R: BufRead>(
         }
         other => other,
     }
-}
-
-/// The .sta file beside a .raw one, if there is one that can be read.
-fn beside(prefix: &str) -> Option<sta::File> {
-    let name = format!("{prefix}.sta");
-    fs::metadata(&name).ok().filter(|metadata| metadata.is_file() && metadata.len() <= LARGEST_STA)?;
-    sta::File::read(&name, &fs::read_to_string(&name).ok()?).ok()
 }
 
 fn collate(folder: &Path, arguments: &QtcpArgs) -> Result<u8, Failure> {

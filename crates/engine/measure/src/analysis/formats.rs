@@ -4,7 +4,7 @@ use std::path::Path;
 
 use romer_exchange::csv::{Row, Shape};
 use romer_exchange::irtt::{self, Loss};
-use romer_exchange::qtcp::{self, Entry, UNIT_NS, sta};
+use romer_exchange::qtcp::{self, Entry, Spread, UNIT_NS, sta};
 use romer_units::{Place, counted_as};
 
 use super::AnalysisError;
@@ -55,6 +55,11 @@ pub(super) fn of_qtcp(path: &Path, any_size: bool) -> Result<Table, AnalysisErro
         protocol: "as Qtcp or a program like it recorded it, in units of 100 ns".into(),
         ..About::default()
     };
+    if let Some(sta::Unit::Other(_, words)) =
+        sta::File::beside(path).map(|file| sta::unit_of(&file, &Spread::of(&found.entries)))
+    {
+        about.notes.push(words);
+    }
     about.tells_missing = not_lost.is_some();
     about.notes.extend(not_lost);
     about.unread.there = told.unread;

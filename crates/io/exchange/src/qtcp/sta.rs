@@ -41,6 +41,14 @@ fn beside(raw: &Path) -> PathBuf {
     bare.with_extension("sta")
 }
 
+/// What stands in the `.sta` beside a `.raw` or `.log`, if there is one that can be read and is not larger than 64 MiB.
+fn text_beside(raw: &Path) -> Option<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(beside(raw)).ok()?;
+    let length = file.take(LARGEST + 1).read_to_string(&mut text).ok()?;
+    (length as u64 <= LARGEST).then_some(text)
+}
+
 /// What a `.sta` of ours tells of the numbers that are missing in the `.raw` beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
@@ -54,10 +62,7 @@ impl Missing {
     /// What is told beside `raw`, a `.raw` or `.log` of `lines` packets, copies counted; `None` where there is no `.sta` of
     /// ours, it is of another number of packets, or larger than 64 MiB.
     pub fn beside(raw: &Path, lines: u64) -> Option<Self> {
-        let mut text = String::new();
-        let file = std::fs::File::open(beside(raw)).ok()?;
-        let length = file.take(LARGEST + 1).read_to_string(&mut text).ok()?;
-        (length as u64 <= LARGEST).then(|| Self::told(&text, lines))?
+        Self::told(&text_beside(raw)?, lines)
     }
 
     /// What the `text` of a `.sta` tells of a file of `lines` packets.
@@ -225,6 +230,11 @@ impl File {
         } else {
             Ok(Self { name: name.into(), values })
         }
+    }
+
+    /// The one beside `raw`, a `.raw` or `.log`, whoever wrote it; `None` where there is none that can be read.
+    pub fn beside(raw: &Path) -> Option<Self> {
+        Self::read(&beside(raw).to_string_lossy(), &text_beside(raw)?).ok()
     }
 
     /// The value of `key`.
