@@ -225,11 +225,11 @@ fn jumps_after_the_calibration_are_compensated_however_many_packets_are_kept() {
             *side.select_nth_unstable(middle).1
         });
         // What the rate of ten seconds is off by adds up over the minute between them; and by how much a jump of 70 ms was, so many
-        // packets beside it tell to some 20 us.
+        // packets beside it tell to some 20 us, and those of a thousand that are kept to some 60.
         let drifted = (40.0 - outcome.skew_ppm.unwrap()) * 60.0 * 10.0;
         #[expect(clippy::cast_precision_loss, reason = "some milliseconds")]
         let off = (after - before) as f64 - drifted;
-        assert!(off.abs() < 1_000.0, "{kept}: {before} {after}, {drifted}");
+        assert!(off.abs() < 4_000.0, "{kept}: {before} {after}, {drifted}");
     }
 }
 
