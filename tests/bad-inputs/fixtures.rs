@@ -104,9 +104,12 @@ impl World {
             "link-to-file" => std::os::unix::fs::symlink(self.make(folder, "file"), &path).unwrap(),
             _ if name.starts_with("qtcp/") => {
                 // The name of a prefix: the file has .raw behind it.
-                let content = raw(&name["qtcp/".len()..]);
-                if let Some(content) = content {
-                    fs::write(format!("{}.raw", path.display()), content).unwrap();
+                let (fault, file) = (&name["qtcp/".len()..], format!("{}.raw", path.display()));
+                if let Some(content) = raw(fault) {
+                    fs::write(&file, content).unwrap();
+                    if fault == "closed" {
+                        fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
+                    }
                 }
             }
             "named/voice.sta" | "named/voice.log" => {
@@ -211,7 +214,7 @@ fn raw(fault: &str) -> Option<Vec<u8>> {
     let with = |line: &str| Some(format!("{good}{line}\n").into_bytes());
     match fault {
         "none" => None,
-        "good" => Some(good.into()),
+        "good" | "closed" => Some(good.into()),
         "empty" => Some(Vec::new()),
         "one" => Some(b"1000:1030:30:64:0\n".into()),
         "few" => with("1300:1330:30:64"),

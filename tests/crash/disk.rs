@@ -64,3 +64,24 @@ fn a_disk_that_fills_up_ends_neither_the_measurement_nor_what_was_acknowledged()
     assert!((1..PROBES).contains(&acknowledged), "{acknowledged} of {PROBES} probes were kept");
     assert_intact(&path("run"), acknowledged, "what the full disk holds", true);
 }
+
+#[test]
+fn what_could_be_converted_before_the_disk_was_full_stays_beside_the_raw_file() {
+    let home = tempfile::tempdir().unwrap();
+    let path = |name: &str| home.path().join(name);
+    fs::create_dir(path("disk")).unwrap();
+    // Three fifths of the disk: there is no room for as much again.
+    let line = |n: u32| format!("{}:{}:30:64:{n}\n", 1_000_000 + n * 200_000, 1_000_030 + n * 200_000);
+    let raw: String = (0..).map(line).take(2_000).collect();
+    fs::write(path("a.raw"), &raw).unwrap();
+    let script = "cp \"$2\" \"$1\"/a.raw\nset +e\n\"$0\" qtcp -F \"$1\"/a -k 0\ncode=$?\nset -e\n\
+                  test ! -e \"$1\"/a.log\ncmp \"$2\" \"$1\"/a.raw\ncp \"$1\"/a.log.partial \"$3\"\nexit $code";
+    let ended = with_small_disk(script, &[&path("disk"), &path("a.raw"), &path("partial")]);
+    assert_eq!(ended.code, Some(4), "{ended:?}");
+    assert!(ended.stderr.contains("No space left") && ended.stderr.contains("a.log.partial"), "{ended:?}");
+    let partial = fs::read_to_string(path("partial")).unwrap();
+    assert!(
+        partial.starts_with("0:0:0:64:0\n200000:200000:0:64:1\n") && partial.len() < raw.len(),
+        "{partial}"
+    );
+}
