@@ -624,7 +624,7 @@ fn what_happens_to_the_responder_is_told_at_both_ends() {
             std::thread::sleep(Duration::from_secs(1));
         }
     }
-    let down = from.elapsed().as_secs_f64();
+    let down = u64::try_from(from.elapsed().as_millis()).unwrap();
     measuring.await_told(&[
         "interface t1 of the responder's host went down",
         "interface t1 of the responder's host is up again",
@@ -635,7 +635,7 @@ fn what_happens_to_the_responder_is_told_at_both_ends() {
     assert_kinds(&document, &kinds);
     // What did not get there for want of its interface is no loss of the path: of a hundred a second for as long as it was down,
     // and until the addresses are found again.
-    let most = 50 + (100.0 * down) as u64;
+    let most = 50 + down / 10;
     for way in ["forward", "round_trip"] {
         let astray = count(&document, &format!("/{way}/packets/astray"));
         assert!((80..=most).contains(&astray), "{way}: {document:#}");
