@@ -81,6 +81,27 @@ fn no_file_makes_losses_of_packets_that_the_path_did_not_lose() {
     assert_eq!(count(&document, "/forward/packets/lost"), 14);
 }
 
+/// (The .log had the stamps as they were taken then, and of one clock not a word was said.)
+#[test]
+fn calibration_packets_that_cannot_be_are_said_and_the_log_is_normalised_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |file: &str| folder.path().join(file);
+    let line =
+        |n: i64| format!("{n},100,{},{}\n", 1_000_000_000 + n * 20_000_000, 1_005_000_000 + n * 20_000_000);
+    let table: String = (0..100).map(line).collect();
+    std::fs::write(name("run.csv"), format!("sequence,size,sent_ns,received_ns\n{table}")).unwrap();
+    for (more, told) in [
+        (&["-c", "500"][..], "500 calibration packets are stated, and it has 100"),
+        (&["-c", "50", "-k", "0"], "say nothing: with -k 0"),
+    ] {
+        let mut report = romer(["report", "--force", "--qtcp"]);
+        let said = process::run(report.arg(name("q")).args(more).arg(name("run.csv"))).with_code(0).stderr;
+        assert!(said.contains(told), "{more:?}: {said}");
+        let log = std::fs::read_to_string(name("q.log")).unwrap();
+        assert!(log.starts_with("0:0:0:100:0\n200000:200000:0:100:1\n"), "{more:?}: {log}");
+    }
+}
+
 #[test]
 fn round_trips_that_a_host_did_not_read_are_unread_on_their_way() {
     let folder = tempfile::tempdir().unwrap();

@@ -258,7 +258,7 @@ fn write_qtcp(reported: &Reported, prefix: &str, arguments: &ReportArgs) -> Resu
         let outcome = qtcp::to_log(&mut log, qtcp::method(k), calibration, false).unwrap_or_else(|refusal| {
             qtcp::Outcome { notes: vec![refusal.to_string()], ..qtcp::Outcome::default() }
         });
-        let nothing_to_tell = one_clock && k == 0;
+        let nothing_to_tell = one_clock && k == 0 && calibration == 0;
         if !arguments.output.quiet && !nothing_to_tell {
             let words = skew_words(&log_file, k, &outcome, &evaluated.measurement.clock, way);
             output::eprint_line(&words);

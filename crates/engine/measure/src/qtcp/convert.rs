@@ -142,9 +142,11 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
             }
             outcome.notes.extend(sent_back(self.plan.shifts.count()));
         }
-        if method != Method::None && there < 2 {
+        if method == Method::None {
+            outcome.notes.extend(super::unheeded(calibration));
+        } else if there < 2 {
             outcome.notes.push("of one packet no skew can be fitted: nothing was taken out".into());
-        } else if method != Method::None {
+        } else {
             if calibration == 0 {
                 outcome.notes.push(super::NO_CALIBRATION.into());
             }

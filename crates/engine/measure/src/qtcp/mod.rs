@@ -86,10 +86,11 @@ pub fn to_log(
     let sent =
         numbers().min().zip(numbers().max()).map_or(0, |(first, last)| (last - first).saturating_add(1));
     let sent = sent.max(there);
+    // Who is refused has them normalised all the same.
+    normalise(entries);
     if calibration > sent {
         return Err(Refusal::Calibration { stated: calibration, there: sent });
     }
-    normalise(entries);
     let mut outcome = Outcome::default();
     if method == Method::LeastAbsoluteJumps {
         let steps = straighten(entries);
@@ -99,6 +100,7 @@ pub fn to_log(
         outcome.notes.extend(sent_back(steps));
     }
     if method == Method::None {
+        outcome.notes.extend(unheeded(calibration));
         return Ok(outcome);
     }
     if there < 2 {
@@ -138,6 +140,11 @@ pub fn to_log(
 /// That a fit is not to calibration packets.
 const NO_CALIBRATION: &str =
     "no packets are stated to be calibration packets (-c), so the skew is fitted to all of them";
+
+/// That calibration packets are stated and nothing is fitted.
+fn unheeded(calibration: u64) -> Option<String> {
+    (calibration > 0).then(|| "the calibration packets (-c) say nothing: with -k 0 no skew is fitted".into())
+}
 
 /// That a skew is fitted to few packets, of `there`, if it is.
 fn few(there: u64, calibration: u64) -> Option<String> {

@@ -263,7 +263,10 @@ pub enum Unit {
 pub fn unit_of(file: &File, spread: &Spread) -> Unit {
     let number = |key: &str| file.value(key)?.parse::<f64>().ok().filter(|value| *value > 0.0);
     let stated = number("duration").or_else(|| Some(spread.later_octets as f64 / number("rate")?));
-    let Some(stated) = stated.filter(|_| spread.count > 0) else { return Unit::Untold };
+    // Of a file that was cut it says nothing.
+    let is_whole =
+        number("received").is_none_or(|received| (spread.count as f64 / received - 1.0).abs() < 0.1);
+    let Some(stated) = stated.filter(|_| spread.count > 0 && is_whole) else { return Unit::Untold };
     let [first, last] = spread.sent;
     let found = (last - first) as f64 * UNIT_NS as f64 * 1e-9;
     let times = |unit: &i64| *unit as f64 / UNIT_NS as f64;
@@ -471,6 +474,8 @@ mod tests {
         assert_eq!(of("duration: 0.05\n"), None, "no unit");
         assert_eq!(of("rate: 64000\n"), Some(1_000));
         assert_eq!(of("received: 101\n"), Some(0), "it does not tell");
+        assert_eq!(of("received: 101\nduration: 0.1\n"), Some(1_000));
+        assert_eq!(of("received: 1010\nduration: 0.1\n"), Some(0), "the packets are a part of those");
         assert_eq!(of("duration: NaN\n"), Some(0));
         let said = unit_of(&file("a.sta", "duration: 0.1\n"), &Spread::of(&entries));
         assert!(matches!(said, Unit::Other(1_000, words) if words.contains("--unit 1us")));
