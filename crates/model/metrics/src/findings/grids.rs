@@ -52,6 +52,8 @@ const REACH: f64 = 0.125;
 /// many of these are doubtful.
 const FINEST: f64 = 100.0;
 const TICKS: f64 = 4.0;
+/// The width of a peak is as much what others have as that of so many values of its own.
+const USUAL: f64 = 60.0;
 /// Of an offset less than this part of a step is of no use to know.
 const OFFSET_PART: f64 = 200.0;
 /// The share of values near the points below which a grid is of no use to know.
@@ -403,13 +405,23 @@ fn by_medians(values: &[f64], step: f64, offset: f64, [low, high]: [f64; 2]) -> 
                 those.push(away);
             }
         }
-        let peaks = near.iter_mut().enumerate().filter(|(_, those)| real(those.len()) >= HELD);
-        let peaks = peaks.map(|(index, those)| {
-            let number = first + real(index);
-            let middle = quantile(those, 0.5);
-            let mut apart: Vec<f64> = those.iter().map(|away| (away - middle).abs()).collect();
-            // Half the values lie within the median deviation: of a normal density as high as that, so is the median's error.
-            let error = (quantile(&mut apart, 0.5) * 1.86).max(FINEST_KNOWN) / real(those.len()).sqrt();
+        let peaks: Vec<(f64, f64, f64, f64)> = near
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, those)| real(those.len()) >= HELD)
+            .map(|(index, those)| {
+                let middle = quantile(those, 0.5);
+                let mut apart: Vec<f64> = those.iter().map(|away| (away - middle).abs()).collect();
+                (first + real(index), middle, quantile(&mut apart, 0.5), real(those.len()))
+            })
+            .collect();
+        // Half the values lie within the median deviation: of a normal density as high as that, so is the median's error. Few
+        // values may lie together by chance, and would count for more than many do: they have as much of what is usual.
+        let mut widths: Vec<f64> = peaks.iter().map(|peak| peak.2).collect();
+        let usual = quantile(&mut widths, 0.5);
+        let peaks = peaks.into_iter().map(|(number, middle, own, count)| {
+            let width = (count * own * own + USUAL * usual * usual) / (count + USUAL);
+            let error = (width.sqrt() * 1.86).max(FINEST_KNOWN) / count.sqrt();
             Peak { number, middle: offset + number * step + middle, error }
         });
         let found = Line::through(peaks.collect())?;

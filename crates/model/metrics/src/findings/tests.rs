@@ -408,6 +408,37 @@ fn packets_that_are_held_back_and_let_go_together_are_found() {
     assert!((2.5..3.5).contains(&mean) && share > 0.5, "{mean} {share}");
 }
 
+/// Packets held back until just before the next one, a small share of them: their delays are alike, and those of any two packets
+/// too differ by less than most bounds.
+#[test]
+fn a_few_packets_in_a_hundred_that_wait_for_the_next_one_arrive_together() {
+    for interval in [20.0, 1.0] {
+        for share in [0.03, 0.05, 0.1, 0.3] {
+            for seed in 0..4 {
+                let mut chance = Chance::new(31, seed);
+                let own: Vec<f64> = (0..3_000).map(|_| 5.0 + 0.2 * chance.exponential()).collect();
+                let delays = own.iter().enumerate().map(|(number, delay)| {
+                    let waits = chance.unit() < share;
+                    let behind = 0.001 + 0.009 * chance.unit();
+                    let next = own.get(number + 1).filter(|next| waits && interval + **next - behind > *delay);
+                    Some(next.map_or(*delay, |next| interval + next - behind) * MS)
+                });
+                let found = found(&passages(interval * MS, delays));
+                let told = found.iter().find_map(|one| match one.pattern {
+                    Pattern::CoalescedArrivals { within_ns, strength_ratio, .. } => {
+                        Some((within_ns / MS, strength_ratio))
+                    }
+                    _ => None,
+                });
+                let Some((within, told)) = told else {
+                    panic!("{share} of {interval} ms, seed {seed}: {found:?}")
+                };
+                assert!(within <= 0.1 && (0.6..1.4).contains(&(told / share)), "{told} of {share} in {within}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_queue_that_drains_once_or_twice_is_no_habit_of_letting_packets_go_together() {
     let together = |stalls: &[usize]| {

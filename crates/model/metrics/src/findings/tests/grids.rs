@@ -123,3 +123,34 @@ fn a_few_broad_points_at_equal_steps_are_a_grid() {
     }
     assert!(missed.len() <= 2, "{} of 80 are missed: {missed:?}", missed.len());
 }
+
+/// Points that hold a handful of values beside points that hold hundreds: a handful may lie together by chance.
+#[test]
+fn the_interval_holds_the_step_where_many_points_hold_few_values() {
+    type Delay = fn(&mut Chance, u32) -> f64;
+    let noise = |chance: &mut Chance| 0.01 * chance.normal();
+    let kinds: [(&str, f64, Delay); 4] = [
+        ("12 points", 20.0, |chance, _| (chance.exponential() * 12.0 / 5.0).floor().min(11.0) * 0.5),
+        ("25 points", 20.0, |chance, _| (chance.exponential() * 25.0 / 5.0).floor().min(24.0) * 0.5),
+        ("45 points", 20.0, |chance, _| (chance.exponential() * 45.0 / 5.0).floor().min(44.0) * 0.5),
+        ("turns of 4 ms", 22.5, |chance, number| {
+            let at = f64::from(number) * 22.5;
+            ((at + 20.0 + 4.8 * chance.exponential()) / 4.0).ceil() * 4.0 - at
+        }),
+    ];
+    for (kind, (name, interval, delay)) in (0..).zip(kinds) {
+        let (mut told, mut missed) = (0, 0);
+        for seed in 0..60 {
+            let mut chance = Chance::new(840 + kind, seed);
+            let delays: Vec<_> = (0..3_000)
+                .map(|number| Some((5.0 + delay(&mut chance, number) + noise(&mut chance)) * MS))
+                .collect();
+            let found = found(&passages(interval * MS, delays));
+            let Some([(_, [low, high]), _]) = grid_of(&found, GridOf::Delay) else { continue };
+            told += 1;
+            missed += u32::from(0.5 < low || high < 0.5);
+        }
+        // Of 60 at 5 %, more than 14 with a probability of 2e-7.
+        assert!(told >= 57 && missed <= 14, "{name}: {missed} of {told} missed");
+    }
+}
