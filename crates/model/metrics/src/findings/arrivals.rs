@@ -71,8 +71,11 @@ pub(super) fn coalesced(passages: &[Passage]) -> Option<Found> {
             // That is drawn once: it may be two deviations less than usual.
             let drawn = below_of(&by_themselves, bound);
             let usually = ((drawn + 2.0 * (drawn + 1.0).sqrt()) / real(fit)).min(1.0);
-            let log = tail(near / TOGETHER, wide / TOGETHER, SMOOTH)
-                .max(tail(near / TOGETHER, real(fit) / TOGETHER, usually));
+            let log = tail(near / TOGETHER, wide / TOGETHER, SMOOTH).max(tail(
+                near / TOGETHER,
+                real(fit) / TOGETHER,
+                usually,
+            ));
             (log + real(NEAR.len()).ln(), bound, near)
         })
         .filter(|(_, _, near)| near / real(fit) >= LEAST)

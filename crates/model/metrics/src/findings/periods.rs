@@ -50,8 +50,6 @@ const MOST: usize = 8;
 const ROUNDS: usize = 2 * MOST;
 /// After so many whose spikes are too low to be told no more are looked for: delays that repeat exactly have as many as there are rounds.
 const LOW: usize = 3;
-/// Packets leave at equal times if these are whole multiples of the usual one to this part of it.
-const UNEVEN: f64 = 0.1;
 /// Times that a range of slopes is divided.
 const HALVINGS: usize = 40;
 /// Parts of it whose room is looked at.
@@ -560,9 +558,8 @@ pub(super) fn through(points: &[(f64, f64)], window: f64) -> Option<Fit> {
 
 /// How far the period may lie off that of a line with 95 %, for all that is certain: each spike began after the last packet that was not in
 /// it and no later than its first. Where packets leave at equal times of which the period is nearly a multiple, spikes' first
-/// packets come later and later after the spikes begin, and lie on a line of their own, off which they are by nothing. 0 where
-/// no line passes between all these packets, as where a spike's first packet waits little by chance, and where packets leave at
-/// other times.
+/// packets come later and later after the spikes begin, and lie on a line of their own, off which they are by little. 0 where
+/// no line passes between all these packets, as where a spike's first packet waits little by chance.
 fn possible(series: &Series, spikes: &[Spike], fit: Fit, reach: f64) -> f64 {
     let bounds: Vec<(f64, [f64; 2])> = spikes
         .iter()
@@ -572,14 +569,6 @@ fn possible(series: &Series, spikes: &[Spike], fit: Fit, reach: f64) -> f64 {
         .map(|((cycle, away), spike)| (cycle, [away - (spike.at - series.at[spike.place - 1]), away]))
         .collect();
     let (Some((begin, _)), Some((end, _))) = (bounds.first(), bounds.last()) else { return 0.0 };
-    // Packets that leave at unequal times come late by as much as chance has it: how far they lie off their line tells.
-    let even = bounds.iter().filter(|(_, [low, high])| {
-        let times = (high - low) / series.interval;
-        (times - times.round()).abs() <= UNEVEN
-    });
-    if real(even.count()) < NEARLY_ALL * real(bounds.len()) {
-        return 0.0;
-    }
     // Room for a line with another slope; it is a concave function of that.
     let room = |slope: f64| {
         let between =

@@ -420,7 +420,8 @@ fn a_few_packets_in_a_hundred_that_wait_for_the_next_one_arrive_together() {
                 let delays = own.iter().enumerate().map(|(number, delay)| {
                     let waits = chance.unit() < share;
                     let behind = 0.001 + 0.009 * chance.unit();
-                    let next = own.get(number + 1).filter(|next| waits && interval + **next - behind > *delay);
+                    let next =
+                        own.get(number + 1).filter(|next| waits && interval + **next - behind > *delay);
                     Some(next.map_or(*delay, |next| interval + next - behind) * MS)
                 });
                 let found = found(&passages(interval * MS, delays));
@@ -433,7 +434,10 @@ fn a_few_packets_in_a_hundred_that_wait_for_the_next_one_arrive_together() {
                 let Some((within, told)) = told else {
                     panic!("{share} of {interval} ms, seed {seed}: {found:?}")
                 };
-                assert!(within <= 0.1 && (0.6..1.4).contains(&(told / share)), "{told} of {share} in {within}");
+                assert!(
+                    within <= 0.1 && (0.6..1.4).contains(&(told / share)),
+                    "{told} of {share} in {within}"
+                );
             }
         }
     }
