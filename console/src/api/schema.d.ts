@@ -1106,6 +1106,12 @@ export interface components {
             /** @description `clock-step`, `slew` or `path-change`. */
             kind: string;
             /**
+             * @description What it may be as well, of these three, because nothing told them apart: delays are as for `kind`, and `delay_error_ns` has in it
+             *     that it may have been the other. `null` where it is known.
+             * @default null
+             */
+            may_be: string | null;
+            /**
              * @description What that is at the least and at the most: by the host's own clocks, where they have told the step; else at 95 %, by how well the
              *     delays on either side tell their levels. `null` where the method of `--skew` does not say.
              * @default null

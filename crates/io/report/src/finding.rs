@@ -43,7 +43,7 @@ impl Words {
         }
     }
 
-    /// The same without what else it may be.
+    /// The same without what else it may be because packets go one way.
     pub(crate) fn event_by_itself(self, event: &ClockEvent) -> String {
         let signed = |size: i64| format!("{}{}", if size > 0 { "+" } else { "" }, self.size(event, size));
         let size = event.size_ns.map_or_else(String::new, |size| format!(" of {}", signed(size)));
@@ -54,7 +54,13 @@ impl Words {
             Some(until) => format!("from {from} to {} after the start", self.time_of(until)),
             None => format!("{from} after the start"),
         };
-        format!("{}{size}{way}, {when}", event.kind)
+        // What cannot be told apart is no fact.
+        match &event.may_be {
+            Some(other) => {
+                format!("{} or {other}{size}{way}, {when}; which of them cannot be told", event.kind)
+            }
+            None => format!("{}{size}{way}, {when}", event.kind),
+        }
     }
 
     /// A size, with how far that may be off where it is known: as far as its interval reaches to the farther end.
@@ -80,7 +86,8 @@ impl Words {
             }
             _ => return None,
         };
-        Some(format!("{what}: the one-way delays are without it."))
+        let other = event.may_be.as_ref().map_or("", |_| ", or the path changed, which cannot be told");
+        Some(format!("{what}{other}: the one-way delays are without it."))
     }
 
     /// What was found, beside all that was and what is told of clocks and path.
@@ -175,8 +182,13 @@ impl Words {
                     let half = as_float((at - low).max(high - at));
                     format!("{} after the start ", time_with_half(as_float(at), half, self.unicode))
                 });
+                let or = if may_be_a_clock(finding, *size_ns, events) {
+                    ", or a clock was set by as much, which cannot be told"
+                } else {
+                    ""
+                };
                 format!(
-                    "{when}the delay changed at once: packets take {} from then on.",
+                    "{when}the delay changed at once: packets take {} from then on{or}.",
                     self.change_as_told(finding, *size_ns, events)
                 )
             }
@@ -217,18 +229,9 @@ impl Words {
     /// The same with the number that the change of the path has among what happened to clocks and path, if it is there: levels tell it better than
     /// medians do, and two numbers of one change would ask which is true.
     fn change_as_told(self, finding: &Finding, size: f64, events: &[ClockEvent]) -> String {
-        let way = match finding.direction {
-            Asked::Forward => "forward",
-            Asked::Reverse => "reverse",
-            Asked::RoundTrip | Asked::Both => return self.change(size),
-        };
-        let apart = |event: &ClockEvent| event.at_ns.abs_diff(finding.at_ns.unwrap_or(i64::MIN));
-        let told = events.iter().filter(|event| {
-            event.kind == "path-change"
-                && event.direction.as_deref() == Some(way)
-                && apart(event) <= BESIDE_NS
-                && event.size_ns.is_some_and(|told| (as_float(told) - size).abs() <= size.abs() * ALIKE)
-        });
+        let Some([way, _]) = ways_of(finding) else { return self.change(size) };
+        let told = events.iter().filter(|event| is_of_path(event, way) && is_change(event, finding, size));
+        let apart = |event: &ClockEvent| apart(event, finding);
         match told.min_by_key(|event| apart(event)).and_then(|event| Some((event, event.size_ns?))) {
             Some((event, told)) => {
                 format!("{}{NO_BREAK}{}", self.size(event, told.saturating_abs()), aside(size))
@@ -251,6 +254,43 @@ const fn unless_set(back: bool) -> &'static str {
     } else {
         "unless the receiver's clock was set ahead by as much: one direction alone does not tell"
     }
+}
+
+/// The way that a finding is of, and the other one.
+const fn ways_of(finding: &Finding) -> Option<[&'static str; 2]> {
+    match finding.direction {
+        Asked::Forward => Some(["forward", "reverse"]),
+        Asked::Reverse => Some(["reverse", "forward"]),
+        Asked::RoundTrip | Asked::Both => None,
+    }
+}
+
+fn is_of_path(event: &ClockEvent, way: &str) -> bool {
+    event.kind == "path-change" && event.direction.as_deref() == Some(way)
+}
+
+/// How far what is told of clocks and path lies from what was found.
+const fn apart(event: &ClockEvent, finding: &Finding) -> u64 {
+    let at_ns = match finding.at_ns {
+        Some(at_ns) => at_ns,
+        None => i64::MIN,
+    };
+    event.at_ns.abs_diff(at_ns)
+}
+
+/// Whether both are one change, of this size.
+fn is_change(event: &ClockEvent, finding: &Finding, size: f64) -> bool {
+    apart(event, finding) <= BESIDE_NS
+        && event.size_ns.is_some_and(|told| (as_float(told) - size).abs() <= size.abs() * ALIKE)
+}
+
+/// Whether what is told of the path may be a clock's, which is opposite in the other way.
+fn may_be_a_clock(finding: &Finding, size: f64, events: &[ClockEvent]) -> bool {
+    let Some([way, other]) = ways_of(finding) else { return false };
+    events.iter().filter(|event| event.may_be.is_some()).any(|event| {
+        is_of_path(event, way) && is_change(event, finding, size)
+            || is_of_path(event, other) && is_change(event, finding, -size)
+    })
 }
 
 /// Of a change of the delay.
@@ -287,6 +327,7 @@ mod tests {
                 at_ns: 12_000_000_000,
                 until_ns,
                 kind: kind.into(),
+                may_be: None,
                 direction: Some("both".into()),
                 size_ns: Some(-3_000_000),
                 size_interval_ns: until_ns.is_none().then_some([-3_051_000, -2_949_000]),
@@ -306,6 +347,7 @@ mod tests {
             at_ns: 240_000_000_000,
             until_ns: None,
             kind: "path-change".into(),
+            may_be: None,
             direction: Some("forward".into()),
             size_ns: Some(3_980_000),
             size_interval_ns: Some([3_920_000, 4_045_800]),
@@ -333,6 +375,7 @@ mod tests {
             at_ns: 24_020_000_000,
             until_ns: None,
             kind: "path-change".into(),
+            may_be: None,
             direction: Some("forward".into()),
             size_ns: Some(2_000_000),
             size_interval_ns: Some([1_999_000, 2_001_000]),
@@ -341,6 +384,32 @@ mod tests {
             Words { unicode: true }.pattern(finding, &[], std::slice::from_ref(&told)).replace(NO_BREAK, " ")
         };
         assert!(say(&step(Asked::Forward, 1.99e6)).contains("take 2.000 ± 0.001 ms longer from then on"));
+        // What may be a clock's is no fact, in neither direction.
+        let open = ClockEvent { may_be: Some("clock-step".into()), ..told.clone() };
+        let words = Words { unicode: true };
+        let may = |finding: &Finding| {
+            words.pattern(finding, &[], std::slice::from_ref(&open)).replace(NO_BREAK, " ")
+        };
+        let or = "from then on, or a clock was set by as much, which cannot be told.";
+        assert!(may(&step(Asked::Forward, 1.99e6)).ends_with(&format!("2.000 ± 0.001 ms longer {or}")));
+        assert!(may(&step(Asked::Reverse, -2.05e6)).ends_with(or));
+        assert!(may(&step(Asked::Reverse, 2.05e6)).ends_with("longer from then on."));
+        assert_eq!(
+            words.event_by_itself(&open).replace(NO_BREAK, " "),
+            "path-change or clock-step of +2.000 ± 0.001 ms, forward, 24.0 s after the start; which of them cannot be told"
+        );
+        let slew = ClockEvent {
+            kind: "slew".into(),
+            may_be: Some("path-change".into()),
+            until_ns: Some(29_020_000_000),
+            size_interval_ns: None,
+            ..told.clone()
+        };
+        assert_eq!(
+            words.clock_set(&slew).unwrap().replace(NO_BREAK, " "),
+            "From 24.0 s to 29.0 s after the start a clock was slewed by 2.00 ms, or the path changed, which cannot be told: the one-way \
+             delays are without it."
+        );
         // Of the other way, or of another size, it is another change.
         assert!(say(&step(Asked::Reverse, 1.99e6)).contains("take 1.99 ms longer"));
         assert!(say(&step(Asked::Forward, 1.2e6)).contains("take 1.20 ms longer"));

@@ -522,6 +522,7 @@ mod tests {
             at_ns: 30_000_000_000,
             until_ns,
             kind: kind.into(),
+            may_be: None,
             direction: Some(way.into()),
             size_ns: Some(-1_000_000),
             size_interval_ns: None,

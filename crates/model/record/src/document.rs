@@ -399,6 +399,10 @@ pub struct ClockEvent {
     pub until_ns: Option<i64>,
     /// `clock-step`, `slew` or `path-change`.
     pub kind: String,
+    /// What it may be as well, of these three, because nothing told them apart: delays are as for `kind`, and `delay_error_ns` has in it
+    /// that it may have been the other. `null` where it is known.
+    #[serde(default)]
+    pub may_be: Option<String>,
     /// `forward`, `reverse` or `both`.
     pub direction: Option<String>,
     /// How much. Of a clock: how much further ahead of the sender's the responder's is afterwards (the offset is the responder's

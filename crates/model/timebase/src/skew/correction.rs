@@ -65,16 +65,23 @@ impl Correction {
         self.legs.get(later.saturating_sub(1))
     }
 
-    /// When it jumps by about so much, nearest to a moment on the sender's clock, nanoseconds after the origin.
-    pub(crate) fn jump_near(&self, at_ns: i64, size_ns: i64) -> Option<i64> {
+    /// The leg before which it jumps by about so much, nearest to a moment on the sender's clock, and when that is, nanoseconds after the origin.
+    pub(crate) fn jump_near(&self, at_ns: i64, size_ns: i64) -> Option<(usize, i64)> {
         /// To such a part.
         const ABOUT: f64 = 0.25;
         let since = at_ns.saturating_sub(self.origin_ns);
-        let jumps = self.legs.windows(2).filter_map(|pair| {
+        let jumps = self.legs.windows(2).zip(1..).filter_map(|(pair, leg)| {
             let off = pair[0].jump_to(&pair[1]) - size_ns as f64;
-            (off.abs() <= ABOUT * (size_ns as f64).abs()).then_some(pair[1].from_ns)
+            (off.abs() <= ABOUT * (size_ns as f64).abs()).then_some((leg, pair[1].from_ns))
         });
-        jumps.min_by_key(|from| from.abs_diff(since))
+        jumps.min_by_key(|jump| jump.1.abs_diff(since))
+    }
+
+    /// Has a leg begin at another moment, nanoseconds after the origin.
+    pub(crate) fn put_jump(&mut self, leg: usize, from_ns: i64) {
+        let leg = &mut self.legs[leg];
+        leg.value_ns = leg.at(from_ns);
+        leg.from_ns = from_ns;
     }
 
     /// Half the width of the 95 % interval of a corrected delay at that moment, nanoseconds, with the least delay held

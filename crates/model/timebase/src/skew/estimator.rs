@@ -96,6 +96,10 @@ pub struct ClockChange {
     pub size_ns: i64,
     /// Half the width of the 95 % interval of the size, nanoseconds; 0 where the method says nothing of it.
     pub error_ns: f64,
+    /// The direction that tells its moment, where it is one of two.
+    pub dated_by: Option<Heading>,
+    /// What it may be as well, because that cannot be told.
+    pub may_be: Option<ChangeKind>,
 }
 
 /// What an estimator has found.
@@ -128,6 +132,11 @@ impl Estimate {
     /// The same, to be changed.
     pub fn correction_mut(&mut self, heading: Heading) -> &mut Correction {
         &mut self.corrections[usize::from(heading == Heading::Reverse)]
+    }
+
+    /// Whether the least delay of a direction is a queue's, which tells nothing of the clocks by itself.
+    pub(crate) fn is_full(&self, heading: Heading) -> bool {
+        self.full == Some(heading) || self.events.iter().any(|event| event.dated_by == Some(heading.other()))
     }
 
     pub(crate) fn refused(why: &str) -> Self {
@@ -357,6 +366,8 @@ impl Estimator {
                 heading: None,
                 size_ns: rounded(size * signs[index]),
                 error_ns: 0.0,
+                dated_by: None,
+                may_be: None,
             }));
         }
         // One clock's jump is seen in both directions.

@@ -27,6 +27,10 @@ pub(crate) struct Event {
     pub(crate) apart: Option<[f64; 2]>,
     pub(crate) kind: ChangeKind,
     pub(crate) heading: Option<Heading>,
+    /// The direction that tells its moment, where the other does not.
+    pub(crate) dated_by: Option<Heading>,
+    /// What it may be as well.
+    pub(crate) may_be: Option<ChangeKind>,
 }
 
 impl Event {
@@ -43,6 +47,18 @@ impl Event {
 }
 
 impl Event {
+    /// Leaves open whether it was a clock's or the path's.
+    pub(crate) fn leave_open(&mut self) {
+        let of_a_clock = match self.transition.to > self.transition.from {
+            true => ChangeKind::Slew,
+            false => ChangeKind::ClockStep,
+        };
+        self.may_be = Some(match self.kind {
+            ChangeKind::PathChange => of_a_clock,
+            _ => ChangeKind::PathChange,
+        });
+    }
+
     /// By how much longer a direction's packets of a moment take for it, by the clocks.
     pub(crate) fn longer(&self, heading: Heading, x: f64) -> f64 {
         let one = self.seen(heading);
@@ -99,13 +115,12 @@ pub(crate) fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
         let kind = if surveys.len() == 1 && slews { ChangeKind::Slew } else { ChangeKind::PathChange };
         let transition = signed(&one, kind, first_sign(surveys));
         let heading = (kind == ChangeKind::PathChange).then_some(*heading);
-        Event { transition, apart: None, kind, heading }
+        Event { kind, heading, ..step(transition) }
     }));
     found.extend(others.into_iter().map(|transition| Event {
-        transition,
-        apart: None,
         kind: ChangeKind::PathChange,
         heading: Some(Heading::Reverse),
+        ..step(transition)
     }));
     if let [(forward, _), (reverse, _)] = surveys {
         let known: Vec<(f64, f64)> =
@@ -179,12 +194,8 @@ fn clusters(
             let gradual = one.to - one.from > GRADUAL * length;
             let at = f64::midpoint(one.from, one.to);
             let (from, to) = if gradual { (one.from, one.to) } else { (at, at) };
-            Event {
-                transition: Transition { from, to, size: sign * one.size, ..one },
-                apart: None,
-                kind: if gradual { ChangeKind::Slew } else { ChangeKind::ClockStep },
-                heading: None,
-            }
+            let kind = if gradual { ChangeKind::Slew } else { ChangeKind::ClockStep };
+            Event { kind, ..step(Transition { from, to, size: sign * one.size, ..one }) }
         }));
         for all in [&mut *ones, &mut *others] {
             all.retain(|one| one.from < from || one.to > to);
@@ -214,7 +225,14 @@ fn at_ends(
 
 /// A step of the responder's clock.
 pub(crate) fn step(transition: Transition) -> Event {
-    Event { transition, apart: None, kind: ChangeKind::ClockStep, heading: None }
+    Event {
+        transition,
+        apart: None,
+        kind: ChangeKind::ClockStep,
+        heading: None,
+        dated_by: None,
+        may_be: None,
+    }
 }
 
 fn first_sign(surveys: &[(&Survey, Heading)]) -> f64 {
@@ -251,5 +269,5 @@ fn both(forward: &Transition, reverse: &Transition, gradual: bool, hidden: Optio
     let apart = (!gradual).then(|| [middle(forward), middle(reverse)]);
     let kind = if gradual { ChangeKind::Slew } else { ChangeKind::ClockStep };
     let doubt = forward.doubt.min(reverse.doubt);
-    Event { transition: Transition { from, to, size, error, doubt }, apart, kind, heading: None }
+    Event { apart, kind, ..step(Transition { from, to, size, error, doubt }) }
 }

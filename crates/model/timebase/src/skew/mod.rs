@@ -25,6 +25,7 @@ mod close;
 mod corners;
 mod correction;
 mod course;
+mod dated;
 mod ends;
 mod estimator;
 mod floors;
@@ -50,6 +51,7 @@ mod sizes;
 mod survey;
 mod unrest;
 mod wander;
+mod whose;
 
 pub use correction::{Correction, Leg};
 pub use estimator::{ChangeKind, ClockChange, Estimate, Estimator, Heading, Skew};

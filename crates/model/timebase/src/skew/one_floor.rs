@@ -2,14 +2,14 @@
 //!
 //! Where something fills a link one way all the time (an upload beside a call), the least delay that way is a queue's, and its
 //! slope tells nothing of a clock. The other way has its floor all the same: the rate and what happened are its alone. Whether a
-//! change was the clock's or the path's the full queue still tells where it moved less in as short a time than the change is large:
-//! what a clock does, it shows at the same moment and with the opposite sign.
+//! change was the clock's or the path's the full queue [still tells](super::whose), mostly.
 
 use super::estimator::{ChangeKind, Heading};
-use super::joining::{Event, TOGETHER, events};
+use super::joining::{Event, TOGETHER, events, step};
 use super::relating::PLAUSIBLE_PPM;
 use super::round_trip::is_path;
 use super::survey::{Survey, Transition};
+use super::whose::{Moved, Witness};
 use super::{many, median};
 
 /// A floor that moves for more than this share of the run is no floor.
@@ -20,8 +20,8 @@ const BESIDE: usize = 3;
 /// those times are looked at, at least.
 const BY_CHANCE: f64 = 0.01;
 const TIMES: usize = 50;
-/// By so much of a round trip may the moment of a change be off in the other direction, either way.
-const SPARE: f64 = 0.25;
+/// Delays of one direction vary by so many times as much as those of the other.
+const UNLIKE: f64 = 2.0;
 
 /// A direction without a floor to go by.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,52 +86,44 @@ pub(crate) fn restless(surveys: &[(&Survey, Heading)], told: &[Event]) -> Vec<Mo
 }
 
 /// What the direction with a floor shows, each change with whose it was; and by how much delays may be off because that could not
-/// be told, nanoseconds. A round trip takes `round_trip` seconds.
-pub(crate) fn told_by(
-    calm: (&Survey, Heading),
-    full: (&Survey, Heading),
-    round_trip: f64,
-) -> (Vec<Event>, f64) {
+/// be told, nanoseconds. The round trip is longer by `bases` than the sum of a delay of either direction, nanoseconds.
+pub(crate) fn told_by(calm: (&Survey, Heading), full: &Survey, bases: f64) -> (Vec<Event>, f64) {
     let (survey, heading) = calm;
     let mut found = events(&[calm]);
     let busy: Vec<Transition> = found.iter().map(|event| event.transition).collect();
+    let witness = Witness::of(calm, full, &busy, (bases, 0.0));
     // A slew that falls into a ramp and a jump is the clock's as a whole.
-    let judged = |change: &Transition| {
-        let about = Transition { size: -change.size, ..*change };
-        moved_too(full, -survey.slope, &about, &busy, round_trip)
-    };
     let wholes: Vec<(Transition, Option<Moved>)> =
-        survey.transitions.iter().map(|whole| (*whole, judged(whole))).collect();
+        survey.transitions.iter().map(|whole| (*whole, witness.moved(whole))).collect();
     let mut doubt: f64 = 0.0;
     for event in &mut found {
         let size =
             if is_path(event) { event.transition.size } else { heading.sign() * event.transition.size };
         let own = Transition { size, ..event.transition };
         let whole = wholes.iter().find(|(whole, _)| own.from >= whole.from && own.to <= whole.to);
-        match whole.and_then(|(_, told)| *told).or_else(|| judged(&own)) {
-            None => doubt = doubt.max(size.abs()),
+        match whole.and_then(|(_, told)| *told).or_else(|| witness.moved(&own)) {
+            None => {
+                doubt = doubt.max(size.abs());
+                event.leave_open();
+            }
             Some(Moved::Not) => {
                 let kind = ChangeKind::PathChange;
-                *event = Event { transition: own, kind, heading: Some(heading), ..event.clone() };
+                *event = Event { kind, heading: Some(heading), ..step(own) };
             }
-            Some(moved) => {
-                // What the responder's clock did shows in reverse a round trip later.
-                let apart = (moved == Moved::Later && own.to <= own.from).then_some(match heading {
-                    Heading::Forward => [own.from, own.from + round_trip],
-                    Heading::Reverse => [own.from - round_trip, own.from],
-                });
-                *event = Event { apart, ..of_a_clock(&own, heading) };
-            }
+            Some(Moved::With(apart)) => *event = of_a_clock(&own, heading, apart),
         }
     }
     (found, doubt)
 }
 
 /// A change that a direction shows, as a clock's.
-fn of_a_clock(change: &Transition, heading: Heading) -> Event {
-    let kind = if change.to > change.from { ChangeKind::Slew } else { ChangeKind::ClockStep };
+fn of_a_clock(change: &Transition, heading: Heading, apart: [f64; 2]) -> Event {
     let transition = Transition { size: heading.sign() * change.size, ..*change };
-    Event { transition, apart: None, kind, heading: None }
+    let told = Event { dated_by: Some(heading), ..step(transition) };
+    match change.to > change.from {
+        true => Event { kind: ChangeKind::Slew, ..told },
+        false => Event { apart: Some(apart), ..told },
+    }
 }
 
 /// That delays may be off because of changes of which it could not be told whose they were, if there are such.
@@ -147,7 +139,12 @@ pub(crate) fn doubted(doubt_ns: f64) -> Option<String> {
 
 /// Looks again at changes of one direction's path, where both have a floor, but that of the other rises and falls by as much all the time: what it
 /// shows beside them says that they are the clock's, or by how much delays may be off because it cannot be told, nanoseconds.
-pub(crate) fn look_again(surveys: [&Survey; 2], told: &mut [Event], round_trip: f64) -> f64 {
+pub(crate) fn look_again(
+    surveys: [&Survey; 2],
+    told: &mut [Event],
+    round_trip: f64,
+    (bases, lag): (f64, f64),
+) -> f64 {
     let busy: Vec<Transition> = told.iter().map(|event| event.transition).collect();
     // Changes of both ways at one moment have been looked at together.
     let ways: Vec<(Option<Heading>, Transition)> =
@@ -171,57 +168,17 @@ pub(crate) fn look_again(surveys: [&Survey; 2], told: &mut [Event], round_trip: 
         if varies_less(&floors, span, change.size, &busy, span) {
             continue;
         }
-        let about = Transition { size: -change.size, ..change };
-        let moved = moved_too((full, other), -own.slope, &about, &busy, round_trip);
-        if moved.is_some_and(|moved| moved != Moved::Not) {
-            *event = Event { apart: event.apart, ..of_a_clock(&change, heading) };
-        } else {
-            doubt = doubt.max(change.size.abs());
+        let witness = Witness::of((own, heading), full, &busy, (bases, lag));
+        match witness.moved(&change) {
+            Some(Moved::With(apart)) => *event = of_a_clock(&change, heading, apart),
+            Some(Moved::Not) => {}
+            None => {
+                doubt = doubt.max(change.size.abs());
+                event.leave_open();
+            }
         }
     }
     doubt
-}
-
-/// What packets of a direction without a floor show of a change.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Moved {
-    Not,
-    /// They took longer by it at the same moment on the sender's clock.
-    AtOnce,
-    /// Or a round trip apart from it.
-    Later,
-}
-
-/// Whether packets of a direction without a floor took longer by the size of a change from its moment on; `None` where they vary so
-/// much in as short a time that they do not tell. The sender's clock is read at the same moments in both directions, and what the
-/// responder's did, packets forward show a round trip earlier than those in reverse: they are looked at beside either moment, give or take
-/// what the queue makes of the round trip. That nothing happened there takes all the time between.
-fn moved_too(
-    (full, heading): (&Survey, Heading),
-    slope: f64,
-    change: &Transition,
-    busy: &[Transition],
-    round_trip: f64,
-) -> Option<Moved> {
-    let round_trip = round_trip.max(0.0);
-    let cells: Vec<(f64, f64)> = full.fine.iter().map(|cell| (cell.x, cell.above(slope))).collect();
-    let lasts = change.to - change.from;
-    let (beside, all) = (SPARE * round_trip, round_trip);
-    let rises = |spare: f64, moments: &[f64]| -> Option<Vec<f64>> {
-        let span = lasts + 2.0 * spare;
-        varies_less(&cells, span, change.size, busy, span + round_trip).then_some(())?;
-        moments.iter().map(|from| Some(rise(&cells, from - spare, span)? / change.size)).collect()
-    };
-    // Twice as far, or the other way, is neither.
-    let is_whole = |rise: &f64| *rise > 0.5 && *rise < 1.5;
-    let either = [change.from, change.from - heading.sign() * round_trip];
-    let first = rises(beside, &either).and_then(|rises| rises.iter().position(is_whole));
-    if let Some(first) = first {
-        return Some([Moved::AtOnce, Moved::Later][first]);
-    }
-    let [rise] = rises(all, &[change.from])?[..] else { return None };
-    let moved = if is_whole(&rise) { Moved::AtOnce } else { Moved::Not };
-    (is_whole(&rise) || rise.abs() <= 0.5).then_some(moved)
 }
 
 /// By how much cells lie higher after some seconds from a moment on than before them.
@@ -232,6 +189,27 @@ fn rise(cells: &[(f64, f64)], from: f64, span: f64) -> Option<f64> {
     let before = cells.get(end.checked_sub(BESIDE)?..end)?;
     let after = cells.get(begin..begin + BESIDE)?;
     Some(level(after) - level(before))
+}
+
+/// Has steps of a clock that both directions show be dated by one of them alone, where delays of the other vary by twice as much from cell to
+/// cell: in a queue a step is dated late, or not at all.
+pub(crate) fn date(surveys: [&Survey; 2], told: &mut [Event]) {
+    let varies = |survey: &Survey| {
+        let heights = survey
+            .fine
+            .windows(2)
+            .map(|pair| (pair[1].above(survey.slope) - pair[0].above(survey.slope)).abs());
+        median(&mut heights.collect::<Vec<_>>()).max(survey.grain)
+    };
+    let [there, back] = surveys.map(varies);
+    let quieter = match (there, back) {
+        _ if back > UNLIKE * there => Heading::Forward,
+        _ if there > UNLIKE * back => Heading::Reverse,
+        _ => return,
+    };
+    for event in told.iter_mut().filter(|event| event.kind == ChangeKind::ClockStep) {
+        event.dated_by = event.dated_by.or(Some(quieter));
+    }
 }
 
 /// Whether cells seldom rise or fall by half of a size in as short a time, where nothing happened within `far` seconds.

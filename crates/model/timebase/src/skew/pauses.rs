@@ -43,7 +43,7 @@ pub(super) fn in_pauses(estimate: &mut Estimate, forward: &[Passage]) {
         // A method that says nothing of a size has no interval to be wider.
         let drift = if event.error_ns > 0.0 { (size - event.size_ns as f64).abs() } else { 0.0 };
         event.error_ns += drift;
-        let Some(from) = correction.jump_near(event.at_ns, event.size_ns) else { continue };
+        let Some((_, from)) = correction.jump_near(event.at_ns, event.size_ns) else { continue };
         let from = origin.saturating_add(from);
         let stamps =
             || forward.iter().filter_map(stamps).map(|(left, came)| (left.as_nanos(), came.as_nanos()));

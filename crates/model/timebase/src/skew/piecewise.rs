@@ -86,13 +86,14 @@ impl Piecewise {
             ([], _) => {}
             ([moving], [one, other]) => {
                 let (full, calm) = if one.1 == moving.heading { (one, other) } else { (other, one) };
-                return by_the_other(*calm, *full, both, moving, origin_ns);
+                return by_the_other(*calm, full.0, bases, moving, origin_ns);
             }
             ([moving, ..], _) => return Estimate::refused(&moving.words()),
         }
         let mut doubted = None;
         if let [(forward, _), (reverse, _)] = some[..] {
-            let doubt = one_floor::look_again([forward, reverse], &mut events, both);
+            let doubt = one_floor::look_again([forward, reverse], &mut events, both, (bases, lag));
+            one_floor::date([forward, reverse], &mut events);
             doubt_ns = doubt_ns.max(doubt);
             doubted = one_floor::doubted(doubt);
         }
@@ -236,15 +237,15 @@ fn put_later(estimate: &mut Estimate, lag_ns: i64) {
 /// The clocks by the one direction that has a floor.
 fn by_the_other(
     calm: (&Survey, Heading),
-    full: (&Survey, Heading),
-    round_trip: f64,
+    full: &Survey,
+    bases: f64,
     moving: &Moving,
     origin_ns: i64,
 ) -> Estimate {
     let heading = calm.1;
     let calm = without_wandering(made_gradual(calm.0.clone()), heading);
     let calm = (&calm, heading);
-    let (events, doubt) = one_floor::told_by(calm, full, round_trip);
+    let (events, doubt) = one_floor::told_by(calm, full, bases);
     let mut estimate = match curve(&[calm], &events) {
         Some((curve, events)) => wandering(&[calm], &curve, &events, origin_ns, (0.0, 0.0)),
         None => steady(&[calm], &events, origin_ns, (0.0, 0.0)),
@@ -451,6 +452,8 @@ fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estima
             heading: event.heading,
             size_ns: rounded(event.transition.size),
             error_ns: event.transition.half(),
+            dated_by: event.dated_by,
+            may_be: event.may_be,
         })
         .collect();
     events.sort_by_key(|event| event.at_ns);

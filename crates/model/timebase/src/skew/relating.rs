@@ -6,6 +6,7 @@ use romer_record::{Fate, Passage};
 use romer_units::Duration;
 
 use super::bounds::bounds;
+use super::dated;
 use super::pauses::{in_pauses, passed};
 use super::{ChangeKind, Correction, Estimate, Estimator, Heading, Method, SetBack, Skew};
 use romer_units::{Arrival, Departure, Timestamp};
@@ -223,9 +224,7 @@ pub fn sharpen(
             doubtful.find(|point| point.1 - before.at(point.0) < old - spare).map(|point| point.0)
         };
         if let Some(at) = at {
-            let leg = &mut correction.legs[index];
-            leg.value_ns = after.at(at);
-            leg.from_ns = at;
+            correction.put_jump(index, at);
         }
     }
 }
@@ -256,7 +255,7 @@ fn changes(passages: &[Passage], heading: Heading, estimate: &Estimate) -> Vec<[
         return Vec::new();
     }
     let (Some(first), Some(last)) = (moments().min(), moments().max()) else { return Vec::new() };
-    let is_full = estimate.full == Some(heading);
+    let is_full = estimate.is_full(heading);
     let near = last.saturating_sub(first) / if is_full { 200 } else { 100 };
     let sudden = |pair: &&[super::correction::Leg]| {
         let [before, after] = [pair[0], pair[1]];
@@ -306,7 +305,7 @@ pub fn correct(
     let [sure, any] = lesser(a, b);
     let base = match (sure, any) {
         // Of a full queue many packets beside a jump may be lower than all others; of what the jump put wrong there are few.
-        (Some(sure), Some(any)) if estimate.full == Some(heading) => {
+        (Some(sure), Some(any)) if estimate.is_full(heading) => {
             let lower =
                 |passage: &&Passage| passage.delay.is_some_and(|delay| i128::from(delay.as_nanos()) < sure);
             Some(if passages.iter().filter(lower).count() > STRAY { any } else { sure })
@@ -451,6 +450,7 @@ pub fn sharpened(
             sharpen(correction, heading, passages.iter().filter_map(stamps));
         }
     }
+    dated::by_the_other(&mut found, forward, reverse);
     in_pauses(&mut found, forward);
     found
 }
@@ -621,6 +621,7 @@ fn told(event: &super::ClockChange, estimate: &Estimate) -> ClockEvent {
             (ChangeKind::PathChange, Some(heading)) => heading.name().into(),
             _ => "both".into(),
         }),
+        may_be: event.may_be.map(|kind| kind.name().into()),
         size_ns: Some(event.size_ns),
         size_interval_ns: (event.error_ns > 0.0 && event.error_ns.is_finite()).then(|| {
             let half = super::rounded(event.error_ns);

@@ -74,14 +74,17 @@ pub(crate) fn settle(forward: &Survey, reverse: &Survey, mut events: Vec<Event>)
                     events.splice(first..until, both.told(&course, doubt));
                     break;
                 }
-                Verdict::Ambiguous(size) => doubt_ns = f64::max(doubt_ns, size),
+                Verdict::Ambiguous(size) => {
+                    doubt_ns = f64::max(doubt_ns, size);
+                    events[first..until].iter_mut().filter(|one| is_path(one)).for_each(Event::leave_open);
+                }
                 Verdict::AsTold => {}
             }
             until -= 1;
         }
         first += 1;
     }
-    let doubt_ns = doubt_ns.max(gradual(&events)).max(both.unaccounted(&events));
+    let doubt_ns = doubt_ns.max(gradual(&mut events)).max(both.unaccounted(&events));
     Settled { doubt_ns, events }
 }
 
@@ -97,10 +100,13 @@ pub(crate) fn least(forward: &Survey, reverse: &Survey, bases: f64) -> f64 {
 }
 
 /// The greatest change of a path that came gradually, as paths seldom change and clocks do: the other direction may hide that it
-/// was a clock's behind a change of its own.
-fn gradual(events: &[Event]) -> f64 {
-    let gradual = events.iter().filter(|one| is_path(one) && one.transition.to > one.transition.from);
-    gradual.map(|one| one.transition.size.abs()).fold(0.0, f64::max)
+/// was a clock's behind a change of its own, and so that is left open.
+fn gradual(events: &mut [Event]) -> f64 {
+    let gradual = events.iter_mut().filter(|one| is_path(one) && one.transition.to > one.transition.from);
+    gradual.fold(0.0, |most, one| {
+        one.leave_open();
+        f64::max(most, one.transition.size.abs())
+    })
 }
 
 pub(crate) fn is_path(event: &Event) -> bool {

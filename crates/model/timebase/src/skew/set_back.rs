@@ -160,7 +160,9 @@ impl SetBack {
         for (place, step) in steps.iter().enumerate() {
             let Some(room) = room(&steps, place) else { continue };
             let mut corrections = estimate.corrections.clone();
-            let Some(set) = set(step, room, (&mut corrections, estimate.full), &packets, &left) else {
+            // Of a queue that is never empty packets tell less of a step's moment than those of the other direction.
+            let full = step.dated_by.map(Heading::other).or(estimate.full);
+            let Some(set) = set(step, room, (&mut corrections, full), &packets, &left) else {
                 continue;
             };
             for (packets, heading) in packets.iter_mut().zip(Heading::BOTH) {
