@@ -2,17 +2,19 @@
 //!
 //! plotters knows fixed colours only. So each meaning is drawn in a colour that nothing else has, and replaced
 //! afterwards: by CSS variables in a page, which then suits light and dark, and by plain colours in a file of its
-//! own. Thousands of circles become a few paths, which makes the file a tenth as large.
+//! own. Thousands of circles and lines become a few paths, which makes the
+//! file a tenth as large.
+
+mod pieces;
 
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::ops::Range;
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::ReportError;
-use crate::figure::{Axis, Figure, Ink, Labels, Layer, peaks};
+use crate::figure::{Axis, Figure, Ink, Labels, Layer, decade_label, decades, peaks};
 use crate::number::{grouped, percent, time};
 
 /// A chart's proportions.
@@ -37,19 +39,23 @@ pub(crate) enum Theme<'a> {
 const FINE: u32 = 2;
 /// Height of the strip above a figure for what lies beyond its axis.
 const STRIP: u32 = 46 * FINE;
+/// Height of a strip of several.
+const ROW: u32 = 44 * FINE;
+/// How strong the lines are that reach to what stands apart: lighter than the points, for each is of one packet.
+const REACHING: f64 = 0.3;
 /// Where the legend begins.
 const LEGEND_LEFT: u32 = 6;
 /// Height of text in the chart's own pixels (plotters draws it 1.24 times smaller than asked).
 const TEXT: u32 = 30;
 
 impl Shape {
-    fn size(self, low: bool) -> (u32, u32) {
-        match (self, low) {
-            (Self::Wide, false) => (880 * FINE, 280 * FINE),
-            (Self::Wide, true) => (880 * FINE, 120 * FINE),
-            (Self::Narrow, false) => (340 * FINE, 260 * FINE),
-            (Self::Narrow, true) => (340 * FINE, 130 * FINE),
-        }
+    fn size(self, figure: &Figure) -> (u32, u32) {
+        let (width, height) = match self {
+            Self::Wide => (880 * FINE, 280 * FINE),
+            Self::Narrow => (340 * FINE, 260 * FINE),
+        };
+        let rows = figure.rows().map(|rows| u32::try_from(rows).unwrap_or(1));
+        (width, rows.map_or(height, |rows| ROW * rows + TEXT * (5 + legend_rows(figure, width))))
     }
 }
 
@@ -105,7 +111,10 @@ impl Ink {
 /// that they begin at the same place.
 pub(crate) fn rooms(figures: &[Figure]) -> Vec<u32> {
     let own = |figure: &Figure| match figure.y.labels {
-        Labels::Nothing => TEXT / 2,
+        Labels::Rows { rows, lowest } => {
+            let longest = decades(rows, lowest).map(|(_, decade, _)| decade_label(decade).chars().count());
+            letters_width(longest.max().unwrap_or(0))
+        }
         _ => {
             let beyond = figure.most_beyond().map_or(0, |most| label_beyond(most).chars().count());
             label_width(&figure.y, beyond)
@@ -127,17 +136,17 @@ pub(crate) fn draw(
     shape: Shape,
     theme: Theme<'_>,
 ) -> Result<String, ReportError> {
-    let size = shape.size(figure.low);
+    let size = shape.size(figure);
     let mut svg = String::new();
     paint(figure, room, shape, &mut svg)
         .map_err(|why| ReportError::Chart { chart: figure.name, why: why.to_string() })?;
-    Ok(themed(&join_circles(&svg), size, theme, figure, shape.most_points()))
+    Ok(themed(&pieces::join(&svg), size, theme, figure, shape.most_points()))
 }
 
 type Failure<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
 
 fn paint<'a>(figure: &Figure, room: u32, shape: Shape, svg: &'a mut String) -> Result<(), Failure<'a>> {
-    let (width, height) = shape.size(figure.low);
+    let (width, height) = shape.size(figure);
     let root = SVGBackend::with_string(svg, (width, height)).into_drawing_area();
     let beyond = figure.most_beyond();
     let mut chart = ChartBuilder::on(&root)
@@ -154,11 +163,19 @@ fn paint<'a>(figure: &Figure, room: u32, shape: Shape, svg: &'a mut String) -> R
         .bold_line_style(Ink::Grid.marker().stroke_width(FINE))
         .axis_style(Ink::Grid.marker().stroke_width(FINE))
         .label_style(("sans-serif", TEXT).into_font().color(&Ink::Text.marker()))
-        .x_labels(usize::try_from(width / (5 * TEXT)).unwrap_or(6))
+        .x_labels(marks(shape, figure))
         .y_labels(lines(&figure.y))
         .x_label_formatter(&|value| label(&figure.x, *value))
         .y_label_formatter(&|value| label(&figure.y, *value))
         .draw()?;
+    let foot = |x| chart.backend_coord(&(x, figure.y.from));
+    last_mark(&root, &figure.x, marks(shape, figure), foot)?;
+    if let Labels::Rows { rows, lowest } = figure.y.labels {
+        let ends = [figure.x.from, range(&figure.x).end];
+        let lines = decades(rows, lowest)
+            .map(|(y, decade, named)| (ends.map(|x| chart.backend_coord(&(x, y))), decade, named));
+        row_lines(&root, lines)?;
+    }
     if let Some(most) = beyond {
         let corner = |x| chart.backend_coord(&(x, figure.y.to));
         strip(&root, &figure.y, most, [corner(figure.x.from), corner(range(&figure.x).end)])?;
@@ -207,6 +224,72 @@ fn strip<'a>(
     root.draw(&edge)
 }
 
+/// The most marks along a chart.
+fn marks(shape: Shape, figure: &Figure) -> usize {
+    usize::try_from(shape.size(figure).0 / (5 * TEXT)).unwrap_or(6)
+}
+
+/// The end of an axis of numbers, where none of its `most` marks is near: how far it reaches is not to be guessed. `foot` is where a
+/// value stands on it.
+fn last_mark<'a>(
+    root: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>,
+    axis: &Axis,
+    most: usize,
+    foot: impl Fn(f64) -> (i32, i32),
+) -> Result<(), Failure<'a>> {
+    let Range { start, end } = range(axis);
+    let last = key_points(start..end, most).last().copied();
+    if axis.labels != Labels::Numbers || last.is_none() {
+        return Ok(());
+    }
+    let text = ending(axis, end);
+    // Half of the one before it, and all of this one, which ends where the axis does.
+    let before = last.map_or(0, |last| label(axis, last).chars().count());
+    let letters = coordinate(u32::try_from(before + text.chars().count() * 3 / 2).unwrap_or(0));
+    let (x, y) = foot(end);
+    let size = coordinate(TEXT);
+    if x - last.map_or(x, |last| foot(last).0) < size / 2 + letters * size * 43 / 100 {
+        return Ok(());
+    }
+    root.draw(&PathElement::new(vec![(x, y), (x, y + size / 6)], Ink::Grid.marker().stroke_width(FINE)))?;
+    let style =
+        ("sans-serif", TEXT).into_font().color(&Ink::Text.marker()).pos(Pos::new(HPos::Center, VPos::Top));
+    root.draw_text(&text, &style, (x, y + size / 3))
+}
+
+/// The places of an axis that plotters marks.
+fn key_points(reach: Range<f64>, most: usize) -> Vec<f64> {
+    let axis: plotters::coord::types::RangedCoordf64 = reach.into();
+    axis.key_points(most)
+}
+
+/// The end of an axis is no round place: it has the digits that put it where it is, to a hundredth of the axis.
+fn ending(axis: &Axis, value: f64) -> String {
+    let length = axis.to - axis.from;
+    let near = |decimals: &i32| {
+        let scale = 10f64.powi(*decimals);
+        ((value * scale).round() / scale - value).abs() <= length / 100.0
+    };
+    let decimals = (0..9).find(near).unwrap_or(9);
+    grouped(value, usize::try_from(decimals).unwrap_or(9))
+}
+
+/// The decades of strips, each with an axis of its own.
+fn row_lines<'a>(
+    root: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>,
+    lines: impl Iterator<Item = ([(i32, i32); 2], i32, bool)>,
+) -> Result<(), Failure<'a>> {
+    let style =
+        ("sans-serif", TEXT).into_font().color(&Ink::Text.marker()).pos(Pos::new(HPos::Right, VPos::Center));
+    for ([from, to], decade, named) in lines {
+        root.draw(&PathElement::new(vec![from, to], Ink::Grid.marker().stroke_width(FINE)))?;
+        if named {
+            root.draw_text(&decade_label(decade), &style, (from.0 - coordinate(TEXT) / 3, from.1))?;
+        }
+    }
+    Ok(())
+}
+
 fn label_beyond(value: f64) -> String {
     let decimals = match value {
         value if value < 9.995 => 2,
@@ -223,7 +306,7 @@ fn coordinate(value: u32) -> i32 {
 /// The most lines across a figure: of a logarithmic axis one a decade.
 fn lines(axis: &Axis) -> usize {
     match axis.labels {
-        Labels::Nothing => 0,
+        Labels::Rows { .. } => 0,
         Labels::Numbers => 5,
         Labels::Decades | Labels::Shares => {
             let decades = (0..20).filter(|n| f64::from(*n) <= axis.to.floor() - axis.from.ceil()).count();
@@ -236,7 +319,11 @@ fn lines(axis: &Axis) -> usize {
 fn label_width(axis: &Axis, beyond: usize) -> u32 {
     let step = (axis.to - axis.from) / 4.0;
     let letters = [axis.from, axis.from + step, axis.to].map(|value| label(axis, value).chars().count());
-    let letters = u32::try_from(letters.into_iter().chain([beyond]).max().unwrap_or(0)).unwrap_or(0).min(14);
+    letters_width(letters.into_iter().chain([beyond]).max().unwrap_or(0))
+}
+
+fn letters_width(letters: usize) -> u32 {
+    let letters = u32::try_from(letters).unwrap_or(0).min(14);
     (3 * TEXT).max(TEXT + letters * TEXT * 43 / 100)
 }
 
@@ -247,7 +334,7 @@ fn range(axis: &Axis) -> Range<f64> {
 
 fn label(axis: &Axis, value: f64) -> String {
     match axis.labels {
-        Labels::Nothing => String::new(),
+        Labels::Rows { .. } => String::new(),
         Labels::Shares | Labels::Decades if (value - value.round()).abs() > 0.01 => String::new(),
         Labels::Shares => percent(10f64.powf(value.round())),
         Labels::Decades => {
@@ -286,7 +373,11 @@ fn draw_layer<'a>(
         Layer::Points(ink, cloud) => {
             let style = ink.marker().mix(0.6).filled();
             let drawn = cloud.thinned(most);
-            let radius = radius(drawn.points.len());
+            let line = ink.marker().mix(REACHING).stroke_width(FINE);
+            chart.draw_series(
+                drawn.far.iter().map(|far| PathElement::new(vec![(far.at.0, far.from), far.at], line)),
+            )?;
+            let radius = radius(drawn.drawn());
             chart.draw_series(drawn.points.iter().map(|point| Circle::new(*point, radius, style)))?;
         }
         Layer::Line(ink, points) => {
@@ -300,7 +391,9 @@ fn draw_layer<'a>(
         Layer::Below(ink, marks) => {
             let top = y0 + 0.05 * (y1 - y0);
             let style = ink.marker().stroke_width(FINE);
-            chart.draw_series(marks.iter().map(|x| PathElement::new(vec![(*x, y0), (*x, top)], style)))?;
+            chart.draw_series(
+                marks.iter().map(|mark| PathElement::new(vec![(mark.from, y0), (mark.from, top)], style)),
+            )?;
         }
         Layer::Above(ink, marks) => {
             let style = ink.marker().mix(0.8).filled();
@@ -308,6 +401,13 @@ fn draw_layer<'a>(
             chart.draw_series(peaks(marks, most / 5).iter().map(|(x, y)| {
                 let height = above(&figure.y, greatest, *y);
                 EmptyElement::at((*x, y1)) + Circle::new((0, -height), 2 * FINE, style)
+            }))?;
+        }
+        Layer::Strip(ink, columns) => {
+            chart.draw_series(columns.iter().map(|column| {
+                let (x, y) = (&column.across, &column.up);
+                let style = ink.marker().mix(column.opacity).filled();
+                Rectangle::new([(x.start, y.start), (x.end, y.end)], style)
             }))?;
         }
         Layer::Bars(ink, bars) => {
@@ -374,74 +474,6 @@ fn legend_rows(figure: &Figure, width: u32) -> u32 {
     legend_places(figure, width).last().map_or(0, |(_, row)| row + 1)
 }
 
-/// Gathers runs of equal circles into one path of round dots, each told by how far it is from the one before: what is drawn in
-/// order of time is short so.
-fn join_circles(svg: &str) -> String {
-    let mut out = String::with_capacity(svg.len() / 4);
-    let mut last = (0, 0);
-    let mut open: Option<(String, String)> = None;
-    for line in svg.lines() {
-        let Some(circle) = Dot::read(line) else {
-            close(&mut out, &mut open);
-            out.push_str(line);
-            out.push('\n');
-            continue;
-        };
-        let attributes = circle.attributes();
-        if open.as_ref().is_none_or(|(of, _)| *of != attributes) {
-            close(&mut out, &mut open);
-            open = Some((attributes, String::new()));
-            last = (0, 0);
-        }
-        if let Some((_, path)) = &mut open {
-            // The first is from nothing, which is where it is.
-            let (x, y) = (circle.x - last.0, circle.y - last.1);
-            let apart = if y < 0 { "" } else { " " };
-            let _ = write!(path, "m{x}{apart}{y}h0");
-            last = (circle.x, circle.y);
-        }
-    }
-    close(&mut out, &mut open);
-    out
-}
-
-fn close(out: &mut String, open: &mut Option<(String, String)>) {
-    if let Some((attributes, path)) = open.take() {
-        let _ = writeln!(out, "<path {attributes} fill=\"none\" stroke-linecap=\"round\" d=\"{path}\"/>");
-    }
-}
-
-struct Dot<'a> {
-    x: i32,
-    y: i32,
-    radius: u32,
-    opacity: &'a str,
-    fill: &'a str,
-}
-
-impl<'a> Dot<'a> {
-    fn read(line: &'a str) -> Option<Self> {
-        let line = line.trim_start();
-        if !line.starts_with("<circle ") {
-            return None;
-        }
-        let value = |name: &str| {
-            let at = line.find(&format!(" {name}=\""))? + name.len() + 3;
-            line.get(at..)?.split('"').next()
-        };
-        Some(Self {
-            x: value("cx")?.parse().ok()?,
-            y: value("cy")?.parse().ok()?,
-            radius: value("r")?.parse().ok()?,
-            opacity: value("opacity")?,
-            fill: value("fill")?,
-        })
-    }
-    fn attributes(&self) -> String {
-        format!("stroke=\"{}\" stroke-width=\"{}\" opacity=\"{}\"", self.fill, 2 * self.radius, self.opacity)
-    }
-}
-
 /// What a figure shows, for whoever does not see it: its axes, how far they reach, and its series.
 fn described(figure: &Figure) -> String {
     let reach = |axis: &Axis| {
@@ -453,7 +485,10 @@ fn described(figure: &Figure) -> String {
             format!("{} from {from} to {to}", axis.title)
         }
     };
-    let axes = [&figure.y, &figure.x].into_iter().filter(|axis| axis.labels != Labels::Nothing).map(reach);
+    let axes = [&figure.y, &figure.x]
+        .into_iter()
+        .filter(|axis| !matches!(axis.labels, Labels::Rows { .. }))
+        .map(reach);
     let series = figure.legend.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join("; ");
     let parts = axes.chain([series]).filter(|part| !part.is_empty());
     format!("{}: {}", figure.title, parts.collect::<Vec<_>>().join("; "))

@@ -13,6 +13,7 @@ pub(crate) mod emulated;
 mod over_time;
 mod several;
 mod shapes;
+mod stretches;
 mod strips;
 mod thin;
 
@@ -26,8 +27,10 @@ use distributions::{Changes, Sorted, sorted};
 pub(crate) use distributions::{capital, delays, steps};
 use over_time::Spaced;
 pub(crate) use several::{Laid, overlaid};
-pub(crate) use thin::{Cloud, MOST_POINTS, peaks};
-use thin::{thin_marks, thin_peaks};
+pub(crate) use stretches::{Mark, Stretch};
+pub(crate) use strips::{Column, decade_label, decades};
+use thin::thin_peaks;
+pub(crate) use thin::{Cloud, Far, MOST_POINTS, peaks};
 
 /// Where values beyond an axis are drawn, as captions say it.
 pub(crate) const BEYOND: &str = "drawn in the strip above, whose height is logarithmic";
@@ -70,7 +73,12 @@ pub(crate) enum Labels {
     Decades,
     /// The values are logarithms (base 10) of shares.
     Shares,
-    Nothing,
+    /// Strips one above the other, evenly from 0 to 1, each with an axis of its own: the logarithm (base 10) of a share, from
+    /// `lowest` to 0 ([`strips::edges`]).
+    Rows {
+        rows: usize,
+        lowest: i32,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -80,11 +88,13 @@ pub(crate) enum Layer {
     /// Filled from the axis up to the line.
     Area(Ink, Vec<(f64, f64)>),
     /// Marks at the lower axis.
-    Below(Ink, Vec<f64>),
+    Below(Ink, Vec<Mark>),
     /// Values beyond the upper end of the axis, which are drawn in a strip above it.
     Above(Ink, Vec<(f64, f64)>),
     /// Rectangles with their opacity: left, right, bottom, top.
     Bars(Ink, Vec<([f64; 4], f64)>),
+    /// Those of a strip, with what they stand for.
+    Strip(Ink, Vec<Column>),
 }
 
 #[derive(Clone, Debug)]
@@ -96,11 +106,17 @@ pub(crate) struct Figure {
     pub(crate) y: Axis,
     pub(crate) layers: Vec<Layer>,
     pub(crate) legend: Vec<(String, Ink)>,
-    /// A strip instead of a whole chart.
-    pub(crate) low: bool,
 }
 
 impl Figure {
+    /// How many strips there are instead of a whole chart.
+    pub(crate) fn rows(&self) -> Option<usize> {
+        match self.y.labels {
+            Labels::Rows { rows, .. } => Some(rows),
+            _ => None,
+        }
+    }
+
     /// The greatest value that lies beyond the vertical axis, if any does.
     pub(crate) fn most_beyond(&self) -> Option<f64> {
         let beyond = self.layers.iter().flat_map(|layer| match layer {
@@ -115,7 +131,7 @@ impl Figure {
         let (mut drawn, mut of, mut longest) = (0, 0, 0);
         for layer in &self.layers {
             if let Layer::Points(_, cloud) = layer {
-                let points = cloud.thinned(most).points.len();
+                let points = cloud.thinned(most).drawn();
                 (drawn, of, longest) = (drawn + points, of + cloud.of, longest.max(points));
             }
         }
@@ -141,10 +157,19 @@ impl Figure {
         } else {
             String::new()
         };
+        let lines = self.layers.iter().any(|layer| match layer {
+            Layer::Points(_, cloud) => !cloud.thinned(MOST_POINTS).far.is_empty(),
+            _ => false,
+        });
+        let apart = if lines {
+            "and thin lines from these to the least and the greatest, each one packet, where they stand apart"
+        } else {
+            "and the least and the greatest where they stand apart"
+        };
         (drawn < of).then(|| {
             format!(
                 "{} of {} points are drawn{fewer}: of each stretch of time some that are spread by rank, so that they are dense \
-                 where most packets are, and the least and the greatest where they stand apart. Enlarging shows no more.",
+                 where most packets are, {apart}. Enlarging shows no more.",
                 count(drawn as u64),
                 count(of as u64)
             )

@@ -1,54 +1,13 @@
 //! The page in a real browser: it draws without a word of complaint, and shows the numbers of the document.
 #![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
 
+#[path = "common/browser.rs"]
+mod browser;
 mod common;
 
-use std::process::Command;
-
+use browser::{FRAMES, between, opened, seen, with_scripts};
 use common::{bad, good, make};
 use romer_report::html;
-
-/// The text between `from` and `to`, from the first `from` on.
-fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
-    let rest = text.split_once(from).unwrap_or_else(|| panic!("no {from}")).1;
-    rest.split_once(to).unwrap_or_else(|| panic!("no {to}")).0
-}
-
-/// What a browser with a window of that size makes of a page, and what it says.
-fn opened(page: &str, size: &str) -> (String, String) {
-    let (dom, said, _) = seen(page, size, &[]);
-    (dom, said)
-}
-
-/// The same with more arguments, and the picture that a `--screenshot` of them took.
-fn seen(page: &str, size: &str, more: &[&str]) -> (String, String, Vec<u8>) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("report.html");
-    std::fs::write(&file, page).unwrap();
-    let mut command = Command::new("chromium");
-    command.env("HOME", folder.path()).args([
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-    ]);
-    command.args(["--enable-logging=stderr", "--no-first-run", "--virtual-time-budget=5000", "--dump-dom"]);
-    command.arg(format!("--window-size={size}"));
-    command.arg(format!("--user-data-dir={}", folder.path().join("profile").display()));
-    // Pictures go where the browser stands.
-    command.current_dir(folder.path()).args(more);
-    let ended = command.arg(format!("file://{}", file.display())).output();
-    let ended =
-        ended.unwrap_or_else(|error| panic!("chromium does not start ({error}): scripts/need chromium"));
-    let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
-    let picture = std::fs::read(folder.path().join("screenshot.png")).unwrap_or_default();
-    (text(&ended.stdout), text(&ended.stderr), picture)
-}
-
-/// Frames by a timer: a browser without a screen makes none while its page's time is a virtual one, or too late.
-const FRAMES: &str = r"
-window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 16);
-";
 
 /// Touches the first chart: a tap, then two fingers that are drawn apart, then two taps. Writes down whether the tip
 /// stays, which stretch is shown, and whether the page is wider than its window; and what an enlarged chart that does not
@@ -129,16 +88,6 @@ window.Blob = class extends Blob { constructor(parts, how) { super(parts, how); 
 URL.createObjectURL = (blob) => { document.documentElement.dataset.saved = blob.parts.join(''); return '#'; };
 for (const button of document.querySelectorAll('#data button')) if (button.textContent.includes('CSV')) button.click();
 ";
-
-/// The page with other scripts let in, beside its own: one before all else, and one behind.
-fn with_scripts(page: &str, first: &str, last: &str) -> String {
-    let policy = between(page, "<meta http-equiv=\"Content-Security-Policy\"", ">");
-    page.replace(
-        &format!("<meta http-equiv=\"Content-Security-Policy\"{policy}>"),
-        &format!("<script>{first}</script>"),
-    )
-    .replace("</body>", &format!("<script>{last}</script></body>"))
-}
 
 /// Writes down the colours of the page and of its text; what is closed, what is closed when it is printed, and what
 /// afterwards; the width of the broad table and of its place; and what the tip over the first chart says.
@@ -470,6 +419,12 @@ fn what_the_charts_draw_is_saved_with_the_names_and_units_that_they_have() {
     assert!(
         losses.iter().all(|row| &row[3] == "bars" && row.iter().skip(4).take(5).all(|cell| !cell.is_empty()))
     );
+    // Of a strip the counts are saved, and not how high its columns are drawn.
+    let lost: u64 = losses.iter().map(|row| row[5].parse::<u64>().unwrap()).sum();
+    let gone = |passages: &[romer_record::Passage]| {
+        passages.iter().filter(|one| one.fate == romer_record::Fate::Lost).count() as u64
+    };
+    assert_eq!(lost, gone(&second.forward) + gone(&second.reverse));
 }
 
 #[test]

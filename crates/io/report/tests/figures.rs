@@ -23,6 +23,12 @@ fn of(made: &Made) -> Vec<Value> {
     drawn(&html::report(&[made.stream()]).unwrap())
 }
 
+/// What a layer draws of single packets: its points, and those that stand apart from them.
+fn singles(layer: &Value) -> Vec<[f64; 2]> {
+    let all = ["points", "far"].into_iter().filter_map(|part| layer[part].as_array()).flatten();
+    all.map(|point| [0, 1].map(|place| point[place].as_f64().unwrap())).collect()
+}
+
 fn named<'a>(figures: &'a [Value], name: &str) -> Option<&'a Value> {
     figures.iter().find(|figure| figure["name"] == name)
 }
@@ -60,6 +66,41 @@ fn losses_stand_where_they_were_and_in_the_shade_of_their_share() {
     assert!((whole - 0.25).abs() < 0.01, "{there:?}");
     assert!(there.iter().any(|bar| bar[0] > 0.8 && bar[2] < 0.9), "a fourth is lighter: {there:?}");
     assert_eq!(bars(named(&figures, "loss").unwrap(), "reverse"), Vec::<[f64; 3]>::new());
+}
+
+#[test]
+fn a_column_of_losses_tells_how_many_of_how_many_and_the_caption_what_it_is() {
+    let made = make(&common::Path { probes: 20_000, ..bad() });
+    let page = html::report(&[made.stream()]).unwrap();
+    let figures = drawn(&page);
+    let loss = named(&figures, "loss").unwrap();
+    let number = figures.iter().position(|one| one["name"] == "loss").unwrap();
+    let section = page.split_once(&format!("data-figure=\"{number}\"")).unwrap().1;
+    let caption = section.split_once("<figcaption>").unwrap().1.split_once("</figcaption>").unwrap().0;
+    assert!(
+        caption.contains("with up to 50 probes")
+            && caption.contains("from 1\u{a0}% to 100 %, on a logarithmic"),
+        "{caption}"
+    );
+    let [rows, lines] = ["rows", "lines"].map(|part| &loss["y"][part]);
+    assert_eq!(rows, 2);
+    // Each strip has its decades, from a hundredth to all, and names all of them but the lowest.
+    assert_eq!(lines.as_array().unwrap().len(), 6);
+    for (ink, passages) in [("forward", &made.forward), ("reverse", &made.reverse)] {
+        let layers = loss["layers"].as_array().unwrap().iter().filter(|layer| layer["ink"] == ink);
+        let columns: Vec<_> = layers.flat_map(|layer| layer["points"].as_array().unwrap()).collect();
+        let total: u64 = columns.iter().map(|column| column[5].as_u64().unwrap()).sum();
+        assert_eq!(total, passages.iter().filter(|one| one.fate == Fate::Lost).count() as u64, "{ink}");
+        for column in columns {
+            let at = |place: usize| column[place].as_f64().unwrap();
+            let (bottom, high, share) = (at(2), at(3) - at(2), at(5) / at(6));
+            let due = (share.log10() + 2.0) / 2.0 * 0.42;
+            assert!((high - due).abs() < 1e-3, "{share} is {high} high over {bottom}, and {due} is due");
+        }
+    }
+    // In the chart on paper each strip has a scale, too.
+    let drawing = section.split_once("<svg").unwrap().1.split_once("</svg>").unwrap().0;
+    assert_eq!(drawing.matches("100 %").count() + drawing.matches("100\u{a0}%").count(), 2, "{drawing}");
 }
 
 #[test]
@@ -158,12 +199,7 @@ fn a_spike_that_comes_again_and_again_is_in_every_chart_as_often_as_it_came() {
         let figure = named(&figures, name).unwrap();
         let layers = figure["layers"].as_array().unwrap().iter();
         let layers = layers.filter(|layer| layer["ink"] == "forward");
-        let points = layers.flat_map(|layer| layer["points"].as_array().unwrap());
-        let high: Vec<f64> = points
-            .map(|point| [0, 1].map(|place| point[place].as_f64().unwrap()))
-            .filter(|[_, y]| *y > least)
-            .map(|[x, _]| x)
-            .collect();
+        let high: Vec<f64> = layers.flat_map(singles).filter(|[_, y]| *y > least).map(|[x, _]| x).collect();
         let missing = (0..20_000 / 128u32).filter(|number| {
             let at = (f64::from(*number) * 128.0 + 64.0) * 0.2;
             !high.iter().any(|x| (x - at).abs() < 2.0)
@@ -180,9 +216,8 @@ fn a_chart_of_some_points_for_many_says_how_many_and_which() {
     let mut sampled = 0;
     for (number, figure) in figures.iter().enumerate() {
         let layers = figure["layers"].as_array().unwrap().iter().filter(|layer| layer["kind"] == "points");
-        let counts: Vec<(u64, Option<u64>)> = layers
-            .map(|layer| (layer["points"].as_array().unwrap().len() as u64, layer["of"].as_u64()))
-            .collect();
+        let counts: Vec<(u64, Option<u64>)> =
+            layers.map(|layer| (singles(layer).len() as u64, layer["of"].as_u64())).collect();
         let title = figure["title"].as_str().unwrap();
         let section = page.split_once(&format!("data-figure=\"{number}\"")).unwrap().1;
         let caption = section.split_once("</figure>").unwrap().0;
@@ -385,6 +420,20 @@ fn of_a_file_of_one_direction_a_sudden_change_may_be_a_clocks_and_of_no_other_me
 }
 
 #[test]
+fn a_chart_on_paper_says_where_its_time_ends() {
+    // 1,500 probes, one each 20 ms: the last is 29.98 s after the first, and no round place is there.
+    let page = html::report(&[make(&good()).stream()]).unwrap();
+    let drawing = page.split_once("data-figure=\"0\"").unwrap().1.split_once("</svg>").unwrap().0;
+    let texts: Vec<&str> = drawing
+        .split("<text")
+        .skip(1)
+        .filter_map(|one| one.split_once('>')?.1.split('<').next())
+        .map(str::trim)
+        .collect();
+    assert!(texts.contains(&"25") && texts.contains(&"30"), "{texts:?}");
+}
+
+#[test]
 fn runs_on_the_same_axes_are_told_apart_and_held_against_the_first() {
     let made = [make(&good()), make(&bad()), make(&good())];
     let names = ["first", "<b>second", "third"];
@@ -397,6 +446,9 @@ fn runs_on_the_same_axes_are_told_apart_and_held_against_the_first() {
             && !page.contains("<b>second")
     );
     assert!(page.contains("<h2>2 against 1</h2>") && page.contains("<h2>3 against 1</h2>"));
+    // What differs has one table for all directions, so that its columns stand below each other.
+    let against = page.split_once("<h2>2 against 1</h2>").unwrap().1.split_once("</section>").unwrap().0;
+    assert_eq!((against.matches("<table>").count(), against.matches("class=\"head\"").count()), (1, 3));
     assert_eq!(page.matches("of the others, the least is taken off").count(), 2, "there and back");
     // Each run has its circumstances, and the command that repeats it.
     for (number, (made, target)) in
@@ -404,6 +456,12 @@ fn runs_on_the_same_axes_are_told_apart_and_held_against_the_first() {
     {
         assert!(page.contains(&format!("<section><h2>{number}. ")), "{number}");
         let command = &made.measurement.metadata.command;
+        let section = page.split_once(&format!("<section><h2>{number}. ")).unwrap().1;
+        let section = section.split_once("</section>").unwrap().0;
+        assert!(
+            section.contains(&format!("<dt>To measure it again</dt><dd><code>{command}</code>")),
+            "the command stands with what it measured: {section}"
+        );
         assert!(command.contains(target) && page.contains(&format!("<code>{command}</code>")), "{command}");
     }
     let figures = drawn(&page);

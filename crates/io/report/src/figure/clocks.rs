@@ -1,5 +1,7 @@
 //! What clocks did to the delays, and what the program's own stamps would have.
 
+use std::borrow::Cow;
+
 use romer_record::document::{Histogram, Measurement};
 use romer_record::{Fate, Passage};
 use romer_timebase::skew::Correction;
@@ -122,7 +124,6 @@ fn corrected(
             ("corrected".into(), ink),
             ("taken out, with its interval".into(), Ink::Lost),
         ],
-        low: false,
     })
 }
 
@@ -272,7 +273,6 @@ pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
         },
         layers,
         legend: rows.into_iter().map(|(name, ink, _)| (name.into(), ink)).collect(),
-        low: false,
     })
 }
 
@@ -289,10 +289,18 @@ pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
         rows.into_iter().filter(|(_, _, shape)| shape.counts.iter().sum::<u64>() > 1).collect();
     let (least, end) = seen(&rows.iter().map(|(_, _, shape)| bulk(shape)).collect::<Vec<_>>())?;
     let unit = Unit::of(end.max(1.0));
+    let width = common_width(rows.iter().map(|(_, _, shape)| *shape), (least, end));
     let drawn: Vec<_> = rows
         .iter()
-        .map(|(name, ink, shape)| (*name, *ink, density(shape, (f64::NEG_INFINITY, end), unit)))
+        .map(|(name, ink, shape)| {
+            let shape = width.map_or(Cow::Borrowed(*shape), |width| Cow::Owned(in_bins(shape, width)));
+            (*name, *ink, density(&shape, (f64::NEG_INFINITY, end), unit))
+        })
         .collect();
+    let bins = width.map_or_else(
+        || " Bins are of different widths: it is their areas that tell how many there are.".to_owned(),
+        |width| format!(" Each bin is {} wide.", time(as_float(width), true)),
+    );
     let top = drawn.iter().flat_map(|(_, _, outline)| outline).map(|point| point.1).fold(0.0, f64::max);
     let beyond = rows.iter().filter_map(|(name, _, shape)| {
         Some(format!("{} of {name}", percent(Some(beyond(shape, end)).filter(|share| *share > 0.0)?)))
@@ -304,7 +312,7 @@ pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
         title: "How far the program's stamps lie from the kernel's, and how often".into(),
         caption: format!(
             "Each stamp of the program is late on arrival, and early on departure, by what the host needs between the \
-                  kernel's stamp and the program's: a mean, which could be subtracted, and a spread, which could not.{beyond}"
+                  kernel's stamp and the program's: a mean, which could be subtracted, and a spread, which could not.{bins}{beyond}"
         ),
         x: Axis {
             title: format!("apart, {}", unit.name(true)),
@@ -320,9 +328,59 @@ pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
         },
         layers: drawn.iter().map(|(_, ink, outline)| Layer::Area(*ink, outline.clone())).collect(),
         legend: drawn.iter().map(|(name, ink, _)| ((*name).into(), *ink)).collect(),
-        low: false,
     })
 }
+
+/// The width of the widest bin that is seen, where bins of that width are still many enough for a picture.
+fn common_width<'a>(shapes: impl Iterator<Item = &'a Histogram>, (least, end): (f64, f64)) -> Option<i64> {
+    const FEWEST: f64 = 25.0;
+    let widths = shapes.flat_map(|shape| {
+        // The first and the last may be as wide as all that lies beyond the others.
+        let inner = shape.bin_edges_ns.get(1..shape.bin_edges_ns.len().saturating_sub(1)).unwrap_or_default();
+        let pairs: Vec<[i64; 2]> = inner.windows(2).map(|pair| [pair[0], pair[1]]).collect();
+        pairs.into_iter().filter(|pair| as_float(pair[0]) < end && as_float(pair[1]) > least)
+    });
+    let widest = widths.map(|[from, to]| to - from).max()?;
+    (as_float(widest) * FEWEST <= end - least).then_some(widest)
+}
+
+/// The same in bins of that width. What lies in a bin that reaches over several of them is shared by how far it does.
+fn in_bins(shape: &Histogram, width: i64) -> Histogram {
+    let (Some(first), Some(last)) = (shape.bin_edges_ns.first(), shape.bin_edges_ns.last()) else {
+        return shape.clone();
+    };
+    let from = first.div_euclid(width);
+    let bins = usize::try_from(last.div_euclid(width) - from + 1).unwrap_or(0).min(MOST_BINS);
+    let edge = |bin: usize| (from + i64::try_from(bin).unwrap_or(0)) * width;
+    let mut counts = vec![0.0; bins];
+    for (pair, count) in shape.bin_edges_ns.windows(2).zip(&shape.counts) {
+        let whole = as_float(pair[1] - pair[0]).max(1.0);
+        let start = usize::try_from(pair[0].div_euclid(width) - from).unwrap_or(0);
+        for (bin, sum) in counts.iter_mut().enumerate().skip(start) {
+            let (low, high) = (edge(bin).max(pair[0]), edge(bin + 1).min(pair[1].max(pair[0] + 1)));
+            if low >= high {
+                break;
+            }
+            #[expect(clippy::cast_precision_loss, reason = "a chart has about a thousand steps")]
+            let count = *count as f64;
+            *sum += count * as_float(high - low) / whole;
+        }
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of stamps")]
+    let mut counts: Vec<u64> = counts.into_iter().map(|count: f64| (count * PARTS).round() as u64).collect();
+    let mut edges: Vec<i64> = (0..=bins).map(edge).collect();
+    if edges.last() < Some(last) {
+        let all = 1_000 * shape.counts.iter().sum::<u64>();
+        counts.push(all.saturating_sub(counts.iter().sum()));
+        edges.push(*last);
+    }
+    Histogram { bin_edges_ns: edges, counts }
+}
+
+/// The most bins that are drawn; what lies farther is told by the caption.
+const MOST_BINS: usize = 2_000;
+/// In how many parts a count is told that bins share.
+const PARTS: f64 = 1_000.0;
 
 /// Where a histogram begins, and the edge above which a hundredth lies at the most; or, where that is far out, an edge
 /// four times as far from the beginning as that above which a fourth lies at the most, so that the bulk is seen.
@@ -368,6 +426,32 @@ fn beyond(shape: &Histogram, end: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn histograms_beside_each_other_have_bins_of_one_width_where_these_are_many_enough() {
+        let shape = |width: i64, counts: Vec<u64>| Histogram {
+            bin_edges_ns: (0..=counts.len()).map(|n| width * i64::try_from(n).unwrap()).collect(),
+            counts,
+        };
+        let (fine, coarse) = (shape(1_000, vec![10; 100]), shape(5_000, vec![1; 40]));
+        assert_eq!(common_width([&fine, &coarse].into_iter(), (0.0, 200_000.0)), Some(5_000));
+        let rebinned = in_bins(&fine, 5_000);
+        assert!(rebinned.bin_edges_ns.windows(2).all(|pair| pair[1] - pair[0] == 5_000));
+        assert!(rebinned.counts[..20].iter().all(|count| *count == 50_000), "{rebinned:?}");
+        assert_eq!(rebinned.counts.iter().sum::<u64>(), 1_000_000, "none is lost");
+        // Too few of them would be no picture of those that are fine.
+        assert_eq!(common_width([&fine, &coarse].into_iter(), (0.0, 50_000.0)), None);
+        // A tail that reaches far is one bin from where no more are drawn, and what it holds is still of all.
+        let far = Histogram { bin_edges_ns: vec![0, 1_000, 1_000_000_000], counts: vec![3, 1] };
+        let rebinned = in_bins(&far, 1_000);
+        assert_eq!((rebinned.counts.len(), rebinned.counts[0]), (MOST_BINS + 1, 3_000));
+        assert_eq!(rebinned.counts.iter().sum::<u64>(), 4_000);
+        // Bins that do not divide the others are shared, and none is lost below zero either.
+        let odd = Histogram { bin_edges_ns: vec![-3_000, 4_000, 11_000], counts: vec![7, 14] };
+        let rebinned = in_bins(&odd, 5_000);
+        assert_eq!(rebinned.bin_edges_ns[0], -5_000);
+        assert_eq!(rebinned.counts, [3_000, 6_000, 10_000, 2_000]);
+    }
 
     #[test]
     fn a_far_tail_does_not_take_the_bulk_of_a_histogram_out_of_sight() {

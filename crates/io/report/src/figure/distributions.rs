@@ -181,7 +181,6 @@ pub(super) fn density_figure(
         },
         layers,
         legend,
-        low: false,
     })
 }
 
@@ -258,7 +257,6 @@ pub(super) fn distribution(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
         y: Axis { title: "% of packets".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
         layers,
         legend,
-        low: false,
     })
 }
 
@@ -325,7 +323,6 @@ pub(super) fn spacing(passages: &Passages<'_>, changes: &Changes) -> Option<Figu
         y: Axis { title: "% of packets with no more".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
         layers,
         legend: rows.into_iter().map(|(name, ink, _)| (name.into(), ink)).collect(),
-        low: false,
     })
 }
 

@@ -135,7 +135,6 @@ fn sequence(name: &'static str, way: &str, left: &[Left]) -> Option<Figure> {
             Layer::Above(Ink::Reverse, super::thin_peaks(above)),
         ],
         legend: asked_and_held(),
-        low: false,
     })
 }
 
@@ -174,7 +173,6 @@ fn distribution(name: &'static str, way: &Way<'_>, left: &[Left]) -> Option<Figu
         y: Axis { title: "% of packets no longer".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
         layers,
         legend,
-        low: false,
     })
 }
 
@@ -212,7 +210,6 @@ fn gaps(name: &'static str, way: &str, left: &[Left]) -> Option<Figure> {
         y: time_axis("delay", (from, to), unit),
         layers,
         legend: asked_and_held(),
-        low: false,
     })
 }
 
@@ -254,7 +251,6 @@ fn spacing(name: &'static str, way: &Way<'_>) -> Option<Figure> {
         y: Axis { title: "% of times no longer".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
         layers: layers.collect(),
         legend: rows.iter().map(|(name, ink, _)| ((*name).to_owned(), *ink)).collect(),
-        low: false,
     })
 }
 
@@ -290,7 +286,6 @@ fn losses(name: &'static str, way: &Way<'_>) -> Option<Figure> {
         },
         layers: vec![Layer::Points(Ink::Lost, Cloud::all(points))],
         legend: vec![("lost packet".into(), Ink::Lost)],
-        low: false,
     })
 }
 
@@ -322,7 +317,6 @@ pub(crate) fn of_numbers(sampled: &Sampled<'_>, drawn: Drawn) -> Vec<Figure> {
         y,
         layers: vec![layer],
         legend: Vec::new(),
-        low: false,
     };
     let judged: Vec<String> =
         sampled.judged.iter().filter(|judged| judged.of == drawn).map(Judged::words).collect();

@@ -5,11 +5,11 @@ use romer_record::Passage;
 use romer_record::document::Measurement;
 use romer_record::event::Event;
 
+use super::stretches::{Stretches, marks, marks_among};
 use super::strips::lost_at;
-use super::thin::Thinning;
+use super::thin::{Far, Thinning};
 use super::{
-    Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, MOST_POINTS, Sorted, Times, as_float, ends, thin_marks,
-    thin_peaks,
+    Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, MOST_POINTS, Sorted, Times, as_float, ends, thin_peaks,
 };
 use crate::Passages;
 use crate::number::{Unit, count, time};
@@ -30,6 +30,8 @@ pub(super) fn delays(
     let unit = Unit::of(end);
     let mut layers = Vec::new();
     let mut beyond = 0;
+    let round_trip = ways == [Way::RoundTrip];
+    let lost: Vec<f64> = if round_trip { lost_at(passages.round_trip, times, &[]) } else { Vec::new() };
     // A way of which nothing is known has no place in the legend.
     let ways: Vec<Way> = ways.iter().copied().filter(|way| !sorted.of_way(*way).is_empty()).collect();
     for way in &ways {
@@ -38,7 +40,10 @@ pub(super) fn delays(
         let count = sorted.of_way(*way).partition_point(|delay| *delay <= end);
         let mut within = Thinning::new(count, MOST_POINTS);
         let mut above = Vec::new();
+        let mut stretches = Stretches::new(times.axis().to);
+        lost.iter().for_each(|x| stretches.lose(*x));
         for (x, delay) in points {
+            stretches.push((x, delay / unit.nanos()));
             if delay <= end {
                 within.push((x, delay / unit.nanos()));
             } else {
@@ -46,11 +51,11 @@ pub(super) fn delays(
                 above.push((x, delay / unit.nanos()));
             }
         }
-        layers.push(Layer::Points((*way).into(), within.finish()));
+        let mut within = within.finish();
+        within.stretches = Some(stretches).filter(|_| within.drawn() < within.of);
+        layers.push(Layer::Points((*way).into(), within));
         layers.push(Layer::Above((*way).into(), thin_peaks(above)));
     }
-    let round_trip = ways == [Way::RoundTrip];
-    let lost: Vec<f64> = if round_trip { lost_at(passages.round_trip, times, &[]) } else { Vec::new() };
     let mut caption = Vec::new();
     if from > 0.0 {
         caption.push("The scale does not begin at zero.".to_owned());
@@ -68,14 +73,18 @@ pub(super) fn delays(
     let mut legend: Vec<(String, Ink)> = ways.iter().map(|way| (way.label(m), (*way).into())).collect();
     if !lost.is_empty() {
         legend.push(("lost".into(), Ink::Lost));
-        layers.push(Layer::Below(Ink::Lost, thin_marks(lost)));
+        let marks = marks_among(lost, times.moments());
+        if marks.iter().any(|mark| mark.count > 1) {
+            caption.push("A mark at the bottom is where at least one was lost; how many of how many is in the chart of losses.".into());
+        }
+        layers.push(Layer::Below(Ink::Lost, marks));
     }
     let happened: Vec<f64> =
         m.events.iter().flat_map(Event::window).map(|at| as_float(at) / times.unit.nanos()).collect();
     let happened: Vec<f64> = happened.into_iter().filter(|x| (0.0..=times.axis().to).contains(x)).collect();
     if !happened.is_empty() {
         legend.push(("something happened".into(), Ink::Text));
-        layers.push(Layer::Below(Ink::Text, thin_marks(happened)));
+        layers.push(Layer::Below(Ink::Text, marks(happened)));
     }
     Some(Figure {
         name: if round_trip { "delay-round-trip" } else { "delay-one-way" },
@@ -90,7 +99,6 @@ pub(super) fn delays(
         },
         layers,
         legend,
-        low: false,
     })
 }
 
@@ -192,10 +200,17 @@ fn spacings(
         let of = these.within.of + near.len();
         let mut few = Thinning::sparse(near.len());
         near.into_iter().for_each(|point| few.push(point));
-        let all = these.within.points.iter().copied().chain(few.finish().points);
-        let mut points: Vec<(f64, f64)> = all.map(|(x, y)| (x, y / unit.nanos())).collect();
+        let few = few.finish();
+        let scaled = |(x, y): (f64, f64)| (x, y / unit.nanos());
+        let all = these.within.points.iter().copied().chain(few.points);
+        let mut points: Vec<(f64, f64)> = all.map(scaled).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        layers.push(Layer::Points(*ink, Cloud { points, of, begins: these.within.begins.clone() }));
+        let all = these.within.far.iter().copied().chain(few.far);
+        let mut far: Vec<Far> =
+            all.map(|far| Far { at: scaled(far.at), from: far.from / unit.nanos() }).collect();
+        far.sort_by(|a, b| a.at.0.total_cmp(&b.at.0));
+        let begins = these.within.begins.clone();
+        layers.push(Layer::Points(*ink, Cloud { points, far, of, begins, stretches: None }));
         let above = above.into_iter().map(|(x, y)| (x, y / unit.nanos())).collect();
         layers.push(Layer::Above(*ink, thin_peaks(above)));
     }
@@ -222,6 +237,5 @@ fn spacings(
         },
         layers,
         legend: rows.iter().map(|(name, ink, _)| ((*name).into(), *ink)).collect(),
-        low: false,
     })
 }

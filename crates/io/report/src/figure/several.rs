@@ -4,6 +4,7 @@ use romer_metrics::{jitter, received};
 
 use super::distributions::{NOT_FROM_ZERO, delay_axis, density_figure, outline, span};
 use super::shapes::{logarithmic, tail_of};
+use super::stretches::Stretches;
 use super::strips::several_losses;
 use super::thin::Thinning;
 use super::{
@@ -84,11 +85,13 @@ fn over_time(runs: &[Laid<'_>], rows: &[Row<'_>], way: Way, length: f64) -> Opti
         let passages = run.passages.of(way);
         let mut within = Thinning::new(passages.len(), MOST_POINTS);
         let mut above = Vec::new();
+        let mut stretches = Stretches::new(length / seconds.nanos());
         for passage in received(passages) {
             let Some((at, delay)) = run.times.since_first(passage.sequence).zip(passage.delay) else {
                 continue;
             };
             let (x, y) = (at / seconds.nanos(), as_float(delay.as_nanos()) - run.floor);
+            stretches.push((x, y / unit.nanos()));
             if y <= end {
                 within.push((x, y / unit.nanos()));
             } else {
@@ -96,7 +99,9 @@ fn over_time(runs: &[Laid<'_>], rows: &[Row<'_>], way: Way, length: f64) -> Opti
                 above.push((x, y / unit.nanos()));
             }
         }
-        layers.push(Layer::Points(run.ink, within.finish()));
+        let mut within = within.finish();
+        within.stretches = Some(stretches).filter(|_| within.drawn() < within.of);
+        layers.push(Layer::Points(run.ink, within));
         layers.push(Layer::Above(run.ink, thin_peaks(above)));
     }
     let mut caption = Vec::new();
@@ -132,7 +137,6 @@ fn over_time(runs: &[Laid<'_>], rows: &[Row<'_>], way: Way, length: f64) -> Opti
         },
         layers,
         legend: legend(rows),
-        low: false,
     })
 }
 
@@ -181,7 +185,6 @@ fn distribution(rows: &[Row<'_>], way: Way) -> Option<Figure> {
         y: Axis { title: "% of packets".into(), from: 0.0, to: 100.0 * share(1, 1), labels: Labels::Numbers },
         layers: layers.collect(),
         legend: legend(rows),
-        low: false,
     })
 }
 

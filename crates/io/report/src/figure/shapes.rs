@@ -74,7 +74,6 @@ pub(super) fn tail_of(rows: &[Row<'_>]) -> Option<Figure> {
         },
         layers: series.iter().map(|(_, ink, all)| Layer::Line(*ink, line(all))).collect(),
         legend: series.iter().map(|(name, ink, _)| (name.clone(), *ink)).collect(),
-        low: false,
     })
 }
 
@@ -147,7 +146,6 @@ pub(super) fn between(spaced: &Spaced) -> Option<Figure> {
         y: Axis { title: "% of times no longer".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
         layers: layers.collect(),
         legend: rows.iter().map(|(name, ink, _)| ((*name).into(), *ink)).collect(),
-        low: false,
     })
 }
 
@@ -182,6 +180,5 @@ pub(super) fn logarithmic(
         y: Axis { title: "% with no more".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
         layers: layers.collect(),
         legend: rows.iter().map(|(name, ink, _)| (name.clone(), *ink)).collect(),
-        low: false,
     })
 }

@@ -1,21 +1,22 @@
 //! Strips: where in the run something became of packets.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use romer_metrics::reordering;
 use romer_record::{Fate, Passage};
 
-use super::{Axis, Figure, Ink, Labels, Laid, Layer, Times, share};
+use super::{Axis, Figure, Ink, Labels, Laid, Layer, Times, share, stretches};
 use crate::Passages;
-use crate::number::Unit;
+use crate::number::{NO_BREAK, Unit, counted, grouped, time};
 use crate::table::Way;
 
 /// Columns of a strip.
 const STRIP: usize = 400;
 /// Probes in a row that make a moment, where a column stands for more.
 const MOMENT: usize = 20;
-const SHADE: &str = "The shade tells the worst moment of each stretch, the greatest share lost of up to 20 probes in a row: under \
-                     10 %, under 50 %, more.";
+/// The shades of a moment of which few are marked, some, and most.
+const SHADES: [f64; 3] = [0.5, 0.75, 1.0];
 
 /// When those probes were sent that did not arrive in time and are not among `others`.
 pub(super) fn lost_at(passages: &[Passage], times: &Times, others: &[Fate]) -> Vec<f64> {
@@ -42,8 +43,8 @@ pub(super) fn losses(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
         ("lost, not known where", Ink::Lost, lost_at(passages.forward, times, &known)),
         ("astray, which is none of the path's doing", Ink::Text, gone_astray),
     ];
-    let figure = Figure { name: "loss", title: "Losses".into(), caption: SHADE.into(), ..bare(times) };
-    stripes(figure, rows.map(|(name, ink, marks)| (name.into(), ink, marks)).into(), times)
+    let figure = Figure { name: "loss", title: "Losses".into(), ..bare(times) };
+    stripes(figure, rows.map(|(name, ink, marks)| (name.into(), ink, marks)).into(), times, "were lost")
 }
 
 /// A figure of strips that has none yet.
@@ -53,32 +54,94 @@ fn bare(times: &Times) -> Figure {
         title: String::new(),
         caption: String::new(),
         x: times.axis(),
-        y: Axis { title: String::new(), from: 0.0, to: 1.0, labels: Labels::Nothing },
+        y: rows(1, 1),
         layers: Vec::new(),
         legend: Vec::new(),
-        low: true,
     }
 }
 
-/// The figure with a strip for each row that has marks: its name, its ink, and when those were sent that it marks.
-/// `None` where no row has any.
-fn stripes(mut figure: Figure, mut rows: Vec<(String, Ink, Vec<f64>)>, times: &Times) -> Option<Figure> {
+/// The axis of so many strips whose columns have so many probes at the most.
+fn rows(rows: usize, most: usize) -> Axis {
+    // So low that a single one of them is seen.
+    let single = (0.5 / share(most.max(1), 1)).log10().floor();
+    #[expect(clippy::cast_possible_truncation, reason = "a power of ten that a count has")]
+    let lowest = single as i32;
+    Axis {
+        title: "% of the probes in each column (logarithmic)".into(),
+        from: 0.0,
+        to: 1.0,
+        labels: Labels::Rows { rows, lowest },
+    }
+}
+
+/// The figure with a strip for each row that has marks: its name, its ink, and when those were sent that it marks; and what is said of
+/// these. `None` where no row has any.
+fn stripes(
+    mut figure: Figure,
+    mut rows: Vec<(String, Ink, Vec<f64>)>,
+    times: &Times,
+    said: &str,
+) -> Option<Figure> {
     rows.retain(|(_, _, marks)| !marks.is_empty());
     if rows.is_empty() {
         return None;
     }
     let end = times.end / times.unit.nanos();
-    for (index, (_, ink, marks)) in rows.iter().enumerate() {
-        let shares = worst(marks.clone(), times.moments(), end);
-        figure.layers.push(Layer::Bars(*ink, strip(&shares, end, edges(index, rows.len()))));
-    }
+    let strips = rows.iter().map(|(_, ink, marks)| (*ink, counts(marks.clone(), times.moments(), end)));
+    layers(&mut figure, strips.collect(), end);
+    figure.caption = caption(&figure, times.end, said);
     figure.legend = rows.into_iter().map(|(name, ink, _)| (name, ink)).collect();
     Some(figure)
 }
 
+/// Puts strips into a figure, the first at the bottom.
+fn layers(figure: &mut Figure, strips: Vec<(Ink, Vec<Counted>)>, end: f64) {
+    let of = strips.len();
+    let most = strips.iter().flat_map(|(_, counts)| counts).map(|column| column.of).max().unwrap_or(1);
+    figure.y = rows(of, most);
+    for (index, (ink, counts)) in strips.into_iter().enumerate() {
+        figure.layers.push(Layer::Strip(ink, columns(&counts, end, edges(index, of), &figure.y)));
+    }
+}
+
+/// What columns, their heights and their shades are, where these are marked of which is `said` what.
+fn caption(figure: &Figure, end_ns: f64, said: &str) -> String {
+    let Labels::Rows { lowest, .. } = figure.y.labels else { return String::new() };
+    let most = figure.layers.iter().flat_map(|layer| match layer {
+        Layer::Strip(_, columns) => &columns[..],
+        _ => &[],
+    });
+    let most = counted(most.map(|column| column.of).max().unwrap_or(1) as u64, "probe", "probes");
+    format!(
+        "Each column is {} of the time, with up to {most}. Its height is the share of them that {said}, from {} to 100 %, on a \
+         logarithmic scale. The shade tells its worst moment, the greatest share of up to {MOMENT} probes in a row: under 10 %, \
+         under 50 %, more.",
+        time(end_ns * share(1, STRIP), true),
+        decade_label(lowest),
+    )
+}
+
 /// Where a strip of several lies, from the bottom to the top.
-fn edges(index: usize, of: usize) -> [f64; 2] {
-    [share(index, of) + 0.06, share(index + 1, of) - 0.06]
+pub(super) fn edges(index: usize, of: usize) -> [f64; 2] {
+    [(share(index, 1) + 0.08) / share(of, 1), (share(index, 1) + 0.92) / share(of, 1)]
+}
+
+/// A power of ten as a share: `0.001 %`.
+pub(crate) fn decade_label(decade: i32) -> String {
+    let decimals = usize::try_from(-decade - 2).unwrap_or(0);
+    format!("{}{NO_BREAK}%", grouped(100.0 * 10f64.powi(decade), decimals))
+}
+
+/// Where the decades of strips are, by their logarithms: the places of the lines, and which of these have room for a label.
+pub(crate) fn decades(rows: usize, lowest: i32) -> impl Iterator<Item = (f64, i32, bool)> {
+    let step = (1 - lowest) / 2;
+    (0..rows).flat_map(move |row| {
+        let [bottom, top] = edges(row, rows);
+        (lowest..=0).map(move |decade| {
+            let up = f64::from(decade - lowest) / f64::from(-lowest);
+            (bottom + up * (top - bottom), decade, decade % step.max(1) == 0 && up > 0.2)
+        })
+    })
 }
 
 /// A strip for each run: where packets of `way` were lost, by when each run sent them. `None` where none was.
@@ -93,86 +156,99 @@ pub(super) fn several_losses(runs: &[Laid<'_>], way: Way, length: f64, name: &'s
         return None;
     }
     // The first run is the uppermost strip, as in the legend.
-    let layers = runs.iter().zip(&lost).enumerate().map(|(index, (run, lost))| {
+    let strips = runs.iter().zip(&lost).rev().map(|(run, lost)| {
         let scale = run.times.unit.nanos() / unit.nanos();
         let lost = lost.iter().map(|x| x * scale).collect();
-        let shares = worst(lost, run.times.moments().map(|x| x * scale), end);
-        Layer::Bars(run.ink, strip(&shares, end, edges(runs.len() - 1 - index, runs.len())))
+        (run.ink, counts(lost, run.times.moments().map(|x| x * scale), end))
     });
-    Some(Figure {
+    let mut figure = Figure {
         name,
         title: format!("Losses, {}", way.name()),
-        caption: SHADE.into(),
+        caption: String::new(),
         x: Axis {
             title: format!("time since each run's first probe, {}", unit.name(true)),
             from: 0.0,
             to: end,
             labels: Labels::Numbers,
         },
-        y: Axis { title: String::new(), from: 0.0, to: 1.0, labels: Labels::Nothing },
-        layers: layers.collect(),
+        y: rows(1, 1),
+        layers: Vec::new(),
         legend: runs.iter().map(|run| (run.name.clone(), run.ink)).collect(),
-        low: true,
-    })
-}
-
-/// The columns with losses as bars between `edges`; neighbours of one shade are one bar.
-fn strip(shares: &[f64], end: f64, [bottom, top]: [f64; 2]) -> Vec<([f64; 4], f64)> {
-    let shade = |share: &f64| match *share {
-        none if none <= 0.0 => 0.0,
-        few if few < 0.1 => 0.5,
-        some if some < 0.5 => 0.75,
-        _ => 1.0,
     };
-    let shades: Vec<f64> = shares.iter().map(shade).collect();
-    let mut bars = Vec::new();
-    let mut column = 0;
-    for same in shades.chunk_by(|a, b| a.total_cmp(b).is_eq()) {
-        let (left, right) = (end * share(column, STRIP), end * share(column + same.len(), STRIP));
-        column += same.len();
-        if let Some(shade) = same.first().filter(|shade| **shade > 0.0) {
-            bars.push(([left, right, bottom, top], *shade));
-        }
-    }
-    bars
+    layers(&mut figure, strips.collect(), end);
+    figure.caption = caption(&figure, length, "were lost");
+    Some(figure)
 }
 
-/// Of each column the greatest share of `marks` among so many probes in a row as make a moment, or among all of the column
-/// where these are fewer: an outage does not vanish in the mean of a long stretch. `sent` are all probes, in order.
-fn worst(mut marks: Vec<f64>, sent: impl Iterator<Item = f64>, end: f64) -> Vec<f64> {
+/// A column of a strip: where it is drawn and how dark, and what it stands for.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    pub(crate) across: Range<f64>,
+    pub(crate) up: Range<f64>,
+    pub(crate) opacity: f64,
+    pub(crate) marked: usize,
+    pub(crate) of: usize,
+    /// The greatest share of its moments.
+    pub(crate) worst: f64,
+}
+
+/// The columns that have marks, between `edges`.
+fn columns(counts: &[Counted], end: f64, [bottom, top]: [f64; 2], axis: &Axis) -> Vec<Column> {
+    let Labels::Rows { lowest, .. } = axis.labels else { return Vec::new() };
+    let column = |(place, counted): (usize, &Counted)| {
+        let Counted { of, marked, worst } = *counted;
+        let high = 1.0 - share(marked.min(of), of).log10() / f64::from(lowest);
+        let shade = usize::from(worst >= 0.1) + usize::from(worst >= 0.5);
+        (marked > 0).then(|| Column {
+            across: end * share(place, STRIP)..end * share(place + 1, STRIP),
+            up: bottom..bottom + high.clamp(0.0, 1.0) * (top - bottom),
+            opacity: SHADES[shade],
+            marked,
+            of,
+            worst,
+        })
+    };
+    counts.iter().enumerate().filter_map(column).collect()
+}
+
+/// What there is in a column: probes, how many are marked, and the greatest share of marked ones in a moment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    of: usize,
+    marked: usize,
+    worst: f64,
+}
+
+/// Of each column how many `marks` there are among how many probes, and the greatest share among so many probes in a row as make a
+/// moment, or among all of the column where these are fewer: an outage does not vanish in the mean of a long stretch. `sent` are
+/// all probes, in order.
+fn counts(mut marks: Vec<f64>, sent: impl Iterator<Item = f64>, end: f64) -> Vec<Counted> {
     marks.sort_unstable_by(f64::total_cmp);
-    let mut columns = vec![(0, 0, 0.0_f64); STRIP];
+    let mut columns = vec![Counted::default(); STRIP];
     let mut marks = marks.into_iter().peekable();
     // The places of those marks that are within the moment which ends now.
     let mut recent = VecDeque::new();
     for (place, time) in sent.enumerate() {
-        if let Some((of, _, _)) = columns.get_mut(column(time, end)) {
-            *of += 1;
+        if let Some(column) = columns.get_mut(stretches::place(time, end, STRIP)) {
+            column.of += 1;
         }
         while let Some(mark) = marks.next_if(|mark| *mark <= time) {
             recent.push_back(place);
             while recent.front().is_some_and(|first| place - first >= MOMENT) {
                 recent.pop_front();
             }
-            if let Some((_, marked, greatest)) = columns.get_mut(column(mark, end)) {
-                *marked += 1;
-                *greatest = greatest.max(share(recent.len(), MOMENT));
+            if let Some(column) = columns.get_mut(stretches::place(mark, end, STRIP)) {
+                column.marked += 1;
+                column.worst = column.worst.max(share(recent.len(), MOMENT));
             }
         }
     }
-    let of_column = |(of, marked, greatest)| if of <= MOMENT { share(marked, of) } else { greatest };
-    columns.into_iter().map(of_column).collect()
-}
-
-fn column(time: f64, end: f64) -> usize {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "a column of the strip"
-    )]
-    let column = (time / end * STRIP as f64) as usize;
-    column.min(STRIP - 1)
+    for column in &mut columns {
+        if column.of <= MOMENT {
+            column.worst = share(column.marked, column.of);
+        }
+    }
+    columns
 }
 
 /// Where packets came out of order, and where more than once.
@@ -183,15 +259,12 @@ pub(super) fn order(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
         rows.push((format!("out of order, {name}"), Ink::from(way), late));
         rows.push((format!("duplicates, {name}"), again, twice));
     }
-    let figure = Figure {
-        name: "order",
-        title: "Out of order, and more than once".into(),
-        caption: "The shade tells the worst moment of each stretch, the greatest share of up to 20 probes in a row: under 10 %, \
-                  under 50 %, more. A packet is out of order where one that was sent later came before it (RFC 4737)."
-            .into(),
-        ..bare(times)
-    };
-    stripes(figure, rows, times)
+    let figure = Figure { name: "order", title: "Out of order, and more than once".into(), ..bare(times) };
+    let mut figure = stripes(figure, rows, times, "came so")?;
+    figure
+        .caption
+        .push_str(" A packet is out of order where one that was sent later came before it (RFC 4737).");
+    Some(figure)
 }
 
 /// When those were sent that arrived after one of a higher number, and those that arrived more than once.
@@ -211,14 +284,52 @@ mod tests {
         // A million probes of which every thousandth is lost, and two hundred in a row.
         let lost = |n: &u32| n % 1_000 == 7 || (400_000..400_200).contains(n);
         let marks: Vec<f64> = (0..1_000_000).filter(lost).map(f64::from).collect();
-        let shares = worst(marks, (0..1_000_000).map(f64::from), 1e6);
+        let shares = counts(marks, (0..1_000_000).map(f64::from), 1e6);
         assert_eq!(shares.len(), STRIP);
-        for (column, found) in shares.into_iter().enumerate() {
+        for (column, found) in shares.into_iter().map(|column| column.worst).enumerate() {
             let expected = if column == 160 { 1.0 } else { share(1, MOMENT) };
             assert!((found - expected).abs() < 1e-9, "{found} in column {column}");
         }
         // Of a short run a column is the share of its probes, and one without any has none.
-        let shares = worst(vec![0.0, 1.0], (0..800).map(f64::from), 800.0);
-        assert_eq!(shares[..3], [1.0, 0.0, 0.0]);
+        let shares = counts(vec![0.0, 1.0], (0..800).map(f64::from), 800.0);
+        assert_eq!(shares.iter().take(3).map(|column| column.worst).collect::<Vec<_>>(), [1.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_column_is_as_high_as_its_share_a_single_loss_is_seen_and_a_burst_stands_out() {
+        let drawn = |probes: u32, lost: &dyn Fn(&u32) -> bool| {
+            let marks: Vec<f64> = (0..probes).filter(lost).map(f64::from).collect();
+            let counts = counts(marks, (0..probes).map(f64::from), f64::from(probes));
+            let axis = rows(1, counts.iter().map(|column| column.of).max().unwrap());
+            columns(&counts, 1.0, [0.0, 1.0], &axis)
+        };
+        // Three million of which every thousandth is lost: as high as a thousandth is, and as light as scattered losses are.
+        let even = drawn(3_000_000, &|n| n % 1_000 == 7);
+        assert_eq!(even.len(), STRIP);
+        assert!(
+            even.iter().all(|column| (column.up.end - 0.4).abs() < 0.04 && column.opacity < 0.6),
+            "{even:?}"
+        );
+        // Every hundredth is higher, and a burst of twenty in a row is dark.
+        let more = drawn(3_000_000, &|n| n % 100 == 7);
+        assert!(more.iter().all(|column| (column.up.end - 0.6).abs() < 0.02));
+        let burst = drawn(3_000_000, &|n| n % 1_000 == 7 || (1_000_100..1_000_120).contains(n));
+        let dark: Vec<&Column> = burst.iter().filter(|column| column.opacity > 0.9).collect();
+        assert!(matches!(dark[..], [one] if one.marked > 20 && one.of == 7_500), "{dark:?}");
+        for probes in [300, 3_000, 3_000_000] {
+            let single = drawn(probes, &|n| *n == probes / 2);
+            assert!(
+                matches!(&single[..], [one] if one.up.end > 0.15 && one.marked == 1),
+                "{probes}: {single:?}"
+            );
+        }
+        assert_eq!(
+            [-5, -3, -2, 0].map(decade_label).join(" ").replace(NO_BREAK, " "),
+            "0.001 % 0.1 % 1 % 100 %"
+        );
+        let all = drawn(3_000, &|n| *n >= 1_500);
+        assert!(
+            all.len() == STRIP / 2 && all.iter().all(|column| column.up.end > 0.999 && column.opacity > 0.9)
+        );
     }
 }

@@ -3,15 +3,19 @@
 use std::borrow::Cow;
 
 use super::share;
+use super::stretches::Stretches;
 
 /// The most points of a series that a page holds, for those who zoom in.
 pub(crate) const MOST_POINTS: usize = 8_000;
 /// The most marks at an edge.
-const MOST_MARKS: usize = 800;
+pub(super) const MOST_MARKS: usize = 800;
 
 /// Points of a bucket that are spread by rank, and with the least and the greatest.
 const SPREAD: usize = 14;
 const EACH: usize = SPREAD + 2;
+/// Of so many the least and the greatest are no more than points among others; of more, those of all buckets would look like a crowd
+/// of their own.
+const CROWD: usize = 4 * EACH;
 /// Points of a bucket among which those are sought.
 const LOOKED_AT: usize = 256;
 
@@ -28,16 +32,34 @@ const FEW: usize = 2_000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cloud {
     pub(crate) points: Vec<(f64, f64)>,
+    /// Those that stand apart from them, where not all are drawn, by their moment: each stretch has one at either end at the most,
+    /// however many packets it has, so that as points they would look like a crowd of their own.
+    pub(crate) far: Vec<Far>,
     /// Of so many.
     pub(crate) of: usize,
     /// Where each bucket of as many of them begins, where not all are drawn and buckets differ in how many are.
     pub(crate) begins: Vec<f64>,
+    /// What there is in each stretch of time, where not all are drawn and this is known.
+    pub(crate) stretches: Option<Stretches>,
+}
+
+/// A point that stands apart from those around it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Far {
+    pub(crate) at: (f64, f64),
+    /// The value from which a line reaches to it: about where the points of its stretch end.
+    pub(crate) from: f64,
 }
 
 impl Cloud {
     /// All the points there are.
     pub(crate) fn all(points: Vec<(f64, f64)>) -> Self {
-        Self { of: points.len(), points, begins: Vec::new() }
+        Self { of: points.len(), points, ..Self::default() }
+    }
+
+    /// How many are drawn.
+    pub(crate) fn drawn(&self) -> usize {
+        self.points.len() + self.far.len()
     }
 
     /// At most `most` of them, chosen as [`Thinning`] does.
@@ -47,7 +69,10 @@ impl Cloud {
         }
         let mut thinning = Thinning::new(self.points.len(), most);
         self.points.iter().for_each(|point| thinning.push(*point));
-        Cow::Owned(Self { of: self.of, ..thinning.finish() })
+        let mut thinned = Self { of: self.of, ..thinning.finish() };
+        thinned.far.extend(&self.far);
+        thinned.far.sort_by(|a, b| a.at.0.total_cmp(&b.at.0));
+        Cow::Owned(thinned)
     }
 }
 
@@ -98,7 +123,7 @@ impl Thinning {
             filled: 0,
             sample: Vec::new(),
             ends: Vec::new(),
-            cloud: Cloud { points: Vec::with_capacity(most), of: 0, begins: Vec::new() },
+            cloud: Cloud { points: Vec::with_capacity(most), ..Cloud::default() },
         }
     }
 
@@ -149,12 +174,21 @@ impl Thinning {
         }
         let apart =
             if self.column == self.bucket { Apart::alone(&chosen) } else { Apart::among_others(&chosen) };
-        for [least, greatest] in self.ends.drain(..) {
-            chosen.extend([least].into_iter().filter(|one| apart.below(one.1.1)));
-            chosen.extend([greatest].into_iter().filter(|one| apart.above(one.1.1)));
-        }
         chosen.sort_unstable_by_key(|placed| placed.0);
-        chosen.dedup_by_key(|placed| placed.0);
+        for [least, greatest] in self.ends.drain(..) {
+            let low = [least].into_iter().filter(|one| apart.below(one.1.1)).map(|one| (one, apart.ends[0]));
+            let high =
+                [greatest].into_iter().filter(|one| apart.above(one.1.1)).map(|one| (one, apart.ends[1]));
+            let mut far: Vec<(Placed, f64)> = low.chain(high).collect();
+            far.sort_unstable_by_key(|(placed, _)| placed.0);
+            far.retain(|(placed, _)| chosen.binary_search_by_key(&placed.0, |one| one.0).is_err());
+            if self.column == self.bucket && self.bucket <= CROWD {
+                chosen.extend(far.into_iter().map(|(placed, _)| placed));
+                chosen.sort_unstable_by_key(|placed| placed.0);
+            } else {
+                self.cloud.far.extend(far.into_iter().map(|((_, at), from)| Far { at, from }));
+            }
+        }
         self.cloud.points.extend(chosen.into_iter().map(|placed| placed.1));
         sample.clear();
         self.sample = sample;
@@ -170,6 +204,8 @@ impl Thinning {
 struct Apart {
     below: f64,
     above: f64,
+    /// Where those that are drawn end.
+    ends: [f64; 2],
 }
 
 impl Apart {
@@ -193,13 +229,11 @@ impl Apart {
             (Some(next), None) => next,
             (None, _) => nothing,
         };
+        let next = [value(chosen.get(from)), value(chosen.iter().nth_back(from))];
         Self {
-            below: ends(value(chosen.get(from)), value(chosen.get(from + 2)), f64::INFINITY),
-            above: ends(
-                value(chosen.iter().nth_back(from)),
-                value(chosen.iter().nth_back(from + 2)),
-                f64::NEG_INFINITY,
-            ),
+            below: ends(next[0], value(chosen.get(from + 2)), f64::INFINITY),
+            above: ends(next[1], value(chosen.iter().nth_back(from + 2)), f64::NEG_INFINITY),
+            ends: next.map(Option::unwrap_or_default),
         }
     }
 
@@ -218,18 +252,10 @@ fn one_of(turn: u64, places: usize) -> usize {
     usize::try_from(mixed).unwrap_or(0) % places.max(1)
 }
 
-/// Marks nearer than about a pixel of the widest chart are one.
-pub(crate) fn thin_marks(mut marks: Vec<f64>) -> Vec<f64> {
-    marks.sort_unstable_by(f64::total_cmp);
-    let step = marks.last().copied().unwrap_or(0.0) * share(1, MOST_MARKS);
-    marks.dedup_by(|later, earlier| *later - *earlier < step);
-    marks
-}
-
-/// Of marks with values, of which those nearer than about a pixel of the widest chart are one: the greatest.
+/// Of marks with values, of which, where they are many, those nearer than about a pixel of the widest chart are one: the greatest.
 pub(crate) fn thin_peaks(mut marks: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     marks.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    peaks(&marks, MOST_MARKS)
+    if marks.len() <= MOST_MARKS { marks } else { peaks(&marks, MOST_MARKS) }
 }
 
 /// The same of marks in order, on an axis on which so many have room.
@@ -256,7 +282,15 @@ mod tests {
     use super::*;
 
     fn thin(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
-        Cloud::all(points.to_vec()).thinned(most).into_owned().points
+        everything(&Cloud::all(points.to_vec()).thinned(most))
+    }
+
+    /// All that is drawn, in order of time.
+    fn everything(cloud: &Cloud) -> Vec<(f64, f64)> {
+        let mut all: Vec<_> =
+            cloud.points.iter().copied().chain(cloud.far.iter().map(|far| far.at)).collect();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        all
     }
 
     /// Numbers from 0 to 1 without order.
@@ -303,8 +337,9 @@ mod tests {
         for count in [20_000u32, 33_333] {
             let mut thinning = Thinning::sparse(count as usize);
             (0..count).for_each(|n| thinning.push((f64::from(n), value(n))));
-            let Cloud { points, of, begins } = thinning.finish();
-            assert_eq!(begins.len(), SPARSE);
+            let cloud = thinning.finish();
+            let (points, of) = (everything(&cloud), cloud.of);
+            assert_eq!(cloud.begins.len(), SPARSE);
             assert_eq!(of, count as usize);
             assert!(points.len() <= MOST_SPARSE && points.len() > SPARSE * SPREAD / 2, "{}", points.len());
             assert!(points.windows(2).all(|pair| pair[0].0 < pair[1].0), "in order of time, each once");
@@ -333,6 +368,45 @@ mod tests {
         assert!(peaks.iter().all(|peak| marks.contains(peak)), "a mark is where a packet is");
         assert_eq!(peaks.iter().filter(|peak| peak.1 > 975.5).count(), 81);
         assert_eq!(thin_peaks(vec![(5.0, 2.0), (1.0, 3.0)]), [(1.0, 3.0), (5.0, 2.0)]);
+    }
+
+    #[test]
+    fn the_ends_of_stretches_are_no_second_crowd_of_points_and_none_of_them_is_lost() {
+        // Exponential delays, so many that the greatest of each stretch lies far above the others and about as far as its
+        // neighbours' do.
+        let points: Vec<(f64, f64)> =
+            (0..3_000_000).map(|n| (f64::from(n), -(1.0 - unit(n)).max(1e-9).ln())).collect();
+        let mut thinning = Thinning::new(points.len(), MOST_POINTS);
+        points.iter().for_each(|point| thinning.push(*point));
+        let cloud = thinning.finish();
+        for cloud in [Cow::Borrowed(&cloud), cloud.thinned(4_000), cloud.thinned(1_500)] {
+            // The points become fewer the higher: a thousandth part of all lies above seven times the mean.
+            let within = |from: f64, to: f64| {
+                let there = cloud.points.iter().filter(|(_, y)| (from..to).contains(y)).count();
+                (share(there, cloud.points.len()), f64::exp(-from) - f64::exp(-to))
+            };
+            for (from, to) in [(0.0, 1.0), (1.0, 3.0), (3.0, 5.0)] {
+                let (there, due) = within(from, to);
+                assert!(
+                    (0.7..1.4).contains(&(there / due)),
+                    "{there} from {from} to {to}, and {due} in truth"
+                );
+            }
+            let (there, due) = within(7.0, 30.0);
+            assert!(there < due + 0.003, "{there} of the points, and {due} of all");
+            for stretch in points.chunks(6_000) {
+                let most = stretch.iter().fold((0.0, 0.0), |a, b| if b.1 > a.1 { *b } else { a });
+                let lies = |far: &&Far| (far.at.0 - most.0).abs() < 1e-9 && far.from < most.1;
+                let drawn = cloud.far.iter().find(lies).is_some()
+                    || everything(&cloud).iter().any(|point| (point.1 - most.1).abs() < 3.0);
+                assert!(drawn, "{most:?}");
+            }
+        }
+        assert!(cloud.far.len() > 400, "{}", cloud.far.len());
+        // Of fewer they are points among others.
+        let cloud = Cloud::all(points[..30_000].to_vec());
+        let thinned = cloud.thinned(MOST_POINTS);
+        assert!(thinned.far.is_empty() && thinned.drawn() < MOST_POINTS);
     }
 
     #[test]

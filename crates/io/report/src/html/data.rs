@@ -4,7 +4,7 @@ use romer_record::document::MEASUREMENT;
 use serde_json::{Value, json};
 
 use crate::Stream;
-use crate::figure::{Axis, Figure, Ink, Labels, Layer, MOST_POINTS};
+use crate::figure::{Axis, Column, Far, Figure, Ink, Labels, Layer, MOST_POINTS, Mark, Stretch, decades};
 
 /// How fine the numbers along an axis are, as a share of it: a stretch of time may be enlarged ten thousand times, heights are as
 /// far apart as those of the points that are seen.
@@ -39,7 +39,11 @@ fn axis(axis: &Axis) -> Value {
         Labels::Numbers => "numbers",
         Labels::Decades => "decades",
         Labels::Shares => "shares",
-        Labels::Nothing => "none",
+        Labels::Rows { rows, lowest } => {
+            let lines: Vec<Value> =
+                decades(rows, lowest).map(|(y, decade, named)| json!([y, decade, named])).collect();
+            return json!({"title": axis.title, "from": 0, "to": 1, "labels": "rows", "rows": rows, "lines": lines});
+        }
     };
     let to = if axis.to > axis.from { axis.to } else { axis.from + 1.0 };
     json!({"title": axis.title, "from": axis.from, "to": to, "labels": labels, "unit": unit(&axis.title)})
@@ -57,19 +61,57 @@ fn unit(title: &str) -> String {
 fn layer(layer: &Layer, figure: &Figure) -> Value {
     let across = |at: f64| short(at, &figure.x, ACROSS);
     let up = |at: f64| short(at, &figure.y, UP);
-    let marks = |xs: &[f64]| -> Value { xs.iter().map(|at| across(*at)).collect() };
     let (kind, of, points) = match layer {
         Layer::Points(of, cloud) => {
             let drawn = cloud.thinned(MOST_POINTS);
             // Of how many these are some, where they are not all.
-            let all = (drawn.of > drawn.points.len()).then_some(drawn.of);
-            let begins = all.filter(|_| !drawn.begins.is_empty()).map(|_| marks(&drawn.begins));
-            return json!({"kind": "points", "ink": ink(*of), "points": pairs(&drawn.points, figure), "of": all, "begins": begins});
+            let all = (drawn.of > drawn.drawn()).then_some(drawn.of);
+            let begins = all.filter(|_| !drawn.begins.is_empty());
+            let begins: Option<Value> = begins.map(|_| drawn.begins.iter().map(|at| across(*at)).collect());
+            let far = |far: &Far| json!([across(far.at.0), up(far.at.1), up(far.from)]);
+            let far: Option<Value> =
+                Some(&drawn.far).filter(|all| !all.is_empty()).map(|all| all.iter().map(far).collect());
+            let stretches = cloud.stretches.as_ref().filter(|_| all.is_some());
+            let stretches: Option<Value> =
+                stretches.map(|these| these.all.iter().map(|one| stretch(one, up)).collect());
+            return json!({
+                "kind": "points",
+                "ink": ink(*of),
+                "points": pairs(&drawn.points, figure),
+                "far": far,
+                "of": all,
+                "begins": begins,
+                "stretches": stretches,
+            });
         }
         Layer::Line(of, points) => ("line", *of, pairs(points, figure)),
         Layer::Area(of, points) => ("area", *of, pairs(points, figure)),
-        Layer::Below(of, xs) => ("below", *of, marks(xs)),
+        Layer::Below(of, marks) => {
+            // One alone is where it is; several are from the first to the last, with how many they are and among how many.
+            let mark = |mark: &Mark| match mark.count {
+                1 => json!([across(mark.from)]),
+                count => json!([across(mark.from), across(mark.to), count, mark.of]),
+            };
+            ("below", *of, marks.iter().map(mark).collect())
+        }
         Layer::Above(of, points) => ("above", *of, pairs(points, figure)),
+        Layer::Strip(of, columns) => {
+            let column = |column: &Column| {
+                let (x, y) = (&column.across, &column.up);
+                let worst = (column.worst * 1e4).round() / 1e4;
+                json!([
+                    across(x.start),
+                    across(x.end),
+                    up(y.start),
+                    up(y.end),
+                    column.opacity,
+                    column.marked,
+                    column.of,
+                    worst
+                ])
+            };
+            ("bars", *of, columns.iter().map(column).collect())
+        }
         Layer::Bars(of, bars) => {
             let bar = |([a, b, c, d], opacity): &([f64; 4], f64)| {
                 json!([across(*a), across(*b), up(*c), up(*d), (opacity * 1e4).round() / 1e4])
@@ -80,6 +122,14 @@ fn layer(layer: &Layer, figure: &Figure) -> Value {
     json!({"kind": kind, "ink": ink(of), "points": points})
 }
 
+/// How many packets there are in a stretch, how many were lost besides, and the least and the greatest value where there is one.
+fn stretch(stretch: &Stretch, up: impl Fn(f64) -> Value) -> Value {
+    match stretch.of {
+        0 => json!([0, stretch.lost]),
+        of => json!([of, stretch.lost, up(stretch.least), up(stretch.greatest)]),
+    }
+}
+
 /// A figure as the script draws it.
 pub(super) fn figure(figure: &Figure) -> Value {
     let legend: Vec<Value> = figure.legend.iter().map(|(name, of)| json!([name, ink(*of)])).collect();
@@ -88,7 +138,6 @@ pub(super) fn figure(figure: &Figure) -> Value {
         "title": figure.title,
         "x": axis(&figure.x),
         "y": axis(&figure.y),
-        "low": figure.low,
         "legend": legend,
         "layers": figure.layers.iter().map(|one| layer(one, figure)).collect::<Vec<_>>(),
     })

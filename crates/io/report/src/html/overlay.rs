@@ -140,9 +140,16 @@ fn difference(comparison: &Comparison, number: usize, body: &mut String) {
     for warning in &comparison.warnings {
         body.push_str(&format!("<p class=\"bad\">{}.</p>\n", markup(&capital(warning))));
     }
-    for direction in comparison.directions.iter().filter(|direction| !direction.figures.is_empty()) {
+    let directions: Vec<_> =
+        comparison.directions.iter().filter(|direction| !direction.figures.is_empty()).collect();
+    if directions.is_empty() {
+        return;
+    }
+    // One table, so that the columns of all directions stand below each other.
+    body.push_str("<div class=\"scroll\"><table>\n");
+    for direction in directions {
         body.push_str(&format!(
-            "<div class=\"scroll\"><table><thead><tr><th>{}</th><th>A</th><th>B</th><th>B − A</th><th>95 % of B − A</th></tr></thead>\n<tbody>\n",
+            "<tbody><tr class=\"head\"><th>{}</th><th>A</th><th>B</th><th>B − A</th><th>95 % of B − A</th></tr>\n",
             direction.direction.replace('_', " ")
         ));
         for figure in &direction.figures {
@@ -150,6 +157,7 @@ fn difference(comparison: &Comparison, number: usize, body: &mut String) {
             let rest: String = rest.iter().map(|cell| format!("<td>{}</td>", markup(cell))).collect();
             body.push_str(&format!("<tr><th>{}</th>{rest}</tr>\n", markup(&name)));
         }
-        body.push_str("</tbody></table></div>\n");
+        body.push_str("</tbody>\n");
     }
+    body.push_str("</table></div>\n");
 }

@@ -168,34 +168,43 @@ pub(super) fn trust(m: &Measurement, page: &mut String) {
 }
 
 fn list(title: &str, items: &[(&str, String)], page: &mut String) {
+    list_with(title, items, "", page);
+}
+
+/// The same with more of them, as markup.
+fn list_with(title: &str, items: &[(&str, String)], more: &str, page: &mut String) {
     page.push_str(&format!("<section><h2>{title}</h2>\n<dl>\n"));
     for (name, text) in items {
         page.push_str(&format!("<dt>{name}</dt><dd>{}</dd>\n", markup(text)));
     }
-    page.push_str("</dl></section>\n");
+    page.push_str(&format!("{more}</dl></section>\n"));
+}
+
+/// What a command does again.
+fn what(m: &Measurement) -> &'static str {
+    if m.source.is_some() { "analyse" } else { "measure" }
 }
 
 pub(super) fn circumstances(m: &Measurement, page: &mut String) {
     list("Circumstances", &about(m), page);
     if !m.metadata.command.is_empty() {
-        let what = if m.source.is_some() { "analyse" } else { "measure" };
-        page.push_str(&format!("<section><h2>To {what} this again</h2>\n"));
-        command(m, page);
-        page.push_str("</section>\n");
+        page.push_str(&format!(
+            "<section><h2>To {} this again</h2>\n<pre><code>{}</code></pre></section>\n",
+            what(m),
+            markup(&m.metadata.command)
+        ));
     }
 }
 
 /// The same of one of several runs, under its own title. A file has no command but the one that made the whole page.
 pub(super) fn circumstances_of(m: &Measurement, title: &str, of_page: &str, page: &mut String) {
-    list(&markup(title), &about(m), page);
-    if !m.metadata.command.is_empty() && m.metadata.command != of_page {
-        command(m, page);
-    }
-}
-
-/// The command that made it.
-fn command(m: &Measurement, page: &mut String) {
-    page.push_str(&format!("<pre><code>{}</code></pre>", markup(&m.metadata.command)));
+    let command = &m.metadata.command;
+    let command = if command.is_empty() || command == of_page {
+        String::new()
+    } else {
+        format!("<dt>To {} it again</dt><dd><code>{}</code></dd>\n", what(m), markup(command))
+    };
+    list_with(&markup(title), &about(m), &command, page);
 }
 
 fn about(m: &Measurement) -> Vec<(&'static str, String)> {

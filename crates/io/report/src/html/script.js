@@ -2,6 +2,8 @@
 (() => {
   const read = (id) => { const e = document.getElementById(id); return e ? JSON.parse(e.textContent) : null; };
   const figures = read('figures') || [];
+  // What stands apart from a series' points is drawn otherwise than they are.
+  for (const figure of figures) figure.layers = figure.layers.flatMap((layer) => (layer.far ? [{ kind: 'far', ink: layer.ink, points: layer.far }, layer] : [layer]));
   const some = document.querySelector('figure svg');
   const ns = some && some.namespaceURI;
   const make = (name, attributes, parent, text) => {
@@ -37,9 +39,10 @@
       if (nanos >= 0.9995 * size) return Number((nanos / size).toPrecision(3)) + '\u00a0' + unit;
     return Number(nanos.toPrecision(3)) + '\u00a0ns';
   };
+  const percent = (share) => Number((100 * share).toPrecision(2)) + '\u00a0%';
   const label = (axis, value, span, step) => {
     if (axis.labels === 'decades') return time(10 ** value);
-    if (axis.labels === 'shares') return Number((100 * 10 ** value).toPrecision(2)) + '\u00a0%';
+    if (axis.labels === 'shares') return percent(10 ** value);
     return number(value, span, step);
   };
   // The end of an axis is no round place: it has the digits that put it where it is, to a hundredth of the axis.
@@ -53,12 +56,11 @@
   const described = ({ figure, view: [x0, x1, y0, y1] }) => {
     const reach = (axis, from, to) => `${axis.title} from ${label(axis, from, to - from)} to ${label(axis, to, to - from)}`;
     const named = figure.legend.map(([name]) => name).join('; ');
-    return figure.title + ': ' + [figure.y.labels !== 'none' && reach(figure.y, y0, y1), reach(figure.x, x0, x1), named].filter(Boolean).join('; ');
+    return figure.title + ': ' + [!figure.y.lines && reach(figure.y, y0, y1), reach(figure.x, x0, x1), named].filter(Boolean).join('; ');
   };
   // Round places for marks; the end has one too where there is room.
   const ticks = (axis, from, to, most) => {
     const places = [];
-    if (axis.labels === 'none') return places;
     let step = (to - from) / Math.max(most, 1);
     if (axis.labels === 'numbers') {
       const power = 10 ** Math.floor(Math.log10(step));
@@ -75,18 +77,27 @@
     return most;
   };
   const beyondText = (value) => (value ? number(value, value < 9.995 ? 0.05 : value < 99.95 ? 0.5 : 5) : '');
+  // The lines across, and the labels beside them. Each strip has its own; a logarithmic axis a line a decade, also where there is no
+  // room for all the labels.
+  const across = ({ y }, from, to) => {
+    if (y.lines) return { lines: y.lines.map(([at]) => at), labels: y.lines.filter(([, , named]) => named).map(([at, decade]) => [at, percent(10 ** decade)]) };
+    const labels = ticks(y, from, to, 4);
+    return {
+      lines: ['decades', 'shares'].includes(y.labels) ? ticks(y, from, to, to - from) : labels,
+      labels: labels.map((at) => [at, label(y, at, to - from)]),
+    };
+  };
   // What the labels of the vertical axis take on the left.
   const room = (figure, [, , from, to]) =>
-    figure.y.labels === 'none' ? 8 : Math.max(58, 16 + 7.2 * Math.max(0, beyondText(mostBeyond(figure)).length, ...ticks(figure.y, from, to, 4).map((y) => label(figure.y, y, to - from).length)));
+    Math.max(58, 16 + 7.2 * Math.max(0, beyondText(mostBeyond(figure)).length, ...across(figure, from, to).labels.map(([, text]) => text.length)));
   const draw = (state) => {
     const { figure, box, view } = state;
-    const width = Math.max(280, box.clientWidth || 880), height = figure.low ? 118 : Math.round(Math.min(440, 150 + width * 0.16));
-    const bare = figure.y.labels === 'none';
+    const width = Math.max(280, box.clientWidth || 880), height = figure.y.rows ? 66 + 44 * figure.y.rows : Math.round(Math.min(440, 150 + width * 0.16));
     // Charts of the same stretch of time begin at the same place.
     const left = Math.max(room(figure, view), ...state.beside.map((other) => room(other.figure, other.whole))), right = width - 16, bottom = height - 40;
     const [x0, x1, y0, y1] = view;
     // What lies beyond the scale is drawn in a strip above, by the logarithm of how far it does.
-    const most = mostBeyond(figure, x0, x1), strip = most > y1 ? Math.round(height * 0.19) : 0, top = (bare ? 6 : 26) + strip;
+    const most = mostBeyond(figure, x0, x1), strip = most > y1 ? Math.round(height * 0.19) : 0, top = 26 + strip;
     const far = (y) => Math.log1p(Math.max(0, y - y1) / (y1 - y0));
     const up = (y) => top - 4 - (strip - 6) * far(y) / far(most);
     const px = (x) => left + (x - x0) / (x1 - x0) * (right - left);
@@ -100,12 +111,9 @@
     state.svg.replaceChildren(svg);
     const defs = make('clipPath', { id: clip }, make('defs', {}, svg));
     make('rect', { x: left, y: top - 7, width: right - left + 1, height: bottom - top + 8 }, defs);
-    // A line a decade, also where there is no room for all their labels.
-    const lines = ['decades', 'shares'].includes(figure.y.labels) ? ticks(figure.y, y0, y1, y1 - y0) : ticks(figure.y, y0, y1, 4);
+    const { lines, labels } = across(figure, y0, y1);
     for (const y of lines) make('path', { d: `M${left} ${py(y)}H${right}`, class: 'grid' }, svg);
-    for (const y of ticks(figure.y, y0, y1, 4)) {
-      make('text', { x: left - 7, y: py(y) + 4, 'text-anchor': 'end' }, svg, label(figure.y, y, y1 - y0));
-    }
+    for (const [y, text] of labels) make('text', { x: left - 7, y: py(y) + 4, 'text-anchor': 'end' }, svg, text);
     if (strip) {
       const places = [most];
       for (let y = 10 ** Math.floor(Math.log10(most)); y > y1 && y > 0; y /= 10) if (up(y) < top - 14 && up(y) > up(most) + 13) places.push(y);
@@ -129,7 +137,7 @@
     }
     make('path', { d: `M${left} ${bottom}H${right}`, class: 'axis' }, svg);
     make('text', { x: right, y: height - 5, 'text-anchor': 'end' }, svg, figure.x.title);
-    if (!bare) make('text', { x: 2, y: 12 }, svg, figure.y.title);
+    make('text', { x: 2, y: 12 }, svg, figure.y.title);
     const plot = make('g', { 'clip-path': `url(#${clip})` }, svg);
     for (const layer of figure.layers) {
       const points = layer.points, style = `--c:var(--${layer.ink})`;
@@ -142,8 +150,15 @@
         for (const [x, y] of points) d += (d ? 'L' : 'M') + px(x).toFixed(1) + ' ' + py(y).toFixed(1);
         if (d && layer.kind === 'area') make('path', { d: `${d}L${px(points[points.length - 1][0])} ${bottom}L${px(points[0][0])} ${bottom}Z`, class: 'fill', style }, plot);
         make('path', { d, class: 'line', style }, plot);
+      } else if (layer.kind === 'far') {
+        const here = points.filter(([x]) => x >= x0 && x <= x1), line = ([x, y, from]) => `M${px(x).toFixed(1)} ${py(from).toFixed(1)}V${py(y).toFixed(1)}`;
+        make('path', { d: here.map(line).join(''), class: 'far', style }, plot);
+        // Few are packets that one looks at one by one; many would look like a crowd of their own.
+        if (here.length <= 60) make('path', { d: here.map(([x, y]) => `M${px(x).toFixed(1)} ${py(y).toFixed(1)}h0`).join(''), class: 'dots', style }, plot);
       } else if (layer.kind === 'below') {
-        make('path', { d: points.map((x) => `M${px(x).toFixed(1)} ${bottom}v-9`).join(''), class: 'mark', style }, plot);
+        // Several that are one mark reach from the first to the last.
+        const mark = ([x, to]) => `M${px(x).toFixed(1)} ${bottom}v-9` + (to ? `H${px(to).toFixed(1)}v9` : '');
+        make('path', { d: points.map(mark).join(''), class: points.some((point) => point.length > 1) ? 'mark light' : 'mark', style }, plot);
       } else if (layer.kind === 'above') {
         const here = points.filter(([x]) => x >= x0 && x <= x1);
         make('path', { d: here.map(([x, y]) => `M${px(x).toFixed(1)} ${up(y).toFixed(1)}h0`).join(''), class: 'dots beyond', style }, svg);
@@ -164,7 +179,8 @@
       const share = ends
         ? ends.reduce((sum, end, n) => sum + Math.max(0, Math.min(x1, end) - Math.max(x0, layer.begins[n])) / ((end - layer.begins[n]) || 1), 0) / ends.length
         : here / layer.points.length;
-      seen += here; there += layer.of ? Math.max(here, share * layer.of) : here;
+      const far = (layer.far || []).filter(([x]) => x >= x0 && x <= x1).length;
+      seen += here + far; there += layer.of ? Math.max(here + far, share * layer.of) : here;
     }
     state.some.hidden = state.reset.hidden || there < seen + 1;
     state.some.textContent = state.some.hidden ? '' : `${group(String(seen))} of about ${group(String(Number(there.toPrecision(2))))} points here are drawn`;
@@ -175,7 +191,7 @@
     // Drawn beside the axis, or finer than its numbers: there is nothing to show.
     if (to - from <= (state.whole[1] - state.whole[0]) / 1e7) { hover(state, null); return; }
     let low = state.whole[2], high = state.whole[3];
-    const seen = figure.layers.filter((l) => l.kind === 'points').flatMap((l) => l.points.filter(([x]) => x >= from && x <= to).map(([, y]) => y));
+    const seen = figure.layers.filter((l) => l.kind === 'points' || l.kind === 'far').flatMap((l) => l.points.filter(([x]) => x >= from && x <= to).map(([, y]) => y));
     if (seen.length > 1) {
       low = seen.reduce((m, y) => Math.min(m, y), seen[0]); high = seen.reduce((m, y) => Math.max(m, y), seen[0]);
       const room = 0.06 * (high - low || 1);
@@ -184,82 +200,149 @@
     state.view = [from, to, low, high];
     draw(state);
   };
-  // The point nearest to x; where the height of each is told and several are that `near`, the one that is least high of them.
-  const nearest = (points, x, near = 0, high = null) => {
-    const best = points.reduce((best, point) => (!best || Math.abs(point[0] - x) < Math.abs(best[0] - x) ? point : best), null);
-    if (!high || !best || Math.abs(best[0] - x) > near) return best;
-    return points.filter((point) => Math.abs(point[0] - x) <= near).reduce((a, b) => (high(b) < high(a) ? b : a));
-  };
-  const pointed = (layer) => ['points', 'line', 'area', 'above'].includes(layer.kind);
-  const height = (state, layer, point) => (layer.kind === 'above' ? state.geometry.up : state.geometry.py)(point[1]);
+  // What stands for one packet, and what is a value at every place along the axis.
+  const single = (layer) => ['points', 'far', 'above', 'below'].includes(layer.kind);
+  const curve = (layer) => layer.kind === 'line' || layer.kind === 'area';
+  const pointed = (layer) => ['points', 'far', 'line', 'area', 'above'].includes(layer.kind);
+  const height = ({ geometry: g }, layer, point) => (layer.kind === 'below' ? g.bottom - 5 : (layer.kind === 'above' ? g.up : g.py)(point[1]));
+  // A mark for several reaches from the first to the last.
+  const until = (layer, point) => (layer.kind === 'bars' || layer.kind === 'below' && point.length > 1 ? point[1] : point[0]);
+  const inside = ([from, to], layer, point) => until(layer, point) >= from && point[0] <= to;
   // What is drawn nearest to a place, where that is near enough to be meant.
   const RADIUS = 20;
   const meant = (state, x, y) => {
     const { figure, geometry: g, view } = state;
     let best = null, least = RADIUS ** 2;
-    for (const layer of figure.layers) if (pointed(layer)) for (const point of layer.points) {
-      const across = g.px(point[0]) - x;
-      if (Math.abs(across) > RADIUS || point[0] < view[0] || point[0] > view[1]) continue;
+    for (const layer of figure.layers) if (pointed(layer) || layer.kind === 'below') for (const point of layer.points) {
+      const across = Math.max(g.px(point[0]) - x, x - g.px(until(layer, point)), 0);
+      if (across > RADIUS || !inside(view, layer, point)) continue;
       const far = across ** 2 + (height(state, layer, point) - y) ** 2;
       if (far < least) { least = far; best = [layer, point]; }
     }
     return best;
   };
-  // What is told at x: of each series the point that is meant, or else its nearest; `y` is where the pointer is.
-  const linesAt = (state, x, y, picked) => {
-    const { figure, geometry: g, view } = state, pixel = (view[1] - view[0]) / (g.right - g.left);
-    const close = (view[1] - view[0]) / 60, lines = [];
-    for (const layer of figure.layers) if (pointed(layer) && !(picked && picked[0] === layer)) {
-      const high = picked && ((point) => Math.abs(height(state, layer, point) - y));
-      // Of marks only those that are drawn: a line goes on beyond the edge.
-      const drawn = ['points', 'above'].includes(layer.kind) ? layer.points.filter(([x]) => x >= view[0] && x <= view[1]) : layer.points;
-      const point = nearest(drawn, x, 3 * pixel, high);
-      if (!point) continue;
-      const away = Math.abs(point[0] - x);
-      // A mark beyond the scale is about five pixels broad, as far as a pointer can tell.
-      if (layer.kind === 'above' && away > 5 * pixel || layer.kind === 'points' && away > close) continue;
-      lines[layer.kind === 'above' ? 'unshift' : 'push']([layer, point]);
+  // What a curve is at x, between its points as it is drawn, and beyond its ends what it is there.
+  const valueAt = (points, x) => {
+    let low = 0, high = points.length - 1;
+    if (high < 0) return null;
+    if (x <= points[0][0]) return points[0][1];
+    if (x >= points[high][0]) return points[high][1];
+    while (high - low > 1) {
+      const place = (low + high) >> 1;
+      if (points[place][0] <= x) low = place; else high = place;
     }
-    if (picked) lines.unshift(picked);
+    const [[a, from], [b, to]] = [points[low], points[high]];
+    return b > a ? from + (to - from) * (x - a) / (b - a) : to;
+  };
+  // What is told of one moment: what is picked, and of the other series what they have for that very packet, and what their curves
+  // are there. A neighbour along the axis is another packet, whose value is told at its own moment.
+  const linesAt = (state, x, picked) => {
+    const lines = picked ? [picked] : [];
+    // Of all strips the same column.
+    if (state.figure.y.rows) {
+      const from = picked ? picked[1][0] : null, columns = state.figure.layers.filter((layer) => !picked || layer !== picked[0]);
+      for (const layer of columns) lines.push(...layer.points.filter((point) => (picked ? point[0] === from : point[0] <= x && x < point[1])).map((point) => [layer, point]));
+      return lines;
+    }
+    for (const layer of state.figure.layers) if (!picked || picked[0] !== layer) {
+      if (curve(layer)) {
+        const y = valueAt(layer.points, x);
+        if (y !== null) lines.push([layer, [x, y]]);
+      } else if (picked && single(layer) && !layer.of) {
+        const same = layer.points.find((point) => point[0] === x && inside(state.view, layer, point));
+        if (same) lines.push([layer, same]);
+      }
+    }
     return lines;
+  };
+  // What there is about x where nothing is pointed at: the stretch, and of each series its least and its greatest, and what was lost.
+  const stretchAt = (state, x) => {
+    const { figure, view, whole } = state, about = (view[1] - view[0]) / 60, stretches = [];
+    for (const ink of new Set(figure.layers.filter((layer) => layer.kind === 'points').map((layer) => layer.ink))) {
+      const layers = figure.layers.filter((layer) => layer.ink === ink && layer.kind !== 'below' && single(layer));
+      const known = layers.find((layer) => layer.stretches), some = layers.some((layer) => layer.of);
+      if (known) {
+        const { length } = known.stretches, size = (whole[1] - whole[0]) / length;
+        const place = Math.min(length - 1, Math.max(0, Math.floor((x - whole[0]) / size))), [of, lost, low, high] = known.stretches[place];
+        if (of || lost) stretches.push({ ink, from: whole[0] + place * size, to: whole[0] + (place + 1) * size, of, low, high, lost });
+      } else if (!some) {
+        const here = layers.flatMap((layer) => layer.points.filter(([at]) => Math.abs(at - x) <= about && at >= view[0] && at <= view[1]));
+        if (!here.length) continue;
+        const [at, values] = [here.map((point) => point[0]), here.map((point) => point[1])];
+        stretches.push({ ink, from: Math.min(...at), to: Math.max(...at), of: here.length, low: Math.min(...values), high: Math.max(...values) });
+      }
+    }
+    if (!stretches.length) return null;
+    const from = Math.min(...stretches.map((one) => one.from)), to = Math.max(...stretches.map((one) => one.to));
+    // Of a stretch of which all packets are drawn, all that were lost are marked.
+    if (stretches.length === 1 && stretches[0].lost === undefined)
+      for (const layer of figure.layers) if (layer.kind === 'below' && layer.ink === 'bad')
+        stretches[0].lost = layer.points.filter(([at]) => at >= from && at <= to).length;
+    return { from, to, stretches };
   };
   const nameOf = (figure, layer) => (figure.legend.find(([, ink]) => ink === layer.ink) || [figure.y.title])[0];
   const valueOf = ({ figure, view }, [layer, point]) => {
     // The digits that the chart's height tells, and at least three of the number's own: among others it may be small.
     const value = (one) => told(figure.y, one, Math.max(Math.min((view[3] - view[2]) / 50, Math.abs(one) / 20 || Infinity), (view[3] - view[2]) / 5e5));
-    if (layer.kind === 'below' || layer.kind === 'bars' && figure.y.labels === 'none') return nameOf(figure, layer);
+    if (layer.kind === 'below') return nameOf(figure, layer) + (point[3] ? ` ${group(String(point[2]))} of ${group(String(point[3]))}` : '');
+    if (figure.y.rows) {
+      const [marked, of, worst] = point.slice(5), most = of > 20 ? `, at worst ${Math.round(20 * worst)} of 20 in a row` : '';
+      return `${nameOf(figure, layer)}: ${group(String(marked))} of ${group(String(of))} (${percent(marked / of)})${most}`;
+    }
     if (layer.kind === 'bars') return value(point[2]) + ' to ' + value(point[3]);
     return (layer.kind === 'above' ? '\u25b2\u00a0' : '') + value(point[1]);
   };
   // When it is, with the digits that a pixel tells where it is a point, and else those that a pointer does.
-  const momentOf = ({ figure, view }, x, picked) => {
-    const moment = (one) => told(figure.x, one, (view[1] - view[0]) / (picked ? 500 : 50));
-    return picked && picked[0].kind === 'bars' ? moment(picked[1][0]) + ' to ' + moment(picked[1][1]) : moment(x);
+  const momentOf = ({ figure, view }, from, to, exact) => {
+    const moment = (one) => told(figure.x, one, (view[1] - view[0]) / (exact ? 500 : 50));
+    return to > from ? `between ${moment(from)} and ${moment(to)}` : moment(from);
   };
   const hide = (state) => { state.cursor.replaceChildren(); state.tip.hidden = true; };
-  const show = (state, x, lines, picked) => {
-    const { geometry: g, cursor, tip } = state, at = g.px(x);
-    cursor.replaceChildren();
-    make('path', { d: `M${at} ${g.top}V${g.bottom}` }, cursor);
+  const say = (state, at, heading, rows) => {
+    const { geometry: g, tip } = state;
     tip.replaceChildren();
-    plain('b', {}, tip, momentOf(state, x, picked));
-    for (const line of lines) {
-      const [layer, point] = line, style = `--c:var(--${layer.ink})`;
-      if (pointed(layer)) make('circle', { cx: g.px(point[0]), cy: height(state, layer, point), r: 4, style }, cursor);
-      plain('span', { style }, tip, valueOf(state, line));
-    }
+    plain('b', {}, tip, heading);
+    for (const [ink, text] of rows) plain('span', { style: `--c:var(--${ink})` }, tip, text);
     tip.hidden = false;
+    tip.style.left = 0;
     const width = state.box.clientWidth, place = (at / g.width) * width;
     tip.style.left = Math.min(Math.max(0, place + 12), width - tip.offsetWidth) + 'px';
     if (place > width * 0.7) tip.style.left = Math.max(0, place - 12 - tip.offsetWidth) + 'px';
+  };
+  const shade = (state, from, to) => {
+    const { geometry: g } = state, a = Math.max(g.left, g.px(from)), b = Math.min(g.right, g.px(to));
+    if (b > a) make('rect', { x: a, y: g.top, width: b - a, height: g.bottom - g.top }, state.cursor);
+  };
+  const show = (state, x, lines, picked) => {
+    const { geometry: g, cursor } = state, [from, to] = picked ? [picked[1][0], until(...picked)] : [x, x];
+    cursor.replaceChildren();
+    make('path', { d: `M${g.px(x)} ${g.top}V${g.bottom}` }, cursor);
+    shade(state, from, to);
+    for (const [layer, point] of lines) if (pointed(layer)) make('circle', { cx: g.px(point[0]), cy: height(state, layer, point), r: 4, style: `--c:var(--${layer.ink})` }, cursor);
+    say(state, g.px(x), momentOf(state, from, to, picked), lines.map((line) => [line[0].ink, valueOf(state, line)]));
+  };
+  const showStretch = (state, { from, to, stretches }) => {
+    const { figure, geometry: g, cursor } = state, layer = (ink) => figure.layers.find((one) => one.kind === 'points' && one.ink === ink), rows = [];
+    cursor.replaceChildren();
+    shade(state, from, to);
+    for (const { ink, of, low, high, lost } of stretches) {
+      const value = (y) => valueOf(state, [layer(ink), [from, y]]), packets = `${group(String(of))} ${of === 1 ? 'packet' : 'packets'}`;
+      if (of) rows.push([ink, `${value(low)}${high > low ? ' to ' + value(high) : ''}, ${packets}`]);
+      if (lost) rows.push(['bad', `lost ${group(String(lost))} of ${group(String(lost + of))}`]);
+    }
+    say(state, g.px((Math.max(from, state.view[0]) + Math.min(to, state.view[1])) / 2), momentOf(state, from, to, true), rows);
   };
   const hover = (state, clientX, clientY) => {
     if (clientX === null) { hide(state); return; }
     const { geometry: g, view } = state, box = state.svg.getBoundingClientRect(), scale = g.width / box.width;
     const at = Math.min(g.right, Math.max(g.left, (clientX - box.left) * scale)), y = (clientY - box.top) * scale;
-    const picked = meant(state, at, y);
-    const x = picked ? picked[1][0] : view[0] + (at - g.left) / (g.right - g.left) * (view[1] - view[0]);
-    show(state, x, linesAt(state, x, y, picked), picked);
+    let picked = meant(state, at, y);
+    const x = picked ? middle(picked) : view[0] + (at - g.left) / (g.right - g.left) * (view[1] - view[0]);
+    const stretch = picked ? null : stretchAt(state, x);
+    if (stretch) { showStretch(state, stretch); return; }
+    const lines = linesAt(state, x, picked);
+    if (state.figure.y.rows) picked = lines[0];
+    show(state, Math.min(view[1], Math.max(view[0], x)), lines, picked);
   };
   // By the keyboard: what each series draws, in order, with its marks beyond the scale.
   const seriesOf = (figure) => {
@@ -270,22 +353,21 @@
     }
     return [...all.values()].map((items) => items.sort((a, b) => a[1][0] - b[1][0]));
   };
-  const middle = ([layer, point]) => (layer.kind === 'bars' ? (point[0] + point[1]) / 2 : point[0]);
+  const middle = ([layer, point]) => (point[0] + until(layer, point)) / 2;
   const said = document.body.appendChild(document.createElement('div'));
   said.className = 'said';
   said.setAttribute('aria-live', 'polite');
   // What is at the place where the keys have come to, to be seen and heard.
   const here = (state) => {
-    const x = Math.min(state.view[1], Math.max(state.view[0], middle(state.at))), y = pointed(state.at[0]) ? height(state, ...state.at) : 0;
-    const lines = linesAt(state, x, y, state.at), { figure } = state;
-    show(state, x, lines, state.at);
+    const x = middle(state.at), lines = linesAt(state, x, state.at), { figure } = state;
+    show(state, Math.min(state.view[1], Math.max(state.view[0], x)), lines, state.at);
     const named = ([layer, point]) => {
       const name = nameOf(figure, layer), value = valueOf(state, [layer, point]).replace('\u25b2', 'beyond the scale,');
-      return value === name ? name : `${name} ${value}`;
+      return value.startsWith(name) ? value : `${name} ${value}`;
     };
-    said.textContent = momentOf(state, x, state.at) + ': ' + lines.map(named).join('; ');
+    said.textContent = momentOf(state, state.at[1][0], until(...state.at), true) + ': ' + lines.map(named).join('; ');
   };
-  const within = (state, items) => items.filter(([layer, point]) => point[layer.kind === 'bars' ? 1 : 0] >= state.view[0] && point[0] <= state.view[1]);
+  const within = (state, items) => items.filter(([layer, point]) => inside(state.view, layer, point));
   // Goes on by so many points of the series, or to its first or last in view.
   const step = (state, by) => {
     state.series ||= seriesOf(state.figure);
@@ -464,11 +546,13 @@
         const heading = box.closest('article')?.querySelector('h1');
         const named = figure.legend.find(([, ink]) => ink === layer.ink);
         const head = [heading ? heading.textContent : '', figure.name, named ? named[0] : '', layer.kind].map(cell);
-        const axes = [axisOf(figure.x), axisOf(figure.y)];
+        const axes = [axisOf(figure.x), figure.y.rows ? cell('packets, of so many (y_to); shade: the greatest share of 20 in a row') : axisOf(figure.y)];
         for (const point of layer.points) {
           const [x, a, b, c, shade = ''] = [].concat(point);
           const [y, to, top] = layer.kind === 'bars' ? [b, a, c] : [a];
-          rows.push([...head, exact(figure.x, x), exact(figure.y, y), exact(figure.x, to), exact(figure.y, top), shade, ...axes].join(','));
+          // Of a column of a strip how many there are, of how many, and the share of its worst moment: not how high and dark it is.
+          const values = figure.y.rows ? [x, point[5], to, point[6], point[7]] : [exact(figure.x, x), exact(figure.y, y), exact(figure.x, to), exact(figure.y, top), shade];
+          rows.push([...head, ...values, ...axes].join(','));
         }
       }
       save('charts.csv', 'text/csv', rows.join('\n') + '\n');

@@ -14,7 +14,15 @@ pub(super) fn skew(clock: &ClockState) -> String {
         let first = if packets == 1 { "packet".to_owned() } else { format!("{} packets", count(packets)) };
         format!(", by the first {first} of a direction, sent for calibration")
     });
-    format!(" It runs {}{by}, which is taken out.", pace(skew, clock.skew_interval_ppm, "this one"))
+    let pace = pace(skew, clock.skew_interval_ppm, "this one");
+    match clock.skew_interval_ppm {
+        // What cannot be told from nothing is taken out all the same: which is that.
+        Some([low, high]) if low <= 0.0 && high >= 0.0 => format!(
+            " It runs {pace}{by}; the likeliest rate, {}, is taken out.",
+            likeliest(skew, (high - low) / 2.0)
+        ),
+        _ => format!(" It runs {pace}{by}, which is taken out."),
+    }
 }
 
 /// How a clock runs against the other: `slower than this one by 17.004 ppm (95 %: 17.001 to 17.006 ppm)`, with the digits that its interval
@@ -48,6 +56,15 @@ pub(crate) fn pace(skew: f64, interval: Option<[f64; 2]>, other: &str) -> String
         show(low),
         show(high)
     )
+}
+
+/// The rate in the middle of an interval that holds none: `0.010 ppm slower`.
+fn likeliest(skew: f64, half: f64) -> String {
+    let way = if skew < 0.0 { "slower" } else { "faster" };
+    if skew.abs() < FINEST_PPM {
+        return format!("{way} by less than {FINEST_PPM}{NO_BREAK}ppm");
+    }
+    format!("{way} by {}{NO_BREAK}ppm", digits(skew.abs(), half.max(FINEST_PPM)))
 }
 
 /// Clocks that differ by less than this are one: a microsecond in three years.
@@ -84,6 +101,29 @@ fn places(ppm: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_taken_out_is_said_where_it_cannot_be_told_from_nothing() {
+        let said = |ppm: f64, interval| {
+            let clock = ClockState {
+                identifiable: true,
+                skew_ppm: Some(ppm),
+                skew_interval_ppm: Some(interval),
+                ..ClockState::default()
+            };
+            skew(&clock).replace(NO_BREAK, " ")
+        };
+        assert_eq!(
+            said(-0.01, [-0.141, 0.12]),
+            " It runs at a pace that cannot be told from that of this one (they differ by less than 0.15 ppm, 95 %); the likeliest \
+             rate, slower by 0.01 ppm, is taken out."
+        );
+        assert!(
+            said(1e-8, [-7.2e-7, 7e-7])
+                .ends_with("; the likeliest rate, faster by less than 0.001 ppm, is taken out.")
+        );
+        assert!(said(17.0, [16.2, 17.8]).ends_with("ppm), which is taken out."));
+    }
 
     #[test]
     fn a_pace_has_the_digits_of_its_interval_and_says_which_clock_is_slower() {
