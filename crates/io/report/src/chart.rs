@@ -390,7 +390,9 @@ fn draw_layer<'a>(
         }
         Layer::Below(ink, marks) => {
             let top = y0 + 0.05 * (y1 - y0);
-            let style = ink.marker().stroke_width(FINE);
+            // Where marks stand for several, they are many, and look like a band of all.
+            let strength = if marks.iter().any(|mark| mark.count > 1) { REACHING } else { 1.0 };
+            let style = ink.marker().mix(strength).stroke_width(FINE);
             chart.draw_series(
                 marks.iter().map(|mark| PathElement::new(vec![(mark.from, y0), (mark.from, top)], style)),
             )?;

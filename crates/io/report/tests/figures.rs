@@ -420,6 +420,30 @@ fn of_a_file_of_one_direction_a_sudden_change_may_be_a_clocks_and_of_no_other_me
 }
 
 #[test]
+fn many_lost_packets_below_a_chart_are_lighter_on_paper_than_few() {
+    let strength = |made: &Made| {
+        let page = html::report(&[made.stream()]).unwrap();
+        let drawing =
+            page.split_once("data-figure=\"0\"").unwrap().1.split_once("</svg>").unwrap().0.to_owned();
+        let marks = drawing
+            .split("<path")
+            .filter(|one| one.contains("var(--bad)"))
+            .find(|one| one.contains("v-"))
+            .unwrap();
+        let opacity = marks.split_once(" opacity=\"").unwrap().1.split_once('"').unwrap().0;
+        (opacity.parse::<f64>().unwrap(), page.contains("how many of how many is in the chart of losses"))
+    };
+    let mut made = make(&bad());
+    assert_eq!(strength(&made), (1.0, false));
+    // Every third is lost: more than are marked one by one.
+    for passage in made.round_trip.iter_mut().filter(|passage| passage.sequence.is_multiple_of(3)) {
+        (passage.fate, passage.arrival, passage.delay) = (Fate::Lost, None, None);
+    }
+    let (light, said) = strength(&made);
+    assert!(light < 0.5 && said, "{light} {said}");
+}
+
+#[test]
 fn a_chart_on_paper_says_where_its_time_ends() {
     // 1,500 probes, one each 20 ms: the last is 29.98 s after the first, and no round place is there.
     let page = html::report(&[make(&good()).stream()]).unwrap();
