@@ -1,6 +1,6 @@
 //! What stands out, in sentences.
 
-use romer_record::document::{ClockEvent, Measurement, Way as Asked};
+use romer_record::document::{ClockEvent, ClockState, Measurement, Way as Asked};
 use romer_record::finding::{Finding, GridOf, Pattern};
 
 use crate::figure::capital;
@@ -17,7 +17,13 @@ const ALIKE: f64 = 0.1;
 impl Words {
     /// A finding as a sentence, with its way in front where there is more than one.
     pub(crate) fn finding(self, m: &Measurement, finding: &Finding) -> String {
-        let mut sentence = self.pattern(finding, &m.findings, &m.clock.events);
+        let mut clock = m.clock.clone();
+        if may_be_clocks(m) {
+            // That is said below, in words of its own.
+            clock.delay_error_ns = None;
+            clock.events.iter_mut().for_each(|event| event.may_be = None);
+        }
+        let mut sentence = self.pattern(finding, &m.findings, &clock);
         if let (Pattern::DelayStep { size_ns, .. }, true) = (&finding.pattern, may_be_clocks(m)) {
             sentence = format!("{}, {}.", sentence.trim_end_matches('.'), unless_set(*size_ns < 0.0));
         }
@@ -35,11 +41,13 @@ impl Words {
     /// What happened to a clock or to the path, and when: from one moment to another, where it took a while. Of a way that changed at
     /// once, that a clock may have been set instead, where nothing tells.
     pub(crate) fn clock_event(self, m: &Measurement, event: &ClockEvent) -> String {
-        let told = self.event_by_itself(event);
         let at_once = event.until_ns.is_none_or(|until| until <= event.at_ns);
         match event.size_ns.filter(|_| event.kind == "path-change" && at_once && may_be_clocks(m)) {
-            Some(size) => format!("{told}, {}", unless_set(size < 0)),
-            None => told,
+            Some(size) => {
+                let told = self.event_by_itself(&ClockEvent { may_be: None, ..event.clone() });
+                format!("{told}, {}", unless_set(size < 0))
+            }
+            None => self.event_by_itself(event),
         }
     }
 
@@ -91,7 +99,8 @@ impl Words {
     }
 
     /// What was found, beside all that was and what is told of clocks and path.
-    fn pattern(self, finding: &Finding, all: &[Finding], events: &[ClockEvent]) -> String {
+    fn pattern(self, finding: &Finding, all: &[Finding], clock: &ClockState) -> String {
+        let events = &clock.events;
         let time = |nanos: f64| time(nanos, self.unicode);
         let when =
             finding.at_ns.map_or_else(String::new, |at| format!("{} after the start ", time(as_float(at))));
@@ -182,10 +191,9 @@ impl Words {
                     let half = as_float((at - low).max(high - at));
                     format!("{} after the start ", time_with_half(as_float(at), half, self.unicode))
                 });
-                let or = if may_be_a_clock(finding, *size_ns, events) {
-                    ", or a clock was set by as much, which cannot be told"
-                } else {
-                    ""
+                let or = match may_be_a_clock(finding, *size_ns, clock) {
+                    true => ", or a clock was set by as much, which cannot be told",
+                    false => "",
                 };
                 format!(
                     "{when}the delay changed at once: packets take {} from then on{or}.",
@@ -270,12 +278,10 @@ fn is_of_path(event: &ClockEvent, way: &str) -> bool {
 }
 
 /// How far what is told of clocks and path lies from what was found.
-const fn apart(event: &ClockEvent, finding: &Finding) -> u64 {
-    let at_ns = match finding.at_ns {
-        Some(at_ns) => at_ns,
-        None => i64::MIN,
-    };
-    event.at_ns.abs_diff(at_ns)
+fn apart(event: &ClockEvent, finding: &Finding) -> u64 {
+    let at_ns = finding.at_ns.unwrap_or(i64::MIN);
+    let until = event.until_ns.unwrap_or(event.at_ns).max(event.at_ns);
+    at_ns.abs_diff(at_ns.clamp(event.at_ns, until))
 }
 
 /// Whether both are one change, of this size.
@@ -284,13 +290,19 @@ fn is_change(event: &ClockEvent, finding: &Finding, size: f64) -> bool {
         && event.size_ns.is_some_and(|told| (as_float(told) - size).abs() <= size.abs() * ALIKE)
 }
 
-/// Whether what is told of the path may be a clock's, which is opposite in the other way.
-fn may_be_a_clock(finding: &Finding, size: f64, events: &[ClockEvent]) -> bool {
+/// Whether what was found of a way may be a clock's, which is opposite in the other way: what is told of both says so, or says nothing, and the
+/// delays may be off by as much.
+fn may_be_a_clock(finding: &Finding, size: f64, clock: &ClockState) -> bool {
     let Some([way, other]) = ways_of(finding) else { return false };
-    events.iter().filter(|event| event.may_be.is_some()).any(|event| {
+    let is_it = |event: &&ClockEvent| {
         is_of_path(event, way) && is_change(event, finding, size)
             || is_of_path(event, other) && is_change(event, finding, -size)
-    })
+    };
+    let mut told = clock.events.iter().filter(is_it).peekable();
+    match told.peek() {
+        Some(_) => told.any(|event| event.may_be.is_some()),
+        None => clock.delay_error_ns.is_some_and(|error| error >= size.abs()),
+    }
 }
 
 /// Of a change of the delay.
@@ -380,20 +392,34 @@ mod tests {
             size_ns: Some(2_000_000),
             size_interval_ns: Some([1_999_000, 2_001_000]),
         };
-        let say = |finding: &Finding| {
-            Words { unicode: true }.pattern(finding, &[], std::slice::from_ref(&told)).replace(NO_BREAK, " ")
+        let beside = |events: &[ClockEvent], delay_error_ns: f64, finding: &Finding| {
+            let clock = ClockState {
+                events: events.to_vec(),
+                delay_error_ns: Some(delay_error_ns),
+                ..ClockState::default()
+            };
+            Words { unicode: true }.pattern(finding, &[], &clock).replace(NO_BREAK, " ")
         };
+        let say = |finding: &Finding| beside(std::slice::from_ref(&told), 1e3, finding);
         assert!(say(&step(Asked::Forward, 1.99e6)).contains("take 2.000 ± 0.001 ms longer from then on"));
         // What may be a clock's is no fact, in neither direction.
         let open = ClockEvent { may_be: Some("clock-step".into()), ..told.clone() };
         let words = Words { unicode: true };
-        let may = |finding: &Finding| {
-            words.pattern(finding, &[], std::slice::from_ref(&open)).replace(NO_BREAK, " ")
-        };
+        let may = |finding: &Finding| beside(std::slice::from_ref(&open), 1e3, finding);
         let or = "from then on, or a clock was set by as much, which cannot be told.";
         assert!(may(&step(Asked::Forward, 1.99e6)).ends_with(&format!("2.000 ± 0.001 ms longer {or}")));
         assert!(may(&step(Asked::Reverse, -2.05e6)).ends_with(or));
         assert!(may(&step(Asked::Reverse, 2.05e6)).ends_with("longer from then on."));
+        // Nor is what came at once within what is told to have come by and by.
+        let slow = ClockEvent { at_ns: 20_000_000_000, until_ns: Some(24_100_000_000), ..open.clone() };
+        assert!(beside(&[slow], 1e3, &step(Asked::Forward, 2e6)).ends_with(or));
+        // Nor of what nothing is told, if delays may be off by as much.
+        assert!(beside(&[], 3e6, &step(Asked::Forward, 2e6)).ends_with(or));
+        assert!(beside(&[], 1e3, &step(Asked::Forward, 2e6)).ends_with("longer from then on."));
+        assert!(
+            beside(std::slice::from_ref(&told), 3e6, &step(Asked::Forward, 2e6))
+                .ends_with("longer from then on.")
+        );
         assert_eq!(
             words.event_by_itself(&open).replace(NO_BREAK, " "),
             "path-change or clock-step of +2.000 ± 0.001 ms, forward, 24.0 s after the start; which of them cannot be told"
@@ -436,7 +462,9 @@ mod tests {
                 pattern,
             };
             let shorter = Finding { pattern: shorter.clone(), ..finding.clone() };
-            Words { unicode: true }.pattern(&finding, &[shorter], &[]).replace(NO_BREAK, " ")
+            Words { unicode: true }
+                .pattern(&finding, &[shorter], &ClockState::default())
+                .replace(NO_BREAK, " ")
         };
         let spikes = |multiple_of_ns| Pattern::PeriodicDelaySpikes {
             period_ns: 10.24e9,

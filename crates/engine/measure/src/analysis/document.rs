@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use romer_exchange::csv::Shape;
-use romer_record::document::{Measurement, Metadata, StampPlaces, Traffic, Way};
+use romer_record::document::{ClockEvent, ClockState, Measurement, Metadata, StampPlaces, Traffic, Way};
 use romer_record::event::Side;
 use romer_record::manifest::{ClockRelation, StampRequest, Stream};
 use romer_timebase::Related;
@@ -39,6 +39,7 @@ pub(super) fn of_table(
         (m.reverse, m.round_trip) = Default::default();
         m.findings.retain(|finding| finding.direction == Way::Forward);
         m.voice.retain(|voice| voice.direction == Way::Forward);
+        leave_open(&mut m.clock);
     }
     m.stamps = places(shape, &about, m);
     if evaluated.related.far_stamps_wrong {
@@ -53,6 +54,19 @@ pub(super) fn of_table(
         .extend(kept.filter(|(_, side)| !undone(*side)).filter_map(|(words, _)| words).collect::<Vec<_>>());
     m.warnings.extend(gaps(missing).filter(|_| !about.tells_missing));
     evaluated
+}
+
+/// Of one direction whose clocks nobody watched, a way that changed at once may as well be a clock that was set.
+fn leave_open(clock: &mut ClockState) {
+    let sudden = |event: &&mut ClockEvent| {
+        event.kind == "path-change" && event.until_ns.is_none_or(|until| until <= event.at_ns)
+    };
+    for event in clock.events.iter_mut().filter(sudden) {
+        event.may_be = Some("clock-step".into());
+        #[expect(clippy::cast_precision_loss, reason = "a bound of what is known")]
+        let size = event.size_ns.map_or(0.0, |size| size.unsigned_abs() as f64);
+        clock.delay_error_ns = clock.delay_error_ns.map(|error| error.max(size));
+    }
 }
 
 /// What a manifest would say of the stream, so far as the file tells.

@@ -16,6 +16,8 @@ mod received;
 mod set_back;
 mod stepped;
 mod table;
+#[cfg(test)]
+mod two_way_tests;
 
 use std::io;
 use std::path::{Path, PathBuf};

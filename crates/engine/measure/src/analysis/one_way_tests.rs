@@ -108,3 +108,20 @@ fn a_queue_that_fills_to_seconds_is_no_clock_that_was_set() {
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn what_may_be_the_receivers_clock_is_left_open_in_the_document_too() {
+    for size in [-700 * MS, 5 * MS] {
+        let m = set("open", 1, size);
+        let [told] = &m.clock.events[..] else { panic!("{size}: {:?}", m.clock.events) };
+        assert_eq!(
+            (told.kind.as_str(), told.may_be.as_deref()),
+            ("path-change", Some("clock-step")),
+            "{size}"
+        );
+        let error = m.clock.delay_error_ns.unwrap();
+        #[expect(clippy::cast_precision_loss, reason = "of a second")]
+        let least = 0.99 * size.abs() as f64;
+        assert!(error >= least, "{size}: {error}");
+    }
+}

@@ -139,6 +139,20 @@ impl Estimate {
         self.full == Some(heading) || self.events.iter().any(|event| event.dated_by == Some(heading.other()))
     }
 
+    /// Puts steps where the corrections jump, which packets tell better than the cells by which steps are found.
+    pub(crate) fn date_steps(&mut self) {
+        for event in self.events.iter_mut().filter(|event| event.kind == ChangeKind::ClockStep) {
+            let heading = event.dated_by.unwrap_or(Heading::Forward);
+            let size =
+                if heading == Heading::Forward { event.size_ns } else { event.size_ns.saturating_neg() };
+            let correction = &self.corrections[usize::from(heading == Heading::Reverse)];
+            if let Some((_, from)) = correction.jump_near(event.at_ns, size) {
+                event.at_ns = correction.origin_ns.saturating_add(from);
+            }
+        }
+        self.events.sort_by_key(|event| event.at_ns);
+    }
+
     pub(crate) fn refused(why: &str) -> Self {
         Self { why_not: Some(why.into()), ..Self::default() }
     }

@@ -451,6 +451,7 @@ pub fn sharpened(
         }
     }
     dated::by_the_other(&mut found, forward, reverse);
+    found.date_steps();
     in_pauses(&mut found, forward);
     found
 }
@@ -613,6 +614,11 @@ pub fn state(
 fn told(event: &super::ClockChange, estimate: &Estimate) -> ClockEvent {
     let origin = estimate.correction(Heading::Forward).origin_ns;
     let since = |moment: i64| moment.saturating_sub(origin);
+    // Both ways a packet's time on its way is seen by the responder's clock, and delays are told by the sender's.
+    let size_ns = match (event.kind, &estimate.skew) {
+        (ChangeKind::PathChange, Some(skew)) => super::rounded(event.size_ns as f64 / (1.0 + skew.ppm / 1e6)),
+        _ => event.size_ns,
+    };
     ClockEvent {
         at_ns: since(event.at_ns),
         until_ns: event.until_ns.map(since),
@@ -622,10 +628,10 @@ fn told(event: &super::ClockChange, estimate: &Estimate) -> ClockEvent {
             _ => "both".into(),
         }),
         may_be: event.may_be.map(|kind| kind.name().into()),
-        size_ns: Some(event.size_ns),
+        size_ns: Some(size_ns),
         size_interval_ns: (event.error_ns > 0.0 && event.error_ns.is_finite()).then(|| {
             let half = super::rounded(event.error_ns);
-            [event.size_ns.saturating_sub(half), event.size_ns.saturating_add(half)]
+            [size_ns.saturating_sub(half), size_ns.saturating_add(half)]
         }),
     }
 }
