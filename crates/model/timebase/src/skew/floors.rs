@@ -1,6 +1,7 @@
 //! What lies lowest, by time: all that a long run keeps of a direction.
 
 use super::hull::{Hull, Point};
+use super::outermost::Outermost;
 use super::{many, median};
 
 /// Cells at most; there are half as many at least, in a run of more than two seconds.
@@ -14,6 +15,7 @@ const WIDTH: i64 = 1 << 20;
 pub(crate) struct Floors {
     width: i64,
     cells: Vec<Cell>,
+    ends: [Outermost; 2],
 }
 
 #[derive(Clone, Debug, Default)]
@@ -42,12 +44,13 @@ impl Floor {
 
 impl Default for Floors {
     fn default() -> Self {
-        Self { width: WIDTH, cells: Vec::new() }
+        Self { width: WIDTH, cells: Vec::new(), ends: Outermost::both() }
     }
 }
 
 impl Floors {
     pub(crate) fn push(&mut self, point: Point) {
+        self.ends.iter_mut().for_each(|end| end.push(point));
         // What came before the first packet belongs to the first cell.
         let at = point.at.max(0);
         while at / self.width >= i64::try_from(CELLS).unwrap_or(i64::MAX) {
@@ -77,6 +80,7 @@ impl Floors {
 
     /// Takes in what another has of the same direction, with the same origin.
     pub(crate) fn absorb(&mut self, mut other: Self) {
+        self.ends.iter_mut().zip(&other.ends).for_each(|(own, theirs)| own.absorb(theirs));
         while self.width < other.width {
             self.widen();
         }
@@ -90,6 +94,12 @@ impl Floors {
             theirs.corners.corners().iter().for_each(|corner| cell.corners.push(*corner));
             cell.count += theirs.count;
         }
+    }
+
+    /// The first packets and the last ones, as time goes on.
+    pub(crate) fn outermost(&self) -> [Vec<Floor>; 2] {
+        let all = self.count();
+        self.ends.each_ref().map(|end| end.packets(all))
     }
 
     /// The number of packets.

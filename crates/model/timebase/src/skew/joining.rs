@@ -1,5 +1,6 @@
 //! What happened to the clocks and the path, of the changes that each direction shows.
 
+use super::brink;
 use super::ends;
 use super::estimator::{ChangeKind, Heading};
 use super::near::{borne_out, mirrored, two_steps};
@@ -123,6 +124,7 @@ pub(crate) fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
         ..step(transition)
     }));
     if let [(forward, _), (reverse, _)] = surveys {
+        brink::add_steps(forward, reverse, &mut found);
         let known: Vec<(f64, f64)> =
             found.iter().map(|one| (one.transition.from, one.transition.to)).collect();
         let at_ends = ends::steps(forward, reverse, &known).into_iter();

@@ -19,6 +19,7 @@
 //! overflows or rounds for a hundred years.
 
 mod bounds;
+mod brink;
 mod changes;
 mod classic;
 mod close;
@@ -38,6 +39,7 @@ mod khlifi;
 mod method;
 mod near;
 mod one_floor;
+mod outermost;
 mod pauses;
 mod piecewise;
 mod posterior;

@@ -1,5 +1,6 @@
 //! Our own estimator: floors between events, in each direction by itself, and then both together.
 
+use super::brink;
 use super::close;
 use super::corners;
 use super::correction::{Correction, Leg};
@@ -52,7 +53,18 @@ impl Piecewise {
     /// round trip is longer than the sum of a delay of either direction, nanoseconds.
     pub(crate) fn estimate(&self, origin_ns: i64, grains: [f64; 2], bases: f64) -> Estimate {
         let [there, back] = &self.floors;
-        let mut surveys = humps::without([Survey::of(there, grains[0]), Survey::of(back, grains[1])]);
+        let surveys = humps::without([Survey::of(there, grains[0]), Survey::of(back, grains[1])]);
+        let open = match &surveys {
+            [Ok(forward), Ok(reverse)] => brink::open([forward, reverse]),
+            _ => Vec::new(),
+        };
+        let mut estimate = Self::by_surveys(surveys, origin_ns, bases);
+        brink::leave_open(&mut estimate, origin_ns, &open);
+        estimate
+    }
+
+    /// What the directions tell.
+    fn by_surveys(mut surveys: [Result<Survey, TooLittle>; 2], origin_ns: i64, bases: f64) -> Estimate {
         let mut told = None;
         let (mut lag, mut both) = (0.0, 0.0);
         if let [Ok(forward), Ok(reverse)] = &surveys {

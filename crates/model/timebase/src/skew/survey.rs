@@ -81,6 +81,8 @@ pub(crate) struct Survey {
     pub(crate) grain: f64,
     /// The least packet of each cell of time: many more than floors.
     pub(crate) fine: Vec<Floor>,
+    /// The first packets and the last ones, each by itself.
+    pub(crate) outermost: [Vec<Floor>; 2],
     /// Ranges of floors that lie above one level.
     pub(crate) groups: Vec<core::ops::Range<usize>>,
     /// Between the groups.
@@ -156,6 +158,7 @@ impl Survey {
             floors,
             grain,
             fine: Vec::new(),
+            outermost: cells.outermost(),
             groups: Vec::new(),
             transitions: Vec::new(),
             parts: Vec::new(),
@@ -180,7 +183,8 @@ impl Survey {
     /// The same as if all of it had been earlier by so many seconds.
     pub(crate) fn earlier(&self, by: f64) -> Self {
         let mut moved = self.clone();
-        moved.floors.iter_mut().chain(&mut moved.fine).for_each(|floor| floor.x -= by);
+        let ends = moved.outermost.iter_mut().flatten();
+        moved.floors.iter_mut().chain(&mut moved.fine).chain(ends).for_each(|floor| floor.x -= by);
         for one in moved.transitions.iter_mut().chain(&mut moved.parts) {
             (one.from, one.to) = (one.from - by, one.to - by);
         }

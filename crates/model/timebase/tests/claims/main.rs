@@ -3,6 +3,7 @@
 mod at_once;
 mod beside;
 mod bounds;
+mod brink;
 mod calibration;
 mod card;
 mod chances;
