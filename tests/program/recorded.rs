@@ -334,9 +334,31 @@ fn stamps_in_another_unit_are_told_by_the_statistics_beside_them() {
     let raw = folder.path().join("a.raw");
     let line = |n: u64| format!("{}:{}:30:64:{n}\n", 1_000 + n * 20_000, 1_030 + n * 20_000);
     std::fs::write(&raw, (0..50).map(line).collect::<String>()).unwrap();
-    let told = "`romer qtcp -F PREFIX --unit 1us` takes them so";
+    let told = "`--unit 1us` takes them so";
     let warnings = || at(&analyzed(&[], &[&raw]), "/warnings").to_string();
-    assert!(!warnings().contains("--unit"), "nothing tells");
+    let each = "units of 100 ns, by which a packet was sent each 2ms; if that is not so, --unit says";
+    assert!(warnings().contains(each), "{}", warnings());
+    assert!(process::run(romer(["qtcp", "--force", "-F"]).arg(&raw)).with_code(0).stderr.contains(each));
+    let reported = process::run(romer(["report"]).arg(&raw)).with_code(0).stdout;
+    assert!(reported.contains("--unit says"), "{reported}");
+    // Of what is normalised, and so was taken for a unit already, nothing is asked; nor where it is stated.
+    assert!(!at(&analyzed(&[], &[&raw.with_extension("log")]), "/warnings").to_string().contains("--unit"));
+    for verb in ["analyze", "report"] {
+        let stated = || romer([verb, "--quiet", "--json", "-", "--unit", "1us"]);
+        let document = process::run(stated().arg(&raw)).with_code(0).document();
+        assert_eq!(count(&document, "/traffic/interval_ns"), 20_000_000, "{verb}");
+        assert!(!at(&document, "/warnings").to_string().contains("--unit"), "{verb}: {document}");
+        // Its packets, read again, are in it as well.
+        let table = folder.path().join("a.csv");
+        if verb == "report" {
+            process::run(romer([verb, "--quiet", "--force", "--unit", "1us", "--csv"]).arg(&table).arg(&raw))
+                .with_code(0);
+            assert!(std::fs::read_to_string(&table).unwrap().contains("1000000,1030000"));
+        }
+        std::fs::write(&table, "sequence,size,sent_ns,received_ns\n0,100,1,2\n").unwrap();
+        let refused = process::run(stated().arg(&table)).with_code(2).stderr;
+        assert!(refused.contains("(--unit)") && refused.contains("is no .raw or .log"), "{refused}");
+    }
     for (statistics, doubted) in
         [("duration: 0.98\n", true), ("duration: 0.098\n", false), ("rate: 3200\n", true)]
     {

@@ -18,7 +18,7 @@ use romer_units::Duration;
 use crate::args::{AnalyzeArgs, check_calibration};
 use crate::compare::with_packets;
 use crate::failure::Failure;
-use crate::reported::Reported;
+use crate::reported::{Reported, check_unit};
 use crate::{command, output, report};
 
 /// Computes the document of a run or of a packet log, and gives the exit code.
@@ -45,6 +45,9 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
     }
     // clap sees to it that there is one of the two.
     let input = arguments.capture_a.as_deref().or(arguments.input.as_deref()).unwrap_or(Path::new(""));
+    for file in [Some(input), arguments.reverse.as_deref()].into_iter().flatten() {
+        check_unit(file, arguments.unit)?;
+    }
     check_targets(arguments)?;
     let reported = if input.is_dir() && arguments.capture_a.is_none() {
         of_run(input, arguments)?
@@ -187,6 +190,7 @@ fn of_file(input: &Path, arguments: &AnalyzeArgs) -> Result<Reported, Failure> {
         flow: arguments.flow,
         reverse: arguments.reverse.clone(),
         any_size: arguments.any_size,
+        unit_ns: arguments.unit.map(Duration::as_nanos),
         waiting_time: arguments.waiting_time.unwrap_or(WAITING_TIME),
         skew: arguments.clocks.request(arguments.calibration)?,
         voice: arguments.voice.request(),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::sta::{self, Table};
-use romer_exchange::qtcp::{Examined, Options, Selection, Spread, UNIT_NS};
+use romer_exchange::qtcp::{Options, Selection, UNIT_NS, unit};
 use romer_measure::qtcp::{Conversion, Outcome, Reading, Refusal, Unconverted, method};
 use romer_report::escape;
 use romer_timebase::skew::Method;
@@ -69,10 +69,12 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
         conversion.know_lost(told.lost);
     }
     let spread = *conversion.spread();
-    let doubt = if arguments.unit.is_some() || is_ours {
+    let doubt = if arguments.unit.is_some() {
         None
     } else {
-        unit_doubt(Path::new(&raw), conversion.examined(), &spread)
+        let examined = conversion.examined();
+        let span = examined.span().filter(|_| examined.notes.sent_back.is_none());
+        unit::doubt(Path::new(&raw), &spread, span)
     };
     if spread.count > 1 && spread.is_normalised() && !arguments.again {
         return Err(bad(
@@ -95,7 +97,7 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
     let lines = lines.map_err(|failure| unwritten.map_or(failure, failed))?;
     if !arguments.quiet {
         let examined = conversion.examined();
-        let mut notes = examined.notes;
+        let mut notes = examined.notes.from_units(reading.unit_ns);
         if method(arguments.skew) == Method::LeastAbsoluteJumps {
             // The outcome says what became of them.
             notes.take_steps();
@@ -118,24 +120,6 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
         ));
     }
     Ok(0)
-}
-
-/// That the stamps may be in another unit than 100 ns: the `.sta` file beside them says so, or there is none that tells and whoever
-/// sent the packets may see it by how often they were sent. Not where there are steps in the send times.
-fn unit_doubt(raw: &Path, examined: &Examined, spread: &Spread) -> Option<String> {
-    let told = sta::File::beside(raw).map_or(sta::Unit::Untold, |file| sta::unit_of(&file, spread));
-    if let sta::Unit::Other(_, words) = told {
-        return Some(words);
-    }
-    let [first, last] =
-        examined.span().filter(|_| told == sta::Unit::Untold && examined.notes.sent_back.is_none())?;
-    let took = spread.sent[1].checked_sub(spread.sent[0]).filter(|took| *took > 0)?.checked_mul(UNIT_NS)?;
-    let each = took / i64::try_from(last - first).ok().filter(|steps| *steps > 0)?;
-    let digits = 10_i64.pow(each.max(1).ilog10().saturating_sub(2));
-    Some(format!(
-        "its stamps are taken for units of 100 ns, by which a packet was sent each {}; if that is not so, --unit says what they are in",
-        Duration::from_nanos((each + digits / 2) / digits * digits)
-    ))
 }
 
 /// A file that can be read as often as one likes: what is none, as a pipe, is copied into one beside `log` first, which has no

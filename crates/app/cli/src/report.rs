@@ -119,7 +119,7 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
             shown::report(folder, arguments)?;
             continue;
         }
-        let reported = Reported::read(folder)?;
+        let reported = Reported::read(folder, arguments.unit)?;
         show(&reported, arguments);
         write(&reported, arguments)?;
     }
@@ -133,6 +133,7 @@ pub(crate) fn of_packets(arguments: &ReportArgs) -> Option<&'static str> {
         ("--fates", arguments.fates),
         ("--stream", arguments.stream.is_some()),
         ("--direction", arguments.direction.is_some()),
+        ("--unit", arguments.unit.is_some()),
     ]
     .into_iter()
     .find_map(|(flag, given)| given.then_some(flag))
@@ -164,7 +165,7 @@ fn overlay(arguments: &ReportArgs) -> Result<u8, Failure> {
     output::check_target(Some(file), arguments.output.force)?;
     let mut readings = Vec::new();
     for folder in &arguments.runs {
-        readings.push((folder.to_string_lossy().into_owned(), Reported::read(folder)?));
+        readings.push((folder.to_string_lossy().into_owned(), Reported::read(folder, arguments.unit)?));
     }
     let number = usize::from(arguments.stream.unwrap_or(0));
     let mut subjects = Vec::new();

@@ -11,10 +11,22 @@ use romer_record::document::Measurement;
 use romer_record::manifest::Stream;
 use romer_report::html;
 use romer_store::{Run, document_of};
+use romer_units::Duration;
 
 use crate::args::OutputArgs;
 use crate::failure::Failure;
 use crate::{command, output};
+
+/// Refuses a unit of what has its own.
+pub(crate) fn check_unit(path: &Path, unit: Option<Duration>) -> Result<(), Failure> {
+    if unit.is_none() || analysis::is_of_qtcp(path) || !path.exists() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "only stamps of Qtcp have a unit that can be stated (--unit): {} is no .raw or .log; leave it out",
+        romer_report::escape::terminal(&path.to_string_lossy())
+    )))
+}
 
 /// A run or a packet log, with its documents.
 pub(crate) struct Reported {
@@ -31,10 +43,12 @@ enum Source {
 }
 
 impl Reported {
-    /// Reads a run, or a packet log in one file.
-    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+    /// Reads a run, or a packet log in one file, whose stamps may be in a stated unit.
+    pub(crate) fn read(path: &Path, unit: Option<Duration>) -> Result<Self, Failure> {
+        check_unit(path, unit)?;
         if analysis::is_log(path) {
-            return Self::of_log(&Analysis::of(path, command::as_given()));
+            let unit_ns = unit.map(Duration::as_nanos);
+            return Self::of_log(&Analysis { unit_ns, ..Analysis::of(path, command::as_given()) });
         }
         Ok(Self::of_run(reading::read(path)?))
     }

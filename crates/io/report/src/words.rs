@@ -347,7 +347,8 @@ impl Words {
                 bounds([low, high], self.unicode)
             ));
         }
-        text.push_str(&skew(clock));
+        let one_way_file = m.source.is_some() && m.traffic.direction.is_one_way();
+        text.push_str(&skew(clock, one_way_file));
         text
     }
 

@@ -54,6 +54,9 @@ pub(crate) struct AnalyzeArgs {
     /// Take packets of 48 octets or less in a .raw, which Qtcp cannot send
     #[arg(long, conflicts_with_all = ["capture_a", "concatenate"])]
     pub(crate) any_size: bool,
+    /// The stamps of a .raw or .log are in this unit [default: 100ns]
+    #[arg(long, value_name = "D", value_parser = values::stamp_unit, allow_hyphen_values = true, conflicts_with_all = ["capture_a", "concatenate"])]
+    pub(crate) unit: Option<Duration>,
     /// A packet that took longer is late, and counts as lost [default: a run's own; of a file, 2s]
     #[arg(long, value_name = "D", value_parser = values::waiting, allow_hyphen_values = true)]
     pub(crate) waiting_time: Option<Duration>,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use romer_units::Duration;
 
 use super::shared::OutputArgs;
 use crate::values;
@@ -45,6 +46,9 @@ pub(crate) struct ReportArgs {
     /// Add a column to --csv that says what became of each packet
     #[arg(long, requires = "csv")]
     pub(crate) fates: bool,
+    /// The stamps of a .raw or .log are in this unit [default: 100ns]
+    #[arg(long, value_name = "D", value_parser = values::stamp_unit, allow_hyphen_values = true)]
+    pub(crate) unit: Option<Duration>,
     /// Which stream of the run, from 0, for --csv and --qtcp [default: all]
     #[arg(long, value_name = "N", value_parser = values::stream_number, allow_hyphen_values = true)]
     pub(crate) stream: Option<u16>,

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use romer_exchange::csv::{Row, Shape};
 use romer_exchange::irtt::{self, Loss};
-use romer_exchange::qtcp::{self, Entry, Spread, UNIT_NS, sta};
-use romer_units::{Place, counted_as};
+use romer_exchange::qtcp::{self, Entry, Spread, UNIT_NS, sta, unit};
+use romer_units::{Duration, Place, counted_as};
 
 use super::AnalysisError;
 use super::packets::{Gathering, Unstamped};
@@ -13,18 +13,24 @@ use super::received;
 use super::table::{About, Far, Table, faulty, open};
 
 /// A `.raw` or `.log` of Qtcp; romer's own have packets of any size. Its numbers that are missing are lost packets, unless a
-/// `.sta` of romer's beside it says which of them are.
-pub(super) fn of_qtcp(path: &Path, any_size: bool) -> Result<Table, AnalysisError> {
+/// `.sta` of romer's beside it says which of them are. Its stamps are in units of 100 ns, unless another is `stated`.
+pub(super) fn of_qtcp(path: &Path, any_size: bool, stated: Option<i64>) -> Result<Table, AnalysisError> {
+    let unit_ns = stated.unwrap_or(UNIT_NS);
     let options = qtcp::Options { any_size: any_size || sta::is_ours(path), trust_latency: false };
     let mut found = qtcp::read(open(path)?, options).map_err(|fault| faulty(path, fault))?;
+    let doubt = unit_doubt(path, &found).filter(|_| stated.is_none());
+    found.notes = found.notes.from_units(unit_ns);
     let mut stepped = found.notes.take_steps();
-    let (origin, moved) = origin(&found.entries);
+    let (origin, moved) = origin(&found.entries, unit_ns);
     let nanos = |units: i64| {
-        units.checked_sub(origin).and_then(|units| units.checked_mul(UNIT_NS)).ok_or_else(|| {
+        units.checked_sub(origin).and_then(|units| units.checked_mul(unit_ns)).ok_or_else(|| {
             AnalysisError::Line {
                 path: path.into(),
                 line: 1,
-                why: "its stamps are more than 146 years from each other; are they of 100 ns?".into(),
+                why: format!(
+                    "its stamps are more than 146 years from each other; are they of {}?",
+                    Duration::from_nanos(unit_ns)
+                ),
             }
         })
     };
@@ -52,14 +58,15 @@ pub(super) fn of_qtcp(path: &Path, any_size: bool) -> Result<Table, AnalysisErro
     let mut about = About {
         notes: found.notes.words(),
         stepped,
-        protocol: "as Qtcp or a program like it recorded it, in units of 100 ns".into(),
+        protocol: match stated {
+            None => "as Qtcp or a program like it recorded it, in units of 100 ns".into(),
+            Some(unit) => {
+                format!("as a program like Qtcp recorded it, in units of {}", Duration::from_nanos(unit))
+            }
+        },
         ..About::default()
     };
-    if let Some(sta::Unit::Other(_, words)) =
-        sta::File::beside(path).map(|file| sta::unit_of(&file, &Spread::of(&found.entries)))
-    {
-        about.notes.push(words);
-    }
+    about.notes.extend(doubt);
     about.tells_missing = not_lost.is_some();
     about.notes.extend(not_lost);
     about.unread.there = told.unread;
@@ -85,6 +92,14 @@ pub(super) fn of_qtcp(path: &Path, any_size: bool) -> Result<Table, AnalysisErro
     })
 }
 
+/// That the stamps may be in another unit, as [`unit::doubt`] has it; what is normalised has been taken for one already.
+fn unit_doubt(path: &Path, found: &qtcp::Found) -> Option<String> {
+    let numbers = || found.entries.iter().map(|entry| entry.sequence);
+    let span = numbers().min().zip(numbers().max()).map(|(first, last)| [first, last]);
+    let tells = found.notes.sent_back.is_none() && !qtcp::is_normalised(&found.entries);
+    unit::doubt(path, &Spread::of(&found.entries), span.filter(|_| tells))
+}
+
 /// That numbers are `missing` which by the `.sta` are no losses, where that is so.
 fn not_lost(told: &sta::Missing, missing: &[u64]) -> Option<String> {
     let is_lost = |sequence: &&u64| told.lost.binary_search(sequence).is_ok();
@@ -108,9 +123,9 @@ fn not_lost(told: &sta::Missing, missing: &[u64]) -> Option<String> {
 }
 
 /// What is subtracted from all stamps, so that they fit in nanoseconds: 100 ns since 1601, as Windows counts, do not.
-fn origin(entries: &[Entry]) -> (i64, bool) {
+fn origin(entries: &[Entry], unit_ns: i64) -> (i64, bool) {
     let greatest = entries.iter().map(|entry| entry.sent.max(entry.received)).max().unwrap_or(0);
-    if greatest < i64::MAX / 2 / UNIT_NS {
+    if greatest < i64::MAX / 2 / unit_ns {
         return (0, false);
     }
     (entries.iter().map(|entry| entry.sent.min(entry.received)).min().unwrap_or(0), true)

@@ -11,6 +11,7 @@ mod formats;
 mod known;
 #[cfg(test)]
 mod one_way_tests;
+mod overtaken;
 mod packets;
 mod received;
 mod set_back;
@@ -60,6 +61,8 @@ pub struct Analysis {
     pub reverse: Option<PathBuf>,
     /// Take packets of a `.raw` that are too small for Qtcp ([`romer_exchange::qtcp::TOO_SMALL`]): others write such files too.
     pub any_size: bool,
+    /// The unit of the stamps of a `.raw` or `.log`, nanoseconds; `None`: the 100 that they are in.
+    pub unit_ns: Option<i64>,
     /// How long a packet is waited for: what took longer is late, and counts as lost.
     pub waiting_time: Duration,
     /// How the clocks are related.
@@ -149,6 +152,7 @@ impl Analysis {
             flow: None,
             reverse: None,
             any_size: true,
+            unit_ns: None,
             waiting_time: WAITING_TIME,
             skew: SkewRequest::default(),
             voice: VoiceRequest::default(),
@@ -172,8 +176,8 @@ pub struct PacketLog {
 /// The files of a packet log, from which its packets are had again.
 #[derive(Clone, Debug)]
 pub enum LogFiles {
-    /// A table.
-    One(PathBuf),
+    /// A table, and the unit of its stamps where that is [stated](Analysis::unit_ns).
+    One(PathBuf, Option<i64>),
     /// Two captures, and which of their flows.
     Captures([PathBuf; 2], Option<FlowChoice>),
 }
@@ -185,7 +189,7 @@ impl LogFiles {
     /// As [`analyze`]: the file is not what it was.
     pub fn rows(&self) -> Result<Vec<RoundTrip>, AnalysisError> {
         let table = match self {
-            Self::One(file) => Table::read(file, true)?,
+            Self::One(file, unit_ns) => Table::read(file, true, *unit_ns)?,
             Self::Captures([near, far], flow) => captures::read(near, far, *flow)?.there,
         };
         let mut rows = table.packets.rows();
@@ -209,6 +213,11 @@ pub fn is_log(path: &Path) -> bool {
     }
 }
 
+/// Whether a packet log is taken for a `.raw` or `.log` of Qtcp, by its name.
+pub fn is_of_qtcp(path: &Path) -> bool {
+    is_log(path) && matches!(table::ending(path), Some("raw" | "log"))
+}
+
 /// Reads a packet log and computes its measurement document: the same figures as of a run, so far as the stamps alone
 /// give them.
 ///
@@ -228,7 +237,7 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
             let captured = captures::read(&analysis.file, far, analysis.flow)?;
             (captured.there, captured.back.map(|back| (far, back)), captured.known)
         }
-        None => (Table::read(&analysis.file, analysis.any_size)?, None, Vec::new()),
+        None => (Table::read(&analysis.file, analysis.any_size, analysis.unit_ns)?, None, Vec::new()),
     };
     if let Some(reverse) = &analysis.reverse {
         for file in [&analysis.file, reverse] {
@@ -237,7 +246,7 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
                 return Err(AnalysisError::Line { path: file.clone(), line: 1, why: why.into() });
             }
         }
-        back = Some((reverse, Table::read(reverse, analysis.any_size)?));
+        back = Some((reverse, Table::read(reverse, analysis.any_size, analysis.unit_ns)?));
     }
     enough(analysis, &there, back.as_ref().map(|(_, back)| back))?;
     let mut stream = stream(analysis, &analysis.file, &there);
@@ -248,12 +257,18 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
             let first = first_departure(&there);
             let settled = Settled::one_way(&known, || gather(&stream, &there.packets).into_forward());
             let Table { shape, packets, about, .. } = there;
+            let one_way = shape == Shape::OneWay;
             let clocks = |related: &mut Related| {
                 settled.put_right(&mut related.forward, Heading::Forward);
                 relate_clocks(related, &analysis.skew)
             };
             let mut evaluated = of_table(&stream, shape, packets, about, clocks);
             tell(&mut evaluated.measurement, settled.events(first));
+            // Captures have an order of their own.
+            if analysis.capture_b.is_none() && one_way {
+                let told = overtaken::words(&evaluated.related.forward, &evaluated.measurement);
+                evaluated.measurement.warnings.extend(told);
+            }
             evaluated
         }
     };
@@ -262,7 +277,7 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
     stream.events.clone_from(&m.events);
     let files = match &analysis.capture_b {
         Some(far) => LogFiles::Captures([analysis.file.clone(), far.clone()], analysis.flow),
-        None => LogFiles::One(analysis.file.clone()),
+        None => LogFiles::One(analysis.file.clone(), analysis.unit_ns),
     };
     Ok(PacketLog { evaluated, stream, files })
 }

@@ -139,11 +139,11 @@ impl Table {
         }
     }
 
-    /// With `any_size`, a `.raw` may have packets that are too small for Qtcp.
-    pub(super) fn read(path: &Path, any_size: bool) -> Result<Self, AnalysisError> {
+    /// With `any_size`, a `.raw` may have packets that are too small for Qtcp; its stamps are in units of `unit_ns`, if that is stated.
+    pub(super) fn read(path: &Path, any_size: bool, unit_ns: Option<i64>) -> Result<Self, AnalysisError> {
         match Format::of(path) {
             Format::Csv => Self::of_csv(path),
-            Format::Qtcp => formats::of_qtcp(path, any_size),
+            Format::Qtcp => formats::of_qtcp(path, any_size, unit_ns),
             Format::Irtt => formats::of_irtt(path),
         }
     }

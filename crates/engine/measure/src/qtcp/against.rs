@@ -211,6 +211,10 @@ fn jumps_after_the_calibration_are_compensated_however_many_packets_are_kept() {
         let asked = Asked::plainly(3, 500);
         let (log, outcome, ..) = in_passes(&text, asked, kept).unwrap();
         assert!(outcome.notes.iter().any(|note| note == "1 jump of a clock was compensated"), "{outcome:?}");
+        let told = outcome.notes.iter().find_map(|note| {
+            let most = note.strip_prefix("delays after a jump that is compensated may be off by up to ")?;
+            most.split_once(" (95 %)")?.0.parse::<romer_units::Duration>().ok()
+        });
         // Its rate is that of the calibration: as of one without the jump.
         let (_, plain, ..) = in_memory(&self::text(&drifting(6_000)), Asked::plainly(2, 500)).unwrap();
         let off = outcome.skew_ppm.unwrap() - plain.skew_ppm.unwrap();
@@ -230,6 +234,11 @@ fn jumps_after_the_calibration_are_compensated_however_many_packets_are_kept() {
         #[expect(clippy::cast_precision_loss, reason = "some milliseconds")]
         let off = (after - before) as f64 - drifted;
         assert!(off.abs() < 4_000.0, "{kept}: {before} {after}, {drifted}");
+        // The sides' own medians are off by chance as well, by no more than that.
+        let all = off + drifted;
+        #[expect(clippy::cast_precision_loss, reason = "some milliseconds")]
+        let most = told.unwrap().as_nanos() as f64 / 100.0;
+        assert!(all.abs() < 2.0 * most && most < 20_000.0, "{kept}: {all} beside {most}");
     }
 }
 
@@ -292,8 +301,16 @@ fn a_file_that_changes_between_passes_is_noticed() {
 #[test]
 fn what_cannot_be_converted_is_refused_alike() {
     let text = text(&drifting(100));
-    let refused = in_passes(&text, Asked::plainly(2, 5_000), 16);
-    assert!(matches!(refused, Err(Unconverted::Refused(Refusal::Calibration { stated: 5_000, there: 100 }))));
+    for k in 1..=3 {
+        let asked = Asked::plainly(k, 5_000);
+        for refused in [in_passes(&text, asked, 16), in_memory(&text, asked)] {
+            let told = matches!(
+                refused,
+                Err(Unconverted::Refused(Refusal::Calibration { stated: 5_000, there: 100 }))
+            );
+            assert!(told, "-k {k}");
+        }
+    }
     assert!(matches!(
         in_passes("1:2\n", Asked::plainly(2, 0), 16),
         Err(Unconverted::Fault(Fault::Line { line: 1, .. }))

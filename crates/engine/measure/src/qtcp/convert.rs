@@ -285,6 +285,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
         outcome.notes.extend(super::few(self.examined.packets, calibration));
         if !estimate.events.is_empty() {
             outcome.notes.push(compensated(estimate.events.len()));
+            outcome.notes.extend(estimate.remark.clone());
         }
         self.plan.estimate = Some(self.sharpened(estimate)?);
         Ok(())

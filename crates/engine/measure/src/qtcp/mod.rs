@@ -133,6 +133,7 @@ pub fn to_log(
     outcome.notes.extend(few(there, calibration));
     if !estimate.events.is_empty() {
         outcome.notes.push(compensated(estimate.events.len()));
+        outcome.notes.extend(estimate.remark);
     }
     Ok(outcome)
 }

@@ -17,6 +17,7 @@ mod record;
 mod spread;
 pub mod sta;
 mod stream;
+pub mod unit;
 mod write;
 
 pub use examine::Examined;

@@ -87,6 +87,15 @@ impl Notes {
         words
     }
 
+    /// Where the units of the stamps are `unit_ns` nanoseconds and not 100, the steps are that much larger or smaller.
+    #[must_use]
+    pub fn from_units(self, unit_ns: i64) -> Self {
+        let scaled = |step: Option<(u64, i64)>| {
+            step.map(|(line, units)| (line, units.saturating_mul(unit_ns).div_euclid(UNIT_NS)))
+        };
+        Self { sent_back: scaled(self.sent_back), received_back: scaled(self.received_back), ..self }
+    }
+
     /// Takes out what is known of steps of the sender's clock and the receiver's, and gives the sentences: for whom takes
     /// such steps out of the stamps.
     pub fn take_steps(&mut self) -> [Option<String>; 2] {

@@ -276,7 +276,7 @@ pub fn unit_of(file: &File, spread: &Spread) -> Unit {
     let shown = romer_units::Duration::from_nanos(unit);
     let words = format!(
         "the stamps span {found:.3} s, and by the .sta file beside them the run took {stated:.3} s: they seem to be in units of \
-         {shown} and not of 100 ns; `romer qtcp -F PREFIX --unit {shown}` takes them so"
+         {shown} and not of 100 ns; `--unit {shown}` takes them so"
     );
     Unit::Other(unit, words)
 }

@@ -4,24 +4,26 @@ use romer_record::document::ClockState;
 
 use crate::number::{NO_BREAK, count, grouped};
 
-/// What is said of the clocks' rates, where they are known; else nothing.
-pub(super) fn skew(clock: &ClockState) -> String {
+/// What is said of the clocks' rates, where they are known; else nothing. Each clock is named: the words stand behind others of either. Of a
+/// file whose packets go one way they are a sender's and a receiver's.
+pub(super) fn skew(clock: &ClockState, one_way_file: bool) -> String {
     let Some(skew) = clock.skew_ppm.filter(|_| clock.identifiable) else { return String::new() };
     if are_one(skew, clock.skew_interval_ppm) {
-        return " They run at exactly the same pace.".into();
+        return " The two clocks run at exactly the same pace.".into();
     }
     let by = clock.calibration_packets.map_or_else(String::new, |packets| {
         let first = if packets == 1 { "packet".to_owned() } else { format!("{} packets", count(packets)) };
         format!(", by the first {first} of a direction, sent for calibration")
     });
-    let pace = pace(skew, clock.skew_interval_ppm, "this one");
+    let [far, near] = if one_way_file { ["receiver's", "the sender's"] } else { ["responder's", "this one"] };
+    let pace = pace(skew, clock.skew_interval_ppm, near);
     match clock.skew_interval_ppm {
         // What cannot be told from nothing is taken out all the same: which is that.
         Some([low, high]) if low <= 0.0 && high >= 0.0 => format!(
-            " It runs {pace}{by}; the likeliest rate, {}, is taken out.",
+            " The {far} clock runs {pace}{by}; the likeliest rate, {}, is taken out.",
             likeliest(skew, (high - low) / 2.0)
         ),
-        _ => format!(" It runs {pace}{by}, which is taken out."),
+        _ => format!(" The {far} clock runs {pace}{by}, which is taken out."),
     }
 }
 
@@ -104,6 +106,16 @@ mod tests {
 
     #[test]
     fn what_is_taken_out_is_said_where_it_cannot_be_told_from_nothing() {
+        let of_file = |one_way_file| {
+            let (skew_ppm, skew_interval_ppm) = (Some(17.0), Some([16.2, 17.8]));
+            let clock =
+                ClockState { identifiable: true, skew_ppm, skew_interval_ppm, ..ClockState::default() };
+            skew(&clock, one_way_file).replace(NO_BREAK, " ")
+        };
+        assert!(
+            of_file(true).starts_with(" The receiver's clock runs faster than the sender's by 17.00 ppm")
+        );
+        assert!(of_file(false).starts_with(" The responder's clock runs faster than this one by 17.00 ppm"));
         let said = |ppm: f64, interval| {
             let clock = ClockState {
                 identifiable: true,
@@ -111,11 +123,11 @@ mod tests {
                 skew_interval_ppm: Some(interval),
                 ..ClockState::default()
             };
-            skew(&clock).replace(NO_BREAK, " ")
+            skew(&clock, false).replace(NO_BREAK, " ")
         };
         assert_eq!(
             said(-0.01, [-0.141, 0.12]),
-            " It runs at a pace that cannot be told from that of this one (they differ by less than 0.15 ppm, 95 %); the likeliest \
+            " The responder's clock runs at a pace that cannot be told from that of this one (they differ by less than 0.15 ppm, 95 %); the likeliest \
              rate, slower by 0.01 ppm, is taken out."
         );
         assert!(

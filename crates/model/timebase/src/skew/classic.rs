@@ -1,7 +1,7 @@
 //! Lines through delays: least squares, least absolute deviation, and the latter with jumps.
 
 use super::hull::Point;
-use super::jumps::{Jump, jumps};
+use super::jumps::{Jump, jumps, measured_by};
 use super::median;
 
 /// The 97.5 % quantile of the normal distribution.
@@ -202,7 +202,9 @@ pub(crate) fn least_absolute_jumps(
     let cuts: Vec<f64> = jumps.iter().map(|jump| jump.at).collect();
     if let Some(calibration) = calibration {
         // How far a jump went, the packets beside it say: what waits after the calibration is another thing than what waited in it.
-        return Some((Fit::of(calibration, &cuts)?.solve(), jumps));
+        let slope = Fit::of(calibration, &cuts)?.solve();
+        measured_by(slope[0], points, &mut jumps);
+        return Some((slope, jumps));
     }
     let mut fit = Fit::of(points, &cuts)?;
     let slope = fit.solve();

@@ -1,6 +1,6 @@
 //! One interface for all methods.
 
-use romer_units::{Arrival, Departure, Timestamp};
+use romer_units::{Arrival, Departure, Duration, Timestamp};
 
 use super::classic::{self, LeastSquares, NORMAL, Sloped};
 use super::correction::{Correction, Leg};
@@ -362,28 +362,36 @@ impl Estimator {
                 estimate.why_not = None;
             }
         }
-        let mut seen = [Vec::new(), Vec::new()];
+        let (mut seen, mut left_open) = ([Vec::new(), Vec::new()], 0.0);
         for (index, fit) in fits.into_iter().enumerate() {
             let Some(fit) = fit else { continue };
             let [slope, low, high] = fit.slope;
-            estimate.corrections[index] = Correction {
+            // Of each jump delays after it have what its size is off by.
+            let of_jumps = fit.jumps.iter().fold(0.0_f64, |sum, (_, _, error)| sum.hypot(*error));
+            let correction = Correction {
                 origin_ns: self.origin.unwrap_or(0),
                 legs: fit.legs,
                 rate_error: (high - slope).max(slope - low),
-                floor_error_ns: 0.0,
+                floor_error_ns: of_jumps,
                 anchor_ns: fit.anchor_ns,
             };
-            seen[index].extend(fit.jumps.iter().map(|(at, size)| ClockChange {
+            if of_jumps > 0.0 {
+                let last = correction.origin_ns.saturating_add(self.tracks[index].last);
+                left_open = f64::max(left_open, correction.error_at(last));
+            }
+            estimate.corrections[index] = correction;
+            seen[index].extend(fit.jumps.iter().map(|(at, size, error)| ClockChange {
                 at_ns: self.origin.unwrap_or(0).saturating_add(*at),
                 until_ns: None,
                 kind: ChangeKind::ClockStep,
                 heading: None,
                 size_ns: rounded(size * signs[index]),
-                error_ns: 0.0,
+                error_ns: *error,
                 dated_by: None,
                 may_be: None,
             }));
         }
+        estimate.remark = (left_open > 0.0).then(|| after_jumps(left_open));
         // One clock's jump is seen in both directions.
         let between = self.tracks[0].last.max(self.tracks[1].last) / 100;
         let [there, back] = seen;
@@ -442,7 +450,7 @@ impl Estimator {
             sum += jump.size;
             let from_ns = rounded(jump.at);
             fit.legs.push(Leg { from_ns, value_ns: sum + slope[0] * jump.at, slope: slope[0] });
-            fit.jumps.push((from_ns, jump.size));
+            fit.jumps.push((from_ns, jump.size, jump.error));
         }
         Some(fit)
     }
@@ -453,13 +461,25 @@ pub(crate) fn coarse(grain: f64) -> f64 {
     if grain > 1.0 { grain } else { 0.0 }
 }
 
+/// How far delays may be off, nanoseconds, that are freed of a calibration's slope and of jumps after it.
+fn after_jumps(left_open: f64) -> String {
+    let nanos = rounded(left_open.ceil()).max(1);
+    // Two digits, and no less than it is.
+    let digit = 10_i64.pow(nanos.ilog10().saturating_sub(1));
+    format!(
+        "delays after a jump that is compensated may be off by up to {} (95 %): so much the slope of the calibration packets and the sizes of the \
+         jumps leave open",
+        Duration::from_nanos(nanos.saturating_add(digit - 1) / digit * digit)
+    )
+}
+
 /// What a method finds in one direction.
 struct Fit {
     slope: Sloped,
     legs: Vec<Leg>,
     anchor_ns: i64,
-    /// When, and how much.
-    jumps: Vec<(i64, f64)>,
+    /// When, how much, and half the width of the interval of that.
+    jumps: Vec<(i64, f64, f64)>,
 }
 
 impl Fit {

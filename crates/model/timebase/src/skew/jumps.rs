@@ -11,6 +11,8 @@ pub(crate) struct Jump {
     pub(crate) at: f64,
     /// How much later packets have more, nanoseconds.
     pub(crate) size: f64,
+    /// Half the width of the 95 % interval of that, where it was [measured by a slope](measured_by); else 0.
+    pub(crate) error: f64,
 }
 
 /// Blocks whose medians are compared.
@@ -70,7 +72,57 @@ pub(crate) fn jumps(points: &[(f64, f64)]) -> Vec<Jump> {
         search.settle(least);
     }
     of_one_size(&mut search.found);
-    search.found.iter().map(|one| Jump { at: points[one.packet].0, size: one.size }).collect()
+    search.found.iter().map(|one| Jump { at: points[one.packet].0, size: one.size, error: 0.0 }).collect()
+}
+
+/// Measures the jumps once more by a slope that is known from elsewhere: by the packets beside each of them, whose own slope would be no
+/// surer than their levels. What waits in turn is not independent: how much the medians of parts of a side differ tells that.
+pub(crate) fn measured_by(slope: f64, points: &[(f64, f64)], jumps: &mut [Jump]) {
+    let reach = SIDES[0] * (points.len() / BLOCKS).max(LEAST_BLOCK);
+    let places: Vec<usize> = jumps.iter().map(|jump| points.partition_point(|(x, _)| *x < jump.at)).collect();
+    for (index, jump) in jumps.iter_mut().enumerate() {
+        let begin = index.checked_sub(1).map_or(0, |before| places[before]);
+        let end = places.get(index + 1).copied().unwrap_or(points.len());
+        let place = places[index];
+        let sides = [place.saturating_sub(reach).max(begin)..place, place..(place + reach).min(end)];
+        let levels = sides
+            .map(|side| Level::of(points[side].iter().map(|(x, y)| y - slope * (x - jump.at)).collect()));
+        if let [Some(low), Some(high)] = levels {
+            (jump.size, jump.error) = (high.middle - low.middle, low.error.hypot(high.error));
+        }
+    }
+}
+
+/// A median, and half the width of its 95 % interval.
+struct Level {
+    middle: f64,
+    error: f64,
+}
+
+impl Level {
+    /// Of delays in order of time; `None` of none.
+    fn of(mut heights: Vec<f64>) -> Option<Self> {
+        /// Of so many parts, Student's 97.5 %.
+        const PARTS: (usize, f64) = (8, 2.365);
+        if heights.is_empty() {
+            return None;
+        }
+        let mut parts: Vec<f64> =
+            heights.chunks(heights.len().div_ceil(PARTS.0)).map(|part| median(&mut part.to_vec())).collect();
+        let mean = parts.iter().sum::<f64>() / many(parts.len());
+        parts.iter_mut().for_each(|part| *part = (*part - mean).powi(2));
+        let count = many(parts.len());
+        let by_parts = PARTS.1 * (parts.iter().sum::<f64>() / (count - 1.0).max(1.0) / count).sqrt();
+        let middle = median(&mut heights);
+        heights.sort_unstable_by(f64::total_cmp);
+        // As many below the median as a fair coin gives, but for one in twenty times.
+        let half = 0.98 * many(heights.len()).sqrt();
+        let rank = |off: f64| {
+            let place = super::rounded(0.5 * many(heights.len() - 1) + off);
+            heights[usize::try_from(place).unwrap_or(0).min(heights.len() - 1)]
+        };
+        Some(Self { middle, error: by_parts.max(0.5 * (rank(half) - rank(-half))) })
+    }
 }
 
 struct Search<'a> {
