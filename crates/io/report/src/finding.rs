@@ -17,16 +17,7 @@ const ALIKE: f64 = 0.1;
 impl Words {
     /// A finding as a sentence, with its way in front where there is more than one.
     pub(crate) fn finding(self, m: &Measurement, finding: &Finding) -> String {
-        let mut clock = m.clock.clone();
-        if may_be_clocks(m) {
-            // That is said below, in words of its own.
-            clock.delay_error_ns = None;
-            clock.events.iter_mut().for_each(|event| event.may_be = None);
-        }
-        let mut sentence = self.pattern(finding, &m.findings, &clock);
-        if let (Pattern::DelayStep { size_ns, .. }, true) = (&finding.pattern, may_be_clocks(m)) {
-            sentence = format!("{}, {}.", sentence.trim_end_matches('.'), unless_set(*size_ns < 0.0));
-        }
+        let sentence = self.told(finding, &m.findings, &m.clock, may_be_clocks(m));
         let way = match finding.direction {
             Asked::Forward => Way::Forward,
             Asked::Reverse => Way::Reverse,
@@ -98,9 +89,22 @@ impl Words {
         Some(format!("{what}{other}: the one-way delays are without it."))
     }
 
+    /// What was found, and of a way that changed at once, what it may be instead, where nothing tells.
+    fn told(self, finding: &Finding, all: &[Finding], clock: &ClockState, one_way: bool) -> String {
+        let sentence = self.pattern(finding, all, &clock.events);
+        let Pattern::DelayStep { size_ns, .. } = finding.pattern else { return sentence };
+        let doubt = if one_way {
+            unless_set(size_ns < 0.0)
+        } else if may_be_a_clock(finding, size_ns, clock) {
+            "or a clock was set by as much, which cannot be told"
+        } else {
+            return sentence;
+        };
+        format!("{}, {doubt}.", sentence.trim_end_matches('.'))
+    }
+
     /// What was found, beside all that was and what is told of clocks and path.
-    fn pattern(self, finding: &Finding, all: &[Finding], clock: &ClockState) -> String {
-        let events = &clock.events;
+    fn pattern(self, finding: &Finding, all: &[Finding], events: &[ClockEvent]) -> String {
         let time = |nanos: f64| time(nanos, self.unicode);
         let when =
             finding.at_ns.map_or_else(String::new, |at| format!("{} after the start ", time(as_float(at))));
@@ -191,12 +195,8 @@ impl Words {
                     let half = as_float((at - low).max(high - at));
                     format!("{} after the start ", time_with_half(as_float(at), half, self.unicode))
                 });
-                let or = match may_be_a_clock(finding, *size_ns, clock) {
-                    true => ", or a clock was set by as much, which cannot be told",
-                    false => "",
-                };
                 format!(
-                    "{when}the delay changed at once: packets take {} from then on{or}.",
+                    "{when}the delay changed at once: packets take {} from then on.",
                     self.change_as_told(finding, *size_ns, events)
                 )
             }
@@ -398,7 +398,7 @@ mod tests {
                 delay_error_ns: Some(delay_error_ns),
                 ..ClockState::default()
             };
-            Words { unicode: true }.pattern(finding, &[], &clock).replace(NO_BREAK, " ")
+            Words { unicode: true }.told(finding, &[], &clock, false).replace(NO_BREAK, " ")
         };
         let say = |finding: &Finding| beside(std::slice::from_ref(&told), 1e3, finding);
         assert!(say(&step(Asked::Forward, 1.99e6)).contains("take 2.000 ± 0.001 ms longer from then on"));
@@ -462,9 +462,7 @@ mod tests {
                 pattern,
             };
             let shorter = Finding { pattern: shorter.clone(), ..finding.clone() };
-            Words { unicode: true }
-                .pattern(&finding, &[shorter], &ClockState::default())
-                .replace(NO_BREAK, " ")
+            Words { unicode: true }.pattern(&finding, &[shorter], &[]).replace(NO_BREAK, " ")
         };
         let spikes = |multiple_of_ns| Pattern::PeriodicDelaySpikes {
             period_ns: 10.24e9,

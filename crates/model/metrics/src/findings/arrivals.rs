@@ -60,25 +60,30 @@ pub(super) fn coalesced(passages: &[Passage]) -> Option<Found> {
         let gaps = arrivals.iter().zip(&apart).filter(|(_, apart)| **apart);
         real(gaps.filter(|(gap, _)| (0.0..bound).contains(*gap)).count())
     };
-    let by_themselves = of_any_delays(&packets);
     let tick = tick(&packets);
     let bounds = NEAR.iter().map(|share| whole_ticks(share * usual, tick));
-    let best = bounds
+    let trials = real(NEAR.len()).ln();
+    let piled: Vec<(f64, f64, f64)> = bounds
         .filter(|bound| *bound <= NEAR[0] * usual)
         .map(|bound| {
             let [near, wide] = [bound, 4.0 * bound].map(|bound| below_of(&arrivals, bound));
+            (tail(near / TOGETHER, wide / TOGETHER, SMOOTH) + trials, bound, near)
+        })
+        .filter(|(log, _, near)| convinces(*log) && near / real(fit) >= LEAST)
+        .collect();
+    if piled.is_empty() {
+        return None;
+    }
+    let by_themselves = of_any_delays(&packets);
+    let best = piled
+        .into_iter()
+        .map(|(log, bound, near)| {
             // As many as there are where each packet has the delay of another are no more than the delays' own values make.
             // That is drawn once: it may be two deviations less than usual.
             let drawn = below_of(&by_themselves, bound);
             let usually = ((drawn + 2.0 * (drawn + 1.0).sqrt()) / real(fit)).min(1.0);
-            let log = tail(near / TOGETHER, wide / TOGETHER, SMOOTH).max(tail(
-                near / TOGETHER,
-                real(fit) / TOGETHER,
-                usually,
-            ));
-            (log + real(NEAR.len()).ln(), bound, near)
+            (log.max(tail(near / TOGETHER, real(fit) / TOGETHER, usually) + trials), bound, near)
         })
-        .filter(|(_, _, near)| near / real(fit) >= LEAST)
         .min_by(|a, b| a.0.total_cmp(&b.0))?;
     let (log_alarm, within, near) = best;
     let strength = near / real(fit);
