@@ -4,10 +4,10 @@
 mod common;
 
 use common::{Made, bad, good, make};
-use romer_record::Fate;
 use romer_record::document::{ClockEvent, Measurement, Way};
 use romer_record::finding::{Finding, Pattern};
 use romer_record::voice::{LossBasis, Rating, Voice};
+use romer_record::{Fate, Passage};
 use romer_report::comparison::{Figure, Subject};
 use romer_report::html;
 use romer_units::{Duration, Timestamp};
@@ -84,8 +84,11 @@ fn a_column_of_losses_tells_how_many_of_how_many_and_the_caption_what_it_is() {
     );
     let [rows, lines] = ["rows", "lines"].map(|part| &loss["y"][part]);
     assert_eq!(rows, 2);
-    // Each strip has its decades, from a hundredth to all, and names all of them but the lowest.
-    assert_eq!(lines.as_array().unwrap().len(), 6);
+    // Each strip has its decades, from a hundredth to all, and names them; what all begin with is named once.
+    let lines = lines.as_array().unwrap();
+    let named: Vec<_> =
+        lines.iter().filter(|line| line[2] == true).map(|line| line[1].as_i64().unwrap()).collect();
+    assert_eq!((lines.len(), &named[..]), (6, &[-2, -1, 0, -1, 0][..]));
     for (ink, passages) in [("forward", &made.forward), ("reverse", &made.reverse)] {
         let layers = loss["layers"].as_array().unwrap().iter().filter(|layer| layer["ink"] == ink);
         let columns: Vec<_> = layers.flat_map(|layer| layer["points"].as_array().unwrap()).collect();
@@ -130,12 +133,12 @@ fn what_came_out_of_order_or_twice_stands_where_it_was_sent() {
         made.reverse.iter().filter(|one| one.sequence >= 1_200 && one.sequence < 1_210).copied().collect();
     for copy in twice {
         let place = made.reverse.iter().position(|one| one.sequence == copy.sequence).unwrap();
-        made.reverse.insert(place + 1, romer_record::Passage { copy: 1, ..copy });
+        made.reverse.insert(place + 1, Passage { copy: 1, ..copy });
     }
     // One comes twice there, in the first quarter.
     let twice = *made.forward.iter().find(|one| one.sequence >= 150 && one.arrival.is_some()).unwrap();
     let place = made.forward.iter().position(|one| one.sequence == twice.sequence).unwrap();
-    made.forward.insert(place + 1, romer_record::Passage { copy: 1, ..twice });
+    made.forward.insert(place + 1, Passage { copy: 1, ..twice });
     let figures = of(&made);
     let order = named(&figures, "order").unwrap();
     let mut inks: Vec<_> =
@@ -182,6 +185,34 @@ fn times_between_packets_are_drawn_one_by_one_and_the_longest_stays() {
     );
     let shape = named(&figures, "location-shape").unwrap();
     assert_eq!(shape["legend"].as_array().unwrap().len(), 4, "both ends, both ways");
+}
+
+#[test]
+fn what_draws_some_points_for_many_tells_what_is_in_each_stretch() {
+    let made = make(&common::Path { probes: 20_000, interval_ns: 200_000_000, ..bad() });
+    let figures = of(&made);
+    let arrived = |passages: &[Passage]| passages.iter().filter(|one| one.fate == Fate::Arrived).count();
+    let first = |passages: &[Passage]| {
+        passages.iter().filter(|one| one.fate == Fate::Arrived && one.copy == 0).count()
+    };
+    for (name, counts) in [
+        ("delay-one-way", [first(&made.forward), first(&made.reverse)]),
+        ("clock-forward", [arrived(&made.forward); 2]),
+        ("inter-transmission", [made.forward.iter().filter(|one| one.copy == 0).count() - 1; 2]),
+        ("inter-reception", [first(&made.forward) - 1, first(&made.reverse) - 1]),
+    ] {
+        let figure = named(&figures, name).unwrap();
+        let clouds = figure["layers"].as_array().unwrap().iter().filter(|layer| layer["kind"] == "points");
+        for (cloud, count) in clouds.zip(counts) {
+            assert!(cloud["of"].as_u64().is_some(), "{name} draws some for all");
+            let stretches = cloud["stretches"].as_array().unwrap_or_else(|| panic!("{name}"));
+            let there: u64 = stretches.iter().map(|one| one[0].as_u64().unwrap()).sum();
+            assert_eq!((stretches.len(), there), (400, count as u64), "{name}");
+            let most = stretches.iter().filter_map(|one| one[3].as_f64()).fold(0.0, f64::max);
+            let drawn = cloud["points"].as_array().unwrap().iter().map(|point| point[1].as_f64().unwrap());
+            assert!(drawn.fold(0.0, f64::max) <= most + 1e-3, "{name}: {most}");
+        }
+    }
 }
 
 #[test]

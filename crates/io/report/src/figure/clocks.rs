@@ -6,9 +6,10 @@ use romer_record::document::{Histogram, Measurement};
 use romer_record::{Fate, Passage};
 use romer_timebase::skew::Correction;
 
-use super::distributions::density;
+use super::distributions::{BINS, density, outline_in};
+use super::stretches::Stretches;
 use super::thin::Thinning;
-use super::{Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, Times, as_float};
+use super::{Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, Times, as_float, share, sorted};
 use crate::Passages;
 use crate::number::{Unit, count, counted, percent, time};
 use crate::table::Way;
@@ -66,12 +67,16 @@ fn corrected(
     let unit = Unit::of(end);
     // Two clouds lie over each other, in each direction.
     let mut clouds = [Thinning::sparse(total), Thinning::sparse(total)];
+    let mut stretches = [(); 2].map(|()| Stretches::new(times.axis().to));
     let mut beyond = [Vec::new(), Vec::new()];
     let mut above = 0u64;
     let mut band = Band::new(total, correction);
     for Corrected { x, at, before, after } in arrived() {
         let both = [before - least, after];
         above += u64::from(both.iter().any(|value| *value > end));
+        for (value, stretches) in both.into_iter().zip(&mut stretches) {
+            stretches.push((x, value / unit.nanos()));
+        }
         for ((value, cloud), beyond) in both.into_iter().zip(&mut clouds).zip(&mut beyond) {
             if value > end {
                 beyond.push((x, value / unit.nanos()));
@@ -81,7 +86,8 @@ fn corrected(
         }
         band.push(x, at);
     }
-    let [before, after] = clouds.map(Thinning::finish);
+    let [mut before, mut after] = clouds.map(Thinning::finish);
+    [before.stretches, after.stretches] = stretches.map(Some);
     let [before_beyond, after_beyond] = beyond.map(super::thin_peaks);
     let widest = band.widest;
     let band = band.bars(least, end, unit);
@@ -278,31 +284,39 @@ pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
 
 /// How often the program's stamps lie how far from the kernel's (seed 000, figures 9.3 and 9.4 from the side).
 pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
-    let shapes = &passages.location.shapes;
+    let (series, shapes) = (passages.location, &passages.location.shapes);
     let rows = [
-        ("sender, departure", Ink::Text, &shapes.sender_departure),
-        ("responder, arrival", Ink::Forward, &shapes.responder_arrival),
-        ("responder, departure", Ink::Reverse, &shapes.responder_departure),
-        ("sender, arrival", Ink::RoundTrip, &shapes.sender_arrival),
+        ("sender, departure", Ink::Text, &shapes.sender_departure, &series.sender_departure),
+        ("responder, arrival", Ink::Forward, &shapes.responder_arrival, &series.responder_arrival),
+        ("responder, departure", Ink::Reverse, &shapes.responder_departure, &series.responder_departure),
+        ("sender, arrival", Ink::RoundTrip, &shapes.sender_arrival, &series.sender_arrival),
     ];
     let rows: Vec<_> =
-        rows.into_iter().filter(|(_, _, shape)| shape.counts.iter().sum::<u64>() > 1).collect();
-    let (least, end) = seen(&rows.iter().map(|(_, _, shape)| bulk(shape)).collect::<Vec<_>>())?;
+        rows.into_iter().filter(|(_, _, shape, _)| shape.counts.iter().sum::<u64>() > 1).collect();
+    let (least, end) = seen(&rows.iter().map(|(_, _, shape, _)| bulk(shape)).collect::<Vec<_>>())?;
     let unit = Unit::of(end.max(1.0));
-    let width = common_width(rows.iter().map(|(_, _, shape)| *shape), (least, end));
+    let bins = bins_of_all(rows.iter().map(|(_, _, shape, points)| (*shape, points.len())));
+    let width = common_width(rows.iter().map(|(_, _, shape, _)| *shape), (least, end));
     let drawn: Vec<_> = rows
         .iter()
-        .map(|(name, ink, shape)| {
-            let shape = width.map_or(Cow::Borrowed(*shape), |width| Cow::Owned(in_bins(shape, width)));
-            (*name, *ink, density(&shape, (f64::NEG_INFINITY, end), unit))
+        .map(|(name, ink, shape, points)| {
+            let outline = if let Some(bins) = bins {
+                let apart = sorted(points.iter().map(|point| point.1).collect());
+                outline_in(bins, &apart, (least, end), unit)
+            } else {
+                let shape = width.map_or(Cow::Borrowed(*shape), |width| Cow::Owned(in_bins(shape, width)));
+                density(&shape, (f64::NEG_INFINITY, end), unit)
+            };
+            (*name, *ink, outline)
         })
         .collect();
+    let width = bins.map(|bins| (end - least) / share(bins, 1)).or(width.map(as_float));
     let bins = width.map_or_else(
         || " Bins are of different widths: it is their areas that tell how many there are.".to_owned(),
-        |width| format!(" Each bin is {} wide.", time(as_float(width), true)),
+        |width| format!(" Each bin is {} wide.", time(width, true)),
     );
     let top = drawn.iter().flat_map(|(_, _, outline)| outline).map(|point| point.1).fold(0.0, f64::max);
-    let beyond = rows.iter().filter_map(|(name, _, shape)| {
+    let beyond = rows.iter().filter_map(|(name, _, shape, _)| {
         Some(format!("{} of {name}", percent(Some(beyond(shape, end)).filter(|share| *share > 0.0)?)))
     });
     let beyond = beyond.collect::<Vec<_>>().join(", ");
@@ -329,6 +343,18 @@ pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
         layers: drawn.iter().map(|(_, ink, outline)| Layer::Area(*ink, outline.clone())).collect(),
         legend: drawn.iter().map(|(name, ink, _)| ((*name).into(), *ink)).collect(),
     })
+}
+
+/// How many bins of one width there are for histograms of which all values are at hand, of which there are `usize`: fewer where
+/// there are few values for each.
+fn bins_of_all<'a>(mut shapes: impl Iterator<Item = (&'a Histogram, usize)>) -> Option<usize> {
+    const FEWEST: usize = 25;
+    const EACH: usize = 4;
+    let least = shapes.try_fold(usize::MAX, |least, (shape, at_hand)| {
+        let all = shape.counts.iter().sum::<u64>() == at_hand as u64;
+        all.then_some(least.min(at_hand))
+    });
+    Some((least? / EACH).clamp(FEWEST, BINS))
 }
 
 /// The width of the widest bin that is seen, where bins of that width are still many enough for a picture.
@@ -451,6 +477,15 @@ mod tests {
         let rebinned = in_bins(&odd, 5_000);
         assert_eq!(rebinned.bin_edges_ns[0], -5_000);
         assert_eq!(rebinned.counts, [3_000, 6_000, 10_000, 2_000]);
+    }
+
+    #[test]
+    fn stamps_that_are_all_at_hand_have_bins_of_one_width_however_few_they_are() {
+        let shape = |counts: Vec<u64>| Histogram { bin_edges_ns: vec![0, 1, 3], counts };
+        let (few, many) = (shape(vec![30, 10]), shape(vec![300, 100]));
+        assert_eq!(bins_of_all([(&few, 40), (&many, 400)].into_iter()), Some(25));
+        assert_eq!(bins_of_all([(&many, 400)].into_iter()), Some(100));
+        assert_eq!(bins_of_all([(&many, 400), (&many, 50)].into_iter()), None, "of some only a part is");
     }
 
     #[test]

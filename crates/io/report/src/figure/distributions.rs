@@ -12,7 +12,7 @@ use crate::table::Way;
 /// Steps of a drawn distribution function.
 const STEPS: usize = 400;
 /// Bins of a histogram that several series share.
-const BINS: usize = 110;
+pub(super) const BINS: usize = 110;
 
 /// The delays of packets that arrived in time, ascending.
 pub(crate) fn delays(passages: &[Passage]) -> Vec<f64> {
@@ -261,10 +261,20 @@ pub(super) fn distribution(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
 }
 
 /// The counts of sorted delays in bins of one width from one end of an axis to the other, as an outline in percent a unit.
-pub(super) fn outline(delays: &[f64], (start, end): (f64, f64), unit: Unit) -> Vec<(f64, f64)> {
-    let width = (end - start) / share(BINS, 1);
-    let mut outline = Vec::with_capacity(2 * BINS + 2);
-    for bin in 0..BINS {
+pub(super) fn outline(delays: &[f64], reach: (f64, f64), unit: Unit) -> Vec<(f64, f64)> {
+    outline_in(BINS, delays, reach, unit)
+}
+
+/// The same in so many bins.
+pub(super) fn outline_in(
+    bins: usize,
+    delays: &[f64],
+    (start, end): (f64, f64),
+    unit: Unit,
+) -> Vec<(f64, f64)> {
+    let width = (end - start) / share(bins, 1);
+    let mut outline = Vec::with_capacity(2 * bins + 2);
+    for bin in 0..bins {
         let (from, to) = (start + width * share(bin, 1), start + width * share(bin + 1, 1));
         let below = |edge: f64| delays.partition_point(|delay| *delay < edge);
         let count = below(to) - below(from);

@@ -157,6 +157,8 @@ pub(super) struct Spacings {
     within: Cloud,
     /// Those beyond an axis that is as long as this series needs: all of them.
     far: Vec<(f64, f64)>,
+    /// What there is in each stretch of time.
+    stretches: Stretches,
     /// Nanoseconds, ascending.
     pub(super) sorted: Vec<f64>,
 }
@@ -171,14 +173,16 @@ impl Spacings {
         let end = ends(&sorted).1;
         let mut within = Thinning::sparse(sorted.partition_point(|spacing| *spacing <= end));
         let mut far = Vec::new();
+        let mut stretches = Stretches::new(times.axis().to);
         for pair in moments.windows(2) {
             let Some(x) = times.of_probe(pair[1].1) else { continue };
+            stretches.push((x, spacing(pair)));
             match spacing(pair) {
                 spacing if spacing <= end => within.push((x, spacing)),
                 spacing => far.push((x, spacing)),
             }
         }
-        Self { within: within.finish(), far, sorted }
+        Self { within: within.finish(), far, stretches, sorted }
     }
 }
 
@@ -193,8 +197,13 @@ fn spacings(
     let reach = rows.iter().map(|(_, _, these)| ends(&these.sorted));
     let (from, end) = reach.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
     let unit = Unit::of(end);
+    let legend = rows.iter().map(|(name, ink, _)| ((*name).into(), *ink)).collect();
+    let beyond: usize = rows
+        .iter()
+        .map(|(_, _, these)| these.sorted.len() - these.sorted.partition_point(|y| *y <= end))
+        .sum();
     let mut layers = Vec::new();
-    for (_, ink, these) in &rows {
+    for (_, ink, these) in rows {
         // The axis is that of the longest series: what lies beyond its own may be within.
         let (near, above): (Vec<_>, Vec<_>) = these.far.iter().copied().partition(|(_, y)| *y <= end);
         let of = these.within.of + near.len();
@@ -209,15 +218,11 @@ fn spacings(
         let mut far: Vec<Far> =
             all.map(|far| Far { at: scaled(far.at), from: far.from / unit.nanos() }).collect();
         far.sort_by(|a, b| a.at.0.total_cmp(&b.at.0));
-        let begins = these.within.begins.clone();
-        layers.push(Layer::Points(*ink, Cloud { points, far, of, begins, stretches: None }));
+        let stretches = Some(these.stretches.in_units(unit.nanos()));
+        layers.push(Layer::Points(ink, Cloud { points, far, of, begins: these.within.begins, stretches }));
         let above = above.into_iter().map(|(x, y)| (x, y / unit.nanos())).collect();
-        layers.push(Layer::Above(*ink, thin_peaks(above)));
+        layers.push(Layer::Above(ink, thin_peaks(above)));
     }
-    let beyond: usize = rows
-        .iter()
-        .map(|(_, _, these)| these.sorted.len() - these.sorted.partition_point(|y| *y <= end))
-        .sum();
     let more = if beyond == 0 {
         String::new()
     } else {
@@ -236,6 +241,6 @@ fn spacings(
             labels: Labels::Numbers,
         },
         layers,
-        legend: rows.iter().map(|(name, ink, _)| ((*name).into(), *ink)).collect(),
+        legend,
     })
 }

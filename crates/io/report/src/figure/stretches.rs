@@ -40,6 +40,14 @@ impl Stretches {
         }
     }
 
+    /// The same with values in another unit, of so many of these.
+    pub(crate) fn in_units(mut self, of: f64) -> Self {
+        for stretch in &mut self.all {
+            (stretch.least, stretch.greatest) = (stretch.least / of, stretch.greatest / of);
+        }
+        self
+    }
+
     pub(crate) fn lose(&mut self, x: f64) {
         if let Some(stretch) = self.at(x) {
             stretch.lost += 1;

@@ -132,14 +132,16 @@ pub(crate) fn decade_label(decade: i32) -> String {
     format!("{}{NO_BREAK}%", grouped(100.0 * 10f64.powi(decade), decimals))
 }
 
-/// Where the decades of strips are, by their logarithms: the places of the lines, and which of these have room for a label.
+/// Where the decades of strips are, by their logarithms: the places of the lines, and which of these have room for a label. What
+/// a strip begins with is beside the end of the one below it; the lowest has none below it, and the others begin with the same.
 pub(crate) fn decades(rows: usize, lowest: i32) -> impl Iterator<Item = (f64, i32, bool)> {
     let step = (1 - lowest) / 2;
     (0..rows).flat_map(move |row| {
         let [bottom, top] = edges(row, rows);
         (lowest..=0).map(move |decade| {
             let up = f64::from(decade - lowest) / f64::from(-lowest);
-            (bottom + up * (top - bottom), decade, decade % step.max(1) == 0 && up > 0.2)
+            let named = decade % step.max(1) == 0 && up > 0.2 || row == 0 && decade == lowest;
+            (bottom + up * (top - bottom), decade, named)
         })
     })
 }

@@ -163,7 +163,7 @@
         const here = points.filter(([x]) => x >= x0 && x <= x1);
         make('path', { d: here.map(([x, y]) => `M${px(x).toFixed(1)} ${up(y).toFixed(1)}h0`).join(''), class: 'dots beyond', style }, svg);
       } else if (layer.kind === 'bars') {
-        for (const [a, b, c, e, opacity] of points) make('rect', { x: px(a), y: py(e), width: Math.max(1, px(b) - px(a)), height: py(c) - py(e), class: 'tip', opacity, style }, plot);
+        for (const [a, b, c, e, opacity] of points) if (b >= x0 && a <= x1) make('rect', { x: px(a), y: py(e), width: Math.max(1, px(b) - px(a)), height: py(c) - py(e), class: 'tip', opacity, style }, plot);
       }
     }
     state.geometry = { left, right, top: top - strip, bottom, px, py, up, width };
