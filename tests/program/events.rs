@@ -19,7 +19,7 @@ fn ip(lab: &Lab, arguments: &[&str]) {
     process::run(lab.command("A", "ip").args(arguments)).with_code(0);
 }
 
-fn assert_kinds(document: &Value, kinds: &[&str]) {
+pub(crate) fn assert_kinds(document: &Value, kinds: &[&str]) {
     let events = at(document, "/events").as_array().unwrap();
     for kind in kinds {
         assert!(events.iter().any(|event| event["kind"] == *kind), "no {kind}: {document:#}");
@@ -27,7 +27,7 @@ fn assert_kinds(document: &Value, kinds: &[&str]) {
 }
 
 /// Probes that did not leave are counted as such, and what was sent came back but for what was just on its way.
-fn assert_not_taken_for_loss(document: &Value) {
+pub(crate) fn assert_not_taken_for_loss(document: &Value) {
     let [sent, received, lost, astray, not_sent] = ["sent", "received", "lost", "astray", "not_sent"]
         .map(|name| count(document, &format!("/round_trip/packets/{name}")));
     assert_eq!(received + lost + astray, sent, "{document:#}");
@@ -269,147 +269,6 @@ fn what_happens_to_a_host_is_told_once_though_each_direction_has_a_session_of_it
 }
 
 #[test]
-fn a_program_that_stands_still_says_so_and_what_it_could_not_send_is_not_lost() {
-    let lab = Lab::path();
-    let _responder = lab.respond(&[]);
-    let mut measuring = Measuring::begin(&lab, FAR, &[]);
-    measuring.process.signal("STOP");
-    // Longer than what counts as standing still.
-    std::thread::sleep(Duration::from_secs(4));
-    measuring.process.signal("CONT");
-    measuring.await_told(&["the program stood still for", "not sent: the program was 2 s late with them"]);
-    measuring.await_more();
-    let document = measuring.end();
-    assert_kinds(&document, &["pause", "not-sent"]);
-    assert_not_taken_for_loss(&document);
-}
-
-#[test]
-fn what_came_while_the_program_stood_still_and_found_its_socket_full_is_not_lost() {
-    let lab = Lab::path();
-    let _responder = lab.respond(&[]);
-    for direction in ["reverse", "both"] {
-        let mut measuring = Measuring::closely(&lab, FAR, &["--direction", direction]);
-        measuring.process.signal("STOP");
-        // At 5,000 a second more than its socket holds.
-        std::thread::sleep(Duration::from_secs(4));
-        measuring.process.signal("CONT");
-        measuring.await_told(&["the program stood still for", "this host's kernel dropped them"]);
-        measuring.await_more();
-        let document = measuring.end();
-        assert_kinds(&document, &["pause", "receive-overflow"]);
-        assert_found_full(&document, "reverse");
-    }
-}
-
-/// What found a full socket went astray, wherever in the standstill or after it that was.
-fn assert_found_full(document: &Value, way: &str) {
-    let [lost, astray] = not_received(document, way);
-    assert!(astray > 1_000, "{document:#}");
-    // Those that a busy machine drops in its queues besides.
-    assert!(lost * 20 < astray, "{document:#}");
-    let warnings = at(document, "/warnings").to_string();
-    assert!(
-        warnings.contains("the kernel there dropped them because its program did not read them"),
-        "{warnings}"
-    );
-}
-
-#[test]
-fn what_came_while_the_responder_stood_still_and_found_its_socket_full_is_not_lost() {
-    let lab = Lab::path();
-    // Without the right to more, its socket has the room that the system gives everybody.
-    let without_rights = ["--bounding-set=-net_admin", "--inh-caps=-net_admin", process::PROGRAM, "respond"];
-    let mut responder = Process::start(lab.command("B", "setpriv").args(without_rights));
-    assert!(responder.line().starts_with("responding: "));
-    for direction in ["forward", "both"] {
-        let mut measuring = Measuring::closely(&lab, FAR, &["--direction", direction]);
-        responder.signal("STOP");
-        std::thread::sleep(Duration::from_secs(5));
-        responder.signal("CONT");
-        measuring.await_told(&["the responder's host's kernel dropped them"]);
-        measuring.await_more();
-        let document = measuring.end();
-        assert_kinds(&document, &["receive-overflow"]);
-        assert_found_full(&document, "forward");
-    }
-}
-
-/// Stops the measuring program while its link goes down and comes up again, and gives when each was: between two moments.
-fn stand_still_over_a_link_down(lab: &Lab, measuring: &mut Measuring) -> [(i64, i64); 2] {
-    measuring.process.signal("STOP");
-    std::thread::sleep(Duration::from_millis(700));
-    let moments = ["down", "up"].map(|state| {
-        let before = clock_ns();
-        process::run(lab.command("E", "ip").args(["link", "set", "e0", state])).with_code(0);
-        let after = clock_ns();
-        std::thread::sleep(Duration::from_secs(1));
-        (before, after)
-    });
-    // The kernel tells a bridge late that the link is there again, and until then it drops what comes by it.
-    let forwards = || {
-        let shown = process::run(lab.command("E", "bridge").args(["link", "show", "dev", "e0"])).with_code(0);
-        shown.stdout.contains("state forwarding")
-    };
-    let begin = Instant::now();
-    while !forwards() {
-        assert!(begin.elapsed() < Duration::from_secs(20), "the bridge never forwards again");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    measuring.process.signal("CONT");
-    measuring.await_told(&["the program stood still for", "t0 went down", "t0 is up again"]);
-    measuring.await_more();
-    moments
-}
-
-#[test]
-fn a_link_that_goes_down_while_the_program_stands_still_is_dated_by_the_last_packet_before() {
-    let lab = Lab::path();
-    let _responder = lab.respond(&[]);
-    let mut measuring = Measuring::begin(&lab, FAR, &["--direction", "reverse"]);
-    stand_still_over_a_link_down(&lab, &mut measuring);
-    let document = measuring.end();
-    let [lost, astray] = not_received(&document, "reverse");
-    let events = at(&document, "/events").as_array().unwrap();
-    let moment =
-        |kind: &str| events.iter().find(|event| event["kind"] == kind).unwrap()["at_ns"].as_i64().unwrap();
-    let down = moment("link-up") - moment("link-down");
-    assert!(down >= 900_000_000, "{events:#?}");
-    // A hundred a second. A busy machine may lose some itself.
-    assert!(lost <= 3 && astray.abs_diff(down.unsigned_abs() / 10_000_000) <= 10, "{document:#}");
-    assert!(moment("link-down") > moment("pause"), "{events:#?}");
-}
-
-/// The real-time clock, which both hosts of a laboratory read.
-fn clock_ns() -> i64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    i64::try_from(now.as_nanos()).unwrap()
-}
-
-#[test]
-fn a_link_that_goes_down_while_the_program_stands_still_and_nothing_comes_says_in_which_time_that_was() {
-    for (options, way) in [(&["--stamp-only"][..], "round_trip"), (&["--direction", "forward"], "forward")] {
-        let lab = Lab::path();
-        let _responder = lab.respond(&[]);
-        let mut measuring = Measuring::begin(&lab, FAR, options);
-        let moments = stand_still_over_a_link_down(&lab, &mut measuring);
-        let document = measuring.end();
-        let events = at(&document, "/events").as_array().unwrap();
-        for (kind, (before, after)) in ["link-down", "link-up"].into_iter().zip(moments) {
-            let event = events.iter().find(|event| event["kind"] == kind).unwrap();
-            let [latest, late] = ["clock_ns", "noticed_late_ns"].map(|name| event[name].as_i64());
-            let (latest, late) = (latest.unwrap(), late.unwrap_or_else(|| panic!("{way}: {event}")));
-            assert!(latest - late <= before && latest >= after, "{way}: {event}, {before} to {after}");
-            // It stood still for 2.7 s, and little more is said.
-            assert!(late < 5_000_000_000, "{way}: {event}");
-        }
-        let [lost, _] = not_received(&document, way);
-        // A busy machine may lose some itself.
-        assert!(lost <= 3, "{way}: {document:#}");
-    }
-}
-
-#[test]
 fn an_interface_that_is_removed_and_made_again_is_followed() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
@@ -447,59 +306,6 @@ fn an_interface_that_is_removed_and_made_again_is_followed() {
             // What came while it was being taken down, which takes a moment on a busy machine.
             assert!(lost <= 30, "{way}: {document:#}");
         }
-    }
-}
-
-#[test]
-fn what_a_program_had_no_time_to_read_because_it_stood_still_is_not_laid_to_the_rate() {
-    let lab = Lab::path();
-    let _responder = lab.respond(&[]);
-    let mut measuring = Measuring::closely(&lab, FAR, &["--direction", "reverse"]);
-    measuring.process.signal("STOP");
-    std::thread::sleep(Duration::from_secs(4));
-    measuring.process.signal("CONT");
-    measuring.await_told(&["the program stood still for", "this host's kernel dropped them"]);
-    measuring.await_more();
-    let document = measuring.end();
-    let warnings = at(&document, "/warnings").to_string();
-    assert!(warnings.contains("datagrams unread while its program stood still"), "{warnings}");
-    assert!(!warnings.contains("send more slowly"), "{warnings}");
-}
-
-#[test]
-fn a_program_that_stands_still_for_little_more_than_a_second_says_so() {
-    let lab = Lab::path();
-    let _responder = lab.respond(&[]);
-    let mut measuring = Measuring::begin(&lab, FAR, &[]);
-    measuring.process.signal("STOP");
-    std::thread::sleep(Duration::from_millis(1_300));
-    measuring.process.signal("CONT");
-    measuring.await_told(&["the program stood still for"]);
-    assert_kinds(&measuring.end(), &["pause"]);
-}
-
-#[test]
-fn what_the_responder_could_not_send_because_it_stood_still_does_not_leave_late_and_is_not_lost() {
-    let lab = Lab::path();
-    let responder = lab.respond(&[]);
-    for direction in ["reverse", "both"] {
-        let mut measuring = Measuring::begin(&lab, FAR, &["--direction", direction]);
-        responder.signal("STOP");
-        // Longer than what counts as too late.
-        std::thread::sleep(Duration::from_secs(4));
-        responder.signal("CONT");
-        measuring.await_told(&["the responder did not send", "the responder stood still for"]);
-        measuring.await_more();
-        let document = measuring.end();
-        assert_kinds(&document, &["pause", "not-sent"]);
-        let [sent, received, lost, astray, not_sent] = ["sent", "received", "lost", "astray", "not_sent"]
-            .map(|name| count(&document, &format!("/reverse/packets/{name}")));
-        assert_eq!(received + lost + astray, sent, "{direction}: {document:#}");
-        // What was due in the first two of the four seconds was too late when its turn came: 200 probes, but for those that left
-        // while the signal was under way.
-        assert!(not_sent > 190, "{direction}: {document:#}");
-        let warnings = at(&document, "/warnings").to_string();
-        assert!(warnings.contains("did not leave the far end"), "{direction}: {warnings}");
     }
 }
 
