@@ -40,6 +40,10 @@ fn stamps_in_another_unit_are_told_by_the_statistics_beside_them() {
         let refused = process::run(stated().arg(&table)).with_code(2).stderr;
         assert!(refused.contains("(--unit)") && refused.contains("is no .raw or .log"), "{refused}");
     }
+    // Nor has such a file packets that are too small for Qtcp.
+    let table = folder.path().join("a.csv");
+    let refused = process::run(romer(["analyze", "--any-size"]).arg(&table)).with_code(2).stderr;
+    assert!(refused.contains("(--any-size)") && refused.contains("is no .raw or .log"), "{refused}");
     for (statistics, doubted) in
         [("duration: 0.98\n", true), ("duration: 0.098\n", false), ("rate: 3200\n", true)]
     {

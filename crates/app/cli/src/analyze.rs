@@ -18,7 +18,7 @@ use romer_units::Duration;
 use crate::args::{AnalyzeArgs, check_calibration};
 use crate::compare::with_packets;
 use crate::failure::Failure;
-use crate::reported::{Reported, check_unit};
+use crate::reported::{Reported, check_any_size, check_unit};
 use crate::{command, output, report};
 
 /// Computes the document of a run or of a packet log, and gives the exit code.
@@ -47,6 +47,7 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
     let input = arguments.capture_a.as_deref().or(arguments.input.as_deref()).unwrap_or(Path::new(""));
     for file in [Some(input), arguments.reverse.as_deref()].into_iter().flatten() {
         check_unit(file, arguments.unit)?;
+        check_any_size(file, arguments.any_size)?;
     }
     check_targets(arguments)?;
     let reported = if input.is_dir() && arguments.capture_a.is_none() {

@@ -28,6 +28,17 @@ pub(crate) fn check_unit(path: &Path, unit: Option<Duration>) -> Result<(), Fail
     )))
 }
 
+/// Refuses to take packets that are too small for Qtcp from files in which none is. What a run is told has words of its own.
+pub(crate) fn check_any_size(path: &Path, any_size: bool) -> Result<(), Failure> {
+    if !any_size || analysis::is_of_qtcp(path) || !path.is_file() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "only files of Qtcp have packets that may be too small (--any-size): {} is no .raw or .log; leave it out",
+        romer_report::escape::terminal(&path.to_string_lossy())
+    )))
+}
+
 /// A run or a packet log, with its documents.
 pub(crate) struct Reported {
     /// Each stream with what its figures come from.
