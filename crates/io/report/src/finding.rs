@@ -32,7 +32,7 @@ impl Words {
     /// What happened to a clock or to the path, and when: from one moment to another, where it took a while. Of a way that changed at
     /// once, that a clock may have been set instead, where nothing tells.
     pub(crate) fn clock_event(self, m: &Measurement, event: &ClockEvent) -> String {
-        let at_once = event.until_ns.is_none_or(|until| until <= event.at_ns);
+        let at_once = event.lasted_until().is_none();
         match event.size_ns.filter(|_| event.kind == "path-change" && at_once && may_be_clocks(m)) {
             Some(size) => {
                 let told = self.event_by_itself(&ClockEvent { may_be: None, ..event.clone() });
@@ -49,7 +49,7 @@ impl Words {
         let way = event.direction.as_deref().filter(|way| *way != "both");
         let way = way.map_or_else(String::new, |way| format!(", {way}"));
         let from = self.time_of(event.at_ns);
-        let when = match event.until_ns.filter(|until| *until > event.at_ns) {
+        let when = match event.lasted_until() {
             Some(until) => format!("from {from} to {} after the start", self.time_of(until)),
             None => format!("{from} after the start"),
         };
@@ -78,7 +78,7 @@ impl Words {
         let size =
             event.size_ns.map_or_else(String::new, |size| format!(" by {}", self.size(event, size.abs())));
         let from = self.time_of(event.at_ns);
-        let what = match (event.kind.as_str(), event.until_ns.filter(|until| *until > event.at_ns)) {
+        let what = match (event.kind.as_str(), event.lasted_until()) {
             ("clock-step" | "slew", None) => format!("{from} after the start a clock was set{size}"),
             ("clock-step" | "slew", Some(until)) => {
                 format!("From {from} to {} after the start a clock was slewed{size}", self.time_of(until))
@@ -280,8 +280,7 @@ fn is_of_path(event: &ClockEvent, way: &str) -> bool {
 /// How far what is told of clocks and path lies from what was found.
 fn apart(event: &ClockEvent, finding: &Finding) -> u64 {
     let at_ns = finding.at_ns.unwrap_or(i64::MIN);
-    let until = event.until_ns.unwrap_or(event.at_ns).max(event.at_ns);
-    at_ns.abs_diff(at_ns.clamp(event.at_ns, until))
+    at_ns.abs_diff(at_ns.clamp(event.at_ns, event.lasted_until().unwrap_or(event.at_ns)))
 }
 
 /// Whether both are one change, of this size.

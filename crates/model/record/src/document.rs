@@ -414,6 +414,13 @@ pub struct ClockEvent {
     pub size_interval_ns: Option<[i64; 2]>,
 }
 
+impl ClockEvent {
+    /// When it was over, where it took a while; `None` where it came at once.
+    pub fn lasted_until(&self) -> Option<i64> {
+        self.until_ns.filter(|until| *until > self.at_ns)
+    }
+}
+
 /// The demonstration: an emulated path, measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Demo {

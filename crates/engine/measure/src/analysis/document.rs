@@ -58,9 +58,7 @@ pub(super) fn of_table(
 
 /// Of one direction whose clocks nobody watched, a way that changed at once may as well be a clock that was set.
 fn leave_open(clock: &mut ClockState) {
-    let sudden = |event: &&mut ClockEvent| {
-        event.kind == "path-change" && event.until_ns.is_none_or(|until| until <= event.at_ns)
-    };
+    let sudden = |event: &&mut ClockEvent| event.kind == "path-change" && event.lasted_until().is_none();
     for event in clock.events.iter_mut().filter(sudden) {
         event.may_be = Some("clock-step".into());
         #[expect(clippy::cast_precision_loss, reason = "a bound of what is known")]
