@@ -255,8 +255,9 @@ fn may_be_clocks(m: &Measurement) -> bool {
     m.source.is_some() && m.clock.method != "shared" && ways(m).len() == 1 && ways(m)[0] != Way::RoundTrip
 }
 
-/// That it may be none of the path's. By a clock that was set back, packets would be out of order that are not.
-const fn unless_set(back: bool) -> &'static str {
+/// That a way which changed may be none of the path's, where packets go one way: the receiver's clock may have been set. By a clock that was set
+/// `back`, packets would be out of order that are not.
+pub const fn unless_set(back: bool) -> &'static str {
     if back {
         "unless the receiver's clock was set back by as much, which sets no packet out of order: one direction alone does not tell"
     } else {

@@ -31,6 +31,7 @@ pub mod text;
 mod voice;
 mod words;
 
+pub use finding::unless_set;
 pub use number::{count, maybe_time, percent};
 use romer_record::Passage;
 use romer_record::document::Measurement;

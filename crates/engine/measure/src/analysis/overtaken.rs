@@ -5,6 +5,7 @@
 use romer_record::Passage;
 use romer_record::document::Measurement;
 use romer_record::finding::Pattern;
+use romer_report::unless_set;
 use romer_units::{Duration, counted_as};
 
 /// So many in a row are not by chance, all of them overtaken by one packet after which delays stay as low.
@@ -34,11 +35,11 @@ fn said(fall: Fall) -> String {
     let rounded = |nanos: i64, to: i64| Duration::from_nanos((nanos + to / 2) / to * to);
     let digits = 10_i64.pow(fall.by_ns.max(1).ilog10().saturating_sub(2));
     format!(
-        "from {} after the start on all packets take about {} less, by which the {} before are out of order, unless the receiver's clock \
-         was set back by as much, which sets no packet out of order: one direction alone does not tell",
+        "from {} after the start on all packets take about {} less, by which the {} before are out of order, {}",
         rounded(fall.at_ns, 10_000_000),
         rounded(fall.by_ns, digits),
-        counted_as(fall.packets as u64, "packet", "packets")
+        counted_as(fall.packets as u64, "packet", "packets"),
+        unless_set(true)
     )
 }
 
