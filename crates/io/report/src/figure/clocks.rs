@@ -295,8 +295,9 @@ pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
         rows.into_iter().filter(|(_, _, shape, _)| shape.counts.iter().sum::<u64>() > 1).collect();
     let (least, end) = seen(&rows.iter().map(|(_, _, shape, _)| bulk(shape)).collect::<Vec<_>>())?;
     let unit = Unit::of(end.max(1.0));
-    let bins = bins_of_all(rows.iter().map(|(_, _, shape, points)| (*shape, points.len())));
     let width = common_width(rows.iter().map(|(_, _, shape, _)| *shape), (least, end));
+    let at_hand = || bins_of_all(rows.iter().map(|(_, _, shape, points)| (*shape, points.len())));
+    let bins = if width.is_none() { at_hand() } else { None };
     let drawn: Vec<_> = rows
         .iter()
         .map(|(name, ink, shape, points)| {
@@ -310,7 +311,7 @@ pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
             (*name, *ink, outline)
         })
         .collect();
-    let width = bins.map(|bins| (end - least) / share(bins, 1)).or(width.map(as_float));
+    let width = width.map(as_float).or(bins.map(|bins| (end - least) / share(bins, 1)));
     let bins = width.map_or_else(
         || " Bins are of different widths: it is their areas that tell how many there are.".to_owned(),
         |width| format!(" Each bin is {} wide.", time(width, true)),

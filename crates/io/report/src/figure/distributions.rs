@@ -243,9 +243,7 @@ pub(super) fn distribution(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
     for way in Way::ALL {
         let delays = sorted.of_way(way);
         if delays.len() > 1 {
-            let within = steps(delays).into_iter().filter(|(delay, _)| *delay <= end);
-            layers
-                .push(Layer::Line(way.into(), within.map(|(delay, y)| (delay / unit.nanos(), y)).collect()));
+            layers.push(Layer::Line(way.into(), steps_within(delays, (f64::NEG_INFINITY, end), unit)));
             legend.push((way.label(m), way.into()));
         }
     }
@@ -291,6 +289,16 @@ pub(crate) fn steps(sorted: &[f64]) -> Vec<(f64, f64)> {
     (0..=STEPS)
         .filter_map(|step| Some((at(sorted, share(step, STEPS))?, 100.0 * share(step, STEPS))))
         .collect()
+}
+
+/// The same so far as an axis reaches, in `unit`: up to its ends, also where the next step lies beyond them.
+pub(super) fn steps_within(sorted: &[f64], (from, to): (f64, f64), unit: Unit) -> Vec<(f64, f64)> {
+    let below = 100.0 * share(sorted.partition_point(|value| *value < from), sorted.len().max(1));
+    let up_to = 100.0 * share(sorted.partition_point(|value| *value <= to), sorted.len().max(1));
+    let before = sorted.first().filter(|least| **least < from).map(|_| (from, below));
+    let after = sorted.last().filter(|most| **most > to).map(|_| (to, up_to));
+    let within = steps(sorted).into_iter().filter(|(value, _)| (from..=to).contains(value));
+    before.into_iter().chain(within).chain(after).map(|(value, y)| (value / unit.nanos(), y)).collect()
 }
 
 /// How far the spacing of packets is from what it should be: the sender's own error, and what the path adds.
@@ -364,6 +372,20 @@ mod tests {
         let delays: Vec<f64> = (0..1_000).map(|n| 5.0e6 + 500.0 * f64::from(n)).collect();
         let bars = outline(&delays, span(&[[5.0e6, 5.495e6, 5.5e6]]).unwrap(), Unit::of(5.0e6));
         assert!(bars.iter().filter(|bar| bar.1 > 0.0).count() > 150, "two points a bar");
+    }
+
+    #[test]
+    fn a_distribution_reaches_to_the_ends_of_its_axis_wherever_its_steps_are() {
+        // Of a thousand one is far out, and so are all between the last two of the steps.
+        let mut values: Vec<f64> = (0..1_000).map(f64::from).collect();
+        values[999] = 50_000.0;
+        let unit = Unit::of(1.0);
+        let drawn = steps_within(&values, (10.5, 2_000.0), unit);
+        for ((x, y), due) in [(drawn[0], (10.5, 1.1)), (drawn[drawn.len() - 1], (2_000.0, 99.9))] {
+            assert!((x * unit.nanos() - due.0).abs() + (y - due.1).abs() < 1e-6, "{x}, {y}: {due:?}");
+        }
+        assert!(drawn.windows(2).all(|two| two[0].0 <= two[1].0 && two[0].1 <= two[1].1), "{drawn:?}");
+        assert_eq!(steps_within(&values, (0.0, 50_000.0), unit).len(), STEPS + 1, "all of it is within");
     }
 
     #[test]

@@ -4,10 +4,8 @@ use std::cmp::Reverse;
 
 use romer_record::emulation::EmulatedPacket;
 
-use super::distributions::ascending;
-use super::{
-    Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, as_float, at, capital, ends, share, sorted, steps,
-};
+use super::distributions::{ascending, steps_within};
+use super::{Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, as_float, at, capital, ends, share, sorted};
 use crate::emulation::{Drawn, Judged, Sampled, Way};
 use crate::number::{NO_BREAK, Unit, count, time};
 
@@ -145,19 +143,17 @@ fn distribution(name: &'static str, way: &Way<'_>, left: &[Left]) -> Option<Figu
     }
     let (asked, held, (from, to)) = both(left);
     let unit = Unit::of(to);
-    let line = |ink, points: &[(f64, f64)]| {
-        let within = points.iter().filter(|(nanos, _)| (from..=to).contains(nanos));
-        Layer::Line(ink, within.map(|(nanos, y)| (nanos / unit.nanos(), *y)).collect())
-    };
     let mut layers = Vec::new();
     let mut legend = Vec::new();
     if let Some(theory) = way.theory {
-        let percent: Vec<(f64, f64)> = theory.iter().map(|(nanos, share)| (*nanos, 100.0 * share)).collect();
-        layers.push(line(Ink::Text, &percent));
+        let within = theory.iter().filter(|(nanos, _)| (from..=to).contains(nanos));
+        let percent = within.map(|(nanos, share)| (nanos / unit.nanos(), 100.0 * share)).collect();
+        layers.push(Layer::Line(Ink::Text, percent));
         legend.push(("theory".into(), Ink::Text));
     }
-    layers.push(line(Ink::Forward, &steps(&asked)));
-    layers.push(line(Ink::Reverse, &steps(&held)));
+    for (ink, values) in [(Ink::Forward, &asked), (Ink::Reverse, &held)] {
+        layers.push(Layer::Line(ink, steps_within(values, (from, to), unit)));
+    }
     legend.extend(asked_and_held());
     let words = if way.theory.is_some() {
         "The theory is the distribution of the scenario, fixed delay included."
@@ -239,10 +235,9 @@ fn spacing(name: &'static str, way: &Way<'_>) -> Option<Figure> {
         return None;
     }
     let unit = Unit::of(end);
-    let layers = rows.iter().map(|(_, ink, values)| {
-        let within = steps(values).into_iter().filter(|(nanos, _)| *nanos <= end);
-        Layer::Line(*ink, within.map(|(nanos, y)| (nanos / unit.nanos(), y)).collect())
-    });
+    let layers = rows
+        .iter()
+        .map(|(_, ink, values)| Layer::Line(*ink, steps_within(values, (f64::NEG_INFINITY, end), unit)));
     Some(Figure {
         name,
         title: format!("{}: times between packets", capital(way.name)),

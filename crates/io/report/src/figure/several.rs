@@ -2,14 +2,14 @@
 
 use romer_metrics::{jitter, received};
 
-use super::distributions::{NOT_FROM_ZERO, delay_axis, density_figure, outline, span};
+use super::distributions::{NOT_FROM_ZERO, delay_axis, density_figure, outline, span, steps_within};
 use super::shapes::{logarithmic, tail_of};
 use super::stretches::Stretches;
 use super::strips::several_losses;
 use super::thin::Thinning;
 use super::{
     Axis, BEYOND, Figure, Ink, Labels, Layer, MOST_POINTS, Times, as_float, at, delays, ends_of, share,
-    sorted, steps, thin_peaks,
+    sorted, thin_peaks,
 };
 use crate::Passages;
 use crate::number::{Unit, count, time};
@@ -173,10 +173,9 @@ fn histogram(rows: &[Row<'_>], way: Way) -> Option<Figure> {
 fn distribution(rows: &[Row<'_>], way: Way) -> Option<Figure> {
     let reach = reach(rows)?;
     let (end, unit) = (reach.1, Unit::of(reach.1));
-    let layers = rows.iter().map(|(_, ink, values)| {
-        let within = steps(values).into_iter().filter(|(delay, _)| *delay <= end);
-        Layer::Line(*ink, within.map(|(delay, y)| (delay / unit.nanos(), y)).collect())
-    });
+    let layers = rows
+        .iter()
+        .map(|(_, ink, values)| Layer::Line(*ink, steps_within(values, (f64::NEG_INFINITY, end), unit)));
     Some(Figure {
         name: name("distribution", way),
         title: format!("Share of packets that took no longer, {}", way.name()),

@@ -6,7 +6,7 @@ use romer_metrics::jitter;
 use romer_record::Passage;
 use romer_record::document::Measurement;
 
-use super::distributions::deviations;
+use super::distributions::{deviations, steps_within};
 use super::over_time::Spaced;
 use super::several::Row;
 use super::{Axis, Changes, Figure, Ink, Labels, Layer, Sorted, at, share, sorted, steps};
@@ -127,10 +127,8 @@ pub(super) fn between(spaced: &Spaced) -> Option<Figure> {
     let room = (0.08 * (high - low)).max(1.0);
     let (from, to) = ((low - room).max(0.0), high + room);
     let unit = Unit::of(to);
-    let layers = rows.iter().map(|(_, ink, values)| {
-        let within = steps(values).into_iter().filter(|(value, _)| (from..=to).contains(value));
-        Layer::Line(*ink, within.map(|(value, y)| (value / unit.nanos(), y)).collect())
-    });
+    let layers =
+        rows.iter().map(|(_, ink, values)| Layer::Line(*ink, steps_within(values, (from, to), unit)));
     Some(Figure {
         name: "between",
         title: "Times between packets".into(),
