@@ -51,6 +51,7 @@ mod schedule;
 mod set_back;
 mod sizes;
 mod survey;
+mod under_way;
 mod unrest;
 mod wander;
 mod whose;

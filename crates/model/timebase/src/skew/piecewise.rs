@@ -14,6 +14,7 @@ use super::rates::{Combined, Rate, TILT, combine, rate};
 use super::round_trip::{self, Settled, is_path};
 use super::sizes;
 use super::survey::{Survey, TooLittle, Transition};
+use super::under_way;
 use super::wander::{self, Curve, Shown};
 use super::{many, rounded};
 
@@ -58,8 +59,18 @@ impl Piecewise {
             [Ok(forward), Ok(reverse)] => brink::open([forward, reverse]),
             _ => Vec::new(),
         };
+        let cut_off = match &surveys {
+            [Ok(forward), Ok(reverse)] if under_way::may_be([forward, reverse]) => {
+                Some((forward.clone(), reverse.clone()))
+            }
+            _ => None,
+        };
         let mut estimate = Self::by_surveys(surveys, origin_ns, bases);
-        brink::leave_open(&mut estimate, origin_ns, &open);
+        let goes_on = cut_off.is_some_and(|(forward, reverse)| {
+            let late = round_trip::least(&forward, &reverse, bases) / 1e9;
+            under_way::add(&mut estimate, [&forward, &reverse], late, origin_ns)
+        });
+        brink::leave_open(&mut estimate, origin_ns, if goes_on { &[] } else { &open });
         estimate
     }
 

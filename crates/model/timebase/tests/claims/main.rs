@@ -28,5 +28,6 @@ mod skew;
 mod soft;
 mod steps;
 mod under_step;
+mod under_way;
 mod unrest;
 mod wander;
