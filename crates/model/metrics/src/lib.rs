@@ -18,6 +18,7 @@ pub mod findings;
 mod histogram;
 mod interval;
 pub mod jitter;
+pub mod least;
 mod loss;
 mod marking;
 mod order;

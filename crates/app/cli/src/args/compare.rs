@@ -16,7 +16,7 @@ use crate::values;
         verdict for each direction that both have.\n\n\
         A and B are folders of runs, packet logs (CSV, .raw or .log of Qtcp, .json of irtt), or measurement \
         documents. Of documents the packets are not at \
-        hand, and only means and medians get an interval. A --limit holds for the difference.",
+        hand, and only means and medians get an interval, where they are not of delays above their least. A --limit holds for the difference.",
     after_help = "Examples:\n  romer compare BEFORE AFTER\n  \
         romer compare BEFORE AFTER --by forward.delay_ns.p99 --limit 'forward.delay_ns.p99<1ms'"
 )]

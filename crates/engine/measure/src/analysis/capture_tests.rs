@@ -281,3 +281,79 @@ fn a_clock_that_is_set_while_no_packet_passes_is_told_once() {
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// Writes a capture of a stream whose answers carry what they answer, of IP headers without an identification, between two such ends.
+fn write_echoed(file: &Path, packets: &[Packet], ends: [(u8, u16); 2]) {
+    let mut octets = pcap::file(65_535, pcap::RAW);
+    for (moment, answers, n) in packets {
+        let [here, there] = ends;
+        let (from, to) = if *answers { (there, here) } else { (here, there) };
+        pcap::add_whole(
+            &mut octets,
+            1_000_000_000_000_000 + moment,
+            &pcap::udp(from, to, 64, &payload(false, *n)),
+        );
+    }
+    std::fs::write(file, octets).unwrap();
+}
+
+/// (Each answer was taken for a copy of its probe, and no answer was lost.)
+#[test]
+fn what_an_echo_carries_does_not_make_it_a_copy_of_the_probe() {
+    let folder = std::env::temp_dir().join(format!("romer-captures-echoed-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let files: [PathBuf; 2] = ["a.pcap", "b.pcap"].map(|name| folder.join(name));
+    let near = [(1, 5_000), (2, 10_000)];
+    // Whose address, or port, or all of it is another one beyond a NAT.
+    let fars = [
+        near,
+        [(77, 61_000), near[1]],
+        [(77, near[0].1), near[1]],
+        [near[0], (77, 7)],
+        [(77, 61_000), (78, 62_000)],
+        [(99, 4_000), (3, 3_000)],
+    ];
+    for seed in [30, 31] {
+        let calm = analyzed(&folder, seed, [(i64::MAX, 0); 2], false);
+        let [there, back] = calm.counts;
+        assert!(there[1].unwrap() > 5 && there[2].unwrap() > 2 && back[1].unwrap() > 5 && back[2] == Some(0));
+        let packets = captured(seed);
+        for far in fars {
+            write_echoed(&files[0], &packets[0], near);
+            write_echoed(&files[1], &packets[1], far);
+            for is_swapped in [false, true] {
+                let [first, second] =
+                    if is_swapped { [&files[1], &files[0]] } else { [&files[0], &files[1]] };
+                let mut analysis = Analysis::of(first, String::new());
+                analysis.capture_b = Some(second.clone());
+                let m = analyze(&analysis).unwrap().measurement;
+                let name = format!("{far:?}, {is_swapped}, seed {seed}");
+                let counts = Told::of(&m).counts;
+                let expected = if is_swapped { [back, there] } else { [there, back] };
+                assert_eq!(counts, expected, "{name}");
+                let is_told = m.warnings.iter().any(|note| note.starts_with("its addresses are translated"));
+                assert_eq!(is_told, far != near, "{name}: {:?}", m.warnings);
+            }
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_capture_without_a_packet_of_udp_is_refused_with_what_there_is_and_what_to_do() {
+    let folder = std::env::temp_dir().join(format!("romer-captures-kinds-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let files: [PathBuf; 2] = ["a.pcap", "b.pcap"].map(|name| folder.join(name));
+    let mut icmp = pcap::udp((1, 1), (2, 2), 64, &[7; 40]);
+    icmp[9] = 1;
+    for (count, said) in [(0, "no packet is in it"), (3, "no UDP packet is in it, and 3 of other kinds")] {
+        let mut octets = pcap::file(65_535, pcap::RAW);
+        (0..count).for_each(|n| pcap::add_whole(&mut octets, 1_000_000_000 + n, &icmp));
+        files.iter().for_each(|file| std::fs::write(file, &octets).unwrap());
+        let mut analysis = Analysis::of(&files[0], String::new());
+        analysis.capture_b = Some(files[1].clone());
+        let refused = analyze(&analysis).unwrap_err().to_string();
+        assert!(refused.contains(said) && refused.contains("romer measure"), "{refused}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}

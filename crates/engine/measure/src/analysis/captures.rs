@@ -14,6 +14,7 @@ use romer_session::association;
 use romer_units::{Place, counted_as};
 
 use super::AnalysisError;
+use super::capture_flows;
 use super::capture_steps::{Matched, as_taken, take_out};
 use super::known::Known;
 use super::packets::Packets;
@@ -153,7 +154,14 @@ pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Resul
     if let Some(least) = [a.least_kept, b.least_kept].into_iter().flatten().min() {
         (a, b) = (load(near, least)?, load(far, least)?);
     }
+    for (capture, path) in [(&a, near), (&b, far)] {
+        if capture.packets.is_empty() {
+            let others = capture.others.saturating_add(capture.aside);
+            return Err(AnalysisError::Line { path: path.into(), line: 1, why: no_udp(others) });
+        }
+    }
     let refuse = |why: String| AnalysisError::Line { path: far.into(), line: 1, why };
+    let translated = capture_flows::settle([&mut a.packets, &mut b.packets]);
     let both = |by: By| matched(&a.packets, &b.packets, by);
     let (exact, loose) = (both(By::ContentAndIdentification), both(By::Content));
     let total = |flows: &BTreeMap<Flow, usize>| flows.values().sum::<usize>();
@@ -209,6 +217,12 @@ pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Resul
             listed(&all)
         ));
     }
+    let name = |flow: Flow| translated.iter().find(|(_, of)| **of == flow).map(|(name, _)| *name);
+    if let Some(name) = name(flow) {
+        notes.push(format!(
+            "its addresses are translated between the captures: the second one has it as {name}"
+        ));
+    }
     notes.extend(left_out(a.aside.max(b.aside)));
     for ((capture, path), sorted) in [(&a, near), (&b, far)].into_iter().zip(sorted) {
         notes.extend(oddities(capture, path));
@@ -231,6 +245,21 @@ fn load(path: &Path, most: usize) -> Result<capture::Capture, AnalysisError> {
             record,
             why: file.get_ref().refusal().map_or(why, ToString::to_string),
         },
+    )
+}
+
+/// Why a capture of so many packets, none of which is of a stream of UDP, is none to compare.
+fn no_udp(others: u64) -> String {
+    format!(
+        "{}: captures are compared by the UDP packets of a stream, and no other kind is (ICMP echoes, TCP); send one over the path meanwhile, \
+         such as romer measure does, and capture that",
+        match others {
+            0 => "no packet is in it".into(),
+            _ => format!(
+                "no UDP packet is in it, and {}",
+                counted_as(others, "of another kind", "of other kinds")
+            ),
+        }
     )
 }
 

@@ -1,5 +1,6 @@
 //! Packet logs that other programs wrote, or romer exported, as measurement documents.
 
+mod capture_flows;
 mod capture_steps;
 #[cfg(test)]
 mod capture_tests;
@@ -17,6 +18,8 @@ mod received;
 mod set_back;
 mod stepped;
 mod table;
+#[cfg(test)]
+mod twice_tests;
 #[cfg(test)]
 mod two_way_tests;
 

@@ -191,6 +191,10 @@ fn jumps_are_at_their_packets_however_few_are_kept() {
     let (log, outcome, ..) = in_passes(&text, Asked::plainly(3, 0), 8_192).unwrap();
     let (plain, expected, ..) = in_memory(&text, Asked::plainly(3, 0)).unwrap();
     assert!(outcome.notes.iter().any(|note| note == "2 jumps of a clock were compensated"), "{outcome:?}");
+    // (Of one of another size nothing said that it was left in.)
+    for notes in [&outcome.notes, &expected.notes] {
+        assert!(notes.iter().any(|note| note.starts_with("jumps of one size alone")), "{notes:?}");
+    }
     assert!(outcome.notes.iter().any(|note| note.contains("went back once")), "{outcome:?}");
     let numbers = |line: &str| -> Vec<i64> { line.split(':').map(|field| field.parse().unwrap()).collect() };
     for (one, other) in log.lines().zip(plain.lines()) {

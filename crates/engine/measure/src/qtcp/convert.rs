@@ -13,7 +13,7 @@ use thiserror::Error;
 use super::receiver::{StepBack, StepsBack};
 use super::sender::{Falls, Shifts};
 use super::thinned::Thinned;
-use super::{IMPLAUSIBLE_PPM, Outcome, Refusal, compensated, in_units, sent_back};
+use super::{IMPLAUSIBLE_PPM, ONE_SIZE, Outcome, Refusal, compensated, in_units, sent_back};
 
 /// Of so many packets all are kept in memory, for the methods that go over them again and again; of more, half as many.
 pub const KEPT: usize = 1 << 20;
@@ -285,6 +285,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
         outcome.notes.extend(super::few(self.examined.packets, calibration));
         if !estimate.events.is_empty() {
             outcome.notes.push(compensated(estimate.events.len()));
+            outcome.notes.push(ONE_SIZE.into());
             outcome.notes.extend(estimate.remark.clone());
         }
         self.plan.estimate = Some(self.sharpened(estimate)?);

@@ -133,6 +133,7 @@ pub fn to_log(
     outcome.notes.extend(few(there, calibration));
     if !estimate.events.is_empty() {
         outcome.notes.push(compensated(estimate.events.len()));
+        outcome.notes.push(ONE_SIZE.into());
         outcome.notes.extend(estimate.remark);
     }
     Ok(outcome)
@@ -181,6 +182,9 @@ fn sent_back(steps: usize) -> Option<String> {
         )
     })
 }
+
+/// What is said besides where jumps are told by their one size.
+const ONE_SIZE: &str = "jumps of one size alone are compensated (least-absolute-jumps, -k 3): one of another size is still in the latencies";
 
 fn compensated(jumps: usize) -> String {
     let word = if jumps == 1 { "jump of a clock was" } else { "jumps of a clock were" };

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use romer_metrics::bootstrap::{
     FEWEST, RESAMPLES, SEED, Statistic, interval_of_difference, resampled, tells,
 };
+use romer_metrics::least::Least;
 use romer_metrics::{delays, inter_arrivals, inter_departures, ipdv, pdv, sent};
 use romer_record::comparison::{COMPARISON, ComparedDirection, ComparedFigure, Comparison, Side, Verdict};
 use romer_record::document::{Calibration, DelayKind, Direction, Measurement, StampPlaces, Summary};
@@ -43,6 +44,11 @@ enum Series {
 }
 
 impl Series {
+    /// Whether its numbers are those above the least of all, where delays are of this kind.
+    fn is_above_least(self, kind: Option<DelayKind>) -> bool {
+        self == Self::Pdv || (self == Self::Delay && kind == Some(DelayKind::Variable))
+    }
+
     /// With how many that follow it each value shares a packet.
     const fn lags(self) -> usize {
         match self {
@@ -286,11 +292,14 @@ fn method(a: &Subject<'_>, b: &Subject<'_>) -> String {
         format!(
             "95 % intervals of the difference by a moving-block bootstrap of {RESAMPLES} samples with a fixed seed, the \
              blocks as long as the autocorrelation asks for (Politis and White), because packets that follow each other are \
-             alike; of loss ratios it is at least Newcombe's hybrid score interval; none below {FEWEST} values"
+             alike; of loss ratios it is at least Newcombe's hybrid score interval; none below {FEWEST} values. Of delays above the \
+             least of each, and of PDV, it has in it besides what both least values leave open, by how far the lowest of \
+             the least values of 32 parts of each are apart"
         )
     } else {
         "95 % intervals of the difference from the intervals of both means or medians in the documents, by the root of \
-         the sum of their squares (Welch); other figures have none, because the packets are not at hand"
+         the sum of their squares (Welch); other figures have none, because the packets are not at hand, nor have delays above \
+         the least of each"
             .into()
     }
 }
@@ -350,13 +359,34 @@ fn compared(figure: Figure, a: &Subject<'_>, b: &Subject<'_>, way: Way) -> Compa
                 .zip(b.stream.passages)
                 .and_then(|(pa, pb)| drawn(figure, passages_of(pa, way), passages_of(pb, way)));
             let stated = stated(values, figure.interval(of_a), figure.interval(of_b));
-            match figure.series {
-                Series::Loss => hull(drawn, stated),
-                _ if a.stream.passages.is_some() && b.stream.passages.is_some() => drawn,
-                _ => stated,
+            let least = figure.series.is_above_least(of_a.delay_kind);
+            match (figure.series, a.stream.passages.zip(b.stream.passages)) {
+                (Series::Loss, _) => hull(drawn, stated),
+                (_, Some((pa, pb))) if least => {
+                    opened(values, drawn?, figure.series, passages_of(pa, way), passages_of(pb, way))
+                }
+                (_, Some(_)) => drawn,
+                // Documents do not tell how firm their least values are.
+                (_, None) => stated.filter(|_| !least),
             }
         }),
     }
+}
+
+/// An interval of the difference of figures above the least of each, with what both leasts leave open.
+fn opened(
+    (a, b): (f64, f64),
+    [low, high]: [f64; 2],
+    series: Series,
+    of_a: &[Passage],
+    of_b: &[Passage],
+) -> Option<[f64; 2]> {
+    let [below, above] = Least::apart(Least::of(&series.values(of_a))?, Least::of(&series.values(of_b))?);
+    let difference = b - a;
+    Some([
+        difference - (difference - low).max(0.0).hypot(below),
+        difference + (high - difference).max(0.0).hypot(above),
+    ])
 }
 
 /// By drawing both series anew.
@@ -404,7 +434,7 @@ fn verdict(
         return (Verdict::NotKnown, text);
     };
     let above = if kind == Some(DelayKind::Variable) && by.series == Series::Delay {
-        " Delays are those above each one's least: a shift of all is not seen."
+        " Delays are those above each one's least: a shift of all is not seen, and what both leasts leave open is in the interval."
     } else {
         ""
     };
@@ -463,8 +493,7 @@ fn besides(by: Figure, verdict: Verdict, figures: &[(Figure, ComparedFigure)]) -
     }
     let what = match verdict {
         Verdict::More | Verdict::Less => "What differs besides",
-        Verdict::NoneShown => "What does differ",
-        Verdict::NotKnown => "What differs for certain",
+        Verdict::NoneShown | Verdict::NotKnown => "What these data do show to differ",
     };
     format!(" {what}: {}.", differing.join(", "))
 }

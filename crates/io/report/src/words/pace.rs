@@ -66,7 +66,12 @@ fn likeliest(skew: f64, half: f64) -> String {
     if skew.abs() < FINEST_PPM {
         return format!("{way} by less than {FINEST_PPM}{NO_BREAK}ppm");
     }
-    format!("{way} by {}{NO_BREAK}ppm", digits(skew.abs(), half.max(FINEST_PPM)))
+    let fine = half.max(FINEST_PPM);
+    let last = 0.1_f64.powi(i32::try_from(places(fine)).unwrap_or(1));
+    if skew.abs() < last / 2.0 {
+        return format!("{way} by less than {}{NO_BREAK}ppm", digits(last, fine));
+    }
+    format!("{way} by {}{NO_BREAK}ppm", digits(skew.abs(), fine))
 }
 
 /// Clocks that differ by less than this are one: a microsecond in three years.
@@ -133,6 +138,14 @@ mod tests {
         assert!(
             said(1e-8, [-7.2e-7, 7e-7])
                 .ends_with("; the likeliest rate, faster by less than 0.001 ppm, is taken out.")
+        );
+        // What reads as nothing is told by its last digit. (It was "slower by 0.0 ppm".)
+        assert!(
+            said(-0.04, [-12.1, 12.0])
+                .ends_with("; the likeliest rate, slower by less than 0.1 ppm, is taken out."),
+        );
+        assert!(
+            said(0.06, [-12.1, 12.0]).ends_with("; the likeliest rate, faster by 0.1 ppm, is taken out.")
         );
         assert!(said(17.0, [16.2, 17.8]).ends_with("ppm), which is taken out."));
     }

@@ -40,6 +40,7 @@ mod method;
 mod near;
 mod one_floor;
 mod outermost;
+mod path_dates;
 mod pauses;
 mod piecewise;
 mod posterior;

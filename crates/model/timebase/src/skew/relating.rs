@@ -6,9 +6,9 @@ use romer_record::{Fate, Passage};
 use romer_units::Duration;
 
 use super::bounds::bounds;
-use super::dated;
 use super::pauses::{in_pauses, passed};
 use super::{ChangeKind, Correction, Estimate, Estimator, Heading, Method, SetBack, Skew};
+use super::{dated, path_dates};
 use romer_units::{Arrival, Departure, Timestamp};
 
 use crate::Related;
@@ -452,6 +452,7 @@ pub fn sharpened(
     }
     dated::by_the_other(&mut found, forward, reverse);
     found.date_steps();
+    path_dates::by_packets(&mut found, forward, reverse);
     in_pauses(&mut found, forward);
     found
 }

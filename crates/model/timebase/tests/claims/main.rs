@@ -16,6 +16,7 @@ mod humps;
 mod long_way;
 mod numbers;
 mod one_floor;
+mod path_dates;
 mod pauses;
 mod pretended;
 mod relate;
