@@ -44,7 +44,8 @@ pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape, longest_n
         if step.whose != Whose::Others {
             let sizes = ClockStep {
                 size_ns,
-                size_interval_ns: None,
+                // What the stamps themselves tell no estimate is asked for: it is known to what their times vary by.
+                size_interval_ns: step.is_exact.then(|| step.interval_ns()),
                 before_ns: step.before_ns,
                 after_ns: step.after_ns,
             };
@@ -191,6 +192,10 @@ mod tests {
     fn a_clock_that_is_set_is_told_by_the_departures() {
         for size in [-3_000_000_000, -50_000_000, -25_000_000, 8_000_000, 2_000_000_000] {
             assert_eq!(sizes(&rows(size, 0, 0), Shape::OneWay), [size]);
+            let found = found(&rows(size, 0, 0), Shape::OneWay);
+            let interval = found[0].event.step.and_then(|step| step.size_interval_ns);
+            let holds = |[low, high]: [i64; 2]| low <= size && size <= high && high - low < 1_000_000;
+            assert!(interval.is_some_and(holds), "{size}: {interval:?}");
         }
         let found = found(&rows(-50_000_000, 0, 0), Shape::FourStamps);
         assert_eq!(found[0].event.at_ns, 2_999 * 20_000_000);

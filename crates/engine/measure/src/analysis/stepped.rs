@@ -69,6 +69,8 @@ pub(super) struct Step {
     /// By how much the clock was set, and how uncertain that is.
     pub(super) size_ns: i64,
     pub(super) uncertain_ns: i64,
+    /// What the stamps tell apart.
+    pub(super) unit_ns: i64,
     /// The stamps themselves tell the size.
     pub(super) is_exact: bool,
     /// Which.
@@ -78,6 +80,14 @@ pub(super) struct Step {
     pub(super) after_ns: i64,
     /// The other clock's that are certainly of before it, and of after it, as they were taken.
     pub(super) others: Option<(i64, i64)>,
+}
+
+impl Step {
+    /// What the clock was set by, as well as it is known: no better than what a stamp tells.
+    pub(super) const fn interval_ns(&self) -> [i64; 2] {
+        let half = self.uncertain_ns.saturating_add(self.unit_ns);
+        [self.size_ns.saturating_sub(half), self.size_ns.saturating_add(half)]
+    }
 }
 
 /// Whose clock was set.
@@ -264,7 +274,8 @@ fn step(stamped: &[Stamped], place: usize, until: usize, usual: &Usual, look: Lo
     };
     let (before_ns, after_ns) = (stamped[place - 1].own, stamped[place].own);
     let is_exact = whose == Whose::Both || (whose == Whose::Own && is_exact);
-    Some(Step { place, size_ns, uncertain_ns, is_exact, whose, before_ns, after_ns, others: None })
+    let unit_ns = usual.unit;
+    Some(Step { place, size_ns, uncertain_ns, unit_ns, is_exact, whose, before_ns, after_ns, others: None })
 }
 
 /// By how much the clock is further ahead of the other after a place.

@@ -12,6 +12,8 @@ use super::{ChangeKind, ClockChange, Estimate, Heading, median};
 const BESIDE: usize = 3;
 /// A step lies no further than this part of the run from where its direction has it so far.
 const NEAR: u64 = 50;
+/// Of two places for a step the one is as good as the other, if the queue moves less at it by no more than this part of the step.
+const PLAINER: f64 = 0.5;
 
 /// Puts such steps where they belong in the direction that does not date them; the other one's jumps are in their places.
 pub(super) fn by_the_other(estimate: &mut Estimate, forward: &[Passage], reverse: &[Passage]) {
@@ -20,20 +22,30 @@ pub(super) fn by_the_other(estimate: &mut Estimate, forward: &[Passage], reverse
     for step in steps {
         let Some(heading) = step.dated_by else { continue };
         let (own, other) = if heading == Heading::Forward { (forward, reverse) } else { (reverse, forward) };
-        if let Some(at) = placed(estimate, &step, heading, own, other) {
-            estimate.correction_mut(heading.other()).put_jump(at.0, at.1);
+        let Some(placed) = placed(estimate, &step, heading, own, other) else { continue };
+        let hidden = estimate.correction_mut(heading.other());
+        if let Some((leg, at)) = placed.moved {
+            hidden.put_jump(leg, at);
         }
+        hidden.floor_error_ns += placed.off_ns;
     }
 }
 
-/// Which of the other direction's legs it is, and from which moment on.
+/// Where a step is in the direction that does not date it.
+struct Placed {
+    /// Which of its legs begins at another moment, and at which.
+    moved: Option<(usize, i64)>,
+    /// By how much packets beside it are off if it was elsewhere, where they do not tell, nanoseconds.
+    off_ns: f64,
+}
+
 fn placed(
     estimate: &Estimate,
     step: &ClockChange,
     heading: Heading,
     own: &[Passage],
     other: &[Passage],
-) -> Option<(usize, i64)> {
+) -> Option<Placed> {
     let size = if heading == Heading::Forward { step.size_ns } else { step.size_ns.saturating_neg() };
     let [dated, hidden] = [heading, heading.other()].map(|heading| estimate.correction(heading));
     let (leg, _) = hidden.jump_near(step.at_ns, size.saturating_neg())?;
@@ -79,10 +91,14 @@ fn placed(
     let near = packets.last()?.0.saturating_sub(packets.first()?.0).unsigned_abs() / NEAR;
     let is_near = |place: &usize| packets.get(*place).is_some_and(|packet| packet.0.abs_diff(known) <= near);
     let each = places.into_iter().flatten().filter(is_near);
-    let each = each.filter_map(|place| Some((place, needless(place)?)));
-    let (place, _) = each.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let each: Vec<(usize, f64)> = each.filter_map(|place| Some((place, needless(place)?))).collect();
+    let (place, best) = each.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    // By as much again as it goes is it plainer where a step is than beside it, if little else moves.
+    let is_open = |other: &(usize, f64)| other.0 != place && other.1 < best + PLAINER * jump.abs();
+    let off_ns = if each.iter().any(is_open) { jump.abs() } else { 0.0 };
     let at = packets.get(place)?.0.saturating_sub(hidden.origin_ns);
     // Not beyond the changes beside it.
     let beyond = hidden.legs.get(leg + 1).is_some_and(|next| at >= next.from_ns);
-    (at > before.from_ns && !beyond && after.from_ns != at).then_some((leg, at))
+    let moved = (at > before.from_ns && !beyond && after.from_ns != at).then_some((leg, at));
+    Some(Placed { moved, off_ns })
 }

@@ -4,10 +4,12 @@
 use super::floors::Floor;
 use super::hull::Point;
 
-/// Packets that are kept at an end.
-const PACKETS: usize = 1_024;
-/// And of a short run no more than this share of all.
+/// Packets that are kept at an end: so many that in a run of hundreds of thousands half of them are more than a few cells hold.
+const PACKETS: usize = 4_096;
+/// And of a short run no more than this share of all, of a long one no more than that; but so many.
 const SHARE: u64 = 4;
+const SHARE_OF_LONG: u64 = 24;
+const SOME: u64 = 1_024;
 
 /// The packets that are nearest to an end, in whatever order they come.
 #[derive(Clone, Debug)]
@@ -52,7 +54,8 @@ impl Outermost {
     pub(crate) fn packets(&self, all: u64) -> Vec<Floor> {
         let mut points = self.points.clone();
         points.sort_unstable_by_key(|point| core::cmp::Reverse(self.place(point)));
-        points.truncate(usize::try_from(all / SHARE).unwrap_or(PACKETS).min(PACKETS));
+        let share = (all / SHARE).min((all / SHARE_OF_LONG).max(SOME));
+        points.truncate(usize::try_from(share).unwrap_or(PACKETS).min(PACKETS));
         let floor = |point: &Point| Floor { x: point.at as f64 / 1e9, y: point.delay as f64, count: 1.0 };
         let mut floors: Vec<Floor> = points.iter().map(floor).collect();
         if self.way > 0 {

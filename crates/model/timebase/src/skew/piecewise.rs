@@ -273,7 +273,10 @@ fn by_the_other(
         Some((curve, events)) => wandering(&[calm], &curve, &events, origin_ns, (0.0, 0.0)),
         None => steady(&[calm], &events, origin_ns, (0.0, 0.0)),
     };
-    estimate.corrections.iter_mut().for_each(|one| one.floor_error_ns += doubt);
+    // Whose a slew was nobody has asked: it may show in the queue's direction as much as a round trip sooner or later.
+    let [there, back] = if heading == Heading::Forward { [calm.0, full] } else { [full, calm.0] };
+    let beside = 2.0 * beside_slews(&estimate.events, round_trip::least(there, back, bases) / 1e9);
+    estimate.corrections.iter_mut().for_each(|one| one.floor_error_ns += doubt + beside);
     let doubted = one_floor::doubted(doubt).map(|doubted| format!("; {doubted}"));
     estimate.remark = Some(moving.remark() + &doubted.unwrap_or_default());
     estimate.full = Some(moving.heading);
@@ -335,7 +338,7 @@ fn certain(events: Vec<Event>) -> (Vec<Event>, f64) {
 /// How far delays after changes of the clock may be off against those before, because how far it went is not known better, nanoseconds.
 fn clock_error(events: &[Event]) -> f64 {
     let clock = events.iter().filter(|event| event.kind != ChangeKind::PathChange);
-    super::classic::NORMAL * clock.map(|event| event.transition.error).fold(0.0, f64::hypot)
+    clock.map(|event| event.transition.half()).fold(0.0, f64::hypot)
 }
 
 /// What the directions show of a clock that may wander.

@@ -16,6 +16,8 @@ use crate::clocks::{across, length};
 
 /// So many packets beside a jump may be on its wrong side.
 const STRAY: usize = 3;
+/// Fewer packets do not tell by themselves where a level is.
+const FEW: usize = 60;
 /// Rates of clocks do not differ by more than the kernel can steer them; a greater slope is told, and not taken out.
 pub(super) const PLAUSIBLE_PPM: f64 = 500.0;
 /// A skew that is less certain than this would spoil more than it mends.
@@ -202,19 +204,22 @@ pub fn sharpen(
         };
         let (mut begin, mut end) = (place(-near), place(near + 1));
         let (mut first, mut last) = (place(-far), place(far + 1));
-        // What lies beyond the next jump is of another level, and half of what lies before it tells of this one.
+        // What lies beyond the next jump is of another level, and half of what lies before it, or before an end of the run, tells of this one.
         let at = |moment: i64| points.partition_point(|point| point.0 < moment);
-        if let Some(jump) = beside(&correction.legs, index, false).map(at) {
-            first = first.max(jump);
-            begin = begin.max(jump.midpoint(behind));
-        }
-        if let Some(jump) = beside(&correction.legs, index, true).map(at) {
-            last = last.min(jump);
-            end = end.min(behind.midpoint(jump));
-        }
+        let earlier = beside(&correction.legs, index, false).map_or(0, at);
+        first = first.max(earlier);
+        begin = begin.max(earlier.midpoint(behind));
+        let later = beside(&correction.legs, index, true).map_or(points.len(), at);
+        last = last.min(later);
+        end = end.min(behind.midpoint(later));
         let old = level(&before, &points[first.min(begin)..begin]);
         let new = level(&after, &points[end..last.max(end)]);
-        let (Some(old), Some(new)) = (old, new) else { continue };
+        let (Some(mut old), Some(mut new)) = (old, new) else { continue };
+        // Of few packets each may have waited; how far the jump goes is known.
+        let few = |packets: usize| packets < FEW;
+        if few(begin.saturating_sub(first)) || few(last.saturating_sub(end)) {
+            (old, new) = (old.min(new), old.min(new));
+        }
         let mut doubtful = points[begin..end].iter();
         let spare = jump.abs() / 4.0;
         let at = if jump > 0.0 {
@@ -259,7 +264,8 @@ fn changes(passages: &[Passage], heading: Heading, estimate: &Estimate) -> Vec<[
     let near = last.saturating_sub(first) / if is_full { 200 } else { 100 };
     let sudden = |pair: &&[super::correction::Leg]| {
         let [before, after] = [pair[0], pair[1]];
-        before.jump_to(&after).abs() >= JUMP || (after.slope - before.slope).abs() >= TURN
+        // Beside a turn a correction is off by far less than such a queue varies.
+        before.jump_to(&after).abs() >= JUMP || !is_full && (after.slope - before.slope).abs() >= TURN
     };
     let sudden = correction.legs.windows(2).filter(sudden);
     let at = sudden.map(|pair| correction.origin_ns.saturating_add(pair[1].from_ns));
@@ -284,6 +290,29 @@ type Least = [Option<i128>; 2];
 fn lesser(a: Least, b: Least) -> Least {
     let least = |place: usize| a[place].into_iter().chain(b[place]).min();
     [least(0), least(1)]
+}
+
+/// By how much the least delay may be another than what [`correct`] takes for it, or a packet has been cut to it, nanoseconds: what lies next to a
+/// change may be lower than all else, because it is, or because it was corrected too much.
+fn in_doubt(passages: &[Passage], heading: Heading, estimate: &Estimate) -> f64 {
+    let doubtful = changes(passages, heading, estimate);
+    if doubtful.is_empty() {
+        return 0.0;
+    }
+    let correction = estimate.correction(heading);
+    let least = passages.iter().filter_map(|passage| {
+        let one = corrected(passage, heading, correction)?;
+        let at = moment(passage, heading)?;
+        Some([Some(one).filter(|_| !is_within(&doubtful, at)), Some(one)])
+    });
+    match least.fold([None; 2], lesser) {
+        [Some(sure), Some(any)] => (sure - any) as f64,
+        _ => 0.0,
+    }
+}
+
+fn is_within(spans: &[[i64; 2]], at: i64) -> bool {
+    spans.iter().any(|[begin, end]| (*begin..=*end).contains(&at))
 }
 
 /// Takes the clocks' error out of the delays of one direction: they become what is above the least one, or 0 where they
@@ -327,9 +356,8 @@ fn fill(passages: &mut [Passage], heading: Heading, correction: &Correction, dou
         if corrected.is_none() {
             continue;
         }
-        let doubted = !doubtful.is_empty()
-            && moment(passage, heading)
-                .is_some_and(|at| doubtful.iter().any(|[begin, end]| (*begin..=*end).contains(&at)));
+        let doubted =
+            !doubtful.is_empty() && moment(passage, heading).is_some_and(|at| is_within(doubtful, at));
         least = lesser(least, [corrected.filter(|_| !doubted), corrected]);
     }
     least
@@ -592,9 +620,10 @@ pub fn state(
         .into_iter()
         .flat_map(|(heading, passages)| {
             let ends = passages.first().into_iter().chain(passages.last());
-            ends.filter_map(move |passage| {
+            let at_ends = ends.filter_map(move |passage| {
                 Some(estimate.correction(heading).error_at(moment(passage, heading)?))
-            })
+            });
+            at_ends.chain(estimate.skew.map(|_| in_doubt(passages, heading, estimate)))
         })
         .fold(estimate.coarse_ns, f64::max);
     let (offset_bounds_ns, warning) = bounds(request, estimate, [forward, reverse], least);
