@@ -45,6 +45,8 @@ const HIGH: f64 = 2.0;
 /// a spike's height that this asks for.
 const FENCE: f64 = 2.0;
 const PART: f64 = 0.75;
+/// A period is a multiple of another within so many times what both may be off together, at 95 %: three deviations.
+const MULTIPLE: f64 = 1.5;
 /// Periods that are told, and rounds in which they are looked for.
 const MOST: usize = 8;
 const ROUNDS: usize = 2 * MOST;
@@ -208,7 +210,8 @@ pub(super) fn same(one: &Fit, other: &Fit) -> bool {
 /// Whether a period is a whole number of times another, so far as both are known.
 fn multiple_of(long: &Fit, short: &Fit) -> bool {
     let times = (long.period / short.period).round();
-    times >= 2.0 && (long.period - times * short.period).abs() <= 2.0 * (long.error + times * short.error)
+    times >= 2.0
+        && (long.period - times * short.period).abs() <= MULTIPLE * long.error.hypot(times * short.error)
 }
 
 /// Each delay above the median of so many neighbours.

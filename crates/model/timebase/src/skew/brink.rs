@@ -24,6 +24,8 @@ const LEAST: (f64, f64) = (50_000.0, 3.0);
 /// Packets that a queue holds up differ by as much as they lie higher: those beyond a change of the level lie above it by no more than this
 /// share of it usually, and by no more than so many times what others wait.
 const LEVEL: (f64, f64) = (0.2, 3.0);
+/// Stretches of packets, at least, that tell how far the least of one lies above the level.
+const BLOCKS: usize = 8;
 /// What was told of a change may differ from its size by this share.
 const ALIKE: f64 = 0.25;
 
@@ -101,6 +103,16 @@ impl Side {
         self.wait / many(shift.beyond) + self.wait / many(shift.split)
     }
 
+    /// How far the least of so many packets may lie above the level, by how far it does where the level is known.
+    fn unsure(&self, number: usize) -> f64 {
+        let known = &self.points[..self.points.len() / 2];
+        let least =
+            |packets: &[(f64, f64)]| packets.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
+        let each: Vec<f64> = known.chunks_exact(number.max(1)).map(least).collect();
+        let most = each.iter().copied().fold(0.0, f64::max);
+        if each.len() < BLOCKS { self.usual } else { most.min(self.usual) }
+    }
+
     /// Whether what lies beyond a change has a level as all the rest has.
     fn is_level(&self, shift: &Shift) -> bool {
         let beyond = self.points[shift.split..].iter().map(|(_, height)| height - shift.size);
@@ -173,7 +185,8 @@ fn step_at(forward: &Survey, reverse: &Survey, end: usize) -> Option<Event> {
         let size = way(end) * (a * ahead.size - b * behind.size) / (a + b);
         let apart = [ahead.at, behind.at].map(|at| way(end) * at);
         let at = f64::midpoint(apart[0], apart[1]);
-        let doubt = there.usual.hypot(back.usual).min(ALIKE * size.abs()).max(grain);
+        let doubt =
+            there.unsure(ahead.beyond).hypot(back.unsure(behind.beyond)).min(ALIKE * size.abs()).max(grain);
         Event { apart: Some(apart), ..step(Transition { from: at, to: at, size, error, doubt }) }
     })
 }
@@ -217,8 +230,10 @@ pub(crate) fn leave_open(estimate: &mut Estimate, origin_ns: i64, open: &[Open])
     for one in open {
         let moment = |x: f64| origin_ns.saturating_add(rounded(x * 1e9));
         let (from, to) = (moment(one.span.0), moment(one.span.1));
-        let mut within =
-            estimate.events.iter_mut().filter(|event| event.at_ns >= from && event.at_ns <= to).peekable();
+        let is_within = |event: &&mut ClockChange| {
+            event.until_ns.unwrap_or(event.at_ns).max(event.at_ns) >= from && event.at_ns <= to
+        };
+        let mut within = estimate.events.iter_mut().filter(is_within).peekable();
         if within.peek().is_none() {
             estimate.events.push(ClockChange {
                 at_ns: moment(one.at),

@@ -4,9 +4,11 @@
 //! end later than it did, by a floor or two, and delays beside its corners are off by what the clock goes in that time. The least packets of each
 //! cell of time are many more. Where exactly the corners are is what explains them best in both directions; what they leave open of it is told with it.
 
+use super::classic::NORMAL;
 use super::estimator::Heading;
 use super::joining::Event;
 use super::survey::Survey;
+use super::tails;
 use super::{many, median};
 
 /// The share of the cells that lie below the level: what lies below it costs so many times as much as what lies above as those are fewer.
@@ -92,18 +94,27 @@ pub(crate) fn placed(
     line: impl Fn(f64) -> f64,
 ) -> (Vec<Event>, f64) {
     let mut events = events.to_vec();
+    let run = tails::run(surveys);
     let mut off: f64 = 0.0;
     for place in 0..events.len() {
         if events[place].kind != super::estimator::ChangeKind::Slew {
             continue;
         }
+        let slew = &events[place].transition;
+        let goes_on = [slew.from <= run.0, slew.to >= run.1];
         if let Some([from, to]) = corners(surveys, place, &events, &line) {
             let slew = &mut events[place].transition;
             (slew.from, slew.to) = (from.0, to.0);
+            tails::gone_on(slew, goes_on, run);
             off = off.max(slew.size.abs() / (slew.to - slew.from) * from.1.max(to.1));
+        } else {
+            // Where floors alone tell, it may have begun and ended anywhere between two of them.
+            let lasts = slew.to - slew.from;
+            let floor = surveys.iter().map(|(survey, _)| tails::width(survey.length, survey.floors.len()));
+            off = off.max(slew.size.abs() * (floor.fold(0.0, f64::max) / lasts).min(1.0) / NORMAL);
         }
     }
-    (events, super::classic::NORMAL * off)
+    (events, NORMAL * off)
 }
 
 /// Mean and deviation of either end of a slew.
@@ -125,7 +136,11 @@ fn corners(
         || events.iter().enumerate().filter(|(other, _)| *other != place).map(|one| &one.1.transition);
     let begin = others().map(|one| one.to + floor).filter(|x| *x < middle).fold(f64::NEG_INFINITY, f64::max);
     let end = others().map(|one| one.from - floor).filter(|x| *x > middle).fold(f64::INFINITY, f64::min);
+    let run = tails::run(surveys);
+    // What lies before it and after it tells the levels, and is left for that.
     let (low, high) = ((from - around).max(begin), (to + around).min(end));
+    let low = if from > run.0 { low.max(f64::midpoint(from, begin.max(run.0))) } else { low };
+    let high = if to < run.1 { high.min(f64::midpoint(to, end.min(run.1))) } else { high };
     let sides: Vec<Side> = surveys
         .iter()
         .filter_map(|survey| Side::of(*survey, place, events, line, (low, high), (begin, end)))

@@ -3,8 +3,10 @@
 use super::brink;
 use super::ends;
 use super::estimator::{ChangeKind, Heading};
+use super::faint;
 use super::near::{borne_out, mirrored, two_steps};
 use super::survey::{Survey, Transition};
+use super::tails;
 
 /// Changes in both directions belong together if they are no further apart than this share of the run.
 pub(crate) const TOGETHER: f64 = 0.02;
@@ -81,7 +83,12 @@ pub(crate) fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
     let Some((first, heading)) = surveys.first() else { return found };
     let mut others: Vec<Transition> = surveys.get(1).map_or(Vec::new(), |(survey, _)| survey.parts.clone());
     let mut ones = Vec::new();
-    for one in &first.parts {
+    let mut shown = first.parts.clone();
+    if let [(first, _), (second, _)] = surveys {
+        tails::beside_changes(first, &others, &mut shown);
+        tails::beside_changes(second, &first.parts, &mut others);
+    }
+    for one in &shown {
         let near = |other: &Transition| {
             other.from <= one.to + TOGETHER * length && other.to >= one.from - TOGETHER * length
         };
@@ -123,12 +130,14 @@ pub(crate) fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
         heading: Some(Heading::Reverse),
         ..step(transition)
     }));
+    found.extend(tails::events(surveys));
     if let [(forward, _), (reverse, _)] = surveys {
         brink::add_steps(forward, reverse, &mut found);
         let known: Vec<(f64, f64)> =
             found.iter().map(|one| (one.transition.from, one.transition.to)).collect();
         let at_ends = ends::steps(forward, reverse, &known).into_iter();
         found.extend(at_ends.map(|end| Event { apart: Some(end.apart), ..step(end.transition) }));
+        found.extend(faint::slews(forward, reverse, &found));
     }
     found
 }

@@ -13,8 +13,8 @@ use super::one_floor::{self, Moving};
 use super::rates::{Combined, Rate, TILT, combine, rate};
 use super::round_trip::{self, Settled, is_path};
 use super::sizes;
-use super::survey::{Survey, TooLittle, Transition};
-use super::under_way;
+use super::survey::{SLEWED, Survey, TooLittle, Transition};
+use super::tails;
 use super::wander::{self, Curve, Shown};
 use super::{many, rounded};
 
@@ -54,23 +54,13 @@ impl Piecewise {
     /// round trip is longer than the sum of a delay of either direction, nanoseconds.
     pub(crate) fn estimate(&self, origin_ns: i64, grains: [f64; 2], bases: f64) -> Estimate {
         let [there, back] = &self.floors;
-        let surveys = humps::without([Survey::of(there, grains[0]), Survey::of(back, grains[1])]);
+        let surveys = humps::without(surveyed([there, back], grains));
         let open = match &surveys {
             [Ok(forward), Ok(reverse)] => brink::open([forward, reverse]),
             _ => Vec::new(),
         };
-        let cut_off = match &surveys {
-            [Ok(forward), Ok(reverse)] if under_way::may_be([forward, reverse]) => {
-                Some((forward.clone(), reverse.clone()))
-            }
-            _ => None,
-        };
         let mut estimate = Self::by_surveys(surveys, origin_ns, bases);
-        let goes_on = cut_off.is_some_and(|(forward, reverse)| {
-            let late = round_trip::least(&forward, &reverse, bases) / 1e9;
-            under_way::add(&mut estimate, [&forward, &reverse], late, origin_ns)
-        });
-        brink::leave_open(&mut estimate, origin_ns, if goes_on { &[] } else { &open });
+        brink::leave_open(&mut estimate, origin_ns, &open);
         estimate
     }
 
@@ -104,7 +94,8 @@ impl Piecewise {
             return Estimate::refused(&why.map_or_else(String::new, |why| why.words()));
         }
         let Settled { mut events, mut doubt_ns } =
-            told.unwrap_or_else(|| Settled { events: events(&some), doubt_ns: 0.0 });
+            told.unwrap_or_else(|| Settled { events: events(&some), doubt_ns: tails::open(&some) });
+        let opened = tails::opened(tails::open(&some));
         match (&one_floor::restless(&some, &events)[..], &some[..]) {
             ([], _) => {}
             ([moving], [one, other]) => {
@@ -137,8 +128,33 @@ impl Piecewise {
         let beside = doubt_ns + if lag > 0.0 { 0.0 } else { beside_slews(&estimate.events, both) };
         estimate.corrections.iter_mut().for_each(|one| one.floor_error_ns += beside);
         put_later(&mut estimate, rounded(lag * 1e9));
-        estimate.remark = estimate.remark.or(doubted);
+        estimate.remark = estimate.remark.or(doubted).or(opened);
         estimate
+    }
+}
+
+/// Both directions; where each takes another of two rates for the usual one, by the same.
+fn surveyed([there, back]: [&Floors; 2], grains: [f64; 2]) -> [Result<Survey, TooLittle>; 2] {
+    let both = [Survey::of(there, grains[0]), Survey::of(back, grains[1])];
+    let [Ok(forward), Ok(reverse)] = &both else { return both };
+    let differ = |one: &Survey, other: &Survey| (one.slope + other.slope).abs() > SLEWED.0;
+    if !differ(forward, reverse) {
+        return both;
+    }
+    let shown = |forward: &Survey, reverse: &Survey| {
+        let both = [(forward, Heading::Forward), (reverse, Heading::Reverse)];
+        !differ(forward, reverse) && !tails::events(&both).is_empty()
+    };
+    if let Ok(again) = Survey::at_rate(back, grains[1], Some(-forward.slope))
+        && shown(forward, &again)
+    {
+        return [both.into_iter().next().unwrap_or(Err(TooLittle::Nothing)), Ok(again)];
+    }
+    match Survey::at_rate(there, grains[0], Some(-reverse.slope)) {
+        Ok(again) if shown(&again, reverse) => {
+            [Ok(again), both.into_iter().next_back().unwrap_or(Err(TooLittle::Nothing))]
+        }
+        _ => both,
     }
 }
 

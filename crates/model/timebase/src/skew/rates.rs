@@ -60,6 +60,9 @@ pub(crate) struct Combined {
 
 /// Both directions by what each leaves open of the rate, with what floors that wander leave open besides.
 pub(crate) fn combine(rates: &[Rate]) -> Option<Combined> {
+    if rates.is_empty() {
+        return None;
+    }
     let total: f64 = rates.iter().map(|rate| 1.0 / rate.variance.max(1e-12)).sum();
     let Told { mean, mut draws, .. } = match rates {
         [a, b] if a.is_coarse || b.is_coarse => added(rates, total)?,

@@ -115,8 +115,10 @@ impl Side<'_> {
             let begin = place
                 .checked_sub(1)
                 .and_then(|place| survey.transitions.get(place))
+                .or(survey.tails[0].as_ref().filter(|_| place == 0))
                 .map_or(f64::NEG_INFINITY, |one| one.to);
-            let end = survey.transitions.get(place + 1).map_or(f64::INFINITY, |one| one.from);
+            let next = survey.transitions.get(place + 1).or(survey.tails[1].as_ref());
+            let end = next.map_or(f64::INFINITY, |one| one.from);
             (begin, end)
         };
         let near = NEAR * survey.length;

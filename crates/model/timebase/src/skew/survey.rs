@@ -7,6 +7,8 @@ use super::classic::NORMAL;
 use super::estimator::coarse;
 use super::floors::{Floor, Floors, drop_outliers, first_slope, join, lowest};
 use super::posterior::Observation;
+use super::relating::PLAUSIBLE_PPM;
+use super::tails;
 use super::{many, median, scatter};
 
 /// Fewer packets than these say too little.
@@ -21,7 +23,7 @@ const OBSERVATIONS: usize = 80;
 /// Rates of a good oscillator differ by no more within a run, nanoseconds a second.
 const STEADY: f64 = 500.0;
 /// A stretch whose rate differs by more than this, and by more than so many errors, is a slew.
-const SLEWED: (f64, f64) = (5_000.0, 4.0);
+pub(crate) const SLEWED: (f64, f64) = (5_000.0, 4.0);
 /// What clocks tell apart, nanoseconds: floors that lie on their line exactly are no surer than that.
 const TICK: f64 = 10.0;
 /// A change of the level is one from so many errors on.
@@ -89,6 +91,8 @@ pub(crate) struct Survey {
     pub(crate) transitions: Vec<Transition>,
     /// The same, where one of them is a slew and a jump beside it, each by itself.
     pub(crate) parts: Vec<Transition>,
+    /// How the level goes on at the beginning and at the end of the run, where it does so at another rate.
+    pub(crate) tails: [Option<Transition>; 2],
     /// Seconds in which the floor moved at another rate.
     pub(crate) moving: f64,
     /// Seconds from the first floor to the last.
@@ -127,6 +131,11 @@ impl Survey {
     /// # Errors
     /// Why there is too little of it.
     pub(crate) fn of(cells: &Floors, grain: f64) -> Result<Self, TooLittle> {
+        Self::at_rate(cells, grain, None)
+    }
+
+    /// The same by the rate `sought`, nanoseconds a second, of those that there are, where it is one of them.
+    pub(crate) fn at_rate(cells: &Floors, grain: f64, sought: Option<f64>) -> Result<Self, TooLittle> {
         let packets = cells.count();
         if packets == 0 {
             return Err(TooLittle::Nothing);
@@ -145,12 +154,13 @@ impl Survey {
             return Err(TooLittle::Short);
         }
         // Which packets lie lowest depends a little on the slope: once more with the one that was found.
-        let first = rough + consensus(&segments(&floors, rough, grain)).ok_or(TooLittle::FewPlaces)?;
+        let first =
+            rough + usual(&segments(&floors, rough, grain), rough, sought).ok_or(TooLittle::FewPlaces)?;
         let fine = cells.least(first);
         let mut floors = join(&fine, wanted, first);
         drop_outliers(&mut floors, first, grain);
         let cuts = segments(&floors, first, grain);
-        let base = consensus(&cuts).ok_or(TooLittle::FewPlaces)?;
+        let base = usual(&cuts, first, sought).ok_or(TooLittle::FewPlaces)?;
         let cuts = finer(&cuts, &floors, first, grain, |cut| is_slewed(cut, base));
         let mut survey = Self {
             slope: first + base,
@@ -162,6 +172,7 @@ impl Survey {
             groups: Vec::new(),
             transitions: Vec::new(),
             parts: Vec::new(),
+            tails: [None; 2],
             moving: 0.0,
         };
         let split = survey.group(&calmed(&cuts), base);
@@ -185,7 +196,8 @@ impl Survey {
         let mut moved = self.clone();
         let ends = moved.outermost.iter_mut().flatten();
         moved.floors.iter_mut().chain(&mut moved.fine).chain(ends).for_each(|floor| floor.x -= by);
-        for one in moved.transitions.iter_mut().chain(&mut moved.parts) {
+        let tails = moved.tails.iter_mut().flatten();
+        for one in moved.transitions.iter_mut().chain(&mut moved.parts).chain(tails) {
             (one.from, one.to) = (one.from - by, one.to - by);
         }
         moved
@@ -258,6 +270,7 @@ impl Survey {
             }
             let moved = std::mem::take(&mut moved);
             let Some(before) = last.replace(*cut) else {
+                self.tails[0] = self.tail(cut, &moved, base);
                 self.groups.push(cut.from..cut.to);
                 continue;
             };
@@ -286,7 +299,26 @@ impl Survey {
                 untold = false;
             }
         }
+        self.tails[1] = last.and_then(|last| self.tail(&last, &moved, base));
         split
+    }
+
+    /// How the level goes on from a segment to the end of the run that segments of another rate lie at.
+    fn tail(&self, level: &Segment, moved: &[Segment], base: f64) -> Option<Transition> {
+        let (first, last) = (moved.first()?, moved.last()?);
+        let x = |floor: usize| self.floors[floor].x;
+        let ends = self.ends();
+        let (at, beside) = match first.from < level.from {
+            true => (ends.0, (x(last.to - 1), x(level.from))),
+            false => (ends.1, (x(level.to - 1), x(first.from))),
+        };
+        tails::tail(level, moved, base, at, beside, tails::width(self.length, self.floors.len()))
+    }
+
+    /// The moments of the first packet and of the last.
+    pub(crate) fn ends(&self) -> (f64, f64) {
+        let all = || self.floors.iter().chain(self.outermost.iter().flatten()).map(|floor| floor.x);
+        (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max))
     }
 
     /// A slew with jumps at its ends, each by itself; nothing where there is none.
@@ -537,8 +569,28 @@ fn calmed(cuts: &[Segment]) -> Vec<Segment> {
     calmed
 }
 
-/// The rate that segments agree on, by the number of their floors.
-fn consensus(cuts: &[Segment]) -> Option<f64> {
+/// The rate of the clocks between what happens to them, above a slope that is taken out: the `wanted` one if there is such a segment, and one that
+/// clocks may have if there is.
+fn usual(cuts: &[Segment], slope: f64, wanted: Option<f64>) -> Option<f64> {
+    let base = consensus(cuts, |_| true)?;
+    let is_long = |cut: &Segment| cut.count() > AT_END;
+    if let Some(wanted) = wanted {
+        let is_it = |cut: &Segment| {
+            let (rate, error) = cut.rate();
+            (slope + rate - wanted).abs() <= 3.0 * error + STEADY
+        };
+        return consensus(cuts, |cut| is_long(cut) && is_it(cut)).or(Some(base));
+    }
+    let may_be = |rate: f64| (slope + rate).abs() <= 1e3 * PLAUSIBLE_PPM;
+    let base = match may_be(base) {
+        true => base,
+        false => consensus(cuts, |cut| is_long(cut) && may_be(cut.rate().0)).unwrap_or(base),
+    };
+    tails::of_ends(cuts, |cut| is_slewed(cut, base), STEADY).or(Some(base))
+}
+
+/// The rate that segments agree on, by the number of their floors: of those that have it.
+fn consensus(cuts: &[Segment], is_of_it: impl Fn(&Segment) -> bool) -> Option<f64> {
     let agrees = |a: &Segment, b: &Segment| {
         let ((one, error), (other, others_error)) = (a.rate(), b.rate());
         (one - other).abs() <= 3.0 * error.hypot(others_error) + STEADY
@@ -548,7 +600,7 @@ fn consensus(cuts: &[Segment]) -> Option<f64> {
         // Floors that could be anywhere agree with all, and tell little.
         others.map(|other| other.count() / (1.0 + (other.rate().1 / STEADY).powi(2))).sum::<f64>()
     };
-    let best = cuts.iter().max_by(|a, b| support(a).total_cmp(&support(b)))?;
+    let best = cuts.iter().filter(|one| is_of_it(one)).max_by(|a, b| support(a).total_cmp(&support(b)))?;
     let (mut weights, mut sum) = (0.0, 0.0);
     for other in cuts.iter().filter(|other| agrees(best, other)) {
         let (slope, error) = other.rate();
@@ -588,7 +640,7 @@ fn lines(before: &Segment, after: &Segment) -> [Segment; 2] {
 }
 
 /// The line of a segment at a moment, with its error, if rates differ by no more than oscillators' do.
-fn predicted(segment: &Segment, base: f64, x: f64) -> (f64, f64) {
+pub(crate) fn predicted(segment: &Segment, base: f64, x: f64) -> (f64, f64) {
     let (slope, share) = steady(segment, base);
     let error = share.sqrt() * segment.error * (x - segment.middle).abs();
     // With another slope the lowest point is another: the level moves with it.

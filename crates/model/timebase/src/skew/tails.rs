@@ -1,0 +1,178 @@
+//! Slews that a run begins or ends in.
+//!
+//! Of a slew within a run the floors tell the level before it and the one after it. One that is under way when the run begins or ends has one level
+//! only, and a rate of its own up to the end: the floors turn, and do not turn back. A clock's rate that changes for good is the same.
+
+use super::changes::Segment;
+use super::estimator::{ChangeKind, Heading};
+use super::joining::{Event, cancel, step};
+use super::many;
+use super::survey::{Survey, Transition, predicted};
+
+/// Both directions turn within this share of the run, or of what the slew lasts, of each other.
+const TOGETHER: f64 = 0.04;
+const OF_IT: f64 = 0.3;
+/// What no clock does, nanoseconds a second: one that is slewed runs a thousandth faster or slower at the most, here.
+const STEEP: f64 = 1e6;
+/// Rates that follow each other in a slew differ by no more than this share, or so many errors.
+const ONE_RATE: (f64, f64) = (0.1, 4.0);
+/// Where the floors turn lies no further than so many floors from those beside: from those that go on, and from those on the level, of which the
+/// last may lie above it by what they have gone on already.
+const AROUND: (f64, f64) = (3.0, 12.0);
+/// What clocks tell apart, nanoseconds.
+const TICK: f64 = 10.0;
+/// Both ends of a run have the clocks' rate, and a slew is between them, if they have so many floors together, and this share of all: what is
+/// beside the slew of them does not tell the rate.
+const ENDS: (f64, f64) = (24.0, 0.16);
+
+/// The rate of both ends of the run, where it is the same and another than in most of it: one slew is plainer than two.
+pub(crate) fn of_ends(cuts: &[Segment], moves: impl Fn(&Segment) -> bool, steady: f64) -> Option<f64> {
+    let (first, last) = (cuts.first()?, cuts.last()?);
+    if cuts.len() < 3
+        || !moves(first)
+        || !moves(last)
+        || first.count() + last.count() < ENDS.0.max(ENDS.1 * many(last.to))
+    {
+        return None;
+    }
+    let ((one, error), (other, others)) = (first.rate(), last.rate());
+    let (a, b) = ((error.powi(2) + 1e-12).recip(), (others.powi(2) + 1e-12).recip());
+    ((one - other).abs() <= 3.0 * error.hypot(others) + steady).then_some((a * one + b * other) / (a + b))
+}
+
+/// How a direction's level goes on from a segment of the usual rate, `base`, to the end of the run, by the segments `moved` between, in order of
+/// time. `at` is the end of the run, and `width` what a floor lasts.
+pub(crate) fn tail(
+    level: &Segment,
+    moved: &[Segment],
+    base: f64,
+    at: f64,
+    (end, begin): (f64, f64),
+    width: f64,
+) -> Option<Transition> {
+    let is_first = at < level.middle;
+    let [inner, outer] =
+        if is_first { [moved.last()?, moved.first()?] } else { [moved.first()?, moved.last()?] };
+    let (slope, error) = outer.rate();
+    let one_rate = moved.iter().all(|one| {
+        let (other, others) = one.rate();
+        (slope - other).abs() <= ONE_RATE.0 * (slope - base).abs() + ONE_RATE.1 * error.hypot(others)
+    });
+    if !one_rate || (slope - base).abs() > STEEP {
+        return None;
+    }
+    let away = |x: f64| inner.at(x) - predicted(level, base, x).0;
+    let edge = f64::midpoint(end, begin);
+    let turns = edge - away(edge) / (inner.slope - base);
+    let (outwards, inwards) = (AROUND.0 * width, AROUND.1 * width);
+    let near = if is_first { begin - outwards..=begin + inwards } else { end - inwards..=end + outwards };
+    if !near.contains(&turns) {
+        return None;
+    }
+    let (usual, usual_error) = predicted(level, base, at);
+    let gone = outer.at(at) - usual;
+    let tilt = outer.error * (at - outer.middle).abs();
+    let own = 2.0 * outer.excess.max(level.excess) / outer.count();
+    let error = usual_error.hypot(tilt).hypot(own).hypot(TICK);
+    let doubt = level.doubt().hypot(outer.doubt());
+    let (from, to, size) = if is_first { (at, turns, -gone) } else { (turns, at, gone) };
+    (from < to).then_some(Transition { from, to, size, error, doubt })
+}
+
+/// The slews that both directions are in at an end of the run; of one that is alone, what it shows there is left open.
+pub(crate) fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
+    let ends = match surveys {
+        [(survey, heading)] => survey.tails.map(|tail| tail.map(|tail| alone(tail, *heading))),
+        [(forward, _), (reverse, _)] => [0, 1].map(|end| both(forward, reverse, end)),
+        _ => [None, None],
+    };
+    ends.into_iter().flatten().collect()
+}
+
+/// Adds what a direction shows at an end of the run where the other shows a gradual change that stops shortly before it: it is the same slew.
+pub(crate) fn beside_changes(survey: &Survey, others: &[Transition], shown: &mut Vec<Transition>) {
+    let near = TOGETHER * survey.length;
+    for (end, tail) in survey.tails.iter().enumerate() {
+        let Some(tail) = tail else { continue };
+        let is_of_it = |other: &&Transition| {
+            let (at, of) = if end == 0 { (tail.from, other.from) } else { (tail.to, other.to) };
+            let (turn, turns) = if end == 0 { (tail.to, other.to) } else { (tail.from, other.from) };
+            let is_near = (at - of).abs() <= near && (turn - turns).abs() <= near;
+            other.to > other.from && is_near && other.size * tail.size < 0.0
+        };
+        let Some(other) = others.iter().find(is_of_it) else { continue };
+        // It has gone as far as the other has, at its own rate.
+        let lasts = (other.to - other.from) / (tail.to - tail.from);
+        let part = Transition { from: other.from, to: other.to, size: tail.size * lasts.min(1.0), ..*tail };
+        if cancel(&[part], &[*other]) {
+            if end == 0 { shown.insert(0, part) } else { shown.push(part) }
+        }
+    }
+}
+
+/// By how much delays of a direction that is alone may be off because of what it shows at the ends of the run, nanoseconds.
+pub(crate) fn open(surveys: &[(&Survey, Heading)]) -> f64 {
+    let [(survey, _)] = surveys else { return 0.0 };
+    survey.tails.iter().flatten().map(|tail| tail.size.abs() + tail.half()).fold(0.0, f64::max)
+}
+
+/// That delays may be off by that, where they may.
+pub(crate) fn opened(off_ns: f64) -> Option<String> {
+    let off = romer_units::Duration::from_nanos(super::rounded(off_ns));
+    (off_ns > 0.0).then(|| {
+        format!(
+            "at an end of the run delays rise or fall steadily, and of one direction alone it cannot be told whether that is the path or a \
+             clock: delays may be off by {off}"
+        )
+    })
+}
+
+fn alone(transition: Transition, heading: Heading) -> Event {
+    let mut event = Event { kind: ChangeKind::PathChange, heading: Some(heading), ..step(transition) };
+    event.leave_open();
+    event
+}
+
+fn both(forward: &Survey, reverse: &Survey, end: usize) -> Option<Event> {
+    let (there, back) = (forward.tails[end]?, reverse.tails[end]?);
+    let length = forward.length.max(reverse.length);
+    let lasts = |one: &Transition| one.to - one.from;
+    let near = (TOGETHER * length).max(OF_IT * lasts(&there).min(lasts(&back)));
+    let turn = |one: &Transition| if end == 0 { one.to } else { one.from };
+    let is_one = (turn(&there) - turn(&back)).abs() <= near && cancel(&[there], &[back]);
+    is_one.then(|| {
+        let (a, b) = (there.error.powi(-2), back.error.powi(-2));
+        let size = (a * there.size - b * back.size) / (a + b);
+        let error = (a + b).powf(-0.5);
+        let turns = f64::midpoint(turn(&there), turn(&back));
+        let (from, to) = match end {
+            0 => (there.from.min(back.from), turns),
+            _ => (turns, there.to.max(back.to)),
+        };
+        let doubt = there.doubt.min(back.doubt);
+        Event { kind: ChangeKind::Slew, ..step(Transition { from, to, size, error, doubt }) }
+    })
+}
+
+/// From when to when all directions have packets.
+pub(crate) fn run(surveys: &[(&Survey, Heading)]) -> (f64, f64) {
+    let ends = surveys.iter().map(|(survey, _)| survey.ends());
+    ends.fold((f64::INFINITY, f64::NEG_INFINITY), |all, one| (all.0.min(one.0), all.1.max(one.1)))
+}
+
+/// A slew that goes on to an end of the run, at its own rate: it is placed by packets as if it had stopped somewhere there.
+pub(crate) fn gone_on(slew: &mut Transition, [first, last]: [bool; 2], run: (f64, f64)) {
+    let rate = slew.size / (slew.to - slew.from);
+    if first {
+        slew.from = run.0.min(slew.to - 1e-9);
+    }
+    if last {
+        slew.to = run.1.max(slew.from + 1e-9);
+    }
+    slew.size = rate * (slew.to - slew.from);
+}
+
+/// How many seconds a floor lasts.
+pub(crate) fn width(length: f64, floors: usize) -> f64 {
+    length / many(floors.max(1))
+}
