@@ -19,7 +19,7 @@ const CANCEL: (f64, f64) = (6.0, 0.1);
 /// A longer transition is a slew, as a share of the run.
 pub(crate) const GRADUAL: f64 = 0.008;
 /// No clock is slewed faster, in nanoseconds a second: a kernel lets one run a tenth faster or slower at the most.
-const FASTEST_SLEW: f64 = 1e8;
+pub(crate) const FASTEST_SLEW: f64 = 1e8;
 
 /// Something that happened, with both directions put together.
 #[derive(Clone)]

@@ -331,6 +331,7 @@ fn steady(surveys: &[(&Survey, Heading)], events: &[Event], origin_ns: i64, late
     let events = sizes::told(&sides, &sizes::Rates { draws: &draws, dependence, tilt: wander }, events);
     let (events, left) = certain(events);
     let (events, between) = close::taken_apart(surveys, events, later);
+    let events = corners::drawn_out(surveys, events, |x| mean * x);
     let (events, corner_error) = corners::placed(surveys, &events, |x| mean * x);
     let events = &events[..];
     let floor_error = clock_error(events) + corner_error + left + between;
@@ -435,6 +436,7 @@ fn wandering(
 ) -> Estimate {
     let (events, left) = certain(events.to_vec());
     let (events, between) = close::taken_apart(surveys, events, later);
+    let events = corners::drawn_out(surveys, events, |x| curve.at(x));
     let events = &events[..];
     let (mean, error) = curve.rate;
     let length = surveys.iter().map(|(survey, _)| survey.length).fold(1e-9, f64::max);

@@ -154,6 +154,43 @@ fn a_slew_that_an_end_cuts_off_is_told_by_packets_where_it_is_short_or_slight() 
     }
 }
 
+/// A slew of some seconds in ten minutes is shorter than two floors, which take it for a step; packets tell that it took its time, and that a step took none.
+#[test]
+fn a_slew_that_is_short_beside_the_run_is_no_step() {
+    for (mean, rate) in [(2e-6, 500e-6), (0.1e-3, 500e-6)] {
+        let (mut slews, mut steps, mut held) = (0, 0, 0);
+        for seed in 1..=20 {
+            let block = Stream::new(Seed([seed, 0, 0, 0, 0, 0x7368_6f72]), [1, 0]).block(1);
+            let unit = |place: usize| f64::from(block[place]) / 4_294_967_296.0;
+            let (at, lasts) = (600.0 * (0.2 + 0.6 * unit(0)), 1.0 + 3.0 * unit(1));
+            let rate = if seed % 4 < 2 { rate } else { -rate };
+            let of = |clock: Wander| {
+                let play =
+                    Scenario { length: 600.0, interval: 0.05, mean, clock, ..Scenario::default() }.play(seed);
+                (estimate(&play), play)
+            };
+            let (found, play) = of(Wander { slews: vec![(at, rate, lasts)], ..Wander::default() });
+            let (off, error) = off(&found, &play);
+            let is_slew = matches!(&found.events[..], [one] if one.kind == ChangeKind::Slew);
+            if !is_slew || off > error {
+                println!("{mean} s, seed {seed}: {lasts} s, off by {off} of {error}: {:?}", found.events);
+            }
+            slews += usize::from(is_slew);
+            held += usize::from(off <= error);
+            let (found, _) = of(Wander { steps: vec![(at, rate * lasts)], ..Wander::default() });
+            let is_step = matches!(&found.events[..], [one] if one.kind == ChangeKind::ClockStep);
+            if !is_step {
+                println!("{mean} s, seed {seed}, a step: {:?}", found.events);
+            }
+            steps += usize::from(is_step);
+        }
+        assert!(
+            slews >= 18 && held >= 18 && steps == 20,
+            "{mean} s: {slews} slews, {steps} steps, {held} held"
+        );
+    }
+}
+
 /// Of one direction alone it cannot be told whether a clock is slewed there or the way becomes longer: it stays in the delays, and in their error.
 #[test]
 fn what_one_direction_shows_at_an_end_is_left_open() {
