@@ -113,7 +113,7 @@ pub(crate) fn placed(
         }
         let slew = &events[place].transition;
         let goes_on = [slew.from <= run.0, slew.to >= run.1];
-        if let Some([from, to]) = corners(surveys, place, &events, &line) {
+        if let Some([from, to]) = corners(surveys, place, &events, &line, goes_on) {
             let slew = &mut events[place].transition;
             (slew.from, slew.to) = (from.0, to.0);
             tails::gone_on(slew, goes_on, run);
@@ -232,11 +232,14 @@ fn corners(
     place: usize,
     events: &[Event],
     line: &impl Fn(f64) -> f64,
+    goes_on: [bool; 2],
 ) -> Option<[(f64, f64); 2]> {
     let size = events[place].transition.size;
     let around = around(surveys, place, events, line)?;
     // From moments far from the right ones the search may end in a place that is the best one near to it.
-    let found = [around.searched(size), around.clone().about(size).and_then(|about| about.searched(size))];
+    // (Of one that goes on to an end of the run the line has no end there.)
+    let about = around.clone().about(size).filter(|_| goes_on == [false; 2]);
+    let found = [around.searched(size), about.and_then(|about| about.searched(size))];
     found
         .into_iter()
         .flatten()

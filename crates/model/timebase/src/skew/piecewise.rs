@@ -249,13 +249,13 @@ fn plainer(as_stamped: &Settled, as_sent: &Settled, length: f64) -> bool {
 }
 
 /// By how much delays in a slew are off because it is told at one moment for both directions, nanoseconds: the responder stamps a packet half of a
-/// round trip, in seconds, later than it left, and as much earlier than it came back.
+/// round trip, in seconds, later than it left, and as much earlier than it came back; and the packets of one may have placed it for both.
 fn beside_slews(events: &[ClockChange], round_trip: f64) -> f64 {
     let rate = |event: &ClockChange| {
         let lasts = event.until_ns?.saturating_sub(event.at_ns) as f64 / 1e9;
         (event.kind == ChangeKind::Slew && lasts > 0.0).then(|| (event.size_ns as f64 / lasts).abs())
     };
-    events.iter().filter_map(rate).fold(0.0, f64::max) * round_trip.max(0.0) / 2.0
+    events.iter().filter_map(rate).fold(0.0, f64::max) * round_trip.max(0.0)
 }
 
 /// Lays what was found of packets in reverse, as if they had come back as they left the sender, on the moments at which they came.
@@ -291,7 +291,7 @@ fn by_the_other(
     };
     // Whose a slew was nobody has asked: it may show in the queue's direction as much as a round trip sooner or later.
     let [there, back] = if heading == Heading::Forward { [calm.0, full] } else { [full, calm.0] };
-    let beside = 2.0 * beside_slews(&estimate.events, round_trip::least(there, back, bases) / 1e9);
+    let beside = beside_slews(&estimate.events, round_trip::least(there, back, bases) / 1e9);
     estimate.corrections.iter_mut().for_each(|one| one.floor_error_ns += doubt + beside);
     let doubted = one_floor::doubted(doubt).map(|doubted| format!("; {doubted}"));
     estimate.remark = Some(moving.remark() + &doubted.unwrap_or_default());

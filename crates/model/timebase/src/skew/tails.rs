@@ -16,9 +16,11 @@ const OF_IT: f64 = 0.3;
 const STEEP: f64 = 1e6;
 /// Rates that follow each other in a slew differ by no more than this share, or so many errors.
 const ONE_RATE: (f64, f64) = (0.1, 4.0);
-/// Where the floors turn lies no further than so many floors from those beside: from those that go on, and from those on the level, of which the
-/// last may lie above it by what they have gone on already.
-const AROUND: (f64, f64) = (3.0, 12.0);
+/// Of the floors that go on so many lie on one line, or all have the same rate.
+const MOST: f64 = 0.7;
+/// Where the floors turn lies no further than so many floors from those beside: the last ones of either line may be high by what they have gone on,
+/// or waited.
+const AROUND: f64 = 12.0;
 /// What clocks tell apart, nanoseconds.
 const TICK: f64 = 10.0;
 /// Both ends of a run have the clocks' rate, and a slew is between them, if they have so many floors together, and this share of all: what is
@@ -51,21 +53,28 @@ pub(crate) fn tail(
     width: f64,
 ) -> Option<Transition> {
     let is_first = at < level.middle;
-    let [inner, outer] =
-        if is_first { [moved.last()?, moved.first()?] } else { [moved.first()?, moved.last()?] };
+    let longest = moved.iter().max_by(|one, other| one.count().total_cmp(&other.count()))?;
+    // Beside a long line few floors lie on others by chance.
+    let all: f64 = moved.iter().map(Segment::count).sum();
+    let is_one = longest.count() >= MOST * all;
+    let [inner, outer] = match is_one {
+        true => [longest, longest],
+        false if is_first => [moved.last()?, moved.first()?],
+        false => [moved.first()?, moved.last()?],
+    };
     let (slope, error) = outer.rate();
-    let one_rate = moved.iter().all(|one| {
-        let (other, others) = one.rate();
-        (slope - other).abs() <= ONE_RATE.0 * (slope - base).abs() + ONE_RATE.1 * error.hypot(others)
-    });
-    if !one_rate || (slope - base).abs() > STEEP {
+    let is_one = is_one
+        || moved.iter().all(|one| {
+            let (other, others) = one.rate();
+            (slope - other).abs() <= ONE_RATE.0 * (slope - base).abs() + ONE_RATE.1 * error.hypot(others)
+        });
+    if !is_one || (slope - base).abs() > STEEP {
         return None;
     }
     let away = |x: f64| inner.at(x) - predicted(level, base, x).0;
     let edge = f64::midpoint(end, begin);
     let turns = edge - away(edge) / (inner.slope - base);
-    let (outwards, inwards) = (AROUND.0 * width, AROUND.1 * width);
-    let near = if is_first { begin - outwards..=begin + inwards } else { end - inwards..=end + outwards };
+    let near = end - AROUND * width..=begin + AROUND * width;
     if !near.contains(&turns) {
         return None;
     }
