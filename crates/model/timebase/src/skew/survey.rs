@@ -93,6 +93,8 @@ pub(crate) struct Survey {
     pub(crate) parts: Vec<Transition>,
     /// How the level goes on at the beginning and at the end of the run, where it does so at another rate.
     pub(crate) tails: [Option<Transition>; 2],
+    /// Whether this direction tells it by itself.
+    firm_tails: [bool; 2],
     /// Seconds in which the floor moved at another rate.
     pub(crate) moving: f64,
     /// Seconds from the first floor to the last.
@@ -173,6 +175,7 @@ impl Survey {
             transitions: Vec::new(),
             parts: Vec::new(),
             tails: [None; 2],
+            firm_tails: [false; 2],
             moving: 0.0,
         };
         let split = survey.group(&calmed(&cuts), base);
@@ -270,7 +273,7 @@ impl Survey {
             }
             let moved = std::mem::take(&mut moved);
             let Some(before) = last.replace(*cut) else {
-                self.tails[0] = self.tail(cut, &moved, base);
+                self.set_tail(0, self.tail(cut, &moved, base));
                 self.groups.push(cut.from..cut.to);
                 continue;
             };
@@ -299,12 +302,12 @@ impl Survey {
                 untold = false;
             }
         }
-        self.tails[1] = last.and_then(|last| self.tail(&last, &moved, base));
+        self.set_tail(1, last.and_then(|last| self.tail(&last, &moved, base)));
         split
     }
 
     /// How the level goes on from a segment to the end of the run that segments of another rate lie at.
-    fn tail(&self, level: &Segment, moved: &[Segment], base: f64) -> Option<Transition> {
+    fn tail(&self, level: &Segment, moved: &[Segment], base: f64) -> Option<(Transition, bool)> {
         let (first, last) = (moved.first()?, moved.last()?);
         let x = |floor: usize| self.floors[floor].x;
         let ends = self.ends();
@@ -313,6 +316,16 @@ impl Survey {
             false => (ends.1, (x(level.to - 1), x(first.from))),
         };
         tails::tail(level, moved, base, at, beside, tails::width(self.length, self.floors.len()))
+    }
+
+    fn set_tail(&mut self, end: usize, tail: Option<(Transition, bool)>) {
+        self.tails[end] = tail.map(|tail| tail.0);
+        self.firm_tails[end] = tail.is_some_and(|tail| tail.1);
+    }
+
+    /// How the level goes on at the ends where this direction tells it by itself.
+    pub(crate) fn own_tails(&self) -> [Option<Transition>; 2] {
+        [0, 1].map(|end| self.tails[end].filter(|_| self.firm_tails[end]))
     }
 
     /// The moments of the first packet and of the last.

@@ -21,6 +21,8 @@ const MOST: f64 = 0.7;
 /// Where the floors turn lies no further than so many floors from those beside: the last ones of either line may be high by what they have gone on,
 /// or waited.
 const AROUND: f64 = 12.0;
+/// And of one direction alone so many outwards: a level that wanders by itself has ends, too.
+const ALONE: f64 = 3.0;
 /// What clocks tell apart, nanoseconds.
 const TICK: f64 = 10.0;
 /// Both ends of a run have the clocks' rate, and a slew is between them, if they have so many floors together, and this share of all: what is
@@ -43,7 +45,7 @@ pub(crate) fn of_ends(cuts: &[Segment], moves: impl Fn(&Segment) -> bool, steady
 }
 
 /// How a direction's level goes on from a segment of the usual rate, `base`, to the end of the run, by the segments `moved` between, in order of
-/// time. `at` is the end of the run, and `width` what a floor lasts.
+/// time; and whether it tells that by itself. `at` is the end of the run, and `width` what a floor lasts.
 pub(crate) fn tail(
     level: &Segment,
     moved: &[Segment],
@@ -51,7 +53,7 @@ pub(crate) fn tail(
     at: f64,
     (end, begin): (f64, f64),
     width: f64,
-) -> Option<Transition> {
+) -> Option<(Transition, bool)> {
     let is_first = at < level.middle;
     let longest = moved.iter().max_by(|one, other| one.count().total_cmp(&other.count()))?;
     // Beside a long line few floors lie on others by chance.
@@ -75,6 +77,7 @@ pub(crate) fn tail(
     let edge = f64::midpoint(end, begin);
     let turns = edge - away(edge) / (inner.slope - base);
     let near = end - AROUND * width..=begin + AROUND * width;
+    let is_firm = if is_first { turns >= begin - ALONE * width } else { turns <= end + ALONE * width };
     if !near.contains(&turns) {
         return None;
     }
@@ -85,13 +88,13 @@ pub(crate) fn tail(
     let error = usual_error.hypot(tilt).hypot(own).hypot(TICK);
     let doubt = level.doubt().hypot(outer.doubt());
     let (from, to, size) = if is_first { (at, turns, -gone) } else { (turns, at, gone) };
-    (from < to).then_some(Transition { from, to, size, error, doubt })
+    (from < to).then_some((Transition { from, to, size, error, doubt }, is_firm))
 }
 
 /// The slews that both directions are in at an end of the run; of one that is alone, what it shows there is left open.
 pub(crate) fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
     let ends = match surveys {
-        [(survey, heading)] => survey.tails.map(|tail| tail.map(|tail| alone(tail, *heading))),
+        [(survey, heading)] => survey.own_tails().map(|tail| tail.map(|tail| alone(tail, *heading))),
         [(forward, _), (reverse, _)] => [0, 1].map(|end| both(forward, reverse, end)),
         _ => [None, None],
     };
@@ -122,7 +125,7 @@ pub(crate) fn beside_changes(survey: &Survey, others: &[Transition], shown: &mut
 /// By how much delays of a direction that is alone may be off because of what it shows at the ends of the run, nanoseconds.
 pub(crate) fn open(surveys: &[(&Survey, Heading)]) -> f64 {
     let [(survey, _)] = surveys else { return 0.0 };
-    survey.tails.iter().flatten().map(|tail| tail.size.abs() + tail.half()).fold(0.0, f64::max)
+    survey.own_tails().iter().flatten().map(|tail| tail.size.abs() + tail.half()).fold(0.0, f64::max)
 }
 
 /// That delays may be off by that, where they may.
