@@ -26,7 +26,7 @@ const ROUNDS: usize = 6;
 /// What is so much less likely, as a logarithm, does not count.
 const COUNTING: f64 = 6.0;
 /// So much plainer, as the logarithm of the likelihood, must it be in both directions together, and in each, that a step took its time; with so many
-/// cells in it. A step takes less than this, seconds.
+/// cells in it.
 const DRAWN_OUT: (f64, f64) = (20.0, 4.0);
 const WITHIN: usize = 2;
 /// Cells that lie so far between both levels tell about when it began and ended, to so many cells.
@@ -34,6 +34,7 @@ const BETWEEN: [f64; 2] = [0.1, 0.9];
 const BESIDE_ENDS: f64 = 3.0;
 /// In the time of a round trip a slew goes no further than this share of all of it.
 const LATER: f64 = 0.01;
+/// A step takes less than this, seconds.
 const AT_ONCE: f64 = 1e-6;
 
 /// One direction's cells beside a slew, above its level before.
@@ -121,8 +122,7 @@ pub(crate) fn placed(
         } else {
             // Where floors alone tell, it may have begun and ended anywhere between two of them.
             let lasts = slew.to - slew.from;
-            let floor = surveys.iter().map(|(survey, _)| tails::width(survey.length, survey.floors.len()));
-            off = off.max(slew.size.abs() * (floor.fold(0.0, f64::max) / lasts).min(1.0) / NORMAL);
+            off = off.max(slew.size.abs() * (floor(surveys) / lasts).min(1.0) / NORMAL);
         }
     }
     (events, NORMAL * off)

@@ -3,6 +3,7 @@
 
 use super::classic::NORMAL;
 use super::estimator::{ChangeKind, coarse};
+use super::hidden::gone;
 use super::joining::{Event, step};
 use super::near::{EARLY, cost};
 use super::survey::{Survey, Transition};
@@ -86,10 +87,6 @@ impl Side {
     fn count(&self, from: f64) -> f64 {
         many(self.cells.iter().filter(|cell| cell.0 > from).count())
     }
-}
-
-fn gone((from, to): (f64, f64), x: f64) -> f64 {
-    if x >= to { 1.0 } else { ((x - from) / (to - from)).clamp(0.0, 1.0) }
 }
 
 /// The slews at the ends of the run, where nothing is `told`.

@@ -173,7 +173,8 @@ impl Side {
     }
 }
 
-fn gone((from, to): (f64, f64), x: f64) -> f64 {
+/// How much of what goes on between two moments has at one.
+pub(super) fn gone((from, to): (f64, f64), x: f64) -> f64 {
     if x >= to { 1.0 } else { ((x - from) / (to - from)).clamp(0.0, 1.0) }
 }
 

@@ -258,10 +258,14 @@ fn signed(one: &Transition, kind: ChangeKind, sign: f64) -> Transition {
     }
 }
 
-fn both(forward: &Transition, reverse: &Transition, gradual: bool, hidden: Option<(f64, f64)>) -> Event {
+/// How far a clock went that both directions show, each by what its own error leaves open, and how far that may be off.
+pub(crate) fn by_both(forward: &Transition, reverse: &Transition) -> (f64, f64) {
     let (a, b) = (forward.error.powi(-2), reverse.error.powi(-2));
-    let size = (a * forward.size - b * reverse.size) / (a + b);
-    let error = (a + b).powf(-0.5);
+    ((a * forward.size - b * reverse.size) / (a + b), (a + b).powf(-0.5))
+}
+
+fn both(forward: &Transition, reverse: &Transition, gradual: bool, hidden: Option<(f64, f64)>) -> Event {
+    let (size, error) = by_both(forward, reverse);
     let middle = |one: &Transition| f64::midpoint(one.from, one.to);
     let gradual = gradual || hidden.is_some();
     let (from, to) = if let Some(span) = hidden {

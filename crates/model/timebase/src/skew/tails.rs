@@ -5,7 +5,7 @@
 
 use super::changes::Segment;
 use super::estimator::{ChangeKind, Heading};
-use super::joining::{Event, cancel, step};
+use super::joining::{Event, by_both, cancel, step};
 use super::many;
 use super::survey::{Survey, Transition, predicted};
 
@@ -153,9 +153,7 @@ fn both(forward: &Survey, reverse: &Survey, end: usize) -> Option<Event> {
     let turn = |one: &Transition| if end == 0 { one.to } else { one.from };
     let is_one = (turn(&there) - turn(&back)).abs() <= near && cancel(&[there], &[back]);
     is_one.then(|| {
-        let (a, b) = (there.error.powi(-2), back.error.powi(-2));
-        let size = (a * there.size - b * back.size) / (a + b);
-        let error = (a + b).powf(-0.5);
+        let (size, error) = by_both(&there, &back);
         let turns = f64::midpoint(turn(&there), turn(&back));
         let (from, to) = match end {
             0 => (there.from.min(back.from), turns),

@@ -3,23 +3,13 @@
 use romer_record::Passage;
 use romer_record::manifest::SkewRequest;
 use romer_sim::clocks::{Play, Probe, Queue, Scenario, Wander};
-use romer_timebase::skew::{
-    ChangeKind, Estimate, Estimator, Heading, InTurn, Method, correct, state, usable_of,
-};
-use romer_units::Timestamp;
+use romer_timebase::skew::{ChangeKind, Estimate, Heading, InTurn, Method, correct, state, usable_of};
 use romer_units::random::{Seed, Stream};
 
-use crate::common::passage;
+use crate::common::{self, passage};
 
 fn estimate(play: &Play) -> Estimate {
-    let mut estimator = Estimator::new(Method::Best, None);
-    for (heading, probes) in Heading::BOTH.into_iter().zip(&play.probes) {
-        for probe in probes {
-            let (departure, arrival) = (probe.departure_ns, probe.arrival_ns);
-            estimator.push(heading, Timestamp::from_nanos(departure), Timestamp::from_nanos(arrival));
-        }
-    }
-    estimator.estimate()
+    common::estimate(Method::Best, play)
 }
 
 /// A few packets beside a step may be on the wrong side of it before the estimate is sharpened.

@@ -1,6 +1,8 @@
 //! What several tests need.
 
 use romer_record::{Fate, Leaving, Passage};
+use romer_sim::clocks::Play;
+use romer_timebase::skew::{Estimate, Estimator, Heading, Method};
 use romer_units::Timestamp;
 
 /// A packet that arrived, with its stamps.
@@ -17,4 +19,21 @@ pub(crate) fn passage(sequence: u64, departure: i64, arrival: i64) -> Passage {
         tos: None,
         leaving: Leaving::Unknown,
     }
+}
+
+/// What a method makes of a play.
+pub(crate) fn estimate(method: Method, play: &Play) -> Estimate {
+    estimate_of(method, play, Heading::BOTH.len())
+}
+
+/// What it makes of the first so many directions.
+pub(crate) fn estimate_of(method: Method, play: &Play, ways: usize) -> Estimate {
+    let mut estimator = Estimator::new(method, None);
+    for (heading, probes) in Heading::BOTH.into_iter().zip(&play.probes).take(ways) {
+        for probe in probes {
+            let (departure, arrival) = (probe.departure_ns, probe.arrival_ns);
+            estimator.push(heading, Timestamp::from_nanos(departure), Timestamp::from_nanos(arrival));
+        }
+    }
+    estimator.estimate()
 }

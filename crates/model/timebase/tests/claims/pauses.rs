@@ -2,20 +2,14 @@
 //! clock that comes right at an end. They are no floor, and the skew and its interval are as without them.
 
 use romer_sim::clocks::{Play, Probe, Scenario, Wander};
-use romer_timebase::skew::{Estimate, Estimator, Heading, Method, Skew};
-use romer_units::Timestamp;
+use romer_timebase::skew::{Estimate, Heading, Method, Skew};
 use romer_units::random::{Seed, Stream};
+
+use crate::common::estimate_of;
 
 /// What `best` makes of the first so many directions.
 fn estimate(play: &Play, ways: usize) -> Estimate {
-    let mut estimator = Estimator::new(Method::Best, None);
-    for (heading, probes) in Heading::BOTH.into_iter().zip(&play.probes).take(ways) {
-        for probe in probes {
-            let (departure, arrival) = (probe.departure_ns, probe.arrival_ns);
-            estimator.push(heading, Timestamp::from_nanos(departure), Timestamp::from_nanos(arrival));
-        }
-    }
-    estimator.estimate()
+    estimate_of(Method::Best, play, ways)
 }
 
 /// An ordinary packet so many seconds from the play's first one: it waits 1 ms on average, as all do.

@@ -5,17 +5,12 @@ use romer_timebase::skew::{ChangeKind, Estimate, Estimator, Heading, Method};
 use romer_units::Timestamp;
 use romer_units::random::{Seed, Stream};
 
+use crate::common;
+
 /// What is found, by how much the corrected delays after everything are off those before it, and what is told of that, nanoseconds.
 fn estimate(scenario: &Scenario, seed: u32) -> (Estimate, f64, f64) {
-    let mut estimator = Estimator::new(Method::Best, None);
     let play = scenario.play(seed);
-    for (heading, probes) in Heading::BOTH.into_iter().zip(&play.probes) {
-        for probe in probes {
-            let (departure, arrival) = (probe.departure_ns, probe.arrival_ns);
-            estimator.push(heading, Timestamp::from_nanos(departure), Timestamp::from_nanos(arrival));
-        }
-    }
-    let found = estimator.estimate();
+    let found = common::estimate(Method::Best, &play);
     let correction = found.correction(Heading::Forward);
     let probes = &play.probes[0];
     let left = |share: usize| {

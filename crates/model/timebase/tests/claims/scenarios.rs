@@ -4,20 +4,11 @@
 //!, so that a change of an estimator shows and chance does not.
 
 use romer_record::{Fate, Passage};
-use romer_sim::clocks::{Play, Probe, Scenario, Wander, drawn, fifteen};
-use romer_timebase::skew::{ChangeKind, Estimate, Estimator, Heading, InTurn, Method, correct};
+use romer_sim::clocks::{Probe, Scenario, Wander, drawn, fifteen};
+use romer_timebase::skew::{ChangeKind, Estimator, Heading, InTurn, Method, correct};
 use romer_units::Timestamp;
 
-fn estimate(method: Method, play: &Play) -> Estimate {
-    let mut estimator = Estimator::new(method, None);
-    for (heading, probes) in Heading::BOTH.into_iter().zip(&play.probes) {
-        for probe in probes {
-            let (departure, arrival) = (probe.departure_ns, probe.arrival_ns);
-            estimator.push(heading, Timestamp::from_nanos(departure), Timestamp::from_nanos(arrival));
-        }
-    }
-    estimator.estimate()
-}
+use crate::common::estimate;
 
 /// Root of the mean square error of `best`, ppm, over seeds 1 to `seeds`.
 fn error(scenario: &Scenario, seeds: u32) -> f64 {

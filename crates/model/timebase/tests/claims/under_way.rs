@@ -1,19 +1,13 @@
 //! A clock that is slewed where a run ends, or was before it began.
 
 use romer_sim::clocks::{Play, Scenario, Wander};
-use romer_timebase::skew::{ChangeKind, Estimate, Estimator, Heading, Method};
-use romer_units::Timestamp;
+use romer_timebase::skew::{ChangeKind, Estimate, Heading, Method};
 use romer_units::random::{Seed, Stream};
 
+use crate::common;
+
 fn estimate(play: &Play) -> Estimate {
-    let mut estimator = Estimator::new(Method::Best, None);
-    for (heading, probes) in Heading::BOTH.into_iter().zip(&play.probes) {
-        for probe in probes {
-            let (departure, arrival) = (probe.departure_ns, probe.arrival_ns);
-            estimator.push(heading, Timestamp::from_nanos(departure), Timestamp::from_nanos(arrival));
-        }
-    }
-    estimator.estimate()
+    common::estimate(Method::Best, play)
 }
 
 /// How far the delays of any packet are off beside those of most, nanoseconds, and how far they are told to be.
