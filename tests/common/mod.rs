@@ -6,6 +6,7 @@ pub(crate) mod lab;
 pub(crate) mod measuring;
 pub(crate) mod pcap;
 pub(crate) mod process;
+pub(crate) mod reflector;
 pub(crate) mod schema;
 
 use std::path::{Path, PathBuf};

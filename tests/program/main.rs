@@ -25,6 +25,7 @@ mod live;
 mod loss;
 mod marking;
 mod measuring;
+mod misbehaving;
 mod model;
 mod nat;
 mod neighbours;
