@@ -6,6 +6,7 @@
 use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use romer_units::Size;
@@ -61,8 +62,78 @@ pub struct Imix {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    Sequence(Arc<[u32]>),
+    Sequence(Arc<Sequence>),
     Seed003 { random: RangeInclusive<u32> },
+}
+
+/// A repeating sequence of frame sizes, stored as the genome writes it: it takes memory and time in proportion to the
+/// text, whatever its run lengths.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Sequence {
+    sizes: Vec<u32>,
+    runs: Vec<Run>,
+    /// Frames of one pass through the sequence.
+    length: u64,
+}
+
+/// Sizes of a [`Sequence`] that are repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    /// Frames before this run.
+    begin: u64,
+    /// Place of its first size in the sequence's sizes, and the number of its sizes, at least 1.
+    first: usize,
+    sizes: usize,
+    repeats: u64,
+}
+
+impl Sequence {
+    /// Appends `sizes`, repeated.
+    ///
+    /// # Errors
+    /// There are no sizes, no repeats, or too many frames.
+    fn push(&mut self, sizes: impl IntoIterator<Item = u32>, repeats: u64) -> Result<(), String> {
+        let first = self.sizes.len();
+        self.sizes.extend(sizes);
+        let count = self.sizes.len() - first;
+        let frames = u64::try_from(count).unwrap_or(u64::MAX).saturating_mul(repeats);
+        if frames == 0 {
+            return Err("a run has a count above 0 and letters; write 20(abcd)".into());
+        }
+        let length = self.length.saturating_add(frames);
+        if length > LONGEST {
+            return Err(format!(
+                "a sequence of {length} frames is too long; use at most {LONGEST}, by smaller counts or fewer letters"
+            ));
+        }
+        self.runs.push(Run { begin: self.length, first, sizes: count, repeats });
+        self.length = length;
+        Ok(())
+    }
+
+    /// The size of frame number `ordinal`.
+    fn size(&self, ordinal: u64) -> u32 {
+        let Some(place) = ordinal.checked_rem(self.length) else { return 0 };
+        let run = self.runs.partition_point(|run| run.begin <= place).checked_sub(1);
+        let size = run.and_then(|run| self.runs.get(run)).and_then(|run| {
+            let within = usize::try_from(place - run.begin).ok()?.checked_rem(run.sizes)?;
+            self.sizes.get(run.first + within)
+        });
+        size.copied().unwrap_or_default()
+    }
+
+    /// The part of all frames that each size has, smallest first.
+    #[expect(clippy::cast_precision_loss, reason = "at most 65,536")]
+    fn shares(&self) -> Vec<Share> {
+        let mut frames = BTreeMap::<u32, u64>::new();
+        for run in &self.runs {
+            for size in self.sizes.iter().skip(run.first).take(run.sizes) {
+                *frames.entry(*size).or_default() += run.repeats;
+            }
+        }
+        let share = |(size, count)| Share { ratio: count as f64 / self.length as f64, frame: size..=size };
+        frames.into_iter().map(share).collect()
+    }
 }
 
 /// One row of a mixture.
@@ -84,8 +155,8 @@ const SIMPLE: [u32; 12] = [64, 594, 64, 64, 594, 64, 1_518, 64, 594, 64, 594, 64
 const LETTERS: [u32; 10] = [64, 128, 256, 512, 1_024, 1_280, 1_518, 2_112, 9_000, 16_000];
 /// The smallest frame that carries UDP over IPv4, and the largest.
 const FRAMES: RangeInclusive<u64> = 46..=65_553;
-/// Longest sequence, after the run lengths.
-const LONGEST: usize = 65_536;
+/// Longest sequence, frames after the run lengths.
+const LONGEST: u64 = 65_536;
 
 impl Imix {
     /// The frame sizes, of which random ones follow from `seed`.
@@ -105,7 +176,7 @@ impl Imix {
     /// How often each size comes, smallest first.
     pub fn shares(&self) -> Vec<Share> {
         match &self.kind {
-            Kind::Sequence(sizes) => shares_of(sizes),
+            Kind::Sequence(sequence) => sequence.shares(),
             Kind::Seed003 { random } => SEED_003
                 .into_iter()
                 .map(|(hundredths, size)| (hundredths, size..=size))
@@ -114,16 +185,6 @@ impl Imix {
                 .collect(),
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "at most 65,536")]
-fn shares_of(sizes: &[u32]) -> Vec<Share> {
-    let mut sorted = sizes.to_vec();
-    sorted.sort_unstable();
-    sorted
-        .chunk_by(|one, other| one == other)
-        .map(|same| Share { ratio: same.len() as f64 / sizes.len() as f64, frame: same[0]..=same[0] })
-        .collect()
 }
 
 /// The frame sizes of a mixture, one after the other.
@@ -138,10 +199,7 @@ impl Frames {
     /// Octets of frame number `ordinal`, with header and frame check sequence, before padding.
     pub fn size(&self, ordinal: u64) -> u32 {
         match &self.kind {
-            Kind::Sequence(sizes) => {
-                let place = ordinal % u64::try_from(sizes.len()).unwrap_or(u64::MAX);
-                usize::try_from(place).ok().and_then(|place| sizes.get(place)).copied().unwrap_or_default()
-            }
+            Kind::Sequence(sequence) => sequence.size(ordinal),
             Kind::Seed003 { random } => {
                 let mut row = draw::integer(&self.row, ordinal, 0, 99);
                 for (hundredths, size) in SEED_003 {
@@ -182,7 +240,9 @@ fn read(text: &str) -> Result<Imix, String> {
         if !settings.is_empty() {
             return Err("simple has no settings; write simple alone".into());
         }
-        Kind::Sequence(SIMPLE.into())
+        let mut sequence = Sequence::default();
+        sequence.push(SIMPLE, 1)?;
+        Kind::Sequence(sequence.into())
     } else if name.eq_ignore_ascii_case("seed003") {
         Kind::Seed003 { random: random_of(&settings)? }
     } else {
@@ -233,7 +293,7 @@ fn place_of(letter: u8) -> Option<usize> {
 }
 
 /// The sequence that a genome and its custom sizes stand for.
-fn sequence(genome: &str, settings: &[&str]) -> Result<Vec<u32>, String> {
+fn sequence(genome: &str, settings: &[&str]) -> Result<Sequence, String> {
     let mut custom: Custom = [None; 27];
     for setting in settings {
         let wrong = || {
@@ -256,12 +316,12 @@ fn sequence(genome: &str, settings: &[&str]) -> Result<Vec<u32>, String> {
             ));
         }
     }
-    expanded(genome, &custom)
+    runs(genome, &custom)
 }
 
-/// `20(abcd)5(ggga)aa` as its letters' sizes.
-fn expanded(genome: &str, custom: &Custom) -> Result<Vec<u32>, String> {
-    let mut sizes = Vec::new();
+/// Reads `20(abcd)5(ggga)aa`.
+fn runs(genome: &str, custom: &Custom) -> Result<Sequence, String> {
+    let mut sequence = Sequence::default();
     let mut rest = genome;
     while let Some(first) = rest.chars().next() {
         let (count, letters) = if first.is_ascii_digit() {
@@ -269,25 +329,20 @@ fn expanded(genome: &str, custom: &Custom) -> Result<Vec<u32>, String> {
             let (count, tail) = rest.split_once('(').ok_or_else(form)?;
             let (letters, tail) = tail.split_once(')').ok_or_else(form)?;
             rest = tail;
-            (count.parse::<usize>().ok().filter(|count| *count > 0).ok_or_else(form)?, letters)
+            (count.parse::<u64>().ok().filter(|_| !letters.is_empty()).ok_or_else(form)?, letters)
         } else {
             let end = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
             let (letters, tail) = rest.split_at(end);
             rest = tail;
             (1, letters)
         };
-        let run = letters.chars().map(|letter| size_of(letter, custom)).collect::<Result<Vec<_>, _>>()?;
-        if run.len().saturating_mul(count).saturating_add(sizes.len()) > LONGEST {
-            return Err(format!("a sequence has at most {LONGEST} frames; shorten it"));
-        }
-        for _ in 0..count {
-            sizes.extend_from_slice(&run);
-        }
+        let sizes = letters.chars().map(|letter| size_of(letter, custom)).collect::<Result<Vec<_>, _>>()?;
+        sequence.push(sizes, count)?;
     }
-    if sizes.is_empty() {
+    if sequence.length == 0 {
         return Err("a mixture has no frames; use simple, seed003 or a genome such as aaafg".into());
     }
-    Ok(sizes)
+    Ok(sequence)
 }
 
 fn size_of(letter: char, custom: &Custom) -> Result<u32, String> {
@@ -332,6 +387,20 @@ mod tests {
             [abcd.repeat(20), ggga.repeat(5), dcba.repeat(10), vec![64]].into_iter().flatten().collect();
         assert_eq!(runs, expected);
         assert_eq!(first("a2(bc)d", 7), [64, 128, 256, 128, 256, 512, 64]);
+    }
+
+    /// A run takes the memory of its letters, whatever its count.
+    #[test]
+    fn runs_are_not_expanded() {
+        let imix: Imix = "30000(ab)5000(c)".parse().unwrap();
+        let Kind::Sequence(sequence) = &imix.kind else { panic!("{imix:?}") };
+        assert_eq!((sequence.sizes.as_slice(), sequence.runs.len()), (&[64, 128, 256][..], 2));
+        let frames = imix.frames(SEED);
+        assert_eq!([0, 59_999, 60_000, 64_999, 65_000].map(|n| frames.size(n)), [64, 128, 256, 256, 64]);
+        let counts: Vec<f64> = imix.shares().iter().map(|share| share.ratio * 65_000.0).collect();
+        for (count, expected) in counts.into_iter().zip([30_000.0, 30_000.0, 5_000.0]) {
+            assert!((count - expected).abs() < 1e-6, "{count}");
+        }
     }
 
     #[test]
@@ -402,6 +471,9 @@ mod tests {
             ("20ab", "20(abcd)"),
             ("0(ab)", "20(abcd)"),
             ("99999999999999999999(a)", "20(abcd)"),
+            ("18446744073709551615()a", "20(abcd)"),
+            ("18446744073709551615(a)", "at most 65536"),
+            ("a18446744073709551615(ab)", "at most 65536"),
             ("9999999(aaaaaaaaaa)", "at most 65536"),
             ("simple,a=64B", "no settings"),
             ("seed003,random=64B", "random=64B-1518B"),
@@ -413,6 +485,16 @@ mod tests {
     }
 
     proptest! {
+        /// The sizes are those of the sequence that the runs stand for.
+        #[test]
+        fn sizes_equal_expansion(runs in prop::collection::vec((1usize..40, "[a-j]{1,6}"), 1..8)) {
+            let genome: String = runs.iter().map(|(count, letters)| format!("{count}({letters})")).collect();
+            let expanded: String = runs.iter().map(|(count, letters)| letters.repeat(*count)).collect();
+            let count = u64::try_from(2 * expanded.len()).unwrap();
+            prop_assert_eq!(first(&genome, count), first(&expanded, count));
+            prop_assert_eq!(genome.parse::<Imix>().unwrap().shares(), expanded.parse::<Imix>().unwrap().shares());
+        }
+
         #[test]
         fn no_text_panics_and_what_is_read_is_printed_back(text in "[a-jzA-C0-9(),=B-]{0,40}") {
             if let Ok(imix) = text.parse::<Imix>() {
