@@ -141,6 +141,15 @@ impl World {
                 let content = scenarios::scenario(&name["scenario/".len()..], folder);
                 fs::write(&path, content).unwrap();
             }
+            "plan/genome.toml" => {
+                fs::write(&path, "procedure = \"load-sweep\"\nimix = \"18446744073709551615()a\"\n").unwrap();
+            }
+            "plan/streams.toml" => {
+                let streams = "[[stream]]\nshare = \"1%\"\n".repeat(65);
+                let ports =
+                    "tx = \"lo\"\nrx = \"other0\"\nsource = \"192.0.2.1\"\ndestination = \"192.0.2.9\"\n";
+                fs::write(&path, format!("procedure = \"load-sweep\"\n{ports}{streams}")).unwrap();
+            }
             _ if name.starts_with("arrivals/") => {
                 fs::write(&path, scenarios::arrivals(&name["arrivals/".len()..])).unwrap();
             }

@@ -73,6 +73,14 @@ pub(crate) fn scenario(fault: &str, folder: &Path) -> Vec<u8> {
         "rate-zero" => b"[a_to_b.rate]\nlimit = \"0bit\"\n".into(),
         "no-file" => delay("model = \"empirical\", file = \"nowhere.txt\""),
         "timeline-back" => b"[[timeline]]\nat = \"5s\"\n[[timeline]]\nat = \"1s\"\n".into(),
+        "ramps" => {
+            let ramp = |number| {
+                format!(
+                    "[[timeline]]\nat = \"{number}s\"\nramp = \"1s\"\na_to_b.delay.fixed = \"{number}ms\"\n"
+                )
+            };
+            (0..70).map(ramp).collect::<String>().into_bytes()
+        }
         "delay-too-long" => b"[a_to_b.delay]\nfixed = \"2h\"\n".into(),
         "bare-number" => b"[a_to_b.delay]\nfixed = 30\n".into(),
         _ => panic!("no scenario has the fault {fault}"),

@@ -338,6 +338,7 @@ impl From<BenchError> for Failure {
 
 /// What the arguments come to.
 fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions, Failure> {
+    check_lengths(arguments)?;
     applies::check(arguments, wanted)?;
     let missing = |flag: &str, what: &str, mend: &str| {
         Failure::usage(format!("an argument is missing ({flag}): nothing says {what}; {mend}"))
@@ -440,6 +441,32 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
         limit.check(&options.procedure, name).map_err(Failure::usage)?;
     }
     Ok(options)
+}
+
+/// The most values of an option that may be repeated: of every two of them it is looked whether they go together.
+const MOST_REPEATED: usize = 1_000;
+
+/// Refuses options that are given too often.
+fn check_lengths(arguments: &BenchArgs) -> Result<(), Failure> {
+    let (claims, trials) = (&arguments.claims, &arguments.trials);
+    for (flag, count, most) in [
+        ("--stream", arguments.load.streams.len(), romer_bench::MOST_STREAMS),
+        ("--case", trials.cases.len(), MOST_REPEATED),
+        ("--dut-label", trials.labels.len(), MOST_REPEATED),
+        ("--expect-marking", claims.markings.len(), MOST_REPEATED),
+        ("--expect-vlan", claims.vlans.len(), MOST_REPEATED),
+        ("--expect-priority", claims.priorities.len(), MOST_REPEATED),
+        ("--expect-ecn", claims.ecns.len(), MOST_REPEATED),
+        ("--excess-marking", claims.excess.len(), MOST_REPEATED),
+        ("--limit", claims.limit.len(), MOST_REPEATED),
+    ] {
+        if count > most {
+            return Err(Failure::usage(format!(
+                "an option is given too often ({flag}): {count} times are more than {most}; give it at most {most} times"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// How long a device settles: a policer's buckets are full at the beginning of each trial.

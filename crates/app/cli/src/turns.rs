@@ -111,8 +111,7 @@ impl Turns {
             return None;
         }
         let now = SystemTime::now();
-        let due =
-            (self.next..).find(|turn| self.time_of(*turn).is_none_or(|time| time >= now || *turn == 0))?;
+        let due = self.next.max(self.first_from(now));
         let missed = due.saturating_sub(self.next);
         if missed > 0 && !self.quiet {
             let (was, were) =
@@ -142,6 +141,15 @@ impl Turns {
     }
 
     /// When `turn` is due; `None` beyond the end of time.
+    /// The first turn that is not due before `now`; turn 0 where there is one only, or where its time is still to come. A clock that
+    /// was set may have left out any number of turns.
+    fn first_from(&self, now: SystemTime) -> u64 {
+        let (Some(every), Ok(passed)) = (self.every, now.duration_since(self.first)) else { return 0 };
+        let turns = passed.as_nanos().div_ceil(every.as_nanos().max(1));
+        // The first run is made however late it is.
+        if self.next == 0 { 0 } else { u64::try_from(turns).unwrap_or(u64::MAX) }
+    }
+
     fn time_of(&self, turn: u64) -> Option<SystemTime> {
         let Some(every) = self.every else { return Some(self.first) };
         let nanos = every.as_nanos().checked_mul(turn.into())?;

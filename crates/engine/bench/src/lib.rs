@@ -39,5 +39,5 @@ mod warnings;
 
 pub use error::BenchError;
 pub use forecast::{Forecast, Told, forecast, told};
-pub use run::{Past, Progress, Watcher, check, check_ports, rfc3339, run};
+pub use run::{MOST_STREAMS, Past, Progress, Watcher, check, check_ports, rfc3339, run};
 pub use self_test::self_test;

@@ -74,6 +74,9 @@ pub(crate) fn design(options: &BenchOptions) -> Design {
     }
 }
 
+/// The most streams of a benchmark.
+pub const MOST_STREAMS: usize = 64;
+
 /// Who looks on while a benchmark is made.
 pub trait Watcher {
     /// The tester itself is about to be tested: the first thing that a benchmark does when its device forwards.
@@ -257,8 +260,16 @@ pub fn check(options: &BenchOptions) -> Result<(), BenchError> {
             )));
         }
     }
-    if options.streams.is_empty() || options.streams.len() > 64 {
+    if options.streams.is_empty() || options.streams.len() > MOST_STREAMS {
         return refuse("a benchmark has 1 to 64 streams (plan): state as many");
+    }
+    let combinations = design(options).combinations();
+    if combinations > Design::MOST_COMBINATIONS {
+        return Err(BenchError::Usage(format!(
+            "a benchmark has too many trials (--loads, --frame-sizes, --case, --repeat): {combinations} combinations of load, \
+             frames, case and repeat are more than {}; use fewer of one of them",
+            Design::MOST_COMBINATIONS
+        )));
     }
     Ok(())
 }

@@ -98,6 +98,20 @@ pub struct Design {
     pub seed: Seed,
 }
 
+impl Design {
+    /// The most combinations of case, frames, load and repeat that a benchmark goes through. Each takes about 200 octets; as
+    /// many trials of a second take eleven days.
+    pub const MOST_COMBINATIONS: u64 = 1_000_000;
+
+    /// How many combinations of case, frames, load and repeat it goes through.
+    pub fn combinations(&self) -> u64 {
+        let loads = if let Procedure::Sweep { loads, .. } = &self.procedure { loads.len() } else { 1 };
+        let counts =
+            [self.cases, self.frames.len(), loads].map(|count| u64::try_from(count).unwrap_or(u64::MAX));
+        counts.into_iter().fold(u64::from(self.repeats), u64::saturating_mul)
+    }
+}
+
 /// A finding of a procedure that is no single trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
@@ -412,6 +426,17 @@ mod tests {
 
     fn sweep() -> Design {
         design(Procedure::Sweep { loads: vec![0.1, 0.5, 0.95], length: Duration::from_secs(1) })
+    }
+
+    /// Every factor counts, and the product saturates.
+    #[test]
+    fn combinations_multiply() {
+        assert_eq!(
+            sweep().combinations(),
+            u64::try_from(all(&sweep(), |_| Outcome::default()).0.len()).unwrap()
+        );
+        let large = Design { cases: usize::MAX, repeats: u32::MAX, ..sweep() };
+        assert_eq!(large.combinations(), u64::MAX);
     }
 
     fn all(design: &Design, mut device: impl FnMut(&Ask) -> Outcome) -> (Vec<Ask>, Campaign) {

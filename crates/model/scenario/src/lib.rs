@@ -396,6 +396,8 @@ fn contradiction(of: &Match) -> Option<&'static str> {
 /// The most steps in which a ramp goes, and the shortest of them.
 const RAMP_STEPS: i64 = 1_000;
 const RAMP_STEP: i64 = 1_000_000;
+/// The most steps of a timeline, those of its ramps among them. Each holds a setting of its own, about 1 KiB.
+const TIMELINE_STEPS: i64 = 65_536;
 /// The latest moment of a timeline: a year.
 const LATEST: i64 = 365 * 86_400_000_000_000;
 
@@ -405,7 +407,7 @@ fn timeline(
     load: &mut Load<'_>,
 ) -> Read<(Vec<TimelineStep>, Option<i64>)> {
     let mut steps = Vec::new();
-    let (mut now, mut end) = (base.clone(), 0);
+    let (mut now, mut end, mut count) = (base.clone(), 0, 0);
     if let Some(item) = top.get("timeline") {
         for item in item.list()? {
             let mut table = item.table()?;
@@ -417,10 +419,17 @@ fn timeline(
                 );
             }
             let ramp = table.get("ramp").map_or(Ok(0), |item| item.time(0, LATEST))?;
+            let number = (ramp / RAMP_STEP).clamp(1, RAMP_STEPS);
+            count += number;
+            if count > TIMELINE_STEPS {
+                return Err(moment.error(format!(
+                    "makes {count} steps of the timeline, of at most {TIMELINE_STEPS}: a ramp is a step for each millisecond, up to \
+                     {RAMP_STEPS}; use fewer or shorter ramps"
+                )));
+            }
             let mut next = now.clone();
             directions(&mut table, &mut next, 0, load)?;
             table.finish()?;
-            let number = (ramp / RAMP_STEP).clamp(1, RAMP_STEPS);
             for step in 1..number {
                 let share = ratio(step, number);
                 steps.push(TimelineStep {

@@ -88,12 +88,13 @@ impl<'t> Reader<'t> {
     /// The value of `key`, which must be there.
     pub(crate) fn need(&mut self, key: &'static str) -> Read<Item<'t>> {
         self.get(key).ok_or_else(|| {
+            let absent: Vec<&str> = self.absent(key).collect();
             let mistyped = self.table.iter().find(|(found, _)| {
                 let found = found.get_ref().as_ref();
-                !self.known.contains(&found) && nearest(found, self.absent(key)).is_some()
+                !self.known.contains(&found) && nearest(found, absent.iter().copied()).is_some()
             });
             match mistyped {
-                Some((found, _)) => self.unknown(found, &self.absent(key).collect::<Vec<_>>()),
+                Some((found, _)) => self.unknown(found, &absent),
                 None => self.error(format!("has no {key}; write {key} = ...")),
             }
         })

@@ -56,7 +56,7 @@ pub const fn udp_payload(frame: u32, version: IpVersion) -> u32 {
 ///   sequence repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imix {
-    text: String,
+    text: Arc<str>,
     kind: Kind,
 }
 

@@ -148,6 +148,26 @@ mod tests {
         assert_eq!(mixed.place, Some((4, 10)), "{}", mixed.text);
     }
 
+    /// What a plan multiplies is bounded before it is expanded.
+    #[test]
+    fn expansions_are_bounded() {
+        let sweep = "procedure = \"load-sweep\"\n";
+        let streams = format!("{sweep}{}", "[[stream]]\nshare = \"1%\"\n".repeat(65));
+        let loads = "loads = [\"1%..99%:0.1%\"]\nrepeat = 1000\nframe_sizes = [64, 512]\n";
+        let claims = format!("expect_ecn = [{}]\n", "\"ect0=ect0\", ".repeat(1_001));
+        for (plan, says) in [
+            (format!("{sweep}{loads}"), "1962000 combinations"),
+            (format!("{sweep}{claims}"), "1001 times are more than 1000"),
+            (streams, "65 times are more than 64"),
+            (format!("{sweep}imix = \"18446744073709551615()a\"\n"), "20(abcd)"),
+            (format!("{sweep}imix = \"18446744073709551615(a)\"\n"), "at most 65536"),
+            (format!("{sweep}[[stream]]\nimix = \"18446744073709551615()a\"\n"), "20(abcd)"),
+        ] {
+            let (text, _) = fault(&plan);
+            assert!(text.contains(says), "{says}: {text}");
+        }
+    }
+
     #[test]
     fn what_a_plan_leaves_to_the_command_line_is_no_fault_of_it() {
         let fault = of_page("procedure = \"load-sweep\"\n").map(|_| ()).unwrap_err();
