@@ -1,6 +1,7 @@
 //! A benchmark of the laboratory's router. The rates are low, so that a busy machine keeps up; what must agree must
 //! agree frame for frame at any rate.
 
+mod declared;
 mod ended;
 mod far;
 mod foreseen;

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// A router behind which everything is 100 ms away, there and back: an emulator stands between it and the port that takes in.
-fn far(lab: &Lab, folder: &Path) -> Process {
+/// A router behind which everything is so long away, there and back: an emulator stands between it and the port that takes in.
+fn far(lab: &Lab, folder: &Path, delay: &str) -> Process {
     process::run(lab.command("B", "ip").args(["link", "add", "x0", "type", "veth", "peer", "name", "x1"]))
         .with_code(0);
     for link in ["x0", "x1"] {
@@ -13,8 +13,8 @@ fn far(lab: &Lab, folder: &Path) -> Process {
     process::run(lab.command("R", "sysctl").args(["-w", "net.ipv4.neigh.r1.unres_qlen_bytes=0"]))
         .with_code(0);
     let scenario = folder.join("far.toml");
-    std::fs::write(&scenario, "[a_to_b.delay]\nfixed = \"100ms\"\n[b_to_a.delay]\nfixed = \"100ms\"\n")
-        .unwrap();
+    let text = format!("[a_to_b.delay]\nfixed = \"{delay}\"\n[b_to_a.delay]\nfixed = \"{delay}\"\n");
+    std::fs::write(&scenario, text).unwrap();
     let mut emulate = lab.romer("B", ["emulate", "--port", "a=t1", "--port", "b=x0", "--yes-cut-me-off"]);
     let mut emulator = Process::start(emulate.arg("--scenario").arg(&scenario));
     let line = emulator.line();
@@ -26,7 +26,7 @@ fn far(lab: &Lab, folder: &Path) -> Process {
 fn a_device_that_is_a_tenth_of_a_second_away_has_learned_all_addresses_before_a_trial() {
     let lab = Lab::router();
     let folder = tempfile::tempdir().unwrap();
-    let mut emulator = far(&lab, folder.path());
+    let mut emulator = far(&lab, folder.path(), "100ms");
     let prefix = lab.prefix();
     let ports = ["--tx", &format!("{prefix}A/t0"), "--rx", &format!("{prefix}B/x1")].map(str::to_owned);
     let mut asked = lab.romer("A", ["bench", "load-sweep", "--skip-self-test", "--json", "-", "--quiet"]);
@@ -43,6 +43,26 @@ fn a_device_that_is_a_tenth_of_a_second_away_has_learned_all_addresses_before_a_
         assert!(number(trial, "/latency_ns/min") > 99e6, "{trial:#}");
     }
     assert!(emulator.is_running(), "{:?}", emulator.wait());
+}
+
+/// What a device that takes longer than any usual wait carries is waited for.
+#[test]
+fn six_seconds_away_loses_nothing() {
+    let lab = Lab::router();
+    let folder = tempfile::tempdir().unwrap();
+    let _emulator = far(&lab, folder.path(), "6s");
+    let prefix = lab.prefix();
+    let ports = ["--tx", &format!("{prefix}A/t0"), "--rx", &format!("{prefix}B/x1")].map(str::to_owned);
+    let mut asked = lab.romer("A", ["bench", "load-sweep", "--skip-self-test", "--json", "-", "--quiet"]);
+    asked.args(ports).arg("--out").arg(folder.path().join("run"));
+    asked.args(["--source", "198.18.0.2", "--destination", "198.19.0.66", "--frame-sizes", "128"]);
+    asked.args(["--loads", "10%", "--line-rate", "2Mbit", "--trial", "300ms", "--settle", "50ms"]);
+    let found = document(process::run(&mut asked));
+    let trial = trials(&found).last().unwrap();
+    if is_valid(trial) {
+        assert_eq!(count(trial, "/lost"), 0, "{trial:#}");
+        assert!(number(trial, "/latency_ns/min") > 5.9e9, "{trial:#}");
+    }
 }
 
 #[test]

@@ -61,6 +61,15 @@ fn what_would_be_done_is_a_document_and_no_trial_beyond_it_is_promised() {
         late.stderr.contains("no such trial (--pcapng-trial 13): those to be made are 1 to 12"),
         "{late:?}"
     );
+    // More frames than are kept are refused before anything is done, and with the same words where nothing is to be done.
+    let day = ["--trial", "24h", "--line-rate", "1Gbit", "--loads", "50%", "--frame-sizes", "64"];
+    let [dry, run] = [&["--dry-run"][..], &[]].map(|last| romer(&day, last).with_code(2).stderr);
+    assert_eq!(dry, run);
+    assert!(
+        dry.contains("a trial has too many frames (--trial 86400s): frames 64 B at 50.0 % of the line"),
+        "{dry}"
+    );
+    assert!(dry.contains("make it 53s or shorter"), "{dry}");
     // Each trial of a search follows from the one before.
     let mut search = asked;
     search[1] = "throughput";

@@ -17,7 +17,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use romer_bench::limits::Limit;
-use romer_bench::options::{BenchOptions, Case, Claims, StreamOptions};
+use romer_bench::options::{Anomaly, BenchOptions, Case, Claims, StreamOptions};
 use romer_bench::{BenchError, Progress, Watcher};
 use romer_host::netns;
 use romer_method::Frames;
@@ -30,7 +30,7 @@ use romer_server::PlanFault;
 use romer_store::StoreError;
 use romer_units::{Duration, FrameSize};
 
-use crate::args::{BenchArgs, DisciplineName, ProcedureName, Wish};
+use crate::args::{AnomalyName, BenchArgs, DisciplineName, ProcedureName, Wish};
 use crate::failure::Failure;
 use crate::measure::random_seed;
 use crate::{output, report, signals};
@@ -172,6 +172,17 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
             format!(
                 "the benchmark has ended before its time (device): {}; see to the device, and go on with --resume {}",
                 gone.text,
+                kept.folder().display()
+            ),
+        ));
+    }
+    let lost = document.events.iter().rfind(|event| document.partial && event.kind == "port-gone");
+    if let Some(lost) = lost {
+        return Err(Failure::with_code(
+            4,
+            format!(
+                "the benchmark has ended before its time (port): {}, and go on with --resume {}",
+                lost.text,
                 kept.folder().display()
             ),
         ));
@@ -330,6 +341,15 @@ fn look_at_ports(arguments: &BenchArgs) -> Result<(), BenchError> {
     Ok(())
 }
 
+impl From<AnomalyName> for Anomaly {
+    fn from(name: AnomalyName) -> Self {
+        match name {
+            AnomalyName::Order => Self::Order,
+            AnomalyName::Copies => Self::Copies,
+        }
+    }
+}
+
 impl From<BenchError> for Failure {
     fn from(error: BenchError) -> Self {
         Self::with_code(error.exit_code(), error)
@@ -437,6 +457,7 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
     };
     options.fit_sizes();
     romer_bench::check(&options)?;
+    options.notes.extend(romer_bench::volume_note(&options));
     for limit in &arguments.claims.limit {
         limit.check(&options.procedure, name).map_err(Failure::usage)?;
     }
@@ -607,5 +628,6 @@ fn claims(arguments: &BenchArgs, name: ProcedureName) -> Result<Claims, Failure>
         scheduler: discipline.zip(capacity),
         markings: markings.into_iter().flatten().cloned().collect(),
         excess: given.excess.clone(),
+        allowed: given.allow.iter().map(|name| Anomaly::from(*name)).collect(),
     })
 }

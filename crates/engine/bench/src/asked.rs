@@ -146,6 +146,9 @@ fn stream(stream: &StreamOptions) -> String {
     if let Some(profile) = &stream.profile {
         words += &format!(",profile={}", bucket(profile));
     }
+    if stream.expect_drop {
+        words += ",expect=drop";
+    }
     words
 }
 
@@ -159,7 +162,8 @@ fn claims(claims: &Claims) -> String {
         field => format!("{} {claim}", field.words()),
     });
     let excess = claims.excess.iter().map(|claim| format!("out of profile {claim}"));
-    listed(profile.into_iter().chain(scheduler).chain(markings).chain(excess))
+    let allowed = claims.allowed.iter().map(|anomaly| format!("{anomaly} allowed"));
+    listed(profile.into_iter().chain(scheduler).chain(markings).chain(excess).chain(allowed))
 }
 
 /// What a policer lets through, in words.

@@ -8,6 +8,7 @@ use romer_wire::ethernet::MacAddress;
 
 use crate::BenchError;
 use crate::options::BenchOptions;
+use crate::port_state::PortFault;
 use crate::self_test::Proof;
 use crate::tester::TrialRecord;
 
@@ -51,8 +52,8 @@ pub(crate) trait Bed {
     /// Octets of the longest frame, which the ports take; an error where they do not.
     fn longest(&self, options: &BenchOptions, frames: &Frames) -> Result<usize, BenchError>;
 
-    /// Whether a link to the device is down.
-    fn link_is_down(&self, options: &BenchOptions) -> bool;
+    /// Why a port cannot carry frames now, where one cannot.
+    fn port_fault(&self, options: &BenchOptions) -> Option<PortFault>;
 
     /// The link-layer address that frames are sent to.
     fn next_hop(&self) -> MacAddress;

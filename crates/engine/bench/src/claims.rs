@@ -21,6 +21,27 @@ pub struct Claims {
     pub markings: Vec<MarkingClaim>,
     /// With which code points frames come out that a policer does not pass as they conform.
     pub excess: Vec<MarkingClaim>,
+    /// What no device is to do as a rule, and this one may.
+    pub allowed: Vec<Anomaly>,
+}
+
+/// What no device is to do as a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anomaly {
+    /// Frames of a flow come out in another order.
+    Order,
+    /// Frames come out more than once.
+    Copies,
+}
+
+impl fmt::Display for Anomaly {
+    /// As verdicts call it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Order => "order",
+            Self::Copies => "copies",
+        })
+    }
 }
 
 /// With what frames come out that were sent with something.

@@ -67,6 +67,8 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
         invalid: record.invalid.clone(),
         device_away: figures.outcome.device_away,
         size_silent: record.size_silent,
+        still_coming: record.still_coming,
+        other_headers: record.headers.clone(),
         standstills: Some(Standstills {
             count: figures.standstills.count,
             sum_ns: figures.standstills.sum.as_nanos(),
@@ -110,11 +112,17 @@ pub(crate) fn frames_words(frames: &Frames) -> (Option<u32>, Option<String>) {
     }
 }
 
+/// Frames that were offered of streams that the device is to carry.
+pub(crate) fn to_carry(trial: &Trial) -> u64 {
+    let dropped = trial.per_stream.iter().filter(|stream| stream.expect_drop);
+    trial.offered.frames - dropped.map(|stream| stream.offered).sum::<u64>().min(trial.offered.frames)
+}
+
 /// What the procedure was told of a trial.
 pub(crate) fn outcome_of(trial: &Trial) -> Outcome {
     Outcome {
         intended: trial.intended_load.frames,
-        offered: trial.offered.frames,
+        offered: to_carry(trial),
         carried: trial.carried.frames,
         lost: trial.lost,
         lost_by_tester: trial.lost_by_tester,
@@ -139,7 +147,7 @@ const QUANTITIES: [Quantity; 12] = [
     ("carried_pps", |trial| Some(trial.carried.pps)),
     ("loss_ratio", |trial| {
         let lost = trial.lost.saturating_sub(trial.lost_by_tester);
-        (trial.offered.frames > 0).then(|| real(lost) / real(trial.offered.frames))
+        (to_carry(trial) > 0).then(|| real(lost) / real(to_carry(trial)))
     }),
     ("latency_mean_ns", |trial| trial.latency_ns.mean),
     ("latency_median_ns", |trial| trial.latency_ns.median),
@@ -216,10 +224,11 @@ pub(crate) fn sweep(options: &BenchOptions, kept: &[Kept]) -> Summed {
                 (0..options.cases.len()).map(|case| values(kept, case, place, options.repeats, of)).collect();
             let nominal = options.nominal(&place.0, place.1);
             let load = Some(nominal.load * 100.0);
+            let to_carry = options.to_carry(&place.0, place.1);
             for (case, values) in by_case.iter().enumerate() {
                 let theoretical = match name {
-                    "carried_percent" => Some((nominal.load * 100.0).min(100.0)),
-                    "carried_pps" => Some(nominal.pps / nominal.load.max(1.0)),
+                    "carried_percent" => Some((to_carry.load * 100.0).min(100.0)),
+                    "carried_pps" => Some(to_carry.pps / to_carry.load.max(1.0)),
                     _ => None,
                 };
                 let mut result = result(options, case, &place.0, load, name, values, theoretical);
@@ -282,7 +291,7 @@ fn none_lost(result: &mut BenchmarkResult, kept: &[Kept], case: usize, place: &(
         one.case == case && one.frames == place.0 && same(one.load, place.1) && one.trial.invalid.is_none()
     });
     let (lost, offered) =
-        here.fold((0, 0), |(lost, offered), one| (lost + one.trial.lost, offered + one.trial.offered.frames));
+        here.fold((0, 0), |(lost, offered), one| (lost + one.trial.lost, offered + to_carry(&one.trial)));
     if let Some(bound) = loss_bound(lost, offered).filter(|_| lost == 0) {
         result.interval = Some([0.0, bound]);
         result.method = "none-of-n".into();

@@ -6,6 +6,8 @@ use romer_host::HostError;
 use romer_port::{PortError, PortName};
 use thiserror::Error;
 
+use crate::port_state::PortFault;
+
 /// Why a benchmark did not come about, or ended before its time.
 #[derive(Debug, Error)]
 pub enum BenchError {
@@ -24,6 +26,9 @@ pub enum BenchError {
         /// Why.
         source: Box<PortError>,
     },
+    /// A port cannot carry frames.
+    #[error("{0}; {remedy}", remedy = .0.remedy())]
+    PortState(PortFault),
     /// Nobody says where frames are to be sent.
     #[error(
         "the next hop cannot be found (--next-hop): no answer from {asked} at {port} within 3 s; see that the device is \
@@ -36,7 +41,10 @@ pub enum BenchError {
         port: PortName,
     },
     /// The device does not forward.
-    #[error("the device does not forward ({0}; see its routes and filters for these addresses")]
+    #[error(
+        "the device does not forward ({0}; see its routes and filters for these addresses, or wait longer for a slow one \
+         (--patience)"
+    )]
     Silent(String),
     /// The command of a case failed.
     #[error("the case cannot be set (--case {name}): {why}; see what the command says: {command}")]
@@ -106,6 +114,7 @@ impl BenchError {
             Self::OtherTrials(_) => 3,
             Self::Keep { code, .. } => *code,
             Self::Port { .. }
+            | Self::PortState(_)
             | Self::NextHop { .. }
             | Self::Case { .. }
             | Self::Reset { .. }

@@ -15,7 +15,7 @@ use crate::options::BenchOptions;
 use crate::run::{design, takes};
 
 /// The procedure that tests the tester itself.
-const SELF_TEST: &str = "self-test";
+pub(crate) const SELF_TEST: &str = "self-test";
 
 /// A benchmark before its first trial.
 #[derive(Clone, Debug)]

@@ -232,6 +232,7 @@ pub(crate) fn known(options: &BenchOptions) -> Vec<Known> {
         tos: stream.dscp.tos() | stream.ecn.bits(),
         tag: stream.tag.map_or(UNTAGGED, romer_wire::ethernet::Tag::control),
         overhead: u32::try_from(form(options, stream, nowhere).overhead()).unwrap_or(u32::MAX),
+        expect_drop: stream.expect_drop,
     };
     options.streams.iter().map(of).collect()
 }
@@ -246,7 +247,8 @@ pub(crate) fn words(stream: &StreamOptions) -> String {
     let dscp = if stream.dscp == Dscp::DEFAULT { String::new() } else { format!(", dscp {}", stream.dscp) };
     let tag =
         stream.tag.map_or(String::new(), |tag| format!(", vlan {} priority {}", tag.vlan(), tag.priority()));
-    format!("{}: {protocol}, share {:.4}{dscp}{tag}, {}", stream.name, stream.share, stream.pace)
+    let drop = if stream.expect_drop { ", to be dropped" } else { "" };
+    format!("{}: {protocol}, share {:.4}{dscp}{tag}, {}{drop}", stream.name, stream.share, stream.pace)
 }
 
 #[cfg(test)]

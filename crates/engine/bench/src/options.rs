@@ -13,7 +13,7 @@ use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn, FrameSize, LineRate};
 use romer_wire::ethernet::{MacAddress, Tag};
 
-pub use crate::claims::{Claims, Field, MarkingClaim};
+pub use crate::claims::{Anomaly, Claims, Field, MarkingClaim};
 
 /// What a stream's frames carry above IP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -122,6 +122,8 @@ pub struct StreamOptions {
     pub weight: f64,
     /// What a policer lets through of it, where it has a bucket of its own.
     pub profile: Option<Profile>,
+    /// The device is to drop all of it.
+    pub expect_drop: bool,
 }
 
 impl StreamOptions {
@@ -149,6 +151,7 @@ impl Default for StreamOptions {
             pace: Pace::Constant,
             weight: 1.0,
             profile: None,
+            expect_drop: false,
         }
     }
 }
@@ -228,6 +231,16 @@ impl BenchOptions {
         let phase = Phase { load, length: self.procedure.length() };
         let found = nominal(&crate::frames::flows(self), frames, self.line, phase);
         if (found.load - load).abs() <= ROUNDING * load { Nominal { load, ..found } } else { found }
+    }
+
+    /// What of that the device is to carry: without the streams that it is to drop.
+    pub fn to_carry(&self, frames: &Frames, load: f64) -> Nominal {
+        if !self.streams.iter().any(|stream| stream.expect_drop) {
+            return self.nominal(frames, load);
+        }
+        let streams = self.streams.iter().filter(|stream| !stream.expect_drop).cloned().collect();
+        let phase = Phase { load, length: self.procedure.length() };
+        nominal(&crate::frames::flows(&Self { streams, ..self.clone() }), frames, self.line, phase)
     }
 
     /// Makes frames as large as the headers of the streams and the test data need, where all streams need as much: of IPv6

@@ -11,10 +11,11 @@ use romer_port::{SNAP, TestReceiver, TestSender};
 use romer_units::Duration;
 use romer_wire::ethernet::MacAddress;
 use romer_wire::neighbour::{Said, read, tell};
-use romer_wire::test_frame::{Signature, is_intact, locate};
+use romer_wire::test_frame::{Signature, is_intact};
 
 use crate::capture::Caught;
 use crate::options::AddressRange;
+use crate::recognise::{OtherHeaders, Seen, compare, recognise};
 
 /// How long a wait for frames lasts before the end is looked for.
 const LOOK: Duration = Duration::from_millis(2);
@@ -43,6 +44,8 @@ impl Host {
 /// What is to be taken in.
 pub(crate) struct Receiving<'a> {
     pub(crate) signature: Signature,
+    /// Source and destination addresses of each stream.
+    pub(crate) addresses: Vec<[AddressRange; 2]>,
     /// The trial's beginning on the clock of stamps.
     pub(crate) epoch: Realtime,
     /// Frames that there is room for.
@@ -62,6 +65,8 @@ pub(crate) struct Received {
     pub(crate) caught: Vec<Caught>,
     /// Until when frames were taken in, from the trial's beginning; `None` where that is not known.
     pub(crate) listened: Option<Duration>,
+    /// Frames still came when the wait for them ended.
+    pub(crate) still_coming: bool,
     /// Test frames that found no room.
     pub(crate) without_room: u64,
     /// Frames that the kernel dropped because nobody took them.
@@ -72,6 +77,8 @@ pub(crate) struct Received {
     pub(crate) others: u64,
     /// Of these, frames of the trial whose mark was damaged, so that nobody knows which they were.
     pub(crate) damaged: u64,
+    /// With which other headers than they were sent with frames of the trial came.
+    pub(crate) headers: OtherHeaders,
 }
 
 impl Received {
@@ -117,16 +124,18 @@ pub(crate) fn receive(
     let _ = receiver.kernel_drops();
     loop {
         let came = receiver.receive(|frame| {
-            let Some(seen) = locate(frame.octets) else {
-                received.others += 1;
-                host.answer(frame.octets);
-                return;
-            };
-            let carried = frame.octets.get(seen.mark..).unwrap_or_default();
-            let Some(mark) = receiving.signature.read(carried) else {
-                received.damaged += u64::from(receiving.signature.is_here(carried));
-                received.others += 1;
-                return;
+            let (mark, begins, headers) = match recognise(receiving.signature, frame.octets) {
+                Seen::Test { mark, at, headers } => (mark, at, headers),
+                Seen::Damaged => {
+                    received.damaged += 1;
+                    received.others += 1;
+                    return;
+                }
+                Seen::Other => {
+                    received.others += 1;
+                    host.answer(frame.octets);
+                    return;
+                }
             };
             if received.came.len() == received.came.capacity() {
                 received.without_room += 1;
@@ -136,18 +145,22 @@ pub(crate) fn receive(
             if received.caught.len() < receiving.capture {
                 received.caught.push(caught(at, frame.octets, frame.length, frame.tag));
             }
-            let tag = frame.tag.or(seen.tag);
+            let sent = receiving.addresses.get(usize::from(mark.stream));
+            let comparable = compare(frame.octets, headers, sent, &mut received.headers);
+            let inner_tag = headers.and_then(|seen| seen.tag);
+            let tag = frame.tag.or(inner_tag);
             // A tag that is still in the frame is not part of what is compared.
-            let inside = if seen.tag.is_some() { 4 } else { 0 };
+            let inside = if inner_tag.is_some() { 4 } else { 0 };
             received.came.push(Came {
                 received: at,
                 sent: i64::try_from(mark.sent).unwrap_or(i64::MAX),
                 sequence: mark.sequence,
                 stream: mark.stream,
                 octets: u16::try_from(frame.length + 4 - inside).unwrap_or(u16::MAX),
-                tos: seen.tos,
+                tos: headers.map_or(0, |seen| seen.tos),
                 tag: tag.unwrap_or(UNTAGGED),
-                intact: is_intact(frame.octets, seen.mark),
+                intact: is_intact(frame.octets, begins),
+                comparable,
             });
         });
         if came > 0 {

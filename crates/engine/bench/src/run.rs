@@ -22,13 +22,14 @@ use crate::self_test::{NEARLY, Proof, unaccounted};
 use crate::tester::{Tester, TrialRecord, real};
 use crate::verdicts::{undecided, verdicts};
 use crate::warnings::warnings;
-use crate::{BenchError, cases, frames, self_test};
+use crate::{BenchError, cases, forecast, frames, self_test, volume};
 
 mod again;
 mod presence;
 mod sizes;
 mod streams;
 
+pub(crate) use presence::AWAY;
 use presence::Standing;
 
 /// How often a trial is made again that told nothing of the device.
@@ -142,7 +143,7 @@ fn open(options: &BenchOptions, stop: &AtomicBool) -> Result<Tester, BenchError>
     let opened = Tester::open(options);
     let case = options.cases.iter().find(|case| case.command.is_some());
     match (&opened, case) {
-        (Err(BenchError::NextHop { .. }), Some(case)) => {
+        (Err(BenchError::NextHop { .. } | BenchError::PortState(_)), Some(case)) => {
             if !cases::set(case, options.case_time, stop)? {
                 return Err(BenchError::Interrupted(case.name.clone()));
             }
@@ -186,7 +187,7 @@ pub(crate) fn run_on<B: Bed>(
         running.resumed(&past)?;
     }
     let mut partial = stop.load(Ordering::Acquire);
-    while !partial && let Some(ask) = pending.take().or_else(|| campaign.next_trial()) {
+    while !partial && let Some(ask) = pending.take().or_else(|| volume::next_trial(options, &mut campaign)) {
         running.tell(&campaign, &ask);
         match running.one(&ask)? {
             Some(record) => campaign.judge(&record.figures.outcome),
@@ -271,7 +272,14 @@ pub fn check(options: &BenchOptions) -> Result<(), BenchError> {
             Design::MOST_COMBINATIONS
         )));
     }
-    Ok(())
+    if options.streams.iter().all(|stream| stream.expect_drop) {
+        return refuse(
+            "every stream is to be dropped (--stream expect=drop): nothing would show that the device is there; add a stream that it \
+             carries",
+        );
+    }
+    // Tests of the tester are as long as there is room for.
+    if options.name == forecast::SELF_TEST { Ok(()) } else { volume::check(options) }
 }
 
 /// That the ports are two.
@@ -300,7 +308,7 @@ impl<B: Bed> Running<'_, B> {
                 BenchmarkEntry::Event(event) => self.events.push(event.clone()),
                 BenchmarkEntry::Trial { trial, judged } => {
                     let number = self.kept.len() + 1;
-                    let ask = pending.take().or_else(|| campaign.next_trial());
+                    let ask = pending.take().or_else(|| volume::next_trial(self.options, campaign));
                     let ask = ask.filter(|ask| is_of(self.options, ask, trial));
                     let ask = ask.ok_or(BenchError::OtherTrials(number))?;
                     if *judged {

@@ -12,6 +12,7 @@ use romer_units::{Duration, FrameSize, Monotonic, Timestamp};
 use romer_wire::test_frame::Mark;
 
 use crate::frames::Store;
+use crate::punctuality::Punctuality;
 
 /// How long after the end of a trial frames that were due in it may still leave.
 const GRACE: Duration = Duration::from_millis(250);
@@ -19,8 +20,18 @@ const GRACE: Duration = Duration::from_millis(250);
 const FULL: Duration = Duration::from_millis(10);
 /// How long is waited then before it is tried again: who tries all the time keeps the processor from those who bring the link back.
 const RETRY: Duration = Duration::from_millis(1);
-/// Gaps of the sending loop from this length on are the host's.
-const GAP: i64 = 20_000;
+
+/// Takes frames, as an interface does.
+pub(crate) trait FrameSink {
+    /// Sends frames from the front of `frames`: how many were taken, and why not all of them.
+    fn send(&mut self, frames: &[&[u8]]) -> (usize, Option<Stopped>);
+}
+
+impl FrameSink for TestSender {
+    fn send(&mut self, frames: &[&[u8]]) -> (usize, Option<Stopped>) {
+        Self::send(self, frames)
+    }
+}
 
 /// What is to be sent.
 pub(crate) struct Sending<'a> {
@@ -49,10 +60,8 @@ pub(crate) struct Sent {
     pub(crate) intended: Vec<u64>,
     /// On the line, and of payload.
     pub(crate) intended_octets: [u64; 2],
-    pub(crate) longest_catch_up: u64,
-    /// Times in which the loop did not run, while it should have.
-    pub(crate) away: Duration,
-    pub(crate) longest_away: Duration,
+    /// How far the loop kept up with the schedule.
+    pub(crate) punctuality: Punctuality,
     /// When a frame was refused for the first time, after the beginning.
     pub(crate) refused_at: Option<Duration>,
     /// Frames that were left out because the port had no link.
@@ -68,7 +77,7 @@ struct Batch {
 }
 
 /// Sends all of it; ends early when `stop` is set.
-pub(crate) fn send(sender: &mut TestSender, mut sending: Sending<'_>, stop: &AtomicBool) -> Sent {
+pub(crate) fn send(sender: &mut impl FrameSink, mut sending: Sending<'_>, stop: &AtomicBool) -> Sent {
     let streams = sending.room.len();
     let mut sent = Sent {
         left: sending.room.iter().map(|room| Vec::with_capacity(*room)).collect(),
@@ -81,22 +90,19 @@ pub(crate) fn send(sender: &mut TestSender, mut sending: Sending<'_>, stop: &Ato
     let last = sending.begin + sending.length + GRACE;
     let mut pacer = Pacer::start(sending.interval);
     let mut next = sending.arrangement.next();
-    let mut run_length = 0;
     let mut refused_since = None;
+    let mut free = sending.begin;
     while let Some(due) = next {
         let at = sending.begin + due.at;
         let now = pacer.wait_until(at).at;
         if now > last || stop.load(Ordering::Relaxed) || sent.stopped.is_some() {
             break;
         }
-        if run_length == 0 {
-            note_gap(&mut sent, now - at);
-        }
+        sent.punctuality.reaches(at - sending.begin, [free - sending.begin, now - sending.begin]);
         next = fill(&mut batch, &mut sending, &sent, due, now);
-        // More than one: the loop was not there in time for all but the last.
-        run_length = if batch.frames.len() > 1 { run_length + batch.frames.len() as u64 } else { 0 };
-        sent.longest_catch_up = sent.longest_catch_up.max(run_length);
-        flush(sender, &mut batch, &sending, &mut sent, &mut refused_since, (last, stop));
+        sent.punctuality.catches_up(batch.frames.len());
+        flush(sender, &mut batch, &sending, &mut sent, &mut refused_since, (last, stop, now));
+        free = monotonic_now();
     }
     // What is left was due and was not sent.
     while let Some(due) = next {
@@ -104,13 +110,6 @@ pub(crate) fn send(sender: &mut TestSender, mut sending: Sending<'_>, stop: &Ato
         next = sending.arrangement.next();
     }
     sent
-}
-
-fn note_gap(sent: &mut Sent, late: Duration) {
-    if late.as_nanos() >= GAP {
-        sent.away += late;
-        sent.longest_away = sent.longest_away.max(late);
-    }
 }
 
 /// Puts everything that is due by `now` into the batch, `due` first; the first that is not due.
@@ -148,16 +147,17 @@ fn fill(
 }
 
 /// Hands the batch over, for as long as it takes up to `last`, or until `stop` is set; `refused_since`: since when the interface has
-/// taken nothing.
+/// taken nothing. The batch was begun at `begun`.
 fn flush(
-    sender: &mut TestSender,
+    sender: &mut impl FrameSink,
     batch: &mut Batch,
     sending: &Sending<'_>,
     sent: &mut Sent,
     refused_since: &mut Option<Timestamp<Monotonic>>,
-    (last, stop): (Timestamp<Monotonic>, &AtomicBool),
+    (last, stop, begun): (Timestamp<Monotonic>, &AtomicBool, Timestamp<Monotonic>),
 ) {
     let mut first = 0;
+    let mut since = begun;
     while first < batch.frames.len() {
         let mut frames: [&[u8]; TESTER_BURST] = [&[]; TESTER_BURST];
         let waiting = batch.frames.len() - first;
@@ -166,6 +166,8 @@ fn flush(
             *frame = &batch.octets[begin..begin + batch.frames[first + place].1];
         }
         let (taken, stopped) = sender.send(&frames[..waiting]);
+        let mut now = monotonic_now();
+        sent.punctuality.hands_over(now - since);
         for (due, _, mark) in &batch.frames[first..first + taken] {
             sent.intend(&sending.overheads, *due);
             if let Some(left) = sent.left.get_mut(usize::from(due.stream)) {
@@ -180,7 +182,6 @@ fn flush(
         if first == batch.frames.len() {
             break;
         }
-        let mut now = monotonic_now();
         if let Some(stopped) = stopped {
             sent.refused_at.get_or_insert(now - sending.begin);
             let since = *refused_since.get_or_insert(now);
@@ -215,6 +216,7 @@ fn flush(
             mark.sent = (now - sending.begin).as_nanos().unsigned_abs();
             sending.store.mark_again(due.octets, *mark, &mut batch.octets[begin..begin + *length]);
         }
+        since = now;
     }
     batch.frames.clear();
 }
@@ -229,5 +231,63 @@ impl Sent {
         let overhead = overheads.get(stream).copied().unwrap_or(0);
         self.intended_octets[0] += u64::from(due.octets + FrameSize::OVERHEAD);
         self.intended_octets[1] += u64::from(due.octets.saturating_sub(overhead));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_method::{Frames, Phase};
+    use romer_units::FrameSize;
+    use romer_wire::ethernet::MacAddress;
+    use romer_wire::test_frame::Signature;
+
+    use super::*;
+    use crate::frames::flows;
+    use crate::simulated::sweep;
+
+    /// An interface whose calls number 20 and 21 take so long each.
+    struct Stalling {
+        calls: u32,
+        stalls: [std::time::Duration; 2],
+    }
+
+    impl FrameSink for Stalling {
+        fn send(&mut self, frames: &[&[u8]]) -> (usize, Option<Stopped>) {
+            if let Some(stall) =
+                usize::try_from(self.calls.wrapping_sub(20)).ok().and_then(|n| self.stalls.get(n))
+            {
+                std::thread::sleep(*stall);
+            }
+            self.calls += 1;
+            (frames.len(), None)
+        }
+    }
+
+    /// Two stalls inside the hand-over, the second in the catching up after the first, are one time behind the schedule.
+    #[test]
+    fn stall_while_catching_up_counts() {
+        let stalls = [30, 90].map(std::time::Duration::from_millis);
+        let options = sweep(&[0.5]);
+        let frames = Frames::Size(FrameSize::new(128).unwrap());
+        let phases = [Phase { load: 0.5, length: Duration::from_millis(600) }];
+        let flows = flows(&options);
+        let mut store = Store::new(&options, [MacAddress([2; 6]); 2], &frames, Signature(7)).unwrap();
+        let sending = Sending {
+            arrangement: Arrangement::new(&flows, &frames, options.line, &phases, options.seed),
+            store: &mut store,
+            begin: monotonic_now() + Duration::from_millis(1),
+            length: phases[0].length,
+            interval: Duration::from_micros(237),
+            room: vec![3_000],
+            overheads: vec![46],
+            longest: 128,
+            without_link: false,
+        };
+        let sent = send(&mut Stalling { calls: 0, stalls }, sending, &AtomicBool::new(false));
+        // The sleeps last at least as long as they were asked for, the frames due in the first are more than a batch, and the first of
+        // the next batch was due less than a millisecond after the first sleep began.
+        let behind = sent.punctuality.longest_away;
+        assert!(behind >= Duration::from_millis(119), "{behind}");
+        assert!(sent.punctuality.away >= behind);
     }
 }

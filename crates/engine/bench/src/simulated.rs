@@ -23,6 +23,7 @@ use crate::BenchError;
 use crate::bed::{Bed, Manner};
 use crate::frames::{flows, known, sizes_of};
 use crate::options::{BenchOptions, Case, Claims, Field, MarkingClaim, StreamOptions};
+use crate::port_state::{PortFault, PortState};
 use crate::receive::Received;
 use crate::run::{Past, Progress, Watcher, run_on};
 use crate::self_test::Proof;
@@ -34,6 +35,7 @@ mod attributed;
 mod claimed;
 mod compared;
 mod dropped;
+mod expected;
 mod marked;
 mod mixtures;
 mod scheduled;
@@ -88,6 +90,8 @@ struct Simulated {
     drops_above: Option<u32>,
     /// Of frames of so many octets one of so many comes with another payload.
     corrupts: Option<(u32, usize)>,
+    /// From this trial on, the sending port is in this state.
+    port_state: Option<(u32, PortState)>,
 }
 
 /// A claim, `IN=OUT`, of a case or of all.
@@ -122,6 +126,7 @@ impl Simulated {
             drops: None,
             drops_above: None,
             corrupts: None,
+            port_state: None,
         }
     }
 }
@@ -142,7 +147,7 @@ impl Bed for Simulated {
         let mut given: Vec<(Given, u32)> = Vec::new();
         #[expect(clippy::cast_possible_truncation, reason = "nanoseconds of one frame")]
         let apart = (1e9 / self.sends) as i64;
-        let mut free = 0;
+        let (mut free, mut last) = (0, 0);
         let seed = options.seed_of(ask.repeat);
         for due in Arrangement::new(&flows, &ask.frames, options.line, &ask.phases, seed) {
             sent.intend(&overheads, due);
@@ -150,13 +155,14 @@ impl Bed for Simulated {
             let still =
                 self.stands_still.iter().find(|(trial, still)| *trial == self.trials && still.contains(&at));
             if let Some((_, still)) = still {
-                sent.longest_away = sent.longest_away.max(Duration::from_nanos(still.end - at));
-                sent.longest_catch_up += 1;
+                sent.punctuality.longest_catch_up += 1;
                 at = still.end;
             }
             if at < free {
                 continue;
             }
+            sent.punctuality.reaches(due.at, [last, at].map(Duration::from_nanos));
+            last = at;
             let stream = usize::from(due.stream);
             let sequence = u32::try_from(sent.left[stream].len()).unwrap();
             sent.left[stream].push(Left { due: due.at.as_nanos(), sent: at, octets: due.octets });
@@ -214,6 +220,7 @@ impl Bed for Simulated {
                 tos: one.tos,
                 tag: UNTAGGED,
                 intact: !is_one(self.corrupts, one.place),
+                comparable: true,
             }
         });
         let overflow =
@@ -270,8 +277,10 @@ impl Bed for Simulated {
         Ok(1_518)
     }
 
-    fn link_is_down(&self, _: &BenchOptions) -> bool {
-        self.away
+    fn port_fault(&self, options: &BenchOptions) -> Option<PortFault> {
+        let own = self.port_state.as_ref().filter(|(from, _)| self.trials >= *from);
+        let state = own.map(|(_, state)| state.clone()).or(self.away.then_some(PortState::NoCarrier))?;
+        Some(PortFault { port: options.tx.clone(), state })
     }
 
     fn next_hop(&self) -> MacAddress {

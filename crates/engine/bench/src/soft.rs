@@ -76,6 +76,13 @@ pub(crate) fn soft_spots(
                     (true, false) => Kind::CarriedOverSizes,
                     (false, _) => Kind::Delay,
                 };
+                // What the device is to drop is not offered to be carried.
+                let x = |place: &(Frames, f64)| {
+                    if kind == Kind::CarriedOverLoads {
+                        return options.to_carry(&place.0, place.1).load * 100.0;
+                    }
+                    x(place)
+                };
                 let points: Vec<Point> = along.iter().map(|place| point(place, x(place))).collect();
                 let spreads: Vec<Spread> = along.iter().map(|place| spread(place)).collect();
                 let found = suspicions(&points, kind, &spreads).into_iter();

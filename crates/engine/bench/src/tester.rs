@@ -1,5 +1,6 @@
 //! The two ports, and a trial over them.
 
+use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -24,7 +25,11 @@ use crate::bed::{Bed, Manner};
 use crate::frames::{Store, flow_numbers, flows, known, sizes_of};
 use crate::options::{AddressRange, BenchOptions};
 use crate::policed::Policed;
+use crate::port_state::{PortFault, PortState};
+use crate::punctuality::Punctuality;
 use crate::receive::{Host, Received, Receiving, receive};
+use crate::recognise::sent_addresses;
+use crate::run::AWAY;
 use crate::self_test::{Proof, beside};
 use crate::send::{Sending, Sent, send};
 use crate::{BenchError, capture, next_hop};
@@ -46,12 +51,17 @@ const BURST_SHORT: f64 = 0.01;
 const MOST_STILL: f64 = 0.1;
 /// ... unless it has few frames to send at once then.
 pub(crate) const FEW_AT_ONCE: u64 = 64;
+/// Stalls of the tester put it behind its schedule by this at the most in a trial that counts: a device that is silent for as long
+/// was away.
+const MOST_BEHIND: Duration = AWAY;
 /// A device may hold what takes so many times as long to come out as it took to be sent: so much longer is waited for what still
 /// comes.
 const MOST_DRAINED: i64 = 4;
+/// Frames still come where the last one came no longer ago.
+const STILL_COMING: Duration = Duration::from_millis(100);
 /// Octets with check sequence of the longest frame that an interface takes with the usual MTU of 1500, and a tag.
 const LONGEST_USUAL: u32 = 1_522;
-/// The most frames of a trial that are kept: their records take some 50 octets each.
+/// The most frames of a trial that are kept: with its figures each takes some 200 octets, all of them 8 GB.
 pub(crate) const MOST_FRAMES: u64 = 40_000_000;
 /// The clocks of stamps and of schedules may drift by so much against each other before one of them was set.
 const CLOCK_SET: i64 = 50_000;
@@ -81,6 +91,10 @@ pub(crate) struct TrialRecord {
     pub(crate) refused_at: Option<Duration>,
     /// Nothing of its size came from some moment on, nor after its end, while others did.
     pub(crate) size_silent: bool,
+    /// Frames still came when the wait for them ended.
+    pub(crate) still_coming: bool,
+    /// With which other headers than they were sent with frames came.
+    pub(crate) headers: BTreeMap<String, u64>,
     /// What the policer did, where one is judged.
     pub(crate) policed: Policed,
     /// Times from each departure of the first stream to the next, nanoseconds.
@@ -109,6 +123,8 @@ pub(crate) struct Tester {
     drawn: u64,
     probes: u64,
     mtu: u32,
+    /// The indices of the ports' interfaces, which they keep whatever they are called.
+    indices: [u32; 2],
     /// How long the frame was under way by which the device was last seen to forward.
     path: Duration,
     /// Which of a stream's sizes it forwarded then.
@@ -128,8 +144,7 @@ impl Tester {
             move |source| BenchError::Port { port, source: Box::new(source) }
         };
         let (tx, rx) = (&options.tx, &options.rx);
-        let own: TesterLink = look_at(tx).map_err(failed(tx))?;
-        let other: TesterLink = look_at(rx).map_err(failed(rx))?;
+        let [own, other] = linked([tx, rx])?;
         let take = |port: &PortName| HostGuard::take_over(port).map_err(failed(port));
         let guards = HostGuards::new([take(tx)?, take(rx)?]);
         let mut addresses: Vec<AddressRange> =
@@ -149,6 +164,7 @@ impl Tester {
             drawn: 0,
             probes: 0,
             mtu: own.mtu.min(other.mtu),
+            indices: [own.index, other.index],
             path: Duration::ZERO,
             turn: 0,
             _guards: guards,
@@ -252,12 +268,6 @@ impl Bed for Tester {
         let mut store = Store::new(options, self.macs, &ask.frames, signature)?;
         let flows = flows(options);
         let most = Arrangement::most(&flows, &ask.frames, options.line, &ask.phases);
-        if most > MOST_FRAMES {
-            return Err(BenchError::Usage(format!(
-                "a trial has too many frames (--trial): some {most} are more than the {MOST_FRAMES} that can be kept; \
-                 make it shorter"
-            )));
-        }
         let longest = self.longest(options, &ask.frames)?;
         let room: Vec<usize> = flows
             .iter()
@@ -293,6 +303,7 @@ impl Bed for Tester {
         };
         let receiving = Receiving {
             signature,
+            addresses: sent_addresses(options),
             epoch,
             // Copies take room as well.
             room: usize::try_from(most + most / 4).unwrap_or(0),
@@ -310,11 +321,11 @@ impl Bed for Tester {
             let taking = taking.map_err(|_| BenchError::Thread("bench-receive"))?;
             let sent = send(sender, sending, stop);
             let last = monotonic_now();
-            drain(&sent, &count, [drained, longest_drained(options, ask.length())], stop);
+            let still_coming = drain(&sent, &count, [drained, longest_drained(options, ask.length())], stop);
             done.store(true, Ordering::Release);
             let listened = monotonic_now() - begin;
             let received = taking.join().map_err(|_| BenchError::Thread("bench-receive"))??;
-            Ok::<_, BenchError>((sent, Received { listened: Some(listened), ..received }, last))
+            Ok::<_, BenchError>((sent, Received { listened: Some(listened), still_coming, ..received }, last))
         })?;
         let clock_set = (clocks_apart() - before).abs() > CLOCK_SET;
         received.elsewhere = self.overruns(options).saturating_sub(overruns);
@@ -355,8 +366,13 @@ impl Bed for Tester {
         Ok(usize::try_from(longest).unwrap_or(0))
     }
 
-    fn link_is_down(&self, options: &BenchOptions) -> bool {
-        [&options.tx, &options.rx].into_iter().any(|port| look_at(port).is_ok_and(|link| !link.running))
+    fn port_fault(&self, options: &BenchOptions) -> Option<PortFault> {
+        let ports = [&options.tx, &options.rx].into_iter().zip(self.indices);
+        let mut faults: Vec<PortFault> =
+            ports.filter_map(|(port, index)| PortFault::of(port, index)).collect();
+        // What happened on this host explains what the other port lacks.
+        faults.sort_by_key(|fault| !fault.state.is_of_host());
+        faults.into_iter().next()
     }
 
     fn next_hop(&self) -> MacAddress {
@@ -365,6 +381,30 @@ impl Bed for Tester {
 
     fn probes(&self) -> u64 {
         self.probes
+    }
+}
+
+/// What is known of the ports once both have a link: an interface that was just switched on is given some time.
+fn linked(ports: [&PortName; 2]) -> Result<[TesterLink; 2], BenchError> {
+    let failed = |port: &PortName| {
+        let port = port.clone();
+        move |source| BenchError::Port { port, source: Box::new(source) }
+    };
+    let end = monotonic_now() + ANSWER;
+    loop {
+        let mut links = Vec::new();
+        for port in ports {
+            links.push((port, look_at(port).map_err(failed(port))?));
+        }
+        let state = |link: &TesterLink| if link.up { PortState::NoCarrier } else { PortState::Down };
+        let without = links.iter().find(|(_, link)| !link.running);
+        match (without, &links[..]) {
+            (None, [(_, own), (_, other)]) => return Ok([*own, *other]),
+            (Some((port, link)), _) if !link.up || monotonic_now() >= end => {
+                return Err(BenchError::PortState(PortFault { port: (*port).clone(), state: state(link) }));
+            }
+            _ => std::thread::sleep(Duration::from_millis(10).to_std()),
+        }
     }
 }
 
@@ -385,27 +425,36 @@ const fn longest_drained(options: &BenchOptions, length: Duration) -> Duration {
 }
 
 /// Waits for frames that are still under way: the whole time, because copies may come when all frames are there, and where some are
-/// missing, until none has come for so long, and for so much longer at the most.
-fn drain(sent: &Sent, count: &AtomicU64, [time, more]: [Duration; 2], stop: &AtomicBool) {
+/// missing, until none has come for so long, and for so much longer at the most. Whether frames that are missing still came then.
+fn drain(sent: &Sent, count: &AtomicU64, [time, more]: [Duration; 2], stop: &AtomicBool) -> bool {
     let offered: usize = sent.left.iter().map(Vec::len).sum();
     let (mut before, mut end) = (count.load(Ordering::Relaxed), monotonic_now() + time);
     let last = end + more;
+    let mut latest = None;
     while monotonic_now() < end && !stop.load(Ordering::Relaxed) {
         let came = count.load(Ordering::Relaxed);
         let missing = (offered as u64).saturating_sub(came);
         if came > before && missing > 0 {
             end = last.min(monotonic_now() + time);
+            latest = Some(monotonic_now());
         }
         before = came;
         let step = if missing > 0 { Duration::from_millis(5) } else { time };
         let left = end - monotonic_now();
         std::thread::sleep(step.min(left).to_std());
     }
+    let missing = (offered as u64) > count.load(Ordering::Relaxed);
+    missing && latest.is_some_and(|latest| monotonic_now() - latest < STILL_COMING.min(time))
 }
 
 /// That a port would not send any more, in words.
-fn refusal(stopped: Stopped, frames: &Frames) -> String {
-    let reason = format!("the sending port refused frames: {stopped:?}").to_lowercase();
+fn refusal(port: &PortName, stopped: Stopped, frames: &Frames) -> String {
+    let why = match stopped {
+        Stopped::Busy => "it was busy",
+        Stopped::Oversize => "they are longer than it takes",
+        Stopped::Down => "it was down",
+    };
+    let reason = format!("the sending port {port} refused frames: {why}");
     let is_long = frames.size().is_some_and(|size| size.octets() > LONGEST_USUAL);
     if matches!(stopped, Stopped::Busy) && is_long {
         return format!(
@@ -425,8 +474,10 @@ pub(crate) fn record(
     received: Received,
 ) -> TrialRecord {
     let (unread, damaged) = (received.unread(), received.damaged);
+    let still_coming = received.still_coming;
+    let headers = received.headers.words();
     let short = if ask.purpose == Ask::BURST { short_of(&sent, ask.length()) } else { 0.0 };
-    let other_load = is_another_load(options, ask, &sent);
+    let late = too_late(options, ask, &sent);
     let lengths = (0_u16..).zip(&sent.left).map(|(stream, left)| (stream, left.len()));
     let flight = Flight {
         listened: received.listened,
@@ -448,16 +499,19 @@ pub(crate) fn record(
     let attribution = figures.attribution;
     let is_of_the_reset = is_of_the_reset(ask, &figures);
     let outcome = &mut figures.outcome;
-    let unsent = outcome.intended - outcome.offered;
+    let (intended, offered) = (figures.intended.frames, figures.offered.frames);
+    let unsent = intended - offered;
     outcome.unlinked = sent.unlinked;
     let missed = unsent - sent.unlinked.frames.min(unsent);
     let share = |part: u64, of: u64| if of == 0 { 0.0 } else { real(part) / real(of) };
     let invalid = if let Some(stopped) = sent.stopped {
-        Some(refusal(stopped, &ask.frames))
-    } else if share(missed, outcome.intended) > MOST_UNSENT {
-        Some(format!("the tester sent {} of {} frames", outcome.offered, outcome.intended))
+        Some(refusal(&options.tx, stopped, &ask.frames))
+    } else if late.is_some() {
+        late
+    } else if share(missed, intended) > MOST_UNSENT {
+        Some(format!("the tester sent {offered} of {intended} frames"))
     } else if !attribution.tells(&options.procedure.criteria()) && !is_of_the_reset {
-        Some(words_of(&attribution, sent.longest_away))
+        Some(words_of(&attribution, sent.punctuality.longest_away))
     } else if short > BURST_SHORT * real(outcome.offered) && outcome.lost == 0 {
         Some(format!(
             "the end of the burst left late: the device had to hold up to {short:.0} of its {} frames less",
@@ -465,15 +519,6 @@ pub(crate) fn record(
         ))
     } else if clock_set {
         Some("the host's clock was set during the trial".into())
-    } else if other_load {
-        Some(format!(
-            "the tester stood still for {} of the trial's {}, and then sent up to {} of its {} frames at once, which is not the \
-             load that was asked for",
-            sent.longest_away,
-            ask.length(),
-            sent.longest_catch_up,
-            outcome.offered
-        ))
     } else {
         None
     };
@@ -483,15 +528,17 @@ pub(crate) fn record(
         capture: None,
         unsent,
         invalid,
-        longest_catch_up: sent.longest_catch_up,
+        longest_catch_up: sent.punctuality.longest_catch_up,
         gaps: Gaps {
-            share: Some(sent.away.as_secs_f64() / ask.length().as_secs_f64().max(1e-9)),
-            longest_ns: Some(sent.longest_away.as_nanos()),
+            share: Some(sent.punctuality.away.as_secs_f64() / ask.length().as_secs_f64().max(1e-9)),
+            longest_ns: Some(sent.punctuality.longest_away.as_nanos()),
         },
         clock_set,
         link_lost: None,
         refused_at: sent.refused_at,
         size_silent: false,
+        still_coming,
+        headers,
         gaps_between: flight.left.first().map(|left| gaps_between(left)).unwrap_or_default(),
         gaps_come: gaps_come(&flight.came),
         policed: Policed::of(options, ask, &flight),
@@ -510,12 +557,21 @@ fn is_of_the_reset(ask: &Ask, figures: &Figures) -> bool {
     ask.purpose == Ask::RESET && longest >= STALLED && lost.saturating_sub(within) <= lost / OTHERS
 }
 
-/// Whether the tester stood still for so long that its load was another than was asked for: a search looks at loss alone, which
-/// is shared out, bursts are looked at by themselves, and a reset takes the link away.
-fn is_another_load(options: &BenchOptions, ask: &Ask, sent: &Sent) -> bool {
-    let by_loss = !options.procedure.criteria().is_empty() || [Ask::BURST, Ask::RESET].contains(&ask.purpose);
-    let still = sent.longest_away.as_secs_f64() / ask.length().as_secs_f64().max(1e-9);
-    !by_loss && still > MOST_STILL && sent.longest_catch_up > FEW_AT_ONCE
+/// That stalls of the tester put it so far behind its schedule that its load was not the one that was asked for: in any trial by more
+/// than [`MOST_BEHIND`]; in one that is judged by more than its loss, which is shared out, by a tenth of it and many frames at once.
+/// The device that is reset may take the link away.
+fn too_late(options: &BenchOptions, ask: &Ask, sent: &Sent) -> Option<String> {
+    let Punctuality { longest_away: behind, longest_catch_up: at_once, .. } = sent.punctuality;
+    let by_loss = !options.procedure.criteria().is_empty() || ask.purpose == Ask::BURST;
+    let share = behind.as_secs_f64() / ask.length().as_secs_f64().max(1e-9);
+    let relative = !by_loss && share > MOST_STILL && at_once > FEW_AT_ONCE;
+    (ask.purpose != Ask::RESET && (relative || behind > MOST_BEHIND)).then(|| {
+        format!(
+            "the tester stood still and fell {behind} behind the schedule of the trial's {}, and then sent up to {at_once} frames at \
+             once, which is not the load that was asked for",
+            ask.length()
+        )
+    })
 }
 
 /// How many frames of a burst the device had to hold less than the schedule has it, at the most, because the last of them left
@@ -611,9 +667,12 @@ mod tests {
 
     #[test]
     fn a_link_that_refuses_long_frames_has_the_mtu_of_its_other_end_named() {
-        let words = |stopped, octets| refusal(stopped, &Frames::Size(FrameSize::new(octets).unwrap()));
-        assert_eq!(words(Stopped::Busy, 1_518), "the sending port refused frames: busy");
+        let words = |stopped, octets| {
+            let frames = Frames::Size(FrameSize::new(octets).unwrap());
+            refusal(&"A/t0".parse().unwrap(), stopped, &frames)
+        };
+        assert_eq!(words(Stopped::Busy, 1_518), "the sending port A/t0 refused frames: it was busy");
         assert!(words(Stopped::Busy, 9_018).ends_with("its other end's MTU: look at the device's)"));
-        assert_eq!(words(Stopped::Down, 9_018), "the sending port refused frames: down");
+        assert_eq!(words(Stopped::Down, 9_018), "the sending port A/t0 refused frames: it was down");
     }
 }

@@ -7,6 +7,7 @@ use romer_record::benchmark::{Judgement, Policed};
 
 use crate::classes::{classes, words};
 use crate::document::Kept;
+use crate::expected_drops::EXPECTED;
 use crate::marked::{expected, subject};
 use crate::options::BenchOptions;
 use crate::verdicts::{TOLERANCE, buckets, side_untested};
@@ -49,6 +50,9 @@ fn of_no_trial(options: &BenchOptions, case: &str) -> Vec<[String; 3]> {
     for stream in options.streams.iter().filter(|stream| stream.profile.is_some()) {
         let of = format!("the policer, stream {}", stream.name);
         open.push([of, "lets pass what is in profile and nothing else".into()]);
+    }
+    for stream in options.streams.iter().filter(|stream| stream.expect_drop) {
+        open.push([format!("stream {}", stream.name), EXPECTED.into()]);
     }
     if let Some((discipline, _)) = claims.scheduler {
         open.push(["the scheduler".into(), format!("serves the streams by {}", words(discipline))]);

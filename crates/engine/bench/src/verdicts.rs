@@ -10,8 +10,9 @@ use crate::classes::{classes, words};
 use crate::document::{Kept, same};
 use crate::doubt::{Doubt, Holds};
 use crate::dropped::dropped;
+use crate::expected_drops::{expected_drops, to_be_carried};
 use crate::marked::markings;
-use crate::options::{BenchOptions, Field, MarkingClaim};
+use crate::options::{Anomaly, BenchOptions, Field, MarkingClaim};
 use crate::run::whole;
 use crate::stood::{Stood, holds, within};
 use crate::tester::real;
@@ -36,7 +37,11 @@ pub(crate) fn verdicts(options: &BenchOptions, kept: &[Kept]) -> Vec<Judgement> 
         verdicts.extend(markings(options, &case.name, &here));
         let tried = kept.iter().filter(|kept| kept.case == number && !kept.trial.device_away);
         let tried: Vec<&Trial> = tried.map(|kept| &kept.trial).collect();
-        sound(&case.name, &tried, &mut verdicts);
+        sound((&case.name, &options.claims.allowed), &tried, &mut verdicts);
+        verdicts.extend(expected_drops(options, &case.name, &here, &tried));
+        let [here, tried] = [&here, &tried].map(|trials| to_be_carried(trials));
+        let [here, tried] =
+            [&here, &tried].map(|trials| trials.iter().map(AsRef::as_ref).collect::<Vec<_>>());
         verdicts.extend(dropped(&case.name, &here, &tried));
         let stood = |one: &Kept| Stood::of(&one.trial, stood_before(kept, one));
         for one in &valid {
@@ -75,17 +80,20 @@ fn stood_before(kept: &[Kept], one: &Kept) -> usize {
 
 /// What no device is to do: reorder, duplicate or alter frames. Told only where it happened, also of trials in which the tester fell
 /// short: that does none of this.
-fn sound(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
+fn sound((case, allowed): (&str, &[Anomaly]), trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
     let mut tell = |subject: &str, expected: &str, count: u64, what: &str| {
         if count > 0 {
+            let is_allowed = allowed.iter().any(|anomaly| anomaly.to_string() == subject);
+            let so =
+                if is_allowed { format!(", which is allowed (--allow {subject})") } else { String::new() };
             verdicts.push(Judgement {
                 case: case.into(),
                 frame_size: None,
                 mixture: None,
                 subject: subject.into(),
                 expected: expected.into(),
-                found: format!("{count} {what}"),
-                holds: Some(false),
+                found: format!("{count} {what}{so}"),
+                holds: Some(is_allowed),
             });
         }
     };

@@ -82,6 +82,8 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     }
     warnings.extend(beyond_capacity(options, kept));
     warnings.extend(too_short(kept));
+    warnings.extend(still_coming(options, kept));
+    warnings.extend(other_headers(kept));
     warnings.extend(too_long(options, kept));
     warnings.extend(no_reset(kept));
     warnings.extend(one_bucket(options));
@@ -139,6 +141,40 @@ fn too_short(kept: &[Kept]) -> Option<String> {
             "{} fewer than {ENOUGH} frames, and as few as {least}: a frame more or less is a large part of the load and \
              of the loss; make trials longer (--trial), or take a higher --line-rate or higher --loads",
             counted_as(trials, "trial has", "trials have")
+        )
+    })
+}
+
+/// That the device translates or encapsulates frames.
+fn other_headers(kept: &[Kept]) -> Option<String> {
+    /// So many of them are named.
+    const NAMED: usize = 4;
+    let mut all: BTreeMap<&str, u64> = BTreeMap::new();
+    for (header, count) in kept.iter().flat_map(|kept| &kept.trial.other_headers) {
+        *all.entry(header).or_default() += count;
+    }
+    let named =
+        all.iter().take(NAMED).map(|(header, count)| format!("{header}: {}", counted(*count, "frame")));
+    let named: Vec<String> = named.collect();
+    let more = all.len().saturating_sub(NAMED);
+    let and = if more > 0 { format!(", and {more} more") } else { String::new() };
+    (!named.is_empty()).then(|| {
+        format!(
+            "the device translates or encapsulates: frames come out with headers that they were not sent with ({}{and}) and whole test \
+             data, so that their loss and latency are known; lengths and markings are not compared where other headers are around them",
+            named.join(", ")
+        )
+    })
+}
+
+/// That the wait for the frames of trials ended while they still came.
+fn still_coming(options: &BenchOptions, kept: &[Kept]) -> Option<String> {
+    let cut = kept.iter().filter(|kept| kept.trial.still_coming).count() as u64;
+    (cut > 0).then(|| {
+        format!(
+            "{} when the longest wait for frames was over: what came later counts as lost; a longer --settle ({} now) waits for it",
+            counted_as(cut, "trial still had frames coming", "trials still had frames coming"),
+            options.settle
         )
     })
 }

@@ -3,6 +3,7 @@
 //! The figures are those of `romer-metrics`, stream by stream: a frame is a passage with its own departure, arrival
 //! and delay on one clock. Frames that the tester did not send are in none of them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use romer_metrics::jitter::{
@@ -55,6 +56,8 @@ pub struct Came {
     pub tag: u16,
     /// Its payload is as it was sent.
     pub intact: bool,
+    /// Its headers are of the kind that it was sent with, so that length and markings can be compared.
+    pub comparable: bool,
 }
 
 /// A frame without a VLAN tag. No tag has that: VLAN 4095 is reserved (IEEE 802.1Q table 9-2).
@@ -73,7 +76,7 @@ const fn vlan_of(tag: u16) -> u16 {
 pub type Changes = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// What is known of a stream before the trial.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// Its name.
     pub name: String,
@@ -83,6 +86,8 @@ pub struct Known {
     pub tag: u16,
     /// Octets of a frame around its payload: headers and check sequence.
     pub overhead: u32,
+    /// The device is to drop all of it, so that what does not come is no loss.
+    pub expect_drop: bool,
 }
 
 /// All that was seen of a trial.
@@ -190,7 +195,7 @@ pub fn figures(flight: &Flight) -> Figures {
     let mut found = Figures::default();
     let mut latencies = Vec::with_capacity(flight.came.len());
     let mut sizes = Vec::with_capacity(if flight.real_line.is_some() { flight.came.len() } else { 0 });
-    let mut most_frames = 0;
+    let mut most_frames = None;
     let mut losses: Vec<i64> = Vec::new();
     let arrivals = arrivals(flight);
     let ends = ends_of_rates(flight, &arrivals);
@@ -209,11 +214,12 @@ pub fn figures(flight: &Flight) -> Figures {
                         sizes.push(passage.size);
                     }
                 }
+                None if known.expect_drop => {}
                 None => losses.extend(passage.departure.map(Timestamp::as_nanos)),
             }
         }
-        if found.streams.is_empty() || one.offered > most_frames {
-            most_frames = one.offered;
+        if !known.expect_drop && most_frames.is_none_or(|most| one.offered > most) {
+            most_frames = Some(one.offered);
             found.jitter = one.jitter_ns.clone();
             found.jitter_rfc4689 = one.jitter_rfc4689_ns.clone();
             found.variation = [one.ipdv_ns.clone(), one.pdv_ns.clone()];
@@ -231,13 +237,16 @@ pub fn figures(flight: &Flight) -> Figures {
     };
     found.offered_per_second = of_each(|stream| &stream.offered_per_second);
     found.per_second = of_each(|stream| &stream.carried_per_second);
-    found.quiet_end = quiet_end(flight);
-    found.silence = silence(flight, &arrivals);
-    found.standstill = standstill(flight);
-    found.tail = tail(flight, &arrivals);
-    found.standstills = standstills(flight, &arrivals);
-    found.silent = silent_streams(flight, &arrivals);
-    let sum = |of: fn(&StreamResult) -> u64| found.streams.iter().map(of).sum::<u64>();
+    // What the device is to drop says nothing of whether it is there, and is nobody's loss.
+    let (to_carry, came) = to_carry(flight, &arrivals);
+    found.quiet_end = quiet_end(&to_carry);
+    found.silence = silence(&to_carry, &came);
+    found.standstill = standstill(&to_carry);
+    found.tail = tail(&to_carry, &came);
+    found.standstills = standstills(&to_carry, &came);
+    found.silent = silent_streams(&to_carry, &came);
+    let to_be_carried = || found.streams.iter().filter(|stream| !stream.expect_drop);
+    let sum = |of: fn(&StreamResult) -> u64| to_be_carried().map(of).sum::<u64>();
     found.outcome = Outcome {
         intended: sum(|stream| stream.intended),
         offered: sum(|stream| stream.offered),
@@ -250,16 +259,32 @@ pub fn figures(flight: &Flight) -> Figures {
         first_loss_at: losses.iter().min().copied().map(Duration::from_nanos),
         last_loss_at: losses.iter().max().copied().map(Duration::from_nanos),
     };
+    let sum = |of: fn(&StreamResult) -> u64| found.streams.iter().map(of).sum::<u64>();
     found.duplicated = sum(|stream| stream.duplicated);
     found.reordered = sum(|stream| stream.reordered);
     found.corrupted = sum(|stream| stream.corrupted) + flight.damaged;
-    found.attribution = attribute(flight, &arrivals, found.duplicated);
+    found.attribution = attribute(&to_carry, &came, found.duplicated);
     found.attribution.came_damaged(flight.damaged);
     found.outcome.lost_by_tester = found.attribution.tester;
     let (lost, offered) = (found.outcome.lost, found.outcome.offered);
     found.loss_ratio_bound = loss_bound(lost, offered);
     loads(flight, &arrivals, &ends, &mut found);
     found
+}
+
+/// The flight, and when what left came, without the streams that the device is to drop; their places stay.
+fn to_carry<'f>(flight: &'f Flight, arrivals: &'f Arrivals) -> (Cow<'f, Flight>, Cow<'f, Arrivals>) {
+    if !flight.streams.iter().any(|known| known.expect_drop) {
+        return (Cow::Borrowed(flight), Cow::Borrowed(arrivals));
+    }
+    let is_dropped = |stream: usize| flight.streams.get(stream).is_some_and(|known| known.expect_drop);
+    let (mut rest, mut came) = (flight.clone(), arrivals.clone());
+    for stream in (0..rest.left.len()).filter(|stream| is_dropped(*stream)) {
+        rest.left[stream].clear();
+        came[stream].clear();
+    }
+    rest.came.retain(|came| !is_dropped(usize::from(came.stream)));
+    (Cow::Owned(rest), Cow::Owned(came))
 }
 
 /// The upper end of what a loss ratio can be: with none lost of N, the ratio above which none would be lost with
@@ -347,6 +372,10 @@ fn stream(
     let (mut dscp_out, mut corrupted) = (BTreeMap::new(), 0);
     for came in flight.came.iter().filter(|came| usize::from(came.stream) == number) {
         let (sent, out) = (Dscp::of_tos(known.tos).to_string(), Dscp::of_tos(came.tos).to_string());
+        corrupted += u64::from(!came.intact);
+        if !came.comparable {
+            continue;
+        }
         *dscp_out.entry(out.clone()).or_insert(0) += 1;
         count_change(&mut found.markings, [sent, out]);
         let ecns = [known.tos, came.tos].map(Ecn::of_tos);
@@ -361,7 +390,6 @@ fn stream(
             count_change(&mut found.priorities, said(priority_of));
             count_change(&mut found.vlans, said(vlan_of));
         }
-        corrupted += u64::from(!came.intact);
         let sent = usize::try_from(came.sequence).ok().and_then(|place| left.get(place));
         // A tag that was sent is not part of the length that came.
         let tag = if known.tag == UNTAGGED { 0 } else { 4 };
@@ -372,6 +400,7 @@ fn stream(
     let all_octets: u64 = left.iter().map(|left| u64::from(left.octets)).sum();
     StreamResult {
         name: known.name.clone(),
+        expect_drop: known.expect_drop,
         intended: flight.intended.get(number).copied().unwrap_or(0),
         offered: left.len() as u64,
         carried,
@@ -507,11 +536,13 @@ fn loads(flight: &Flight, arrivals: &Arrivals, ends: &[i64], found: &mut Figures
             count += 1;
         }
     }
-    let outcome = &found.outcome;
+    let sum = |of: fn(&StreamResult) -> u64| found.streams.iter().map(of).sum::<u64>();
+    let [intended, left] = [sum(|stream| stream.intended), sum(|stream| stream.offered)];
+    let came = sum(|stream| stream.carried);
     let [line, payload] = flight.intended_octets;
-    found.intended = load(outcome.intended, outcome.intended, line, payload);
-    found.offered = load(outcome.offered, outcome.offered, offered[0], offered[1]);
-    found.carried = load(outcome.carried, count, carried[0], carried[1]);
+    found.intended = load(intended, intended, line, payload);
+    found.offered = load(left, left, offered[0], offered[1]);
+    found.carried = load(came, count, carried[0], carried[1]);
 }
 
 /// Every frame that left as a policer saw it, with its stream, in order of time: did it come out with the code point of frames
@@ -533,7 +564,7 @@ pub fn policed(flight: &Flight, conforming: &[Dscp]) -> Vec<(usize, Policed)> {
         for came in flight.came.iter().filter(|came| usize::from(came.stream) == number) {
             let place = usize::try_from(came.sequence).ok().and_then(|place| seen.get_mut(place));
             if let Some((passed, more)) = place {
-                *passed |= Dscp::of_tos(came.tos) == conforming;
+                *passed |= !came.comparable || Dscp::of_tos(came.tos) == conforming;
                 more.get_or_insert(took(came) - least);
             }
         }

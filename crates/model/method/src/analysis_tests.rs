@@ -1,7 +1,7 @@
 use super::*;
 
 fn known(tos: u8) -> Known {
-    Known { name: "a".into(), tos, tag: UNTAGGED, overhead: 46 }
+    Known { name: "a".into(), tos, tag: UNTAGGED, overhead: 46, expect_drop: false }
 }
 
 /// A flight of one stream: departures every 2 ms, and arrivals as given, in order of arrival.
@@ -17,6 +17,7 @@ fn flight(arrivals: &[(u32, i64)]) -> Flight {
         tos: 0,
         tag: UNTAGGED,
         intact: true,
+        comparable: true,
     });
     Flight {
         streams: vec![known(0)],
@@ -275,6 +276,7 @@ fn latencies_of_a_mixture_convert_each_by_its_own_size() {
             tos: 0,
             tag: UNTAGGED,
             intact: true,
+            comparable: true,
         });
     }
     let found = figures(&mixed);

@@ -226,7 +226,7 @@ impl Unlinked {
 /// What a procedure is told of a trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Frames asked for.
+    /// Frames asked for, of streams that the device is to carry; so it is with all that follow.
     pub intended: u64,
     /// Frames given to the device.
     pub offered: u64,

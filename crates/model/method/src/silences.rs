@@ -339,6 +339,7 @@ mod tests {
                 tos: 0,
                 tag: crate::analysis::UNTAGGED,
                 intact: true,
+                comparable: true,
             });
             let flight = Flight {
                 left: vec![prompt.0, slow.0],
@@ -384,6 +385,7 @@ mod tests {
                 tos: 0,
                 tag: crate::analysis::UNTAGGED,
                 intact: true,
+                comparable: true,
             })
         });
         let length = Duration::from_secs(1);

@@ -213,7 +213,7 @@ pub struct Trial {
     /// When the first and the last of these were due, nanoseconds after the trial's first frame was; `null`: there are none.
     #[serde(default)]
     pub unlinked_between_ns: Option<[i64; 2]>,
-    /// Frames offered that did not come.
+    /// Frames offered that did not come, of streams that the device is to carry: of those that it is to drop, see `per_stream`.
     pub lost: u64,
     /// When the first of those had been sent, nanoseconds after the trial's first frame was due; `null`: none was lost.
     #[serde(default)]
@@ -259,6 +259,13 @@ pub struct Trial {
     /// them.
     #[serde(default)]
     pub size_silent: bool,
+    /// Frames still came when the wait for them after the trial had reached its bound: those that came later are lost.
+    #[serde(default)]
+    pub still_coming: bool,
+    /// Headers that frames came with and were not sent with, in words (`ethertype 0x8847 (MPLS)`, `source address 203.0.113.1`), each
+    /// with its frames: the device translates or encapsulates. Of frames that are in others, length and markings are not compared.
+    #[serde(default)]
+    pub other_headers: BTreeMap<String, u64>,
     /// The times in which the device, or the host that it runs on, stood still; `null` in documents from before this was told.
     #[serde(default)]
     pub standstills: Option<Standstills>,
@@ -412,6 +419,9 @@ pub struct PolicedTogether {
 pub struct StreamResult {
     /// Its name.
     pub name: String,
+    /// The device is to drop all of it: what of it does not come is in no loss of the trial.
+    #[serde(default)]
+    pub expect_drop: bool,
     /// Frames asked for.
     pub intended: u64,
     /// Frames given to the device.
@@ -633,7 +643,8 @@ pub struct BenchmarkEvent {
     /// from a port of the tester), `stream-silent` (nothing of a stream came while others lived), `stream-back`,
     /// `size-silent` (nothing of a size came any more, while others did),
     /// `device-unsteady` (it was away in a trial as often as that was made), `device-gone`, `trial-repeated`,
-    /// `tester-overloaded`, `command-ended` (that of a case or a reset, with the benchmark), `clock-set`, `resumed`.
+    /// `port-down` (a port of the tester was switched off on this host), `port-up`, `port-gone` (it did not come back, or was removed
+    /// or renamed), `tester-overloaded`, `command-ended` (that of a case or a reset, with the benchmark), `clock-set`, `resumed`.
     pub kind: String,
     /// In words.
     pub text: String,

@@ -61,6 +61,16 @@ impl Signature {
         octets.len() >= MARK && octets.starts_with(&self.0.to_be_bytes())
     }
 
+    /// Finds a whole mark of this run wherever it is in the first octets of a frame, behind headers that are not known; with where it
+    /// begins.
+    pub fn find(self, frame: &[u8]) -> Option<(usize, Mark)> {
+        /// Headers in front of the mark have fewer octets, with those of several tunnels.
+        const FARTHEST: usize = 256;
+        let from = crate::ethernet::HEADER;
+        let begins = frame.get(from..)?.windows(MARK).take(FARTHEST);
+        begins.zip(from..).find_map(|(octets, at)| Some((at, self.read(octets)?)))
+    }
+
     /// Reads a mark of this run; `None` for anything else, and for a damaged one.
     pub fn read(self, octets: &[u8]) -> Option<Mark> {
         let mark: &[u8; MARK] = octets.first_chunk()?;
@@ -352,6 +362,8 @@ impl Template {
 /// What an analyser sees of a frame beside its mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Located {
+    /// Where the IP header begins.
+    pub ip: usize,
     /// Where a mark would be.
     pub mark: usize,
     /// The TOS or traffic-class octet.
@@ -362,6 +374,20 @@ pub struct Located {
     pub protocol: u8,
     /// TTL or hop limit.
     pub ttl: u8,
+}
+
+impl Located {
+    /// Source and destination address of the packet in this frame.
+    pub fn addresses(&self, frame: &[u8]) -> Option<[IpAddr; 2]> {
+        let packet = frame.get(self.ip..)?;
+        if packet.first()? >> 4 == 4 {
+            let all: &[u8; 8] = packet.get(12..)?.first_chunk()?;
+            let [a, b, c, d, e, f, g, h] = *all;
+            return Some([IpAddr::from([a, b, c, d]), IpAddr::from([e, f, g, h])]);
+        }
+        let address = |at: usize| Some(IpAddr::from(*packet.get(at..)?.first_chunk::<16>()?));
+        Some([address(8)?, address(24)?])
+    }
 }
 
 /// Whether what follows the mark, which begins at `mark`, is as it was sent: zeros up to the frame's end.
@@ -400,7 +426,7 @@ pub fn locate(frame: &[u8]) -> Option<Located> {
         PLAIN => above,
         _ => return None,
     };
-    Some(Located { mark, tos, tag, protocol, ttl })
+    Some(Located { ip: begin, mark, tos, tag, protocol, ttl })
 }
 
 #[cfg(test)]

@@ -154,3 +154,25 @@ fn a_bit_that_changes_behind_the_mark_or_in_it_is_seen() {
     assert!(is_intact(&[0; 64], 42) && is_intact(&[0; 20], 42));
     assert!(!Signature(0).is_here(&[0; 17]));
 }
+
+/// A mark is found behind headers that nobody knows, and addresses are those of the packet.
+#[test]
+fn mark_is_found_behind_other_headers() {
+    let mark = Mark { stream: 1, sequence: 7, sent: 9 };
+    for v6 in [false, true] {
+        let form = form(v6, UDP, None);
+        let mut frame = form.template(128).unwrap();
+        assert!(Signature(5).emit(mark, &mut frame.octets[frame.mark..]));
+        let seen = locate(&frame.octets).unwrap();
+        assert_eq!(seen.addresses(&frame.octets), Some([form.source, form.destination]));
+        assert_eq!(Signature(5).find(&frame.octets), Some((frame.mark, mark)));
+        // An MPLS label between the Ethernet header and the packet.
+        let mut labelled = frame.octets[..12].to_vec();
+        labelled.extend([0x88, 0x47, 0x00, 0x3e, 0x8b, 0x40]);
+        labelled.extend(&frame.octets[14..]);
+        assert_eq!(locate(&labelled), None);
+        assert_eq!(Signature(5).find(&labelled), Some((frame.mark + 4, mark)));
+        assert_eq!(Signature(6).find(&labelled), None);
+    }
+    assert_eq!(Signature(5).find(&[0; 20]), None);
+}

@@ -40,8 +40,12 @@ pub struct TesterLink {
     pub mtu: u32,
     /// It is of software (veth and the like), so that frames take no time on a line.
     pub virtual_line: bool,
+    /// It was switched on.
+    pub up: bool,
     /// It can carry frames now: it is up, and so is its other end.
     pub running: bool,
+    /// Its index, unique in its namespace.
+    pub index: u32,
 }
 
 /// Looks at an interface that is to be used.
@@ -52,7 +56,14 @@ pub struct TesterLink {
 pub fn look_at(name: &PortName) -> Result<TesterLink, PortError> {
     let link = Network::open(name.namespace())?.link(name.interface())?;
     let mac = link.mac.ok_or_else(|| PortError::NotEthernet(name.interface().into()))?;
-    Ok(TesterLink { mac, mtu: link.mtu, virtual_line: link.kind.is_some(), running: link.running })
+    Ok(TesterLink {
+        mac,
+        mtu: link.mtu,
+        virtual_line: link.kind.is_some(),
+        up: link.up,
+        running: link.running,
+        index: link.index,
+    })
 }
 
 /// Why the kernel took fewer frames than it was given.

@@ -202,6 +202,9 @@ pub(crate) struct BenchClaimArgs {
     /// With which code point frames come out that are out of profile, where the policer remarks them: af11=af13; may be repeated
     #[arg(long = "excess-marking", value_name = "[CASE:]IN=OUT", value_parser = bench_values::marking)]
     pub(crate) excess: Vec<MarkingClaim>,
+    /// What the device may do although no device does as a rule: order (frames of a flow come in another order), copies; several with commas
+    #[arg(long, value_name = "WHAT,...", value_delimiter = ',')]
+    pub(crate) allow: Vec<AnomalyName>,
     /// End with exit code 6 also where a claim is NOT KNOWN: neither broken nor shown to hold [default: such a claim leaves it at 0]
     #[arg(long)]
     pub(crate) require_verdicts: bool,
@@ -217,6 +220,15 @@ pub(crate) enum Wish {
     Procedure(ProcedureName),
     /// What a file says.
     Plan(String),
+}
+
+/// What no device does as a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum AnomalyName {
+    /// Frames of a flow come out in another order than they were sent in
+    Order,
+    /// Frames come out more than once
+    Copies,
 }
 
 /// How a scheduler serves its classes.

@@ -22,7 +22,7 @@ mod shared;
 use clap::{Parser, Subcommand};
 
 pub(crate) use analyze::AnalyzeArgs;
-pub(crate) use bench::{BenchArgs, DisciplineName, ProcedureName, SearchName, Wish};
+pub(crate) use bench::{AnomalyName, BenchArgs, DisciplineName, ProcedureName, SearchName, Wish};
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use console::{ConsoleArgs, ServingArgs};

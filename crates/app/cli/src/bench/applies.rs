@@ -36,7 +36,7 @@ const OWN_FRAMES: &str = "a self-test sends frames of 64 octets in one stream of
 const NO_DEVICE: &str = "a self-test has no device";
 
 /// All of them; an option that is not here goes with every procedure.
-const TABLE: [Applies; 29] = [
+const TABLE: [Applies; 30] = [
     Applies {
         flag: "--frame-sizes",
         given: |a| a.load.frame_sizes.is_some(),
@@ -150,6 +150,7 @@ const TABLE: [Applies; 29] = [
         of: tests_a_device,
         why: NO_DEVICE,
     },
+    Applies { flag: "--allow", given: |a| !a.claims.allow.is_empty(), of: tests_a_device, why: NO_DEVICE },
     Applies {
         flag: "--excess-marking",
         given: |a| !a.claims.excess.is_empty(),
@@ -216,6 +217,13 @@ pub(super) fn ineffective(arguments: &BenchArgs, name: ProcedureName) -> Option<
     if let Some(flag) = said("weight", &|stream| stream.has_weight && !weighted) {
         return Some((flag, "only priority --discipline weighted weighs streams"));
     }
+    let judged = matches!(name, Policing | Priority);
+    if let Some(flag) = said("expect", &|stream| stream.options.expect_drop && judged) {
+        return Some((
+            flag,
+            "this procedure judges what it passes of each stream by a profile or a discipline",
+        ));
+    }
     let flag = said("profile", &|stream| has_own(stream) && name != Policing)?;
     Some((flag, "only the procedure policing judges a policer"))
 }
@@ -244,7 +252,7 @@ mod tests {
     use crate::bench::options;
 
     /// Every option of `romer bench`, a value for it that is not what is so without it, and words that it needs beside it.
-    const SAMPLES: [(&str, &[&str]); 47] = [
+    const SAMPLES: [(&str, &[&str]); 48] = [
         ("tx", &["--tx=x"]),
         ("rx", &["--rx=y"]),
         ("source", &["--source=198.18.0.9"]),
@@ -279,6 +287,7 @@ mod tests {
         ("expect-vlan", &["--expect-vlan=untagged=10"]),
         ("expect-priority", &["--expect-priority=untagged=3"]),
         ("expect-ecn", &["--expect-ecn=not-ect=ce"]),
+        ("allow", &["--allow=order"]),
         ("excess-marking", &["--excess-marking=cs0=cs1"]),
         ("require-verdicts", &["--require-verdicts", "--expect-marking=cs0=cs0"]),
         ("limit", &["--limit=loss_ratio<=1%"]),

@@ -14,7 +14,7 @@ use super::values::{Sizes, profile};
 use crate::values;
 
 /// All that can be said of a stream.
-pub(crate) const KEYS: [&str; 16] = [
+pub(crate) const KEYS: [&str; 17] = [
     "name",
     "protocol",
     "dscp",
@@ -31,6 +31,7 @@ pub(crate) const KEYS: [&str; 16] = [
     "imix",
     "pace",
     "profile",
+    "expect",
 ];
 
 /// `name=voice,dscp=ef,share=20%`; what is left out is as of a benchmark without streams.
@@ -158,6 +159,13 @@ fn set(stream: &mut StreamOptions, key: &str, value: &str) -> Result<(), String>
         "imix" => stream.frames = Some(Frames::Mixture(value.parse().map_err(|error| text(&error))?)),
         "pace" => stream.pace = pace(value)?,
         "profile" => stream.profile = Some(profile(value)?),
+        "expect" => {
+            stream.expect_drop = match value {
+                "pass" => false,
+                "drop" => true,
+                _ => return Err("it is pass or drop; choose one".into()),
+            };
+        }
         _ => {}
     }
     Ok(())
@@ -263,6 +271,7 @@ mod tests {
             ("weight=0", "weight: "),
             ("profile=625pps", "profile: "),
             ("frame-size=64,", "frame-size: "),
+            ("expect=dropped", "expect: it is pass or drop"),
         ] {
             let why = read(text).unwrap_err();
             assert!(why.contains(says), "{text}: {why}");

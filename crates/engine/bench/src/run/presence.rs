@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use romer_host::clock::monotonic_now;
 use romer_method::Ask;
 use romer_method::analysis::{LEAST_AWAY, STALLED, Silence};
 use romer_units::Duration;
@@ -10,6 +11,7 @@ use super::Running;
 use super::sizes::Seen;
 use crate::BenchError;
 use crate::bed::Bed;
+use crate::cases;
 use crate::frames::addresses;
 use crate::options::{BenchOptions, StreamOptions};
 use crate::tester::TrialRecord;
@@ -18,7 +20,7 @@ use crate::tester::TrialRecord;
 pub(super) const PROMPT: Duration = Duration::from_secs(1);
 /// A device that carries none of so many frames for so long, and then carries again, was away: in overload frames are lost
 /// between others that come.
-pub(super) const AWAY: Duration = Duration::from_millis(500);
+pub(crate) const AWAY: Duration = Duration::from_millis(500);
 /// How often a frame that looks whether the device forwards is repeated, at the most.
 const ROUND: Duration = Duration::from_millis(100);
 
@@ -58,6 +60,9 @@ fn is_its_own(tail: &Silence, within: Option<&Silence>) -> bool {
     within.is_none_or(|within| tail.length > within.length + within.length)
 }
 
+/// How often it is looked whether a port can carry frames again.
+const LOOK_AT_PORTS: Duration = Duration::from_millis(100);
+
 /// How the device stands before a trial.
 pub(super) enum Standing {
     Forwards,
@@ -71,6 +76,9 @@ impl<B: Bed> Running<'_, B> {
     /// Waits until the device forwards. One that has never done so is an error, one that has stopped an event.
     pub(super) fn forwards(&mut self) -> Result<Standing, BenchError> {
         let options = self.options;
+        if let Some(ends) = self.wait_for_ports()? {
+            return Ok(ends);
+        }
         let prompt = if self.begun { PROMPT } else { options.patience };
         let gone_since = self.gone_since.take();
         let before = gone_since.unwrap_or_else(|| self.now());
@@ -91,7 +99,10 @@ impl<B: Bed> Running<'_, B> {
         if !self.begun && self.kept.is_empty() {
             return Err(self.silent(&sent, prompt));
         }
-        let link = if self.bed.link_is_down(options) { ", and a link to it is down" } else { "" };
+        if let Some(ends) = self.wait_for_ports()? {
+            return Ok(ends);
+        }
+        let link = self.bed.port_fault(options).map_or_else(String::new, |fault| format!(", and {fault}"));
         self.event("device-silent", format!("the device has stopped forwarding{link}; it is waited for"))?;
         if self.look(options.patience)?.is_err() {
             if !stopped() {
@@ -109,6 +120,35 @@ impl<B: Bed> Running<'_, B> {
         Ok(Standing::IsBack)
     }
 
+    /// Waits for a port that was switched off on this host: that says nothing of the device. How the benchmark goes on, where it does
+    /// not go on as usual: a port that does not come back ends it, and one that was removed or renamed does so at once.
+    fn wait_for_ports(&mut self) -> Result<Option<Standing>, BenchError> {
+        let of_host =
+            |this: &Self| this.bed.port_fault(this.options).filter(|fault| fault.state.is_of_host());
+        let Some(mut fault) = of_host(self) else { return Ok(None) };
+        if !self.begun && self.kept.is_empty() {
+            return Err(BenchError::PortState(fault));
+        }
+        if fault.state.may_pass() {
+            self.event("port-down", format!("{fault}; it is waited for"))?;
+        }
+        let end = monotonic_now() + self.options.patience;
+        while fault.state.may_pass() && monotonic_now() < end {
+            if !cases::wait(LOOK_AT_PORTS, self.stop) {
+                return Ok(Some(Standing::Ends));
+            }
+            match of_host(self) {
+                Some(now) => fault = now,
+                None => {
+                    self.event("port-up", format!("the tester's port {} is on again", fault.port))?;
+                    return Ok(Some(Standing::IsBack));
+                }
+            }
+        }
+        self.event("port-gone", format!("{fault}; {}", fault.remedy()))?;
+        Ok(Some(Standing::Ends))
+    }
+
     /// Tells that a device forwards again which did not from this moment on.
     fn is_back(&mut self, kind: &str, since: i64, and_so: &str) -> Result<(), BenchError> {
         let away = Duration::from_nanos(self.now() - since).as_secs_f64();
@@ -118,7 +158,7 @@ impl<B: Bed> Running<'_, B> {
     /// For how long nothing came of a trial in which a link was lost, or that the link is down still, in words; and whether the
     /// device forwarded again within it.
     fn link_words(&self, ask: &Ask, record: &TrialRecord) -> (String, bool) {
-        if self.bed.link_is_down(self.options) {
+        if self.bed.port_fault(self.options).is_some() {
             return ("the link was not back when the trial was over".into(), false);
         }
         let unlinked = record.figures.outcome.unlinked;
@@ -225,6 +265,12 @@ impl<B: Bed> Running<'_, B> {
         record: &mut TrialRecord,
         at: i64,
     ) -> Result<(), BenchError> {
+        // What happens to the tester's ports on this host says nothing of the device.
+        if let Some(fault) = self.bed.port_fault(self.options).filter(|fault| fault.state.is_of_host()) {
+            record.invalid = Some(fault.to_string());
+            record.figures.outcome.tester_failed = true;
+            return Ok(());
+        }
         if ask.purpose == Ask::RESET {
             if let Some(port) = &record.link_lost {
                 let and_so = match record.figures.outcome.unlinked.frames {
@@ -248,7 +294,7 @@ impl<B: Bed> Running<'_, B> {
             self.event(
                 "device-away",
                 format!(
-                    "the link of {port} was lost in a trial{from}: the device has rebooted, or the link was taken from it; {back}"
+                    "the link of {port} was lost in a trial{from}: the device has rebooted, or the link or the port was switched off; {back}"
                 ),
             )?;
             record.away(format!("the link of {port} was lost during the trial"));

@@ -26,7 +26,8 @@ impl<B: Bed> Running<'_, B> {
         if record.invalid.is_some() && record.figures.attribution.unread > 0 {
             return Ok(());
         }
-        for stream in 0..record.figures.streams.len() {
+        let to_carry = |stream: &usize| self.options.streams.get(*stream).is_none_or(|one| !one.expect_drop);
+        for stream in (0..record.figures.streams.len()).filter(to_carry) {
             let found = record
                 .figures
                 .silent

@@ -174,7 +174,7 @@ fn a_silence_that_is_no_absence_is_told_and_is_loss() {
 fn what_a_full_device_gives_out_late_is_no_silence() {
     // Ten frames in a second, of which those after the fourth are not waited for.
     let flight = |last_out: i64| Flight {
-        streams: vec![Known { name: "a".into(), tos: 0, tag: UNTAGGED, overhead: 46 }],
+        streams: vec![Known { name: "a".into(), tos: 0, tag: UNTAGGED, overhead: 46, expect_drop: false }],
         left: vec![
             (0..10).map(|n| Left { due: n * 100 * MILLI, sent: n * 100 * MILLI, octets: 64 }).collect(),
         ],
@@ -189,6 +189,7 @@ fn what_a_full_device_gives_out_late_is_no_silence() {
                 tos: 0,
                 tag: UNTAGGED,
                 intact: true,
+                comparable: true,
             })
             .collect(),
         length: Duration::from_secs(1),
@@ -441,4 +442,44 @@ fn where_no_long_frame_comes_the_devices_mtu_is_named() {
     assert!(long.starts_with("no frame of 1518 octets or more came, and frames of 512 did"), "{long}");
     assert!(long.contains("is to be 1500 at the least"), "{long}");
     assert_eq!(warned(512), None, "longer ones come");
+}
+
+/// A port that was switched off on this host is waited for, named, and never the device's absence; one that was renamed ends the benchmark.
+#[test]
+fn own_port_down_is_no_absence() {
+    let asked = BenchOptions { patience: Duration::from_millis(150), ..sweep(&[0.1, 0.2, 0.3]) };
+    for (state, told) in [
+        (PortState::Down, "the tester's port a is down on this host"),
+        (PortState::Renamed("x".into()), "the tester's port a was renamed to x"),
+        (PortState::Gone, "the tester's port a was removed"),
+    ] {
+        let waits = state.may_pass();
+        let bed = |from| Simulated {
+            port_state: Some((from, state.clone())),
+            ..Simulated::with(carries(1.0, 100))
+        };
+        // It happens in the second trial.
+        let document = run(&asked, bed(2));
+        let kinds = kinds(&document);
+        let expected: &[&str] = if waits {
+            &["trial-repeated", "port-down", "port-gone"]
+        } else {
+            &["trial-repeated", "port-gone"]
+        };
+        assert_eq!(kinds, expected, "{:?}", document.events);
+        assert!(
+            document.partial && document.events.iter().all(|event| event.text.contains(told)),
+            "{:?}",
+            document.events
+        );
+        let last = document.trials.last().unwrap();
+        assert_eq!(
+            (last.device_away, last.invalid.as_deref().map(|why| why.contains(told))),
+            (false, Some(true))
+        );
+        // Before the first trial it is an error that names it.
+        let stop = AtomicBool::new(false);
+        let error = run_on(bed(0), &asked, None, &stop, &mut Hand(&mut Vec::new(), &stop, None)).unwrap_err();
+        assert!(error.to_string().starts_with(told) && error.exit_code() == 4, "{error}");
+    }
 }

@@ -45,7 +45,11 @@ fn a_load_that_left_at_once_after_a_long_standstill_is_not_the_one_asked_for() {
     };
     let document = stood(150, &sweep(&[0.5]));
     let why = document.trials[0].invalid.as_deref().unwrap_or_default();
-    assert!(why.starts_with("the tester stood still for ") && why.contains(" of the trial's 1s"), "{why}");
+    assert!(
+        why.starts_with("the tester stood still and fell ")
+            && why.contains(" behind the schedule of the trial's 1s"),
+        "{why}"
+    );
     assert_eq!((document.trials.len(), charged(&document)), (2, (1, 0)));
     let greatest = document.trials.last().unwrap().latency_ns.max.unwrap();
     assert!(greatest < 1e6, "{greatest}: of the trial that was made again");
@@ -251,4 +255,20 @@ fn beyond_the_proved_rate_the_device_is_charged_with_what_the_testers_own_tests_
     let found = value(&document, "throughput_percent");
     assert!((39.0..41.0).contains(&found), "{found}");
     assert!(document.results.iter().all(|result| result.bounded_by.is_none()), "{:#?}", document.results);
+}
+
+/// A tester that falls half a second behind its schedule did not offer the load, however little of the trial that is and though the
+/// device loses nothing.
+#[test]
+fn lateness_alone_invalidates() {
+    let procedure = Procedure::Sweep { loads: vec![0.02, 0.03], length: Duration::from_secs(10) };
+    let behind = |millis: i64| {
+        let still = vec![(0, 1_000_000_000..(1_000 + millis) * 1_000_000)];
+        let bed = Simulated { stands_still: still, ..Simulated::with(carries(1.0, 10_000)) };
+        run(&BenchOptions { procedure: procedure.clone(), ..sweep(&[]) }, bed)
+    };
+    let late = behind(600);
+    let why = late.trials[0].invalid.as_deref().unwrap_or_default();
+    assert!(why.starts_with("the tester stood still and fell ") && late.trials.len() == 3, "{why}");
+    assert!(behind(400).trials.iter().all(|trial| trial.invalid.is_none()));
 }

@@ -175,6 +175,7 @@ fn claims_of_a_case_of_which_no_trial_tells_anything_are_not_known() {
             claimed(Some("b"), Field::CodePoint, "cs0=ef"),
         ],
         excess: vec![claimed(None, Field::CodePoint, "cs0=cs1")],
+        allowed: Vec::new(),
     };
     let asked = BenchOptions { claims, ..sweep(&[0.4]) };
     let open = crate::verdicts::verdicts(&asked, &[]);

@@ -8,12 +8,13 @@ use romer_host::clock::monotonic_now;
 use romer_host::socket::wait_any;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::neighbour::ask as question;
-use romer_wire::test_frame::{Mark, Signature, locate};
+use romer_wire::test_frame::{Mark, Signature};
 
 use super::Tester;
 use crate::BenchError;
 use crate::frames::{Store, addresses, flows, sizes_of};
 use crate::options::{AddressRange, BenchOptions, StreamOptions};
+use crate::recognise::{Seen, recognise};
 
 /// How often a frame that looks whether the device forwards is repeated, and a lesson with it.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -24,8 +25,6 @@ const LEARNING: Duration = Duration::from_millis(100);
 /// Times that the path is passed until the first frame for a new address is here: there by the frame itself, from and to the
 /// tester by the device's question and its answer, and once more by the frame.
 const PASSES: i64 = 4;
-/// A path takes no longer than this: a frame that did was held by a device that came back.
-const FARTHEST: Duration = Duration::from_secs(5);
 /// Sizes of a stream's frames that are tried at the most: all of them within a second.
 const TRIED: usize = 8;
 /// How long is waited for frames at a time.
@@ -68,9 +67,12 @@ impl Tester {
                     let _ = self.host.sender.send(&[lesson]);
                 }
                 // One frame costs a policer least, and is enough of a device that lets the first stream pass.
-                let first = sent.first().is_some_and(Vec::is_empty);
+                let first = sent.iter().all(Vec::is_empty);
                 let streams = if first { 1 } else { sent.len() };
-                for ((number, sizes), times) in (0_u16..).zip(&tried).zip(&mut sent).take(streams) {
+                let each = (0_u16..).zip(&tried).zip(&mut sent).zip(&options.streams);
+                // What the device is to drop tells nothing.
+                let each = each.filter(|(_, stream)| !stream.expect_drop).map(|(one, _)| one);
+                for ((number, sizes), times) in each.take(streams) {
                     let sequence = u32::try_from(times.len()).unwrap_or(u32::MAX);
                     times.push((monotonic_now(), turn));
                     self.give(&mut store, in_turn(sizes, turn), Mark { stream: number, sequence, sent: 0 });
@@ -85,7 +87,8 @@ impl Tester {
         };
         let times = sent.get(usize::from(came.stream));
         let left = times.zip(usize::try_from(came.sequence).ok()).and_then(|(times, place)| times.get(place));
-        self.path = left.map_or(Duration::ZERO, |(left, _)| monotonic_now() - *left).min(FARTHEST);
+        // A frame that took longer than a silent device is waited for was held by one that came back.
+        self.path = left.map_or(Duration::ZERO, |(left, _)| monotonic_now() - *left).min(options.patience);
         self.turn = left.map_or(self.turn, |(_, turn)| *turn);
         self.teach(options, &tried, (&mut store, signature), came.stream)?;
         Ok(Ok(sent.iter().map(|times| times.len() as u64).sum()))
@@ -141,11 +144,10 @@ impl Tester {
     /// Takes all that has come, and answers questions; the marks of the frames with this signature.
     fn take_in(&mut self, signature: Signature) -> Vec<Mark> {
         let (host, mut came) = (&mut self.host, Vec::new());
-        while self.receiver.receive(|frame| match locate(frame.octets) {
-            Some(seen) => {
-                came.extend(frame.octets.get(seen.mark..).and_then(|octets| signature.read(octets)));
-            }
-            None => host.answer(frame.octets),
+        while self.receiver.receive(|frame| match recognise(signature, frame.octets) {
+            Seen::Test { mark, .. } => came.push(mark),
+            Seen::Damaged => {}
+            Seen::Other => host.answer(frame.octets),
         }) > 0
         {}
         came
@@ -187,7 +189,8 @@ fn untaught(options: &BenchOptions, came: u16) -> Vec<(u16, u32)> {
     let times = |(from, to): (AddressRange, AddressRange)| from.count().max(to.count()).min(TAUGHT);
     let mut known: Vec<_> = way(usize::from(came)).filter(|way| times(way.1) == 1).into_iter().collect();
     let mut untaught = Vec::new();
-    for number in 0..options.streams.len() {
+    let passing = (0..).zip(&options.streams).filter(|(_, stream)| !stream.expect_drop);
+    for (number, _) in passing {
         let (Some(way), Ok(place)) = (way(number), u16::try_from(number)) else { continue };
         if !known.contains(&way) {
             untaught.push((place, times(way.1)));

@@ -15,6 +15,8 @@ pub struct StreamRow {
     pub case: String,
     /// The stream.
     pub name: String,
+    /// The device is to drop all of it.
+    pub expect_drop: bool,
     /// Frames that were sent.
     pub offered: u64,
     /// Of these, those that came.
@@ -30,23 +32,25 @@ pub struct StreamRow {
 }
 
 impl StreamRow {
-    /// Frames that did not come.
+    /// Frames that did not come and were to.
     pub const fn lost(&self) -> u64 {
-        self.offered.saturating_sub(self.carried)
+        if self.expect_drop { 0 } else { self.offered.saturating_sub(self.carried) }
     }
 
     /// In a line.
     pub fn words(&self) -> String {
         #[expect(clippy::cast_precision_loss, reason = "a share for people")]
         let share = 100.0 * self.lost() as f64 / self.offered.max(1) as f64;
-        let mut words = format!(
-            "stream {}, {}: {} of {} carried, {} lost ({share:.3} %)",
-            self.name,
-            self.case,
-            self.carried,
-            counted(self.offered, "frame"),
-            self.lost()
-        );
+        let Self { name, case, carried, .. } = self;
+        let offered = counted(self.offered, "frame");
+        let mut words = if self.expect_drop {
+            format!("stream {name}, {case}: to be dropped, {carried} of {offered} came")
+        } else {
+            format!(
+                "stream {name}, {case}: {carried} of {offered} carried, {} lost ({share:.3} %)",
+                self.lost()
+            )
+        };
         for (count, what) in
             [(self.duplicated, "duplicated"), (self.reordered, "reordered"), (self.corrupted, "corrupted")]
         {
@@ -75,8 +79,12 @@ pub fn streams(document: &Benchmark) -> Vec<StreamRow> {
         for stream in &trial.per_stream {
             let of = |(row, _): &(StreamRow, _)| row.case == trial.case && row.name == stream.name;
             let place = rows.iter().position(of).unwrap_or_else(|| {
-                let row =
-                    StreamRow { case: trial.case.clone(), name: stream.name.clone(), ..StreamRow::default() };
+                let row = StreamRow {
+                    case: trial.case.clone(),
+                    name: stream.name.clone(),
+                    expect_drop: stream.expect_drop,
+                    ..StreamRow::default()
+                };
                 rows.push((row, Vec::new()));
                 rows.len() - 1
             });

@@ -1,0 +1,118 @@
+//! What may keep a port of the tester from carrying frames.
+
+use std::fmt;
+
+use romer_host::link::{Link, Network};
+use romer_port::PortName;
+
+/// Why a port carries no frames, or may carry others than it was opened for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PortState {
+    /// It was switched off on this host.
+    Down,
+    /// It is on, and has no carrier: its other end is off, or the cable is out.
+    NoCarrier,
+    /// Its interface has another name now.
+    Renamed(String),
+    /// Its interface was removed, or moved to another namespace.
+    Gone,
+}
+
+impl PortState {
+    /// Whether it came about on this host, so that it says nothing of the device.
+    pub const fn is_of_host(&self) -> bool {
+        !matches!(self, Self::NoCarrier)
+    }
+
+    /// Whether waiting may help.
+    pub(crate) const fn may_pass(&self) -> bool {
+        matches!(self, Self::Down | Self::NoCarrier)
+    }
+}
+
+/// A port that carries no frames.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortFault {
+    /// Which.
+    pub port: PortName,
+    /// Why.
+    pub state: PortState,
+}
+
+impl PortFault {
+    /// What is wrong with a port whose interface had this index when it was opened.
+    pub(crate) fn of(port: &PortName, index: u32) -> Option<Self> {
+        let links = Network::open(port.namespace()).and_then(|network| network.links());
+        let state = state(port.interface(), index, &links.unwrap_or_default())?;
+        Some(Self { port: port.clone(), state })
+    }
+
+    /// What a user can do about it.
+    pub(crate) fn remedy(&self) -> String {
+        let interface = self.port.interface();
+        match &self.state {
+            PortState::Down => format!("switch it on with `ip link set {interface} up`"),
+            PortState::NoCarrier => "connect it, and see that its other end is up".into(),
+            PortState::Renamed(name) => format!("name it back with `ip link set {name} name {interface}`"),
+            PortState::Gone => "see `ip link` for what there is".into(),
+        }
+    }
+}
+
+impl fmt::Display for PortFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let port = &self.port;
+        match &self.state {
+            PortState::Down => write!(f, "the tester's port {port} is down on this host"),
+            PortState::NoCarrier => write!(f, "the tester's port {port} has no carrier"),
+            PortState::Renamed(name) => write!(f, "the tester's port {port} was renamed to {name}"),
+            PortState::Gone => write!(f, "the tester's port {port} was removed from its namespace"),
+        }
+    }
+}
+
+/// The same, of the interfaces that there are.
+fn state(name: &str, index: u32, links: &[Link]) -> Option<PortState> {
+    let Some(link) = links.iter().find(|link| link.index == index) else { return Some(PortState::Gone) };
+    if link.name != name {
+        return Some(PortState::Renamed(link.name.clone()));
+    }
+    match (link.up, link.running) {
+        (_, true) => None,
+        (true, false) => Some(PortState::NoCarrier),
+        (false, false) => Some(PortState::Down),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(index: u32, name: &str, [up, running]: [bool; 2]) -> Link {
+        Link {
+            index,
+            name: name.into(),
+            mac: None,
+            mtu: 1_500,
+            up,
+            running,
+            kind: None,
+            alias: None,
+            controller: None,
+            lower: None,
+            remote: None,
+        }
+    }
+
+    /// A port is known by its interface's index, so that one that was renamed or replaced is not taken for it.
+    #[test]
+    fn port_is_known_by_index() {
+        let found = |links: &[Link]| state("t0", 7, links);
+        assert_eq!(found(&[link(7, "t0", [true, true])]), None);
+        assert_eq!(found(&[link(7, "t0", [false, false])]), Some(PortState::Down));
+        assert_eq!(found(&[link(7, "t0", [true, false])]), Some(PortState::NoCarrier));
+        assert_eq!(found(&[link(7, "x", [true, true])]), Some(PortState::Renamed("x".into())));
+        assert_eq!(found(&[link(8, "t0", [true, true])]), Some(PortState::Gone));
+        assert_eq!(found(&[]), Some(PortState::Gone));
+    }
+}

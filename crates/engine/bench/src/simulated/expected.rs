@@ -1,0 +1,93 @@
+//! What a user declares of a device: streams that it is to drop, and what it may do although no device does as a rule.
+
+use crate::options::Anomaly;
+
+use super::*;
+
+/// Two streams, of which the second is to be dropped.
+fn filtered(asked: BenchOptions) -> BenchOptions {
+    let stream = |name: &str, expect_drop| StreamOptions {
+        name: name.into(),
+        share: 0.5,
+        expect_drop,
+        ..StreamOptions::default()
+    };
+    BenchOptions { streams: vec![stream("tcp", false), stream("udp", true)], ..asked }
+}
+
+/// A device that passes the first stream and nothing of the second.
+fn filter(device: Device) -> Simulated {
+    Simulated { mute: Some((0..1_000, 1, 0..i64::MAX)), ..Simulated::with(device) }
+}
+
+/// A filter that does what it is declared to do has no loss, no silence and no broken claim.
+#[test]
+fn declared_drop_holds() {
+    let asked = BenchOptions { repeats: 3, ..filtered(sweep(&[0.2, 0.4, 0.6])) };
+    let document = run(&asked, filter(carries(1.0, 100)));
+    let told: Vec<_> = document.verdicts.iter().map(|one| (one.subject.as_str(), one.holds)).collect();
+    assert_eq!(told, [("stream udp", Some(true))], "{:?}", document.verdicts);
+    assert!(
+        document.events.is_empty() && document.soft_spots.is_empty(),
+        "{:?} {:?}",
+        document.events,
+        document.soft_spots
+    );
+    for trial in &document.trials {
+        assert_eq!((trial.lost, trial.invalid.as_deref()), (0, None));
+        let [offered, carried] = [trial.offered.frames, trial.carried.frames];
+        let dropped = trial.per_stream[1].lost;
+        assert!(dropped > 100 && offered == carried + dropped, "{offered} {carried} {dropped}");
+    }
+    for one in document.results.iter().filter(|one| one.quantity == "loss_ratio") {
+        assert_eq!(one.mean, Some(0.0));
+    }
+    let carried = document.results.iter().find(|one| one.quantity == "carried_percent").unwrap();
+    assert!((carried.theoretical.unwrap() - 10.0).abs() < 1e-9, "half of 20 %: {carried:?}");
+}
+
+/// A search looks at what the device is to carry alone.
+#[test]
+fn declared_drop_is_no_loss_of_a_search() {
+    let document = run(&filtered(options(Procedure::Throughput(goal(0.0)))), filter(carries(0.5, 10)));
+    let found = value(&document, "throughput_percent");
+    assert!(found > 49.5 && found < 51.0, "{found}");
+}
+
+/// What comes of a stream that is to be dropped breaks the claim; what else is lost stays loss.
+#[test]
+fn declared_drop_that_passes_is_broken() {
+    let document = run(&filtered(sweep(&[0.2])), Simulated::with(carries(1.0, 100)));
+    assert_eq!(broken(&document), ["stream udp"]);
+    assert!(document.verdicts[0].found.ends_with(" frames came"), "{:?}", document.verdicts);
+    let noisy = Device { noise: 0.1, ..carries(1.0, 100) };
+    let lost = run(&filtered(sweep(&[0.4])), filter(noisy));
+    // A tenth of 1,689 frames, within five deviations.
+    assert!(lost.trials[0].lost.abs_diff(169) < 62, "{}", lost.trials[0].lost);
+}
+
+/// Where all is to be dropped, nothing shows that the device is there.
+#[test]
+fn all_dropped_is_refused() {
+    let mut asked = filtered(sweep(&[0.2]));
+    assert!(crate::check(&asked).is_ok());
+    asked.streams.remove(0);
+    let told = crate::check(&asked).unwrap_err();
+    assert_eq!(told.exit_code(), 2);
+    assert!(told.to_string().starts_with("every stream is to be dropped (--stream expect=drop)"), "{told}");
+}
+
+/// Another order and copies break nothing where they are allowed, and are told all the same.
+#[test]
+fn allowed_anomalies_break_nothing() {
+    let faulty = Device { reorders: 0.01, duplicates: 0.01, ..carries(1.0, 100) };
+    let with = |allowed: &[Anomaly]| {
+        let claims = Claims { allowed: allowed.to_vec(), ..Claims::default() };
+        run(&BenchOptions { claims, ..sweep(&[0.3]) }, Simulated::with(faulty.clone()))
+    };
+    assert_eq!(broken(&with(&[])), ["order", "copies"]);
+    assert_eq!(broken(&with(&[Anomaly::Copies])), ["order"]);
+    let allowed = with(&[Anomaly::Order, Anomaly::Copies]);
+    let told: Vec<_> = allowed.verdicts.iter().map(|one| one.found.split(", ").last().unwrap()).collect();
+    assert_eq!(told, ["which is allowed (--allow order)", "which is allowed (--allow copies)"]);
+}
