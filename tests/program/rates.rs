@@ -122,3 +122,37 @@ fn a_short_train_of_packets_is_as_fast_as_its_busiest_second() {
     let document = lab.measure(&["--traffic", &sparse, "--direction", "forward", FAR]).document();
     assert_eq!(count(&document, "/forward/packets/received"), 401, "{document:#}");
 }
+
+/// A responder that is open to all sends one network 10 Mbit/s and no more, whatever it was asked for. What it holds back is
+/// not sent, and no loss of the path; it is counted by the limit that it exceeded. Where `--allow` says who is served, there
+/// is no such limit.
+#[test]
+fn open_responders_send_10_mbit_per_network() {
+    let lab = Lab::path();
+    let home = tempfile::tempdir().unwrap();
+    for (allow, held_back) in [(&[][..], true), (&["--allow", "198.18.0.0/24"], false)] {
+        let file = home.path().join(format!("totals-{held_back}.json"));
+        let responder = lab.respond(&[&["--json", file.to_str().unwrap()], allow].concat());
+        // 2,000 packets a second of 1,228 octets of IP: 19.6 Mbit/s, for three seconds.
+        let stream =
+            ["--direction", "reverse", "--interval", "500us", "--count", "6000", "--size", "1200B", FAR];
+        let document = lab.measure(&stream).document();
+        responder.signal("TERM");
+        responder.wait().with_code(0);
+        let totals: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        let [sent, network_bits, others] = ["sent", "held_back/network_bits", "held_back/packet_rate"]
+            .map(|name| count(&totals, &format!("/probes/{name}")));
+        assert_eq!(count(&totals, "/probes/octets"), sent * 1_200);
+        assert_eq!((others, network_bits > 0), (0, held_back), "{totals:#}");
+        let packets = |name: &str| count(&document, &format!("/reverse/packets/{name}"));
+        assert_eq!(packets("sent"), sent, "{document:#}");
+        assert!(
+            packets("not_sent") >= network_bits && packets("sent") + packets("not_sent") == 6_000,
+            "{document:#}"
+        );
+        // A busy machine may lose one itself.
+        assert!(packets("lost") <= 3, "{document:#}");
+        let events = at(&document, "/events").to_string();
+        assert_eq!(events.contains("it sends at most 10 Mbit/s to one network"), held_back, "{events}");
+    }
+}

@@ -59,7 +59,7 @@ fn every_row_of_the_table_is_answered_or_not_and_counted_as_it_says() {
     assert_eq!(ended.stderr.lines().count(), 2, "bad packets make no lines: {ended:?}");
     let mut totals = totals(&ended.stderr);
     let rows = ordinary_rows();
-    let answered = rows.iter().filter(|row| row["reply"] == "equal").count() + rows.len();
+    let answered = rows.iter().filter(|row| row["reply"] != "none").count() + rows.len();
     assert_eq!(totals.remove("reflected"), Some(answered.try_into().unwrap()));
     // Whether the kernel takes in what comes from its network's broadcast address depends on its settings; it does
     // not let us answer it.
@@ -86,13 +86,12 @@ fn send_row(row: &table::Row, sequence: u32) {
             sender = Some(socket);
         }
     }
-    if row["reply"] == "equal" {
+    if row["reply"] != "none" {
         let heard = tap.hear(PATIENCE).unwrap_or_else(|| panic!("no reply: {row:?}"));
         assert_eq!(heard.port, sender.unwrap().local_addr().unwrap().port(), "{row:?}");
-        assert_eq!(heard.payload.len(), payload.len(), "{row:?}");
-        if payload.len() >= 38 {
-            assert_eq!(heard.payload[24..38], payload[..14], "number, time and error come back: {row:?}");
-        }
+        let expected = if row["reply"] == "base" { 44 } else { payload.len() };
+        assert_eq!(heard.payload.len(), expected, "{row:?}");
+        assert_eq!(heard.payload[24..38], payload[..14], "number, time and error come back: {row:?}");
     }
     assert_answers(&ordinary, sequence);
     let mut heard = std::iter::from_fn(|| tap.hear(Duration::from_millis(1)));
@@ -142,11 +141,12 @@ impl Draw {
 }
 
 #[test]
-fn no_datagram_gets_more_than_one_reply_or_more_octets_than_it_had() {
-    const NAME: &str = "datagrams::no_datagram_gets_more_than_one_reply_or_more_octets_than_it_had";
+fn no_datagram_gets_more_than_one_reply_or_one_longer_than_itself_and_a_base_packet() {
+    const NAME: &str =
+        "datagrams::no_datagram_gets_more_than_one_reply_or_one_longer_than_itself_and_a_base_packet";
     if is_inside() {
         let (asked, answered) = (0..20).map(send_batch).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        assert!(answered <= asked && answered > asked / 10, "{answered} octets answered {asked}");
+        assert!(answered > asked / 10, "{answered} octets answered {asked}");
         return;
     }
     let lab = Lab::path();
@@ -180,7 +180,9 @@ fn send_batch(number: u32) -> (usize, usize) {
             continue;
         }
         let length = sent.remove(&heard.port).unwrap_or_else(|| panic!("a second reply: {heard:?}"));
-        assert!(heard.payload.len() <= length, "{} octets for {length}", heard.payload.len());
+        assert!(heard.payload.len() <= length.max(44), "{} octets for {length}", heard.payload.len());
+        // With the headers of IPv4 and UDP: 72 octets for 42 at the most.
+        assert!((heard.payload.len() + 28) * 100 <= (length + 28) * 172);
         answered += heard.payload.len();
     }
     (asked, answered)

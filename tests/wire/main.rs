@@ -7,6 +7,7 @@ mod common;
 mod control;
 mod datagrams;
 mod keys;
+mod loops;
 mod sessions;
 mod table;
 mod tap;

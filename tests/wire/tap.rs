@@ -63,15 +63,20 @@ impl Tap {
 
 /// Sends `payload` to the reflector in a packet that says it comes from `source`.
 pub(crate) fn send_as(source: SocketAddrV4, payload: &[u8]) {
+    send_from(source, REFLECTOR, payload);
+}
+
+/// Sends `payload` to `destination` in a packet that says it comes from `source`.
+pub(crate) fn send_from(source: SocketAddrV4, destination: SocketAddrV4, payload: &[u8]) {
     let socket = raw(WHOLE);
     let length = u16::try_from(28 + payload.len()).unwrap();
     // The kernel fills in length and checksum of the IP header; a UDP checksum of 0 is none (RFC 768).
     let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0];
     packet.extend(source.ip().octets());
-    packet.extend(REFLECTOR.ip().octets());
-    for word in [source.port(), REFLECTOR.port(), length - 20, 0] {
+    packet.extend(destination.ip().octets());
+    for word in [source.port(), destination.port(), length - 20, 0] {
         packet.extend(word.to_be_bytes());
     }
     packet.extend(payload);
-    socket.send_to(&packet, REFLECTOR).unwrap();
+    socket.send_to(&packet, destination).unwrap();
 }

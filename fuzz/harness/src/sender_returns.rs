@@ -40,7 +40,7 @@ pub(crate) fn run(octets: &[u8]) {
         let due = departures.next_due().expect("as many as were asked for");
         assert_eq!(departures.write(&due, departure(sequence), &mut buffer), Some(BASE));
     }
-    let mut returns = Returns::new(target(), SSID, PROBES.into(), echoes);
+    let mut returns = Returns::new(target(), Some(SSID), PROBES.into(), echoes);
     let mut script = Script::new(octets);
     let mut datagrams = 0;
     // Each datagram: how it came, its length, its payload.

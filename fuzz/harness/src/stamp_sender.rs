@@ -4,8 +4,8 @@ use core::num::NonZeroU16;
 
 use romer_units::Duration;
 use romer_wire::stamp::{
-    BASE, ErrorEstimate, ReflectorPacket, SHORTEST, SenderPacket, TimestampFormat, WireTime,
-    looks_like_reply, sender_zeros_are_zero,
+    BASE, ErrorEstimate, ReflectorPacket, ReplyLength, SHORTEST, SHORTEST_RECOGNISABLE, SenderPacket,
+    TimestampFormat, WireTime, looks_like_reply, sender_zeros_are_zero,
 };
 
 use crate::Seed;
@@ -38,22 +38,28 @@ pub(crate) fn run(octets: &[u8]) {
     }
 }
 
-/// The answer is as long as the request, returns what it must to the bit, and is never taken for a request.
+/// The reply has the length that it must have, returns what it must to the bit, and is never taken for a request.
 fn answer(octets: &[u8], request: &SenderPacket, format: TimestampFormat) {
+    for length in [ReplyLength::AtLeastBase, ReplyLength::Symmetric] {
+        answer_with(octets, request, format, length);
+    }
+}
+
+fn answer_with(octets: &[u8], request: &SenderPacket, format: TimestampFormat, length: ReplyLength) {
     let error = ErrorEstimate::at_least(Duration::from_micros(1), true, format);
     let time = |nanos| WireTime::from_unix_nanos(NOW + nanos, format);
     let reply = ReflectorPacket::answering(request, time(0), time(2_000), error, 63);
-    let mut buf = vec![0xee; octets.len() + 8];
-    assert_eq!(reply.emit_truncated(octets, &mut buf), Ok(octets.len()));
-    let (sent, rest) = buf.split_at(octets.len());
+    let expected = length.of_reply(octets.len());
+    let mut buf = vec![0xee; expected + 8];
+    assert_eq!(reply.emit_reply(octets, length, &mut buf), Ok(expected));
+    let (sent, rest) = buf.split_at(expected);
     assert!(rest.iter().all(|octet| *octet == 0xee), "written past the reply");
     assert_eq!(ReflectorPacket::parse(sent), Ok(reply.truncated(sent.len())));
-    assert_eq!(sent.get(BASE..), octets.get(BASE..));
+    assert_eq!(sent.get(BASE..).unwrap_or_default(), octets.get(BASE..).unwrap_or_default());
     if sent.len() >= BASE {
         assert_eq!(sent.get(24..38), octets.get(..14));
     }
-    let known = sent.len() >= 24 && !(request.timestamp.is_zero() && sent.len() >= 36);
-    assert_eq!(looks_like_reply(sent), known);
+    assert_eq!(looks_like_reply(sent), sent.len() >= SHORTEST_RECOGNISABLE);
 }
 
 /// A request of `len` octets.

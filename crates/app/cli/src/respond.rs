@@ -57,6 +57,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
             TimestampsArg::Ptp => ReplyFormat::Ptp,
             TimestampsArg::AsRequested => ReplyFormat::AsRequested,
         },
+        symmetric_only: arguments.symmetric_only,
     })?;
     if !arguments.quiet {
         for shortcoming in responder.shortcomings() {
@@ -117,6 +118,8 @@ fn tell(document: &Respond, file: Option<&str>) -> Result<(), Failure> {
 /// The totals in a line.
 fn words(totals: &Totals) -> String {
     let counts = &totals.reflector;
+    let probes = &totals.probes;
+    let held_back = probes.over_packets + probes.over_network_bits + probes.over_total_bits;
     let mut text = format!(
         "{} received, {} reflected, {} sessions",
         counts.received + totals.one_way.received,
@@ -146,6 +149,7 @@ fn words(totals: &Totals) -> String {
         (totals.one_way.mistagged, "that name a session and are none of its probes"),
         (totals.one_way.after_end, "probes of sessions that had ended"),
         (totals.not_sent, "replies not sent"),
+        (held_back, "probes held back by the limits of what is sent"),
         (totals.kernel_drops, "dropped by the kernel"),
     ] {
         if count > 0 {

@@ -165,7 +165,8 @@ fn note(probe: &mut Probe, entry: &Entry) {
             copy.t4.kernel = kernel_ns.map(Timestamp::from_nanos);
             copy.t2.told = told_t2_ns.map(Timestamp::from_nanos);
             copy.t3.told = told_t3_ns.map(Timestamp::from_nanos);
-            copy.forward_ttl = told_ttl;
+            // A reflector that does not know the TTL leaves the field zero, and no packet arrives with that.
+            copy.forward_ttl = told_ttl.filter(|ttl| *ttl != 0);
             probe.copies.push(copy);
         }
         Entry::Far(far) => probe.far.push(far),
@@ -352,6 +353,18 @@ mod tests {
         assert_eq!(row.t4.kernel, Some(Timestamp::from_nanos(9_000)));
         assert!(row.returned && row.seen_by_responder && !row.not_sent);
         assert_eq!((row.forward_tos, row.reverse_tos), (Some(184), Some(0)));
+    }
+
+    /// A TTL of 0 in a reply is one that the reflector does not know.
+    #[test]
+    fn ttl_zero_is_unknown() {
+        for (told, known) in [(Some(0), None), (None, None), (Some(1), Some(1)), (Some(255), Some(255))] {
+            let mut back = returned(0, None, 9_000);
+            if let Entry::Returned { told_ttl, .. } = &mut back {
+                *told_ttl = told;
+            }
+            assert_eq!(assemble(&[sent(0), back])[0].forward_ttl, known);
+        }
     }
 
     #[test]

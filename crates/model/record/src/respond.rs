@@ -33,6 +33,9 @@ pub struct Respond {
     pub requests: RespondRequests,
     /// What was answered.
     pub replies: RespondReplies,
+    /// Probes of the responder's own, in one-way sessions.
+    #[serde(default)]
+    pub probes: RespondProbes,
     /// What was not answered, by cause.
     pub refused: RespondRefused,
     /// Extensions of the answered requests.
@@ -92,16 +95,39 @@ pub struct RespondRequests {
 pub struct RespondReplies {
     /// Replies sent.
     pub sent: u64,
-    /// Their octets of UDP payload; never more than those of the requests.
+    /// Their octets of UDP payload. With the headers of IP, a reply has at most 1.72 times the octets of its request: a
+    /// request of 14 octets is answered with 44.
     pub octets: u64,
-    /// Replies that the kernel would not take.
+    /// Replies that the kernel would not take, and those that were not sent because they were more than 10 s late.
     pub not_sent: u64,
+}
+
+/// Probes that a responder sent of its own, in one-way sessions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RespondProbes {
+    /// Probes sent.
+    pub sent: u64,
+    /// Their octets of UDP payload.
+    pub octets: u64,
+    /// Probes that were due and not sent, because they exceeded a limit.
+    pub held_back: RespondHeldBack,
+}
+
+/// Probes that were due and not sent, by the limit that they exceeded. Networks are a /24 of IPv4 or a /56 of IPv6.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RespondHeldBack {
+    /// Packets a second to one network (`--rate`).
+    pub packet_rate: u64,
+    /// Bits a second to one network, of a responder that is open to all: 10 Mbit/s.
+    pub network_bits: u64,
+    /// Bits a second in total, of a responder that is open to all: 100 Mbit/s.
+    pub total_bits: u64,
 }
 
 /// What a responder did not answer, by cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RespondRefused {
-    /// Shorter than any test packet.
+    /// Shorter than any test packet; with `--symmetric-only`, also those below 24 octets of a sender that is not proved.
     pub too_short: u64,
     /// From port 0, from a port whose service answers anything, or from an address that is no single host.
     pub bad_source: u64,

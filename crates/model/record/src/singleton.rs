@@ -74,7 +74,7 @@ pub struct RoundTrip {
     pub t4: Stamps<Sender>,
     /// By how much the network cards' stamps of the row may be off, at most; `None` where it has none.
     pub nic_error_ns: Option<u32>,
-    /// TTL or hop limit with which the probe arrived at the responder.
+    /// TTL or hop limit with which the probe arrived at the responder; `None` where its reply says 0.
     pub forward_ttl: Option<u8>,
     /// TTL or hop limit with which the reflection came back.
     pub reverse_ttl: Option<u8>,

@@ -4,6 +4,7 @@
 //!   reflections (RFC 8762).
 //! - [`reflector`]: the stateless Session-Reflector, its admission rules and its counters; [`limit`] is its
 //!   token bucket for each address prefix.
+//! - [`send_limit`]: what a responder sends of its own, in packets and in bits.
 //! - [`control`]: the messages of the control channel and both ends' machines, by which the responder's own log
 //!   comes back to the sender.
 //! - [`route`]: the search for the routers on the way.
@@ -15,4 +16,5 @@ pub mod control;
 pub mod limit;
 pub mod reflector;
 pub mod route;
+pub mod send_limit;
 pub mod sender;

@@ -224,7 +224,7 @@ pub struct Arrival<'a> {
 #[derive(Debug)]
 pub struct Returns {
     target: SocketAddr,
-    ssid: u16,
+    ssid: Option<u16>,
     echoes: Arc<Echoes>,
     key: Option<Arc<Key>>,
     returned: Vec<u64>,
@@ -234,9 +234,10 @@ pub struct Returns {
 }
 
 impl Returns {
-    /// Reflections from `target` with identifier `ssid`; room is made for `expected` probes, and grows if more
-    /// are sent.
-    pub fn new(target: SocketAddr, ssid: u16, expected: u64, echoes: Arc<Echoes>) -> Self {
+    /// Reflections from `target`; room is made for `expected` probes, and grows if more are sent. `ssid` is the session
+    /// identifier that the reflector is known to return. `None` where that is not known: the octets are ignored then,
+    /// as they must be of a reflector that knows RFC 8762 only (section 4.3.1).
+    pub fn new(target: SocketAddr, ssid: Option<u16>, expected: u64, echoes: Arc<Echoes>) -> Self {
         let words = usize::try_from(expected.div_ceil(64).min(1 << 20)).unwrap_or(0);
         Self {
             target,
@@ -301,8 +302,9 @@ impl Returns {
             return Err(Stray::Source);
         }
         let packet = self.parse(arrival.payload)?;
-        // Reflectors that know only RFC 8762 return zero where RFC 8972 has the identifier.
-        if packet.ssid.is_some_and(|ssid| ssid.get() != self.ssid) {
+        // A reply of 14 or 15 octets has no identifier.
+        let differs = |ours: u16| packet.ssid.is_some_and(|ssid| ssid.get() != ours);
+        if self.ssid.is_some_and(differs) {
             return Err(Stray::Session);
         }
         // A stateful reflector counts for itself; what it echoes is ours.
@@ -530,6 +532,50 @@ mod tests {
         assert_eq!(come(&mut comings, 100), Err(Stray::Sequence), "one more than were to come");
         assert_eq!(comings.strays().total(), 5);
         assert_eq!(comings.distinct(), 0);
+    }
+
+    /// A reply with another session identifier is a stray only where the reflector is known to return ours: octets that
+    /// must be zero are ignored on receipt (RFC 8762 section 4.3.1).
+    #[test]
+    fn unknown_identifiers_are_ignored() {
+        use romer_wire::stamp::TimestampFormat::Ntp;
+        let echoes = Arc::new(Echoes::new(1));
+        let error = ErrorEstimate::at_least(Duration::from_micros(1), true, Ntp);
+        let form = Form::Stamp { ssid: 7, error, echoes: Arc::clone(&echoes) };
+        let mut departures =
+            Departures::new([(Duration::ZERO, 44)].into_iter(), Timestamp::from_nanos(0), form);
+        let (due, mut request) = (departures.next_due().unwrap(), [0; 44]);
+        departures.write(&due, 1_700_000_000_000_000_000, &mut request).unwrap();
+        let sent = SenderPacket::parse(&request).unwrap();
+        for (known, returned, stray) in [
+            (Some(7), 7, None),
+            (Some(7), 0, None),
+            (Some(7), 8, Some(Stray::Session)),
+            (None, 7, None),
+            (None, 0, None),
+            (None, 0xffff, None),
+        ] {
+            let reply = ReflectorPacket {
+                ssid: NonZeroU16::new(returned),
+                ..ReflectorPacket::answering(&sent, WireTime(1), WireTime(2), error, 0)
+            };
+            let mut payload = [0; 44];
+            reply.emit_over(&mut payload).unwrap();
+            // Others of what must be zero.
+            payload[38..40].fill(0xff);
+            payload[41..].fill(0xff);
+            let at = 1_700_000_000_000_100_000;
+            let arrival = Arrival {
+                payload: &payload,
+                source: source(),
+                user_ns: at,
+                kernel_ns: Some(at),
+                ttl: Some(60),
+                tos: Some(0),
+            };
+            let mut returns = Returns::new(source(), known, 1, Arc::clone(&echoes));
+            assert_eq!(returns.on_datagram(&arrival, 1).err(), stray, "{known:?}, {returned}");
+        }
     }
 
     #[test]

@@ -17,16 +17,15 @@
 //! | 40 | zero | TTL of the sender's packet on arrival |
 //! | 41 to 43 | zero | zero |
 //!
-//! A base packet has 44 octets both ways. A TWAMP-Light sender may send as few as 14, and gets as many back.
+//! A base packet has 44 octets both ways. A TWAMP-Light sender may send as few as 14.
 //!
-//! **How long a reply is.** RFC 8762 section 4.3 makes it as long as the request and has the reflector
-//! copy what lies beyond octet 44; so do we ([`ReflectorPacket::emit_over`],
-//! [`ReflectorPacket::emit_truncated`]). What a sender puts there, TLVs of RFC 8972 or padding, comes back
-//! as it was, which is what RFC 8972 section 4 says of a reflector that knows only RFC 8762;
-//! [`tlv::reflect_over`] then answers the TLVs. For a request of fewer than 44 octets, section 4.6 has the
-//! reflector send the whole base packet. We do not: a reply longer than its request lets a forged source
-//! address turn a reflector into an amplifier. Ours ends where the request ended, as TWAMP's truncated
-//! padding does (RFC 5357 section 4.2.1), and a sender that wants every field sends 44 octets.
+//! **How long a reply is** ([`ReplyLength`]). A reply to a request of 44 octets or more has the request's length, and
+//! returns its octets from 44 on unchanged (RFC 8762 section 4.3): TLVs of RFC 8972, which [`tlv::reflect_over`] then
+//! answers, or padding. A shorter request gets the base packet of 44 octets (section 4.6), or a reply of its own
+//! length where the reflector is configured so.
+//!
+//! **How a reply is recognised** ([`looks_like_reply`]). Octets 16 to 23 hold the receive timestamp, which lies within
+//! seconds of the departure timestamp in octets 4 to 11. A request has zeros there, or padding.
 
 mod authenticated;
 mod estimate;
@@ -44,7 +43,7 @@ pub use authenticated::{
 };
 pub use estimate::ErrorEstimate;
 pub use key::{KEY_MIN, Key, KeyError, KeyFile, KeyForm, TAG};
-pub use reflector::{ReflectorPacket, looks_like_reply};
+pub use reflector::{ReflectorPacket, ReplyLength, SHORTEST_RECOGNISABLE, looks_like_reply};
 pub use sender::{SenderPacket, sender_zeros_are_zero};
 
 /// Octets of a base packet of either kind.

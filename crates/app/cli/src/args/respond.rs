@@ -24,8 +24,8 @@ pub(crate) enum TimestampsArg {
 #[derive(Debug, Args)]
 #[command(
     long_about = "Answer test packets: a reflector for STAMP (RFC 8762) and TWAMP-Light senders, and the far end of \
-        romer's own sessions.\n\nOpen to all by default, within its limits: a reply is never longer than its request, \
-        and each /32 or /56 has a rate. It runs until it is interrupted, ended by SIGTERM, or its terminal is closed \
+        romer's own sessions.\n\nOpen to all by default, within its limits: a reply is as long as its request, or \
+        has the 44 octets of a base packet where that is shorter, and each /32 or /56 has a rate. It runs until it is interrupted, ended by SIGTERM, or its terminal is closed \
         (unless that is to be ignored: nohup); SIGUSR1 has it tell its \
         totals.",
     after_help = "Examples:\n  romer respond\n  romer respond --listen 192.0.2.1:8620 --control 192.0.2.1:8862 --allow 192.0.2.0/24"
@@ -58,6 +58,13 @@ pub(crate) struct RespondArgs {
     /// How the times in replies are written
     #[arg(long, value_name = "FORMAT", default_value = "ntp")]
     pub(crate) timestamps: TimestampsArg,
+    /// Answer no request with more octets than it has
+    ///
+    /// Without this a request below 44 octets is answered with a base packet of 44 octets (RFC 8762 section 4.6). With this,
+    /// requests below 24 octets are answered in sessions of the control channel only: nothing would tell the reply from
+    /// a request, and two reflectors could keep it alive between them.
+    #[arg(long)]
+    pub(crate) symmetric_only: bool,
     /// Packets that one /32 or /56 may send, in all its sessions together; burst one second
     #[arg(long, value_name = "RATE", default_value = "100000pps", value_parser = values::packet_rate, allow_hyphen_values = true)]
     pub(crate) rate: u64,

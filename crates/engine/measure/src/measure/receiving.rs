@@ -59,7 +59,7 @@ impl Known {
                 Self::Theirs(Comings::new(session, Some(stream.target), u64::MAX))
             }
             (Way::RoundTrip, _) => Self::Reflections(
-                Returns::new(stream.target, stream.ssid, 1 << 16, Arc::clone(&stream.echoes))
+                Returns::new(stream.target, stream.returned_ssid(), 1 << 16, Arc::clone(&stream.echoes))
                     .with_key(stream.key.clone()),
             ),
             _ => Self::Nothing,

@@ -34,6 +34,8 @@ pub(super) struct Shared {
     pub(super) ssid: u16,
     /// Which way the probes go; of [`Way::Both`] there are two of these.
     pub(super) way: Way,
+    /// The far end is a romer that granted the session.
+    granted: bool,
     /// The one-way session, if it is one.
     pub(super) session: Option<Session>,
     /// The secret of its association; `None` without a control channel.
@@ -122,6 +124,7 @@ impl Shared {
             target,
             ssid: identity.ssid,
             way: identity.way,
+            granted: identity.token.is_some(),
             session: identity.session,
             token: Mutex::new(identity.token),
             echoes: Arc::new(Echoes::new(if identity.way.is_one_way() { 0 } else { probes })),
@@ -211,6 +214,12 @@ impl Shared {
     pub(super) fn since_association(&self, ages: [i64; 2]) -> [Duration; 2] {
         let [last, first] = ages.map(|age| Duration::from_nanos(age.max(0)));
         [(self.since_associated() + last).max(first), first]
+    }
+
+    /// The session identifier that replies must have: where no far end has granted the session, the reflector may not know
+    /// of identifiers.
+    pub(super) fn returned_ssid(&self) -> Option<u16> {
+        self.granted.then_some(self.ssid)
     }
 
     /// The session goes on from another address, which is proved by `token`. What comes to it is received as before.

@@ -21,12 +21,13 @@ use romer_session::control::{
 };
 use romer_session::limit::share_a_bucket;
 use romer_session::reflector::Prefix;
+use romer_session::send_limit::{OPEN_NETWORK_BITS, OPEN_TOTAL_BITS, SendLimit};
 use romer_units::{Dscp, Duration, counted_as};
 use romer_wire::compact::{self, Heading};
 use romer_wire::stamp::Key;
 
 use super::reflecting::{Note, Order};
-use super::refusals::{OVER_THE_RATE, Refused};
+use super::refusals::{OVER_THE_BITS, OVER_THE_RATE, Refused};
 use super::sending::{FarSender, Listener, Path};
 use super::{RespondOptions, Totals};
 use crate::byte_stream::ByteStream;
@@ -66,6 +67,8 @@ pub(super) struct Links {
     pub(super) reflecting_waker: Arc<Waker>,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) totals: Arc<Mutex<Totals>>,
+    /// What this end may send of its own.
+    pub(super) send_limit: Arc<Mutex<SendLimit>>,
 }
 
 struct Connection {
@@ -419,7 +422,8 @@ impl Controlling {
             notes: self.links.notes.clone(),
             waker: Arc::clone(&self.links.waker),
         };
-        match FarSender::start(stream, *probes, *path, listener, self.threads) {
+        let limit = Arc::clone(&self.links.send_limit);
+        match FarSender::start(stream, *probes, *path, listener, limit, self.threads) {
             Ok(sender) => session.sender = Some(sender),
             // The other end sees that nobody is there for it.
             Err(_) => connection.closing = true,
@@ -515,6 +519,19 @@ impl Controlling {
         let mut mtu = None;
         let detail = if errno == STOOD_STILL {
             format!("the responder did not send {those}: {}", too_late("the responder", count, " there"))
+        } else if errno == OVER_THE_BITS {
+            format!(
+                "the responder did not send {those}: open to all, it sends at most {} Mbit/s to one network (/24 or /56) and {} \
+                 Mbit/s in total; start it with --key-file or --allow, or ask for fewer or smaller packets",
+                OPEN_NETWORK_BITS / 1_000_000,
+                OPEN_TOTAL_BITS / 1_000_000
+            )
+        } else if errno == OVER_THE_RATE && is_own {
+            format!(
+                "the responder did not send {those}: it sends at most {} packets/s to one network (/24 or /56), with bursts of a \
+                 second's worth (--rate there)",
+                self.limits.own_packets_per_second
+            )
         } else if errno == OVER_THE_RATE {
             format!(
                 "the responder did not send {those}: more came from {} than the {} a second that it answers one address \

@@ -5,8 +5,8 @@ use std::sync::PoisonError;
 
 use romer_record::event::Event;
 use romer_record::respond::{
-    RESPOND, Respond, RespondClock, RespondRefused, RespondReplies, RespondRequests, RespondSessions,
-    RespondTlvs,
+    RESPOND, Respond, RespondClock, RespondHeldBack, RespondProbes, RespondRefused, RespondReplies,
+    RespondRequests, RespondSessions, RespondTlvs,
 };
 use romer_session::reflector::PLACES;
 
@@ -30,6 +30,7 @@ impl Responder {
             refused_proofs,
             refused_sessions,
             remembered,
+            probes,
         } = self.totals();
         let written = |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect();
         let number = |count| u64::try_from(count).unwrap_or(u64::MAX);
@@ -61,6 +62,15 @@ impl Responder {
                 kernel_drops,
             },
             replies: RespondReplies { sent: counts.reflected, octets: counts.octets_reflected, not_sent },
+            probes: RespondProbes {
+                sent: probes.sent,
+                octets: probes.octets,
+                held_back: RespondHeldBack {
+                    packet_rate: probes.over_packets,
+                    network_bits: probes.over_network_bits,
+                    total_bits: probes.over_total_bits,
+                },
+            },
             refused: RespondRefused {
                 too_short: counts.too_short,
                 bad_source: counts.bad_source,

@@ -25,6 +25,7 @@ use romer_host::{HostError, host_info};
 use romer_record::respond::{Respond, RespondSessionsRefused};
 use romer_session::control::{self, Limits};
 use romer_session::reflector::{Counters, Prefix};
+use romer_session::send_limit::{SendCounts, SendLimit, SendRates};
 use romer_wire::stamp;
 pub use romer_wire::stamp::{Key, ReplyFormat};
 
@@ -63,6 +64,8 @@ pub struct RespondOptions {
     pub least_ttl: u8,
     /// In which format times are written.
     pub format: ReplyFormat,
+    /// No reply is longer than its request: one below 44 octets does not get a base packet.
+    pub symmetric_only: bool,
 }
 
 impl Default for RespondOptions {
@@ -80,6 +83,7 @@ impl Default for RespondOptions {
             sessions: 4_096,
             least_ttl: 0,
             format: ReplyFormat::default(),
+            symmetric_only: false,
         }
     }
 }
@@ -108,7 +112,7 @@ pub struct Totals {
     pub reflector: Counters,
     /// Datagrams that the kernel dropped before they could be read.
     pub kernel_drops: u64,
-    /// Replies that the kernel would not take.
+    /// Replies that the kernel would not take, and those that were not sent because they were more than 10 s late.
     pub not_sent: u64,
     /// Probes of one-way sessions, which nothing answers.
     pub one_way: OneWay,
@@ -120,6 +124,8 @@ pub struct Totals {
     pub refused_sessions: RespondSessionsRefused,
     /// Sessions that the reflector remembers.
     pub remembered: usize,
+    /// Probes of the responder's own.
+    pub probes: SendCounts,
 }
 
 /// A responder at work. Dropping it ends it.
@@ -129,6 +135,7 @@ pub struct Responder {
     wakers: [Arc<Waker>; 2],
     threads: Vec<JoinHandle<()>>,
     totals: Arc<Mutex<Totals>>,
+    send_limit: Arc<Mutex<SendLimit>>,
     asking: Arc<Asking>,
     remembered: Arc<Mutex<Remembered>>,
     shortcomings: Vec<String>,
@@ -188,6 +195,8 @@ impl Responder {
                 pulse: Arc::clone(&pulse),
             },
         );
+        let is_open = options.key.is_none() && options.allow.is_empty();
+        let send_limit = Arc::new(Mutex::new(SendLimit::new(SendRates::new(options.rate, is_open))));
         let limits = Limits {
             packets_per_second: options.rate,
             own_packets_per_second: options.rate,
@@ -206,6 +215,7 @@ impl Responder {
                 reflecting_waker: Arc::clone(&wakers[0]),
                 stop: Arc::clone(&stop),
                 totals: Arc::clone(&totals),
+                send_limit: Arc::clone(&send_limit),
             },
             Occurrences::begin(Arc::clone(&remembered), pulse),
         );
@@ -214,6 +224,7 @@ impl Responder {
             wakers,
             threads: Vec::new(),
             totals,
+            send_limit,
             asking,
             remembered,
             test_addresses,
@@ -247,7 +258,8 @@ impl Responder {
 
     /// What has been counted up to now; at most 0.3 s old, unless the machine has no time for the thread that counts.
     pub fn totals(&self) -> Totals {
-        *self.totals.lock().unwrap_or_else(PoisonError::into_inner)
+        let probes = self.send_limit.lock().unwrap_or_else(PoisonError::into_inner).counts();
+        Totals { probes, ..*self.totals.lock().unwrap_or_else(PoisonError::into_inner) }
     }
 
     /// Whether a thread has ended by itself, which only a fault of romer's makes it do.

@@ -19,8 +19,8 @@ use romer_session::reflector::{Held, Incoming, Reflector, Refusal, Rules, Verdic
 use romer_session::sender::Coming;
 use romer_units::{Duration, Monotonic, Responder, Timestamp};
 use romer_wire::compact;
-use romer_wire::stamp::ErrorEstimate;
 use romer_wire::stamp::tlv::{FollowUp, TimestampMethod};
+use romer_wire::stamp::{ErrorEstimate, ReplyLength};
 
 use self::associating::Owner;
 use self::numbers::Numbers;
@@ -237,6 +237,7 @@ impl Reflecting {
             key: options.key.clone(),
             stateful: options.stateful,
             format: options.format,
+            length: if options.symmetric_only { ReplyLength::Symmetric } else { ReplyLength::AtLeastBase },
             own_ports: sockets.iter().map(|socket| socket.local_address().port()).collect(),
         };
         let secret = (u64::from_ne_bytes(random()), u64::from_ne_bytes(random()));

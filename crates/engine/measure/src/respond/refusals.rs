@@ -3,9 +3,12 @@
 use romer_host::HostError;
 use romer_units::{Duration, Monotonic, Timestamp};
 
-/// The error number of what is not answered because more came from its address than one may send (`EDQUOT`); no send call of
-/// datagrams gives it.
+/// The error number of what is not answered because more came from its address than one may send, and of a probe that is not
+/// sent because its network would be sent more packets than it may (`EDQUOT`); no send call of datagrams gives it.
 pub(super) const OVER_THE_RATE: i32 = 122;
+/// The error number of a probe that is not sent because its network, or all together, would be sent more bits than they may
+/// (`EUSERS`); no send call of datagrams gives it.
+pub(super) const OVER_THE_BITS: i32 = 87;
 /// It is over when things are sent again and nothing was refused for so long: a host that refuses every now and then is told
 /// of in one go.
 const OVER: Duration = Duration::from_millis(500);

@@ -17,6 +17,7 @@ use romer_host::socket::{Outgoing, PathErrorKind, Source, StampingSocket, Transm
 use romer_host::thread::Role;
 use romer_record::log::{CardMoment, FarSent};
 use romer_session::control::FarStream;
+use romer_session::send_limit::{Excess, SendLimit, SendPart};
 use romer_session::sender::{Departures, Due, Form, wire_sequence};
 use romer_traffic::Schedule;
 use romer_units::{Duration, Monotonic, Timestamp};
@@ -25,7 +26,7 @@ use romer_wire::compact;
 use super::backlog::Backlog;
 use super::patience::{self, Patience};
 use super::reflecting::Note;
-use super::refusals::{Refusals, Refused};
+use super::refusals::{OVER_THE_BITS, OVER_THE_RATE, Refusals, Refused};
 use crate::ThreadOptions;
 use crate::card::{self, Card, Unplaced};
 use crate::threads::{STOOD_STILL, TOO_LATE};
@@ -86,6 +87,7 @@ impl FarSender {
         probes: compact::Session,
         path: Path,
         listener: Listener,
+        limit: Arc<Mutex<SendLimit>>,
         threads: ThreadOptions,
     ) -> Result<Self, String> {
         let schedule = stream.schedule()?;
@@ -97,6 +99,8 @@ impl FarSender {
             waker: Arc::clone(&waker),
             backlog: Backlog::of_one_each(schedule.interval(), listener.notes.clone()),
             listener,
+            part: part_for(&limit, &path),
+            limit,
             path,
             waiting: VecDeque::with_capacity(1_024),
             patience: Patience::default(),
@@ -173,6 +177,9 @@ struct Sending {
     waker: Arc<Waker>,
     listener: Listener,
     backlog: Backlog,
+    /// What all sessions together may send, and the part that bounds what goes by `path`.
+    limit: Arc<Mutex<SendLimit>>,
+    part: SendPart,
     path: Path,
     /// Departures in their order, until their stamps are known or given up.
     waiting: VecDeque<Waiting>,
@@ -260,6 +267,7 @@ impl Sending {
         if let Some(path) = path {
             // The stamps that were still to come stay with the old socket.
             self.collect_stamps();
+            self.part = part_for(&self.limit, &path);
             self.path = path;
         }
     }
@@ -280,12 +288,14 @@ impl Sending {
         let answer = if std::mem::take(&mut self.is_untaken) {
             Err(HostError::UNTAKEN)
         } else {
-            self.path.socket.send(&outgoing).map_err(|error| error.errno().unwrap_or(0))
+            self.admit(payload.len())
+                .and_then(|()| self.path.socket.send(&outgoing).map_err(|error| error.errno().unwrap_or(0)))
         };
         match answer {
             Ok(sent) => {
                 record.user_ns = Realtime::as_nanos(sent.user);
                 self.sent += 1;
+                self.part.on_sent(payload.len());
                 self.last = due.sequence;
                 self.refusals.sent();
             }
@@ -297,6 +307,14 @@ impl Sending {
         let refused = self.refusals.over(clock::monotonic_now());
         self.tell_refused(refused);
         self.await_stamp(record);
+    }
+
+    /// Asks whether the responder may send a probe of this length now.
+    fn admit(&self, payload: usize) -> Result<(), i32> {
+        self.part.admit(payload, clock::monotonic_now()).map_err(|excess| match excess {
+            Excess::Packets => OVER_THE_RATE,
+            Excess::NetworkBits | Excess::TotalBits => OVER_THE_BITS,
+        })
     }
 
     /// Passes over a probe that was due while the program stood still.
@@ -421,6 +439,12 @@ impl Sending {
         }
         self.listener.waker.wake();
     }
+}
+
+/// The part of `limit` that bounds what goes by `path`.
+fn part_for(limit: &Mutex<SendLimit>, path: &Path) -> SendPart {
+    let now = clock::monotonic_now();
+    limit.lock().unwrap_or_else(PoisonError::into_inner).part(path.to.ip(), now)
 }
 
 /// The record of a probe that has not left.

@@ -166,7 +166,7 @@ impl World {
                 Form::Stamp { ssid: SSID, error: estimate(), echoes: Arc::clone(&echoes) },
             ),
             reflector: Reflector::new(Limiter::new(1_000_000, 16, (1, 2), now), Vec::new()),
-            returns: Returns::new(address(1), SSID, 1_000, echoes),
+            returns: Returns::new(address(1), Some(SSID), 1_000, echoes),
             clocks: [near, far],
             entries: Vec::new(),
             probes: BTreeMap::new(),

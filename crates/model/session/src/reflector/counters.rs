@@ -5,7 +5,8 @@ use romer_wire::stamp::tlv::{Integrity, TlvOutcome};
 /// What a datagram turned out to be, when it is not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// Under 14 octets, or of an authenticated packet under 112: no test packet is that short.
+    /// Under 14 octets, or of an authenticated packet under 112: no test packet is that short. Where replies are as long
+    /// as their requests, under 24 octets from an address that is not proved: the reply could not be recognised as one.
     TooShort,
     /// From port 0, from a port whose service answers anything, or from an address that is no single host.
     BadSource,

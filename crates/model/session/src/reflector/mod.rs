@@ -1,7 +1,10 @@
 //! The Session-Reflector (RFC 8762 section 4.3, RFC 8972): which datagrams it answers, and with what.
 //!
-//! It never answers with more octets than it received, and never answers a reply (so that two reflectors cannot keep a
-//! packet between them alive). For a sender it keeps the fixed-size table of [`crate::limit`] and, where it counts
+//! A reply is as long as its request, or a base packet where the request is shorter than one (RFC 8762 section 4.6): at
+//! most 1.72 times the IP octets of the request (72 for 42). It never answers a reply, and sends no reply that another
+//! reflector could not recognise as one ([`romer_wire::stamp::looks_like_reply`]), so that two reflectors cannot keep a
+//! packet between them alive. Both rules have one exception: an address that the control channel has proved to be a
+//! sender's gets replies as long as its requests, however short. For a sender it keeps the fixed-size table of [`crate::limit`] and, where it counts
 //! its own replies (the stateful mode) or has a key (so that it must know what has come before), one more of
 //! [`PLACES`] sessions, and with a key the last [`CODES`] codes of requests; nothing else.
 
@@ -21,9 +24,10 @@ use romer_wire::stamp::tlv::{
     Arrival, DscpSet, FollowUp, InProfile, TimestampInformation, TlvContext, TlvOutcome, reflect_over,
 };
 use romer_wire::stamp::{
-    AUTHENTICATED_BASE, AuthError, BASE, ErrorEstimate, Key, ReflectorPacket, ReplyFormat, SHORTEST,
-    SenderPacket, TimestampFormat, WireTime, authenticated_sender_zeros_are_zero,
-    looks_like_authenticated_reply, looks_like_reply, sender_zeros_are_zero,
+    AUTHENTICATED_BASE, AuthError, BASE, ErrorEstimate, Key, ReflectorPacket, ReplyFormat, ReplyLength,
+    SHORTEST, SHORTEST_RECOGNISABLE, SenderPacket, TimestampFormat, WireTime,
+    authenticated_sender_zeros_are_zero, looks_like_authenticated_reply, looks_like_reply,
+    sender_zeros_are_zero,
 };
 
 use crate::association::{self, Token};
@@ -49,6 +53,8 @@ pub struct Rules {
     pub stateful: bool,
     /// In which format times are written.
     pub format: ReplyFormat,
+    /// How long the replies to senders are that are not proved.
+    pub length: ReplyLength,
     /// The ports of this reflector, wherever it listens.
     pub own_ports: Vec<u16>,
 }
@@ -92,6 +98,9 @@ pub struct Answer<'a> {
     packet: SenderPacket,
     arrived: Timestamp<Responder>,
     ttl: u8,
+    /// The requester is known to be a sender.
+    proved: bool,
+    length: ReplyLength,
     format: TimestampFormat,
     key: Option<Arc<Key>>,
     context: TlvContext,
@@ -101,7 +110,7 @@ pub struct Answer<'a> {
 /// A reply that has been written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Its octets, as many as the request has.
+    /// Its octets.
     pub octets: usize,
     /// Its sequence number: the request's, or in the stateful mode the reflector's own.
     pub sequence: u32,
@@ -122,8 +131,9 @@ impl Answer<'_> {
     pub fn ssid(&self) -> u16 {
         self.packet.ssid.map_or(0, NonZeroU16::get)
     }
-    /// Writes the reply, which is as long as the request, into `reply`. `departs` is the moment just before it is
-    /// sent; `error` says how well our clock is known. `None` where the buffer is shorter than the request.
+    /// Writes the reply into `reply`. `departs` is the moment just before it is sent; `error` says how well our clock is
+    /// known. `None` where the buffer is too short, and where the reply could not be recognised as one by a reflector,
+    /// because it leaves more than 10 s after the request arrived.
     pub fn write(
         &self,
         departs: Timestamp<Responder>,
@@ -141,8 +151,14 @@ impl Answer<'_> {
         let key = self.key.as_deref();
         let (octets, base) = match key {
             Some(key) => (packet.emit_authenticated(self.request, reply, key).ok()?, AUTHENTICATED_BASE),
-            None => (packet.emit_truncated(self.request, reply).ok()?, BASE),
+            None => (packet.emit_reply(self.request, self.length, reply).ok()?, BASE),
         };
+        let written = reply.get(..octets)?;
+        let is_recognisable =
+            if key.is_some() { looks_like_authenticated_reply(written) } else { looks_like_reply(written) };
+        if !self.proved && !is_recognisable {
+            return None;
+        }
         let extensions = reply.get_mut(base..octets).unwrap_or_default();
         let tlvs = reflect_over(extensions, &self.context, key);
         Some(Written { octets, sequence, dscp: tlvs.dscp, held: self.held, tlvs })
@@ -252,6 +268,10 @@ impl Reflector {
             return Ok(Verdict::Association(token));
         }
         let packet = self.read(incoming.payload)?;
+        let length = if incoming.proved { ReplyLength::Symmetric } else { self.rules.length };
+        if !incoming.proved && length.of_reply(incoming.payload.len()) < SHORTEST_RECOGNISABLE {
+            return Err(Refusal::TooShort);
+        }
         let held = self.remember(incoming, &packet, now)?;
         self.counters.bad_error_estimate += u64::from(!packet.error.is_valid());
         let format = self.rules.format.answering(packet.error);
@@ -260,6 +280,8 @@ impl Reflector {
             packet,
             arrived: incoming.arrived,
             ttl: incoming.ttl.unwrap_or(255),
+            proved: incoming.proved,
+            length,
             format,
             key: self.rules.key.clone(),
             context: self.context(incoming, &packet, format, held),

@@ -53,9 +53,6 @@ mod offset {
 
 /// The octets of a request that must be zero.
 const SENDER_ZEROS: [Range<usize>; 2] = [4..16, 28..COVERED];
-/// The octets of a reply that must be zero.
-const REFLECTOR_ZEROS: [Range<usize>; 6] = [4..16, 28..32, 40..48, 52..64, 74..80, 81..COVERED];
-
 /// Why octets are no authenticated test packet, or cannot become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum AuthError {
@@ -193,16 +190,12 @@ pub fn authenticated_sender_zeros_are_zero(request: &[u8]) -> bool {
     are_zero(request, &SENDER_ZEROS)
 }
 
-/// Whether a reflector that received `octets` should take them for a reply of the authenticated mode, and not
-/// answer. Where both directions have one key, the code of a reply is right for a request too, so that it
+/// Whether `octets` are a reply of the authenticated mode, which no reflector answers; see
+/// [`super::looks_like_reply`]. Where both directions have one key, the code of a reply is right for a request too, and
 /// tells nothing.
-///
-/// The marks are those of [`super::looks_like_reply`], and zeros at every octet that a reflector must leave
-/// so.
 pub fn looks_like_authenticated_reply(octets: &[u8]) -> bool {
-    let Some(base) = octets.first_chunk() else { return false };
+    let Some(base) = octets.get(..AUTHENTICATED_BASE).and_then(<[u8]>::first_chunk) else { return false };
     reflector::has_times_of_reply(&ReflectorPacket::read_authenticated(base))
-        && are_zero(octets, &REFLECTOR_ZEROS)
 }
 
 fn are_zero(octets: &[u8], ranges: &[Range<usize>]) -> bool {

@@ -75,7 +75,7 @@ impl ReflectorPacket {
         })
     }
 
-    /// Writes the reply over the request that `datagram` holds: its first 44 octets, or all of a shorter one.
+    /// Writes the reply over `datagram`, which holds the request: its first 44 octets, or all of a shorter one.
     /// The octets from 44 on stay, and so are returned as they came (RFC 8762 section 4.3). Fields that are
     /// `None` become zero, a field that fits only in part is zero as far as it goes.
     ///
@@ -105,17 +105,26 @@ impl ReflectorPacket {
         Ok(())
     }
 
-    /// Writes the reply to `request` at the start of `buf`, and gives its length, which is the request's: cut
-    /// to it where that is below 44 octets, followed by the request's own octets where it is above.
+    /// Writes the reply to `request` at the start of `buf`, and returns its length, which follows from the request's
+    /// by `length`. The request's own octets follow the base packet.
     ///
     /// # Errors
-    /// [`StampError::TooShort`] of the request, [`StampError::NoRoom`] where `buf` is shorter than it.
-    pub fn emit_truncated(&self, request: &[u8], buf: &mut [u8]) -> Result<usize, StampError> {
-        let no_room = StampError::NoRoom { need: request.len(), have: buf.len() };
-        let reply = buf.get_mut(..request.len()).ok_or(no_room)?;
-        reply.copy_from_slice(request);
+    /// [`StampError::TooShort`] of the request, [`StampError::NoRoom`] where `buf` is shorter than the reply.
+    pub fn emit_reply(
+        &self,
+        request: &[u8],
+        length: ReplyLength,
+        buf: &mut [u8],
+    ) -> Result<usize, StampError> {
+        if request.len() < SHORTEST {
+            return Err(StampError::TooShort(request.len()));
+        }
+        let need = length.of_reply(request.len());
+        let no_room = StampError::NoRoom { need, have: buf.len() };
+        let reply = buf.get_mut(..need).ok_or(no_room)?;
+        bytes::put(reply, 0, request);
         self.emit_over(reply)?;
-        Ok(request.len())
+        Ok(need)
     }
 
     /// What is left of this packet in a reply of `len` octets: what [`ReflectorPacket::parse`] reads there.
@@ -133,30 +142,49 @@ impl ReflectorPacket {
     }
 }
 
-/// How far apart T2 and T3 of a reply can be; a reflector that takes longer is of no use to anybody.
-const LONGEST_STAY_NANOS: u64 = 10_000_000_000;
-
-/// Whether a reflector that received `octets` should take them for a reply, and not answer: two reflectors
-/// that answer each other would never stop.
-///
-/// A reply has a receive time (T2) that is not zero and lies within 10 s of its departure (T3), a sender's
-/// time (T1) that is not zero, and zeros at octets 38 and 39. A request has zeros for T2, and even one with
-/// anything else in octets 16 to 43, which must be ignored (RFC 8762 section 4.2.1), hardly ever matches:
-/// random octets pass for a T2 once in 2 * 10^8, and for the two zeros once in 65,536.
-///
-/// A reply shorter than 40 octets is judged by what it has, from 24 octets on. Below that, nothing tells it
-/// from a request; there, and everywhere, a reflector must also refuse to answer another reflector's port.
-pub fn looks_like_reply(octets: &[u8]) -> bool {
-    let Ok(packet) = ReflectorPacket::parse(octets) else { return false };
-    has_times_of_reply(&packet) && bytes::at(octets, offset::ZERO).is_none_or(|field| field == [0, 0])
+/// How long the reply to a request is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ReplyLength {
+    /// At least a base packet, however short the request (RFC 8762 section 4.6).
+    #[default]
+    AtLeastBase,
+    /// The request's length, as TWAMP's truncated padding has it (RFC 5357 section 4.2.1).
+    Symmetric,
 }
 
-/// Whether the times are those of a reply, as far as there are any: T2 and T1 stated, T3 near T2.
+impl ReplyLength {
+    /// Octets of the reply to a request of so many.
+    pub const fn of_reply(self, request: usize) -> usize {
+        match self {
+            Self::AtLeastBase if request < BASE => BASE,
+            Self::AtLeastBase | Self::Symmetric => request,
+        }
+    }
+}
+
+/// Octets of the shortest reply that can be recognised as one: it ends with the receive timestamp (T2).
+pub const SHORTEST_RECOGNISABLE: usize = offset::RECEIVE_TIMESTAMP + 8;
+
+/// How far apart T2 and T3 of a reply are at most, nanoseconds. A reflector sends no reply later than that.
+const LONGEST_STAY_NANOS: u64 = 10_000_000_000;
+
+/// Whether `octets` are a reply, which no reflector answers: two reflectors that answer each other would never stop.
+///
+/// A reply has a receive timestamp (T2) that is not zero and lies within 10 s of its departure timestamp (T3). A
+/// request has zeros in the place of T2. Other octets there are padding, and are ignored (RFC 8762 section 4.2.1);
+/// random ones pass for a T2 once in 2 * 10^8.
+///
+/// Below [`SHORTEST_RECOGNISABLE`] octets there is no T2, and nothing tells a reply from a request. A reflector sends
+/// such a reply only to an address that is known to be a sender's.
+pub fn looks_like_reply(octets: &[u8]) -> bool {
+    ReflectorPacket::parse(octets).is_ok_and(|packet| has_times_of_reply(&packet))
+}
+
+/// Whether the times are those of a reply: T2 stated, T3 near it.
 pub(super) fn has_times_of_reply(packet: &ReflectorPacket) -> bool {
     let Some(received) = packet.receive_timestamp.filter(|time| !time.is_zero()) else { return false };
     let stay = packet.timestamp.nanos_since(received, packet.error.format());
-    let near = stay.is_some_and(|nanos| nanos.unsigned_abs() <= LONGEST_STAY_NANOS);
-    near && packet.sender_timestamp.is_none_or(|time| !time.is_zero())
+    stay.is_some_and(|nanos| nanos.unsigned_abs() <= LONGEST_STAY_NANOS)
 }
 
 #[cfg(test)]

@@ -120,7 +120,7 @@ fn a_reply_in_the_smallest_packet_of_seed_004_has_t1_to_t3() {
     let mut asked = [0; 36];
     request.emit(&mut asked).unwrap();
     let mut buf = [0xff; 100];
-    assert_eq!(reply.emit_truncated(&asked, &mut buf), Ok(36));
+    assert_eq!(reply.emit_reply(&asked, ReplyLength::Symmetric, &mut buf), Ok(36));
     let read = ReflectorPacket::parse(&buf[..36]).unwrap();
     assert_eq!(read.sender_timestamp, Some(request.timestamp));
     assert_eq!((read.receive_timestamp, read.timestamp), (reply.receive_timestamp, reply.timestamp));
@@ -149,14 +149,16 @@ fn every_reply_that_has_its_receive_time_is_known_for_one() {
                 request.emit(&mut octets).unwrap();
                 assert!(!looks_like_reply(&octets), "a request of {len}");
                 reply.emit_over(&mut octets).unwrap();
-                assert_eq!(looks_like_reply(&octets), len >= 24, "a reply of {len}");
+                assert_eq!(looks_like_reply(&octets), len >= SHORTEST_RECOGNISABLE, "a reply of {len}");
             }
         }
     }
 }
 
+/// A reply is known by its receive timestamp near its departure, and by nothing else: what must be zero is ignored,
+/// and a request whose own timestamp was zero has a reply like any other.
 #[test]
-fn each_mark_of_a_reply_is_needed() {
+fn receive_timestamp_marks_a_reply() {
     let (_, reply) = exchange(TimestampFormat::Ntp, 0, 1_000);
     let looks = |reply: ReflectorPacket, damage: usize| {
         let mut octets = [0; BASE];
@@ -164,14 +166,32 @@ fn each_mark_of_a_reply_is_needed() {
         octets[damage] |= 1;
         looks_like_reply(&octets)
     };
-    assert!(looks(reply, 43), "the zeros after the TTL are no mark");
-    assert!(!looks(reply, 38) && !looks(reply, 39));
+    for zero in [38, 39, 41, 42, 43] {
+        assert!(looks(reply, zero), "octet {zero}");
+    }
+    assert!(looks(ReflectorPacket { sender_timestamp: Some(WireTime(0)), ..reply }, 43));
     assert!(!looks(ReflectorPacket { receive_timestamp: Some(WireTime(0)), ..reply }, 43));
-    assert!(!looks(ReflectorPacket { sender_timestamp: Some(WireTime(0)), ..reply }, 43));
     let (_, late) = exchange(TimestampFormat::Ntp, 0, 10_000_000_002);
     assert!(!looks(late, 43));
     let (_, early) = exchange(TimestampFormat::Ptp, 0, -10_000_000_001);
     assert!(!looks(early, 43));
+}
+
+/// A request shorter than a base packet gets 44 octets, every field of which is there; by configuration it gets as many
+/// octets as it has.
+#[test]
+fn short_requests_get_the_base_packet() {
+    let (request, reply) = exchange(TimestampFormat::Ntp, 5_000, 2_000);
+    for len in SHORTEST..100 {
+        let mut asked = vec![0x5a; len];
+        request.emit(&mut asked[..SHORTEST]).unwrap();
+        let mut buf = [0xff; 120];
+        assert_eq!(reply.emit_reply(&asked, ReplyLength::AtLeastBase, &mut buf), Ok(len.max(BASE)));
+        assert_eq!(ReflectorPacket::parse(&buf[..BASE]), Ok(reply), "{len}");
+        assert_eq!(buf.get(BASE..len.max(BASE)), Some(asked.get(BASE..).unwrap_or_default()), "{len}");
+        assert!(buf[len.max(BASE)..].iter().all(|octet| *octet == 0xff), "{len}");
+        assert_eq!(reply.emit_reply(&asked, ReplyLength::Symmetric, &mut buf), Ok(len));
+    }
 }
 
 #[test]
@@ -189,13 +209,13 @@ proptest! {
     #[test]
     fn a_reply_is_read_as_written_at_every_length(packet in reply(), request: Vec<u8>) {
         let mut buf = vec![0xee; request.len() + 3];
-        match packet.emit_truncated(&request, &mut buf) {
+        match packet.emit_reply(&request, ReplyLength::Symmetric, &mut buf) {
             Err(error) => {
                 prop_assert_eq!(error, StampError::TooShort(request.len()));
                 prop_assert!(request.len() < SHORTEST);
             }
             Ok(len) => {
-                prop_assert_eq!(len, request.len(), "never longer than the request");
+                prop_assert_eq!(len, request.len());
                 prop_assert_eq!(ReflectorPacket::parse(&buf[..len]), Ok(packet.truncated(len)));
                 prop_assert_eq!(&buf[len..], &[0xee; 3], "nothing is written past it");
                 // What lies beyond the base packet comes back to the bit (RFC 8762 section 4.3).
@@ -225,11 +245,13 @@ proptest! {
 
     #[test]
     fn a_buffer_without_room_is_refused(
-        packet in reply(), request in proptest::collection::vec(any::<u8>(), 1..99),
+        packet in reply(), request in proptest::collection::vec(any::<u8>(), SHORTEST..99), base: bool,
     ) {
-        let mut buf = vec![0; request.len() - 1];
-        let refused = StampError::NoRoom { need: request.len(), have: request.len() - 1 };
-        prop_assert_eq!(packet.emit_truncated(&request, &mut buf), Err(refused));
+        let length = if base { ReplyLength::AtLeastBase } else { ReplyLength::Symmetric };
+        let need = length.of_reply(request.len());
+        let mut buf = vec![0; need - 1];
+        let refused = StampError::NoRoom { need, have: need - 1 };
+        prop_assert_eq!(packet.emit_reply(&request, length, &mut buf), Err(refused));
     }
 
     #[test]
@@ -255,7 +277,6 @@ proptest! {
 
     #[test]
     fn a_ring_of_reflectors_ends_after_one_answer(request in sender(), t3: u64, stay in 0u64..1 << 33) {
-        prop_assume!(!request.timestamp.is_zero());
         let t2 = WireTime(t3.wrapping_sub(stay));
         prop_assume!(!t2.is_zero());
         let error = ErrorEstimate::from_bits(1);

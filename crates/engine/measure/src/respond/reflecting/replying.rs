@@ -16,6 +16,7 @@ impl Reflecting {
         let id = port.next_id;
         port.next_id = port.next_id.wrapping_add(1);
         let Some((mut written, mut sent)) = self.send_reply(index, id, answer, datagram, false) else {
+            self.not_sent += 1;
             return;
         };
         let owner = self.owner(datagram.peer, answer.ssid());

@@ -3,7 +3,7 @@
 use super::super::{LIMIT, Reflected, Tlv, TlvWriter, Value};
 use super::tests::{dscp, ignorant, key, knowing, reflected, sealed, tlv};
 use super::*;
-use crate::stamp::{AUTHENTICATED_BASE, BASE, ErrorEstimate, ReflectorPacket, SenderPacket};
+use crate::stamp::{AUTHENTICATED_BASE, BASE, ErrorEstimate, ReflectorPacket, ReplyLength, SenderPacket};
 use proptest::prelude::*;
 use romer_units::random::{Seed, Stream};
 
@@ -86,7 +86,7 @@ fn replies_to_100_000_requests_with_every_tlv_are_never_longer_than_they() {
         let len = if authenticated {
             reply.emit_authenticated(&request, &mut out, &key).unwrap()
         } else {
-            reply.emit_truncated(&request, &mut out).unwrap()
+            reply.emit_reply(&request, ReplyLength::Symmetric, &mut out).unwrap()
         };
         let known = if draws.below(4) == 0 { ignorant() } else { knowing() };
         let context = TlvContext {
