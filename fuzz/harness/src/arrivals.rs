@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use romer_emulate::{
-    Arrivals, DEPARTURES_HEADER, EmulateError, TooLong, read_arrivals, read_capture, read_departures,
-};
+use romer_emulate::{Arrivals, DEPARTURES_HEADER, TooLong, read_arrivals, read_capture, read_departures};
 use romer_wire::pcapng;
 
-use crate::Seed;
+use crate::{Seed, assert_message};
 
 /// The longest message: what was written is cut before it is shown.
 const LONGEST_MESSAGE: usize = 1_000;
@@ -26,16 +24,16 @@ pub(crate) fn run(octets: &[u8]) {
                 assert!(arrivals.packets.len() <= most, "{} packets", arrivals.packets.len());
                 assert_sound(&arrivals);
             }
-            Err(error) => assert_message(&error),
+            Err(error) => assert_message(&error, LONGEST_MESSAGE),
         }
     }
     match read_arrivals(path, octets) {
         Ok(arrivals) => assert_sound(&arrivals),
-        Err(error) => assert_message(&error),
+        Err(error) => assert_message(&error, LONGEST_MESSAGE),
     }
     match read_departures(path, octets, 3) {
         Ok(departures) => assert!(departures.packets.iter().all(|packets| packets.len() <= 3)),
-        Err(error) => assert_message(&error),
+        Err(error) => assert_message(&error, LONGEST_MESSAGE),
     }
 }
 
@@ -47,12 +45,6 @@ fn assert_sound(arrivals: &Arrivals) {
         assert!(!arrivals.has_headers() || packet.headers < arrivals.headers.len(), "{packet:?}");
     }
     assert!(arrivals.notes.iter().all(|note| !note.chars().any(char::is_control)), "{:?}", arrivals.notes);
-}
-
-fn assert_message(error: &EmulateError) {
-    let message = error.to_string();
-    assert!(!message.chars().any(char::is_control), "control characters in {message:?}");
-    assert!(message.len() <= LONGEST_MESSAGE, "{} octets: {message}", message.len());
 }
 
 /// A pcap file of one frame of `octets` octets, `whole` before it was cut, with this first word.
@@ -88,6 +80,16 @@ fn tcp(payload: u16) -> Vec<u8> {
     frame
 }
 
+/// A frame of UDP with so many octets of payload.
+fn udp(payload: u16) -> Vec<u8> {
+    let mut frame = vec![2; 12];
+    let [[high, low], [udp_high, udp_low]] = [(28 + payload).to_be_bytes(), (8 + payload).to_be_bytes()];
+    frame.extend([8, 0, 0x45, 0, high, low, 0, 1, 0x40, 0, 64, 17, 0, 0, 198, 18, 0, 2, 198, 18, 0, 3]);
+    frame.extend([0x1b, 0x58, 0x13, 0x89, udp_high, udp_low, 0, 0]);
+    frame.resize(frame.len() + usize::from(payload), 7);
+    frame
+}
+
 pub(crate) fn seeds() -> Vec<Seed> {
     let texts = [
         ("empty", String::new()),
@@ -101,6 +103,11 @@ pub(crate) fn seeds() -> Vec<Seed> {
         ("samples_lost", format!("{DEPARTURES_HEADER}\n0,0,b,64,5,,0,lost:model,,0\n")),
         ("samples_far", format!("{DEPARTURES_HEADER}\n0,0,a,64,-9223372036854775808,9,0,sent,14,0\n")),
     ];
+    texts.map(|(name, text)| Seed::new(name, text)).into_iter().chain(captures()).collect()
+}
+
+/// Captures of either kind, whole and damaged.
+pub(crate) fn captures() -> Vec<Seed> {
     let [micros, nanos, swapped] =
         [[0xd4, 0xc3, 0xb2, 0xa1], [0x4d, 0x3c, 0xb2, 0xa1], [0xa1, 0xb2, 0xc3, 0xd4]];
     let captures = [
@@ -111,12 +118,11 @@ pub(crate) fn seeds() -> Vec<Seed> {
         ("pcap_claims_more", pcap(micros, 60, u32::MAX)),
         ("pcap_truncated", pcap(micros, 60, 60)[..70].to_vec()),
         ("pcapng", ng(&[(0, 1_000, &[2; 60]), (1, 500, &tcp(100))])),
+        ("pcapng_udp", ng(&[(0, 1_000, &udp(44)), (1, 2_000, &udp(44)), (0, 3_000, &udp(200)[..60])])),
         ("pcapng_joined", ng(&[(0, 1_000, &tcp(9_000))])),
         ("pcapng_third_interface", ng(&[(2, 1_000, &[2; 60])])),
         ("pcapng_far", ng(&[(0, u64::MAX, &[2; 60])])),
         ("pcapng_empty_frame", ng(&[(0, 1, &[])])),
     ];
-    let texts = texts.map(|(name, text)| Seed::new(name, text));
-    let captures = captures.map(|(name, octets)| Seed::new(name, octets));
-    texts.into_iter().chain(captures).collect()
+    captures.map(|(name, octets)| Seed::new(name, octets)).into()
 }

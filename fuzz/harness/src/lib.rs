@@ -4,21 +4,32 @@
 //! which a fuzzer starts. The fuzzer's binaries (`fuzz/fuzz_targets`) call [`run`]; `cargo test` replays the
 //! corpus (`fuzz/corpus/NAME`) and mutations of it without a fuzzer.
 //!
-//! A new target is a module with two functions, `run(&[u8])` and `seeds() -> Vec<Seed>`; a line in
+//! A new target is a module with two functions, `run(&[u8])` and `seeds() -> Vec<Seed>`; a line with its cost in
 //! [`TARGETS`]; a file in `fuzz/fuzz_targets` with its `[[bin]]` in `fuzz/Cargo.toml`; and `cargo run -p
 //! romer-fuzz-harness --example seed_corpus`, which writes its seeds.
 #![forbid(unsafe_code)]
 
+mod analysis;
 mod arrivals;
 mod association;
+mod bench_plan;
+mod captures;
+mod console_body;
 mod control_conversation;
+mod control_request;
+mod csv_table;
 mod ethernet_frame;
+mod irtt;
+mod json;
 mod log_entries;
 pub mod mutate;
 mod one_way_probes;
 mod packet_log;
+mod packets_file;
+mod qtcp_files;
 mod quantity;
 mod reflector_machine;
+mod run_documents;
 mod scenario;
 mod script;
 mod sender_returns;
@@ -27,6 +38,7 @@ mod stamp_sender;
 mod target;
 mod test_frame;
 mod trace;
+mod traffic;
 
 use std::path::PathBuf;
 
@@ -54,6 +66,8 @@ pub struct Target {
     pub run: fn(&[u8]),
     /// Bytes to start from, one for each thing worth reaching.
     pub seeds: fn() -> Vec<Seed>,
+    /// How many times longer one input takes than one of most targets: so many times fewer mutations are replayed.
+    pub cost: u64,
 }
 
 impl Target {
@@ -63,29 +77,57 @@ impl Target {
     }
 }
 
-/// Every target.
-pub const TARGETS: &[Target] = &[
-    Target { name: "ethernet_frame", run: ethernet_frame::run, seeds: ethernet_frame::seeds },
-    Target { name: "stamp_sender", run: stamp_sender::run, seeds: stamp_sender::seeds },
-    Target { name: "stamp_reflector", run: stamp_reflector::run, seeds: stamp_reflector::seeds },
-    Target { name: "quantity", run: quantity::run, seeds: quantity::seeds },
-    Target { name: "log_entries", run: log_entries::run, seeds: log_entries::seeds },
-    Target { name: "packet_log", run: packet_log::run, seeds: packet_log::seeds },
-    Target {
-        name: "control_conversation",
-        run: control_conversation::run,
-        seeds: control_conversation::seeds,
-    },
-    Target { name: "association", run: association::run, seeds: association::seeds },
-    Target { name: "reflector_machine", run: reflector_machine::run, seeds: reflector_machine::seeds },
-    Target { name: "sender_returns", run: sender_returns::run, seeds: sender_returns::seeds },
-    Target { name: "one_way_probes", run: one_way_probes::run, seeds: one_way_probes::seeds },
-    Target { name: "target", run: target::run, seeds: target::seeds },
-    Target { name: "test_frame", run: test_frame::run, seeds: test_frame::seeds },
-    Target { name: "scenario", run: scenario::run, seeds: scenario::seeds },
-    Target { name: "trace", run: trace::run, seeds: trace::seeds },
-    Target { name: "arrivals", run: arrivals::run, seeds: arrivals::seeds },
-];
+macro_rules! targets {
+    ($($name:ident: $cost:literal),* $(,)?) => {
+        &[$(Target { name: stringify!($name), run: $name::run, seeds: $name::seeds, cost: $cost }),*]
+    };
+}
+
+/// Every target, and its cost.
+pub const TARGETS: &[Target] = targets! {
+    ethernet_frame: 1,
+    stamp_sender: 1,
+    stamp_reflector: 1,
+    quantity: 1,
+    log_entries: 1,
+    packet_log: 1,
+    control_conversation: 1,
+    association: 1,
+    reflector_machine: 1,
+    sender_returns: 1,
+    one_way_probes: 1,
+    target: 1,
+    test_frame: 1,
+    scenario: 1,
+    trace: 1,
+    arrivals: 1,
+    analysis: 500,
+    bench_plan: 50,
+    captures: 1,
+    console_body: 20,
+    control_request: 5,
+    csv_table: 1,
+    irtt: 5,
+    packets_file: 50,
+    qtcp_files: 2,
+    run_documents: 100,
+    traffic: 20,
+};
+
+/// What a refusal is: one line, that a terminal can show, of at most `longest` octets.
+fn assert_message(error: &impl core::fmt::Display, longest: usize) {
+    let message = error.to_string();
+    assert!(!message.chars().any(char::is_control), "control characters in {message:?}");
+    assert!(message.len() <= longest, "{} octets: {message}", message.len());
+}
+
+/// The documents that `run_documents` changes are read by the types as they are today.
+///
+/// # Panics
+/// Where they are not.
+pub fn assert_documents_current() {
+    run_documents::assert_current();
+}
 
 /// Runs the harness of the target called `name` on `octets`.
 ///

@@ -2,7 +2,7 @@
 
 use romer_scenario::{decode, parse};
 
-use crate::Seed;
+use crate::{Seed, assert_message};
 
 /// The longest message: what was written is cut before it is shown.
 const LONGEST_MESSAGE: usize = 2_000;
@@ -10,7 +10,7 @@ const LONGEST_MESSAGE: usize = 2_000;
 pub(crate) fn run(octets: &[u8]) {
     let text = match decode(octets) {
         Ok(text) => text,
-        Err(why) => return assert_message(&why),
+        Err(why) => return assert_message(&why, LONGEST_MESSAGE),
     };
     let mut load = |file: &str| match file {
         "t.csv" => Ok("1,0,1,0,30000\n2,1,0,2,0\n".to_owned()),
@@ -29,14 +29,9 @@ pub(crate) fn run(octets: &[u8]) {
         Err(error) => {
             let message = error.to_string();
             assert!(message.contains("s.toml:"), "{message:?} does not say where");
-            assert_message(&message);
+            assert_message(&message, LONGEST_MESSAGE);
         }
     }
-}
-
-fn assert_message(message: &str) {
-    assert!(!message.chars().any(char::is_control), "control characters in {message:?}");
-    assert!(message.len() <= LONGEST_MESSAGE, "{} octets: {message}", message.len());
 }
 
 pub(crate) fn seeds() -> Vec<Seed> {

@@ -13,6 +13,11 @@ impl<'a> Script<'a> {
         Self { rest: octets }
     }
 
+    /// Whether it is at its end.
+    pub(crate) const fn is_over(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     /// The next octet; `None` at the end.
     pub(crate) fn octet(&mut self) -> Option<u8> {
         let (first, rest) = self.rest.split_first()?;

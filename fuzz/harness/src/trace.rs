@@ -1,9 +1,9 @@
 //! Traces: seed 002's fates, mahimahi's delivery opportunities, and packet logs of measurements.
 
 use romer_impair::config::LONGEST_DELAY;
-use romer_impair::trace::{By, Trace, TraceError, read_mahimahi, read_measurement, read_pham};
+use romer_impair::trace::{By, Trace, read_mahimahi, read_measurement, read_pham};
 
-use crate::Seed;
+use crate::{Seed, assert_message};
 
 /// The longest message: what was written is cut before it is shown.
 const LONGEST_MESSAGE: usize = 1_000;
@@ -12,16 +12,16 @@ pub(crate) fn run(octets: &[u8]) {
     let Ok(text) = core::str::from_utf8(octets) else { return };
     match read_pham(text) {
         Ok(traces) => traces.iter().for_each(|trace| assert_sound(trace)),
-        Err(error) => assert_message(&error),
+        Err(error) => assert_message(&error, LONGEST_MESSAGE),
     }
     match read_mahimahi(text) {
         Ok(trace) => assert_sound(&trace),
-        Err(error) => assert_message(&error),
+        Err(error) => assert_message(&error, LONGEST_MESSAGE),
     }
     for (reverse, by) in [(false, By::Packet), (true, By::Time)] {
         match read_measurement(text, reverse, by, 1_000) {
             Ok(trace) => assert_sound(&trace),
-            Err(error) => assert_message(&error),
+            Err(error) => assert_message(&error, LONGEST_MESSAGE),
         }
     }
 }
@@ -29,12 +29,6 @@ pub(crate) fn run(octets: &[u8]) {
 /// No trace holds a packet longer than anything may.
 fn assert_sound(trace: &Trace) {
     assert!((0..=LONGEST_DELAY).contains(&trace.longest_delay()), "{}", trace.longest_delay());
-}
-
-fn assert_message(error: &TraceError) {
-    let message = error.to_string();
-    assert!(!message.chars().any(char::is_control), "control characters in {message:?}");
-    assert!(message.len() <= LONGEST_MESSAGE, "{} octets: {message}", message.len());
 }
 
 pub(crate) fn seeds() -> Vec<Seed> {

@@ -9,6 +9,7 @@
 //! | `wire` | what hyper does by itself, and is to say in words |
 //! | `heads`, `auth`, `strict` | what a request must be before it is looked at: host, origin, size; token; JSON |
 //! | `api` | the table of what can be asked for, its routes and its description |
+//! | `body` | bodies checked without acting on them, for fuzz targets |
 //! | `app` | what requests share |
 //! | `jobs` | work that goes on by itself, told to every page |
 //! | `emulation`, `samples`, `measuring`, `benchmarking`, `runs`, `scenario`, `faults` | what they are about |
@@ -26,6 +27,7 @@ mod app;
 mod assets;
 mod auth;
 mod benchmarking;
+pub mod body;
 mod emulation;
 mod events;
 mod faults;

@@ -155,8 +155,7 @@ pub(crate) fn start(
     asked: Asked,
     through: Option<Through>,
 ) -> Result<Job, Problem> {
-    let options = options(&asked, runs)?;
-    measure::check_sizes(&options).map_err(|error| about_size(&error))?;
+    let options = checked(&asked, runs)?;
     let lengths = options.streams.iter().filter_map(|stream| Schedule::new(&stream.traffic).ok());
     let expected_ns = lengths.map(|schedule| schedule.expected_length().as_nanos()).max();
     let command = options.command.clone();
@@ -184,6 +183,18 @@ pub(crate) fn start(
         }
         teller.hand.change(|job| job.end(outcome));
     })
+}
+
+/// The options that a request names, with sizes that can be sent.
+fn checked(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
+    let options = options(asked, runs)?;
+    measure::check_sizes(&options).map_err(|error| about_size(&error))?;
+    Ok(options)
+}
+
+/// Validates a request without starting anything.
+pub(crate) fn check(asked: &Asked, runs: &Runs) -> Result<(), Problem> {
+    checked(asked, runs).map(|_| ())
 }
 
 /// Whether one of them writes to the run of this name.
