@@ -1,7 +1,7 @@
 # What people and CI call. Each target installs what it misses (see scripts/need) and then does its work.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test page rootless bench guest nic-guest lint audit soak console schema manual
+.PHONY: help build demo test page rootless fuzz bench guest nic-guest lint audit soak console schema manual
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -16,8 +16,11 @@ KILLS ?= 10000
 FUZZ_ROUNDS ?= 10000000
 FATES ?= 10000000
 PLAYS ?= 2000
-FUZZ_MINUTES ?= 10
+LONG_FUZZ_SECONDS ?= 600
 LONG_API_CASES ?= 1000
+
+# How long `make fuzz` searches each target.
+FUZZ_SECONDS ?= 20
 
 # What the generator asks of each operation of the console's interface.
 API_CASES ?= 5
@@ -54,6 +57,10 @@ page:
 rootless:
 	@$(TIMED) 'tests without privileges' scripts/rootless-tests
 
+fuzz: ## search every fuzz target for FUZZ_SECONDS
+	@scripts/need linker c++
+	@$(TIMED) 'fuzzing' scripts/fuzz $(FUZZ_SECONDS)
+
 bench: ## measure the tool's own error and what it holds, other programs beside it (results in validation/)
 	@scripts/need linker ip ethtool ping irtt iperf ITGSend sockperf trafgen iperf3 chromium node npm
 	@$(TIMED) 'programs of others' scripts/peers
@@ -82,14 +89,14 @@ audit: ## compare the dependencies with the RustSec advisories, and ask cargo-de
 	@scripts/need linker
 	@scripts/cargo-deny check --hide-inclusion-graph
 
-soak: ## the tests with long counts, then every fuzz target for FUZZ_MINUTES
-	@scripts/need linker ip ethtool nft ping setpriv
+soak: ## the tests with long counts, then every fuzz target for LONG_FUZZ_SECONDS
+	@scripts/need linker c++ ip ethtool nft ping setpriv
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
 	@PROPTEST_CASES=$(CASES) ROMER_SCHEDULES=$(SCHEDULES) ROMER_KILLS=$(KILLS) \
 		ROMER_FUZZ_ROUNDS=$(FUZZ_ROUNDS) ROMER_FATES=$(FATES) $(TIMED) 'cargo test, long' $(CARGO) test --workspace --locked
 	@$(TIMED) 'the coverage of the clocks'"'"' intervals' $(CARGO) run --release --locked --package romer-validation -- clock --plays $(PLAYS) --out validation/results/soak
-	@$(TIMED) 'fuzzing' scripts/fuzz $(FUZZ_MINUTES)
+	@$(TIMED) 'fuzzing' scripts/fuzz $(LONG_FUZZ_SECONDS)
 	@$(TIMED) 'the interface, by its description, long' scripts/api-fuzz $(LONG_API_CASES)
 
 console: ## prove that the console's page is built from its sources, go through its screens with a browser, ask its interface

@@ -1,12 +1,11 @@
 //! What every fuzz target does with its bytes.
 //!
 //! A [`Target`] has a harness, which takes any bytes and asserts what must hold for them, and seeds, from
-//! which a fuzzer starts. The fuzzer's binaries (`fuzz/fuzz_targets`) call [`run`]; `cargo test` replays the
+//! which a fuzzer starts. The fuzzer's binary (`fuzz/fuzz_targets`) calls [`run`]; `cargo test` replays the
 //! corpus (`fuzz/corpus/NAME`) and mutations of it without a fuzzer.
 //!
 //! A new target is a module with two functions, `run(&[u8])` and `seeds() -> Vec<Seed>`; a line with its cost in
-//! [`TARGETS`]; a file in `fuzz/fuzz_targets` with its `[[bin]]` in `fuzz/Cargo.toml`; and `cargo run -p
-//! romer-fuzz-harness --example seed_corpus`, which writes its seeds.
+//! [`TARGETS`]; and `cargo run -p romer-fuzz-harness --example seed_corpus`, which writes its seeds.
 #![forbid(unsafe_code)]
 
 mod analysis;

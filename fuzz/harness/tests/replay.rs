@@ -84,18 +84,6 @@ fn mutations_of_the_corpus_are_survived() {
     }
 }
 
-#[test]
-fn every_target_has_its_binary() {
-    let fuzz = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-    let manifest = fs::read_to_string(format!("{fuzz}/Cargo.toml")).unwrap();
-    for target in TARGETS {
-        let name = target.name;
-        assert!(manifest.contains(&format!("name = \"{name}\"")), "fuzz/Cargo.toml has no {name}");
-        let source = fs::read_to_string(format!("{fuzz}/fuzz_targets/{name}.rs")).unwrap();
-        assert!(source.contains(&format!("\"{name}\"")), "fuzz_targets/{name}.rs runs another target");
-    }
-}
-
 /// A document that is no longer read would leave nothing to change.
 #[test]
 fn run_documents_are_current() {

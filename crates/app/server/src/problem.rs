@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
+use romer_report::escape::terminal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -51,13 +52,13 @@ pub(crate) struct FieldError {
 }
 
 impl Problem {
-    /// Of this status, in words.
+    /// Of this status, in words. Control characters of what was sent are escaped: such documents are shown in terminals too.
     pub(crate) fn new(status: StatusCode, kind: &str, detail: impl Into<String>) -> Self {
         Self(Box::new(Content {
             kind: format!("about:blank#{kind}"),
             title: status.canonical_reason().unwrap_or("Problem").into(),
             status: status.as_u16(),
-            detail: detail.into(),
+            detail: terminal(&detail.into()),
             errors: Vec::new(),
             current: None,
             header: None,
@@ -102,7 +103,8 @@ impl Problem {
 
     /// The same, about one field.
     pub(crate) fn about(mut self, error: FieldError) -> Self {
-        self.0.errors.push(error);
+        let FieldError { field, detail, line, column } = error;
+        self.0.errors.push(FieldError { field: terminal(&field), detail: terminal(&detail), line, column });
         self
     }
 

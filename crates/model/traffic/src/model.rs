@@ -1,6 +1,6 @@
 //! The models by name.
 
-use core::fmt;
+use core::fmt::{self, Write as _};
 use core::str::FromStr;
 
 use crate::TrafficError;
@@ -216,7 +216,14 @@ impl fmt::Display for TrafficModel {
                 carried(f, codec)
             }
             Self::Imix(imix) => write!(f, "imix:{imix}"),
-            Self::Trace { file } => write!(f, "trace:{file}"),
+            // A file's name may hold control characters, which a terminal would obey.
+            Self::Trace { file } => {
+                f.write_str("trace:")?;
+                file.chars().try_for_each(|c| match c.is_control() {
+                    true => write!(f, "{}", c.escape_default()),
+                    false => f.write_char(c),
+                })
+            }
             Self::TokenBucket(bucket) => write!(f, "token-bucket:{bucket}"),
         }
     }

@@ -1,2 +1,0 @@
-#![no_main]
-libfuzzer_sys::fuzz_target!(|octets: &[u8]| romer_fuzz_harness::run("captures", octets));
