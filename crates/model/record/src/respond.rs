@@ -127,7 +127,7 @@ pub struct RespondHeldBack {
 /// What a responder did not answer, by cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RespondRefused {
-    /// Shorter than any test packet; with `--symmetric-only`, also those below 24 octets of a sender that is not proved.
+    /// Shorter than any test packet; with `--symmetric-only`, also those below 36 octets of a sender that is not proved.
     pub too_short: u64,
     /// From port 0, from a port whose service answers anything, or from an address that is no single host.
     pub bad_source: u64,

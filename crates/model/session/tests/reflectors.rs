@@ -10,8 +10,8 @@ use romer_session::reflector::{Incoming, Reflector, Refusal, Rules, Verdict};
 use romer_units::random::{Seed, Stream};
 use romer_units::{Duration, Monotonic, Responder, Timestamp};
 use romer_wire::stamp::{
-    AUTHENTICATED_BASE, BASE, ErrorEstimate, Key, ReplyFormat, ReplyLength, SHORTEST, SenderPacket,
-    TimestampFormat, WireTime,
+    AUTHENTICATED_BASE, BASE, ErrorEstimate, Key, ReflectorPacket, ReplyFormat, ReplyLength, SHORTEST,
+    SenderPacket, TimestampFormat, WireTime,
 };
 
 const NOW: i64 = 1_795_000_000_123_456_789;
@@ -127,6 +127,40 @@ fn exchange(both: &mut [Reflector; 2], addresses: [SocketAddr; 2], mut datagram:
     10
 }
 
+/// A reflector of somebody else's, which answers whatever it gets and states a receive timestamp that is none: zero, another
+/// clock's, or one octet of padding. Ours answers the datagram that seems to come from it, and one reply of its at the most.
+#[test]
+fn foreign_reflectors_start_no_loop() {
+    let addresses = ["192.0.2.1:40000".parse().unwrap(), "198.51.100.2:50001".parse().unwrap()];
+    let [ours, theirs] = addresses;
+    let hour = WireTime::from_unix_nanos(NOW - 3_600_000_000_000, TimestampFormat::Ntp);
+    for received in [WireTime(0), hour, WireTime(u64::MAX)] {
+        for length in [ReplyLength::AtLeastBase, ReplyLength::Symmetric] {
+            for octets in SHORTEST..=200 {
+                let mut one = reflector(Rules { length, ..Rules::default() });
+                let mut datagram = vec![0; octets];
+                request(7).emit(&mut datagram).unwrap();
+                let mut replies = 0;
+                while let Some(answer) = reply(
+                    &mut one,
+                    &datagram,
+                    [theirs, ours],
+                    Duration::from_millis(20 * replies),
+                    Duration::from_micros(30),
+                ) {
+                    replies += 1;
+                    assert!(replies < 3, "{octets} octets, {length:?}, {received:?}");
+                    let asked = SenderPacket::parse(&answer).unwrap();
+                    let departs = WireTime::from_unix_nanos(NOW, TimestampFormat::Ntp);
+                    datagram = answer;
+                    let back = ReflectorPacket::answering(&asked, received, departs, error(), 64);
+                    back.emit_over(&mut datagram).unwrap();
+                }
+            }
+        }
+    }
+}
+
 /// With one key for both, neither answers the other's replies.
 #[test]
 fn authenticated_replies_are_never_answered() {
@@ -165,12 +199,12 @@ fn late_replies_are_not_sent() {
 /// Where replies are as long as requests, a request whose reply could not be recognised is too short, unless it comes
 /// from a sender that has proved itself.
 #[test]
-fn symmetric_replies_hold_a_receive_timestamp() {
+fn symmetric_replies_hold_their_marks() {
     for (length, octets, proved, reply) in [
-        (ReplyLength::Symmetric, 23, false, None),
-        (ReplyLength::Symmetric, 23, true, Some(23)),
+        (ReplyLength::Symmetric, 35, false, None),
+        (ReplyLength::Symmetric, 35, true, Some(35)),
         (ReplyLength::Symmetric, 14, true, Some(14)),
-        (ReplyLength::Symmetric, 24, false, Some(24)),
+        (ReplyLength::Symmetric, 36, false, Some(36)),
         (ReplyLength::Symmetric, 43, false, Some(43)),
         (ReplyLength::AtLeastBase, 13, false, None),
         (ReplyLength::AtLeastBase, 14, false, Some(44)),

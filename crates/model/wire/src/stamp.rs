@@ -25,7 +25,8 @@
 //! length where the reflector is configured so.
 //!
 //! **How a reply is recognised** ([`looks_like_reply`]). Octets 16 to 23 hold the receive timestamp, which lies within
-//! seconds of the departure timestamp in octets 4 to 11. A request has zeros there, or padding.
+//! seconds of the departure timestamp in octets 4 to 11. A request has zeros there, or padding. A reflector also knows
+//! the replies to its own packets by their sender's timestamp, which is a time of its own clock ([`returns_time_near`]).
 
 mod authenticated;
 mod estimate;
@@ -43,7 +44,9 @@ pub use authenticated::{
 };
 pub use estimate::ErrorEstimate;
 pub use key::{KEY_MIN, Key, KeyError, KeyFile, KeyForm, TAG};
-pub use reflector::{ReflectorPacket, ReplyLength, SHORTEST_RECOGNISABLE, looks_like_reply};
+pub use reflector::{
+    ReflectorPacket, ReplyLength, SHORTEST_RECOGNISABLE, looks_like_reply, returns_time_near,
+};
 pub use sender::{SenderPacket, sender_zeros_are_zero};
 
 /// Octets of a base packet of either kind.

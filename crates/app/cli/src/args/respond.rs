@@ -61,7 +61,7 @@ pub(crate) struct RespondArgs {
     /// Answer no request with more octets than it has
     ///
     /// Without this a request below 44 octets is answered with a base packet of 44 octets (RFC 8762 section 4.6). With this,
-    /// requests below 24 octets are answered in sessions of the control channel only: nothing would tell the reply from
+    /// requests below 36 octets are answered in sessions of the control channel only: nothing would tell the reply from
     /// a request, and two reflectors could keep it alive between them.
     #[arg(long)]
     pub(crate) symmetric_only: bool,

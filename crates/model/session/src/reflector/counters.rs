@@ -6,7 +6,7 @@ use romer_wire::stamp::tlv::{Integrity, TlvOutcome};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
     /// Under 14 octets, or of an authenticated packet under 112: no test packet is that short. Where replies are as long
-    /// as their requests, under 24 octets from an address that is not proved: the reply could not be recognised as one.
+    /// as their requests, under 36 octets from an address that is not proved: the reply could not be recognised as one.
     TooShort,
     /// From port 0, from a port whose service answers anything, or from an address that is no single host.
     BadSource,

@@ -26,7 +26,7 @@ use romer_wire::stamp::tlv::{
 use romer_wire::stamp::{
     AUTHENTICATED_BASE, AuthError, BASE, ErrorEstimate, Key, ReflectorPacket, ReplyFormat, ReplyLength,
     SHORTEST, SHORTEST_RECOGNISABLE, SenderPacket, TimestampFormat, WireTime,
-    authenticated_sender_zeros_are_zero, looks_like_authenticated_reply, looks_like_reply,
+    authenticated_sender_zeros_are_zero, looks_like_authenticated_reply, looks_like_reply, returns_time_near,
     sender_zeros_are_zero,
 };
 
@@ -267,7 +267,7 @@ impl Reflector {
             self.counters.associations += 1;
             return Ok(Verdict::Association(token));
         }
-        let packet = self.read(incoming.payload)?;
+        let packet = self.read(incoming.payload, incoming.arrived)?;
         let length = if incoming.proved { ReplyLength::Symmetric } else { self.rules.length };
         if !incoming.proved && length.of_reply(incoming.payload.len()) < SHORTEST_RECOGNISABLE {
             return Err(Refusal::TooShort);
@@ -320,10 +320,10 @@ impl Reflector {
     }
 
     /// The request that the octets hold, if they hold one of the mode.
-    fn read(&mut self, octets: &[u8]) -> Result<SenderPacket, Refusal> {
+    fn read(&mut self, octets: &[u8], arrived: Timestamp<Responder>) -> Result<SenderPacket, Refusal> {
         let Some(key) = &self.rules.key else {
             let packet = SenderPacket::parse(octets).map_err(|_| Refusal::TooShort)?;
-            if looks_like_reply(octets) {
+            if looks_like_reply(octets) || returns_time_near(octets, arrived.as_nanos()) {
                 return Err(Refusal::NotRequest);
             }
             self.counters.nonzero_mbz += u64::from(!sender_zeros_are_zero(octets));

@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU16;
 
-use super::{BASE, ErrorEstimate, SHORTEST, SenderPacket, StampError, WireTime, offset};
+use super::{BASE, ErrorEstimate, SHORTEST, SenderPacket, StampError, TimestampFormat, WireTime, offset};
 use crate::bytes;
 
 /// The packet of a Session-Reflector (RFC 8762 section 4.3.1, RFC 8972 figure 2). Fields that a short reply
@@ -162,10 +162,12 @@ impl ReplyLength {
     }
 }
 
-/// Octets of the shortest reply that can be recognised as one: it ends with the receive timestamp (T2).
-pub const SHORTEST_RECOGNISABLE: usize = offset::RECEIVE_TIMESTAMP + 8;
+/// Octets of the shortest reply that every reflector can recognise as one, and whose own reply can be: it ends with the
+/// sender's timestamp (T1).
+pub const SHORTEST_RECOGNISABLE: usize = offset::SENDER_TIMESTAMP + 8;
 
-/// How far apart T2 and T3 of a reply are at most, nanoseconds. A reflector sends no reply later than that.
+/// How far apart T2 and T3 of a reply are at most, nanoseconds, and how long a reply to a packet of ours takes at most. A
+/// reflector sends no reply later than that.
 const LONGEST_STAY_NANOS: u64 = 10_000_000_000;
 
 /// Whether `octets` are a reply, which no reflector answers: two reflectors that answer each other would never stop.
@@ -174,10 +176,24 @@ const LONGEST_STAY_NANOS: u64 = 10_000_000_000;
 /// request has zeros in the place of T2. Other octets there are padding, and are ignored (RFC 8762 section 4.2.1);
 /// random ones pass for a T2 once in 2 * 10^8.
 ///
-/// Below [`SHORTEST_RECOGNISABLE`] octets there is no T2, and nothing tells a reply from a request. A reflector sends
-/// such a reply only to an address that is known to be a sender's.
+/// Below 24 octets there is no T2, and nothing tells a reply from a request. A reflector sends a reply of fewer than
+/// [`SHORTEST_RECOGNISABLE`] octets only to an address that is known to be a sender's.
 pub fn looks_like_reply(octets: &[u8]) -> bool {
     ReflectorPacket::parse(octets).is_ok_and(|packet| has_times_of_reply(&packet))
+}
+
+/// Whether `octets` return a time (T1) within 10 s of `now`, nanoseconds after 1970 on the clock of who received them: it
+/// is then a reply to a packet that this host sent.
+///
+/// By this a reflector knows the replies to its own replies, of reflectors that state no receive timestamp, or a wrong
+/// one. A request has zeros there, or padding; random octets pass once in 10^8.
+pub fn returns_time_near(octets: &[u8], now: i64) -> bool {
+    let returned =
+        bytes::at(octets, offset::SENDER_TIMESTAMP).map(|field| WireTime(u64::from_be_bytes(field)));
+    let Some(returned) = returned.filter(|time| !time.is_zero()) else { return false };
+    [TimestampFormat::Ntp, TimestampFormat::Ptp].into_iter().any(|format| {
+        returned.to_unix_nanos(format, now).is_some_and(|time| time.abs_diff(now) <= LONGEST_STAY_NANOS)
+    })
 }
 
 /// Whether the times are those of a reply: T2 stated, T3 near it.

@@ -1,5 +1,5 @@
+use super::super::sender_zeros_are_zero;
 use super::super::strategies::sender;
-use super::super::{TimestampFormat, sender_zeros_are_zero};
 use super::*;
 use proptest::prelude::*;
 
@@ -149,7 +149,7 @@ fn every_reply_that_has_its_receive_time_is_known_for_one() {
                 request.emit(&mut octets).unwrap();
                 assert!(!looks_like_reply(&octets), "a request of {len}");
                 reply.emit_over(&mut octets).unwrap();
-                assert_eq!(looks_like_reply(&octets), len >= SHORTEST_RECOGNISABLE, "a reply of {len}");
+                assert_eq!(looks_like_reply(&octets), len >= 24, "a reply of {len}");
             }
         }
     }
@@ -175,6 +175,23 @@ fn receive_timestamp_marks_a_reply() {
     assert!(!looks(late, 43));
     let (_, early) = exchange(TimestampFormat::Ptp, 0, -10_000_000_001);
     assert!(!looks(early, 43));
+}
+
+/// A reply to a packet of ours returns our time, in either format, whatever else it states; a request does not.
+#[test]
+fn our_time_marks_replies_to_us() {
+    for format in [TimestampFormat::Ntp, TimestampFormat::Ptp] {
+        let (request, reply) = exchange(format, -3_600_000_000_000, 20);
+        let mut octets = [0; BASE];
+        request.emit(&mut octets).unwrap();
+        assert!(!returns_time_near(&octets, NOW), "{format:?}");
+        ReflectorPacket { receive_timestamp: None, ..reply }.emit_over(&mut octets).unwrap();
+        for (later, near) in [(0, true), (9_999_999_999, true), (10_000_000_002, false), (-1_000_000, true)] {
+            assert_eq!(returns_time_near(&octets, NOW + later), near, "{later} ns, {format:?}");
+        }
+        assert!(!returns_time_near(&octets[..35], NOW));
+    }
+    assert!(!returns_time_near(&[0; BASE], 0) && !returns_time_near(&[0xff; BASE], NOW));
 }
 
 /// A request shorter than a base packet gets 44 octets, every field of which is there; by configuration it gets as many
