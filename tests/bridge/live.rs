@@ -402,12 +402,8 @@ fn samples_tell_what_became_of_each_packet_and_virtual_time_decides_the_same() {
         assert_eq!(left, snapshot.directions[0].ledger.transmitted);
         assert!(fates().all(|fate| fate.lost.is_none_or(|_| fate.departure.is_none())));
         // The same arrivals in virtual time: the same fates, and the delays that the live run was asked for.
-        let arrivals = sampled.iter().map(|packet| Arrival {
-            time: packet.arrival,
-            port: romer_impair::Port::A,
-            size: packet.size,
-            headers: 0,
-        });
+        let arrivals =
+            sampled.iter().map(|packet| Arrival::new(packet.arrival, romer_impair::Port::A, packet.size));
         let arrivals = Arrivals { packets: arrivals.collect(), ..Arrivals::default() };
         let mut out = Vec::new();
         romer_emulate::offline::run(&opened.scenario, text, Seed([1, 2, 3, 4, 5, 6]), &arrivals, &mut out)
@@ -526,6 +522,48 @@ fn one_port_twice_and_more_than_fits_is_refused() {
         let path = Path { rate: Some(rate), ..delayed(10_000_000_000) };
         let error = LiveBridge::start(&bench.options(path)).unwrap_err().to_string();
         assert!(error.contains("232.8 GiB") && error.contains("1.0 GiB"), "{error}");
+    });
+}
+
+/// The two ends of one veth pair are no two ports, in one namespace or in two; ends of two pairs are.
+#[test]
+fn loop_of_one_pair_is_refused() {
+    with_network("live::loop_of_one_pair_is_refused", || {
+        let bench = Bench::new();
+        let mut options = bench.options(Path::default());
+        options.ports = [bench.near.port_name(0), bench.near.port_name(1)];
+        assert!(matches!(LiveBridge::start(&options), Err(LiveError::Loop(..))));
+        let namespace = options.ports[0].namespace().unwrap().to_owned();
+        bench.near.networks()[0].add_veth("l0", "l1", None).unwrap();
+        options.ports = ["l0", "l1"].map(|name| format!("{namespace}/{name}").parse().unwrap());
+        let error = LiveBridge::start(&options).unwrap_err().to_string();
+        assert!(error.contains("l0") && error.contains("two ends of one veth pair"), "{error}");
+        options.ports[1] = bench.far.port_name(0);
+        assert!(LiveBridge::start(&options).is_ok());
+    });
+}
+
+/// The note on a port's own addresses names link-local ones, at which the host answers as well.
+#[test]
+fn link_local_address_is_noted() {
+    with_network("live::link_local_address_is_noted", || {
+        let bench = Bench::new();
+        let network = &bench.near.networks()[1];
+        let name = bench.near.port_name(1);
+        let namespace = name.namespace().unwrap();
+        // The laboratory's links have IPv6 off.
+        let sysctl = format!("net.ipv6.conf.{}.disable_ipv6=0", name.interface());
+        let ip = |words: &[&str]| {
+            let done = std::process::Command::new("ip").args(words).output().unwrap();
+            assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+        };
+        ip(&["netns", "exec", namespace, "sysctl", "-qw", &sysctl]);
+        ip(&["-n", namespace, "addr", "add", "fe80::77/64", "dev", name.interface(), "nodad"]);
+        wait_until("the address", || !network.addresses(name.interface()).unwrap().is_empty());
+        let bridge = bench.bridge(Path::default());
+        let document = bridge.control().document().unwrap();
+        let noted = document.warnings.iter().any(|note| note.contains("fe80::77"));
+        assert!(noted, "{:?}", document.warnings);
     });
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use romer_host::link::Network;
 use romer_host::netns;
-use romer_port::{HostGuard, HostGuards, LinkState, PortError, PortName, Refusal, Sent};
+use romer_port::{HostGuard, HostGuards, LinkState, NotRestored, PortError, PortName, Refusal, Sent};
 
 use crate::context::Namespace;
 use crate::frames::frame;
@@ -310,6 +310,109 @@ fn two_ports_of_a_bridge_come_back_with_their_numbers_whichever_was_taken_first(
         assert_eq!(numbers().len(), 1);
         drop(other);
         assert_eq!(numbers().len(), 2);
+    });
+}
+
+/// An interface that was renamed, or moved to another network namespace with or without a name, gets its offloads back, after
+/// a normal end and after a kill.
+#[test]
+fn renamed_or_moved_interface_is_restored() {
+    in_network!("renamed_or_moved_interface_is_restored")(|| {
+        use romer_host::ethtool::Offload;
+        let ip = |line: &str| {
+            let done = Command::new("ip").args(line.split_whitespace()).output().unwrap();
+            assert!(done.status.success(), "ip {line}: {}", String::from_utf8_lossy(&done.stderr));
+        };
+        let offloads = |network: &Network, name: &str| {
+            Offload::ALL.map(|offload| network.offload(name, offload).unwrap())
+        };
+        for (place, is_killed) in ["renamed", "named", "taken index", "unnamed"]
+            .into_iter()
+            .flat_map(|place| [false, true].map(|is_killed| (place, is_killed)))
+        {
+            let bridged = Bridged::new();
+            let other = Namespace::new();
+            let (here, there) = (&bridged.namespace.0, &other.0);
+            if place == "taken index" {
+                for pair in 0..4 {
+                    other.network().add_veth(&format!("x{pair}"), &format!("y{pair}"), None).unwrap();
+                }
+            }
+            let before = offloads(&bridged.network, "e0");
+            let mut victim = None;
+            let mut guards = None;
+            if is_killed {
+                let process = Command::new(std::env::current_exe().unwrap())
+                    .args(["host::victim", "--exact", "--nocapture"])
+                    .env(VICTIM, bridged.port().to_string())
+                    .stdout(Stdio::null())
+                    .spawn()
+                    .unwrap();
+                wait_until("offloads are off", || offloads(&bridged.network, "e0") != before);
+                // What is switched off last is off, too.
+                wait_until("it is taken", || bridged.state().1.is_none());
+                std::thread::sleep(Duration::from_millis(50));
+                victim = Some(process);
+            } else {
+                guards = Some(HostGuard::take_over(&bridged.port()).unwrap());
+                assert_ne!(offloads(&bridged.network, "e0"), before);
+            }
+            let mut holder = None;
+            match place {
+                "renamed" => ip(&format!("-n {here} link set dev e0 name z0")),
+                "unnamed" => {
+                    let process = Command::new("unshare").args(["--net", "sleep", "60"]).spawn().unwrap();
+                    let own = std::fs::read_link("/proc/self/ns/net").unwrap();
+                    wait_until("another namespace", || {
+                        std::fs::read_link(format!("/proc/{}/ns/net", process.id())).is_ok_and(|it| it != own)
+                    });
+                    ip(&format!("-n {here} link set dev e0 netns {}", process.id()));
+                    holder = Some(process);
+                }
+                _ => ip(&format!("-n {here} link set dev e0 netns {there}")),
+            }
+            if let Some(mut process) = victim {
+                process.kill().unwrap();
+                process.wait().unwrap();
+            }
+            drop(guards);
+            let after = || match (place, &holder) {
+                ("renamed", _) => offloads(&bridged.network, "z0"),
+                (_, Some(holder)) => {
+                    let name = format!("{there}u");
+                    ip(&format!("netns attach {name} {}", holder.id()));
+                    let found = offloads(&Network::open(Some(&name)).unwrap(), "e0");
+                    netns::delete(&name).unwrap();
+                    found
+                }
+                _ => offloads(&other.network(), "e0"),
+            };
+            wait_until(&format!("offloads are back: {place}, killed {is_killed}"), || after() == before);
+            if place == "renamed" {
+                let network = &bridged.network;
+                wait_until("it is in its bridge", || {
+                    network.link("z0").unwrap().controller == Some(network.link("br0").unwrap().index)
+                });
+            }
+            if let Some(mut holder) = holder {
+                holder.kill().unwrap();
+                holder.wait().unwrap();
+            }
+        }
+    });
+}
+
+/// What cannot be put back is said: an interface that is no more, and one whose bridge is no more.
+#[test]
+fn what_is_not_restored_is_said() {
+    in_network!("what_is_not_restored_is_said")(|| {
+        let bridged = Bridged::new();
+        let ports = ["e0", "e1"].map(|name| format!("{}/{name}", bridged.namespace.0).parse().unwrap());
+        let mut guards = HostGuards::new(ports.map(|port: PortName| HostGuard::take_over(&port).unwrap()));
+        bridged.network.delete_link("br0").unwrap();
+        bridged.network.delete_link("e0").unwrap();
+        let all = NotRestored { bridge: true, offloads: true };
+        assert_eq!(guards.restore(), [all, NotRestored { offloads: false, ..all }]);
     });
 }
 

@@ -243,6 +243,9 @@ impl From<LiveError> for Failure {
             LiveError::SamePort(_) => {
                 Self::usage(format!("the ports cannot be one (--port): {error}; give two interfaces"))
             }
+            LiveError::Loop(..) => Self::usage(format!(
+                "the ports cannot be a loop (--port): {error}; take the ends of two pairs, each facing another host"
+            )),
             LiveError::Buffer { .. } => Self::usage(format!(
                 "the frames cannot be held (delay times rate): {error}; ask for less delay, a lower rate or a shorter queue"
             )),

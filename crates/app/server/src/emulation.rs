@@ -495,6 +495,10 @@ pub(crate) fn refused(error: &LiveError) -> Problem {
             format!("{error}; ask for less delay, a lower rate or a shorter queue"),
         ),
         LiveError::SamePort(_) => Problem::unprocessable("ports", format!("{error}; give two interfaces")),
+        LiveError::Loop(..) => Problem::unprocessable(
+            "ports",
+            format!("{error}; give the ends of two pairs, each facing another host"),
+        ),
         LiveError::DefaultRoute(_) => Problem::conflict(
             "default-route",
             format!("{error}, and would be cut off; choose another, or allow that with may_cut_off"),

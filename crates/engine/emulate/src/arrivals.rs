@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::path::Path;
 
 use romer_exchange::line::{Found, Lines};
-use romer_impair::{Headers, Nanos, Port};
+use romer_impair::{Headers, Nanos, Packet, Port};
 
 use crate::departures;
 use crate::error::EmulateError;
@@ -19,8 +19,18 @@ pub struct Arrival {
     pub port: Port,
     /// Octets of the frame with its check sequence.
     pub size: u32,
+    /// Octets that count at layer 3; of a table's packets, which have no headers, those of an untagged frame without padding.
+    pub network_length: u32,
     /// Which of [`Arrivals::headers`] are its own.
     pub headers: usize,
+}
+
+impl Arrival {
+    /// A packet of which only the frame's size is known.
+    pub fn new(time: Nanos, port: Port, size: u32) -> Self {
+        let network_length = Packet::new(0, port, size, time).network_length;
+        Self { time, port, size, network_length, headers: 0 }
+    }
 }
 
 /// Recorded arrivals, in order of time.
@@ -154,7 +164,7 @@ fn arrival_from(first: Nanos, text: &str) -> Result<Arrival, String> {
     let size = size.parse::<u32>().ok().filter(|size| SIZES.contains(size)).ok_or_else(|| {
         format!("has the size {:?}; write octets from {} to {}", shown(size), SIZES.start(), SIZES.end())
     })?;
-    Ok(Arrival { time, port, size, headers: 0 })
+    Ok(Arrival::new(time, port, size))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use romer_wire::joined::Joined;
 
 use crate::arrivals::{Arrival, Arrivals, SIZES};
 use crate::error::EmulateError;
-use crate::headers::headers;
+use crate::headers::{headers, network_length};
 use crate::live::RECORDED_BY;
 
 /// Octets of the check sequence, which captures do not have, and of the shortest frame with it.
@@ -134,9 +134,11 @@ impl Reading {
             return Err(format!("it has {} octets; a frame has up to {most}", record.whole));
         }
         let headers = self.number_of(headers(record.octets));
-        let mut arrive = |octets| self.packets.push(Arrival { time, port, size: sized(octets), headers });
+        let mut arrive = |octets, network_length| {
+            self.packets.push(Arrival { time, port, size: sized(octets), network_length, headers });
+        };
         if is_short {
-            arrive(record.whole);
+            arrive(record.whole, network_length(record.octets, sized(record.whole)));
             return Ok(());
         }
         self.exceeding += 1;
@@ -145,7 +147,9 @@ impl Reading {
             Some(lengths) => {
                 self.apart += 1;
                 self.parts += lengths.len() as u64;
-                lengths.into_iter().for_each(arrive);
+                // Each part has the headers of the whole, and no padding.
+                let before = u32::try_from(before).unwrap_or(u32::MAX);
+                lengths.into_iter().for_each(|octets| arrive(octets, octets.saturating_sub(before)));
             }
             None => self.whole += 1,
         }

@@ -32,6 +32,8 @@ const KOLMOGOROV_MEDIAN: f64 = 0.827_573_555_189_9;
 /// Octets of a frame around the payload of UDP over IPv4: headers and check sequence.
 const AROUND: u32 = 46;
 const SHORTEST: u32 = 64;
+/// Octets of the Ethernet header and the check sequence.
+const FRAMING: u32 = 18;
 
 /// One stream of a measurement.
 #[derive(Clone, Copy, Debug)]
@@ -394,6 +396,7 @@ impl Side<'_> {
                 slot,
                 port: self.port,
                 length: size.saturating_add(AROUND).max(SHORTEST),
+                network_length: size.saturating_add(AROUND - FRAMING),
                 arrival: *departure,
                 headers: self.question.headers,
             });

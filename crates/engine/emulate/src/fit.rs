@@ -393,14 +393,7 @@ mod tests {
                 arrivals[outcome.slot as usize].push(outcome.time);
             }
             if number < packets {
-                let headers = Headers::default();
-                engine.admit(&Packet {
-                    slot: number,
-                    port: Port::A,
-                    length: 100,
-                    arrival: at(number),
-                    headers,
-                });
+                engine.admit(&Packet::new(number, Port::A, 100, at(number)));
             }
         }
         let mut passages = Vec::new();

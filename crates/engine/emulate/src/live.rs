@@ -80,6 +80,9 @@ pub enum LiveError {
         "port {0} carries the default route of its host, itself or through what it carries: a bridge, a VLAN, a macvlan, a tunnel"
     )]
     DefaultRoute(PortName),
+    /// Both ports are the two ends of one veth pair.
+    #[error("ports {0} and {1} are the two ends of one veth pair, where a frame would go round for ever")]
+    Loop(PortName, PortName),
     /// What the scenario holds does not fit.
     #[error(
         "the scenario holds at least {} of frames at its rates and in its queues, which are {frames} or more, and there is room for {slots} ({})",
@@ -149,6 +152,7 @@ pub struct LiveBridge {
     control: Control,
     samples: Option<SampleFeed>,
     thread: Option<JoinHandle<Result<Snapshot, LiveError>>>,
+    ports: [PortName; 2],
     /// Dropped after the thread has ended, and then both interfaces are as they were.
     guards: HostGuards,
 }
@@ -170,6 +174,9 @@ impl LiveBridge {
             && let Some(name) = routes::default_route_among(&options.ports)?
         {
             return Err(LiveError::DefaultRoute(name.clone()));
+        }
+        if circumstances::is_loop(&options.ports)? {
+            return Err(LiveError::Loop(a.clone(), b.clone()));
         }
         let take = |name: &PortName| HostGuard::take_over(name).map_err(|source| failed(name, source));
         // The guards come first: they are copies of this process, which is small now.
@@ -209,7 +216,7 @@ impl LiveBridge {
                 subject: "for the bridge".into(),
                 source,
             })?;
-        Ok(Self { control, samples, thread: Some(thread), guards })
+        Ok(Self { control, samples, thread: Some(thread), ports: options.ports.clone(), guards })
     }
 
     /// A handle by which others watch and change it.
@@ -232,12 +239,19 @@ impl LiveBridge {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Ends the bridge, puts the interfaces back, and gives what has happened.
+    /// Ends the bridge, puts the interfaces back, and gives what has happened and what could not be put back.
     ///
     /// # Errors
     /// Why the bridge had ended before.
     pub fn stop(mut self) -> Result<Snapshot, LiveError> {
-        self.end().unwrap_or(Err(LiveError::Ended))
+        let mut snapshot = self.end().unwrap_or(Err(LiveError::Ended))?;
+        let bridges = self.guards.taken().map(|taken| taken.bridge.clone());
+        let left = self.guards.restore();
+        let ports = self.ports.iter().zip(bridges).zip(left);
+        snapshot.not_restored = ports
+            .flat_map(|((port, bridge), left)| circumstances::not_restored(port, bridge, left))
+            .collect();
+        Ok(snapshot)
     }
 
     fn end(&mut self) -> Option<Result<Snapshot, LiveError>> {

@@ -48,11 +48,11 @@ struct Run<'w, W: Write> {
 
 impl<W: Write> Run<'_, W> {
     fn arrive(&mut self, arrival: Arrival, headers: Headers) -> io::Result<()> {
-        let Arrival { time, port, size, .. } = arrival;
+        let Arrival { time, port, size, network_length, .. } = arrival;
         self.poll(time - 1)?;
         let number = u32::try_from(self.pending.len()).map_err(io::Error::other)?;
         let slot = self.first.wrapping_add(number);
-        let packet = Packet { slot, port, length: size, arrival: time, headers };
+        let packet = Packet { slot, port, length: size, network_length, arrival: time, headers };
         let held = self.engine.held_for(port);
         let admission = self.engine.admit(&packet);
         let mut lines = Vec::with_capacity(usize::from(admission.outcomes.max(1)));
@@ -273,9 +273,7 @@ mod tests {
             }
             for port in ports {
                 let slot = u32::try_from(number).unwrap();
-                let packet =
-                    Packet { slot, port: *port, length: 64, arrival: now, headers: Headers::default() };
-                let admission = engine.admit(&packet);
+                let admission = engine.admit(&Packet::new(slot, *port, 64, now));
                 if let Some(cause) = admission.lost {
                     note(*port, [admission.ordinal, u64::MAX, cause.index() as u64, 0, 0]);
                 }

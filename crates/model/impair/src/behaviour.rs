@@ -16,10 +16,10 @@ use crate::decision::Decision;
 use crate::engine::{Engine, Limits};
 use crate::generator::Generator;
 use crate::laws::Law;
-use crate::packet::{Cause, Headers, Outcome, Packet, Port};
+use crate::packet::{Cause, Outcome, Packet, Port};
 use crate::{Config, Nanos};
 
-const MANY: u64 = 1_000_000;
+pub(crate) const MANY: u64 = 1_000_000;
 
 pub(crate) fn config(path: Path) -> Config {
     let flush = if path.flush == 0 { DEFAULT_FLUSH } else { path.flush };
@@ -29,7 +29,7 @@ pub(crate) fn config(path: Path) -> Config {
 }
 
 fn packet(number: u64, port: Port, arrival: Nanos) -> Packet {
-    Packet { slot: u32::try_from(number).unwrap(), port, length: 64, arrival, headers: Headers::default() }
+    Packet::new(u32::try_from(number).unwrap(), port, 64, arrival)
 }
 
 /// Everything that becomes of packets at these moments, port a: what was lost at once, then what came out.
@@ -53,7 +53,7 @@ pub(crate) fn run(
     (engine, lost, out)
 }
 
-fn every(gap: Nanos) -> impl Iterator<Item = Nanos> {
+pub(crate) fn every(gap: Nanos) -> impl Iterator<Item = Nanos> {
     (0..).map(move |n| n * gap)
 }
 
@@ -171,45 +171,6 @@ fn a_chain_by_packets_delays_as_seed_002_done_right() {
     let mean = out.iter().map(|o| o.requested as f64).sum::<f64>() / MANY as f64;
     // 0.31 us in 100,000 packets.
     claims::near("mean delay", mean, 310_000.0 / 11.0, 310.0 / 10_f64.sqrt());
-}
-
-#[test]
-fn displaced_packets_are_passed_by_as_many_as_was_asked() {
-    let reorder = Reorder {
-        decision: Decision::Bernoulli { probability: 0.02 },
-        displacement: Displacement::Uniform { low: 5, high: 5 },
-    };
-    let path = Path { reorder: Model::Plain(reorder), ..Path::default() };
-    let (engine, _, out) = run(config(path), every(1_000).take(MANY as usize));
-    claims::binomial("displaced", out.iter().filter(|o| o.displacement > 0).count() as u64, MANY, 0.02);
-    assert!(engine.ledger(Port::A).reordered >= MANY / 51);
-    // RFC 4737: a packet is reordered where a later one arrived before; its extent is how far back the earliest such is.
-    let mut extents = [0_u64; 16];
-    let mut greatest = 0;
-    for (at, outcome) in out.iter().enumerate() {
-        if outcome.ordinal < greatest {
-            let first = (at.saturating_sub(64)..at).find(|before| out[*before].ordinal > outcome.ordinal);
-            extents[(at - first.unwrap()).min(15)] += 1;
-        }
-        greatest = greatest.max(outcome.ordinal);
-    }
-    // Extent 5 where none of the five before was displaced: p (1-p)^5.
-    let expected = 0.02 * 0.98_f64.powi(5);
-    claims::near("extent 5", extents[5] as f64 / MANY as f64, expected, (expected / 1e6).sqrt() * 1.2);
-    assert_eq!(extents[1..5], [0; 4]);
-}
-
-#[test]
-fn a_displaced_packet_that_nobody_passes_leaves_when_its_time_is_up() {
-    let reorder = Reorder {
-        decision: Decision::Bernoulli { probability: 1.0 },
-        displacement: Displacement::Uniform { low: 3, high: 3 },
-    };
-    let delay = Model::Plain(Delay { fixed: 40, variable: None });
-    let path = Path { reorder: Model::Plain(reorder), flush: 500, delay, ..Path::default() };
-    let (engine, _, out) = run(config(path), [1_000, 1_100].into_iter());
-    assert_eq!(out.iter().map(|o| o.time).collect::<Vec<_>>(), [1_540, 1_640]);
-    assert_eq!(engine.ledger(Port::A).reordered, 0, "none went past another");
 }
 
 #[test]
@@ -417,15 +378,34 @@ fn correlated_delay_has_its_law_and_spearmans_correlation() {
 #[test]
 fn a_rate_lets_nothing_leave_too_soon_and_loses_what_its_queue_cannot_hold() {
     let limit = Rate::Bits(10_000_000);
-    for (layer, counted) in [(Layer::L1, 84), (Layer::L2, 64), (Layer::L3, 46)] {
+    for (layer, counted) in [(Layer::L1, 84), (Layer::L2, 64), (Layer::L3, 42)] {
         let rate = RateLimit { limit, layer, queue: 640, discipline: Discipline::TailDrop };
         let path = Path { rate: Some(rate), ..Path::default() };
-        let (engine, _, out) = run(config(path), (0..100).map(|_| 1_000));
+        let mut engine = Engine::new(config(path), Limits::growing(), 0);
+        for number in 0..100 {
+            engine.admit(&Packet { network_length: 42, ..packet(number, Port::A, 1_000) });
+        }
+        let out: Vec<Outcome> = std::iter::from_fn(|| engine.poll(Nanos::MAX)).collect();
         let sent: Vec<Nanos> = out.iter().filter(|o| o.lost.is_none()).map(|o| o.time).collect();
         let each = counted * 8 * 100;
         assert_eq!(sent, (1..=10).map(|n| 1_000 + n * each).collect::<Vec<_>>(), "{layer}");
         assert_eq!(engine.ledger(Port::A).lost_for(Cause::Queue), 90);
     }
+}
+
+/// An opportunity of a mahimahi trace carries 1,500 octets of IP packets, by their own length.
+#[test]
+fn opportunities_count_ip_packets() {
+    let trace = crate::trace::read_mahimahi("1\n").unwrap();
+    let path = Path { trace: Some(Arc::new(trace)), ..Path::default() };
+    let mut engine = Engine::new(config(path), Limits::growing(), 0);
+    for number in 0..100 {
+        engine.admit(&Packet { network_length: 42, ..packet(number, Port::A, 1) });
+    }
+    let out: Vec<Outcome> = std::iter::from_fn(|| engine.poll(Nanos::MAX)).collect();
+    let by = |ms: Nanos| out.iter().filter(|o| o.time <= ms * 1_000_000).count();
+    // 35 of 42 octets fit 1,500, and 71 fit 3,000.
+    assert_eq!([by(1), by(2), by(3)], [35, 71, 100]);
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn changed(before: Config, after: Config, change: Nanos, packets: u32) -> Vec<Ou
             engine.apply(after, change);
         }
         out.extend(std::iter::from_fn(|| engine.poll(arrival - 1)));
-        engine.admit(&Packet { slot: number, port: Port::A, length: 1_000, arrival, headers });
+        engine.admit(&Packet { headers, ..Packet::new(number, Port::A, 1_000, arrival) });
     }
     out.extend(std::iter::from_fn(|| engine.poll(Nanos::MAX)));
     assert_eq!(out.len(), packets as usize);
@@ -144,13 +144,7 @@ fn delays_when_taken_up_late(config: Config, arrivals: &[Nanos], late: Nanos) ->
     let mut out = Vec::new();
     for (number, &arrival) in (0..).zip(arrivals) {
         out.extend(std::iter::from_fn(|| engine.poll(arrival - 1 + late)));
-        engine.admit(&Packet {
-            slot: number,
-            port: Port::A,
-            length: 1_000,
-            arrival,
-            headers: Headers::default(),
-        });
+        engine.admit(&Packet::new(number, Port::A, 1_000, arrival));
     }
     out.extend(std::iter::from_fn(|| engine.poll(Nanos::MAX)));
     let mut delays: Vec<_> = out.iter().map(|o| (o.ordinal, o.copy, o.requested)).collect();
@@ -221,7 +215,7 @@ fn through(first: Config, changes: &[(Nanos, Config)]) -> Vec<Outcome> {
             engine.apply(config.clone(), *at);
         }
         out.extend(std::iter::from_fn(|| engine.poll(arrival - 1)));
-        engine.admit(&Packet { slot: number, port: Port::A, length: 204, arrival, headers });
+        engine.admit(&Packet { headers, ..Packet::new(number, Port::A, 204, arrival) });
     }
     out.extend(std::iter::from_fn(|| engine.poll(Nanos::MAX)));
     assert_eq!((out.len(), engine.held()), (150, 0));

@@ -140,38 +140,47 @@ impl<T> Timed<T> {
     }
 }
 
-/// Displaced packets, until so many others have gone past, or until they have waited long enough.
+/// Displaced packets, until so many later ones have left the stage, or until they have waited long enough.
+///
+/// A packet that waits counts every packet that came to the stage after it and has left: those that are not displaced,
+/// and displaced ones that are released. Each departure adds 1 to the counts of older packets only, and of several that
+/// are due the oldest is released first. So no count goes beyond its displacement, and one that stays below it belongs to
+/// a packet whose time was up.
 #[derive(Clone, Debug)]
 pub(crate) struct Displaced {
-    /// By how many must have passed in all, the least first; equal ones as they came.
+    /// As they came.
     waiting: VecDeque<Waiting>,
+    /// Packets that were not displaced and left the stage, which count for all that wait.
     passed: u64,
+    /// The least `until` of all that wait; the greatest number where none waits.
+    soonest: u64,
     /// [`NEVER`]: none waits.
     flush_at: Nanos,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    until_passed: u64,
-    since_passed: u64,
+    /// What `passed` is when enough have left: less by each displaced packet that came later and was released.
+    until: u64,
+    displacement: u32,
     flush_at: Nanos,
     place: Place,
 }
 
 impl Displaced {
     pub(crate) fn with_capacity(capacity: usize) -> Self {
-        Self { waiting: VecDeque::with_capacity(capacity), passed: 0, flush_at: NEVER }
+        Self { waiting: VecDeque::with_capacity(capacity), passed: 0, soonest: u64::MAX, flush_at: NEVER }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Holds what lies at `place` until `displacement` others have passed, or until `flush_at`.
+    /// Holds what lies at `place` until `displacement` later packets have left, or until `flush_at`.
     pub(crate) fn hold(&mut self, place: Place, displacement: u32, flush_at: Nanos) {
-        let until_passed = self.passed + u64::from(displacement);
-        let at = self.waiting.partition_point(|other| other.until_passed <= until_passed);
-        self.waiting.insert(at, Waiting { until_passed, since_passed: self.passed, flush_at, place });
+        let until = self.passed + u64::from(displacement);
+        self.waiting.push_back(Waiting { until, displacement, flush_at, place });
+        self.soonest = self.soonest.min(until);
         self.flush_at = self.flush_at.min(flush_at);
     }
 
@@ -180,16 +189,13 @@ impl Displaced {
         self.passed += 1;
     }
 
-    /// The next that enough have passed, and whether any had.
+    /// The oldest for which enough have left, and whether any had.
     pub(crate) fn release(&mut self) -> Option<(Place, bool)> {
-        if self.waiting.front()?.until_passed > self.passed {
+        if self.soonest > self.passed {
             return None;
         }
-        let first = self.waiting.pop_front()?;
-        if self.flush_at == first.flush_at {
-            self.note_flush();
-        }
-        Some((first.place, self.passed > first.since_passed))
+        let index = self.waiting.iter().position(|waiting| waiting.until <= self.passed)?;
+        self.leave(index)
     }
 
     /// When the next has waited long enough; [`NEVER`] where none waits.
@@ -203,20 +209,25 @@ impl Displaced {
         if due > now {
             return None;
         }
-        let at = self.waiting.iter().position(|waiting| waiting.flush_at == due)?;
-        let waiting = self.waiting.remove(at)?;
-        self.note_flush();
-        Some((due, waiting.place, self.passed > waiting.since_passed))
+        let index = self.waiting.iter().position(|waiting| waiting.flush_at == due)?;
+        self.leave(index).map(|(place, passed)| (due, place, passed))
     }
 
     /// The first that is held, without more ado.
     pub(crate) fn take(&mut self) -> Option<Place> {
-        let waiting = self.waiting.pop_front()?;
-        self.note_flush();
-        Some(waiting.place)
+        self.leave(0).map(|(place, _)| place)
     }
 
-    fn note_flush(&mut self) {
-        self.flush_at = self.waiting.iter().map(|waiting| waiting.flush_at).min().unwrap_or(NEVER);
+    /// The packet at `index` leaves, which counts for all older ones; whether any had gone past it.
+    fn leave(&mut self, index: usize) -> Option<(Place, bool)> {
+        let left = self.waiting.remove(index)?;
+        for older in self.waiting.range_mut(..index) {
+            older.until = older.until.saturating_sub(1);
+        }
+        self.soonest = self.waiting.iter().map(|waiting| waiting.until).min().unwrap_or(u64::MAX);
+        if self.flush_at == left.flush_at {
+            self.flush_at = self.waiting.iter().map(|waiting| waiting.flush_at).min().unwrap_or(NEVER);
+        }
+        Some((left.place, self.passed + u64::from(left.displacement) > left.until))
     }
 }

@@ -22,9 +22,9 @@
 //! Nothing is allocated by `admit` and `poll` as long as no more is held than [`Limits`] reserved.
 //!
 //! ```
-//! use romer_impair::{Config, Engine, Headers, Limits, Packet, Port};
+//! use romer_impair::{Config, Engine, Limits, Packet, Port};
 //! let mut engine = Engine::new(Config::default(), Limits::fixed(16), 0);
-//! let packet = Packet { slot: 3, port: Port::A, length: 64, arrival: 10, headers: Headers::default() };
+//! let packet = Packet::new(3, Port::A, 64, 10);
 //! assert_eq!(engine.admit(&packet).outcomes, 1);
 //! let outcome = engine.poll(10).ok_or("due at once")?;
 //! assert_eq!((outcome.slot, outcome.time, outcome.lost), (3, 10, None));
@@ -43,6 +43,8 @@ mod changes;
 mod claims;
 pub mod config;
 mod decision;
+#[cfg(test)]
+mod displacement;
 mod engine;
 mod gate;
 mod generator;

@@ -72,11 +72,24 @@ pub struct Packet {
     pub port: Port,
     /// Octets of the frame with its check sequence.
     pub length: u32,
+    /// Octets that count at layer 3: an IP packet's own length, by its header; of another frame what follows the
+    /// Ethernet header and the VLAN tags, without the check sequence.
+    pub network_length: u32,
     /// When it arrived, on the one clock of the engine's caller; not before the port's last arrival (a stamp that is,
     /// counts as the last one's).
     pub arrival: Nanos,
     /// What flows are told apart by.
     pub headers: Headers,
+}
+
+impl Packet {
+    /// A packet of which only the frame's length is known, which is taken for an untagged frame without padding.
+    pub fn new(slot: u32, port: Port, length: u32, arrival: Nanos) -> Self {
+        /// Octets of an Ethernet header and the check sequence.
+        const FRAMING: u32 = 18;
+        let network_length = length.saturating_sub(FRAMING);
+        Self { slot, port, length, network_length, arrival, headers: Headers::default() }
+    }
 }
 
 /// Why a packet does not leave.
@@ -182,6 +195,8 @@ pub struct Outcome {
     pub copy: u8,
     /// Octets of the frame with its check sequence.
     pub length: u32,
+    /// Octets that count at layer 3, as they were given.
+    pub network_length: u32,
     /// When the packet arrived.
     pub arrival: Nanos,
     /// When it was let into the delay stage: its arrival, or later for a copy or a displaced packet.

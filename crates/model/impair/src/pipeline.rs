@@ -253,6 +253,7 @@ impl Pipeline {
             ordinal,
             copy: 0,
             length: packet.length,
+            network_length: packet.network_length,
             arrival: now,
             entered: now,
             requested: 0,
@@ -319,10 +320,15 @@ impl Pipeline {
         self.delay(path, place, now, ledger);
         if self.displaced.len() > 0 {
             self.displaced.pass();
-            while let Some((held, passed)) = self.displaced.release() {
-                ledger.reordered += u64::from(passed);
-                self.delay(path, held, now, ledger);
-            }
+            self.release_displaced(path, now, ledger);
+        }
+    }
+
+    /// Lets all displaced packets go on for which enough later ones have left.
+    fn release_displaced(&mut self, path: &Path, now: Nanos, ledger: &mut Ledger) {
+        while let Some((place, passed)) = self.displaced.release() {
+            ledger.reordered += u64::from(passed);
+            self.delay(path, place, now, ledger);
         }
     }
 
@@ -441,6 +447,7 @@ impl Pipeline {
                 if let Some((due, place, passed)) = self.displaced.flush(at) {
                     ledger.reordered += u64::from(passed);
                     self.delay(&path, place, due, ledger);
+                    self.release_displaced(&path, due, ledger);
                 }
             } else if let Some((due, place)) = self.copies.pop() {
                 self.arrange(&path, place, due, None, ledger);

@@ -18,24 +18,36 @@ use crate::trace::Opportunities;
 
 /// Octets of preamble, start delimiter and gap.
 const LINE: u32 = 20;
-/// Octets of Ethernet header and check sequence.
-const FRAME: u32 = 18;
 /// Binary digits of a nanosecond in which the end of a sending is kept, so that no fraction is lost.
 const FRACTION: u32 = 20;
 
-/// What a frame's octets count at a layer.
-const fn counted(length: u32, layer: Layer) -> u32 {
-    match layer {
-        Layer::L1 => length.saturating_add(LINE),
-        Layer::L2 => length,
-        Layer::L3 | Layer::Payload => length.saturating_sub(FRAME),
+/// The lengths of one packet.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    /// Of the frame, with its check sequence.
+    frame: u32,
+    /// That counts at layer 3.
+    network: u32,
+}
+
+impl Size {
+    /// The shortest frame.
+    const SHORTEST: Self = Self { frame: 64, network: 46 };
+
+    /// The octets that count at a layer.
+    const fn at(self, layer: Layer) -> u32 {
+        match layer {
+            Layer::L1 => self.frame.saturating_add(LINE),
+            Layer::L2 => self.frame,
+            Layer::L3 | Layer::Payload => self.network,
+        }
     }
 }
 
 /// How long a frame is sent, in 2^-20 ns.
-fn sending(limit: &RateLimit, length: u32) -> i128 {
+fn sending(limit: &RateLimit, size: Size) -> i128 {
     let (amount, per_second) = match limit.limit {
-        Rate::Bits(bits) => (u128::from(counted(length, limit.layer)) * 8, bits),
+        Rate::Bits(bits) => (u128::from(size.at(limit.layer)) * 8, bits),
         Rate::Packets(packets) => (1, packets),
     };
     let amount = (amount * 1_000_000_000) << FRACTION;
@@ -71,7 +83,7 @@ impl Pace<'_> {
 #[derive(Clone, Copy, Debug)]
 struct Queued {
     place: Place,
-    length: u32,
+    size: Size,
     /// When it came.
     released: Nanos,
 }
@@ -92,8 +104,7 @@ pub(crate) struct Gone {
 #[derive(Clone, Copy, Debug)]
 struct Sending {
     limit: Rate,
-    layer: Layer,
-    length: u32,
+    octets: u32,
     fine: i128,
 }
 
@@ -167,14 +178,15 @@ impl Server {
         if matches!(pace, Pace::Free) && self.queue.is_empty() {
             return Some(Gone { place, time: now, lost: None, rated: false });
         }
-        let octets = u64::from(piece.length);
+        let size = Size { frame: piece.length, network: piece.network_length };
+        let octets = u64::from(size.frame);
         let full = self.octets + octets > pace.room();
         if self.early(piece, now, pace, draws, full) || full {
             return Some(Gone { place, time: now, lost: Some(Cause::Queue), rated: true });
         }
         self.octets += octets;
         self.largest = self.largest.max(octets);
-        self.queue.push_back(Queued { place, length: piece.length, released: piece.released });
+        self.queue.push_back(Queued { place, size, released: piece.released });
         self.go_on(pace);
         None
     }
@@ -186,22 +198,22 @@ impl Server {
             && !matches!(limit.discipline, Discipline::CoDel { .. })
             && let Some(&head) = self.queue.front()
         {
-            let end = self.begin(head) + self.sending(limit, head.length);
+            let end = self.begin(head) + self.sending(limit, head.size);
             self.send_until(end);
         }
     }
 
     /// As [`sending`].
-    fn sending(&mut self, limit: &RateLimit, length: u32) -> i128 {
+    fn sending(&mut self, limit: &RateLimit, size: Size) -> i128 {
+        let octets = size.at(limit.layer);
         if let Some(last) = self.last
-            && last.length == length
+            && last.octets == octets
             && last.limit == limit.limit
-            && last.layer == limit.layer
         {
             return last.fine;
         }
-        let fine = sending(limit, length);
-        self.last = Some(Sending { limit: limit.limit, layer: limit.layer, length, fine });
+        let fine = sending(limit, size);
+        self.last = Some(Sending { limit: limit.limit, octets, fine });
         fine
     }
 
@@ -243,19 +255,19 @@ impl Server {
                 if let Discipline::CoDel { target, interval } = limit.discipline {
                     let sojourn = at.saturating_sub(head.released);
                     // RFC 8289, 5.5, looks at what is left when the head has been taken.
-                    let left = self.octets - u64::from(head.length);
+                    let left = self.octets - u64::from(head.size.frame);
                     if self.codel.drops(at, sojourn, left <= self.largest, target, interval) {
                         let place = self.remove()?;
                         return Some(Gone { place, time: at, lost: Some(Cause::Queue), rated: true });
                     }
                 }
-                let end = start + self.sending(limit, head.length);
+                let end = start + self.sending(limit, head.size);
                 self.send_until(end);
                 None
             }
             Pace::Opportunities { trace, start } => {
                 let (number, left) = self.next_opportunity(head, trace, start);
-                let wanted = counted(head.length, Layer::L3).saturating_sub(self.taken);
+                let wanted = head.size.network.saturating_sub(self.taken);
                 if wanted <= left {
                     self.opportunity = Some((number, left - wanted));
                     return self.leave(at);
@@ -275,7 +287,7 @@ impl Server {
         match (old, new, self.busy, self.queue.front()) {
             (Pace::Limit(old), Pace::Limit(new), Some(end), Some(head)) => {
                 let left = (end - now).max(0);
-                let (whole, anew) = (sending(old, head.length).max(1), sending(new, head.length));
+                let (whole, anew) = (sending(old, head.size).max(1), sending(new, head.size));
                 let left = left.checked_mul(anew).map_or_else(
                     || (left / whole).saturating_mul(anew),
                     |product| (product + whole - 1) / whole,
@@ -317,7 +329,7 @@ impl Server {
         // What was begun was this one's.
         self.busy = None;
         self.taken = 0;
-        self.octets -= u64::from(head.length);
+        self.octets -= u64::from(head.size.frame);
         Some(head.place)
     }
 
@@ -329,7 +341,7 @@ impl Server {
         if self.queue.is_empty() {
             // While the queue was empty, the average fell as if so many small frames had found it so.
             let idle = (i128::from(now) << FRACTION).saturating_sub(self.free_since).max(0);
-            let frames = idle / sending(limit, 64).max(1);
+            let frames = idle / sending(limit, Size::SHORTEST).max(1);
             let frames = f64::from(u32::try_from(frames).unwrap_or(u32::MAX));
             red.average *= libm::pow(1.0 - weight, frames);
         } else {

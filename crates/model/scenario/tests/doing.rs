@@ -12,7 +12,7 @@ fn run(scenario: &str, arrivals: impl Iterator<Item = (i64, u32, Headers)>) -> V
     let mut outcomes = Vec::new();
     for (slot, (arrival, length, headers)) in (0..).zip(arrivals) {
         outcomes.extend(std::iter::from_fn(|| engine.poll(arrival - 1)));
-        engine.admit(&Packet { slot, port: Port::A, length, arrival, headers });
+        engine.admit(&Packet { headers, ..Packet::new(slot, Port::A, length, arrival) });
     }
     outcomes.extend(std::iter::from_fn(|| engine.poll(i64::MAX)));
     outcomes.sort_by_key(|outcome| outcome.slot);

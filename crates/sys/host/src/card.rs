@@ -10,6 +10,7 @@ use crate::HostError;
 use crate::clock::{Realtime, nanos_of};
 use crate::ethtool::{self, Stamping};
 use crate::guardian::Guardian;
+use crate::identity::Identity;
 
 /// A reading of a network card's clock, in nanoseconds of its own. What it says in the host's time is known only by reading
 /// both clocks side by side ([`CardClock::read`]).
@@ -91,12 +92,15 @@ impl CardStamps {
             None
         } else {
             let mut before = Setting { flags: 0, ..found };
-            let mut name = ethtool::name_of(interface);
+            let identity = Identity::of(control.as_fd(), interface)?;
             let guardian = Guardian::over([control.as_fd()], |[control]| {
-                name.ifr_ifru.ifru_data = (&raw mut before).cast();
-                // SAFETY: `name` and `before` are the child's own and outlive the call. It fails where the interface is
-                // no more, and then there is nothing to do.
-                unsafe { libc::ioctl(control, libc::SIOCSHWTSTAMP, &raw mut name) };
+                let is_back = identity.reach(control, |socket, name| {
+                    let mut request = *name;
+                    request.ifr_ifru.ifru_data = (&raw mut before).cast();
+                    // SAFETY: `request` and `before` are the child's own and outlive the call.
+                    unsafe { libc::ioctl(socket, libc::SIOCSHWTSTAMP, &raw mut request) >= 0 }
+                });
+                u8::from(!is_back)
             })?;
             // From here on, every way out goes by the guardian.
             request(control.as_raw_fd(), interface, libc::SIOCSHWTSTAMP, wanted)?;

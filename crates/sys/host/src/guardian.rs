@@ -24,11 +24,14 @@ const PIPE: libc::c_int = 0;
 #[derive(Debug)]
 pub struct Guardian {
     pipe: Option<File>,
-    process: libc::pid_t,
+    /// `None` once it has been waited for.
+    process: Option<libc::pid_t>,
 }
 
 impl Guardian {
     /// Forks a guardian, which will run `put_back` with the numbers that the descriptors of `kept` have there.
+    ///
+    /// What `put_back` gives is what [`Guardian::finish`] gives; 0 says that all was put back.
     ///
     /// `put_back` runs in a copy of this process that may have had threads: it is to make system calls over memory that
     /// was prepared before, and neither allocate nor take a lock.
@@ -40,7 +43,7 @@ impl Guardian {
     /// own ([`HostError::Unsuitable`]). `put_back` was not run then.
     pub fn over<const N: usize>(
         kept: [BorrowedFd<'_>; N],
-        put_back: impl FnOnce([RawFd; N]),
+        put_back: impl FnOnce([RawFd; N]) -> u8,
     ) -> Result<Self, HostError> {
         let [read, write] = pipe()?;
         let [mut ready, tell] = pipe()?;
@@ -52,7 +55,7 @@ impl Guardian {
                 watch(read.as_raw_fd(), tell.as_raw_fd(), kept, put_back)
             }
             1.. => {
-                let guardian = Self { pipe: Some(write), process };
+                let guardian = Self { pipe: Some(write), process: Some(process) };
                 // Nobody but the guardian is to have the end that it tells by: should it end, that is heard.
                 drop(tell);
                 match ready.read_exact(&mut [0]) {
@@ -81,24 +84,39 @@ impl Guardian {
     pub fn begin(&mut self) {
         drop(self.pipe.take());
     }
-}
 
-impl Drop for Guardian {
-    fn drop(&mut self) {
+    /// Has it put things back and waits for that. What it says of it; `None` where it was killed, or was waited for before.
+    pub fn finish(&mut self) -> Option<u8> {
         self.begin();
+        let process = self.process.take()?;
         let mut status = 0;
         loop {
             // SAFETY: the call writes one integer into `status`.
-            let answer = unsafe { libc::waitpid(self.process, &raw mut status, 0) };
-            if answer >= 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
-                break;
+            let answer = unsafe { libc::waitpid(process, &raw mut status, 0) };
+            if answer >= 0 {
+                return libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status).to_le_bytes()[0]);
+            }
+            if std::io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
+                return None;
             }
         }
     }
 }
 
+impl Drop for Guardian {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
 /// The guardian's whole life. Makes system calls only: it runs in a copy of a process that may have had threads.
-fn watch<const N: usize>(pipe: RawFd, tell: RawFd, kept: [RawFd; N], put_back: impl FnOnce([RawFd; N])) -> ! {
+fn watch<const N: usize>(
+    pipe: RawFd,
+    tell: RawFd,
+    kept: [RawFd; N],
+    put_back: impl FnOnce([RawFd; N]) -> u8,
+) -> ! {
+    let mut said = 0;
     // SAFETY: the call takes nothing.
     let on_its_own = block_signals() && unsafe { libc::setsid() } >= 0;
     // SAFETY: the path is a constant string.
@@ -133,10 +151,10 @@ fn watch<const N: usize>(pipe: RawFd, tell: RawFd, kept: [RawFd; N], put_back: i
         // SAFETY: the call takes a plain number.
         unsafe { libc::close(number) };
         wait_for_end();
-        put_back(kept);
+        said = put_back(kept);
     }
     // SAFETY: the call ends the process without running anything of it.
-    unsafe { libc::_exit(0) }
+    unsafe { libc::_exit(said.into()) }
 }
 
 fn block_signals() -> bool {
@@ -172,13 +190,13 @@ mod tests {
     #[test]
     fn a_guardian_is_out_of_reach_of_its_makers_group_before_anything_can_be_changed() {
         for _ in 0..200 {
-            let guardian = Guardian::over([], |[]| ()).unwrap();
+            let guardian = Guardian::over([], |[]| 0).unwrap();
+            let process = guardian.process.unwrap();
             // SAFETY: the calls take plain numbers.
-            let [session, group] =
-                [unsafe { libc::getsid(guardian.process) }, unsafe { libc::getpgid(guardian.process) }];
-            assert_eq!((session, group), (guardian.process, guardian.process));
-            assert_eq!(told(guardian.process, "Name:"), "port-guard");
-            let blocked = u64::from_str_radix(&told(guardian.process, "SigBlk:"), 16).unwrap();
+            let [session, group] = [unsafe { libc::getsid(process) }, unsafe { libc::getpgid(process) }];
+            assert_eq!((session, group), (process, process));
+            assert_eq!(told(process, "Name:"), "port-guard");
+            let blocked = u64::from_str_radix(&told(process, "SigBlk:"), 16).unwrap();
             for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGPIPE] {
                 assert_ne!(blocked & 1 << (signal - 1), 0, "{signal} of {blocked:x}");
             }
@@ -191,9 +209,11 @@ mod tests {
         let guardian = Guardian::over([write.as_fd()], |[kept]| {
             // SAFETY: the octets are a constant.
             unsafe { libc::write(kept, b"back".as_ptr().cast(), 4) };
+            7
         });
         drop(write);
-        drop(guardian.unwrap());
+        let mut guardian = guardian.unwrap();
+        assert_eq!([guardian.finish(), guardian.finish()], [Some(7), None]);
         let mut text = String::new();
         read.read_to_string(&mut text).unwrap();
         assert_eq!(text, "back");

@@ -22,6 +22,7 @@ pub mod features;
 pub mod gaps;
 pub mod guardian;
 pub mod host_info;
+pub mod identity;
 pub mod interrupts;
 pub mod link;
 mod netlink;

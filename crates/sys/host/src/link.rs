@@ -3,6 +3,7 @@
 //! All calls block until the kernel has answered.
 
 mod neighbours;
+pub mod pair;
 mod shaping;
 mod tunnel;
 

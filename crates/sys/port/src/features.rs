@@ -73,7 +73,8 @@ impl Features {
 }
 
 impl Restore {
-    /// Puts the features of the interface back. Makes one system call and nothing else.
+    /// Puts the features of the interface back, by the name that it has in the namespace of the socket. Makes one system call
+    /// and nothing else.
     pub(crate) fn apply(&mut self, socket: RawFd, name: &libc::ifreq) -> Result<(), ()> {
         ask(socket, name, self)
     }

@@ -2,13 +2,16 @@
 //!
 //! Before anything is changed, a [`Guardian`] is forked that knows how things were. When the [`HostGuard`] is dropped, or
 //! this process ends in whatever way, it puts the interface back into its bridge, what was set of it as a port there
-//! (which the bridge forgets when the interface leaves), its number there, and its features as they were.
+//! (which the bridge forgets when the interface leaves), its number there, and its features as they were. It finds the
+//! interface under another name and in another network namespace, too.
 
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use romer_host::bridge_port::{PortSettings, route_socket};
 use romer_host::guardian::Guardian;
+use romer_host::identity::{Identity, name_at};
 use romer_host::link::Network;
 use romer_host::{HostError, netns};
 
@@ -26,6 +29,29 @@ pub struct TakenOver {
     pub bridge: Option<String>,
     /// Whether any offload was on that is off now.
     pub offloads: bool,
+}
+
+/// What could not be put back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NotRestored {
+    /// The interface is not in its bridge.
+    pub bridge: bool,
+    /// Its offloads are off.
+    pub offloads: bool,
+}
+
+impl NotRestored {
+    const BRIDGE: u8 = 1;
+    const OFFLOADS: u8 = 2;
+
+    /// From what the guard says; one that was killed has put nothing back.
+    const fn from_answer(answer: Option<u8>, taken: &TakenOver) -> Self {
+        let (bridge, offloads) = match answer {
+            Some(said) => (said & Self::BRIDGE != 0, said & Self::OFFLOADS != 0),
+            None => (true, true),
+        };
+        Self { bridge: bridge && taken.bridge.is_some(), offloads: offloads && taken.offloads }
+    }
 }
 
 /// Keeps an interface taken over; dropping it puts the interface back, and waits for that.
@@ -50,22 +76,41 @@ impl HostGuards {
     pub fn taken(&self) -> [&TakenOver; 2] {
         self.0.each_ref().map(HostGuard::taken)
     }
-}
 
-impl Drop for HostGuards {
-    fn drop(&mut self) {
-        // None is waited for before all have begun.
+    /// Puts both back and waits for that; what could not be. To be called once.
+    pub fn restore(&mut self) -> [NotRestored; 2] {
+        self.begin();
+        self.0.each_mut().map(HostGuard::finish)
+    }
+
+    /// None is waited for before all have begun.
+    fn begin(&mut self) {
         for guard in &mut self.0 {
             guard.guardian.begin();
         }
     }
 }
 
+impl Drop for HostGuards {
+    fn drop(&mut self) {
+        self.begin();
+    }
+}
+
 /// All that the guard needs, prepared before it is forked.
 struct Way {
     restore: Restore,
-    interface: libc::ifreq,
-    bridge: Option<(libc::ifreq, PortSettings)>,
+    identity: Identity,
+    bridge: Option<Membership>,
+}
+
+/// What an interface was in its bridge.
+struct Membership {
+    /// Of the bridge.
+    index: libc::c_int,
+    /// With which the bridge takes the interface.
+    request: libc::ifreq,
+    settings: PortSettings,
     seat: Option<Seat>,
 }
 
@@ -120,11 +165,16 @@ impl HostGuard {
         if let Some((bridge, index)) = &bridge {
             let mut request = name_of(bridge);
             request.ifr_ifru.ifru_ifindex = libc::c_int::try_from(link.index).unwrap_or(0);
-            in_bridge = Some((request, PortSettings::read(&sockets.route, link.index, *index)?));
+            in_bridge = Some(Membership {
+                index: libc::c_int::try_from(*index).unwrap_or(0),
+                request,
+                settings: PortSettings::read(&sockets.route, link.index, *index)?,
+                seat: Seat::of(control.as_raw_fd(), bridge, link.index),
+            });
         }
-        let seat = bridge.as_ref().and_then(|(name, _)| Seat::of(control.as_raw_fd(), name, link.index));
         let bridge = bridge.map(|(name, _)| name);
-        let way = Way { restore: before.restore(), interface: name_of(interface), bridge: in_bridge, seat };
+        let identity = Identity::of(control, interface)?;
+        let way = Way { restore: before.restore(), identity, bridge: in_bridge };
         let mut guard = guard(&sockets, way)?;
         // From here on, every way out goes by the guard.
         if bridge.is_some() {
@@ -141,6 +191,10 @@ impl HostGuard {
     /// What was changed.
     pub const fn taken(&self) -> &TakenOver {
         &self.taken
+    }
+
+    fn finish(&mut self) -> NotRestored {
+        NotRestored::from_answer(self.guardian.finish(), &self.taken)
     }
 }
 
@@ -176,16 +230,37 @@ fn guard(sockets: &Sockets, mut way: Way) -> Result<HostGuard, PortError> {
     Ok(HostGuard { guardian, taken: TakenOver::default() })
 }
 
-/// Makes system calls only: it runs in a copy of a process that may have had threads.
-fn put_back([control, route, _]: [RawFd; 3], way: &mut Way) {
-    if let Some(seat) = &mut way.seat {
-        seat.wait(control);
+/// Makes system calls only: it runs in a copy of a process that may have had threads. What could not be put back.
+fn put_back([control, route, _]: [RawFd; 3], way: &mut Way) -> u8 {
+    let mut left = 0;
+    if let Some(membership) = &mut way.bridge {
+        let is_here = way.identity.named_here(control).is_some();
+        if !(is_here && membership.enter(control, route)) {
+            left |= NotRestored::BRIDGE;
+        }
     }
-    if let Some((bridge, settings)) = &mut way.bridge {
-        // SAFETY: the request is complete and outlives the call. It fails where the interface is in the bridge
-        // already or one of both is no more, and then there is nothing to do.
-        unsafe { libc::ioctl(control, BRIDGE_ADD, &raw mut *bridge) };
-        settings.apply(route);
+    let Way { restore, identity, .. } = way;
+    if !identity.reach(control, |socket, name| restore.apply(socket, name).is_ok()) {
+        left |= NotRestored::OFFLOADS;
     }
-    let _ = way.restore.apply(control, &way.interface);
+    left
+}
+
+impl Membership {
+    /// Puts the interface back into its bridge, whatever that is called now; whether it is there.
+    fn enter(&mut self, control: RawFd, route: RawFd) -> bool {
+        if let Some(bridge) = name_at(control, self.index) {
+            self.request.ifr_name = bridge.ifr_name;
+        }
+        if let Some(seat) = &mut self.seat {
+            seat.bridge.ifr_name = self.request.ifr_name;
+            seat.wait(control);
+        }
+        // SAFETY: the request is complete and outlives the call.
+        let answer = unsafe { libc::ioctl(control, BRIDGE_ADD, &raw mut self.request) };
+        // Somebody may have put it into a bridge before.
+        let is_there = answer >= 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EBUSY);
+        self.settings.apply(route);
+        is_there
+    }
 }

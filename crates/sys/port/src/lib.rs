@@ -34,7 +34,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 pub use arena::{Arena, Slot};
 pub use bpf::XdpMode;
 pub use error::PortError;
-pub use guard::{HostGuard, HostGuards, TakenOver};
+pub use guard::{HostGuard, HostGuards, NotRestored, TakenOver};
 pub use name::PortName;
 pub use packet::PacketPort;
 pub use tester::{Came, SNAP, Stopped, TESTER_BURST, TestReceiver, TestSender, TesterLink, look_at};

@@ -19,7 +19,8 @@ static BETWEEN: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 5_000_000 
 
 /// An interface's place in its bridge.
 pub(crate) struct Seat {
-    bridge: libc::ifreq,
+    /// The bridge's name, which may have changed when it is waited for.
+    pub(crate) bridge: libc::ifreq,
     index: libc::c_int,
     number: usize,
     ports: [libc::c_int; MOST],

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use romer_impair::config::{Corrupt, DEFAULT_FLUSH, Delay, Discipline, Duplicate, Model, RateLimit, Reorder};
 use romer_impair::config::{Order, Variable};
-use romer_impair::{Decision, Engine, Headers, Law, Limits, Packet, Path, Port};
+use romer_impair::{Decision, Engine, Law, Limits, Packet, Path, Port};
 use romer_units::{Layer, Rate};
 use serde::Serialize;
 
@@ -80,9 +80,7 @@ fn cost(path: Path) -> f64 {
         let begin = Instant::now();
         for number in 0..TIMED {
             let arrival = i64::from(number) * GAP;
-            let packet =
-                Packet { slot: number, port: Port::A, length: 64, arrival, headers: Headers::default() };
-            engine.admit(&packet);
+            engine.admit(&Packet::new(number, Port::A, 64, arrival));
             while engine.poll(arrival).is_some() {}
         }
         least = least.min(begin.elapsed().as_secs_f64() * 1e9 / f64::from(TIMED));

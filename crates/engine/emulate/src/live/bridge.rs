@@ -21,7 +21,7 @@ use super::alertness::Alertness;
 use super::feed::{Known, Tap, Taps};
 use super::frames;
 use super::statistics::{Gathered, LinkTold, Raw, Snapshot};
-use crate::headers::headers;
+use crate::headers::{headers, network_length};
 
 /// A deadline nearer than this is waited for by spinning.
 const SPIN: Duration = Duration::from_micros(120);
@@ -38,7 +38,7 @@ const ASK: Duration = Duration::from_micros(200);
 /// How soon a port that was busy is tried again.
 const RETRY: Duration = Duration::from_millis(1);
 /// Octets of the check sequence, and of the shortest frame with it.
-const CHECK_SEQUENCE: usize = 4;
+const CHECK_SEQUENCE: u32 = 4;
 const SHORTEST: u32 = 64;
 
 /// What others ask of the bridge.
@@ -225,14 +225,16 @@ impl Bridge {
     }
 
     fn admit(&mut self, way: Way, frame: Frame) {
-        let headers =
-            if self.tells_flows_apart { headers(self.arena.octets_of(&frame)) } else { Headers::default() };
-        let octets = u32::try_from(frame.octets() + CHECK_SEQUENCE).unwrap_or(u32::MAX);
+        let octets = self.arena.octets_of(&frame);
+        let headers = if self.tells_flows_apart { headers(octets) } else { Headers::default() };
+        let whole = u32::try_from(octets.len()).unwrap_or(u32::MAX);
+        let length = whole.saturating_add(CHECK_SEQUENCE).max(SHORTEST);
         let arrival = frame.arrival();
         let packet = Packet {
             slot: frame.number(),
             port: way,
-            length: octets.max(SHORTEST),
+            length,
+            network_length: network_length(octets, length),
             arrival: arrival.as_nanos(),
             headers,
         };

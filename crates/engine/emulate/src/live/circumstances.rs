@@ -1,8 +1,8 @@
 //! What there is to say of two interfaces before they are bridged.
 
 use romer_host::HostError;
-use romer_host::link::Network;
-use romer_port::PortName;
+use romer_host::link::{Network, pair};
+use romer_port::{NotRestored, PortName};
 
 /// In words: addresses at which this host goes on to answer, links that are down, packets that will not fit.
 /// `heard` is whether the host goes on to see what arrives.
@@ -13,8 +13,7 @@ pub(super) fn notes(ports: &[PortName; 2], heard: bool) -> Result<Vec<String>, H
         let network = Network::open(port.namespace())?;
         let link = network.link(port.interface())?;
         let addresses = network.addresses(port.interface())?;
-        let own: Vec<String> =
-            addresses.iter().filter(|address| !is_link_local(**address)).map(ToString::to_string).collect();
+        let own: Vec<String> = addresses.iter().map(ToString::to_string).collect();
         if heard && !own.is_empty() {
             notes.push(format!(
                 "{port} has addresses of this host ({}): the host answers there itself, beside the emulator and without its \
@@ -33,11 +32,35 @@ pub(super) fn notes(ports: &[PortName; 2], heard: bool) -> Result<Vec<String>, H
     Ok(notes)
 }
 
-const fn is_link_local(address: std::net::IpAddr) -> bool {
-    match address {
-        std::net::IpAddr::V4(_) => false,
-        std::net::IpAddr::V6(address) => address.is_unicast_link_local(),
-    }
+/// Whether the ports are the two ends of one veth pair.
+pub(super) fn is_loop(ports: &[PortName; 2]) -> Result<bool, HostError> {
+    let [a, b] = ports;
+    let index = |port: &PortName| -> Result<u32, HostError> {
+        Ok(Network::open(port.namespace())?.link(port.interface())?.index)
+    };
+    pair::is_pair((a.namespace(), index(a)?), (b.namespace(), index(b)?))
+}
+
+/// In words, what of a port could not be put back, and how it can be by hand.
+pub(super) fn not_restored(
+    port: &PortName,
+    bridge: Option<String>,
+    left: NotRestored,
+) -> impl Iterator<Item = String> {
+    let interface = port.interface();
+    let bridge = bridge.filter(|_| left.bridge).map(|bridge| {
+        format!(
+            "{port} is not back in its bridge {bridge}: one of the two is not in the network namespace any more; \
+             `ip link set {interface} master {bridge}` puts it there"
+        )
+    });
+    let offloads = left.offloads.then(|| {
+        format!(
+            "the offloads of {port} are still off: the interface was not found in any network namespace; if it still \
+             exists, `ethtool -K {interface} tso on gso on gro on tx on` switches them on"
+        )
+    });
+    bridge.into_iter().chain(offloads)
 }
 
 fn narrower(ports: &[PortName; 2], mtus: [u32; 2]) -> Option<String> {

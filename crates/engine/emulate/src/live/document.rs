@@ -33,6 +33,7 @@ pub(super) fn emulation(
         warnings.extend(too_alike(name, direction.correlation.as_ref()));
         warnings.extend(homeless(name, direction.homeless));
     }
+    warnings.extend(snapshot.not_restored.iter().cloned());
     warnings.extend(anew.map(|anew| {
         format!(
             "delays and gaps are summed up since {}, when that was begun anew; counts are of all packets",

@@ -424,7 +424,7 @@ fn of(outcome: &Outcome, lost: Option<Cause>) -> Fate {
 #[cfg(test)]
 mod tests {
     use romer_impair::config::{Delay, Duplicate, Model};
-    use romer_impair::{Config, Decision, Engine, Headers, Limits, Path};
+    use romer_impair::{Config, Decision, Engine, Limits, Path};
 
     use super::*;
 
@@ -435,7 +435,7 @@ mod tests {
     }
 
     fn packet(number: u32, arrival: Nanos) -> Packet {
-        Packet { slot: number, port: Way::A, length: 64, arrival, headers: Headers::default() }
+        Packet::new(number, Way::A, 64, arrival)
     }
 
     #[test]

@@ -365,6 +365,7 @@ impl Raw {
                 ..side.gathered.direction(side.ledger, side.link, side.correlation)
             }),
             gone: self.gone,
+            not_restored: Vec::new(),
         }
     }
 }
@@ -411,6 +412,8 @@ pub struct Snapshot {
     pub directions: [Direction; 2],
     /// The port that is gone, if that ended the bridge.
     pub gone: Option<romer_port::PortName>,
+    /// What could not be put back on the host at the end, in words.
+    pub not_restored: Vec<String>,
 }
 
 #[cfg(test)]
@@ -419,7 +422,7 @@ mod tests {
 
     use proptest::prelude::*;
     use romer_impair::config::{Delay, Model, Order, Variable};
-    use romer_impair::{Config, Engine, Headers, Law, Limits, Nanos, Packet, Path, Port};
+    use romer_impair::{Config, Engine, Law, Limits, Nanos, Packet, Path, Port};
     use romer_units::random::Seed;
 
     use super::*;
@@ -450,6 +453,7 @@ mod tests {
             ordinal,
             copy: 0,
             length: 100,
+            network_length: 82,
             arrival: 0,
             entered: 10,
             requested: 20,
@@ -496,8 +500,7 @@ mod tests {
         for slot in 0..count {
             let arrival = i64::from(slot) * gap;
             left.extend(std::iter::from_fn(|| engine.poll(arrival - 1)).map(|out| out.requested));
-            let headers = Headers::default();
-            engine.admit(&Packet { slot, port: Port::A, length: 100, arrival, headers });
+            engine.admit(&Packet::new(slot, Port::A, 100, arrival));
         }
         left.extend(std::iter::from_fn(|| engine.poll(Nanos::MAX)).map(|out| out.requested));
         (left, engine.correlation(Port::A).cloned())

@@ -1,0 +1,87 @@
+//! Tests of reordering by displacement.
+#![expect(clippy::cast_possible_truncation, reason = "the tests' numbers are small")]
+
+use crate::behaviour::{MANY, config, every, run};
+use crate::claims;
+use crate::config::{Delay, Displacement, Model, Path, Reorder, TimelineStep};
+use crate::decision::Decision;
+use crate::packet::Port;
+
+#[test]
+fn displaced_packets_are_passed_by_as_many_as_was_asked() {
+    let reorder = Reorder {
+        decision: Decision::Bernoulli { probability: 0.02 },
+        displacement: Displacement::Uniform { low: 5, high: 5 },
+    };
+    let path = Path { reorder: Model::Plain(reorder), ..Path::default() };
+    let (engine, _, out) = run(config(path), every(1_000).take(MANY as usize));
+    claims::binomial("displaced", out.iter().filter(|o| o.displacement > 0).count() as u64, MANY, 0.02);
+    assert!(engine.ledger(Port::A).reordered >= MANY / 51);
+    // RFC 4737: a packet is reordered where a later one arrived before; its extent is how far back the earliest such is.
+    let mut extents = [0_u64; 16];
+    let mut greatest = 0;
+    for (at, outcome) in out.iter().enumerate() {
+        if outcome.ordinal < greatest {
+            let first = (at.saturating_sub(64)..at).find(|before| out[*before].ordinal > outcome.ordinal);
+            extents[(at - first.unwrap()).min(15)] += 1;
+        }
+        greatest = greatest.max(outcome.ordinal);
+    }
+    // Extent 5 where none of the five before was displaced: p (1-p)^5.
+    let expected = 0.02 * 0.98_f64.powi(5);
+    claims::near("extent 5", extents[5] as f64 / MANY as f64, expected, (expected / 1e6).sqrt() * 1.2);
+    assert_eq!(extents[1..5], [0; 4]);
+}
+
+/// Whatever the distances are, exactly as many later packets as drawn leave the stage before a displaced one, unless its
+/// time is up.
+#[test]
+fn varying_displacements_are_exact() {
+    for (probability, low, high) in [(0.5, 1, 5), (0.2, 1, 5), (0.9, 1, 2), (0.05, 1, 300)] {
+        let decision = Decision::Bernoulli { probability };
+        let displacement = Displacement::Uniform { low, high };
+        let reorder = Model::Plain(Reorder { decision, displacement });
+        let path = Path { reorder, flush: 3_600_000_000_000, ..Path::default() };
+        let (_, _, out) = run(config(path), every(1_000).take(100_000));
+        // Nothing comes after the last packets, so that those of the end are let go by the flush.
+        let ended = out.iter().position(|o| o.time > 100_000 * 1_000).unwrap_or(out.len());
+        let (mut displaced, mut later) = (0, std::collections::BTreeSet::new());
+        for o in &out[..ended] {
+            let passed = later.range(o.ordinal + 1..).count();
+            assert_eq!(passed as u64, u64::from(o.displacement), "{probability} {low}-{high}: {o:?}");
+            displaced += u64::from(o.displacement > 0);
+            later.insert(o.ordinal);
+            while later.len() > 2_000 {
+                later.pop_first();
+            }
+        }
+        claims::binomial("displaced", displaced, ended as u64, probability);
+    }
+}
+
+/// A displaced packet whose time is up counts for those that wait longer.
+#[test]
+fn flushed_packet_counts_for_older() {
+    let always = Decision::Bernoulli { probability: 1.0 };
+    let displacement = |distance| Displacement::Uniform { low: distance, high: distance };
+    let reorder = |distance| Reorder { decision: always, displacement: displacement(distance) };
+    let path = |distance, flush| Path { reorder: Model::Plain(reorder(distance)), flush, ..Path::default() };
+    let mut config_of = config(path(1, 5_000));
+    config_of.timeline = vec![TimelineStep { at: 150, setting: config(path(9, 500)).base }];
+    let (engine, _, out) = run(config_of, [100, 200].into_iter());
+    assert_eq!(out.iter().map(|o| (o.ordinal, o.time)).collect::<Vec<_>>(), [(1, 700), (0, 700)]);
+    assert_eq!(engine.ledger(Port::A).reordered, 1);
+}
+
+#[test]
+fn a_displaced_packet_that_nobody_passes_leaves_when_its_time_is_up() {
+    let reorder = Reorder {
+        decision: Decision::Bernoulli { probability: 1.0 },
+        displacement: Displacement::Uniform { low: 3, high: 3 },
+    };
+    let delay = Model::Plain(Delay { fixed: 40, variable: None });
+    let path = Path { reorder: Model::Plain(reorder), flush: 500, delay, ..Path::default() };
+    let (engine, _, out) = run(config(path), [1_000, 1_100].into_iter());
+    assert_eq!(out.iter().map(|o| o.time).collect::<Vec<_>>(), [1_540, 1_640]);
+    assert_eq!(engine.ledger(Port::A).reordered, 0, "none went past another");
+}
