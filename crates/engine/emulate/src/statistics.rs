@@ -133,6 +133,18 @@ pub(crate) fn too_alike(direction: &str, correlation: Option<&Correlation>) -> O
     ))
 }
 
+/// That the exact order makes delays vary less from packet to packet than their law would: packets come closer together
+/// than the law is wide.
+pub(crate) fn varies_less(direction: &str, correlation: Option<&Correlation>) -> Option<String> {
+    let (width, spacing) = correlation?.width_beyond_spacing()?;
+    let [width, spacing, half] = [width, spacing, spacing / 2.0].map(two_digits);
+    Some(format!(
+        "{direction}: 80 % of the delays span {width}, and packets came {spacing} apart: order = \"exact\" keeps their law and \
+         their order, and changes the delay from packet to packet by half the time between them at most ({half}). Where \
+         that variation matters, order = \"fifo\" (later packets wait) or \"independent\" (they overtake) has more of it"
+    ))
+}
+
 /// A time to two digits.
 #[expect(clippy::cast_possible_truncation, reason = "delays are below an hour")]
 fn two_digits(nanos: f64) -> Duration {
@@ -165,6 +177,31 @@ mod tests {
     use romer_units::random::{Seed, Stream};
 
     use super::*;
+
+    /// A law wider than the packets' spacing is noted in the exact order, and one that is not, or another order, is not.
+    #[test]
+    fn variation_below_law_is_noted() {
+        use romer_impair::config::{Delay, Model, Order, Variable};
+        use romer_impair::{Config, Engine, Law, Limits, Packet, Path, Port};
+        let noted = |order, gap: i64| {
+            let variable = Some(Variable::new(Law::Uniform { low: 0.0, high: 1e7 }, None));
+            let delay = Model::Plain(Delay { fixed: 0, variable });
+            let mut config = Config::default();
+            config.base.paths[0] = vec![Some(std::sync::Arc::new(Path { delay, order, ..Path::default() }))];
+            let mut engine = Engine::new(config, Limits::growing(), 0);
+            for slot in 0..1_000 {
+                while engine.poll(i64::from(slot) * gap - 1).is_some() {}
+                engine.admit(&Packet::new(slot, Port::A, 100, i64::from(slot) * gap));
+            }
+            varies_less("a to b", engine.correlation(Port::A))
+        };
+        let note = noted(Order::Exact, 2_000_000).unwrap();
+        for words in ["span 8ms", "2ms apart", "at most (1ms)", "fifo", "independent"] {
+            assert!(note.contains(words), "{note}");
+        }
+        assert_eq!(noted(Order::Exact, 9_000_000), None);
+        assert_eq!(noted(Order::Fifo, 2_000_000), None);
+    }
 
     #[test]
     fn intervals_that_cannot_be_told_are_left_out() {

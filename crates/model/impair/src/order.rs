@@ -358,6 +358,8 @@ pub struct Correlation {
     pivot: f64,
     /// There are values of a law without a variance.
     boundless: bool,
+    /// The greatest width of the laws of which values are drawn in the exact order, not correlated.
+    width: f64,
     /// The greatest skewness of the laws that values are drawn from, without its sign.
     skewness: f64,
 }
@@ -411,6 +413,7 @@ impl Default for Correlation {
             last: 0,
             pivot: 0.0,
             boundless: false,
+            width: 0.0,
             skewness: 0.0,
         }
     }
@@ -426,6 +429,20 @@ impl Correlation {
     /// asked for.
     pub(crate) const fn has_no_variance(&mut self) {
         self.boundless = true;
+    }
+
+    /// Takes note of the width of a law of which delays are drawn in the exact order.
+    pub(crate) const fn is_in_order(&mut self, width: f64) {
+        self.width = self.width.max(width);
+    }
+
+    /// The width of the widest law of which delays were drawn in the exact order ([`Law::width`]) and the mean time between two
+    /// packets, where the width is longer: then delays of neighbours differ less than the law alone would have them. Nanoseconds.
+    pub fn width_beyond_spacing(&self) -> Option<(f64, f64)> {
+        let packets = self.levels.first()?.blocks;
+        let span = cast::real(self.last.saturating_sub(self.first?));
+        let spacing = span / cast::count(packets.checked_sub(1)?);
+        (packets >= FEWEST_VALUES && self.width > spacing).then_some((self.width, spacing))
     }
 
     /// Takes note of the skewness of the law that delays are drawn from.

@@ -399,6 +399,9 @@ impl Pipeline {
         if path.order == Order::Exact || variable.is_correlated() {
             self.correlation.add(now, drawn);
         }
+        if path.order == Order::Exact && !variable.is_correlated() {
+            self.correlation.is_in_order(variable.width);
+        }
         self.correlation.is_skewed(variable.skewness);
         if !variable.law.has_variance() {
             self.correlation.has_no_variance();

@@ -200,7 +200,7 @@ fn counts(direction: &EmulatedDirection) -> String {
         }
     }
     if let Some((asked, actual)) = direction.requested_delay_ns.mean.zip(direction.actual_delay_ns.mean) {
-        let queue = if direction.rate_queue_ns.count > 0 { " without the rate's queue" } else { "" };
+        let queue = words::left_out(direction);
         let _ = write!(text, "; mean delay{queue} {} of {} asked for", length(actual), length(asked));
     }
     for words in words::held(direction) {

@@ -106,6 +106,14 @@ pub(super) fn held(direction: &EmulatedDirection) -> Vec<String> {
             "in the rate's queue, beside the delay: {median} in the median, {most} at most, of {} that met a rate",
             direction.rate_queue_ns.count
         ));
+    }
+    if let Some(before) = before_delay(direction) {
+        words.push(format!(
+            "before the delay, to be displaced or as a delayed copy: {} in the mean of all packets",
+            time(Some(before))
+        ));
+    }
+    if direction.rate_queue_ns.count > 0 || before_delay(direction).is_some() {
         let total = &direction.total_delay_ns;
         words.push(format!(
             "in all, from arrival to departure: {} in the median, {} at most",
@@ -129,6 +137,27 @@ pub(super) fn held(direction: &EmulatedDirection) -> Vec<String> {
         ));
     }
     words
+}
+
+/// The mean time between arrival and the delay stage, nanoseconds, of all packets and copies that left: in the reorder buffer,
+/// and of copies their delay. `None` where there was none.
+fn before_delay(direction: &EmulatedDirection) -> Option<f64> {
+    let (total, held) = (direction.total_delay_ns.mean?, direction.actual_delay_ns.mean?);
+    #[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
+    let share = direction.rate_queue_ns.count as f64 / direction.total_delay_ns.count.max(1) as f64;
+    let queued = direction.rate_queue_ns.mean.unwrap_or(0.0) * share;
+    // Means are sums of floats, whose last digits differ.
+    Some(total - held - queued).filter(|before| *before >= 1.0)
+}
+
+/// What a delay's figures leave out, to follow the word.
+pub(super) fn left_out(direction: &EmulatedDirection) -> &'static str {
+    match (direction.rate_queue_ns.count > 0, before_delay(direction).is_some()) {
+        (false, false) => "",
+        (true, false) => " without the rate's queue",
+        (false, true) => " without the wait before it",
+        (true, true) => " without the wait before it and the rate's queue",
+    }
 }
 
 /// A share in percent, never 0 where there is any.
@@ -166,7 +195,7 @@ fn counts(direction: &EmulatedDirection) -> String {
 
 fn delays(direction: &EmulatedDirection) -> String {
     let median = |summary: &Summary| time(summary.median.map(|median| known(median, summary.quantile_error)));
-    let queue = if direction.rate_queue_ns.count > 0 { " without the rate's queue" } else { "" };
+    let queue = left_out(direction);
     format!(
         "delay{queue}, median: {} asked for, {} held; error {} in the median, {} at 99 %",
         median(&direction.requested_delay_ns),

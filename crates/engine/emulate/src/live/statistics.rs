@@ -85,17 +85,23 @@ impl Tally {
         self.alike.add(0, value);
     }
 
-    /// The value below which `rank` values lie, from the middle of its bin.
-    fn at_rank(&self, rank: f64) -> f64 {
+    /// The values among which the one is below which `rank` values lie: the ends of its bin.
+    fn bin_at_rank(&self, rank: f64) -> [f64; 2] {
         let [least, most] = [self.min, self.max].map(|value| bin(value.unsigned_abs()));
         let mut below = 0;
         for (index, count) in self.bins.iter().enumerate().take(most + 1).skip(least) {
             below += count;
             if *count > 0 && real_count(below) > rank {
-                return middle(index).clamp(real(self.min), real(self.max));
+                return ends(index).map(|end| end.clamp(real(self.min), real(self.max)));
             }
         }
-        real(self.max)
+        [real(self.max); 2]
+    }
+
+    /// The value below which `rank` values lie, from the middle of its bin.
+    fn at_rank(&self, rank: f64) -> f64 {
+        let [low, high] = self.bin_at_rank(rank);
+        low.midpoint(high)
     }
 
     /// The summary. That of few values is exact; that of more has its quantiles from bins, and the intervals of mean and
@@ -131,7 +137,9 @@ impl Tally {
             mean_interval: half.map(|half| [self.mean - half, self.mean + half]),
             median_interval: ranks
                 .filter(|[low, _]| *low >= 1.0)
-                .map(|ranks| ranks.map(|rank| self.at_rank(rank.min(n - 1.0)))),
+                // Where in its bin a value lies is not known.
+                .map(|ranks| ranks.map(|rank| self.bin_at_rank(rank.min(n - 1.0))))
+                .map(|[[low, _], [_, high]]| [low, high]),
             quantile_error: Some(QUANTILE_ERROR),
             ..Summary::of_quantiles(quantile)
         }
@@ -145,13 +153,14 @@ fn bin(value: u64) -> usize {
     usize::try_from(shift).unwrap_or(0) * BINS_PER_OCTAVE + digits
 }
 
-/// The middle of a bin.
-fn middle(index: usize) -> f64 {
+/// The least and the greatest value of a bin.
+fn ends(index: usize) -> [f64; 2] {
     let shift = (index / BINS_PER_OCTAVE).saturating_sub(1);
     let digits = index - shift * BINS_PER_OCTAVE;
     let exponent = i32::try_from(shift).unwrap_or(0);
     let width = 2_f64.powi(exponent);
-    real_count(digits as u64) * width + (width - 1.0) / 2.0
+    let least = real_count(digits as u64) * width;
+    [least, least + width - 1.0]
 }
 
 #[expect(clippy::cast_precision_loss, reason = "exact below 2^53 nanoseconds, which are 104 days")]
@@ -427,6 +436,20 @@ mod tests {
 
     use super::*;
 
+    /// The interval of a median from bins holds the true median, also where all values but a few are the same.
+    #[test]
+    fn median_interval_covers_bin_error() {
+        for (value, few) in [(20_000, 1), (20_000, 90_000), (1_234_567, 5)] {
+            let mut tally = Tally::new();
+            (0..100_000).for_each(|n| tally.add(if n % 1_000 == 0 { few } else { value }));
+            let summary = tally.summary();
+            let [low, high] = summary.median_interval.unwrap();
+            let (median, value) = (summary.median.unwrap(), real(value));
+            assert!(low <= value && value <= high && low <= median && median <= high, "{summary:?}");
+            assert!(high - low <= 2.0 * QUANTILE_ERROR * value, "{summary:?}");
+        }
+    }
+
     #[test]
     fn a_sample_is_summarised_to_within_the_stated_error() {
         let mut tally = Tally::new();
@@ -590,7 +613,9 @@ mod tests {
             let index = bin(value);
             prop_assert!(index < BINS);
             let value = real_count(value);
-            prop_assert!((middle(index) - value).abs() <= value * QUANTILE_ERROR + 0.5);
+            let [least, greatest] = ends(index);
+            prop_assert!(least <= value && value <= greatest);
+            prop_assert!((least.midpoint(greatest) - value).abs() <= value * QUANTILE_ERROR + 0.5);
         }
     }
 }

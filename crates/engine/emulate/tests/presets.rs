@@ -1,0 +1,351 @@
+//! The presets of measured networks against what their source says of them: delay, variation, periods and grids of a
+//! stream as the source sent it, ten minutes of it in virtual time.
+#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
+
+use romer_impair::{Config, Engine, Limits, Packet, Port};
+use romer_metrics::findings::findings;
+use romer_record::document::DelayKind;
+use romer_record::finding::{GridOf, Pattern};
+use romer_record::{Fate, Leaving, Passage};
+use romer_scenario::PRESETS;
+use romer_units::random::Seed;
+use romer_units::{Duration, Timestamp};
+
+const MS: f64 = 1e6;
+const SECOND: f64 = 1e9;
+/// Two frames of MELP in a packet: 45 ms apart, 42 octets with UDP and IP.
+const INTERVAL: i64 = 45_000_000;
+const OCTETS: u32 = 42;
+const PACKETS: u32 = 13_333;
+
+/// What a direction of a preset does to the stream.
+struct Stream {
+    name: String,
+    passages: Vec<Passage>,
+    /// Of the first arrivals, in order of departure, nanoseconds; `None` is lost.
+    delays: Vec<Option<f64>>,
+}
+
+impl Stream {
+    fn of(preset: &str, port: Port) -> Self {
+        let found = PRESETS.iter().find(|one| one.name == preset).unwrap();
+        let config = Config { seed: Some(Seed([1, 2, 3, 4, 5, 6])), ..found.scenario().unwrap().config };
+        let mut engine = Engine::new(config, Limits::growing(), 0);
+        let mut arrivals = vec![Vec::new(); PACKETS as usize];
+        // The stream begins somewhere in the network's life.
+        let departure = |slot: u32| 1_234_567_890 + i64::from(slot) * INTERVAL;
+        for slot in 0..PACKETS {
+            while let Some(outcome) = engine.poll(departure(slot) - 1) {
+                arrivals[outcome.slot as usize].push(outcome);
+            }
+            let packet = Packet::new(slot, port, 64, departure(slot));
+            engine.admit(&Packet { network_length: OCTETS, ..packet });
+        }
+        while let Some(outcome) = engine.poll(i64::MAX) {
+            arrivals[outcome.slot as usize].push(outcome);
+        }
+        let mut passages = Vec::new();
+        let mut delays = Vec::new();
+        for (slot, outcomes) in (0..PACKETS).zip(&arrivals) {
+            let mut times: Vec<i64> = outcomes
+                .iter()
+                .filter(|outcome| outcome.lost.is_none())
+                .map(|outcome| outcome.time)
+                .collect();
+            times.sort_unstable();
+            let passage = |copy: usize, time: Option<i64>| Passage {
+                sequence: slot.into(),
+                copy: u32::try_from(copy).unwrap(),
+                size: 14,
+                fate: if time.is_some() { Fate::Arrived } else { Fate::Lost },
+                departure: Some(Timestamp::from_nanos(departure(slot))),
+                arrival: time.map(Timestamp::from_nanos),
+                delay: time.map(|time| Duration::from_nanos(time - departure(slot))),
+                ttl: time.map(|_| 64),
+                tos: None,
+                leaving: Leaving::Unknown,
+            };
+            if times.is_empty() {
+                passages.push(passage(0, None));
+            }
+            passages.extend(times.iter().enumerate().map(|(copy, time)| passage(copy, Some(*time))));
+            delays.push(times.first().map(|time| real(time - departure(slot))));
+        }
+        Self { name: format!("{preset}, port {}", port.letter()), passages, delays }
+    }
+
+    fn arrived(&self) -> Vec<f64> {
+        let mut delays: Vec<f64> = self.delays.iter().flatten().copied().collect();
+        delays.sort_unstable_by(f64::total_cmp);
+        delays
+    }
+
+    fn mean(&self) -> f64 {
+        let arrived = self.arrived();
+        arrived.iter().sum::<f64>() / real(i64::try_from(arrived.len()).unwrap())
+    }
+
+    /// The quantile `share` of the delays; 1 is the greatest.
+    fn quantile(&self, share: f64) -> f64 {
+        quantile(&self.arrived(), share)
+    }
+
+    /// The quantile `share` of the differences of consecutive delays, without their sign.
+    fn variation(&self, share: f64) -> f64 {
+        let pairs = self.delays.windows(2).filter_map(|pair| Some((pair[1]? - pair[0]?).abs()));
+        let mut found: Vec<f64> = pairs.collect();
+        found.sort_unstable_by(f64::total_cmp);
+        quantile(&found, share)
+    }
+
+    fn patterns(&self) -> Vec<Pattern> {
+        let found = findings(&self.passages, &[], &[], DelayKind::Absolute);
+        found.into_iter().map(|finding| finding.pattern).collect()
+    }
+
+    /// Asserts that spikes repeat after `period` seconds, and nothing else does; `None`: nothing repeats. Gives their height.
+    #[track_caller]
+    fn assert_period(&self, period: Option<f64>) -> f64 {
+        let spikes: Vec<(f64, [f64; 2], u64, u64, f64)> = self
+            .patterns()
+            .into_iter()
+            .filter_map(|pattern| match pattern {
+                Pattern::PeriodicDelaySpikes {
+                    period_ns,
+                    period_interval_ns,
+                    height_ns,
+                    spikes,
+                    cycles,
+                    ..
+                } => Some((period_ns, period_interval_ns, spikes, cycles, height_ns)),
+                _ => None,
+            })
+            .collect();
+        match (period, &spikes[..]) {
+            (None, []) => 0.0,
+            (Some(period), [(found, [low, high], seen, cycles, height)]) => {
+                // The interval is of 95 %, so it is given as much again.
+                let off = (found - period * SECOND).abs();
+                assert!(off <= high - low, "{}: {found} for {period} s", self.name);
+                assert_eq!(seen, cycles, "{}: spikes and cycles", self.name);
+                *height
+            }
+            _ => panic!("{}: {spikes:?} for {period:?}", self.name),
+        }
+    }
+
+    /// The steps of the delay, nanoseconds.
+    fn steps(&self) -> Vec<f64> {
+        let step = |pattern| match pattern {
+            Pattern::DelayStep { size_ns, .. } => Some(size_ns),
+            _ => None,
+        };
+        self.patterns().into_iter().filter_map(step).collect()
+    }
+
+    /// Asserts that 4 or 5 packets in a row are lost every 63 s, and no others.
+    #[track_caller]
+    fn assert_losses_every_63_s(&self) {
+        let lost: Vec<usize> = (0..self.delays.len()).filter(|at| self.delays[*at].is_none()).collect();
+        let groups: Vec<&[usize]> = lost.chunk_by(|a, b| a + 1 == *b).collect();
+        assert!((8..=10).contains(&groups.len()), "{}: {groups:?}", self.name);
+        assert!(groups.iter().all(|group| (4..=5).contains(&group.len())), "{}: {groups:?}", self.name);
+        for pair in groups.windows(2) {
+            let apart = real(i64::try_from(pair[1][0] - pair[0][0]).unwrap() * INTERVAL);
+            assert!((apart - 63.0 * SECOND).abs() <= 45.0 * MS, "{}: {apart}", self.name);
+        }
+    }
+
+    /// Asserts that the delays lie on a grid of `step` from `offset` on, milliseconds.
+    #[track_caller]
+    fn assert_grid(&self, step: f64, offset: f64) {
+        let grids: Vec<(f64, f64, f64)> = self
+            .patterns()
+            .into_iter()
+            .filter_map(|pattern| match pattern {
+                Pattern::DelayGrid { of: GridOf::Delay, step_ns, offset_ns, strength_ratio, .. } => {
+                    Some((step_ns, offset_ns?, strength_ratio))
+                }
+                _ => None,
+            })
+            .collect();
+        let [(found_step, found_offset, strength)] = grids[..] else { panic!("{}: {grids:?}", self.name) };
+        assert!((found_step - step * MS).abs() < 1e-3 * MS, "{}: step {found_step}", self.name);
+        assert!((found_offset - offset * MS).abs() < 1e-3 * MS, "{}: offset {found_offset}", self.name);
+        assert!(strength > 0.99, "{}: {strength}", self.name);
+    }
+
+    /// Asserts that a figure in milliseconds lies in a range.
+    #[track_caller]
+    fn assert_in(&self, what: &str, figure: f64, range: std::ops::Range<f64>) {
+        assert!(
+            range.contains(&(figure / MS)),
+            "{}: {what} is {} ms, not in {range:?}",
+            self.name,
+            figure / MS
+        );
+    }
+}
+
+/// Both directions of a preset: from port a, and from port b.
+fn both(preset: &str) -> [Stream; 2] {
+    Port::BOTH.map(|port| Stream::of(preset, port))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "times of ten minutes stay below 2^53 ns")]
+fn real(nanos: i64) -> f64 {
+    nanos as f64
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place among few values")]
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let last = real(i64::try_from(sorted.len()).unwrap() - 1);
+    sorted[(share * last).round() as usize]
+}
+
+/// Spikes every 40 s downstream; typically below 40 ms, never 70, variation below 20 ms.
+#[test]
+fn adsl() {
+    let [up, down] = both("measured-adsl");
+    up.assert_period(None);
+    assert!(up.steps().len() > 2, "the level changes upstream");
+    down.assert_period(Some(40.0));
+    for stream in [up, down] {
+        stream.assert_in("95 %", stream.quantile(0.95), 15.0..40.0);
+        stream.assert_in("the greatest delay", stream.quantile(1.0), 30.0..70.0);
+        stream.assert_in("the greatest variation", stream.variation(1.0), 10.0..20.0);
+    }
+}
+
+/// Downstream 10 ms, rarely above 12, at most 60; upstream 18 ms on average, rarely above 35, at most 50.
+#[test]
+fn cable() {
+    let [up, down] = both("measured-cable");
+    down.assert_in("the mean", down.mean(), 9.5..10.5);
+    down.assert_in("99 %", down.quantile(0.99), 10.0..12.0);
+    down.assert_in("the greatest delay", down.quantile(1.0), 55.0..60.0);
+    down.assert_in("typical variation", down.variation(0.9), 0.0..1.0);
+    up.assert_in("the mean", up.mean(), 17.5..18.5);
+    up.assert_in("99.9 %", up.quantile(0.999), 20.0..35.0);
+    up.assert_in("the greatest delay", up.quantile(1.0), 45.0..50.0);
+    up.assert_in("nearly all variation", up.variation(0.95), 5.0..10.0);
+}
+
+/// The grids of both directions, 20 ms on average, peaks above 50 ms.
+#[test]
+fn bluetooth() {
+    let [card, access_point] = both("measured-bluetooth");
+    card.assert_grid(10.0, 4.8);
+    access_point.assert_grid(10.7, 2.1);
+    for stream in [card, access_point] {
+        stream.assert_in("the mean", stream.mean(), 18.5..22.5);
+        stream.assert_in("peaks", stream.quantile(0.98), 50.0..60.0);
+    }
+}
+
+/// Below 200 us but for spikes every 71.69 s and every 63 s; a row of 5,111 packets that come twice.
+#[test]
+fn wireless_a() {
+    let [card, access_point] = both("measured-802.11a");
+    card.assert_in("the height", card.assert_period(Some(71.69)), 9.0..12.0);
+    access_point.assert_in("the height", access_point.assert_period(Some(63.0)), 90.0..100.0);
+    let copies = card.patterns().into_iter().find_map(|pattern| match pattern {
+        Pattern::DuplicateBurst { packets, copies, .. } => Some((packets, copies)),
+        _ => None,
+    });
+    assert_eq!(copies, Some((5_111, 5_111)));
+    for pair in card.passages.windows(2).filter(|pair| pair[1].copy == 1) {
+        let apart = pair[1].delay.unwrap() - pair[0].delay.unwrap();
+        assert!((70..=110).contains(&(apart.as_nanos() / 1_000)), "{apart}");
+    }
+    for stream in [card, access_point] {
+        stream.assert_in("99 %", stream.quantile(0.99), 0.1..0.2);
+    }
+}
+
+/// Below 8 ms, variation below 1 ms, a step from the access point and an occasional loss.
+#[test]
+fn wireless_b() {
+    let [card, access_point] = both("measured-802.11b");
+    assert!(card.steps().is_empty() && !access_point.steps().is_empty());
+    assert!((1..60).contains(&access_point.delays.iter().filter(|delay| delay.is_none()).count()));
+    for stream in [card, access_point] {
+        stream.assert_period(None);
+        stream.assert_in("the greatest delay", stream.quantile(1.0), 2.0..8.0);
+        stream.assert_in("variation", stream.variation(0.99), 0.1..1.0);
+    }
+}
+
+/// Below 1 ms on average, variation below 2 ms; spikes every 2.97 s, losses every 63 s, a step.
+#[test]
+fn wireless_b_on_g() {
+    let [card, access_point] = both("measured-802.11b-on-g");
+    card.assert_period(Some(2.97));
+    access_point.assert_losses_every_63_s();
+    assert!(!access_point.steps().is_empty());
+    for stream in [card, access_point] {
+        stream.assert_in("the mean", stream.mean(), 0.1..1.0);
+        stream.assert_in("the greatest variation", stream.variation(1.0), 0.5..2.0);
+    }
+}
+
+/// Below 600 us but for spikes every 10.24 s and every 63 s, up to 600 ms.
+#[test]
+fn wireless_g() {
+    let [card, access_point] = both("measured-802.11g");
+    card.assert_period(Some(10.24));
+    access_point.assert_in("the height", access_point.assert_period(Some(63.0)), 550.0..601.0);
+    for stream in [card, access_point] {
+        stream.assert_in("95 %", stream.quantile(0.95), 0.3..0.6);
+    }
+}
+
+/// Spikes every 10.24 s and every 30.7 s, losses every 63 s.
+#[test]
+fn wireless_g_on_b() {
+    let [card, access_point] = both("measured-802.11g-on-b");
+    card.assert_period(Some(10.24));
+    access_point.assert_period(Some(30.7));
+    access_point.assert_losses_every_63_s();
+}
+
+/// 150 us on average, impulses up to 2 ms, spikes of 1.6 ms every 7.875 s.
+#[test]
+fn connection_sharing() {
+    for stream in both("measured-connection-sharing") {
+        stream.assert_in("the height", stream.assert_period(Some(7.875)), 1.3..1.6);
+        stream.assert_in("the mean", stream.mean(), 0.14..0.16);
+        stream.assert_in("99.9 %", stream.quantile(0.999), 0.5..2.0);
+    }
+}
+
+/// Upstream peaks of 400 ms and up to 700 ms, variation below 150 ms; downstream 500 ms on average, up to 3.25 s, variation
+/// about 200 ms. Nothing repeats.
+#[test]
+fn cdma() {
+    let [up, down] = both("measured-cdma");
+    up.assert_in("peaks", up.quantile(0.995), 330.0..450.0);
+    up.assert_in("the greatest delay", up.quantile(1.0), 650.0..750.0);
+    up.assert_in("typical variation", up.variation(0.99), 50.0..150.0);
+    down.assert_in("the mean", down.mean(), 450.0..550.0);
+    down.assert_in("the greatest delay", down.quantile(1.0), 3_000.0..3_300.0);
+    down.assert_in("variation", down.variation(0.95), 150.0..250.0);
+    for stream in [up, down] {
+        stream.assert_period(None);
+    }
+}
+
+/// Upstream over 200 ms on average, spikes just below 1 s, variation up to 825 ms; downstream spikes up to 10 s, variation
+/// over 1 s. Nothing repeats.
+#[test]
+fn edge() {
+    let [up, down] = both("measured-edge");
+    up.assert_in("the mean", up.mean(), 200.0..300.0);
+    up.assert_in("the greatest delay", up.quantile(1.0), 950.0..1_000.0);
+    up.assert_in("the greatest variation", up.variation(1.0), 700.0..825.0);
+    down.assert_in("the greatest delay", down.quantile(1.0), 9_000.0..10_000.0);
+    down.assert_in("the greatest variation", down.variation(1.0), 1_000.0..10_000.0);
+    for stream in [up, down] {
+        stream.assert_period(None);
+    }
+}
