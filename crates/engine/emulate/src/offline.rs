@@ -12,7 +12,7 @@ use romer_units::random::Seed;
 
 use crate::arrivals::{Arrival, Arrivals};
 use crate::departures;
-use crate::statistics::{Samples, too_alike, varies_less};
+use crate::statistics::{Samples, flushed_early, too_alike, varies_less};
 
 pub use crate::departures::HEADER;
 
@@ -188,6 +188,7 @@ pub fn run(
     for (name, port) in ["a to b", "b to a"].into_iter().zip(Port::BOTH) {
         warnings.extend(too_alike(name, run.engine.correlation(port)));
         warnings.extend(varies_less(name, run.engine.correlation(port)));
+        warnings.extend(flushed_early(name, run.engine.ledger(port)));
     }
     Ok(Emulation {
         schema: EMULATION.into(),

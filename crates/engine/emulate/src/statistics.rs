@@ -11,6 +11,9 @@ use romer_units::Duration;
 /// What chance may leave of a figure, as a share of the standard deviation, without a word.
 const CLOSE: f64 = 0.1;
 
+/// The share of displaced packets that may leave before their distance without a word: the last ones of a stream do.
+const FEW_FLUSHED: f64 = 0.01;
+
 /// The singletons of one direction, kept whole: for runs in virtual time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Samples {
@@ -133,6 +136,21 @@ pub(crate) fn too_alike(direction: &str, correlation: Option<&Correlation>) -> O
     ))
 }
 
+/// That displaced packets left before as many others had gone past as drawn, because their time was up.
+pub(crate) fn flushed_early(direction: &str, ledger: &Ledger) -> Option<String> {
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    let share = ledger.flushed as f64 / ledger.displaced.max(1) as f64;
+    (share > FEW_FLUSHED).then(|| {
+        format!(
+            "{direction}: {} of {} displaced packets ({:.1} %) left before as many others had gone past as drawn, because \
+             their flush was over; a longer flush lets more of them keep their displacement",
+            ledger.flushed,
+            ledger.displaced,
+            share * 100.0
+        )
+    })
+}
+
 /// That the exact order makes delays vary less from packet to packet than their law would: packets come closer together
 /// than the law is wide.
 pub(crate) fn varies_less(direction: &str, correlation: Option<&Correlation>) -> Option<String> {
@@ -177,6 +195,16 @@ mod tests {
     use romer_units::random::{Seed, Stream};
 
     use super::*;
+
+    /// Displacements that the flush cuts short are noted with their share; the few at the end of a stream are not.
+    #[test]
+    fn flushed_displacements_are_noted() {
+        let of =
+            |displaced, flushed| flushed_early("a to b", &Ledger { displaced, flushed, ..Ledger::default() });
+        assert_eq!([of(0, 0), of(1_000, 5)], [None, None]);
+        let note = of(1_000, 300).unwrap();
+        assert!(note.starts_with("a to b: 300 of 1000 displaced packets (30.0 %)"), "{note}");
+    }
 
     /// A law wider than the packets' spacing is noted in the exact order, and one that is not, or another order, is not.
     #[test]

@@ -20,6 +20,10 @@ pub struct Ledger {
     pub corrupted: u64,
     /// Packets and copies that others went past because the reorder stage held them.
     pub reordered: u64,
+    /// Packets and copies that the reorder stage has held to be displaced.
+    pub displaced: u64,
+    /// Of these, those that left before as many others had gone past as drawn, because their time was up.
+    pub flushed: u64,
     /// Packets and copies that the delay stage held longer than their delay so that they did not overtake.
     pub waited: u64,
     /// Packets and copies that the delay stage has let in.

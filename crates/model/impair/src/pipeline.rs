@@ -314,6 +314,7 @@ impl Pipeline {
         piece.requested = entry.map_or(0, |entry| entry.delay_of(copy));
         piece.displacement = displacement;
         if displacement > 0 {
+            ledger.displaced += 1;
             self.displaced.hold(place, displacement, now.saturating_add(path.flush));
             return;
         }
@@ -448,6 +449,7 @@ impl Pipeline {
             let path = Arc::clone(self.timeline.path(self.front));
             if self.displaced.flush_at() == at {
                 if let Some((due, place, passed)) = self.displaced.flush(at) {
+                    ledger.flushed += 1;
                     ledger.reordered += u64::from(passed);
                     self.delay(&path, place, due, ledger);
                     self.release_displaced(&path, due, ledger);

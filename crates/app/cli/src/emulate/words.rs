@@ -227,6 +227,37 @@ fn time(nanos: Option<f64>) -> String {
 mod tests {
     use super::*;
 
+    /// The wait in the reorder buffer is said beside a delay that leaves it out.
+    #[test]
+    fn reorder_wait_is_said() {
+        let of = |mean| Summary {
+            count: 100,
+            mean: Some(mean),
+            median: Some(mean),
+            max: Some(mean),
+            ..Summary::default()
+        };
+        let direction = |total, queued| EmulatedDirection {
+            requested_delay_ns: of(5e6),
+            actual_delay_ns: of(5e6),
+            total_delay_ns: of(total),
+            // Half of the packets met the rate.
+            rate_queue_ns: if queued > 0.0 {
+                Summary { count: 50, ..of(queued) }
+            } else {
+                Summary::default()
+            },
+            ..EmulatedDirection::default()
+        };
+        assert_eq!((left_out(&direction(5e6, 0.0)), held(&direction(5e6, 0.0)).len()), ("", 0));
+        assert_eq!(left_out(&direction(6e6, 2e6)), " without the rate's queue");
+        let reordered = direction(7_500_000.0, 0.0);
+        assert_eq!(left_out(&reordered), " without the wait before it");
+        let words = held(&reordered).join("\n");
+        assert!(words.contains("2.5ms in the mean of all packets") && words.contains("in all"), "{words}");
+        assert!(held(&direction(8_500_000.0, 2e6)).join("\n").contains("2.5ms in the mean of all packets"));
+    }
+
     #[test]
     fn a_median_from_bins_is_shown_with_the_digits_that_are_known() {
         let shown = |median, error| time(Some(known(median, error)));

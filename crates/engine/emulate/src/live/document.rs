@@ -10,7 +10,7 @@ use romer_units::counted;
 
 use super::control::{Applied, Facts};
 use super::statistics::{Direction, LinkTold, Snapshot};
-use crate::statistics::{too_alike, varies_less, with_known_intervals};
+use crate::statistics::{flushed_early, too_alike, varies_less, with_known_intervals};
 
 /// Of a bridge on which the scenarios of `history` held one after the other, and whose summaries were begun `anew` then.
 pub(super) fn emulation(
@@ -32,6 +32,7 @@ pub(super) fn emulation(
     for (name, direction) in ["a to b", "b to a"].into_iter().zip(&snapshot.directions) {
         warnings.extend(too_alike(name, direction.correlation.as_ref()));
         warnings.extend(varies_less(name, direction.correlation.as_ref()));
+        warnings.extend(flushed_early(name, &direction.ledger));
         warnings.extend(homeless(name, direction.homeless));
     }
     warnings.extend(snapshot.not_restored.iter().cloned());
