@@ -104,25 +104,19 @@ pub(super) fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream 
 /// What was sent, and when the first packet was.
 fn traffic(analysis: &Analysis, file: &Path, table: &Table) -> (Traffic, Option<i64>) {
     let (mut count, mut octets, mut least, mut most) = (0_u64, 0_u64, u32::MAX, 0);
-    let (mut number, mut first, mut last) = (0_u64, (i64::MAX, 0_u64), (i64::MIN, 0_u64));
+    let mut spacing = Spacing::default();
     for packet in table.packets.firsts() {
         count += 1;
         octets += u64::from(packet.size);
         (least, most) = (least.min(packet.size), most.max(packet.size));
         if let Some(departure) = packet.departure {
-            number += 1;
-            let this = (departure, packet.sequence);
-            (first, last) = (first.min(this), last.max(this));
+            spacing.take(packet.sequence, departure);
         }
     }
     let varying = |octets| (least < most).then_some(octets);
     let traffic = Traffic {
         model: format!("trace:{}", file.to_string_lossy()),
-        interval_ns: table.about.interval_ns.unwrap_or_else(|| {
-            // Where lost packets have no line, numbers tell how many left between the first and the last.
-            let steps = last.1.abs_diff(first.1).max(number.saturating_sub(1));
-            last.0.saturating_sub(first.0) / i64::try_from(steps).unwrap_or(i64::MAX).max(1)
-        }),
+        interval_ns: table.about.interval_ns.or_else(|| spacing.mean_ns()).unwrap_or(0),
         payload_octets: u32::try_from((octets + count / 2) / count.max(1)).unwrap_or(u32::MAX),
         payload_octets_min: varying(least),
         payload_octets_max: varying(most),
@@ -133,7 +127,44 @@ fn traffic(analysis: &Analysis, file: &Path, table: &Table) -> (Traffic, Option<
         direction: if table.shape == Shape::OneWay { Way::Forward } else { Way::RoundTrip },
         ..Traffic::default()
     };
-    (traffic, (number > 0).then_some(first.0))
+    (traffic, spacing.first_ns)
+}
+
+/// How far apart packets leave: the mean over neighbours, which are packets whose numbers are as near to each other as any two are.
+/// Where lost packets have no line, they are left out of it with the gaps that they leave.
+#[derive(Default)]
+struct Spacing {
+    first_ns: Option<i64>,
+    last: Option<(u64, i64)>,
+    /// The step between numbers of neighbours, and what lies between the departures of so many pairs.
+    step: u64,
+    sum_ns: i128,
+    pairs: i128,
+}
+
+impl Spacing {
+    /// Takes packets in order of their numbers.
+    fn take(&mut self, sequence: u64, departure: i64) {
+        self.first_ns = Some(self.first_ns.map_or(departure, |first| first.min(departure)));
+        let before = self.last.replace((sequence, departure));
+        let Some((before, departed)) = before.filter(|(before, _)| *before < sequence) else { return };
+        // Departures that go back are those of a clock that was set.
+        if departure < departed {
+            return;
+        }
+        let step = sequence - before;
+        if self.pairs == 0 || step < self.step {
+            (self.step, self.sum_ns, self.pairs) = (step, 0, 0);
+        }
+        if step == self.step {
+            self.sum_ns += i128::from(departure) - i128::from(departed);
+            self.pairs += 1;
+        }
+    }
+
+    fn mean_ns(&self) -> Option<i64> {
+        self.sum_ns.checked_div(self.pairs).and_then(|mean| i64::try_from(mean).ok())
+    }
 }
 
 fn time_of_day(nanos: i64) -> String {

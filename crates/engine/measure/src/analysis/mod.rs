@@ -1,5 +1,6 @@
 //! Packet logs that other programs wrote, or romer exported, as measurement documents.
 
+mod absent;
 mod capture_flows;
 mod capture_steps;
 #[cfg(test)]
@@ -15,6 +16,8 @@ mod one_way_tests;
 mod overtaken;
 mod packets;
 mod received;
+#[cfg(test)]
+mod sequence_tests;
 mod set_back;
 mod stepped;
 mod table;

@@ -50,6 +50,15 @@ impl Block {
     }
 }
 
+/// A column of stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StampColumn {
+    /// The best stamps of this place.
+    Best(usize),
+    /// The program's own.
+    User(usize),
+}
+
 /// Lines of a file, in blocks of [`PART`].
 #[derive(Default)]
 struct Lines {
@@ -86,6 +95,28 @@ impl Lines {
 
     fn sequence(&self, line: usize) -> u64 {
         self.blocks[line / PART].sequences[line % PART]
+    }
+
+    /// Gives each line another number.
+    fn renumber(&mut self, numbers: &[u64]) {
+        self.mixed = !numbers.is_sorted();
+        self.last = numbers.last().copied().unwrap_or(0);
+        let places = self.blocks.iter_mut().flat_map(|block| &mut block.sequences);
+        places.zip(numbers).for_each(|(place, number)| *place = *number);
+    }
+
+    /// Takes out the stamps of a column of which `is_none` says that they are none.
+    fn clear(&mut self, column: StampColumn, is_none: impl Fn(i64) -> bool) {
+        for block in &mut self.blocks {
+            let stamps = match column {
+                StampColumn::Best(place) => &mut block.stamps[place],
+                StampColumn::User(place) => &mut block.user[place],
+            };
+            stamps.iter_mut().filter(|stamp| is_none(**stamp)).for_each(|stamp| *stamp = NONE);
+            if stamps.iter().all(|stamp| *stamp == NONE) {
+                stamps.clear();
+            }
+        }
     }
 
     /// In order of sequence; those of one packet as they were read.
@@ -207,6 +238,16 @@ impl Gathering {
     /// One of them, from 0.
     pub(super) fn row(&self, line: usize) -> Row {
         self.lines.row(line)
+    }
+
+    /// Gives each line another number.
+    pub(super) fn renumber(&mut self, numbers: &[u64]) {
+        self.lines.renumber(numbers);
+    }
+
+    /// Takes out the stamps of a column of which `is_none` says that they are none.
+    pub(super) fn clear(&mut self, column: StampColumn, is_none: impl Fn(i64) -> bool) {
+        self.lines.clear(column, is_none);
     }
 
     /// Whether any has the program's own stamp of a place.

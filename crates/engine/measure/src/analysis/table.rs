@@ -1,14 +1,17 @@
 //! Files as rows: whatever the format, the packets come out as a run would have them.
 
+use std::collections::HashMap;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
+use romer_exchange::csv::numbering::{self, Identity, Shared};
 use romer_exchange::csv::{self, Reader, Row, Shape};
 use romer_exchange::packed::Source;
 use romer_record::RoundTrip;
 use romer_record::document::Way;
 use romer_units::{Clock, Place, Timestamp, counted_as};
 
+use super::absent::Placeholders;
 use super::packets::{Gathering, Packets, Unstamped};
 use super::received::{self, Back};
 use super::{AnalysisError, formats};
@@ -154,10 +157,21 @@ impl Table {
         let mut notes = Vec::from_iter(unheeded(reader.others()));
         let mut lines = Gathering::new();
         let mut digits = Digits::default();
-        for row in reader.by_ref() {
+        let mut placeholders = Placeholders::new(shape);
+        let mut places = LineNumbers::default();
+        while let Some(row) = reader.next() {
             let row = row.map_err(|fault| faulty(path, fault))?;
             row.stamps.into_iter().flatten().for_each(|stamp| digits.take(stamp));
+            placeholders.take(&row, reader.line());
+            places.take(lines.len(), reader.line());
             lines.add(row);
+        }
+        notes.extend(placeholders.take_out(&mut lines));
+        let renumbered = numbering::renumber(lines.len(), |line| identity(&lines.row(line)));
+        let renumbered = renumbered.map_err(|shared| second_run(path, shared, &places))?;
+        if let Some(renumbered) = renumbered {
+            lines.renumber(&renumbered.numbers);
+            notes.push(renumbered.words());
         }
         notes.extend(digits.cut());
         notes.extend(no_losses(reader.no_losses()));
@@ -176,6 +190,56 @@ impl Table {
         let set_back = received::of_lines(&lines, shape);
         let packets = lines.finish(shape, far_log, Unstamped { answered, ..Unstamped::default() });
         Ok(Self { shape, packets, far_log, set_back, about: About { notes, unread, ..About::default() } })
+    }
+}
+
+/// What tells one packet from another.
+const fn identity(row: &Row) -> Identity {
+    Identity { sequence: row.sequence, departures: [row.stamps[0], row.user[0]] }
+}
+
+/// The lines of rows, where rows that were left out lie between them.
+#[derive(Default)]
+struct LineNumbers {
+    /// A row from which on lines are so many further than rows.
+    ahead: Vec<(usize, u64)>,
+}
+
+impl LineNumbers {
+    /// Notes the line of a row, from 0.
+    fn take(&mut self, row: usize, line: u64) {
+        let ahead = line.saturating_sub(row as u64);
+        if self.ahead.last().is_none_or(|(_, before)| *before != ahead) {
+            self.ahead.push((row, ahead));
+        }
+    }
+
+    fn line(&self, row: usize) -> u64 {
+        let after = self.ahead.partition_point(|(first, _)| *first <= row);
+        let ahead = after.checked_sub(1).and_then(|place| self.ahead.get(place));
+        row as u64 + ahead.map_or(0, |(_, ahead)| *ahead)
+    }
+}
+
+/// That different packets have one number.
+fn second_run(path: &Path, shared: Shared, places: &LineNumbers) -> AnalysisError {
+    let [line, earlier, begins] = [shared.line, shared.earlier, shared.begins].map(|row| places.line(row));
+    let runs = if begins > 2 {
+        format!(
+            "two runs are in one file, and the second begins at line {begins}; split it there (head -n {}; for the second, head -n 1 and \
+             tail -n +{begins})",
+            begins - 1
+        )
+    } else {
+        "give each packet a number of its own".into()
+    };
+    AnalysisError::Line {
+        path: path.into(),
+        line,
+        why: format!(
+            "sequence number {} is in line {earlier} with another departure: {runs}",
+            shared.sequence
+        ),
     }
 }
 
@@ -235,23 +299,23 @@ fn no_losses(count: u64) -> Option<String> {
 /// The packets that a host dropped unread, and those of them that the far end answered, which has no stamp of them: all numbers in
 /// order.
 fn unread(told: &csv::Unread, shape: Shape, lines: &Gathering) -> (Unread, Vec<u64>) {
-    let ordered = |numbers: &[u64]| {
-        let mut numbers = numbers.to_vec();
+    let ordered = |mut numbers: Vec<u64>| {
         numbers.sort_unstable();
         numbers
     };
+    let numbers = |rows: &[usize]| rows.iter().map(|row| lines.row(*row).sequence).collect::<Vec<u64>>();
+    let [there, back] = [&told.there, &told.back].map(|rows| numbers(rows));
     if shape == Shape::OneWay {
-        let there: Vec<u64> = told.there.iter().chain(&told.back).copied().collect();
-        return (Unread { there: ordered(&there), back: Vec::new() }, Vec::new());
+        return (Unread { there: ordered([there, back].concat()), back: Vec::new() }, Vec::new());
     }
-    let unread = Unread { there: ordered(&told.there), back: ordered(&told.back) };
+    let unread = Unread { there: ordered(there), back: ordered(back) };
     if unread.back.is_empty() {
         return (unread, Vec::new());
     }
     let is_unstamped = |row: &Row| row.stamps[1].or(row.user[1]).is_none();
     let is_back = |row: &Row| unread.back.binary_search(&row.sequence).is_ok();
     let of_it = lines.rows().filter(|row| is_unstamped(row) && is_back(row));
-    let answered = ordered(&of_it.map(|row| row.sequence).collect::<Vec<u64>>());
+    let answered = ordered(of_it.map(|row| row.sequence).collect::<Vec<u64>>());
     (unread, answered)
 }
 
@@ -313,7 +377,7 @@ pub(super) fn rows(lines: &[Row], way: Way, far_log: Far, all: &mut Vec<RoundTri
     }
     let traced = |line: &&Row| (1..4).any(|place| line.stamps[place].is_some() || line.user[place].is_some());
     let untraced = lines.first().filter(|_| !lines.iter().any(|line| traced(&line)));
-    let mut arrivals = Vec::new();
+    let mut arrivals = HashMap::new();
     let kept = lines.iter().filter(traced).chain(untraced);
     all.extend(kept.zip(0..).map(|(line, copy)| {
         // One way, each line is an arrival, however coarse the stamps are. What came there once and came back twice has the
@@ -327,14 +391,10 @@ pub(super) fn rows(lines: &[Row], way: Way, far_log: Far, all: &mut Vec<RoundTri
 type Arrival = [Option<i64>; 4];
 
 /// Which of the `arrivals` at the far end a line is of.
-fn arrival(line: &Row, arrivals: &mut Vec<Arrival>) -> u32 {
+fn arrival(line: &Row, arrivals: &mut HashMap<Arrival, u32>) -> u32 {
     let arrival = [line.stamps[1], line.user[1], line.stamps[2], line.user[2]];
-    let known = arrivals.iter().position(|known| *known == arrival);
-    let number = known.unwrap_or_else(|| {
-        arrivals.push(arrival);
-        arrivals.len() - 1
-    });
-    u32::try_from(number).unwrap_or(u32::MAX)
+    let next = u32::try_from(arrivals.len()).unwrap_or(u32::MAX);
+    *arrivals.entry(arrival).or_insert(next)
 }
 
 fn row(line: &Row, copy: u32, forward_copy: u32, far_log: Far) -> RoundTrip {

@@ -63,8 +63,10 @@ pub struct Reader<R> {
     unended: Option<Unended>,
     /// Packets that did not arrive and are no losses by what their fates say.
     no_losses: u64,
-    /// The numbers of those that a host dropped unread.
+    /// Those that a host dropped unread.
     unread: Unread,
+    /// Rows that were given.
+    given: usize,
     ended: bool,
 }
 
@@ -96,6 +98,7 @@ impl<R: BufRead> Reader<R> {
             unended,
             no_losses: 0,
             unread: Unread::default(),
+            given: 0,
             ended: false,
         })
     }
@@ -115,6 +118,11 @@ impl<R: BufRead> Reader<R> {
     /// an empty field as lost ones. Known when all lines are read.
     pub fn unread(&self) -> &Unread {
         &self.unread
+    }
+
+    /// The number of the line that was read last, from 1.
+    pub fn line(&self) -> u64 {
+        self.number
     }
 
     /// Which table it is.
@@ -171,8 +179,8 @@ impl<R: BufRead> Reader<R> {
         match fate {
             Fate::AsStamped => {}
             Fate::NoLoss => self.no_losses += 1,
-            Fate::UnreadThere => self.unread.there.push(row.sequence),
-            Fate::UnreadBack => self.unread.back.push(row.sequence),
+            Fate::UnreadThere => self.unread.there.push(self.given),
+            Fate::UnreadBack => self.unread.back.push(self.given),
         }
         fate == Fate::NoLoss
     }
@@ -215,6 +223,7 @@ impl<R: BufRead> Iterator for Reader<R> {
         }
         let next = self.advance().transpose();
         self.ended = !matches!(next, Some(Ok(_)));
+        self.given += usize::from(!self.ended);
         next
     }
 }
@@ -323,13 +332,13 @@ impl Fate {
     }
 }
 
-/// The numbers of packets that the path carried to a host that did not read them, as they stand in the file.
+/// The packets that the path carried to a host that did not read them, by the places of their rows among those given, from 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unread {
     /// On the way there.
-    pub there: Vec<u64>,
+    pub there: Vec<usize>,
     /// On the way back.
-    pub back: Vec<u64>,
+    pub back: Vec<usize>,
 }
 
 /// What a column of this name holds. One that is nearly of a packet log, but written otherwise or in another unit, is a mistake.

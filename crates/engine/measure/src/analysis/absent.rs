@@ -1,0 +1,135 @@
+//! Numbers that stand for a stamp that is missing: 0 or -1, which many programs write where they have no time.
+//!
+//! Stamps count from any origin, so that 0 may be a time: of a log that counts from its first packet it is one. It is none where all
+//! other stamps of that clock lie far from it, measured by how long they last.
+
+use romer_exchange::csv::{Row, Shape};
+use romer_units::counted_as;
+
+use super::packets::{Gathering, StampColumn};
+
+/// So many times the span of the other stamps they lie away from a 0 that is no time. A log that counts from its first packet, and
+/// pauses for so long after it, is not to be expected.
+const FAR: i128 = 10;
+/// Other stamps that tell where a clock's times lie, at least.
+const FEWEST: u64 = 4;
+/// Stamps of a clock that has no other, at least: a log of one packet may count from it.
+const FEWEST_ALONE: u64 = 2;
+
+/// Whether a stamp may stand for none.
+const fn is_placeholder(stamp: i64) -> bool {
+    matches!(stamp, 0 | -1)
+}
+
+/// The columns of a clock's stamps.
+#[derive(Default)]
+struct ClockStamps {
+    placeholders: u64,
+    others: u64,
+    /// The least and the greatest of the others.
+    span: Option<[i64; 2]>,
+}
+
+impl ClockStamps {
+    fn take(&mut self, stamp: i64) {
+        if is_placeholder(stamp) {
+            self.placeholders += 1;
+            return;
+        }
+        self.others += 1;
+        let [low, high] = self.span.unwrap_or([stamp; 2]);
+        self.span = Some([low.min(stamp), high.max(stamp)]);
+    }
+
+    /// Whether its placeholders are no times.
+    fn are_absent(&self) -> bool {
+        let Some([low, high]) = self.span.map(|span| span.map(i128::from)) else {
+            return self.placeholders >= FEWEST_ALONE;
+        };
+        let away = if low > 0 { low } else { (-high).max(0) };
+        self.others >= FEWEST && away > FAR * (high - low)
+    }
+}
+
+/// Takes the stamps of a table, and finds those that are none.
+pub(super) struct Placeholders {
+    shape: Shape,
+    clocks: [ClockStamps; 2],
+    /// Of each column, how many placeholders it has, and the line of the first.
+    found: [Option<(u64, u64)>; 8],
+}
+
+impl Placeholders {
+    pub(super) fn new(shape: Shape) -> Self {
+        Self { shape, clocks: Default::default(), found: [None; 8] }
+    }
+
+    /// Which clock a place's stamps are of: the sender's or the receiver's.
+    const fn clock(&self, place: usize) -> usize {
+        match self.shape {
+            Shape::OneWay => place % 2,
+            Shape::FourStamps => [0, 1, 1, 0][place % 4],
+        }
+    }
+
+    /// Takes the stamps of a line, with its number.
+    pub(super) fn take(&mut self, row: &Row, line: u64) {
+        for (column, stamp) in row.stamps.into_iter().chain(row.user).enumerate() {
+            let Some(stamp) = stamp else { continue };
+            let clock = self.clock(column % 4);
+            self.clocks[clock].take(stamp);
+            if is_placeholder(stamp) {
+                let (count, first) = self.found[column].unwrap_or((0, line));
+                self.found[column] = Some((count + 1, first));
+            }
+        }
+    }
+
+    /// Takes those that are no times out of the lines, and says so of each column.
+    pub(super) fn take_out(&self, lines: &mut Gathering) -> Vec<String> {
+        let mut notes = Vec::new();
+        for (column, found) in self.found.iter().enumerate() {
+            let place = column % 4;
+            let (Some((count, first)), true) = (found, self.clocks[self.clock(place)].are_absent()) else {
+                continue;
+            };
+            let (of, prefix) =
+                if column < 4 { (StampColumn::Best(place), "") } else { (StampColumn::User(place), "user_") };
+            lines.clear(of, is_placeholder);
+            let name = self.shape.stamps().get(place).copied().unwrap_or_default();
+            notes.push(format!(
+                "{} 0 or -1 in the column {prefix}{name} (first in line {first}), which is no time of that clock: taken as missing, as of \
+                 packets that did not get there",
+                counted_as(*count, "stamp is", "stamps are")
+            ));
+        }
+        notes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the placeholders of one clock with these stamps are missing stamps.
+    fn absent(stamps: &[i64]) -> bool {
+        let mut clock = ClockStamps::default();
+        stamps.iter().for_each(|stamp| clock.take(*stamp));
+        clock.are_absent()
+    }
+
+    #[test]
+    fn zero_far_from_other_stamps_is_absent() {
+        let run = |from: i64| (0..100).map(move |n| from + n * 20_000_000);
+        for placeholder in [0, -1] {
+            let with = |from: i64| run(from).chain([placeholder]).collect::<Vec<_>>();
+            assert!(absent(&with(1_700_000_000_000_000_000)), "seconds since 1970");
+            assert!(absent(&with(-1_700_000_000_000_000_000)));
+            assert!(absent(&with(600_000_000_000)), "ten minutes after a host was started");
+            assert!(!absent(&with(20_000_000)), "counted from the first packet");
+            assert!(!absent(&with(-1_000_000_000)), "on both sides of the origin");
+        }
+        assert!(absent(&[0, 0, 0]) && absent(&[-1, 0]) && !absent(&[0]));
+        assert!(!absent(&[0, 60_000_000_000, 60_020_000_000]), "too few to tell");
+    }
+}
