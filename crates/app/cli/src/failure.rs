@@ -92,6 +92,10 @@ impl Failure {
 
 /// Tells of a panic, which is always a fault of romer's, in one line.
 pub(crate) fn report_panic(panic: &PanicHookInfo<'_>) {
+    // It becomes an error of the file.
+    if romer_store::is_decoding() {
+        return;
+    }
     let place = panic.location().map_or_else(|| "unknown place".into(), ToString::to_string);
     let why = panic.payload_as_str().unwrap_or("no reason given");
     output::eprint_line(&format!(

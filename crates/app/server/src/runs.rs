@@ -1,6 +1,8 @@
 //! Runs: what was measured, here or on the command line.
 
 pub(crate) mod exports;
+#[cfg(test)]
+mod hostile_tests;
 pub(crate) mod kept;
 
 use std::path::{Component, Path, PathBuf};
@@ -12,7 +14,7 @@ use romer_record::comparison::Comparison;
 use romer_record::document::{Measurement, Way};
 use romer_record::emulation::{Emulated, Emulation as EmulationDocument};
 use romer_report::comparison::{self, Figure, Subject};
-use romer_store::{Run, Runs, State, StoreError};
+use romer_store::{Run, Runs, State, StoreError, untrusted};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -191,7 +193,7 @@ pub(crate) fn path(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
 /// The folder of a measurement.
 fn folder(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
     let folder = path(runs, name)?;
-    if folder.join("manifest.json").is_file() {
+    if untrusted::is_file(&folder.join("manifest.json")) {
         return Ok(folder);
     }
     Err(match kept::kind(&folder) {
@@ -235,7 +237,7 @@ pub(crate) fn open(runs: &Runs, name: &str) -> Result<Opened, Problem> {
         measurements,
         benchmark: None,
         emulation: None,
-        frames: folder.join(exports::FRAMES_FILE).is_file(),
+        frames: untrusted::is_file(&folder.join(exports::FRAMES_FILE)),
         scenario: emulated.as_ref().map(|emulated| scenario::json_of(&emulated.scenario)),
         emulated,
     })
@@ -255,7 +257,7 @@ pub(crate) fn report(runs: &Runs, name: &str) -> Result<String, Problem> {
     let folder = folder(runs, name)?;
     let run = Run::open(&folder)?;
     if matches!(run.state(), State::Complete | State::Partial | State::Recovered)
-        && let Ok(page) = std::fs::read_to_string(run.report_path())
+        && let Ok(page) = run.report()
     {
         return Ok(page);
     }

@@ -15,6 +15,7 @@ use romer_record::benchmark::{BENCHMARK, BENCHMARK_PLAN, Benchmark, BenchmarkEnt
 use crate::durable;
 use crate::error::StoreError;
 use crate::run::{Kind, Location, read_json};
+use crate::untrusted;
 
 const PLAN_FILE: &str = "plan.json";
 /// The text of the plan, where it came as one.
@@ -53,7 +54,7 @@ impl BenchmarkRun {
         let folder = location.make(&BENCHMARK_KIND, &plan.started)?;
         write_json(&folder.join(PLAN_FILE), plan)?;
         let path = folder.join(LOG_FILE);
-        let log = OpenOptions::new().append(true).create(true).open(&path);
+        let log = untrusted::open_with(OpenOptions::new().append(true).create(true), &path);
         let log = locked(log.map_err(StoreError::io("make the log of trials", &path))?, &folder)?;
         durable::sync_folder(&folder)?;
         Ok(Self { folder, log })
@@ -73,7 +74,7 @@ impl BenchmarkRun {
     /// [`StoreError::Malformed`], [`StoreError::Newer`], [`StoreError::Io`].
     pub fn is_complete(folder: &Path) -> Result<bool, StoreError> {
         let path = folder.join(DOCUMENT_FILE);
-        if !path.is_file() {
+        if !exists(&path) {
             return Ok(false);
         }
         let document = read_json(&path, BENCHMARK)?;
@@ -86,7 +87,7 @@ impl BenchmarkRun {
     /// As of [`BenchmarkRun::plan`]; [`StoreError::InUse`] where another romer writes it.
     pub fn resume(folder: &Path) -> Result<(Self, Vec<BenchmarkEntry>), StoreError> {
         let path = folder.join(LOG_FILE);
-        let opened = OpenOptions::new().append(true).create(true).open(&path);
+        let opened = untrusted::open_with(OpenOptions::new().append(true).create(true), &path);
         let log = locked(opened.map_err(StoreError::io("open the log of trials", &path))?, folder)?;
         let text = durable::read_text(&path)?;
         let (entries, good) = read(&text, &path)?;
@@ -113,7 +114,7 @@ impl BenchmarkRun {
     pub fn remove(folder: &Path) -> Result<(), StoreError> {
         read_plan(folder)?;
         let path = folder.join(LOG_FILE);
-        let _held = match File::open(&path) {
+        let _held = match untrusted::open(&path) {
             Ok(log) => Some(locked(log, folder)?),
             Err(_) => None,
         };
@@ -138,7 +139,7 @@ impl BenchmarkRun {
     /// [`StoreError::Malformed`], [`StoreError::Newer`], [`StoreError::Io`].
     pub fn document(folder: &Path) -> Result<Option<Benchmark>, StoreError> {
         let path = folder.join(DOCUMENT_FILE);
-        if !path.is_file() {
+        if !exists(&path) {
             return Ok(None);
         }
         let document = serde_json::from_value(read_json(&path, BENCHMARK)?);
@@ -200,12 +201,17 @@ fn locked(log: File, folder: &Path) -> Result<File, StoreError> {
 
 fn read_plan(folder: &Path) -> Result<BenchmarkPlan, StoreError> {
     let path = folder.join(PLAN_FILE);
-    if !path.is_file() {
+    if !exists(&path) {
         let why = if folder.is_dir() { "it has no plan.json" } else { "it does not exist" };
         return Err(StoreError::NotABenchmark { path: folder.to_path_buf(), why });
     }
     let value = read_json(&path, BENCHMARK_PLAN)?;
     serde_json::from_value(value).map_err(|error| StoreError::malformed(&path, "document", error))
+}
+
+/// Whether anything has this name; what is no regular file is refused when it is read.
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), StoreError> {

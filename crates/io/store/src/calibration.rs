@@ -57,10 +57,12 @@ impl CalibrationFile {
     /// # Errors
     /// [`StoreError::Malformed`], [`StoreError::Newer`], [`StoreError::Io`].
     pub fn read(&self) -> Result<Option<CalibrationRecord>, StoreError> {
-        if !self.path.try_exists().map_err(StoreError::io("look at the file", &self.path))? {
-            return Ok(None);
-        }
-        let value = read_json(&self.path, CALIBRATION)?;
+        // It is the user's own, and may be a link to where it is kept.
+        let path = match fs::canonicalize(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            found => found.map_err(StoreError::io("look at the file", &self.path))?,
+        };
+        let value = read_json(&path, CALIBRATION)?;
         let record = serde_json::from_value(value)
             .map_err(|error| StoreError::malformed(&self.path, "document", error))?;
         Ok(Some(record))

@@ -1,13 +1,14 @@
 //! Files that are either there whole or not at all, whatever happens.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
+use crate::untrusted;
 
-/// The largest JSON or HTML file that is read back.
-const MOST_OCTETS: u64 = 256 << 20;
+/// The largest text that is read back: a benchmark's log of trials, and documents.
+const MOST_OCTETS: u64 = 64 << 20;
 
 /// Puts a file at `path` at one stroke: `write` fills it under another name in the same folder, then it is
 /// synchronised, renamed, and the folder synchronised. When this returns the file survives a loss of power; when
@@ -28,12 +29,18 @@ pub(crate) fn put(
 }
 
 fn fill(path: &Path, write: impl FnOnce(&mut File) -> Result<(), StoreError>) -> Result<(), StoreError> {
+    // What stands there is left from an earlier try, or a link that leads elsewhere.
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(StoreError::io("make the file", path)(error));
+        }
+        _ => {}
+    }
     let mut options = OpenOptions::new();
     let mut file = options
         .read(true)
         .write(true)
-        .create(true)
-        .truncate(true)
+        .create_new(true)
         .open(path)
         .map_err(StoreError::io("make the file", path))?;
     write(&mut file)?;
@@ -60,25 +67,16 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
         .map_err(StoreError::io("bring to the disk the folder", folder))
 }
 
-/// Reads a text file of a bounded size.
+/// Reads a text file of a bounded size inside a folder of ours.
 pub(crate) fn read_text(path: &Path) -> Result<String, StoreError> {
-    let file = File::open(path).map_err(StoreError::io("open the file", path))?;
-    // A device or a pipe may have no end.
-    if !file.metadata().is_ok_and(|found| found.is_file()) {
-        return Err(StoreError::io("read the file", path)(io::Error::other("it is not a regular file")));
-    }
-    let mut bytes = Vec::new();
-    let read = file.take(MOST_OCTETS + 1).read_to_end(&mut bytes);
-    let found = read.map_err(StoreError::io("read the file", path))? as u64;
-    if found > MOST_OCTETS {
-        return Err(StoreError::TooLarge {
-            path: path.to_path_buf(),
-            found,
-            unit: "octets or more",
-            limit: MOST_OCTETS,
-        });
-    }
-    String::from_utf8(bytes).map_err(|error| {
+    let octets = untrusted::read(path, MOST_OCTETS).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => {
+            let found = path.metadata().map_or(MOST_OCTETS + 1, |found| found.len());
+            StoreError::TooLarge { path: path.to_path_buf(), found, unit: "octets", limit: MOST_OCTETS }
+        }
+        _ => StoreError::io("read the file", path)(error),
+    })?;
+    String::from_utf8(octets).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         StoreError::malformed(path, format!("byte {at}"), "it is not UTF-8 text")
     })

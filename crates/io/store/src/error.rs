@@ -177,6 +177,8 @@ impl StoreError {
             | Self::Malformed { .. }
             | Self::Newer { .. }
             | Self::TooLarge { .. } => ExitClass::BadData,
+            // A link or a pipe stands where a file should.
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::InvalidInput => ExitClass::BadData,
             Self::Exists { .. } | Self::NotAFolder { .. } | Self::NotReplaceable { .. } => ExitClass::Usage,
             Self::Io { .. } | Self::InUse { .. } | Self::NotKept { .. } | Self::NoHome => {
                 ExitClass::Environment
@@ -197,6 +199,7 @@ fn advice(operation: &str, error: &io::Error) -> &'static str {
     if ["read", "open", "look"].iter().any(|reading| operation.starts_with(reading)) {
         return match error.kind() {
             io::ErrorKind::PermissionDenied => "ask its owner for the right to read it",
+            io::ErrorKind::InvalidInput => "put the file itself in its place, or name another run",
             _ => "check the path, and the disk (dmesg)",
         };
     }

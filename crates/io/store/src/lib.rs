@@ -26,13 +26,14 @@ mod parquet_rows;
 mod reader;
 mod run;
 mod runs;
+pub mod untrusted;
 mod writer;
 
 pub use benchmark::BenchmarkRun;
 pub use calibration::CalibrationFile;
 pub use error::{ExitClass, StoreError};
 pub use log_thread::{Kept, LogOutcome, LogSender, LogThread};
-pub use parquet_rows::{PACKETS_SCHEMA, RowsFile, read_rows, write_rows};
+pub use parquet_rows::{PACKETS_SCHEMA, RowsFile, is_decoding, read_rows, write_rows};
 pub use reader::{Frame, LogReader, Recovered, recover};
 pub use run::{Finished, Location, NewRun, Rows, RowsSource, Run, State, document_of};
 pub use runs::{Listed, Runs};

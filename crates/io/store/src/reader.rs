@@ -9,6 +9,7 @@ use romer_record::log::Entry;
 
 use crate::error::StoreError;
 use crate::frame::{self, HEAD, HEADER, Head, Header};
+use crate::untrusted;
 
 /// What one frame holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +39,7 @@ impl LogReader<BufReader<File>> {
     /// # Errors
     /// [`StoreError::Io`], and those of [`LogReader::new`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let file = File::open(path).map_err(StoreError::io("open the packet log", path))?;
+        let file = untrusted::open(path).map_err(StoreError::io("open the packet log", path))?;
         Self::new(BufReader::with_capacity(1 << 16, file), path)
     }
 }
@@ -173,7 +174,7 @@ const MOST_ENTRIES: u64 = 1 << 28;
 /// # Errors
 /// [`StoreError`] of opening and reading; damage inside is no error, it ends the log.
 pub fn recover(path: &Path) -> Result<Recovered, StoreError> {
-    let length = std::fs::metadata(path).map_err(StoreError::io("open the packet log", path))?.len();
+    let length = path.symlink_metadata().map_err(StoreError::io("open the packet log", path))?.len();
     let mut reader = LogReader::open(path)?;
     let mut recovered = Recovered::default();
     let mut count = 0;

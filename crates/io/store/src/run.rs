@@ -15,6 +15,7 @@ use crate::error::StoreError;
 use crate::log_thread::LogThread;
 use crate::parquet_rows::{self, RowsFile};
 use crate::reader::recover;
+use crate::untrusted;
 use crate::writer::{LogFile, LogWriter};
 
 const MANIFEST_FILE: &str = "manifest.json";
@@ -313,9 +314,12 @@ impl Run {
         fs::remove_file(&log).map_err(StoreError::io("remove the packet log", &log))
     }
 
-    /// Its report, a file that may not be there.
-    pub fn report_path(&self) -> PathBuf {
-        self.folder.join(REPORT_FILE)
+    /// Its report, a whole HTML page.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] where it has none, or none that can be read; [`StoreError::TooLarge`].
+    pub fn report(&self) -> Result<String, StoreError> {
+        durable::read_text(&self.folder.join(REPORT_FILE))
     }
 
     /// Its packet log, a file that is there while the run is being measured.
@@ -385,7 +389,7 @@ impl Run {
     /// [`StoreError::InUse`] where it is being written, [`StoreError::NotARun`] where it ended, [`StoreError::Io`].
     pub fn resume(self) -> Result<NewRun, StoreError> {
         let path = self.folder.join(LOG_FILE);
-        let file = match File::open(&path) {
+        let file = match untrusted::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if self.manifest.status != Status::Running {
                     let why = "it has no packets.log to recover";
@@ -407,11 +411,16 @@ impl Run {
 /// Whether what `log` belongs to is being written: its writer holds a lock on the log, which the kernel lifts when
 /// the writer dies.
 fn is_locked(log: &Path) -> bool {
-    File::open(log).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    untrusted::open(log).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
+/// Whether anything has this name, were it a link that leads nowhere.
 fn exists(path: &Path) -> Result<bool, StoreError> {
-    path.try_exists().map_err(StoreError::io("look for the file", path))
+    match path.symlink_metadata() {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(StoreError::io("look for the file", path)(error)),
+    }
 }
 
 fn name_of(folder: &Path) -> String {

@@ -92,6 +92,10 @@ impl Kept {
                 for name in [DOCUMENT, PAGE] {
                     let _ = fs::remove_file(folder.join(name));
                 }
+                // Nothing is written through a link.
+                for path in OWN.map(|name| folder.join(name)).iter().filter(|path| path.is_symlink()) {
+                    let _ = fs::remove_file(path);
+                }
             }
             Err(_) if folder.exists() => return refused("it is not a folder; name another"),
             Err(_) => {}

@@ -1,11 +1,12 @@
 //! A kept emulation once more: its counts and delays, its document, page, figures and samples.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use romer_record::emulation::Emulation;
 use romer_report::escape;
+use romer_store::untrusted;
 
 use super::kept::{DOCUMENT, FIGURES, PAGE, SAMPLES, SCENARIO, kept_in};
 use super::words;
@@ -15,9 +16,12 @@ use crate::failure::Failure;
 use crate::output;
 use crate::report::of_packets;
 
+/// The largest document or figure that is read, octets.
+const LARGEST: u64 = 64 << 20;
+
 /// Whether an emulation is kept there, were it one that was killed.
 pub(crate) fn is_emulation(folder: &Path) -> bool {
-    let has = |name: &str| folder.join(name).is_file();
+    let has = |name: &str| untrusted::is_file(&folder.join(name));
     !has("manifest.json") && (has(DOCUMENT) || (has(SAMPLES) && has(SCENARIO)))
 }
 
@@ -40,8 +44,12 @@ pub(crate) fn report(folder: &Path, arguments: &ReportArgs) -> Result<(), Failur
     let force = arguments.output.force;
     let copies = [(&arguments.html, PAGE), (&arguments.csv, SAMPLES)];
     for (target, name) in copies.iter().filter_map(|(target, name)| Some((target.as_deref()?, *name))) {
-        let mut file = File::open(folder.join(name)).map_err(missing(&shown, name))?;
-        output::write_with(target, force, |out| io::copy(&mut file, out).map(drop))?;
+        let mut file = untrusted::open(&folder.join(name)).map_err(missing(&shown, name))?;
+        if target == "-" {
+            print_lines(file).map_err(missing(&shown, name))?;
+        } else {
+            output::write_with(target, force, |out| io::copy(&mut file, out).map(drop))?;
+        }
     }
     if let Some(file) = &arguments.output.json {
         output::write_document(file, &output::document_text(&document)?, force)?;
@@ -54,16 +62,39 @@ pub(crate) fn report(folder: &Path, arguments: &ReportArgs) -> Result<(), Failur
             "cannot make the folder ({into}): {error}; name one that can be written"
         ))
     })?;
-    for figure in fs::read_dir(folder.join(FIGURES)).map_err(missing(&shown, FIGURES))?.flatten() {
-        let text = fs::read_to_string(figure.path()).map_err(missing(&shown, FIGURES))?;
+    let figures = folder.join(FIGURES);
+    if figures.is_symlink() {
+        let link =
+            io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link, which is not followed");
+        return Err(missing(&shown, FIGURES)(link));
+    }
+    for figure in fs::read_dir(figures).map_err(missing(&shown, FIGURES))?.flatten() {
+        let text = untrusted::read_text(&figure.path(), LARGEST).map_err(missing(&shown, FIGURES))?;
         output::write_document(&target.join(figure.file_name()).to_string_lossy(), &text, force)?;
     }
     Ok(())
 }
 
+/// Prints a text file, some of its lines at a time, and long ones in parts.
+fn print_lines(file: File) -> io::Result<()> {
+    const AT_A_TIME: u64 = 1 << 16;
+    let mut file = BufReader::new(file);
+    let mut lines = Vec::new();
+    loop {
+        let read = file.by_ref().take(AT_A_TIME).read_until(b'\n', &mut lines)?;
+        if read == 0 || lines.len() as u64 >= AT_A_TIME {
+            output::print(&String::from_utf8_lossy(&lines));
+            lines.clear();
+        }
+        if read == 0 {
+            return Ok(());
+        }
+    }
+}
+
 fn document(folder: &Path, shown: &str) -> Result<Emulation, Failure> {
     let path = folder.join(DOCUMENT);
-    if !path.is_file() {
+    if path.symlink_metadata().is_err() {
         return Err(Failure::with_code(
             3,
             format!(
@@ -73,7 +104,7 @@ fn document(folder: &Path, shown: &str) -> Result<Emulation, Failure> {
             ),
         ));
     }
-    let text = fs::read_to_string(path).map_err(missing(shown, DOCUMENT))?;
+    let text = untrusted::read_text(&path, LARGEST).map_err(missing(shown, DOCUMENT))?;
     serde_json::from_str(&text).map_err(|error| {
         Failure::with_code(
             3,
@@ -86,7 +117,15 @@ fn document(folder: &Path, shown: &str) -> Result<Emulation, Failure> {
 
 fn missing(shown: &str, name: &str) -> impl Fn(io::Error) -> Failure {
     let place = format!("{shown}/{name}");
-    move |error| {
-        Failure::environment(format!("cannot read what was kept ({place}): {error}; see what took it away"))
+    move |error| match error.kind() {
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::FileTooLarge => {
+            Failure::with_code(
+                3,
+                format!("cannot read what was kept ({place}): {error}; put the file itself in its place"),
+            )
+        }
+        _ => Failure::environment(format!(
+            "cannot read what was kept ({place}): {error}; see what took it away"
+        )),
     }
 }

@@ -1,9 +1,10 @@
 //! What lies among the runs besides measurements, and what lies beside a measurement.
 
+use std::io::Write;
 use std::path::Path;
 
 use romer_record::emulation::{EMULATED, EMULATION, Emulated, Emulation};
-use romer_store::{BenchmarkRun, Runs};
+use romer_store::{BenchmarkRun, Runs, untrusted};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -26,13 +27,13 @@ const LARGEST: u64 = 64 << 20;
 
 /// What a folder is; `None` for a measurement, and for what is nothing of romer's.
 pub(super) fn kind(folder: &Path) -> Option<Kind> {
-    if folder.join("manifest.json").is_file() {
+    if untrusted::is_file(&folder.join("manifest.json")) {
         return None;
     }
     if BenchmarkRun::plan(folder).is_ok() {
         return Some(Kind::Benchmark);
     }
-    folder.join(EMULATION_FILE).is_file().then_some(Kind::Emulation)
+    untrusted::is_file(&folder.join(EMULATION_FILE)).then_some(Kind::Emulation)
 }
 
 /// A document of this schema.
@@ -40,11 +41,7 @@ fn document<T: DeserializeOwned>(path: &Path, schema: &str) -> Result<T, Problem
     let refused = |why: &str| {
         Problem::unprocessable("document", format!("{}: {why}; the folder is damaged", path.display()))
     };
-    let about = std::fs::metadata(path).map_err(|error| refused(&error.to_string()))?;
-    if about.len() > LARGEST {
-        return Err(refused("the document is too long"));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| refused(&error.to_string()))?;
+    let text = untrusted::read_text(path, LARGEST).map_err(|error| refused(&error.to_string()))?;
     let value: Value = serde_json::from_str(&text).map_err(|error| refused(&error.to_string()))?;
     if value.get("schema").and_then(Value::as_str) != Some(schema) {
         return Err(refused(&format!("it is no {schema}")));
@@ -100,15 +97,18 @@ pub(super) fn open(folder: &Path, name: &str, kind: Kind) -> Result<Opened, Prob
         benchmark,
         scenario: emulation.as_ref().map(|document| scenario::json_of(&document.scenario)),
         emulation,
-        frames: folder.join(FRAMES_FILE).is_file(),
+        frames: untrusted::is_file(&folder.join(FRAMES_FILE)),
         emulated: None,
     })
 }
 
 /// The page that lies in the folder.
 pub(super) fn report(folder: &Path) -> Result<String, Problem> {
-    std::fs::read_to_string(folder.join(REPORT_FILE)).map_err(|_| {
-        Problem::not_found("there is no report in the folder yet; a benchmark has one when it has ended")
+    untrusted::read_text(&folder.join(REPORT_FILE), LARGEST).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            Problem::not_found("there is no report in the folder yet; a benchmark has one when it has ended")
+        }
+        _ => Problem::unprocessable("report", format!("{REPORT_FILE} cannot be read: {error}")),
     })
 }
 
@@ -117,14 +117,17 @@ pub(super) fn delete(folder: &Path, kind: Kind) -> Result<(), Problem> {
     if kind != Kind::Emulation {
         return Ok(BenchmarkRun::remove(folder)?);
     }
+    // A link leads to figures that are not the emulation's.
     let figures = folder.join("figures");
-    let drawn =
-        std::fs::read_dir(&figures).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
-    for figure in drawn.filter(|path| path.extension().is_some_and(|extension| extension == "svg")) {
-        // What cannot be removed keeps its folder, which is told.
-        let _ = std::fs::remove_file(figure);
+    if untrusted::is_folder(&figures) {
+        let entries = std::fs::read_dir(&figures).into_iter().flatten().filter_map(Result::ok);
+        let drawn = entries.map(|entry| entry.path());
+        for figure in drawn.filter(|path| path.extension().is_some_and(|extension| extension == "svg")) {
+            // What cannot be removed keeps its folder, which is told.
+            let _ = std::fs::remove_file(figure);
+        }
+        let _ = std::fs::remove_dir(&figures);
     }
-    let _ = std::fs::remove_dir(&figures);
     remove(folder, &["samples.csv", FRAMES_FILE, SCENARIO_FILE, REPORT_FILE, EMULATION_FILE])
 }
 
@@ -134,7 +137,7 @@ pub(super) fn delete(folder: &Path, kind: Kind) -> Result<(), Problem> {
 /// In words: there are too many already, or nothing can be written.
 pub(crate) fn keep_emulation(runs: &Runs, document: &Emulation) -> Result<String, String> {
     let entries = std::fs::read_dir(runs.root()).into_iter().flatten().filter_map(Result::ok);
-    let held = entries.filter(|entry| entry.path().join(EMULATION_FILE).is_file()).count();
+    let held = entries.filter(|entry| untrusted::is_file(&entry.path().join(EMULATION_FILE))).count();
     if held >= MOST_EMULATIONS {
         return Err(format!("{held} emulations are kept already; delete some of them (Runs) first"));
     }
@@ -160,7 +163,7 @@ fn write_emulation(folder: &Path, document: &Emulation) -> std::io::Result<()> {
 /// What a measurement passed through, where that was kept with it and can be read.
 pub(super) fn emulated(folder: &Path) -> Option<Emulated> {
     let path = folder.join(EMULATED_FILE);
-    path.is_file().then(|| document(&path, EMULATED).ok()).flatten()
+    document(&path, EMULATED).ok()
 }
 
 /// Keeps what a measurement passes through in its folder, whole or not at all.
@@ -168,7 +171,10 @@ pub(crate) fn keep(folder: &Path, emulated: &Emulated) -> Result<(), String> {
     let mut text = serde_json::to_string_pretty(emulated).map_err(|error| error.to_string())?;
     text.push('\n');
     let (path, beside) = (folder.join(EMULATED_FILE), folder.join(".emulated.json.new"));
-    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &path));
+    let _ = std::fs::remove_file(&beside);
+    let written = untrusted::open_with(std::fs::OpenOptions::new().write(true).create_new(true), &beside)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|()| std::fs::rename(&beside, &path));
     written
         .map_err(|error| format!("what the packets pass through is not kept ({}): {error}", path.display()))
 }

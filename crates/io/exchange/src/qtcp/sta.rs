@@ -1,7 +1,7 @@
 //! `.sta`: the counts of a run, and the tables that are made from many of them.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -24,14 +24,16 @@ const LOST_KEY: &str = "lost sequence";
 const UNREAD_KEY: &str = "unread sequence";
 /// The most octets of a file of ours that is read beside a `.raw`: millions of lost packets. Of more, a part would make the others none.
 const LARGEST: u64 = 64 << 20;
+/// The most keys of a file, and of a table: there are some forty.
+const MOST_KEYS: usize = 1_000;
 /// The longest key and the longest value that a table takes.
 const LONGEST: usize = 200;
 
 /// Whether the `.sta` beside a `.raw` or `.log` (also compressed, `.raw.gz`) says that romer wrote both, of packets of any size.
 pub fn is_ours(raw: &Path) -> bool {
     let mut head = [0; OURS.len()];
-    let file = std::fs::File::open(beside(raw));
-    file.and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == *OURS.as_bytes()
+    let file = open_beside(raw);
+    file.is_some_and(|mut file| file.read_exact(&mut head).is_ok()) && head == *OURS.as_bytes()
 }
 
 /// The name of the `.sta` beside a `.raw` or `.log`.
@@ -41,10 +43,16 @@ fn beside(raw: &Path) -> PathBuf {
     bare.with_extension("sta")
 }
 
+/// The `.sta` beside a `.raw` or `.log`, if it is a regular file: opening a pipe would wait for its writer.
+fn open_beside(raw: &Path) -> Option<std::fs::File> {
+    let path = beside(raw);
+    path.is_file().then(|| std::fs::File::open(path).ok()).flatten()
+}
+
 /// What stands in the `.sta` beside a `.raw` or `.log`, if there is one that can be read and is not larger than 64 MiB.
 fn text_beside(raw: &Path) -> Option<String> {
     let mut text = String::new();
-    let file = std::fs::File::open(beside(raw)).ok()?;
+    let file = open_beside(raw)?;
     let length = file.take(LARGEST + 1).read_to_string(&mut text).ok()?;
     (length as u64 <= LARGEST).then_some(text)
 }
@@ -201,6 +209,7 @@ impl File {
     /// Why it is none, and the line, as `WHY; what to do`.
     pub fn read(name: &str, text: &str) -> Result<Self, (u64, String)> {
         let mut values: Vec<(String, String)> = Vec::new();
+        let mut keys = BTreeSet::new();
         let lines = text.strip_prefix('\u{feff}').unwrap_or(text).lines();
         for (line, number) in lines.zip(1..) {
             let fault = |why: &str| Err((number, why.to_owned()));
@@ -220,8 +229,11 @@ impl File {
             if [LOST_KEY, UNREAD_KEY].contains(&key) {
                 continue;
             }
-            if values.iter().any(|(known, _)| known == key) {
+            if !keys.insert(key) {
                 return fault("its key is there twice; take one out");
+            }
+            if keys.len() > MOST_KEYS {
+                return fault("it has more keys than any .sta file; take it out");
             }
             values.push((key.into(), value.into()));
         }
@@ -307,24 +319,33 @@ impl Table {
                 some(&named)
             ));
         }
-        for (place, file) in files.iter().enumerate() {
+        let mut runs: BTreeMap<&str, &str> = BTreeMap::new();
+        for file in files {
             let Some(run) = file.value(RUN_KEY) else { continue };
-            if let Some(other) = files[..place].iter().find(|other| other.value(RUN_KEY) == Some(run)) {
-                return Err(format!(
-                    "{} and {} are of the same run ({run}); take one out",
-                    other.name, file.name
-                ));
+            if let Some(other) = runs.insert(run, &file.name) {
+                return Err(format!("{other} and {} are of the same run ({run}); take one out", file.name));
             }
         }
         let mut columns = vec!["file".to_owned()];
-        for (key, _) in files.iter().flat_map(|file| &file.values) {
-            if key != FORMAT_KEY && !columns.contains(key) {
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        for (key, _) in files.iter().flat_map(|file| &file.values).filter(|(key, _)| key != FORMAT_KEY) {
+            if !places.contains_key(key.as_str()) {
+                places.insert(key, columns.len());
                 columns.push(key.clone());
             }
         }
+        if columns.len() > MOST_KEYS {
+            return Err(format!("the files have more than {MOST_KEYS} keys in all; collate them in parts"));
+        }
         let row = |file: &File| -> Vec<String> {
-            let cells = columns[1..].iter().map(|key| file.value(key).unwrap_or_default().to_owned());
-            std::iter::once(file.name.clone()).chain(cells).collect()
+            let mut cells = vec![String::new(); columns.len()];
+            cells[0].clone_from(&file.name);
+            for (key, value) in &file.values {
+                if let Some(place) = places.get(key.as_str()) {
+                    cells[*place].clone_from(value);
+                }
+            }
+            cells
         };
         let rows = files.iter().map(row).collect();
         Ok(Self { columns, rows })

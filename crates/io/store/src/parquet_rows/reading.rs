@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use parquet::basic::Compression;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::{BoolType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
@@ -13,12 +14,21 @@ use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnPath;
 use romer_record::RoundTrip;
 
-use super::{COLUMNS, Column, Row, SCHEMA_FAMILY, SCHEMA_KEY, SCHEMA_VERSION, SOMETIMES};
+use super::decoding::guarded;
+use super::{COLUMNS, Column, Row, SCHEMA_FAMILY, SCHEMA_KEY, SCHEMA_VERSION, SOMETIMES, pages};
 use crate::error::StoreError;
 use crate::guard::{self, Verdict};
+use crate::untrusted;
 
 /// The most rows that are taken into memory.
 const MOST_ROWS: u64 = 1 << 26;
+/// The largest file that is read, octets.
+const LARGEST: u64 = 16 << 30;
+/// Rows for each octet of a file, at the most, beside [`ALWAYS`]. Rows without any stamp (a target that is never reached) take the
+/// fewest: the writer makes 13 of an octet.
+const ROWS_PER_OCTET: u64 = 16;
+/// Rows that a file may have however small it is.
+const ALWAYS: u64 = 1 << 16;
 /// Rows decoded at a time, so that memory follows the data and not what a damaged file claims, and few enough to stay near
 /// the processor while their columns are put in.
 const BATCH: usize = 1 << 11;
@@ -40,6 +50,8 @@ pub fn read_rows(path: &Path) -> Result<BTreeMap<u16, Vec<RoundTrip>>, StoreErro
 /// A finished packet log that is gone through without having all of it in memory, as often as one likes.
 pub struct RowsFile {
     reader: SerializedFileReader<File>,
+    /// The same file, for what is looked at before it is decoded.
+    file: File,
     path: PathBuf,
 }
 
@@ -50,12 +62,18 @@ impl RowsFile {
     /// [`StoreError::Io`], [`StoreError::Malformed`] (not Parquet, damaged), [`StoreError::Newer`],
     /// [`StoreError::TooLarge`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let mut file = File::open(path).map_err(StoreError::io("open the packet log", path))?;
+        let mut file = untrusted::open(path).map_err(StoreError::io("open the packet log", path))?;
+        let octets = file.metadata().map_err(StoreError::io("open the packet log", path))?.len();
+        if octets > LARGEST {
+            let path = path.to_path_buf();
+            return Err(StoreError::TooLarge { path, found: octets, unit: "octets", limit: LARGEST });
+        }
         check_guard(&mut file, path)?;
-        let reader =
-            SerializedFileReader::new(file).map_err(|error| StoreError::malformed(path, "Parquet", error))?;
-        check(reader.metadata(), path)?;
-        Ok(Self { reader, path: path.to_path_buf() })
+        let own = file.try_clone().map_err(StoreError::io("open the packet log", path))?;
+        let reader = guarded(|| SerializedFileReader::new(file))
+            .map_err(|error| StoreError::malformed(path, "Parquet", error))?;
+        check(reader.metadata(), path, octets)?;
+        Ok(Self { reader, file: own, path: path.to_path_buf() })
     }
 
     /// How many rows it has.
@@ -71,13 +89,12 @@ impl RowsFile {
         let mut streams: BTreeMap<u16, usize> = BTreeMap::new();
         for index in 0..self.reader.num_row_groups() {
             let group = self.group(index)?;
-            let mut column =
-                Source::open(&*group, &COLUMNS[0]).map_err(|why| self.fault(index, &COLUMNS[0], why))?;
+            let mut column = self.source(&*group, index, &COLUMNS[0])?;
             let mut batch = Vec::new();
             loop {
                 batch.clear();
-                let count =
-                    column.read(&mut batch, 0, true).map_err(|why| self.fault(index, &COLUMNS[0], why))?;
+                let count = guarded(|| column.read(&mut batch, 0, true))
+                    .map_err(|why| self.fault(index, &COLUMNS[0], why))?;
                 if count == 0 {
                     break;
                 }
@@ -104,7 +121,18 @@ impl RowsFile {
     }
 
     fn group(&self, index: usize) -> Result<Box<dyn RowGroupReader + '_>, StoreError> {
-        self.reader.get_row_group(index).map_err(|error| StoreError::malformed(&self.path, "Parquet", error))
+        guarded(|| self.reader.get_row_group(index))
+            .map_err(|error| StoreError::malformed(&self.path, "Parquet", error))
+    }
+
+    /// A column of a group, to be read.
+    fn source<'c>(
+        &self,
+        group: &dyn RowGroupReader,
+        index: usize,
+        column: &'c Column,
+    ) -> Result<Source<'c>, StoreError> {
+        guarded(|| Source::open(group, column, &self.file)).map_err(|why| self.fault(index, column, why))
     }
 
     /// All columns side by side, so that a row is whole while it is at hand.
@@ -116,7 +144,7 @@ impl RowsFile {
         let sometimes = SOMETIMES.iter().flat_map(|columns| *columns);
         let mut columns = Vec::with_capacity(names.len());
         for column in COLUMNS.iter().chain(sometimes.filter(|column| is_there(column))) {
-            columns.push(Source::open(&*group, column).map_err(|why| self.fault(index, column, why))?);
+            columns.push(self.source(&*group, index, column)?);
         }
         let mut batch: Vec<Row> = Vec::with_capacity(BATCH);
         let mut before = 0;
@@ -124,8 +152,7 @@ impl RowsFile {
             batch.clear();
             for (number, source) in columns.iter_mut().enumerate() {
                 let column = source.column;
-                let count = source
-                    .read(&mut batch, before, number == 0)
+                let count = guarded(|| source.read(&mut batch, before, number == 0))
                     .map_err(|why| self.fault(index, column, why))?;
                 let end = before + count;
                 if count != batch.len() || end > claimed || (count == 0 && end != claimed) {
@@ -203,7 +230,8 @@ fn check_guard(file: &mut File, path: &Path) -> Result<(), StoreError> {
     Err(StoreError::malformed(path, place, why))
 }
 
-fn check(metadata: &ParquetMetaData, path: &Path) -> Result<(), StoreError> {
+/// What the metadata of a file of so many octets says.
+fn check(metadata: &ParquetMetaData, path: &Path, octets: u64) -> Result<(), StoreError> {
     let file = metadata.file_metadata();
     let name = file
         .key_value_metadata()
@@ -227,6 +255,18 @@ fn check(metadata: &ParquetMetaData, path: &Path) -> Result<(), StoreError> {
     let found = u64::try_from(file.num_rows()).unwrap_or(u64::MAX);
     if found > MOST_ROWS {
         return Err(StoreError::TooLarge { path: path.to_path_buf(), found, unit: "rows", limit: MOST_ROWS });
+    }
+    if found > octets.saturating_mul(ROWS_PER_OCTET).saturating_add(ALWAYS) {
+        let why = format!("it says that it has {found} rows, which do not fit in its {octets} octets");
+        return Err(StoreError::malformed(path, "metadata", why));
+    }
+    let mut groups = metadata.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
+    if groups.try_fold(0_u64, |sum, rows| sum.checked_add(rows?)) != Some(found) {
+        return Err(StoreError::malformed(
+            path,
+            "metadata",
+            "the rows of its groups are not those of the file",
+        ));
     }
     Ok(())
 }
@@ -267,7 +307,7 @@ enum Typed {
 }
 
 impl<'a> Source<'a> {
-    fn open(group: &dyn RowGroupReader, column: &'a Column) -> Result<Self, ColumnError> {
+    fn open(group: &dyn RowGroupReader, column: &'a Column, file: &File) -> Result<Self, ColumnError> {
         let columns = group.metadata().columns();
         let path = ColumnPath::from(column.name());
         let Some((index, found)) = columns.iter().enumerate().find(|(_, c)| *c.column_path() == path) else {
@@ -286,9 +326,20 @@ impl<'a> Source<'a> {
         {
             return Err(ParquetError::General("it is of another type".into()).into());
         }
+        if found.num_values() != group.metadata().num_rows() {
+            let why =
+                format!("it has {} values for {} rows", found.num_values(), group.metadata().num_rows());
+            return Err(ParquetError::General(why).into());
+        }
         if let Some(same) = same(found, column) {
             return Ok(Self { column, reader: same });
         }
+        if found.dictionary_page_offset().is_some() || !matches!(found.compression(), Compression::SNAPPY) {
+            return Err(ParquetError::General("it is not packed as romer packs it".into()).into());
+        }
+        let place = [found.data_page_offset(), found.compressed_size()]
+            .map(|number| u64::try_from(number).unwrap_or(u64::MAX));
+        pages::check(file, place[0], place[1]).map_err(ParquetError::General)?;
         let reader = group.get_column_reader(index)?;
         let reader = match column {
             Column::Flag { .. } => Typed::Flags(Pages::new(reader, optional)),
@@ -418,5 +469,29 @@ impl<T: DataType> Pages<T> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of rows is held against the size of the file before any is decoded.
+    #[test]
+    fn more_rows_than_fit_are_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let rows = (0..200_000).map(|sequence| RoundTrip {
+            sequence,
+            size: 44,
+            not_sent: true,
+            ..RoundTrip::default()
+        });
+        super::super::write_rows(file.path(), &BTreeMap::from([(0, rows.collect())])).unwrap();
+        let rows_file = RowsFile::open(file.path()).unwrap();
+        let octets = file.path().metadata().unwrap().len();
+        assert!(check(rows_file.reader.metadata(), file.path(), octets).is_ok());
+        let error = check(rows_file.reader.metadata(), file.path(), 4_000).unwrap_err();
+        assert_eq!(error.exit_class().code(), 3);
+        assert!(error.to_string().contains("200000 rows, which do not fit in its 4000 octets"), "{error}");
     }
 }
