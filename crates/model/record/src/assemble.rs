@@ -1,14 +1,13 @@
 //! Joins what both ends noted about each probe.
 
-use romer_units::{Clock, Responder, Timestamp};
+mod copies;
+
+use copies::{Arrival, Arrivals, Records, RowIndex};
+use romer_units::{Clock, Timestamp};
 
 use crate::document::Way;
 use crate::log::{Card, CardMoment, Entry, Far, FarSent};
 use crate::singleton::{RoundTrip, Stamps};
-
-/// A reflector's arrival stamp goes through the 32-bit fraction of an NTP timestamp (steps of 0.23 ns) or the
-/// nanoseconds of a PTP one, so it may return this much off.
-const ROUNDING_NS: u64 = 1;
 
 #[derive(Default)]
 struct Probe {
@@ -48,9 +47,12 @@ pub fn assemble_as<'a>(way: Way, entries: impl IntoIterator<Item = &'a Entry>) -
             let row = |row| RoundTrip { way: ours, ..row };
             all.extend(rows(our_probe(sequence, probe)).into_iter().map(row));
         }
+        let mut index = None;
         for entry in probe {
             if let Entry::Card(card) = entry {
-                add_card(&mut all[first..], card);
+                let rows = &mut all[first..];
+                let index = index.get_or_insert_with(|| RowIndex::new(rows));
+                add_card(rows, index, card);
             }
         }
     }
@@ -176,21 +178,21 @@ fn note(probe: &mut Probe, entry: &Entry) {
 }
 
 fn rows(mut probe: Probe) -> Vec<RoundTrip> {
-    let mut claimed = vec![false; probe.far.len()];
-    let mut arrivals: Vec<Arrival> = Vec::new();
+    let mut records = Records::new(&probe.far);
+    let mut arrivals = Arrivals::default();
     for copy in &mut probe.copies {
-        let record = matching(&probe.far, &claimed, copy);
+        let record = records.claim(copy);
         if let Some(index) = record {
-            claimed[index] = true;
             add_far(copy, &probe.far[index]);
         }
-        let arrival = record.map_or(Arrival::Told(copy.t2.told, copy.reply_number), Arrival::Recorded);
-        copy.forward_copy = numbered(&mut arrivals, arrival);
+        let told = copy.t2.told.map(Timestamp::as_nanos);
+        let arrival = record.map_or(Arrival::Told(told, copy.reply_number), Arrival::Recorded);
+        copy.forward_copy = arrivals.number(arrival);
     }
-    for (index, record) in probe.far.iter().enumerate().filter(|(index, _)| !claimed[*index]) {
+    for index in records.unclaimed() {
         let mut row = RoundTrip::default();
-        add_far(&mut row, record);
-        row.forward_copy = numbered(&mut arrivals, Arrival::Recorded(index));
+        add_far(&mut row, &probe.far[index]);
+        row.forward_copy = arrivals.number(Arrival::Recorded(index));
         probe.copies.push(row);
     }
     if probe.copies.is_empty() {
@@ -208,44 +210,6 @@ fn rows(mut probe: Probe) -> Vec<RoundTrip> {
     probe.copies
 }
 
-/// By what one arrival at the responder is told from another.
-#[derive(Clone, Copy, PartialEq)]
-enum Arrival {
-    /// The responder's record with this index.
-    Recorded(usize),
-    /// What the reflection tells, where there is no record: when it arrived, and the number of the reply to it. A copy made
-    /// on the way back has both of the first; one made on the way there has a number of its own where they are counted.
-    Told(Option<Timestamp<Responder>>, Option<u32>),
-}
-
-/// The number of this arrival among the distinct arrivals seen so far. Arrivals of which nothing is known are
-/// taken for one.
-fn numbered(arrivals: &mut Vec<Arrival>, arrival: Arrival) -> u32 {
-    let index = arrivals.iter().position(|known| *known == arrival).unwrap_or_else(|| {
-        arrivals.push(arrival);
-        arrivals.len() - 1
-    });
-    u32::try_from(index).unwrap_or(u32::MAX)
-}
-
-/// The record of the arrival whose reflection `copy` is. A copy made on the way back shares its record with the
-/// first; where the packet does not tell `t2`, records are taken in order.
-fn matching(far: &[Far], claimed: &[bool], copy: &RoundTrip) -> Option<usize> {
-    let Some(told) = copy.t2.told else {
-        return claimed.iter().position(|claimed| !claimed).or(far.len().checked_sub(1));
-    };
-    let close = |stamp: Option<i64>| stamp.is_some_and(|ns| ns.abs_diff(told.as_nanos()) <= ROUNDING_NS);
-    let fits = |record: &Far| close(record.t2_kernel_ns) || close(Some(record.t2_user_ns));
-    // Two copies may have arrived within one tick of the clock. Then the nearest departure tells them apart, and
-    // where that does not, each reflection takes a record of its own.
-    let departure_apart = |record: &Far| match (record.t3_user_ns, copy.t3.told) {
-        (Some(noted), Some(told)) => noted.abs_diff(told.as_nanos()),
-        _ => u64::MAX,
-    };
-    let fitting = (0..far.len()).filter(|index| fits(&far[*index]));
-    fitting.min_by_key(|index| (departure_apart(&far[*index]), claimed[*index]))
-}
-
 fn add_far(row: &mut RoundTrip, far: &Far) {
     row.seen_by_responder = true;
     row.t2.user = Some(Timestamp::from_nanos(far.t2_user_ns));
@@ -260,31 +224,21 @@ fn add_far(row: &mut RoundTrip, far: &Far) {
 const PLAUSIBLE_NS: u64 = 1_000_000_000;
 
 /// Adds a network card's stamp to those of the `rows` of its probe that it belongs to.
-fn add_card(rows: &mut [RoundTrip], card: &Card) {
-    match card.moment {
-        CardMoment::Left => rows.iter_mut().for_each(|row| take_in(row, |row| &mut row.t1, card)),
-        CardMoment::TheirsLeft => rows.iter_mut().for_each(|row| take_in(row, |row| &mut row.t3, card)),
-        CardMoment::ArrivedThere | CardMoment::LeftThere => {
-            for row in rows.iter_mut().filter(|row| is_arrival(&row.t2, card)) {
-                if card.moment == CardMoment::ArrivedThere {
-                    take_in(row, |row| &mut row.t2, card);
-                } else {
-                    take_in(row, |row| &mut row.t3, card);
+fn add_card(rows: &mut [RoundTrip], index: &mut RowIndex, card: &Card) {
+    for place in index.rows(card.moment, card.arrival_ns) {
+        let Some(row) = rows.get_mut(*place) else { continue };
+        match card.moment {
+            CardMoment::Left => take_in(row, |row| &mut row.t1, card),
+            CardMoment::ArrivedThere => take_in(row, |row| &mut row.t2, card),
+            CardMoment::LeftThere | CardMoment::TheirsLeft => take_in(row, |row| &mut row.t3, card),
+            CardMoment::Returned | CardMoment::TheirsCame => {
+                // Each copy has a stamp of its own.
+                if row.t4.nic.is_none() {
+                    return take_in(row, |row| &mut row.t4, card);
                 }
             }
         }
-        CardMoment::Returned | CardMoment::TheirsCame => {
-            let mut copies = rows.iter_mut().filter(|row| row.t4.nic.is_none() && is_arrival(&row.t4, card));
-            if let Some(row) = copies.next() {
-                take_in(row, |row| &mut row.t4, card);
-            }
-        }
     }
-}
-
-/// Whether `stamps` are those of the arrival that the card's stamp is told by.
-fn is_arrival<C: Clock>(stamps: &Stamps<C>, card: &Card) -> bool {
-    stamps.kernel.or(stamps.user).is_some_and(|stamp| stamp.as_nanos() == card.arrival_ns)
 }
 
 /// Whether the card can have stamped then: not before the program handed a packet over, nor after it got one. Kernels before

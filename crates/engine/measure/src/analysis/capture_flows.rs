@@ -43,13 +43,16 @@ fn translated([a, b]: [&[Captured]; 2]) -> Translated {
     let shared = shared([a, b], [&own, &others]);
     let count = |of: Flow, other: Flow| shared.get(&(of, other)).copied().unwrap_or(0);
     let fits = |of: Flow, other: Flow| count(of, other) + count(of.back(), other.back());
-    let ways: BTreeSet<Flow> = own.iter().flat_map(|flow| [*flow, flow.back()]).collect();
+    // Those that carry nothing of a flow are not looked at: captures of a scan have a flow for each packet.
+    let mut alike: BTreeMap<Flow, BTreeSet<Flow>> = BTreeMap::new();
+    for (of, other) in shared.keys() {
+        alike.entry(*other).or_default().insert(*of);
+        alike.entry(other.back()).or_default().insert(of.back());
+    }
     let mut translated = Translated::new();
     for other in others.iter().filter(|flow| **flow <= flow.back() || !others.contains(&flow.back())) {
+        let Some(ways) = alike.get(other) else { continue };
         let most = ways.iter().map(|of| fits(*of, *other)).max().unwrap_or(0);
-        if most == 0 {
-            continue;
-        }
         // An echo carries as much of the one way as of the other.
         let close = ways.iter().filter(|of| 10 * fits(**of, *other) >= 9 * most);
         let likeness = |of: &Flow| (ends_alike(*of, *other), fits(*of, *other));
