@@ -176,6 +176,10 @@ fn table(fault: &str) -> Vec<u8> {
     match fault {
         "good" => with("1,44,2000,23000"),
         "lost" => format!("{head}0,44,1000,\n1,44,2000,\n").into_bytes(),
+        "two-runs" => {
+            with("1,44,2000,23000\n0,44,3600000001000,3600000021000\n1,44,3600000002000,3600000023000")
+        }
+        "capture" => b"\xd4\xc3\xb2\xa1\x02\0\x04\0".into(),
         "empty" => Vec::new(),
         "header-only" => head.into(),
         "header-missing" => b"0,44,1000,21000\n".into(),
@@ -317,6 +321,10 @@ fn spoil(folder: &Path, damage: &str) {
         "loop" => {
             fs::remove_file(&path).unwrap();
             std::os::unix::fs::symlink(&path, &path).unwrap();
+        }
+        "pipe" => {
+            fs::remove_file(&path).unwrap();
+            assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
         }
         "endless" => {
             fs::remove_file(&path).unwrap();

@@ -19,6 +19,7 @@ mod every;
 mod exports;
 mod fallback;
 mod flaps;
+mod hostile_files;
 mod lengths;
 mod limits;
 mod live;

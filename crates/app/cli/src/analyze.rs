@@ -73,7 +73,8 @@ fn check_targets(arguments: &AnalyzeArgs) -> Result<(), Failure> {
         }
         output::check_target(Some(name), arguments.output.force)?;
     }
-    Ok(())
+    output::Written::PAGE.check_ending(arguments.html.as_deref())?;
+    output::Written::DOCUMENT.check_ending(arguments.output.json.as_deref())
 }
 
 /// Refuses more calibration packets than there are packets.

@@ -9,6 +9,7 @@ use romer_exchange::qtcp::sta::{self, Table};
 use romer_exchange::qtcp::{Options, Selection, UNIT_NS, unit};
 use romer_measure::qtcp::{Conversion, Outcome, Reading, Refusal, Unconverted, method};
 use romer_report::escape;
+use romer_store::untrusted;
 use romer_timebase::skew::Method;
 use romer_units::{Duration, counted};
 
@@ -215,10 +216,13 @@ fn collate(folder: &Path, arguments: &QtcpArgs) -> Result<u8, Failure> {
         let place = escape::terminal(&path.to_string_lossy());
         let bad =
             |line: u64, why: &str| Failure::with_code(3, format!("bad .sta file ({place}:{line}): {why}"));
-        if fs::metadata(path).is_ok_and(|metadata| metadata.len() > LARGEST_STA) {
-            return Err(bad(1, "it is larger than 64 MiB, which no .sta file is; take it out"));
-        }
-        let octets = fs::read(path).map_err(|error| cannot(&path.to_string_lossy(), &error))?;
+        let octets = untrusted::read(path, LARGEST_STA).map_err(|error| match error.kind() {
+            io::ErrorKind::FileTooLarge => {
+                bad(1, "it is larger than 64 MiB, which no .sta file is; take it out")
+            }
+            io::ErrorKind::InvalidInput => bad(1, &format!("{error}; take it out")),
+            _ => cannot(&path.to_string_lossy(), &error),
+        })?;
         let text = String::from_utf8(octets).map_err(|_| bad(1, "it is not text; take it out"))?;
         files.push(sta::File::read(&name, &text).map_err(|(line, why)| bad(line, &why))?);
     }

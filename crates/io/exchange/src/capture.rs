@@ -33,6 +33,20 @@ pub enum Fault {
     },
 }
 
+/// How captures begin: pcap with stamps in microseconds and in nanoseconds, in either order of octets, and pcapng.
+const MAGICS: [[u8; 4]; 5] = [
+    [0xa1, 0xb2, 0xc3, 0xd4],
+    [0xd4, 0xc3, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0x3c, 0x4d],
+    [0x4d, 0x3c, 0xb2, 0xa1],
+    [0x0a, 0x0d, 0x0d, 0x0a],
+];
+
+/// Whether these octets begin a capture.
+pub fn is_capture(head: &[u8]) -> bool {
+    head.first_chunk().is_some_and(|magic| MAGICS.contains(magic))
+}
+
 /// One packet of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Captured {

@@ -72,8 +72,23 @@ pub struct Recording {
     pub tos: u8,
     /// Duplicates, of which nothing else is told.
     pub duplicates: u64,
+    /// Losses of which the server's count tells how many there were on each way, and not which.
+    pub counted: Option<CountedLosses>,
     /// What a reader should know.
     pub notes: Vec<String>,
+}
+
+/// How many packets were lost on each way, all losses counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CountedLosses {
+    /// On the way to the server.
+    pub there: u64,
+    /// On the way back.
+    pub back: u64,
+    /// Those of them of which it is not known which they are.
+    pub unnamed: u64,
+    /// Lost behind the last reply: nothing tells on which way.
+    pub unknown: u64,
 }
 
 #[derive(Deserialize)]
@@ -130,6 +145,9 @@ struct Stats {
     start_time: Start,
     #[serde(default)]
     duplicates: u64,
+    /// How many the server had received when it sent the last reply that came (`--stats=count` or `both`).
+    #[serde(default)]
+    server_packets_received: Option<u64>,
 }
 
 /// When it began, as a text or, where it is a stamp like those of packets, not: the first packet's departure tells that as well.
@@ -266,7 +284,9 @@ pub fn read(inner: impl Read) -> Result<Recording, Fault> {
     let refuse = |why: String| Err(Fault::Document { line: 1, why });
     if trips.is_empty() {
         return refuse(
-            "it holds no round trip; measure without -Q to have them, or see why none was made".into(),
+            "it holds no round trip (`round_trips`), and the statistics alone give no analysis; give the file as `irtt client -o` \
+             wrote it, or see why irtt sent nothing"
+                .into(),
         );
     }
     if trips.len() > MOST {
@@ -296,7 +316,8 @@ pub fn read(inner: impl Read) -> Result<Recording, Fault> {
         rows.push((Row { sequence: trip.seqno, size: length, stamps, user: [None; 4] }, loss));
     }
     rows.sort_by_key(|(row, _)| row.sequence);
-    let mut notes = Vec::from_iter(untold(&rows));
+    let counted = document.stats.server_packets_received.and_then(|received| by_count(&mut rows, received));
+    let mut notes = Vec::from_iter(untold(&rows, counted));
     if midpoints > 0 {
         notes.push("the server gave one stamp for arrival and departure, the middle of both".into());
     }
@@ -319,12 +340,59 @@ pub fn read(inner: impl Read) -> Result<Recording, Fault> {
         length,
         tos: document.config.params.dscp,
         duplicates: document.stats.duplicates,
+        counted,
         notes,
     })
 }
 
+/// Finds by the server's count on which way packets were lost of which irtt does not say it: names it where all were lost on one
+/// way, and gives the numbers where some were lost on each. The count is that of the last reply that came: what left after its packet
+/// is not in it. Nothing follows from a count that does not fit, as where packets were copied on the way to the server.
+fn by_count(rows: &mut [(Row, Option<Loss>)], received: u64) -> Option<CountedLosses> {
+    let counted = rows.iter().rposition(|(_, loss)| loss.is_none())? + 1;
+    let (within, behind) = rows.split_at_mut(counted);
+    let those = |rows: &[(Row, Option<Loss>)], which: Loss| {
+        rows.iter().filter(|(_, loss)| *loss == Some(which)).count() as u64
+    };
+    let unnamed = those(within, Loss::Unknown);
+    let there = (within.len() as u64).checked_sub(received).filter(|_| received > 0)?;
+    let unnamed_there = there.checked_sub(those(within, Loss::There)).filter(|there| *there <= unnamed)?;
+    if unnamed == 0 {
+        return None;
+    }
+    let one_way = match (unnamed_there, unnamed - unnamed_there) {
+        (_, 0) => Some(Loss::There),
+        (0, _) => Some(Loss::Back),
+        _ => None,
+    };
+    if let Some(way) = one_way {
+        let unknown = within.iter_mut().filter(|(_, loss)| *loss == Some(Loss::Unknown));
+        unknown.for_each(|(_, loss)| *loss = Some(way));
+        return None;
+    }
+    let lost = |way: Loss| those(within, way) + those(behind, way);
+    Some(CountedLosses {
+        there: lost(Loss::There) + unnamed_there,
+        back: lost(Loss::Back) + unnamed - unnamed_there,
+        unnamed,
+        unknown: those(behind, Loss::Unknown),
+    })
+}
+
 /// Of how many losses the file does not say on which way they were.
-fn untold(rows: &[(Row, Option<Loss>)]) -> Option<String> {
+fn untold(rows: &[(Row, Option<Loss>)], by_count: Option<CountedLosses>) -> Option<String> {
+    if let Some(CountedLosses { there, back, unnamed, unknown }) = by_count {
+        let behind = if unknown > 0 {
+            format!("; of {unknown} more, lost behind the last reply, nothing tells")
+        } else {
+            String::new()
+        };
+        return Some(format!(
+            "by the number of packets that the server received, {there} {} lost on the way there and {back} on the way back; of \
+             {unnamed} of them it is not known which (--stats=window or both tells it){behind}",
+            was(there)
+        ));
+    }
     let those = |which: Loss| rows.iter().filter(|(_, loss)| *loss == Some(which)).count() as u64;
     let (there, back, unknown) = (those(Loss::There), those(Loss::Back), those(Loss::Unknown));
     (unknown > 0).then(|| {
@@ -421,6 +489,34 @@ mod tests {
         assert_eq!(found.rows[1].1, Some(Loss::Unknown));
         let came = TRIP.replace("\"false\"", "\"true_up\"");
         assert_eq!(read(document(&came).as_bytes()).unwrap().rows[0].1, None);
+    }
+
+    /// `--stats=count`: the server's count tells how many were lost on each way, and which, where all were lost on one.
+    #[test]
+    fn server_count_divides_losses() {
+        let lost = |number: u64| {
+            format!(
+                "{{\"seqno\":{number},\"lost\":\"true\",\"timestamps\":{{\"client\":{{\"send\":{{\"wall\":7,\"monotonic\":20}}}}}}}}"
+            )
+        };
+        let came = |number: u64| TRIP.replace("\"seqno\":0", &format!("\"seqno\":{number}"));
+        // Of six packets the second, third and fifth are lost, and a seventh behind the last reply.
+        let trips = [came(0), lost(1), lost(2), came(3), lost(4), came(5), lost(6)].join(",");
+        let found = |received: u64| {
+            let stats = format!("\"stats\":{{\"server_packets_received\":{received}}},\"round_trips\"");
+            let found = read(document(&trips).replace("\"round_trips\"", &stats).as_bytes()).unwrap();
+            let losses: Vec<_> = [1, 2, 4, 6].iter().map(|n| found.rows[*n].1.unwrap()).collect();
+            (found.counted, losses)
+        };
+        use Loss::{Back, There, Unknown};
+        assert_eq!(found(3), (None, vec![There, There, There, Unknown]));
+        assert_eq!(found(6), (None, vec![Back, Back, Back, Unknown]));
+        let counted = CountedLosses { there: 1, back: 2, unnamed: 3, unknown: 1 };
+        assert_eq!(found(5), (Some(counted), vec![Unknown; 4]));
+        // No count, and more than were sent up to the last reply.
+        for unfit in [0, 2, 7] {
+            assert_eq!(found(unfit), (None, vec![Unknown; 4]), "{unfit}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Text from outside, made harmless.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Makes control characters visible (`\u{1b}`), so that a name cannot move the cursor, colour the screen or end
@@ -39,6 +40,44 @@ pub fn lines(text: &str) -> String {
     text.lines().map(markup).collect::<Vec<_>>().join("\n")
 }
 
+/// Makes control characters visible in whole lines for a terminal (`\u001b`, as JSON writes them). Line ends and tabs stay, and so
+/// do the sequences that colour text or make it bold (SGR): a summary is made with them, and they end with it.
+pub fn screen(text: &str) -> Cow<'_, str> {
+    let is_harmful = |c: char| is_control(c) && !matches!(c, '\n' | '\t');
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(is_harmful) {
+        let (before, from) = rest.split_at(at);
+        safe.push_str(before);
+        let length = style_length(from).unwrap_or_else(|| {
+            let c = from.chars().next().unwrap_or_default();
+            let _ = write!(safe, "\\u{:04x}", u32::from(c));
+            0
+        });
+        if length > 0 {
+            safe.push_str(&from[..length]);
+            rest = &from[length..];
+        } else {
+            rest = from.split_at(from.chars().next().map_or(0, char::len_utf8)).1;
+        }
+    }
+    safe.push_str(rest);
+    Cow::Owned(safe)
+}
+
+/// The length of the sequence that `text` begins with, if it only sets colour or weight.
+fn style_length(text: &str) -> Option<usize> {
+    let parameters = text.strip_prefix("\x1b[")?;
+    let (parameters, _) = parameters.split_once('m')?;
+    let is_style = |code: &str| {
+        code.len() <= 2 && matches!(code.parse::<u8>(), Ok(0..=2 | 4 | 22 | 24 | 30..=37 | 39 | 90..=97))
+    };
+    parameters.split(';').all(is_style).then_some("\x1b[m".len() + parameters.len())
+}
+
 fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
@@ -55,7 +94,29 @@ mod tests {
         assert_eq!(terminal("Rømer 1676 → µs"), "Rømer 1676 → µs");
     }
 
+    /// A summary keeps its colours; a name in it moves no cursor, sets no title and hides nothing.
+    #[test]
+    fn screen_keeps_lines_and_colours() {
+        let summary = "\x1b[1mRun\x1b[0m\tof \x1b[1;31mone\x1b[0m\n";
+        assert_eq!(screen(summary), summary);
+        assert_eq!(
+            screen("a\x1b[2Jb\x1b]0;t\x07\r\u{9b}c\u{202e}"),
+            "a\\u001b[2Jb\\u001b]0;t\\u0007\\u000d\\u009bc\\u202e"
+        );
+        assert_eq!(screen("\x1b[8mhidden\x1b[m\x1b["), "\\u001b[8mhidden\\u001b[m\\u001b[");
+        let json = serde_json::to_string("\u{9b}2J\u{7f}\x1b").unwrap();
+        assert_eq!(serde_json::from_str::<String>(&screen(&json)).unwrap(), "\u{9b}2J\u{7f}\x1b");
+    }
+
     proptest! {
+        #[test]
+        fn screen_leaves_styles_only(text in "[a\x1b\\[0-9;mJ\x07\u{9b}\n]{0,40}") {
+            let safe = screen(&text);
+            for (at, _) in safe.match_indices(is_control).filter(|(_, c)| *c != "\n") {
+                prop_assert!(style_length(&safe[at..]).is_some(), "{safe:?}");
+            }
+        }
+
         #[test]
         fn nothing_escaped_holds_control_characters_or_markup(text in any::<String>()) {
             prop_assert!(!terminal(&text).contains(is_control));

@@ -152,6 +152,7 @@ pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
     let packets = lines.finish(Shape::FourStamps, Far::Complete, unstamped);
     let about = About {
         notes: found.notes,
+        counted: found.counted,
         stamps_missing: "irtt client --tstamp=both has it stamp them",
         place: Some(Place::User),
         protocol: if found.version.is_empty() {

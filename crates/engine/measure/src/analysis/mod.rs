@@ -6,6 +6,7 @@ mod capture_steps;
 #[cfg(test)]
 mod capture_tests;
 mod captures;
+mod counted_losses;
 mod document;
 #[cfg(test)]
 mod file_tests;
@@ -214,6 +215,8 @@ pub fn is_log(path: &Path) -> bool {
     }
     match table::ending(path) {
         Some("csv" | "raw" | "log" | "json") => true,
+        // It is none, and is refused with what to do with it.
+        Some("pcap" | "pcapng" | "cap") => true,
         Some(_) => false,
         None => table::begins_as_csv(path),
     }
@@ -264,8 +267,12 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
             let settled = Settled::one_way(&known, || gather(&stream, &there.packets).into_forward());
             let Table { shape, packets, about, .. } = there;
             let one_way = shape == Shape::OneWay;
+            let counted = about.counted;
             let clocks = |related: &mut Related| {
                 settled.put_right(&mut related.forward, Heading::Forward);
+                if let Some(counted) = &counted {
+                    counted_losses::tell(counted, related);
+                }
                 relate_clocks(related, &analysis.skew)
             };
             let mut evaluated = of_table(&stream, shape, packets, about, clocks);

@@ -1,11 +1,13 @@
 //! Files as rows: whatever the format, the packets come out as a run would have them.
 
 use std::collections::HashMap;
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use romer_exchange::capture;
 use romer_exchange::csv::numbering::{self, Identity, Shared};
 use romer_exchange::csv::{self, Reader, Row, Shape};
+use romer_exchange::irtt::CountedLosses;
 use romer_exchange::packed::Source;
 use romer_record::RoundTrip;
 use romer_record::document::Way;
@@ -55,6 +57,8 @@ pub(super) struct About {
     pub(super) delays: Option<String>,
     /// The packets that a host dropped unread.
     pub(super) unread: Unread,
+    /// Losses of which it is known how many there were on each way, and not which.
+    pub(super) counted: Option<CountedLosses>,
     /// The notes say what the numbers are that it does not have.
     pub(super) tells_missing: bool,
 }
@@ -74,10 +78,15 @@ impl Default for About {
             interval_ns: None,
             delays: None,
             unread: Unread::default(),
+            counted: None,
             tells_missing: false,
         }
     }
 }
+
+/// What to do with a capture.
+const CAPTURE: &str = "it is captured traffic, and delays take that of both ends; capture at the far end too, and give both: romer analyze \
+                       --capture-a NEAR.pcap --capture-b FAR.pcap";
 
 /// What is there of the far end's own log.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -152,7 +161,12 @@ impl Table {
     }
 
     fn of_csv(path: &Path) -> Result<Self, AnalysisError> {
-        let mut reader = Reader::new(open(path)?).map_err(|fault| faulty(path, fault))?;
+        let mut file = open(path)?;
+        let head = file.fill_buf().map_err(|source| AnalysisError::reading(path, source))?;
+        if capture::is_capture(head) {
+            return Err(AnalysisError::Line { path: path.into(), line: 1, why: CAPTURE.into() });
+        }
+        let mut reader = Reader::new(file).map_err(|fault| faulty(path, fault))?;
         let shape = reader.shape();
         let mut notes = Vec::from_iter(unheeded(reader.others()));
         let mut lines = Gathering::new();

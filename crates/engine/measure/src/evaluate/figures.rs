@@ -137,7 +137,7 @@ fn reverse(stream: &Stream, related: &Related) -> Option<DirectionContext> {
     Some(DirectionContext {
         delay_kind: related.delay_kind,
         complete: related.reverse_complete,
-        lost: None,
+        lost: related.numbers.map(|told| known_lost(told.back, told.all_back)),
         not_sent: if own { Some(related.reverse_not_sent) } else { replies_not_sent(stream, related) },
         dscp_sent: if own { stream.traffic.dscp.and_then(Dscp::new) } else { marked() },
         ecn_sent: if own { ecn_sent(stream) } else { answered(stream) },
