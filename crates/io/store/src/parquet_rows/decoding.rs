@@ -34,7 +34,7 @@ mod tests {
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             if !is_decoding() {
-                hook(panic)
+                hook(panic);
             }
         }));
         let failed = guarded(|| -> Result<(), ParquetError> { panic!("as a reader may do") });

@@ -195,10 +195,10 @@ mod tests {
     fn varint(mut value: u64) -> Vec<u8> {
         let mut octets = Vec::new();
         while value > 0x7f {
-            octets.push((value & 0x7f) as u8 | 0x80);
+            octets.push(value.to_le_bytes()[0] | 0x80);
             value >>= 7;
         }
-        octets.push(value as u8);
+        octets.push(value.to_le_bytes()[0]);
         octets
     }
 
