@@ -82,14 +82,27 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
             // The server goes on; its code at the end is its own.
             failure.report();
         }
+        for stuck in responder.stuck() {
+            let [thread, seconds] =
+                [stuck.thread.to_owned(), (stuck.time.as_nanos() / 1_000_000_000).to_string()];
+            output::eprint_line(&format!(
+                "warning: a thread is stuck ({thread}): it has been at one piece of work for {seconds} s"
+            ));
+        }
         std::thread::sleep(LOOK);
     }
-    let (totals, document) = responder.finish();
+    let (totals, document, unfinished) = responder.finish();
     if !arguments.quiet {
         output::eprint_line(&words(&totals));
     }
     if !arguments.quiet || arguments.json.is_some() {
         tell(&document, arguments.json.as_deref())?;
+    }
+    if !unfinished.is_empty() {
+        return Err(Failure::own(format!(
+            "threads of the responder did not end within 5 s ({}): the program ends without them",
+            unfinished.join(", ")
+        )));
     }
     Ok(if interrupted.load(Ordering::Acquire) { 130 } else { 0 })
 }

@@ -42,6 +42,9 @@ pub struct Respond {
     pub tlvs: RespondTlvs,
     /// Sessions.
     pub sessions: RespondSessions,
+    /// Pieces of work of one of its threads that took longer than five seconds: a fault of romer's.
+    #[serde(default)]
+    pub stuck_turns: u64,
     /// What happened to the responder and its host, the latest 256; times are told from its start.
     #[serde(default)]
     pub events: Vec<Event>,
@@ -165,9 +168,9 @@ pub struct RespondTlvs {
 /// Sessions that a responder's control channel did not grant, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RespondSessionsRefused {
-    /// All sessions, or all that one address may have, were taken.
+    /// All sessions, or all that one network (a /24 or a /56) may have, were taken.
     pub busy: u64,
-    /// Asked for more packets a second than one address may send, or be sent, in all its sessions together.
+    /// Asked for more packets a second than one network, or all, may send, or be sent, in all sessions together.
     pub rate: u64,
     /// Asked for more time than a session may take.
     pub length: u64,
@@ -177,9 +180,9 @@ pub struct RespondSessionsRefused {
     pub invalid: u64,
     /// Was to go on, and is not there any more.
     pub gone: u64,
-    /// From outside the allowed ranges.
+    /// Connections from outside the allowed ranges, which are hung up before a word is said.
     pub not_allowed: u64,
-    /// Conversations that were cut off unheard, because there were too many.
+    /// Connections that were cut off unheard, because there were too many of their network or of all.
     pub unheard: u64,
     /// Conversations that came to nothing and in which something was said that is no frame of the protocol, or one out of its
     /// turn: as by a program that speaks another. They are counted when they end.
@@ -209,6 +212,9 @@ pub struct RespondSessions {
     /// Sessions that the control channel did not grant, by cause.
     #[serde(default)]
     pub refused: RespondSessionsRefused,
+    /// Idle sessions that were ended to make room for others.
+    #[serde(default)]
+    pub made_room: u64,
     /// Sessions remembered now: those that are numbered, or guarded against replays.
     pub remembered: u64,
     /// How many can be.

@@ -7,6 +7,7 @@
 //! - [`send_limit`]: what a responder sends of its own, in packets and in bits.
 //! - [`control`]: the messages of the control channel and both ends' machines, by which the responder's own log
 //!   comes back to the sender.
+//! - [`network`]: the prefixes by which shares are counted.
 //! - [`route`]: the search for the routers on the way.
 //! - [`association`]: the datagram with which a sender proves the address of its test packets.
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@
 pub mod association;
 pub mod control;
 pub mod limit;
+pub mod network;
 pub mod reflector;
 pub mod route;
 pub mod send_limit;

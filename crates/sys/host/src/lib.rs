@@ -28,6 +28,7 @@ pub mod link;
 mod netlink;
 pub mod netns;
 pub mod pacing;
+pub mod poller;
 pub mod process;
 pub mod queue;
 pub mod route;

@@ -1,17 +1,13 @@
-//! What a control channel needs of the system: listeners that serve one address family each, and waiting for many
-//! descriptors at once.
-//!
-//! Nothing here is for packets: [`wait_many`] allocates.
+//! What a control channel needs of the system: listeners that serve one address family each, and connections.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::AsFd;
 
-use romer_units::Duration;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::HostError;
-use crate::socket::{Waker, poll_until};
+use crate::sys::set_option;
 
 /// Connections that the kernel holds until they are accepted.
 const BACKLOG: i32 = 128;
@@ -67,36 +63,22 @@ pub fn connect(address: SocketAddr, from: &Origin, timeout: std::time::Duration)
     Ok(socket.into())
 }
 
-/// A descriptor to wait for.
-#[derive(Clone, Copy, Debug)]
-pub struct Waited<'a> {
-    /// Which.
-    pub descriptor: BorrowedFd<'a>,
-    /// Wait until it can be written to as well.
-    pub writing: bool,
+/// Lets no more than `octets` that are not sent yet wait in the system's buffer of a connection: what a peer does not read waits with
+/// the program, which bounds it. A system that cannot bounds it by its own limits.
+pub fn limit_unsent(stream: &TcpStream, octets: u32) {
+    let value = libc::c_int::try_from(octets).unwrap_or(libc::c_int::MAX);
+    let _ = set_option(
+        stream.as_fd(),
+        libc::IPPROTO_TCP,
+        libc::TCP_NOTSENT_LOWAT,
+        value,
+        "limit what waits to be sent",
+    );
 }
 
-/// Waits until any of `waited` can be read (or accepted from, or written to where that is asked, or has ended), the
-/// `waker` is used, or `timeout` has passed. Gives for each whether it is ready.
-///
-/// # Errors
-/// The system has no memory for the wait.
-pub fn wait_many(
-    waited: &[Waited<'_>],
-    waker: &Waker,
-    timeout: Option<Duration>,
-) -> Result<Vec<bool>, HostError> {
-    let entry =
-        |descriptor: BorrowedFd<'_>, events| libc::pollfd { fd: descriptor.as_raw_fd(), events, revents: 0 };
-    let events = |writing| if writing { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
-    let mut polled: Vec<libc::pollfd> =
-        waited.iter().map(|one| entry(one.descriptor, events(one.writing))).collect();
-    polled.push(entry(waker.as_fd(), libc::POLLIN));
-    poll_until(&mut polled, timeout)?;
-    if polled.last().is_some_and(|entry| entry.revents != 0) {
-        waker.clear();
-    }
-    Ok(polled[..waited.len()].iter().map(|entry| entry.revents != 0).collect())
+/// Whether `accept` failed for want of descriptors or memory: the connection waits, and so will the next until some are free.
+pub fn is_exhausted(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }
 
 #[cfg(test)]
@@ -104,22 +86,30 @@ mod tests {
     use super::*;
     use std::io::Write;
 
+    /// Both families listen at one port, and a connection is accepted by its own.
     #[test]
-    fn both_families_listen_at_one_port_and_a_wait_sees_who_is_ready() {
+    fn families_share_a_port() {
         let v4 = listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let port = v4.local_addr().unwrap().port();
         let v6 = listen(SocketAddr::new("::1".parse().unwrap(), port)).unwrap();
-        let waker = Waker::new().unwrap();
-        let listeners = || [&v4, &v6].map(|one| Waited { descriptor: one.as_fd(), writing: false });
-        let short = Some(Duration::from_millis(1));
-        assert_eq!(wait_many(&listeners(), &waker, short).unwrap(), [false, false]);
         let mut client = TcpStream::connect(("::1", port)).unwrap();
-        assert_eq!(wait_many(&listeners(), &waker, None).unwrap(), [false, true]);
-        let (server, _) = v6.accept().unwrap();
+        assert_eq!(v4.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(v6.accept().unwrap().1, client.local_addr().unwrap());
         client.write_all(b"x").unwrap();
-        let one = [Waited { descriptor: server.as_fd(), writing: false }];
-        assert_eq!(wait_many(&one, &waker, None).unwrap(), [true]);
-        waker.wake();
-        assert_eq!(wait_many(&listeners(), &waker, None).unwrap(), [false, false], "the waker ended it");
+    }
+
+    /// A peer that does not read leaves little in the system's buffer.
+    #[test]
+    fn unsent_octets_are_limited() {
+        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let silent = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut own, _) = listener.accept().unwrap();
+        own.set_nonblocking(true).unwrap();
+        limit_unsent(&own, 4_096);
+        let block = [0; 16 * 1_024];
+        let written: usize = (0..10_000).map_while(|_| own.write(&block).ok()).sum();
+        // What its own window takes it has to hold itself.
+        assert!(written < 8 << 20, "{written}");
+        drop(silent);
     }
 }

@@ -1,51 +1,59 @@
 //! The thread that holds the control conversations.
 
+mod admitting;
+mod outbox;
 mod resuming;
+pub(super) mod shares;
+mod table;
+mod telling;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use romer_host::poller::{Interest, Poller};
 use romer_host::socket::{SocketOptions, Waker};
-use romer_host::stream::{Waited, wait_many};
-use romer_host::{HostError, clock, host_info};
+use romer_host::{clock, host_info};
 use romer_record::document::Way;
-use romer_record::event::{Event, EventKind};
 use romer_session::control::{
-    Action, FEATURES, FarStream, Fruitless, HAS_CARD, Limits, Message, Others, RefusalCode, Server, Session,
-    VERSION, Welcome, possession,
+    Action, FEATURES, FarStream, Fruitless, HAS_CARD, Limits, Message, Others, RefusalCode, SILENCE, Server,
+    Session, VERSION, Welcome, possession,
 };
-use romer_session::limit::share_a_bucket;
+use romer_session::network::Network;
 use romer_session::reflector::Prefix;
-use romer_session::send_limit::{OPEN_NETWORK_BITS, OPEN_TOTAL_BITS, SendLimit};
-use romer_units::{Dscp, Duration, counted_as};
+use romer_session::send_limit::SendLimit;
+use romer_units::{Dscp, Duration, Monotonic, Timestamp};
 use romer_wire::compact::{self, Heading};
 use romer_wire::stamp::Key;
 
+use self::outbox::{Outbox, Waiting};
+use self::resuming::Moved;
+use self::shares::{Holding, NETWORKS, Shares};
+use self::table::Table;
 use super::reflecting::{Note, Order};
-use super::refusals::{OVER_THE_BITS, OVER_THE_RATE, Refused};
 use super::sending::{FarSender, Listener, Path};
+use super::watchdog::Turn;
 use super::{RespondOptions, Totals};
 use crate::byte_stream::ByteStream;
-use crate::circumstances::{Keepers, clock_identity, clock_keepers, clock_sync, random};
-use crate::occurrences::{Occurrence, Occurrences, covers, routers_unheard, shorter_by};
-use crate::overflow::Overflow;
-use crate::threads::{STOOD_STILL, too_late};
-use crate::{SOFTWARE, ThreadOptions};
-use resuming::Moved;
+use crate::circumstances::{Keepers, clock_identity, clock_keepers};
+use crate::occurrences::Occurrences;
+use crate::{MeasureError, SOFTWARE, ThreadOptions};
 
-/// Conversations at a time beside those that have a session.
-const WITHOUT_SESSION: usize = 512;
-/// Further conversations of an address that has all its sessions, which are told so.
-const TOLD_WHY: usize = 8;
-/// Records of which each session may hold a share, so that many sessions do not take more memory than a few; whose
-/// share is smaller sends them back earlier. A record takes about 90 octets.
+/// What the poller calls the first listener.
+const LISTENERS: u64 = 1 << 32;
+/// Connections that one turn serves, so that it stays short however many have something to say; the others are served in the next.
+const SERVED: usize = 64;
+/// Octets that are read of one connection in a turn.
+const READ: usize = 16 * 1024;
+/// Records of which each session has a share, so that many sessions do not take more memory than a few; a session whose
+/// share is smaller sends them back earlier. A record takes about 90 octets, and up to 512 until it has been heard.
 const MOST_RECORDS: usize = 1 << 18;
-/// The least share of a session.
+/// The share of the first session, and the least of any.
+const BUFFERED: usize = 1 << 14;
 const LEAST_RECORDS: usize = 64;
 /// Departures of recorded streams that all conversations together may tell; one takes 16 octets.
 const MOST_DEPARTURES: usize = 1 << 20;
@@ -53,6 +61,12 @@ const MOST_DEPARTURES: usize = 1 << 20;
 const MOST_SENDERS: usize = 64;
 /// Octets that may wait to be written to one connection: two full sets of records.
 const LONGEST_OUTBOX: usize = 8 << 20;
+/// The same before a session is granted.
+const LONGEST_ANSWER: usize = 64 * 1024;
+/// The same of all connections together.
+const MOST_WAITING: usize = 64 << 20;
+/// How long the last words of a conversation that led to no session may take to be written.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Longest time between two looks at deadlines, and at records while sessions are open.
 const LOOK: Duration = Duration::from_millis(250);
 const RECORD_LOOK: Duration = Duration::from_millis(50);
@@ -69,6 +83,8 @@ pub(super) struct Links {
     pub(super) totals: Arc<Mutex<Totals>>,
     /// What this end may send of its own.
     pub(super) send_limit: Arc<Mutex<SendLimit>>,
+    /// How long this thread has been at its work.
+    pub(super) turn: Arc<Turn>,
 }
 
 struct Connection {
@@ -78,7 +94,13 @@ struct Connection {
     /// The address of this host that it was begun with.
     home: Option<IpAddr>,
     server: Server,
-    outbox: Vec<u8>,
+    outbox: Outbox,
+    /// What is waited for of the stream.
+    interest: Interest,
+    /// What it has of what this responder grants, as it was counted last.
+    holding: Holding,
+    /// When something came of it or was taken by it last: words, probes, or records of probes.
+    active: Timestamp<Monotonic>,
     session: Option<Granted>,
     /// The interface by which this end reaches the sender, as far as is known.
     interface: Option<String>,
@@ -86,10 +108,24 @@ struct Connection {
     refused_over: Option<u32>,
     /// What its session's new connection brought, until the address is proved.
     moved: Option<Moved>,
-    closing: bool,
+    /// Since when it is over and only its last words are written.
+    closing: Option<Timestamp<Monotonic>>,
 }
 
 impl Connection {
+    const fn is_closing(&self) -> bool {
+        self.closing.is_some()
+    }
+
+    /// Whether it is over, and its last words are written or are not read.
+    fn is_over(&self, now: Timestamp<Monotonic>) -> bool {
+        self.closing.is_some_and(|since| {
+            let is_read =
+                if self.session.is_some() { now - self.active < SILENCE } else { now - since < LAST_WORDS };
+            self.outbox.is_empty() || !is_read
+        })
+    }
+
     /// The number of its session.
     fn number(&self) -> Option<u32> {
         self.session.as_ref().map(|session| session.number)
@@ -117,8 +153,22 @@ pub(super) struct Controlling {
     allow: Vec<Prefix>,
     threads: ThreadOptions,
     links: Links,
-    connections: Vec<Connection>,
+    poller: Poller,
+    connections: Table<Connection>,
     by_session: HashMap<u32, usize>,
+    shares: Shares,
+    /// Octets that wait to be written.
+    waiting: Waiting,
+    /// Connections that may be over.
+    ended: Vec<usize>,
+    /// When deadlines are looked at next.
+    next_look: Timestamp<Monotonic>,
+    /// When connections are accepted again, while descriptors are used up.
+    accepts_from: Option<Timestamp<Monotonic>>,
+    /// Networks, or all of them, that had no idle session when that was looked for, since deadlines were looked at.
+    without_idle: HashSet<Option<Network>>,
+    /// A session is reached by an interface that it was not reached by before.
+    new_interface: bool,
     next_session: u32,
     keepers: &'static Keepers,
     occurrences: Occurrences,
@@ -132,7 +182,22 @@ impl Controlling {
         options: &RespondOptions,
         links: Links,
         occurrences: Occurrences,
-    ) -> Self {
+    ) -> Result<Self, MeasureError> {
+        let poller = Poller::new(SERVED, &links.waker)
+            .and_then(|poller| {
+                (LISTENERS..)
+                    .zip(&listeners)
+                    .try_for_each(|(token, listener)| poller.add(listener.as_fd(), token, Interest::Read))?;
+                Ok(poller)
+            })
+            .map_err(|error| {
+                MeasureError::host(
+                    "wait for connections",
+                    "responder",
+                    "raise the limit of open files",
+                    error,
+                )
+            })?;
         let welcome = Welcome {
             version: VERSION,
             software: SOFTWARE.into(),
@@ -147,7 +212,7 @@ impl Controlling {
                 .map(str::to_owned)
                 .collect(),
         };
-        Self {
+        Ok(Self {
             listeners,
             limits,
             welcome,
@@ -156,156 +221,142 @@ impl Controlling {
             allow: options.allow.clone(),
             threads: options.threads,
             links,
-            connections: Vec::new(),
+            poller,
+            connections: Table::new(),
             by_session: HashMap::new(),
+            shares: Shares::default(),
+            waiting: Waiting::default(),
+            ended: Vec::new(),
+            next_look: clock::monotonic_now(),
+            accepts_from: None,
+            without_idle: HashSet::new(),
+            new_interface: false,
             next_session: 0,
             keepers: clock_keepers(),
             occurrences,
-        }
+        })
     }
 
     pub(super) fn run(mut self) {
+        let mut ready = Vec::new();
         while !self.links.stop.load(Ordering::Acquire) {
-            let ready = self.wait();
-            let (listeners, connections) = ready.split_at(self.listeners.len().min(ready.len()));
-            for (index, _) in connections.iter().enumerate().filter(|(_, ready)| **ready) {
-                self.converse(index);
+            self.links.turn.end();
+            let longest = (self.next_look - clock::monotonic_now()).max(Duration::ZERO);
+            // A refusal leaves the deadlines to be looked at.
+            let _ = self.poller.wait(&self.links.waker, longest, &mut ready);
+            self.links.turn.begin(clock::monotonic_now());
+            for token in &ready {
+                if let Some(index) = self.connection_of(*token) {
+                    self.converse(index);
+                }
             }
             self.tell_occurrences(false);
             self.take_notes();
             self.keep_time();
             self.sweep();
-            for (index, _) in listeners.iter().enumerate().filter(|(_, ready)| **ready) {
-                self.accept(index);
+            for token in &ready {
+                if let Some(index) = token.checked_sub(LISTENERS) {
+                    self.accept(usize::try_from(index).unwrap_or(usize::MAX));
+                }
             }
         }
     }
 
-    fn wait(&self) -> Vec<bool> {
-        let listeners = self.listeners.iter().map(|one| Waited { descriptor: one.as_fd(), writing: false });
-        let connections = self.connections.iter().filter_map(|one| {
-            let descriptor = one.stream.as_ref()?.descriptor();
-            Some(Waited { descriptor, writing: !one.outbox.is_empty() })
-        });
-        let waited: Vec<Waited<'_>> = listeners.chain(connections).collect();
-        let longest = if self.by_session.is_empty() { LOOK } else { RECORD_LOOK };
-        let ready = wait_many(&waited, &self.links.waker, Some(longest)).unwrap_or_default();
-        let (listeners, rest) = ready.split_at(self.listeners.len().min(ready.len()));
-        // What has no connection at present is never ready.
-        let mut rest = rest.iter().copied();
-        let connections =
-            self.connections.iter().map(|one| one.stream.as_ref().and_then(|_| rest.next()).unwrap_or(false));
-        listeners.iter().copied().chain(connections).collect()
+    /// The connection that the poller means by `token`.
+    fn connection_of(&self, token: u64) -> Option<usize> {
+        let index = usize::try_from(token).ok().filter(|_| token < LISTENERS)?;
+        self.connections.get(index).map(|_| index)
     }
 
-    fn accept(&mut self, index: usize) {
-        while let Ok((stream, address)) = self.listeners[index].accept() {
-            let peer = address.ip().to_canonical();
-            let from_one = self.connections.iter().filter(|one| one.peer == peer).count();
-            let for_one = (self.most_sessions / 4).max(1);
-            if self.connections.len() >= self.most_sessions + WITHOUT_SESSION
-                || from_one >= for_one + TOLD_WHY
-                || stream.set_patience(None).is_err()
-            {
-                self.links.totals.lock().unwrap_or_else(PoisonError::into_inner).refused_sessions.unheard +=
-                    1;
-                continue;
-            }
-            // Small frames go at once; a failure only makes them slower.
-            let _ = stream.set_nodelay(true);
-            let home = stream.local_addr().ok().map(|address| address.ip().to_canonical());
-            let token = random();
-            let mut welcome = self.welcome.clone();
-            welcome.clock = clock_identity();
-            welcome.clock_sync = Some(clock_sync(self.keepers));
-            welcome.routers_unheard = routers_unheard().filter(|_| peer.to_canonical().is_ipv4());
-            let share = (MOST_RECORDS / (self.connections.len() + 1)).max(LEAST_RECORDS);
-            let limits = Limits { buffered_records: self.limits.buffered_records.min(share), ..self.limits };
-            let mut server =
-                Server::new(limits, welcome, token, clock::monotonic_now()).with_one_way(random());
-            server = server.with_resumption(random());
-            if !self.allow.is_empty() && !self.allow.iter().any(|prefix| prefix.contains_in_either_form(peer))
-            {
-                server = server.shut();
-            }
-            if from_one >= for_one {
-                server = server.full();
-            }
-            if let Some(key) = &self.key {
-                server = server.locked(Arc::clone(key), [random(), random()]);
-            }
-            self.connections.push(Connection {
-                stream: Some(Box::new(stream)),
-                peer,
-                home,
-                server,
-                outbox: Vec::new(),
-                session: None,
-                interface: None,
-                refused_over: None,
-                moved: None,
-                closing: false,
-            });
-        }
-    }
-
+    /// Writes what waits to be written. If nothing is left, reads once: a peer that writes without pause waits its turn, and one
+    /// that does not read what it is answered is not read from.
     fn converse(&mut self, index: usize) {
         self.write_out(index);
-        let mut buffer = [0; 16 * 1024];
-        // A peer that writes without pause waits its turn.
-        for _ in 0..4 {
-            let connection = &mut self.connections[index];
-            if connection.closing {
-                return;
+        let mut buffer = [0; READ];
+        let connection = &mut self.connections[index];
+        if connection.is_closing() || !connection.outbox.is_empty() {
+            return;
+        }
+        let Some(stream) = &mut connection.stream else { return };
+        match stream.read(&mut buffer) {
+            Ok(0) => {
+                connection.outbox.clear();
+                self.close(index);
             }
-            let Some(stream) = &mut connection.stream else { return };
-            match stream.read(&mut buffer) {
-                Ok(0) => {
-                    connection.closing = true;
-                    connection.outbox.clear();
-                    return;
-                }
-                Ok(count) => {
-                    let busy = self.by_session.len() >= self.most_sessions;
-                    let now = clock::monotonic_now();
-                    let others = self.others(self.connections[index].peer, index);
-                    let departures = self.room_for_departures();
-                    self.connections[index].server.allow(others, departures);
-                    let actions = self.connections[index].server.on_bytes(&buffer[..count], busy, now);
-                    if self.connections[index].server.has_refused_proof() && !actions.is_empty() {
-                        self.links.totals.lock().unwrap_or_else(PoisonError::into_inner).refused_proofs += 1;
-                    }
-                    self.carry_out(index, actions);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return self.lose(index),
+            Ok(count) => self.take_bytes(index, &buffer[..count]),
+            Err(error) if [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted].contains(&error.kind()) => {
             }
+            Err(_) => self.lose(index),
         }
     }
 
-    /// What other sessions than that of connection `index` have of what one address may have, which is `peer`: whoever shares its
-    /// bucket may send no more than it holds in all sessions together, and to one host this end sends no more either.
-    fn others(&self, peer: IpAddr, index: usize) -> Others {
+    fn take_bytes(&mut self, index: usize, bytes: &[u8]) {
         let now = clock::monotonic_now();
-        let (mut others, mut senders) = (Others::default(), 0);
-        for (_, one) in self.connections.iter().enumerate().filter(|(other, _)| *other != index) {
-            let (coming, own) = (one.server.coming_rate(now), one.server.own_rate());
-            senders += usize::from(own > 0);
-            if one.peer == peer {
-                others.own = others.own.saturating_add(own);
-            }
-            if share_a_bucket(one.peer, peer) {
-                others.coming = others.coming.saturating_add(coming);
-            }
+        self.connections[index].active = now;
+        let busy = self.allow(index, now);
+        let actions = self.connections[index].server.on_bytes(bytes, busy, now);
+        if self.connections[index].server.has_refused_proof() && !actions.is_empty() {
+            self.totals().refused_proofs += 1;
         }
-        Others { all_send: senders >= MOST_SENDERS, ..others }
+        self.carry_out(index, actions);
+        self.account(index, now);
     }
 
-    /// Departures of recorded streams that may still be told, of all conversations together.
-    fn room_for_departures(&self) -> usize {
-        let held: usize = self.connections.iter().map(|one| one.server.told_departures()).sum();
-        self.limits.told_departures.min(MOST_DEPARTURES.saturating_sub(held))
+    /// Tells a conversation that may ask for a session what it may have. Gives whether there is none for it, though idle ones
+    /// would make room.
+    fn allow(&mut self, index: usize, now: Timestamp<Monotonic>) -> bool {
+        if self.connections[index].server.has_session() {
+            return false;
+        }
+        let network = Network::of(self.connections[index].peer);
+        let others = self.others(network, index, now);
+        let held = self.connections[index].holding;
+        let [all, own] = [self.shares.all(), self.shares.network(network)].map(|all| all.minus(held));
+        let departures = [MOST_DEPARTURES.saturating_sub(all.departures), MOST_DEPARTURES / NETWORKS]
+            .map(|most| most.saturating_sub(own.departures));
+        let departures = self.limits.told_departures.min(departures[0]).min(departures[1]);
+        let records = buffered(self.limits.buffered_records, all.records, own.records);
+        self.connections[index].server.allow(others, departures, records);
+        all.sessions >= self.most_sessions && self.idle_session(None, now).is_none()
+    }
+
+    /// What other sessions than that of connection `index` have of what `network` and all may have.
+    fn others(&mut self, network: Network, index: usize, now: Timestamp<Monotonic>) -> Others {
+        let held = self.connections[index].holding;
+        let all = self.shares.all().minus(held);
+        let held =
+            if Network::of(self.connections[index].peer) == network { held } else { Holding::default() };
+        let own = self.shares.network(network).minus(held);
+        let all_sessions =
+            own.sessions >= self.share_of_sessions() && self.idle_session(Some(network), now).is_none();
+        Others {
+            coming: own.coming,
+            own: own.own,
+            all_coming: all.coming,
+            all_own: all.own,
+            all_sessions,
+            all_send: all.senders >= MOST_SENDERS || own.senders >= MOST_SENDERS / NETWORKS,
+        }
+    }
+
+    /// Sessions that one network may have.
+    fn share_of_sessions(&self) -> usize {
+        (self.most_sessions / NETWORKS).max(1)
+    }
+
+    /// Counts what connection `index` has now.
+    fn account(&mut self, index: usize, now: Timestamp<Monotonic>) {
+        let Some(connection) = self.connections.get(index) else { return };
+        let holding = Holding::of(&connection.server, connection.is_closing(), now);
+        if holding != connection.holding {
+            let (network, before) = (Network::of(connection.peer), connection.holding);
+            self.shares.replace(network, before, holding);
+            self.connections[index].holding = holding;
+        }
+    }
+
+    fn totals(&self) -> MutexGuard<'_, Totals> {
+        self.links.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn carry_out(&mut self, index: usize, actions: Vec<Action>) {
@@ -316,14 +367,16 @@ impl Controlling {
                         self.count_refusal(refused.code);
                     }
                     let connection = &mut self.connections[index];
-                    if connection.outbox.len() > LONGEST_OUTBOX {
+                    let has_session = connection.server.has_session();
+                    let most = if has_session { LONGEST_OUTBOX } else { LONGEST_ANSWER };
+                    if connection.outbox.rest().len() > most {
                         // It does not read what it asked for.
                         self.lose(index);
                     } else if connection.stream.is_some() {
-                        message.encode(&mut connection.outbox);
+                        connection.outbox.push(&message);
                     }
                 }
-                Action::Repeat(frames) => self.connections[index].outbox.extend_from_slice(&frames),
+                Action::Repeat(frames) => self.connections[index].outbox.extend(&frames),
                 Action::Resume(resume) => self.resume(index, &resume),
                 Action::Open(session) => self.open(index, session),
                 Action::Start => self.start_sending(index),
@@ -337,14 +390,41 @@ impl Controlling {
                     (None, Some(session)) => self.order(Order::Flush { session: session.number }),
                     (None, None) => {}
                 },
-                Action::Close => self.connections[index].closing = true,
+                Action::Close => self.close(index),
             }
         }
         self.write_out(index);
+        if self.waiting.octets() > MOST_WAITING {
+            self.relieve();
+        }
+    }
+
+    /// Ends the conversation once everything is written.
+    fn close(&mut self, index: usize) {
+        let now = clock::monotonic_now();
+        self.connections[index].closing.get_or_insert(now);
+        self.ended.push(index);
+        self.account(index, now);
+    }
+
+    /// Too many octets wait for peers to read them: the connection is cut off for which most wait, of the network for which most do.
+    fn relieve(&mut self) {
+        let mut networks: HashMap<Network, (usize, usize, usize)> = HashMap::new();
+        for (index, connection) in self.connections.iter() {
+            let octets = connection.outbox.rest().len();
+            let (sum, most, of) = networks.entry(Network::of(connection.peer)).or_insert((0, 0, index));
+            *sum += octets;
+            if octets > *most {
+                (*most, *of) = (octets, index);
+            }
+        }
+        if let Some((_, _, index)) = networks.into_values().max_by_key(|(sum, ..)| *sum) {
+            self.lose(index);
+        }
     }
 
     fn count_refusal(&self, code: RefusalCode) {
-        let mut totals = self.links.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut totals = self.totals();
         let refused = &mut totals.refused_sessions;
         *match code {
             RefusalCode::Busy => &mut refused.busy,
@@ -357,15 +437,13 @@ impl Controlling {
         } += 1;
     }
 
-    fn count_fruitless(&self, conversations: &[Fruitless]) {
-        let mut totals = self.links.totals.lock().unwrap_or_else(PoisonError::into_inner);
+    fn count_fruitless(&self, conversation: Fruitless) {
+        let mut totals = self.totals();
         let refused = &mut totals.refused_sessions;
-        for conversation in conversations {
-            *match conversation {
-                Fruitless::NotUnderstood => &mut refused.not_understood,
-                Fruitless::NothingAsked => &mut refused.nothing_asked,
-            } += 1;
-        }
+        *match conversation {
+            Fruitless::NotUnderstood => &mut refused.not_understood,
+            Fruitless::NothingAsked => &mut refused.nothing_asked,
+        } += 1;
     }
 
     fn sender(&self, index: usize) -> Option<&FarSender> {
@@ -373,6 +451,7 @@ impl Controlling {
     }
 
     fn open(&mut self, index: usize, session: Session) {
+        self.make_room(index);
         let number = self.next_session;
         self.next_session = self.next_session.wrapping_add(1);
         let key = compact::Key::new(possession::probe_key(self.key.as_deref(), session.key));
@@ -401,7 +480,8 @@ impl Controlling {
             sender: None,
         });
         self.by_session.insert(number, index);
-        self.links.totals.lock().unwrap_or_else(PoisonError::into_inner).sessions += 1;
+        self.next_look = self.next_look.min(clock::monotonic_now() + RECORD_LOOK);
+        self.totals().sessions += 1;
         self.order(Order::Open {
             session: number,
             token: session.token,
@@ -426,7 +506,7 @@ impl Controlling {
         match FarSender::start(stream, *probes, *path, listener, limit, self.threads) {
             Ok(sender) => session.sender = Some(sender),
             // The other end sees that nobody is there for it.
-            Err(_) => connection.closing = true,
+            Err(_) => self.close(index),
         }
     }
 
@@ -441,6 +521,7 @@ impl Controlling {
         let connection = &mut self.connections[index];
         // While there is no route, what is known of it is the best that there is.
         if let Some(interface) = host_info::route_to(address).ok().and_then(|route| route.interface) {
+            self.new_interface |= connection.interface.as_ref() != Some(&interface);
             connection.interface = Some(interface);
         }
         if let (Some(session), Some(path)) = (&mut connection.session, path) {
@@ -464,110 +545,52 @@ impl Controlling {
     }
 
     fn write_out(&mut self, index: usize) {
+        let now = clock::monotonic_now();
         let connection = &mut self.connections[index];
         while !connection.outbox.is_empty() {
-            let Some(stream) = &mut connection.stream else { return connection.outbox.clear() };
-            match stream.write(&connection.outbox) {
-                Ok(count) if count > 0 => drop(connection.outbox.drain(..count)),
+            let Some(stream) = &mut connection.stream else {
+                connection.outbox.clear();
+                break;
+            };
+            match stream.write(connection.outbox.rest()) {
+                Ok(count) if count > 0 => {
+                    connection.outbox.advance(count);
+                    connection.server.on_written(now);
+                    connection.active = now;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Ok(_) | Err(_) => return self.lose(index),
             }
         }
-    }
-
-    /// Tells all senders what has happened to this host, as far as it concerns them. For who `ends` all is looked at once more.
-    fn tell_occurrences(&mut self, ends: bool) {
-        let used = || self.connections.iter().filter_map(|one| one.interface.as_deref());
-        let mut all = self.occurrences.look(used());
-        all.extend(self.occurrences.look_at_queues(used(), ends));
-        for Occurrence { interface, address, route, event } in all {
-            for index in 0..self.connections.len() {
-                let connection = &mut self.connections[index];
-                if (interface.is_some() && interface != connection.interface)
-                    || (address.is_some() && address != connection.home)
-                    || route.is_some_and(|(to, prefix)| !covers(to, prefix, connection.peer))
-                {
-                    continue;
-                }
-                let actions = connection.server.on_event(event.clone());
-                if !actions.is_empty() {
-                    self.carry_out(index, actions);
-                }
-            }
+        if connection.is_closing() && connection.outbox.is_empty() {
+            self.ended.push(index);
         }
+        self.rearm(index);
     }
 
-    /// Tells all who send to here what found a full socket: whose it was is not known.
-    fn tell_overflow(&mut self, overflow: &Overflow) {
-        let event = self.occurrences.overflowed(overflow);
-        for index in 0..self.connections.len() {
-            let actions = self.connections[index].server.on_event(event.clone());
-            if !actions.is_empty() {
-                self.carry_out(index, actions);
-            }
-        }
-    }
-
-    /// Tells of probes or replies that this host refused to send.
-    fn refused(&mut self, index: usize, refused: Refused) -> Vec<Action> {
-        let Refused { count, errno, since, until } = refused;
-        let connection = &self.connections[index];
-        let is_own = connection.session.as_ref().is_some_and(|session| session.stream.is_some());
-        let [one, several] = if is_own { ["probe", "probes"] } else { ["reply", "replies"] };
-        let those = counted_as(count, one, several);
-        let mut mtu = None;
-        let detail = if errno == STOOD_STILL {
-            format!("the responder did not send {those}: {}", too_late("the responder", count, " there"))
-        } else if errno == OVER_THE_BITS {
-            format!(
-                "the responder did not send {those}: open to all, it sends at most {} Mbit/s to one network (/24 or /56) and {} \
-                 Mbit/s in total; start it with --key-file or --allow, or ask for fewer or smaller packets",
-                OPEN_NETWORK_BITS / 1_000_000,
-                OPEN_TOTAL_BITS / 1_000_000
-            )
-        } else if errno == OVER_THE_RATE && is_own {
-            format!(
-                "the responder did not send {those}: it sends at most {} packets/s to one network (/24 or /56), with bursts of a \
-                 second's worth (--rate there)",
-                self.limits.own_packets_per_second
-            )
-        } else if errno == OVER_THE_RATE {
-            format!(
-                "the responder did not send {those}: more came from {} than the {} a second that it answers one address \
-                 (--rate there)",
-                connection.peer, self.limits.packets_per_second
-            )
-        } else if errno == HostError::TOO_LONG {
-            let peer = connection.peer;
-            let takes_now = host_info::route_to(SocketAddr::new(peer, 0)).ok().map(|route| route.mtu);
-            // By the time of this look the way may take more again.
-            mtu = [takes_now, connection.refused_over].into_iter().flatten().min();
-            let takes = shorter_by(peer, mtu, host_info::too_long_heard().ok());
-            format!("the responder's host did not send {those}: too long for the way to {peer}{takes}")
-        } else {
-            let why = io::Error::from_raw_os_error(errno);
-            let hint = match why.kind() {
-                io::ErrorKind::ConnectionRefused => {
-                    "; it was told that nobody takes earlier ones, as a NAT tells that has forgotten its mapping"
-                }
-                _ if errno == HostError::NO_ROOM => {
-                    "; its interface did not take them: its queue is full, it has no carrier, or the other end of a virtual link \
-                     refuses them, as for the length"
-                }
-                _ => "",
-            };
-            format!("the responder's host did not send {those}: {why}{hint}")
+    /// Waits for what connection `index` needs next.
+    fn rearm(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        let Some(stream) = &connection.stream else { return };
+        let interest = match (connection.outbox.is_empty(), connection.is_closing()) {
+            (false, _) => Interest::Write,
+            (true, false) => Interest::Read,
+            (true, true) => Interest::Nothing,
         };
-        let event = self.occurrences.note_between(EventKind::NotSent, detail, [since, until]);
-        self.connections[index].refused_over = mtu.or(self.connections[index].refused_over);
-        self.connections[index].server.on_event(Event { mtu, ..event })
+        if interest != connection.interest {
+            // A descriptor that was added can be changed.
+            let _ = self.poller.change(stream.descriptor(), token(index), interest);
+            connection.interest = interest;
+        }
     }
 
     fn take_notes(&mut self) {
+        let now = clock::monotonic_now();
+        let mut flushed = Vec::new();
         // Bounded, so that a flood of records does not keep others from being heard.
         for _ in 0..65_536 {
-            let Ok(note) = self.links.events.try_recv() else { return };
+            let Ok(note) = self.links.events.try_recv() else { break };
             let session = match note {
                 Note::Overflowed(overflow) => {
                     self.tell_overflow(&overflow);
@@ -582,6 +605,7 @@ impl Controlling {
                 | Note::Flushed { session, .. } => session,
             };
             let Some(index) = self.by_session.get(&session).copied() else { continue };
+            self.connections[index].active = now;
             let server = &mut self.connections[index].server;
             let actions = match note {
                 Note::Overflowed(_) => Vec::new(),
@@ -603,21 +627,41 @@ impl Controlling {
                 Note::Flushed { lost, kernel_drops, mistagged, .. } => {
                     server.on_losses(lost, kernel_drops);
                     server.on_mistagged(mistagged);
-                    // What has happened up to now is told before the last word.
-                    self.tell_occurrences(true);
-                    self.connections[index].server.finish()
+                    flushed.push(index);
+                    Vec::new()
                 }
             };
             if !actions.is_empty() {
                 self.carry_out(index, actions);
             }
         }
+        if !flushed.is_empty() {
+            // What has happened up to now is told before the last words.
+            self.tell_occurrences(true);
+        }
+        for index in flushed {
+            let actions = self.connections[index].server.finish();
+            self.carry_out(index, actions);
+            self.account(index, now);
+        }
     }
 
+    /// Looks at the deadlines, now and then.
     fn keep_time(&mut self) {
         let now = clock::monotonic_now();
-        for index in 0..self.connections.len() {
-            let has_finished = self.connections[index].server.has_finished();
+        if now < self.next_look {
+            return;
+        }
+        self.without_idle.clear();
+        self.next_look = now + if self.by_session.is_empty() { LOOK } else { RECORD_LOOK };
+        self.resume_accepting(now);
+        for index in 0..self.connections.end() {
+            let Some(connection) = self.connections.get(index) else { continue };
+            if connection.is_closing() {
+                self.ended.push(index);
+                continue;
+            }
+            let has_finished = connection.server.has_finished();
             let actions = self.connections[index].server.on_time(now);
             if !actions.is_empty() {
                 // A last word that is still on its way is read by a sender that has been slow.
@@ -626,29 +670,64 @@ impl Controlling {
                 }
                 self.carry_out(index, actions);
             }
+            self.account(index, now);
         }
     }
 
-    /// Ends the conversations that are over and whose last words are written.
+    /// Removes the conversations that are over and whose last words are written, or are not read.
     fn sweep(&mut self) {
-        let over = |connection: &Connection| connection.closing && connection.outbox.is_empty();
-        if !self.connections.iter().any(over) {
-            return;
+        let now = clock::monotonic_now();
+        for index in std::mem::take(&mut self.ended) {
+            if self.connections.get(index).is_some_and(|connection| connection.is_over(now)) {
+                self.remove(index);
+            }
         }
-        let fruitless = self.connections.iter().filter(|one| over(one));
-        let fruitless: Vec<Fruitless> = fruitless.filter_map(|one| one.server.fruitless()).collect();
-        self.count_fruitless(&fruitless);
-        let ended: Vec<u32> =
-            self.connections.iter().filter(|one| over(one)).filter_map(Connection::number).collect();
-        self.connections.retain(|connection| !over(connection));
-        for session in ended {
+    }
+
+    /// Ends a conversation at once.
+    fn remove(&mut self, index: usize) {
+        let Some(connection) = self.connections.remove(index) else { return };
+        if let Some(fruitless) = connection.server.fruitless() {
+            self.count_fruitless(fruitless);
+        }
+        self.shares.replace(Network::of(connection.peer), connection.holding, Holding::default());
+        if let Some(session) = connection.number() {
+            self.by_session.remove(&session);
             self.order(Order::Close { session });
         }
-        self.by_session = self
-            .connections
-            .iter()
-            .enumerate()
-            .filter_map(|(index, one)| Some((one.number()?, index)))
-            .collect();
+    }
+}
+
+/// Records that a new session may buffer, where others have `all` and those of its network `own`: a part of what is left, so that
+/// all together are bounded and none is left without.
+fn buffered(most: usize, all: usize, own: usize) -> usize {
+    let left = MOST_RECORDS.saturating_sub(all) / (MOST_RECORDS / BUFFERED);
+    let own_left = (MOST_RECORDS / 2).saturating_sub(own) / (MOST_RECORDS / 2 / BUFFERED);
+    most.min(left).min(own_left).max(LEAST_RECORDS)
+}
+
+/// What the poller calls connection `index`.
+fn token(index: usize) -> u64 {
+    u64::try_from(index).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However many sessions there are, of however many networks, what they may buffer together is bounded.
+    #[test]
+    fn buffered_records_are_bounded() {
+        assert_eq!(buffered(BUFFERED, 0, 0), BUFFERED);
+        let (mut all, mut count) = (0, 0);
+        for _ in 0..16 {
+            let mut own = 0;
+            for _ in 0..1_024 {
+                let granted = buffered(BUFFERED, all, own);
+                (all, own, count) = (all + granted, own + granted, count + 1);
+            }
+            assert!(own <= MOST_RECORDS / 2 + 1_024 * LEAST_RECORDS, "{own}");
+        }
+        assert!(all <= MOST_RECORDS + count * LEAST_RECORDS, "{all}");
     }
 }

@@ -29,6 +29,7 @@ impl Responder {
             sessions,
             refused_proofs,
             refused_sessions,
+            made_room,
             remembered,
             probes,
         } = self.totals();
@@ -93,11 +94,13 @@ impl Responder {
                 granted: sessions,
                 proofs_refused: refused_proofs,
                 refused: refused_sessions,
+                made_room,
                 remembered: number(remembered),
                 places: number(PLACES),
                 without_place: counts.without_place,
                 evicted: counts.evicted,
             },
+            stuck_turns: self.watchdog.count(),
             events: in_order(happened.events.into()),
             events_forgotten: happened.forgotten,
         }

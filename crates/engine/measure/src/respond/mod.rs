@@ -14,6 +14,7 @@ mod patience;
 mod reflecting;
 mod refusals;
 mod sending;
+mod watchdog;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,6 +31,9 @@ use romer_wire::stamp;
 pub use romer_wire::stamp::{Key, ReplyFormat};
 
 use self::asking::Asking;
+use self::controlling::shares::NETWORKS;
+pub use self::watchdog::Stuck;
+use self::watchdog::{Turn, Watchdog};
 use crate::card::{Cards, refusal};
 use crate::occurrences::{Occurrences, Remembered, routers_unheard, unheard};
 use crate::pulse::Pulse;
@@ -50,7 +54,7 @@ pub struct RespondOptions {
     pub card_stamps: bool,
     /// Address ranges that are answered; empty for all.
     pub allow: Vec<Prefix>,
-    /// Packets a second that one /32 or /56 may send.
+    /// Packets a second that one /32 or /56 may send, and that are granted to one /24 or /56; to all, four times as many.
     pub rate: u64,
     /// How the threads that reflect and send are run.
     pub threads: ThreadOptions,
@@ -58,7 +62,7 @@ pub struct RespondOptions {
     pub key: Option<Arc<Key>>,
     /// Number the replies of each session.
     pub stateful: bool,
-    /// Sessions that the control channel grants at a time; conversations with one address are a quarter of these.
+    /// Sessions that the control channel grants at a time; one network (a /24 or a /56) has a quarter of these at the most.
     pub sessions: usize,
     /// The least TTL or hop limit with which a request may arrive; 0 for any.
     pub least_ttl: u8,
@@ -122,11 +126,19 @@ pub struct Totals {
     pub refused_proofs: u64,
     /// Sessions that were not granted.
     pub refused_sessions: RespondSessionsRefused,
+    /// Idle sessions that were ended to make room for others.
+    pub made_room: u64,
     /// Sessions that the reflector remembers.
     pub remembered: usize,
     /// Probes of the responder's own.
     pub probes: SendCounts,
 }
+
+/// How long threads are waited for at the end. A turn takes milliseconds, and what waits for the kernel's last stamps less than
+/// that.
+const LAST_TURN: std::time::Duration = std::time::Duration::from_secs(5);
+/// How often they are looked at meanwhile.
+const LAST_LOOK: std::time::Duration = std::time::Duration::from_millis(5);
 
 /// A responder at work. Dropping it ends it.
 #[derive(Debug)]
@@ -138,6 +150,7 @@ pub struct Responder {
     send_limit: Arc<Mutex<SendLimit>>,
     asking: Arc<Asking>,
     remembered: Arc<Mutex<Remembered>>,
+    watchdog: Watchdog,
     shortcomings: Vec<String>,
     test_addresses: Vec<SocketAddr>,
     control_addresses: Vec<SocketAddr>,
@@ -176,6 +189,7 @@ impl Responder {
         let asking = Arc::new(Asking::new());
         let remembered = Arc::new(Mutex::new(Remembered::default()));
         let pulse = Arc::new(Pulse::new(romer_host::clock::monotonic_now()));
+        let turns = [REFLECT, CONTROL].map(|thread| Arc::new(Turn::new(thread)));
         let (commands, orders) = std::sync::mpsc::sync_channel(1_024);
         let (notes, events) = std::sync::mpsc::sync_channel(65_536);
         let test_port = test_addresses.first().map_or(stamp::PORT, SocketAddr::port);
@@ -193,6 +207,7 @@ impl Responder {
                 asking: Arc::clone(&asking),
                 cards: stamping,
                 pulse: Arc::clone(&pulse),
+                turn: Arc::clone(&turns[0]),
             },
         );
         let is_open = options.key.is_none() && options.allow.is_empty();
@@ -200,6 +215,7 @@ impl Responder {
         let limits = Limits {
             packets_per_second: options.rate,
             own_packets_per_second: options.rate,
+            all_packets_per_second: options.rate.saturating_mul(u64::try_from(NETWORKS).unwrap_or(u64::MAX)),
             ..Limits::default()
         };
         let controlling = controlling::Controlling::new(
@@ -216,9 +232,10 @@ impl Responder {
                 stop: Arc::clone(&stop),
                 totals: Arc::clone(&totals),
                 send_limit: Arc::clone(&send_limit),
+                turn: Arc::clone(&turns[1]),
             },
             Occurrences::begin(Arc::clone(&remembered), pulse),
-        );
+        )?;
         let mut responder = Self {
             stop,
             wakers,
@@ -227,6 +244,7 @@ impl Responder {
             send_limit,
             asking,
             remembered,
+            watchdog: Watchdog::new(turns),
             test_addresses,
             control_addresses,
             _held: held,
@@ -236,8 +254,8 @@ impl Responder {
             authenticated: options.key.is_some(),
             stateful: options.stateful,
         };
-        responder.threads.push(spawn("romer-reflect", move || reflecting.run())?);
-        responder.threads.push(spawn("romer-control", move || controlling.run())?);
+        responder.threads.push(spawn(REFLECT, move || reflecting.run())?);
+        responder.threads.push(spawn(CONTROL, move || controlling.run())?);
         Ok(responder)
     }
 
@@ -267,20 +285,43 @@ impl Responder {
         self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Ends both threads and gives the totals, with the document of them.
-    pub fn finish(mut self) -> (Totals, Respond) {
-        self.end();
-        (self.totals(), self.document())
+    /// Threads that have been at one turn of their work for long, as far as it is to be told now: once, and again whenever that has
+    /// become twice as long. To be asked every second or so.
+    pub fn stuck(&self) -> Vec<Stuck> {
+        self.watchdog.look(romer_host::clock::monotonic_now())
     }
 
-    fn end(&mut self) {
+    /// Ends both threads and gives the totals, with the document of them, and the names of threads that have not ended within five
+    /// seconds. These go on; the program may end all the same.
+    pub fn finish(mut self) -> (Totals, Respond, Vec<String>) {
+        let unfinished = self.end();
+        (self.totals(), self.document(), unfinished)
+    }
+
+    fn end(&mut self) -> Vec<String> {
         self.stop.store(true, Ordering::Release);
         self.wakers.iter().for_each(|waker| waker.wake());
-        for thread in self.threads.drain(..) {
+        join_within(self.threads.drain(..).collect(), LAST_TURN)
+    }
+}
+
+/// Waits for threads to end, for so long in all. Gives the names of those that have not.
+fn join_within(threads: Vec<JoinHandle<()>>, patience: std::time::Duration) -> Vec<String> {
+    let deadline = std::time::Instant::now() + patience;
+    let is_late = || std::time::Instant::now() >= deadline;
+    let mut unfinished = Vec::new();
+    for thread in threads {
+        while !thread.is_finished() && !is_late() {
+            std::thread::sleep(LAST_LOOK);
+        }
+        if thread.is_finished() {
             // A panic of the thread has been reported by itself.
             let _ = thread.join();
+        } else {
+            unfinished.push(thread.thread().name().unwrap_or("unnamed").to_owned());
         }
     }
+    unfinished
 }
 
 impl Drop for Responder {
@@ -288,6 +329,10 @@ impl Drop for Responder {
         self.end();
     }
 }
+
+/// The threads.
+const REFLECT: &str = "romer-reflect";
+const CONTROL: &str = "romer-control";
 
 fn spawn(name: &'static str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, MeasureError> {
     std::thread::Builder::new().name(name.into()).spawn(work).map_err(|source| {
@@ -402,4 +447,24 @@ fn bind_error(what: &'static str, address: SocketAddr, source: HostError) -> Mea
         }
     };
     MeasureError::Host { what, place: address.to_string(), source: Box::new(source), mend }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thread that does not end is named, and the others are joined.
+    #[test]
+    fn stuck_threads_are_left() {
+        let release = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&release);
+        let stuck = spawn("stuck", move || {
+            while !until.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+        });
+        let threads = vec![stuck.unwrap(), spawn("other", || {}).unwrap()];
+        assert_eq!(join_within(threads, std::time::Duration::from_millis(20)), ["stuck"]);
+        release.store(true, Ordering::Release);
+    }
 }

@@ -31,6 +31,7 @@ use super::backlog::Backlog;
 use super::patience::Patience;
 use super::refusals::{Refusals, Refused};
 use super::sending::Path;
+use super::watchdog::Turn;
 use super::{OneWay, RespondOptions, Totals};
 use crate::ThreadOptions;
 use crate::card::{Card, Unplaced};
@@ -117,6 +118,8 @@ pub(super) struct Links {
     pub(super) cards: Vec<Arc<Card>>,
     /// That this thread runs.
     pub(super) pulse: Arc<Pulse>,
+    /// How long it has been at its work.
+    pub(super) turn: Arc<Turn>,
 }
 
 struct Session {
@@ -283,8 +286,10 @@ impl Reflecting {
         let mut batch = ReceiveBatch::new(32, 65_535);
         while !self.links.stop.load(Ordering::Acquire) {
             let before = clock::monotonic_now();
+            self.links.turn.end();
             self.wait();
             let woken = clock::monotonic_now();
+            self.links.turn.begin(woken);
             self.links.pulse.beat(woken);
             run.turn(before, woken);
             let asked = self.links.asking.asked();

@@ -46,7 +46,7 @@ const DEPARTURE: usize = 12;
 #[derive(Debug, Error)]
 pub enum CodecError {
     /// The length field passes the limit, or is zero. Nothing after it can be trusted: close.
-    #[error("a frame of {length} octets (allowed: 1 to {LONGEST_FRAME})")]
+    #[error("a frame of {length} octets is longer than any here, or empty")]
     Length {
         /// As it was claimed.
         length: u32,
@@ -197,11 +197,18 @@ fn unjson<T: DeserializeOwned>(kind: u8, body: &[u8]) -> Result<T, CodecError> {
 #[derive(Debug, Default)]
 pub struct Decoder {
     bytes: Vec<u8>,
+    /// Octets at the beginning that have been decoded.
+    decoded: usize,
 }
+
+/// Memory that a decoder without bytes keeps, octets.
+const RETAINED: usize = 8 * 1024;
 
 impl Decoder {
     /// Takes in what was read. Call [`Decoder::next`] until it gives nothing before reading more.
     pub fn extend(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.decoded);
+        self.decoded = 0;
         self.bytes.extend_from_slice(bytes);
     }
 
@@ -211,15 +218,29 @@ impl Decoder {
     /// [`CodecError::Length`] ends the conversation; after [`CodecError::Body`] it can go on.
     #[expect(clippy::should_implement_trait, reason = "errors do not end it, so it is not an iterator")]
     pub fn next(&mut self) -> Result<Option<Message>, CodecError> {
-        let Some(length) = self.bytes.first_chunk::<LENGTH>() else { return Ok(None) };
+        self.next_within(LONGEST_FRAME)
+    }
+
+    /// The next whole frame, of at most `longest` octets, which are at most [`LONGEST_FRAME`].
+    ///
+    /// # Errors
+    /// As of [`Decoder::next`]; a frame that is longer is a [`CodecError::Length`] as soon as its length is read.
+    pub fn next_within(&mut self, longest: usize) -> Result<Option<Message>, CodecError> {
+        let rest = self.bytes.get(self.decoded..).unwrap_or_default();
+        let Some(length) = rest.first_chunk::<LENGTH>() else { return Ok(None) };
         let length = u32::from_be_bytes(*length);
         let octets = usize::try_from(length).unwrap_or(usize::MAX);
-        if octets == 0 || octets > LONGEST_FRAME {
+        if octets == 0 || octets > longest.min(LONGEST_FRAME) {
             return Err(CodecError::Length { length });
         }
-        let Some(frame) = self.bytes.get(LENGTH..LENGTH + octets) else { return Ok(None) };
+        let Some(frame) = rest.get(LENGTH..LENGTH + octets) else { return Ok(None) };
         let message = Message::decode(frame[0], &frame[1..]);
-        self.bytes.drain(..LENGTH + octets);
+        self.decoded += LENGTH + octets;
+        if self.decoded == self.bytes.len() {
+            self.bytes.clear();
+            self.bytes.shrink_to(RETAINED);
+            self.decoded = 0;
+        }
         message.map(Some)
     }
 }
@@ -380,6 +401,17 @@ mod tests {
         let mut decoder = Decoder::default();
         decoder.extend(&[0; 8]);
         assert!(matches!(decoder.next(), Err(CodecError::Length { length: 0 })));
+    }
+
+    /// A frame beyond the caller's limit is refused by its length alone, and memory is given back.
+    #[test]
+    fn frames_respect_the_callers_limit() {
+        let mut decoder = Decoder::default();
+        decoder.extend(&5_000_u32.to_be_bytes());
+        assert!(matches!(decoder.next_within(4_096), Err(CodecError::Length { length: 5_000 })));
+        decoder.extend(&[b'x'; 5_000]);
+        assert!(matches!(decoder.next_within(5_000), Ok(Some(Message::Unknown(b'x')))));
+        assert!(decoder.bytes.capacity() <= RETAINED);
     }
 
     #[test]

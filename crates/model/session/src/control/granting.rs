@@ -11,6 +11,8 @@ use super::{FarStream, RefusalCode, Refused, Request};
 /// The shortest payload of a round trip's probes.
 const SHORTEST_ROUND_TRIP: u32 = 14;
 const LONGEST: u32 = 65_507;
+/// The longest text of a traffic model, and of a departure jitter, that is read: it is read several times for each request.
+const LONGEST_MODEL: usize = 4 * 1024;
 
 impl Request {
     /// Packets a second that it asks for.
@@ -110,12 +112,17 @@ fn within(request: &Request, shortest: u32, limits: &Limits) -> Result<(), Refus
         return Err(invalid("interval, count or payload is outside its range"));
     }
     let interval = Duration::from_nanos(request.interval_ns);
-    within_rate(rate(interval), limits.packets_per_second, limits.others.coming, "takes")?;
+    let others = [limits.others.coming, limits.others.all_coming];
+    within_rate(rate(interval), [limits.packets_per_second, limits.all_packets_per_second], others, "takes")?;
     within_length(interval, request.count, limits)
 }
 
 /// Whether the responder will send this itself.
 fn own(stream: &FarStream, limits: &Limits) -> Result<(), Refused> {
+    let text = stream.model.len().max(stream.jitter.as_ref().map_or(0, String::len));
+    if text > LONGEST_MODEL {
+        return Err(invalid(format!("a model of {text} octets: this responder reads {LONGEST_MODEL}")));
+    }
     if Dscp::new(stream.dscp).is_none() {
         return Err(invalid("there is no such code point"));
     }
@@ -137,17 +144,32 @@ fn own(stream: &FarStream, limits: &Limits) -> Result<(), Refused> {
         return Err(later(refused(RefusalCode::Busy, message, None)));
     }
     let limit = limits.own_packets_per_second;
-    within_rate(rate(stream.pace(&schedule)), limit, limits.others.own, "sends")?;
+    let others = [limits.others.own, limits.others.all_own];
+    within_rate(rate(stream.pace(&schedule)), [limit, limits.all_packets_per_second], others, "sends")?;
     within_burst(stream, &schedule, limit.saturating_sub(limits.others.own))?;
     within_length(schedule.interval(), schedule.most_count(), limits)
 }
 
-/// Whether a session with this rate fits into what one address may have, of which its other sessions have some. `does` says
-/// what the responder does with its packets.
-fn within_rate(rate: u64, limit: u64, others: u64, does: &str) -> Result<(), Refused> {
+/// Whether a session with this rate fits into what one network may have, and into what all may, of which other sessions have
+/// some. `does` says what the responder does with its packets.
+fn within_rate(
+    rate: u64,
+    [limit, all_limit]: [u64; 2],
+    [others, all_others]: [u64; 2],
+    does: &str,
+) -> Result<(), Refused> {
     let left = limit.saturating_sub(others);
     if rate <= left {
-        return Ok(());
+        let all_left = all_limit.saturating_sub(all_others);
+        if rate <= all_left {
+            return Ok(());
+        }
+        let message = format!(
+            "{} a second: this responder {does} {all_limit} in all sessions together, and sessions of all networks have \
+             {all_others} of them already",
+            counted(rate, "packet")
+        );
+        return Err(later(refused(RefusalCode::Rate, message, Some(all_left))));
     }
     let asked = format!("{} a second", counted(rate, "packet"));
     if others == 0 {
@@ -155,8 +177,8 @@ fn within_rate(rate: u64, limit: u64, others: u64, does: &str) -> Result<(), Ref
         return Err(refused(RefusalCode::Rate, message, Some(limit)));
     }
     let message = format!(
-        "{asked}: this responder {does} {limit} of one address, in all sessions together, and other sessions of this address \
-         have {others} of them already"
+        "{asked}: this responder {does} {limit} of one network (a /24 or a /56), in all sessions together, and other sessions of \
+         this network have {others} of them already"
     );
     let refused = refused(RefusalCode::Rate, message, Some(left));
     Err(if left == 0 { later(refused) } else { refused })

@@ -45,8 +45,11 @@ pub(super) struct Kept {
     /// Number of the first message in the queue, from 0.
     first: u64,
     queue: VecDeque<One>,
+    /// Messages at the head of the queue whose frame is gone.
+    gone: usize,
     octets: usize,
     most_octets: usize,
+    most_messages: usize,
 }
 
 #[derive(Debug)]
@@ -68,9 +71,10 @@ pub(super) struct Again {
 }
 
 impl Kept {
-    /// Nothing yet, and room for `most_octets` of frames.
-    pub(super) const fn new(most_octets: usize) -> Self {
-        Self { first: 0, queue: VecDeque::new(), octets: 0, most_octets }
+    /// Nothing yet, and room for `most_octets` of frames, of `most_messages`. A sender that has acknowledged less than the latest
+    /// of these cannot resume.
+    pub(super) const fn new(most_octets: usize, most_messages: usize) -> Self {
+        Self { first: 0, queue: VecDeque::new(), gone: 0, octets: 0, most_octets, most_messages }
     }
 
     /// `message` is being said.
@@ -80,11 +84,27 @@ impl Kept {
         self.octets += frame.len();
         self.queue.push_back(One { frame: Some(frame), records: message.records() });
         // The oldest go first, so that what is left hangs together.
-        for one in &mut self.queue {
-            if self.octets <= self.most_octets {
-                break;
-            }
+        while self.octets > self.most_octets {
+            let Some(one) = self.queue.get_mut(self.gone) else { break };
             self.octets -= one.frame.take().map_or(0, |frame| frame.len());
+            self.gone += 1;
+        }
+        while self.queue.len() > self.most_messages {
+            self.forget_first();
+        }
+    }
+
+    /// Forgets the oldest message. Gives the records in it where its frame was gone.
+    fn forget_first(&mut self) -> Option<u64> {
+        let one = self.queue.pop_front()?;
+        self.first += 1;
+        self.gone = self.gone.saturating_sub(1);
+        match one.frame {
+            Some(frame) => {
+                self.octets -= frame.len();
+                None
+            }
+            None => Some(one.records),
         }
     }
 
@@ -95,9 +115,7 @@ impl Kept {
             return false;
         }
         while self.first < messages {
-            let one = self.queue.pop_front();
-            self.octets -= one.and_then(|one| one.frame).map_or(0, |frame| frame.len());
-            self.first += 1;
+            self.forget_first();
         }
         true
     }
@@ -108,10 +126,8 @@ impl Kept {
             return None;
         }
         let mut lost = 0;
-        while let Some(One { frame: None, records }) = self.queue.front() {
-            lost += records;
-            self.queue.pop_front();
-            self.first += 1;
+        while self.gone > 0 {
+            lost += self.forget_first().unwrap_or(0);
         }
         let frames = self.queue.iter().filter_map(|one| one.frame.as_deref()).flatten().copied().collect();
         Some(Again { first: self.first, frames, lost })
@@ -168,7 +184,7 @@ mod tests {
         fn everything_is_heard_once_and_in_order_over_however_many_connections(
             steps in prop::collection::vec((0u8..4, 0usize..5), 1..80),
         ) {
-            let mut kept = Kept::new(1 << 20);
+            let mut kept = Kept::new(1 << 20, 1 << 10);
             let mut inbox = Inbox::default();
             let mut on_the_way: VecDeque<Message> = VecDeque::new();
             let (mut said, mut heard) = (0, Vec::new());
@@ -230,7 +246,7 @@ mod tests {
     fn what_there_was_no_room_for_is_counted_and_the_rest_hangs_together() {
         let mut frame = Vec::new();
         log(0).encode(&mut frame);
-        let mut kept = Kept::new(3 * frame.len());
+        let mut kept = Kept::new(3 * frame.len(), 100);
         for sequence in 0..5 {
             kept.keep(&log(sequence));
         }
@@ -239,9 +255,19 @@ mod tests {
         assert_eq!((again.first, again.lost, again.frames.len()), (2, 1, 3 * frame.len()));
     }
 
+    /// The queue has a bound though nobody acknowledges and no frame is left.
+    #[test]
+    fn unacknowledged_messages_are_bounded() {
+        let mut kept = Kept::new(0, 100);
+        (0..1_000).for_each(|sequence| kept.keep(&log(sequence)));
+        assert_eq!((kept.queue.len(), kept.gone, kept.octets), (100, 100, 0));
+        assert!(kept.again(899).is_none(), "what came then is forgotten");
+        assert_eq!(kept.again(950).map(|again| (again.first, again.lost)), Some((1_000, 50)));
+    }
+
     #[test]
     fn nobody_has_heard_what_was_not_said_or_unheard_what_was() {
-        let mut kept = Kept::new(1_000);
+        let mut kept = Kept::new(1_000, 100);
         kept.keep(&log(0));
         assert!(kept.again(2).is_none() && !kept.heard(u64::MAX));
         assert!(kept.heard(1));

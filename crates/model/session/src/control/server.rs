@@ -10,12 +10,12 @@ use romer_traffic::Departure;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::stamp::Key;
 
-use super::granting::{refusal, refused};
+use super::granting::refusal;
 use super::possession;
 use super::resuming::Kept;
 use super::{
     Associated, CARDS, Challenge, ClockIdentity, CodecError, Complaint, ComplaintCode, Decoder, Departed,
-    End, Events, Granted, Heard, Hello, LAST_WORD, Message, Moved, Proof, RESUME, RefusalCode, Request,
+    End, Events, Granted, Heard, Hello, LAST_WORD, LONGEST_FRAME, Message, Moved, Proof, RESUME, Request,
     Resume, SILENCE, VERSION, Welcome, hex,
 };
 use crate::association::Token;
@@ -25,11 +25,13 @@ pub use shares::Others;
 /// What a responder grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Packets a second that one address may send, in all of its sessions.
+    /// Packets a second that one network may send, in all of its sessions.
     pub packets_per_second: u64,
-    /// Packets a second that the responder itself may send to one address, in all of its sessions.
+    /// Packets a second that the responder itself may send to one network, in all of its sessions.
     pub own_packets_per_second: u64,
-    /// What other sessions of this sender's address have of both.
+    /// Packets a second of either kind in the sessions of all networks.
+    pub all_packets_per_second: u64,
+    /// What other sessions have of these.
     pub others: Others,
     /// The largest payload that the responder itself sends, octets.
     pub largest_payload: u32,
@@ -45,6 +47,17 @@ pub struct Limits {
     pub told_departures: usize,
 }
 
+/// Faults (what is answered by a complaint, and requests that are refused) with which a conversation is closed.
+const MOST_FAULTS: u32 = 10;
+/// Octets that may come before a session is granted, besides the departures of a recorded stream.
+const HANDSHAKE_OCTETS: usize = 256 * 1024;
+/// The longest frame where neither a request nor the departures of a recorded stream are due, octets: many times what its
+/// numbers and words take.
+const SHORT_FRAME: usize = 4 * 1024;
+/// Messages that are kept until they have been heard at the most, for each two records that are buffered, and at the least.
+const LEAST_KEPT: usize = 256;
+/// Octets of a departure on its way, with its share of the frame.
+const TOLD_DEPARTURE: usize = 13;
 /// From the first departure that is told to the open session, in the place of [`Limits::handshake`].
 const TELLING: Duration = Duration::from_secs(60);
 /// Octets that are kept until they have been heard, for each record that is buffered: so what 16,384 of them allow, 8 MiB,
@@ -56,6 +69,7 @@ impl Default for Limits {
         Self {
             packets_per_second: 100_000,
             own_packets_per_second: 100_000,
+            all_packets_per_second: 400_000,
             others: Others::default(),
             // An IPv6 packet that fills the largest frames that are common.
             largest_payload: 9_000 - 48,
@@ -162,8 +176,9 @@ pub struct Server {
     told_count: u64,
     lock: Option<Lock>,
     proof_refused: bool,
-    is_shut: bool,
-    is_full: bool,
+    /// Octets that came before the session was granted, and what was wrong up to now.
+    octets: usize,
+    faults: u32,
     key: Option<[u8; 16]>,
     last_word: Timestamp<Monotonic>,
     connected: Timestamp<Monotonic>,
@@ -203,14 +218,14 @@ impl Server {
             secret: None,
             can_resume: false,
             hangs_up: false,
-            kept: Kept::new(limits.buffered_records.saturating_mul(KEPT_FOR_A_RECORD)),
+            kept: kept(limits.buffered_records),
             alone_until: None,
             told: Vec::new(),
             told_count: 0,
             lock: None,
             proof_refused: false,
-            is_shut: false,
-            is_full: false,
+            octets: 0,
+            faults: 0,
             key: None,
             last_word: now,
             connected: now,
@@ -229,18 +244,6 @@ impl Server {
             heard_of: Heard::default(),
             totals: End::default(),
         }
-    }
-
-    /// The same conversation with a peer that is not answered: it is told so in place of a session.
-    #[must_use]
-    pub fn shut(self) -> Self {
-        Self { is_shut: true, ..self }
-    }
-
-    /// The same conversation with a peer that has as many sessions as one address may have: it is told so in place of one more.
-    #[must_use]
-    pub fn full(self) -> Self {
-        Self { is_full: true, ..self }
     }
 
     /// The same conversation, held only with a sender that has `key`. The `nonces` are fresh and random.
@@ -278,6 +281,26 @@ impl Server {
     /// The conversation is over.
     pub fn is_over(&self) -> bool {
         self.state == State::Over
+    }
+
+    /// Whether a session has been granted.
+    pub const fn has_session(&self) -> bool {
+        self.request.is_some()
+    }
+
+    /// Whether a request for a session would be answered now, so that [`Server::allow`] is to be called before more bytes.
+    pub fn awaits_request(&self) -> bool {
+        self.state == State::Requesting
+    }
+
+    /// Records that the session may buffer.
+    pub const fn buffered_records(&self) -> usize {
+        self.limits.buffered_records
+    }
+
+    /// Some of what was said has been taken by the connection: somebody is there, who may read slowly.
+    pub fn on_written(&mut self, now: Timestamp<Monotonic>) {
+        self.last_word = now;
     }
 
     fn is_one_way(&self) -> bool {
@@ -320,26 +343,48 @@ impl Server {
         }
         self.decoder.extend(bytes);
         self.last_word = now;
+        if !self.has_session() {
+            self.octets = self.octets.saturating_add(bytes.len());
+            let most = self.limits.told_departures.saturating_mul(TOLD_DEPARTURE);
+            if self.octets > most.saturating_add(HANDSHAKE_OCTETS) {
+                let why = format!("{} octets without a session are too many", self.octets);
+                actions.push(complain(ComplaintCode::State, why));
+                self.close(&mut actions);
+                return actions;
+            }
+        }
         loop {
-            match self.decoder.next() {
+            let longest = if self.awaits_request() { LONGEST_FRAME } else { SHORT_FRAME };
+            let before = actions.len();
+            match self.decoder.next_within(longest) {
                 Ok(None) => return actions,
                 Ok(Some(message)) => {
                     self.heard = true;
                     self.on_message(message, busy, now, &mut actions);
                 }
                 Err(error @ CodecError::Body { .. }) => {
-                    actions.push(complain(ComplaintCode::Body, error.to_string()));
+                    // The words of a parser may quote all of what it was given.
+                    let why = error.to_string().chars().take(200).collect();
+                    actions.push(complain(ComplaintCode::Body, why));
                 }
                 Err(CodecError::Length { .. }) => {
                     self.complained = true;
-                    self.state = State::Over;
-                    actions.push(Action::Close);
+                    self.close(&mut actions);
                 }
+            }
+            self.faults += u32::from(actions.iter().skip(before).any(is_fault));
+            if self.faults >= MOST_FAULTS && !self.is_over() {
+                self.close(&mut actions);
             }
             if self.is_over() || self.state == State::Resuming {
                 return actions;
             }
         }
+    }
+
+    fn close(&mut self, actions: &mut Vec<Action>) {
+        self.state = State::Over;
+        actions.push(Action::Close);
     }
 
     fn on_message(
@@ -487,18 +532,10 @@ impl Server {
             Ok(request) => request,
             Err(refused) => return actions.push(Action::Send(Message::Refused(refused))),
         };
-        if self.is_shut {
-            let message = "this responder answers other addresses only (its --allow)".into();
-            return actions.push(Action::Send(Message::Refused(refused(
-                RefusalCode::Address,
-                message,
-                None,
-            ))));
-        }
         let why_busy = if busy {
             Some("all sessions are taken")
-        } else if self.is_full {
-            Some("this address has as many sessions as one may have (a quarter of all)")
+        } else if self.limits.others.all_sessions {
+            Some("this network (a /24 or a /56) has as many sessions as one may have, a quarter of all")
         } else {
             None
         };
@@ -506,6 +543,7 @@ impl Server {
             actions.push(Action::Send(Message::Refused(refused)));
             return;
         }
+        self.kept = kept(self.limits.buffered_records);
         let key = self.key.filter(|_| request.direction.is_one_way());
         let granted = Granted {
             token: hex(self.token),
@@ -649,6 +687,16 @@ impl Server {
         }
         Action::Send(message)
     }
+}
+
+/// What a session with so many buffered records keeps until it has been heard.
+fn kept(buffered_records: usize) -> Kept {
+    let most_messages = (buffered_records / 2).max(LEAST_KEPT);
+    Kept::new(buffered_records.saturating_mul(KEPT_FOR_A_RECORD), most_messages)
+}
+
+const fn is_fault(action: &Action) -> bool {
+    matches!(action, Action::Send(Message::Complaint(_) | Message::Refused(_)))
 }
 
 fn complain(code: ComplaintCode, message: String) -> Action {

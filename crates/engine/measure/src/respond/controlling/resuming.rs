@@ -3,11 +3,14 @@
 use std::net::{IpAddr, SocketAddr};
 
 use romer_host::clock;
+use romer_host::poller::Interest;
 use romer_record::event::{Event, EventKind, Side};
 use romer_session::control::{Action, Resume, SILENCE};
+use romer_session::network::Network;
 use romer_units::{Duration, counted};
 
-use super::Controlling;
+use super::shares::Holding;
+use super::{Connection, Controlling};
 use crate::circumstances::random;
 use crate::respond::reflecting::Order;
 
@@ -31,7 +34,7 @@ impl Controlling {
         connection.outbox.clear();
         connection.stream = None;
         if !connection.server.on_lost_connection(clock::monotonic_now()) {
-            connection.closing = true;
+            self.close(index);
         }
     }
 
@@ -45,36 +48,47 @@ impl Controlling {
 
     fn try_resume(&mut self, from: usize, resume: &Resume) -> Result<(), &'static str> {
         let now = clock::monotonic_now();
-        let shown = self.connections.iter().position(|one| !one.closing && one.server.is_shown(resume));
+        let shows = |one: &Connection| !one.is_closing() && one.server.is_shown(resume);
+        let shown = self.connections.iter().find(|(_, one)| shows(one)).map(|(index, _)| index);
         let gone = "there is no such session here: it has ended, or the responder was started anew";
         let index = shown.filter(|index| *index != from).ok_or(gone)?;
         let peer = self.connections[from].peer;
-        let (others, server) = (self.others(peer, index), &self.connections[index].server);
+        let others = self.others(Network::of(peer), index, now);
+        let server = &self.connections[index].server;
         let (own, coming) = (server.own_rate(), server.coming_rate(now));
         let most = &self.limits;
         if own > 0 && (others.all_send || others.own.saturating_add(own) > most.own_packets_per_second) {
             return Err("this responder sends to that host with all it may");
         }
         if coming > 0 && others.coming.saturating_add(coming) > most.packets_per_second {
-            return Err("other sessions of that address have what this responder takes of one address");
+            return Err("other sessions of that network have what this responder takes of one network");
         }
         let number = self.connections[index].number().ok_or(gone)?;
-        let [own, other] = self.connections.get_disjoint_mut([index, from]).map_err(|_| gone)?;
+        // It is counted for the network where it was until then.
+        let holding = std::mem::take(&mut self.connections[index].holding);
+        self.shares.replace(Network::of(self.connections[index].peer), holding, Holding::default());
+        let [own, other] = self.connections.pair([index, from]).ok_or(gone)?;
         let token = random();
-        let mut actions = own.server.resume(&mut other.server, resume, token, now)?;
+        let resumed = own.server.resume(&mut other.server, resume, token, now);
+        let Ok(mut actions) = resumed else {
+            self.account(index, now);
+            return resumed.map(drop);
+        };
         let silent = Duration::from_nanos(resume.silent_ns).clamp(Duration::ZERO, SILENCE);
         // Where an earlier move was never proved, it began then.
         let before = own.moved.take().map_or(own.peer, |moved| moved.before);
         own.moved = Some(Moved { before, silent, at: now });
         own.stream = other.stream.take();
+        own.interest = Interest::Nothing;
         own.outbox.clear();
         own.peer = peer;
-        other.closing = true;
+        own.active = now;
         other.outbox.clear();
+        self.close(from);
+        self.account(index, now);
         self.order(Order::Move { session: number, token, peer });
         // What came with the question is heard as well.
-        let busy = self.by_session.len() >= self.most_sessions;
-        actions.extend(self.connections[index].server.on_bytes(&[], busy, now));
+        actions.extend(self.connections[index].server.on_bytes(&[], false, now));
         self.carry_out(index, actions);
         Ok(())
     }

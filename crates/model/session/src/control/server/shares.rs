@@ -1,4 +1,4 @@
-//! What one address may send and be sent in all of its sessions.
+//! What one network may send and be sent in all of its sessions, and all networks together.
 
 use romer_record::document::Way;
 use romer_units::{Monotonic, Timestamp};
@@ -6,22 +6,30 @@ use romer_units::{Monotonic, Timestamp};
 use super::super::SILENCE;
 use super::{Server, State};
 
-/// What other sessions of a sender's address have of what one address may have, packets a second.
+/// What other sessions have of what a responder grants: those of a sender's network, and those of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Others {
-    /// That they send.
+    /// Packets a second that senders of the network send.
     pub coming: u64,
-    /// That the responder sends to them.
+    /// Packets a second that the responder sends to the network.
     pub own: u64,
-    /// The responder sends in as many sessions, of whomever, as it may.
+    /// Packets a second that all networks send.
+    pub all_coming: u64,
+    /// Packets a second that the responder sends to all networks.
+    pub all_own: u64,
+    /// The network has as many sessions as one may have.
+    pub all_sessions: bool,
+    /// The responder sends in as many sessions, of the network or of all, as it may.
     pub all_send: bool,
 }
 
 impl Server {
-    /// What other sessions of this sender's address have at present, and how many departures it may still tell.
-    pub fn allow(&mut self, others: Others, told_departures: usize) {
+    /// What other sessions have at present, how many departures of a recorded stream this sender may still tell, and how many
+    /// records a session of it may buffer.
+    pub fn allow(&mut self, others: Others, told_departures: usize, buffered_records: usize) {
         self.limits.others = others;
         self.limits.told_departures = told_departures;
+        self.limits.buffered_records = buffered_records;
     }
 
     /// Packets a second that the sender of the session that was granted may send `now`: 0 where it sends none, or has stopped, or

@@ -556,22 +556,51 @@ fn what_is_over_a_limit_is_refused_with_the_limit_and_can_be_asked_again() {
 
 #[test]
 fn a_peer_that_has_all_it_may_have_is_told_so() {
-    let mut server = server(Limits::default()).full();
+    let others = Others { all_sessions: true, ..Others::default() };
+    let mut server = server(Limits { others, ..Limits::default() });
     say(&mut server, &hello());
     let refused = say(&mut server, &Message::Request(request()));
     let [Action::Send(Message::Refused(refused))] = &refused[..] else { panic!("{refused:?}") };
     assert_eq!((refused.code, refused.retry_after_seconds), (RefusalCode::Busy, Some(10)));
-    assert!(refused.message.starts_with("this address has as many sessions"), "{refused:?}");
+    assert!(refused.message.starts_with("this network (a /24 or a /56) has as many sessions"), "{refused:?}");
 }
 
+/// What one conversation has answered and read is bounded, whatever it says.
 #[test]
-fn a_peer_that_is_not_answered_is_told_so() {
-    let mut server = server(Limits::default()).shut();
+fn a_conversation_has_a_work_budget() {
+    let mut server = server(Limits::default());
     say(&mut server, &hello());
-    let refused = say(&mut server, &Message::Request(request()));
-    let [Action::Send(Message::Refused(refused))] = &refused[..] else { panic!("{refused:?}") };
-    assert_eq!(refused.code, RefusalCode::Address);
-    assert!(refused.message.contains("--allow"), "{refused:?}");
+    let huge = FarStream { model: "imix:65536(a)".repeat(400), ..stream() };
+    for (frame, faults) in [
+        (bytes(&Message::Ask), 10),
+        (vec![0, 0, 0, 1, 99], 10),
+        (bytes(&Message::Request(Request { count: 0, ..request() })), 10),
+        (bytes(&reverse(huge)), 10),
+    ] {
+        let mut server = self::server(Limits::default());
+        say(&mut server, &hello());
+        let actions = server.on_bytes(&frame.repeat(40), false, at(1));
+        assert_eq!(actions.len(), faults + 1, "{:?}", actions.first());
+        assert!(server.is_over() && actions.last() == Some(&Action::Close));
+    }
+    // Departures beyond what is held are read up to a bound.
+    let part = bytes(&Message::Part(vec![Departure { offset: Duration::ZERO, size: 44 }; 4_000]));
+    let frames = (0..1_000).find(|_| server.on_bytes(&part, false, at(1)).contains(&Action::Close));
+    assert!(frames.is_some_and(|frames| frames * part.len() < 4 << 20), "{frames:?}");
+}
+
+/// Once a session is granted no long frame is collected.
+#[test]
+fn long_frames_are_for_requests_only() {
+    let mut server = server(Limits::default());
+    assert_eq!(server.on_bytes(&60_000_u32.to_be_bytes(), false, at(1)), [Action::Close], "before a welcome");
+    let mut server = self::server(Limits::default());
+    say(&mut server, &hello());
+    assert!(server.on_bytes(&60_000_u32.to_be_bytes(), false, at(1)).is_empty());
+    let mut server = self::server(Limits::default());
+    say(&mut server, &hello());
+    say(&mut server, &Message::Request(request()));
+    assert_eq!(server.on_bytes(&60_000_u32.to_be_bytes(), false, at(1)), [Action::Close]);
 }
 
 #[test]

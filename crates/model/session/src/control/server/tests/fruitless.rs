@@ -27,7 +27,8 @@ fn a_conversation_that_comes_to_nothing_says_why() {
     ] {
         assert_eq!(of(said), why, "{said:?}");
     }
-    let mut full = server(Limits::default()).full();
+    let others = Others { all_sessions: true, ..Others::default() };
+    let mut full = server(Limits { others, ..Limits::default() });
     say(&mut full, &super::hello());
     say(&mut full, &Message::Request(request()));
     assert_eq!(full.fruitless(), None, "it was refused in words");

@@ -3,7 +3,7 @@
 use super::*;
 
 fn limits(coming: u64, own: u64) -> Limits {
-    let others = Others { coming, own, all_send: false };
+    let others = Others { coming, own, ..Others::default() };
     Limits { packets_per_second: 1_000, own_packets_per_second: 1_000, others, ..Limits::default() }
 }
 
@@ -28,11 +28,11 @@ fn what_is_left_of_an_addresss_rate_is_granted_and_no_more_in_words_that_say_who
             (RefusalCode::Rate, Some(167), None)
         );
         for part in
-            ["833 packets a second: this responder takes 1000 of one address", "have 833 of them already"]
+            ["833 packets a second: this responder takes 1000 of one network", "have 833 of them already"]
         {
             assert!(refused.message.contains(part), "{refused:?}");
         }
-        server.allow(Others { coming: 167, ..Others::default() }, 0);
+        server.allow(Others { coming: 167, ..Others::default() }, 0, 16);
         assert!(matches!(say(&mut server, &message)[..], [Action::Open(_), _]), "the other one has ended");
     }
     let mut none_left = server(limits(1_000, 0));
@@ -44,10 +44,27 @@ fn what_is_left_of_an_addresss_rate_is_granted_and_no_more_in_words_that_say_who
     let mut sent_all = server(limits(0, 950));
     say(&mut sent_all, &hello());
     let actions = say(&mut sent_all, &reverse(stream()));
-    assert!(refused(&actions).message.contains("sends 1000 of one address"), "{actions:?}");
-    sent_all.allow(Others { all_send: true, ..Others::default() }, 0);
+    assert!(refused(&actions).message.contains("sends 1000 of one network"), "{actions:?}");
+    sent_all.allow(Others { all_send: true, ..Others::default() }, 0, 16);
     let actions = say(&mut sent_all, &reverse(stream()));
     assert!(refused(&actions).message.contains("as many sessions as it may"), "{actions:?}");
+}
+
+/// Many networks together cannot have more than all may have.
+#[test]
+fn rates_are_bounded_in_total() {
+    for (message, others) in [
+        (forward(1_200_000), Others { all_coming: 3_500, ..Others::default() }),
+        (reverse(stream()), Others { all_own: 3_990, ..Others::default() }),
+    ] {
+        let mut server = server(Limits { all_packets_per_second: 4_000, ..limits(0, 0) });
+        say(&mut server, &hello());
+        server.allow(others, 0, 16);
+        let actions = say(&mut server, &message);
+        let refused = refused(&actions);
+        assert_eq!((refused.code, refused.retry_after_seconds), (RefusalCode::Rate, Some(10)));
+        assert!(refused.message.contains("4000 in all sessions together"), "{refused:?}");
+    }
 }
 
 #[test]

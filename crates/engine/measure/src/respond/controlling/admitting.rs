@@ -1,0 +1,172 @@
+//! Who is let in, and who makes room for whom.
+
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+
+use romer_host::clock;
+use romer_host::poller::Interest;
+use romer_host::stream::{is_exhausted, limit_unsent};
+use romer_session::control::{SILENCE, Server, Welcome};
+use romer_session::network::Network;
+use romer_units::{Duration, Monotonic, Timestamp};
+
+use super::outbox::Outbox;
+use super::shares::{Holding, NETWORKS};
+use super::{Connection, Controlling, LISTENERS, LONGEST_ANSWER, token};
+use crate::byte_stream::ByteStream;
+use crate::circumstances::{clock_identity, clock_sync, random};
+use crate::occurrences::routers_unheard;
+
+/// Connections without a session at a time; one network may have a part of them.
+const WITHOUT_SESSION: usize = 512;
+/// Connections that are accepted in a turn.
+const ACCEPTED: usize = 64;
+/// How long no connection is accepted once the descriptors are used up.
+const EXHAUSTED: Duration = Duration::from_millis(500);
+
+impl Controlling {
+    pub(super) fn accept(&mut self, index: usize) {
+        for _ in 0..ACCEPTED {
+            let Some(listener) = self.listeners.get(index) else { return };
+            match listener.accept() {
+                Ok((stream, address)) => self.admit(stream, address),
+                Err(error) if is_exhausted(&error) => return self.pause_accepting(),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Begins a conversation, or hangs up before a word is said.
+    fn admit(&mut self, stream: TcpStream, address: SocketAddr) {
+        let peer = address.ip().to_canonical();
+        if !self.allow.is_empty() && !self.allow.iter().any(|prefix| prefix.contains_in_either_form(peer)) {
+            self.totals().refused_sessions.not_allowed += 1;
+            return;
+        }
+        let index = self.connections.next();
+        if !self.make_room_for_pending(peer)
+            || stream.set_patience(None).is_err()
+            || self.poller.add(stream.as_fd(), token(index), Interest::Read).is_err()
+        {
+            self.totals().refused_sessions.unheard += 1;
+            return;
+        }
+        // Small frames go at once; a failure only makes them slower.
+        let _ = stream.set_nodelay(true);
+        limit_unsent(&stream, u32::try_from(LONGEST_ANSWER).unwrap_or(u32::MAX));
+        let now = clock::monotonic_now();
+        let home = stream.local_addr().ok().map(|address| address.ip().to_canonical());
+        let welcome = Welcome {
+            clock: clock_identity(),
+            clock_sync: Some(clock_sync(self.keepers)),
+            routers_unheard: routers_unheard().filter(|_| peer.is_ipv4()),
+            ..self.welcome.clone()
+        };
+        let server = Server::new(self.limits, welcome, random(), now).with_one_way(random());
+        let mut server = server.with_resumption(random());
+        if let Some(key) = &self.key {
+            server = server.locked(std::sync::Arc::clone(key), [random(), random()]);
+        }
+        let index = self.connections.insert(Connection {
+            stream: Some(Box::new(stream)),
+            peer,
+            home,
+            server,
+            outbox: Outbox::new(&self.waiting),
+            interest: Interest::Read,
+            holding: Holding::default(),
+            active: now,
+            session: None,
+            interface: None,
+            refused_over: None,
+            moved: None,
+            closing: None,
+        });
+        self.account(index, now);
+    }
+
+    /// Whether one more connection without a session from `peer` has room, if need be that of the oldest of the network that has
+    /// most of them.
+    fn make_room_for_pending(&mut self, peer: IpAddr) -> bool {
+        let network = Network::of(peer);
+        let own = self.shares.network(network).pending;
+        if own >= WITHOUT_SESSION / NETWORKS {
+            return false;
+        }
+        if self.shares.all().pending < WITHOUT_SESSION {
+            return true;
+        }
+        let most = self.shares.most_pending().filter(|most| self.shares.network(*most).pending > own);
+        let pending = self.connections.iter().filter(|(_, one)| one.holding.pending > 0);
+        let of_most = pending.filter(|(_, one)| Some(Network::of(one.peer)) == most);
+        let Some(oldest) = of_most.min_by_key(|(_, one)| one.active).map(|(index, _)| index) else {
+            return false;
+        };
+        self.totals().refused_sessions.unheard += 1;
+        self.remove(oldest);
+        true
+    }
+
+    /// Ends an idle session where the one that is opened over connection `index` would be one too many, of its network or of all.
+    pub(super) fn make_room(&mut self, index: usize) {
+        let now = clock::monotonic_now();
+        let network = Network::of(self.connections[index].peer);
+        let scope = if self.shares.network(network).sessions >= self.share_of_sessions() {
+            Some(network)
+        } else if self.shares.all().sessions >= self.most_sessions {
+            None
+        } else {
+            return;
+        };
+        if let Some(idle) = self.idle_session(scope, now) {
+            self.totals().made_room += 1;
+            self.remove(idle);
+        }
+    }
+
+    /// The session, of `network` or of any, from and to which nothing came for longest, and for [`SILENCE`] at least; of the
+    /// network with most sessions first.
+    pub(super) fn idle_session(
+        &mut self,
+        network: Option<Network>,
+        now: Timestamp<Monotonic>,
+    ) -> Option<usize> {
+        if self.without_idle.contains(&network) {
+            return None;
+        }
+        let counts = |one: &Connection| match network {
+            Some(network) => Network::of(one.peer) == network,
+            None => true,
+        };
+        let sessions =
+            self.by_session.values().filter_map(|index| Some((*index, self.connections.get(*index)?)));
+        let idle = sessions
+            .filter(|(_, one)| !one.is_closing() && now - one.active > SILENCE && counts(one))
+            .max_by_key(|(_, one)| (self.shares.network(Network::of(one.peer)).sessions, now - one.active));
+        let idle = idle.map(|(index, _)| index);
+        if idle.is_none() {
+            self.without_idle.insert(network);
+        }
+        idle
+    }
+
+    /// The descriptors are used up: whoever is not accepted waits, and looking at it again and again would help nobody.
+    fn pause_accepting(&mut self) {
+        self.accepts_from = Some(clock::monotonic_now() + EXHAUSTED);
+        self.set_listening(Interest::Nothing);
+    }
+
+    /// Accepts connections again, if that was paused for long enough.
+    pub(super) fn resume_accepting(&mut self, now: Timestamp<Monotonic>) {
+        if self.accepts_from.take_if(|from| now >= *from).is_some() {
+            self.set_listening(Interest::Read);
+        }
+    }
+
+    fn set_listening(&self, interest: Interest) {
+        for (token, listener) in (LISTENERS..).zip(&self.listeners) {
+            // A listener that was added can be changed.
+            let _ = self.poller.change(listener.as_fd(), token, interest);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Whether a thread is stuck: it has been at one turn of its loop for long.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use romer_units::{Duration, Monotonic, Timestamp};
+
+/// A turn that takes so long is told of, and again whenever it has taken twice as long. The work of a turn is bounded to some
+/// milliseconds; a host that stands still for seconds now and then is told of by other means.
+const STUCK: Duration = Duration::from_secs(5);
+/// No turn: the thread waits.
+const WAITS: i64 = i64::MIN;
+
+/// The present turn of one thread's loop.
+#[derive(Debug)]
+pub(super) struct Turn {
+    thread: &'static str,
+    /// When it began, nanoseconds of the monotonic clock.
+    began: AtomicI64,
+}
+
+impl Turn {
+    pub(super) const fn new(thread: &'static str) -> Self {
+        Self { thread, began: AtomicI64::new(WAITS) }
+    }
+
+    /// The thread begins to work.
+    pub(super) fn begin(&self, now: Timestamp<Monotonic>) {
+        self.began.store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// The thread waits for something to do.
+    pub(super) fn end(&self) {
+        self.began.store(WAITS, Ordering::Relaxed);
+    }
+}
+
+/// A thread that has been at one turn for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// Its name.
+    pub thread: &'static str,
+    /// For how long, up to now.
+    pub time: Duration,
+}
+
+/// Watches the turns of several threads. It is asked by one that does little else.
+#[derive(Debug)]
+pub(super) struct Watchdog {
+    turns: Vec<(Arc<Turn>, Mutex<Told>)>,
+    count: AtomicU64,
+}
+
+/// What was told of a thread: the beginning of the turn, and when it is told of next.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    began: i64,
+    next: Duration,
+}
+
+impl Watchdog {
+    pub(super) fn new<const N: usize>(turns: [Arc<Turn>; N]) -> Self {
+        let told = || Mutex::new(Told { began: WAITS, next: STUCK });
+        Self { turns: turns.into_iter().map(|turn| (turn, told())).collect(), count: AtomicU64::new(0) }
+    }
+
+    /// The threads of which it is to be told `now` that they are stuck.
+    pub(super) fn look(&self, now: Timestamp<Monotonic>) -> Vec<Stuck> {
+        let stuck = self.turns.iter().filter_map(|(turn, told)| {
+            let began = turn.began.load(Ordering::Relaxed);
+            if began == WAITS {
+                return None;
+            }
+            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+            if told.began != began {
+                *told = Told { began, next: STUCK };
+            }
+            let time = now - Timestamp::from_nanos(began);
+            if time < told.next {
+                return None;
+            }
+            if told.next == STUCK {
+                self.count.fetch_add(1, Ordering::Relaxed);
+            }
+            while told.next <= time {
+                told.next = Duration::from_nanos(told.next.as_nanos().saturating_mul(2));
+            }
+            Some(Stuck { thread: turn.thread, time })
+        });
+        stuck.collect()
+    }
+
+    /// Turns that were told of.
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp<Monotonic> {
+        Timestamp::from_nanos(seconds * 1_000_000_000)
+    }
+
+    /// A long turn is told of when it is twice as long as before, and counted once.
+    #[test]
+    fn long_turns_are_told() {
+        let turns = ["one", "other"].map(|name| Arc::new(Turn::new(name)));
+        let watchdog = Watchdog::new(turns.clone());
+        turns[0].begin(at(1));
+        turns[1].begin(at(3));
+        turns[1].end();
+        let told: Vec<i64> = (1..50).filter(|second| !watchdog.look(at(*second)).is_empty()).collect();
+        assert_eq!(told, [6, 11, 21, 41]);
+        assert_eq!(watchdog.count(), 1);
+        turns[0].begin(at(50));
+        assert!(watchdog.look(at(54)).is_empty(), "another turn");
+        assert_eq!(watchdog.look(at(56)), [Stuck { thread: "one", time: Duration::from_secs(6) }]);
+        assert_eq!(watchdog.count(), 2);
+    }
+}
