@@ -1,4 +1,4 @@
-//! What one address may send to a responder, in all its sessions together.
+//! What one network may send to a responder, in all its sessions together.
 
 use std::fs;
 
@@ -23,8 +23,8 @@ fn sessions_of_one_address_are_granted_what_is_left_of_its_rate_and_give_it_back
         let full = ["--interval", "1ms", "--count", "100", "--direction", direction, FAR];
         let ended = lab.try_measure(&full).ended.with_code(5);
         for part in [
-            "1000 packets a second: this responder takes 1000 of one address, in all sessions together",
-            "other sessions of this address have 100 of them already",
+            "1000 packets a second: this responder takes 1000 of one network (a /24 or a /56), in all sessions together",
+            "other sessions of this network have 100 of them already",
             "ask for 900 at the most",
         ] {
             assert!(ended.stderr.contains(part), "{ended:?}");

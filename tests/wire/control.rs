@@ -1,14 +1,11 @@
 //! What is said to the control port.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::process::Command;
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use romer_session::control::{
-    ClockIdentity, Decoder, Granted, Hello, Message, RefusalCode, Refused, Request, VERSION, Welcome,
-};
+use romer_session::control::{ClockIdentity, Decoder, Hello, Message, Request, VERSION, Welcome};
 use serde::Serialize;
 use socket2::{Domain, Socket, Type};
 
@@ -20,7 +17,7 @@ const CONTROL: &str = "198.18.0.3:8862";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection to the responder.
-struct Link {
+pub(crate) struct Link {
     stream: TcpStream,
     decoder: Decoder,
 }
@@ -30,12 +27,11 @@ impl Link {
         Self::over(TcpStream::connect(CONTROL).unwrap())
     }
 
-    /// From `address` of this host.
-    fn from(address: &str) -> Self {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        let address: SocketAddr = format!("{address}:0").parse().unwrap();
-        socket.bind(&address.into()).unwrap();
-        socket.connect(&CONTROL.parse::<SocketAddr>().unwrap().into()).unwrap();
+    /// To `control`, from `address` of this host.
+    pub(crate) fn from(address: IpAddr, control: SocketAddr) -> Self {
+        let socket = Socket::new(Domain::for_address(control), Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::new(address, 0).into()).unwrap();
+        socket.connect(&control.into()).unwrap();
         Self::over(socket.into())
     }
 
@@ -45,12 +41,12 @@ impl Link {
     }
 
     /// Says this. A peer that has hung up is found out by listening.
-    fn say(&mut self, bytes: &[u8]) -> bool {
+    pub(crate) fn say(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
 
     /// What is said next; `None` where the connection was closed.
-    fn hear(&mut self) -> Option<Message> {
+    pub(crate) fn hear(&mut self) -> Option<Message> {
         let mut buffer = [0; 4_096];
         loop {
             if let Some(message) = self.decoder.next().unwrap() {
@@ -65,39 +61,43 @@ impl Link {
         }
     }
 
-    fn greet(&mut self) -> Option<Message> {
-        let clock = ClockIdentity { boot_id: String::new(), realtime_minus_boottime_ns: 0 };
-        self.say(&encoded(&Message::Hello(Hello {
-            version: VERSION,
-            software: "test".into(),
-            clock,
-            features: Vec::new(),
-        })));
+    pub(crate) fn greet(&mut self) -> Option<Message> {
+        self.say(&encoded(&hello()));
         self.hear()
     }
 
-    fn request(&mut self) -> Option<Message> {
-        let request = Request {
-            ssid: 1,
-            interval_ns: 10_000_000,
-            count: 10,
-            payload_octets: 44,
-            direction: romer_record::document::Way::RoundTrip,
-            stream: None,
-        };
-        self.say(&encoded(&Message::Request(request)));
+    pub(crate) fn request(&mut self) -> Option<Message> {
+        self.say(&encoded(&Message::Request(round_trip())));
         self.hear()
     }
 }
 
-fn encoded(message: &Message) -> Vec<u8> {
+/// A request for a short session.
+pub(crate) const fn round_trip() -> Request {
+    Request {
+        ssid: 1,
+        interval_ns: 10_000_000,
+        count: 10,
+        payload_octets: 44,
+        direction: romer_record::document::Way::RoundTrip,
+        stream: None,
+    }
+}
+
+/// The greeting of a sender.
+pub(crate) fn hello() -> Message {
+    let clock = ClockIdentity { boot_id: String::new(), realtime_minus_boottime_ns: 0 };
+    Message::Hello(Hello { version: VERSION, software: "test".into(), clock, features: Vec::new() })
+}
+
+pub(crate) fn encoded(message: &Message) -> Vec<u8> {
     let mut bytes = Vec::new();
     message.encode(&mut bytes);
     bytes
 }
 
 /// A frame, its lengths and all, made by hand.
-fn frame(kind: u8, body: &str) -> Vec<u8> {
+pub(crate) fn frame(kind: u8, body: &str) -> Vec<u8> {
     let length = u32::try_from(1 + body.len()).unwrap();
     [&length.to_be_bytes()[..], &[kind], body.as_bytes()].concat()
 }
@@ -243,64 +243,4 @@ fn fruitless() {
     let mut last = Link::open();
     assert!(last.greet().is_some());
     assert!(matches!(last.request(), Some(Message::Granted(_))));
-}
-
-/// Connections that one address may have, and sessions that all may.
-const OF_ONE: usize = 32;
-/// Further conversations of one that are told so.
-const TOLD_WHY: usize = 8;
-const OF_ALL: usize = 4 * OF_ONE;
-
-#[test]
-fn one_session_too_many_is_told_when_to_come_again_and_is_granted_when_one_has_ended() {
-    const NAME: &str =
-        "control::one_session_too_many_is_told_when_to_come_again_and_is_granted_when_one_has_ended";
-    if is_inside() {
-        return crowd();
-    }
-    let lab = Lab::path();
-    let _responder = lab.respond(&["--sessions", &OF_ALL.to_string()]);
-    lab.run_on_host_a(NAME);
-}
-
-/// wire-58.
-fn crowd() {
-    let addresses: Vec<String> =
-        (0..=OF_ALL / OF_ONE).map(|host| format!("198.18.0.{}", 100 + host)).collect();
-    for address in &addresses {
-        let added =
-            Command::new("ip").args(["address", "add", &format!("{address}/24"), "dev", "t0"]).status();
-        assert!(added.unwrap().success());
-    }
-    let (last, others) = addresses.split_last().unwrap();
-    let mut sessions = Vec::new();
-    for address in others {
-        for _ in 0..OF_ONE {
-            let mut link = Link::from(address);
-            assert!(matches!(link.greet(), Some(Message::Welcome(_))));
-            assert!(matches!(link.request(), Some(Message::Granted(Granted { .. }))));
-            sessions.push(link);
-        }
-        // One too many of one address is told so, and so are some more; the next is not listened to.
-        let mut more: Vec<Link> = (0..TOLD_WHY).map(|_| Link::from(address)).collect();
-        for link in &mut more {
-            assert!(matches!(link.greet(), Some(Message::Welcome(_))));
-            let Some(Message::Refused(refused)) = link.request() else { panic!("not refused") };
-            assert_eq!(refused.code, RefusalCode::Busy);
-        }
-        assert!(Link::from(address).greet().is_none());
-    }
-    let mut late = Link::from(last);
-    assert!(matches!(late.greet(), Some(Message::Welcome(_))));
-    let Some(Message::Refused(Refused { retry_after_seconds, .. })) = late.request() else {
-        panic!("not refused")
-    };
-    assert!(retry_after_seconds.is_some());
-    drop(sessions.pop());
-    // It takes a moment until the responder knows.
-    let granted = (0..1_000).any(|_| {
-        thread::sleep(Duration::from_millis(5));
-        matches!(late.request(), Some(Message::Granted(_)))
-    });
-    assert!(granted, "no session was given back");
 }

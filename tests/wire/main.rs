@@ -6,6 +6,7 @@
 mod common;
 mod control;
 mod datagrams;
+mod hostile;
 mod keys;
 mod loops;
 mod sessions;

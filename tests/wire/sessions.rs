@@ -17,8 +17,8 @@ const SESSIONS: u16 = 2_000;
 const PROBES: u32 = 5;
 /// Sessions that have something on its way at a time, so that no buffer of the kernel overflows.
 const AT_A_TIME: usize = 50;
-/// Hosts that they come from: a responder holds conversations with one host in a quarter of its sessions at the most.
-const HOSTS: u8 = 8;
+/// Networks that they come from: a responder grants one network a quarter of its sessions at the most.
+const NETWORKS: u8 = 8;
 /// How much memory a session may take, with all that is its.
 const MEMORY_OF_ONE: u64 = 32 << 10;
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -36,7 +36,7 @@ struct Session {
 impl Session {
     /// Connects, greets, and asks for a session.
     fn ask(ssid: u16, responder: SocketAddr, reflector: u16) -> Self {
-        let host = Ipv4Addr::new(127, 0, 0, 11 + u8::try_from(ssid % u16::from(HOSTS)).unwrap());
+        let host = Ipv4Addr::new(127, 0, 1 + u8::try_from(ssid % u16::from(NETWORKS)).unwrap(), 1);
         let own = SocketAddr::new(host.into(), 0);
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.bind(&own.into()).unwrap();
@@ -151,7 +151,7 @@ fn probing(own: SocketAddr, reflector: u16) -> UdpSocket {
 }
 
 /// Octets of memory that a process has.
-fn memory(process: &Process) -> u64 {
+pub(crate) fn memory(process: &Process) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     1_024 * line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()

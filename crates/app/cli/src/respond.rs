@@ -158,6 +158,7 @@ fn words(totals: &Totals) -> String {
         (totals.refused_sessions.all(), "sessions not granted"),
         (totals.refused_sessions.not_understood, "conversations not understood"),
         (totals.refused_sessions.nothing_asked, "conversations that asked for nothing"),
+        (totals.made_room, "idle sessions that made room"),
         (totals.one_way.elsewhere, "probes from another address than their session's"),
         (totals.one_way.mistagged, "that name a session and are none of its probes"),
         (totals.one_way.after_end, "probes of sessions that had ended"),

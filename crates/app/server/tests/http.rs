@@ -357,6 +357,7 @@ fn measurements_that_cannot_be_are_told_with_their_field() {
         (r#"{"targets":[]}"#, "targets"),
         (r#"{"targets":["a b"]}"#, "targets"),
         (r#"{"targets":["h"],"traffic":"g7"}"#, "traffic"),
+        (r#"{"targets":["h"],"traffic":"imix:18446744073709551615()a"}"#, "traffic"),
         (r#"{"targets":["h"],"traffic":"trace:/etc/passwd"}"#, "trace"),
         (r#"{"targets":["h"],"traffic":"trace:t.csv","trace":"0,44\nlater,44\n"}"#, "trace"),
         (r#"{"targets":["h"],"trace":"0,44\n"}"#, "trace"),

@@ -65,10 +65,10 @@ pub(crate) struct RespondArgs {
     /// a request, and two reflectors could keep it alive between them.
     #[arg(long)]
     pub(crate) symmetric_only: bool,
-    /// Packets that one /32 or /56 may send, in all its sessions together; burst one second
+    /// Packets that one /32 or /56 may send, and that sessions of one /24 or /56 are granted; burst one second
     #[arg(long, value_name = "RATE", default_value = "100000pps", value_parser = values::packet_rate, allow_hyphen_values = true)]
     pub(crate) rate: u64,
-    /// Sessions that the control channel holds at a time, a quarter of them with one address: 1 to 65536
+    /// Sessions that the control channel holds at a time, a quarter of them with one /24 or /56: 1 to 65536
     #[arg(long, value_name = "N", default_value = "4096", value_parser = values::sessions, allow_hyphen_values = true)]
     pub(crate) sessions: usize,
     /// Write the totals (romer/respond/1) to this file on SIGUSR1 and at the end; - is standard output [default: a line

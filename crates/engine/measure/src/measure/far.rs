@@ -26,6 +26,10 @@ const CONNECT: StdDuration = StdDuration::from_secs(3);
 /// How long an answer may take.
 const ANSWER: StdDuration = StdDuration::from_secs(5);
 
+/// What a far end that hangs up before its welcome may mean by it.
+const HUNG_UP: &str = "it hung up without an answer: it answers other hosts only (its --allow), has too many connections, or is no \
+                       romer";
+
 /// Why there is no romer at the far end.
 #[derive(Debug)]
 pub(super) enum Absent {
@@ -222,8 +226,9 @@ impl Conversation {
                 (Ok(Some(_)), _) => {
                     return Err(Absent::Foreign("it speaks another version of the control protocol".into()));
                 }
-                (Ok(None), _) => {
-                    return Err(Absent::Foreign("it does not answer in romer's control protocol".into()));
+                (Ok(None), _) => return Err(Absent::Foreign(HUNG_UP.into())),
+                (Err(error), _) if error.kind() == io::ErrorKind::ConnectionReset => {
+                    return Err(Absent::Foreign(HUNG_UP.into()));
                 }
                 (Err(error), _) => return Err(Absent::Foreign(plain(&error))),
             }

@@ -1,6 +1,7 @@
 //! The thread that holds the control conversations.
 
 mod admitting;
+mod notes;
 mod outbox;
 mod resuming;
 pub(super) mod shares;
@@ -9,15 +10,15 @@ mod telling;
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use romer_host::clock;
 use romer_host::poller::{Interest, Poller};
 use romer_host::socket::{SocketOptions, Waker};
-use romer_host::{clock, host_info};
 use romer_record::document::Way;
 use romer_session::control::{
     Action, FEATURES, FarStream, Fruitless, HAS_CARD, Limits, Message, Others, RefusalCode, SILENCE, Server,
@@ -47,8 +48,9 @@ use crate::{MeasureError, SOFTWARE, ThreadOptions};
 const LISTENERS: u64 = 1 << 32;
 /// Connections that one turn serves, so that it stays short however many have something to say; the others are served in the next.
 const SERVED: usize = 64;
-/// Octets that are read of one connection in a turn.
-const READ: usize = 16 * 1024;
+/// Octets that are read of one connection in a turn, and of one that may tell departures of a recorded stream.
+const READ: usize = 2 * 1024;
+const READ_REQUEST: usize = 8 * 1024;
 /// Records of which each session has a share, so that many sessions do not take more memory than a few; a session whose
 /// share is smaller sends them back earlier. A record takes about 90 octets, and up to 512 until it has been heard.
 const MOST_RECORDS: usize = 1 << 18;
@@ -272,13 +274,17 @@ impl Controlling {
     /// that does not read what it is answered is not read from.
     fn converse(&mut self, index: usize) {
         self.write_out(index);
-        let mut buffer = [0; READ];
+        let mut buffer = [0; READ_REQUEST];
         let connection = &mut self.connections[index];
         if connection.is_closing() || !connection.outbox.is_empty() {
             return;
         }
+        if connection.server.has_more() {
+            return self.take_bytes(index, &[]);
+        }
         let Some(stream) = &mut connection.stream else { return };
-        match stream.read(&mut buffer) {
+        let most = if connection.server.awaits_request() { READ_REQUEST } else { READ };
+        match stream.read(&mut buffer[..most]) {
             Ok(0) => {
                 connection.outbox.clear();
                 self.close(index);
@@ -312,9 +318,9 @@ impl Controlling {
         let others = self.others(network, index, now);
         let held = self.connections[index].holding;
         let [all, own] = [self.shares.all(), self.shares.network(network)].map(|all| all.minus(held));
-        let departures = [MOST_DEPARTURES.saturating_sub(all.departures), MOST_DEPARTURES / NETWORKS]
-            .map(|most| most.saturating_sub(own.departures));
-        let departures = self.limits.told_departures.min(departures[0]).min(departures[1]);
+        let [left, own_left] = [(MOST_DEPARTURES, all), (MOST_DEPARTURES / NETWORKS, own)]
+            .map(|(most, held)| most.saturating_sub(held.departures));
+        let departures = self.limits.told_departures.min(left).min(own_left);
         let records = buffered(self.limits.buffered_records, all.records, own.records);
         self.connections[index].server.allow(others, departures, records);
         all.sessions >= self.most_sessions && self.idle_session(None, now).is_none()
@@ -510,33 +516,6 @@ impl Controlling {
         }
     }
 
-    /// The session's address is proved, and may be a new one.
-    fn associated(
-        &mut self,
-        index: usize,
-        address: SocketAddr,
-        moves: &[(SocketAddr, [Duration; 2])],
-        path: Option<Box<Path>>,
-    ) -> Vec<Action> {
-        let connection = &mut self.connections[index];
-        // While there is no route, what is known of it is the best that there is.
-        if let Some(interface) = host_info::route_to(address).ok().and_then(|route| route.interface) {
-            self.new_interface |= connection.interface.as_ref() != Some(&interface);
-            connection.interface = Some(interface);
-        }
-        if let (Some(session), Some(path)) = (&mut connection.session, path) {
-            match &session.sender {
-                Some(sender) => sender.redirect(*path),
-                None => session.path = Some(path),
-            }
-        }
-        let mut actions = connection.server.on_associated_anew(address, moves, clock::monotonic_now());
-        if let Some(moved) = connection.moved.take() {
-            actions.extend(self.tell_moved(index, &moved, address));
-        }
-        actions
-    }
-
     fn order(&self, order: Order) {
         // The reflecting thread takes orders at every turn; waiting for it here holds up no packet.
         if self.links.commands.send(order).is_ok() {
@@ -573,7 +552,9 @@ impl Controlling {
     fn rearm(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         let Some(stream) = &connection.stream else { return };
-        let interest = match (connection.outbox.is_empty(), connection.is_closing()) {
+        // What has come and is not answered waits until its turn comes, which it does once there is room for the answer.
+        let has_answers = !connection.outbox.is_empty() || connection.server.has_more();
+        let interest = match (!has_answers, connection.is_closing()) {
             (false, _) => Interest::Write,
             (true, false) => Interest::Read,
             (true, true) => Interest::Nothing,
@@ -582,67 +563,6 @@ impl Controlling {
             // A descriptor that was added can be changed.
             let _ = self.poller.change(stream.descriptor(), token(index), interest);
             connection.interest = interest;
-        }
-    }
-
-    fn take_notes(&mut self) {
-        let now = clock::monotonic_now();
-        let mut flushed = Vec::new();
-        // Bounded, so that a flood of records does not keep others from being heard.
-        for _ in 0..65_536 {
-            let Ok(note) = self.links.events.try_recv() else { break };
-            let session = match note {
-                Note::Overflowed(overflow) => {
-                    self.tell_overflow(&overflow);
-                    continue;
-                }
-                Note::Associated { session, .. }
-                | Note::Record { session, .. }
-                | Note::Departure { session, .. }
-                | Note::Card { session, .. }
-                | Note::Departed { session, .. }
-                | Note::Refused { session, .. }
-                | Note::Flushed { session, .. } => session,
-            };
-            let Some(index) = self.by_session.get(&session).copied() else { continue };
-            self.connections[index].active = now;
-            let server = &mut self.connections[index].server;
-            let actions = match note {
-                Note::Overflowed(_) => Vec::new(),
-                Note::Associated { address, moves, others, path, .. } => {
-                    let mut actions = self.associated(index, address, &moves, path);
-                    actions.extend(self.tell_others(index, &others));
-                    actions
-                }
-                Note::Record { record, first, .. } => {
-                    if first {
-                        server.on_first_arrival();
-                    }
-                    server.on_record(record)
-                }
-                Note::Departure { record, .. } => server.on_departure(record),
-                Note::Card { card, .. } => server.on_card(card),
-                Note::Departed { count, .. } => server.on_departed(count),
-                Note::Refused { refused, .. } => self.refused(index, refused),
-                Note::Flushed { lost, kernel_drops, mistagged, .. } => {
-                    server.on_losses(lost, kernel_drops);
-                    server.on_mistagged(mistagged);
-                    flushed.push(index);
-                    Vec::new()
-                }
-            };
-            if !actions.is_empty() {
-                self.carry_out(index, actions);
-            }
-        }
-        if !flushed.is_empty() {
-            // What has happened up to now is told before the last words.
-            self.tell_occurrences(true);
-        }
-        for index in flushed {
-            let actions = self.connections[index].server.finish();
-            self.carry_out(index, actions);
-            self.account(index, now);
         }
     }
 

@@ -60,7 +60,10 @@
 //! Either end takes the other for gone when it has heard nothing for [`SILENCE`]; a far end that is left so stops
 //! sending.
 //!
-//! An unknown type is answered with an error and the connection stays; a known one out of its turn likewise. What a
+//! An unknown type is answered with an error and the connection stays; a known one out of its turn likewise. After ten faults,
+//! refused requests among them, the responder closes the connection. It reads no more while an answer is not written. Frames are
+//! at most 4 KiB long, but for a request and the parts of a recorded stream before it. Hosts that it does not answer are hung up
+//! on before a word is said. What a
 //! responder can do beyond the first version's round trips stands in the `features` of its welcome.
 
 mod codec;
@@ -279,7 +282,7 @@ pub enum RefusalCode {
     Invalid,
     /// There is no such session here, or not any more.
     Session,
-    /// The responder answers other addresses only.
+    /// The responder answers other addresses only; said by earlier versions, which did not hang up on them.
     Address,
 }
 

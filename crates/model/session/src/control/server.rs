@@ -49,6 +49,8 @@ pub struct Limits {
 
 /// Faults (what is answered by a complaint, and requests that are refused) with which a conversation is closed.
 const MOST_FAULTS: u32 = 10;
+/// Answers to one call of [`Server::on_bytes`]; what else has come is answered by the next.
+const ANSWERS: usize = 64;
 /// Octets that may come before a session is granted, besides the departures of a recorded stream.
 const HANDSHAKE_OCTETS: usize = 256 * 1024;
 /// The longest frame where neither a request nor the departures of a recorded stream are due, octets: many times what its
@@ -179,6 +181,8 @@ pub struct Server {
     /// Octets that came before the session was granted, and what was wrong up to now.
     octets: usize,
     faults: u32,
+    /// Frames have come that were not answered yet.
+    has_more: bool,
     key: Option<[u8; 16]>,
     last_word: Timestamp<Monotonic>,
     connected: Timestamp<Monotonic>,
@@ -226,6 +230,7 @@ impl Server {
             proof_refused: false,
             octets: 0,
             faults: 0,
+            has_more: false,
             key: None,
             last_word: now,
             connected: now,
@@ -288,7 +293,7 @@ impl Server {
         self.request.is_some()
     }
 
-    /// Whether a request for a session would be answered now, so that [`Server::allow`] is to be called before more bytes.
+    /// Whether a request for a session is due, and departures before it.
     pub fn awaits_request(&self) -> bool {
         self.state == State::Requesting
     }
@@ -329,7 +334,14 @@ impl Server {
         }
     }
 
-    /// Bytes were read. `busy` says that no further session can be opened.
+    /// Whether more has come than was answered by the last call of [`Server::on_bytes`]: it is to be called again, with no bytes, once
+    /// these answers have been written.
+    pub const fn has_more(&self) -> bool {
+        self.has_more
+    }
+
+    /// Bytes were read. `busy` says that no further session can be opened. The answers are some dozens at the most: see
+    /// [`Server::has_more`].
     pub fn on_bytes(&mut self, bytes: &[u8], busy: bool, now: Timestamp<Monotonic>) -> Vec<Action> {
         let actions = self.take_bytes(bytes, busy, now);
         self.note_answers(&actions);
@@ -342,6 +354,7 @@ impl Server {
             return actions;
         }
         self.decoder.extend(bytes);
+        self.has_more = false;
         self.last_word = now;
         if !self.has_session() {
             self.octets = self.octets.saturating_add(bytes.len());
@@ -354,6 +367,10 @@ impl Server {
             }
         }
         loop {
+            if actions.len() >= ANSWERS {
+                self.has_more = true;
+                return actions;
+            }
             let longest = if self.awaits_request() { LONGEST_FRAME } else { SHORT_FRAME };
             let before = actions.len();
             match self.decoder.next_within(longest) {

@@ -5,6 +5,10 @@
 //! been silent longest, if that is [`SILENCE`] or more: who is measuring is never pushed out. Where no such place is,
 //! the session goes without; but one whose address the control channel has proved takes the place of one that is not
 //! proved, so that nobody who floods the table shuts it out.
+//!
+//! A [`Network`] has at most [`SHARE`] places: with all of these it takes those of its own that have been silent, or goes without. They are
+//! counted by a keyed hash in a fixed number of counters, so that a network may share one with another. Proved sessions are counted
+//! and never refused: the control channel bounds them.
 
 use core::hash::{Hash, Hasher};
 use core::net::SocketAddr;
@@ -14,11 +18,16 @@ use romer_wire::stamp::tlv::FollowUp;
 use siphasher::sip::SipHasher13;
 
 use super::window::Window;
+use crate::network::Network;
 
 /// Places of the table.
 pub const PLACES: usize = 16_384;
 /// Places of a set.
 const WAYS: usize = 8;
+/// Places of one network.
+const SHARE: u16 = 4_096;
+/// Counters of the places of networks.
+const COUNTERS: usize = 4_096;
 /// A session that has been silent for so long may lose its place to another.
 pub const SILENCE: Duration = Duration::from_secs(10);
 
@@ -77,6 +86,8 @@ pub(super) struct Found {
 pub(super) struct Table {
     secret: (u64, u64),
     places: Box<[Place]>,
+    /// Places of the networks that share a counter.
+    counters: Box<[u16]>,
 }
 
 impl core::fmt::Debug for Table {
@@ -96,7 +107,7 @@ impl Table {
             generation: 0,
             state: State::NEW,
         };
-        Self { secret, places: vec![empty; PLACES].into() }
+        Self { secret, places: vec![empty; PLACES].into(), counters: vec![0; COUNTERS].into() }
     }
 
     /// Places that are taken.
@@ -113,6 +124,14 @@ impl Table {
         set * WAYS
     }
 
+    /// The counter of a session's network.
+    fn counter(&self, name: Name) -> usize {
+        let mut hasher = SipHasher13::new_with_keys(self.secret.1, self.secret.0);
+        Network::of(name.source.ip()).hash(&mut hasher);
+        let counter = hasher.finish() % u64::try_from(COUNTERS).unwrap_or(1);
+        usize::try_from(counter).unwrap_or(0)
+    }
+
     /// Whether a session has a place.
     pub(super) fn has(&self, name: Name) -> bool {
         let first = self.first(name);
@@ -122,24 +141,36 @@ impl Table {
     /// The place of a session, whose address is `proved` or not; `None` where it has none and can have none.
     pub(super) fn find(&mut self, name: Name, proved: bool, now: Timestamp<Monotonic>) -> Option<Found> {
         let first = self.first(name);
-        let ways = &mut self.places[first..first + WAYS];
+        let ways = &self.places[first..first + WAYS];
         let found = |way: usize, place: &Place, evicted| {
             Some(Found { held: Held { place: first + way, generation: place.generation }, evicted })
         };
-        if let Some((way, place)) = ways.iter_mut().enumerate().find(|(_, place)| place.name == Some(name)) {
+        if let Some(way) = ways.iter().position(|place| place.name == Some(name)) {
+            let place = &mut self.places[first + way];
             place.proved = proved;
             return found(way, place, false);
         }
+        let counter = self.counter(name);
+        let has_all = !proved && self.counters[counter] >= SHARE;
         // One that nobody has comes before any other.
         let age = |place: &Place| place.name.map(|_| place.used);
         let is_free = |place: &Place| place.name.is_none() || now - place.used >= SILENCE;
-        let may_go = |place: &Place| is_free(place) || (proved && !place.proved);
-        let (way, place) = ways
-            .iter_mut()
+        let is_own = |place: &Place| place.name.is_some_and(|other| self.counter(other) == counter);
+        let may_go =
+            |place: &Place| (is_free(place) && (!has_all || is_own(place))) || (proved && !place.proved);
+        let (way, _) = ways
+            .iter()
             .enumerate()
             .filter(|(_, place)| may_go(place))
             .min_by_key(|(_, place)| (!is_free(place), age(place)))?;
-        let evicted = place.name.is_some();
+        let before = self.places[first + way].name;
+        if let Some(before) = before {
+            let counter = self.counter(before);
+            self.counters[counter] -= 1;
+        }
+        self.counters[counter] += 1;
+        let evicted = before.is_some();
+        let place = &mut self.places[first + way];
         let generation = place.generation.wrapping_add(1);
         *place = Place { name: Some(name), used: now, proved, generation, state: State::NEW };
         found(way, place, evicted)
@@ -162,6 +193,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::net::IpAddr;
     use std::collections::HashSet;
 
     fn at(nanos: i64) -> Timestamp<Monotonic> {
@@ -169,7 +201,8 @@ mod tests {
     }
     fn name(port: u16, ssid: u16) -> Name {
         Name {
-            source: SocketAddr::new("192.0.2.1".parse().unwrap(), port),
+            // Of many networks.
+            source: SocketAddr::new([192, 0, u8::try_from(port % 64).unwrap(), 1].into(), port),
             destination: "203.0.113.2:862".parse().unwrap(),
             ssid,
         }
@@ -226,6 +259,27 @@ mod tests {
             table.find(name(port, 901), false, at(2));
         }
         assert!(held.iter().all(|held| table.state(*held).is_some()));
+    }
+
+    /// The addresses of one /64 take no more than the share of a network, also after a silence; others still find places.
+    #[test]
+    fn a_network_has_its_share() {
+        let mut table = Table::new((10, 11));
+        let of = |number: u128| Name {
+            source: SocketAddr::new(IpAddr::V6(((0x2001_0db8 << 96) | number).into()), 9_000),
+            ..name(1, 1)
+        };
+        for begin in [at(0), at(0) + SILENCE] {
+            for number in 0..60_000 {
+                table.find(of(number), false, begin);
+            }
+            assert_eq!(table.taken(), usize::from(SHARE));
+        }
+        let now = at(1) + SILENCE;
+        // A set may be full all the same.
+        let placed = (1..1_000).filter(|port| table.find(name(*port, 3), false, now).is_some()).count();
+        assert!(placed > 980, "{placed} of 999");
+        assert!((0..100).all(|number| table.find(of(1 << 40 | number), true, now).is_some()), "proved");
     }
 
     #[test]

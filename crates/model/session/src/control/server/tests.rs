@@ -589,6 +589,25 @@ fn a_conversation_has_a_work_budget() {
     assert!(frames.is_some_and(|frames| frames * part.len() < 4 << 20), "{frames:?}");
 }
 
+/// What many questions at once are answered with comes in parts, and nothing is left out.
+#[test]
+fn answers_come_in_parts() {
+    let mut server = server(Limits::default());
+    say(&mut server, &hello());
+    say(&mut server, &Message::Request(request()));
+    let (mut answers, mut calls) = (0, 0);
+    let mut asked = bytes(&Message::Ask).repeat(1_000);
+    loop {
+        let actions = server.on_bytes(&std::mem::take(&mut asked), false, at(1));
+        assert!(actions.len() <= ANSWERS);
+        (answers, calls) = (answers + actions.len(), calls + 1);
+        if !server.has_more() {
+            break;
+        }
+    }
+    assert_eq!((answers, calls), (1_000, 1_000_usize.div_ceil(ANSWERS)));
+}
+
 /// Once a session is granted no long frame is collected.
 #[test]
 fn long_frames_are_for_requests_only() {

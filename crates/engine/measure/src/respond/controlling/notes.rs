@@ -1,0 +1,102 @@
+//! What the threads that reflect and send say of sessions.
+
+use std::net::SocketAddr;
+
+use romer_host::{clock, host_info};
+use romer_session::control::Action;
+use romer_units::Duration;
+
+use super::Controlling;
+use crate::respond::reflecting::Note;
+use crate::respond::sending::Path;
+
+impl Controlling {
+    /// Takes what the threads that reflect and send have to say.
+    pub(super) fn take_notes(&mut self) {
+        let now = clock::monotonic_now();
+        let mut flushed = Vec::new();
+        // Bounded, so that a flood of records does not keep others from being heard.
+        for _ in 0..65_536 {
+            let Ok(note) = self.links.events.try_recv() else { break };
+            let session = match note {
+                Note::Overflowed(overflow) => {
+                    self.tell_overflow(&overflow);
+                    continue;
+                }
+                Note::Associated { session, .. }
+                | Note::Record { session, .. }
+                | Note::Departure { session, .. }
+                | Note::Card { session, .. }
+                | Note::Departed { session, .. }
+                | Note::Refused { session, .. }
+                | Note::Flushed { session, .. } => session,
+            };
+            let Some(index) = self.by_session.get(&session).copied() else { continue };
+            self.connections[index].active = now;
+            let server = &mut self.connections[index].server;
+            let actions = match note {
+                Note::Overflowed(_) => Vec::new(),
+                Note::Associated { address, moves, others, path, .. } => {
+                    let mut actions = self.associated(index, address, &moves, path);
+                    actions.extend(self.tell_others(index, &others));
+                    actions
+                }
+                Note::Record { record, first, .. } => {
+                    if first {
+                        server.on_first_arrival();
+                    }
+                    server.on_record(record)
+                }
+                Note::Departure { record, .. } => server.on_departure(record),
+                Note::Card { card, .. } => server.on_card(card),
+                Note::Departed { count, .. } => server.on_departed(count),
+                Note::Refused { refused, .. } => self.refused(index, refused),
+                Note::Flushed { lost, kernel_drops, mistagged, .. } => {
+                    server.on_losses(lost, kernel_drops);
+                    server.on_mistagged(mistagged);
+                    flushed.push(index);
+                    Vec::new()
+                }
+            };
+            if !actions.is_empty() {
+                self.carry_out(index, actions);
+            }
+        }
+        if !flushed.is_empty() {
+            // What has happened up to now is told before the last words.
+            self.tell_occurrences(true);
+        }
+        for index in flushed {
+            let actions = self.connections[index].server.finish();
+            self.carry_out(index, actions);
+            self.account(index, now);
+        }
+    }
+
+    /// The session's address is proved, and may be a new one.
+    fn associated(
+        &mut self,
+        index: usize,
+        address: SocketAddr,
+        moves: &[(SocketAddr, [Duration; 2])],
+        path: Option<Box<Path>>,
+    ) -> Vec<Action> {
+        let connection = &mut self.connections[index];
+        // While there is no route, what is known of it is the best that there is.
+        if let Some(interface) = host_info::route_to(address).ok().and_then(|route| route.interface) {
+            self.new_interface |= connection.interface.as_ref() != Some(&interface);
+            connection.interface = Some(interface);
+        }
+        if let (Some(session), Some(path)) = (&mut connection.session, path) {
+            match &session.sender {
+                Some(sender) => sender.redirect(*path),
+                None => session.path = Some(path),
+            }
+        }
+        let mut actions = connection.server.on_associated_anew(address, moves, clock::monotonic_now());
+        if let Some(moved) = connection.moved.take() {
+            actions.extend(self.tell_moved(index, &moved, address));
+        }
+        actions
+    }
+}
