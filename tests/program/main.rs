@@ -5,6 +5,7 @@
 mod analyze;
 mod bench;
 mod calibrating;
+mod calls;
 mod clocks;
 #[path = "../common/mod.rs"]
 mod common;

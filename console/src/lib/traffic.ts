@@ -18,7 +18,7 @@ export interface Kind {
 
 const CODEC: Part = {
   key: 'codec', label: 'Packets of', help: 'while there is talk', start: 'g711',
-  choices: [['', 'one every interval'], ['melp', 'MELP'], ['g711', 'G.711'], ['g729', 'G.729'], ['opus', 'Opus']],
+  choices: [['', 'one every interval'], ['melp', 'MELP'], ['g711', 'G.711'], ['g729', 'G.729'], ['opus', 'Opus'], ['amr-wb', 'AMR-WB'], ['evs', 'EVS']],
 };
 const plain = (value: string, label: string): Kind => ({ value, label, parts: [], write: () => value });
 const at = (codec: string) => (codec ? `@${codec}` : '');
@@ -30,6 +30,8 @@ export const KINDS: Kind[] = [
   plain('g711', 'G.711 speech, 64 kbit/s'),
   plain('g729', 'G.729 speech, 8 kbit/s'),
   { value: 'opus', label: 'Opus speech', parts: [{ key: 'rate', label: 'Bit rate', help: 'of the codec: 32kbit', start: '32kbit' }], write: (of) => (of('rate') ? `opus:${of('rate')}` : 'opus') },
+  { value: 'amr-wb', label: 'AMR-WB speech', parts: [{ key: 'rate', label: 'Bit rate', help: 'of the codec: 12.65kbit', start: '12.65kbit' }], write: (of) => (of('rate') ? `amr-wb:${of('rate')}` : 'amr-wb') },
+  { value: 'evs', label: 'EVS speech', parts: [{ key: 'rate', label: 'Bit rate', help: 'of the codec: 24.4kbit', start: '24.4kbit' }], write: (of) => (of('rate') ? `evs:${of('rate')}` : 'evs') },
   {
     value: 'talkspurt', label: 'Talk and silence of a conversation',
     parts: [{ key: 'model', label: 'Conversation', help: 'whose lengths of talk and silence', start: 'p59', choices: [['p59', 'ITU-T P.59'], ['brady', 'Brady'], ['hyper', 'hyperexponential']] }, CODEC],

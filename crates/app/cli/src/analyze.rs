@@ -56,6 +56,9 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
         of_file(input, arguments)?
     };
     reported.streams.iter().try_for_each(|stream| calibrated(&stream.measurement, arguments))?;
+    if arguments.voice.is_given() {
+        arguments.voice.check(reported.streams.iter().map(|stream| &stream.measurement))?;
+    }
     show(&reported, arguments)?;
     if arguments.limit.is_empty() { Ok(0) } else { report::hold_limits(&reported.measurements()) }
 }

@@ -18,6 +18,8 @@ pub(crate) const HELP: &str = "When probes leave, and how large they are:
   melp                  MELP speech: 7 B every 22.5 ms, two frames to a packet
   g711, g729            telephone speech in RTP, every 20 ms
   opus[:RATE]           Opus speech in RTP, every 20 ms, at 32kbit or RATE
+  amr-wb[:RATE]         AMR-WB speech in RTP, every 20 ms, at 12.65kbit or RATE
+  evs[:RATE]            EVS speech in RTP, every 20 ms, at 24.4kbit or RATE
   im                    like instant messaging: about every 5 s, mostly small
   talkspurt:MODEL[@CODEC]
                         talk and silence as p59, brady or hyper has them, over

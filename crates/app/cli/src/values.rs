@@ -188,6 +188,28 @@ pub(crate) fn packet_file() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
+/// The name of a codec.
+pub(crate) fn codec(text: &str) -> Result<String, String> {
+    text.parse::<romer_record::voice::Codec>().map(|codec| codec.name)
+}
+
+/// An equipment impairment factor.
+pub(crate) fn ie(text: &str) -> Result<f64, String> {
+    factor(text, "Ie", 0.0, 132.0)
+}
+
+/// A packet-loss robustness factor.
+pub(crate) fn bpl(text: &str) -> Result<f64, String> {
+    factor(text, "Bpl", 0.1, 1_000.0)
+}
+
+fn factor(text: &str, name: &str, least: f64, most: f64) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (least..=most).contains(&value) => Ok(value),
+        _ => Err(format!("{} is no {name}; write a number from {least} to {most}", shown(text))),
+    }
+}
+
 /// A share, as `1%` or `0.01`.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let (digits, unit) = match text.strip_suffix('%') {

@@ -12,6 +12,7 @@ use romer_measure::names::{Family, Target};
 use romer_record::document::{self, Measurement, StreamInterval, Way};
 use romer_record::emulation::Leg;
 use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
+use romer_record::voice::VoiceRequest;
 use romer_store::{CalibrationFile, Runs};
 use romer_traffic::{Request, Schedule, Trace, TrafficModel};
 use romer_units::random::Seed;
@@ -343,7 +344,12 @@ fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
         .filter(|text| !text.trim().is_empty())
         .map(|text| text.parse::<Limit>().map_err(|why| wrong("limits", &why.to_string())))
         .collect::<Result<Vec<_>, _>>()?;
-    limits.iter().try_for_each(|limit| limit.fits(asked.direction)).map_err(|why| wrong("limits", &why))?;
+    let voice = VoiceRequest::default();
+    let codec = romer_measure::call::codec_to_send(&voice, &traffic).map_err(|why| wrong("traffic", &why))?;
+    limits
+        .iter()
+        .try_for_each(|limit| limit.fits(asked.direction, codec.as_ref()))
+        .map_err(|why| wrong("limits", &why))?;
     let comment = asked.comment.as_ref().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     if let Some(comment) = &comment
         && (comment.chars().count() > 500 || comment.chars().any(char::is_control))
@@ -371,7 +377,7 @@ fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
         route: true,
         waiting_time: WAITING_TIME,
         skew: SkewRequest::default(),
-        voice: romer_record::voice::VoiceRequest::default(),
+        voice,
         limits,
         comment,
         calibration: calibration(),

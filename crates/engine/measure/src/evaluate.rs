@@ -6,12 +6,10 @@ use std::borrow::Cow;
 use crate::limits::Limit;
 use happened::{dated, in_place, mark_astray};
 use romer_metrics::findings::LOOKED_AT;
-use romer_metrics::voice::voice;
 use romer_metrics::{INTERVAL_METHOD, Markings};
-use romer_record::document::{MEASUREMENT, Measurement, Way};
+use romer_record::document::{MEASUREMENT, Measurement};
 use romer_record::event::{Event, EventKind};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
-use romer_record::voice::Voice;
 use romer_record::{Passage, RoundTrip};
 use romer_timebase::calibration::apply;
 use romer_timebase::dropped::{Dropped, is_of_queue, withdraw_dropped};
@@ -23,7 +21,8 @@ use romer_timebase::{
 };
 use romer_units::{Dscp, Duration, Ecn};
 use standstill::{Standstill, late_departures};
-use under_way::{known, leave_astray};
+pub(crate) use under_way::known;
+use under_way::leave_astray;
 use without_delay::without_delay;
 
 pub(crate) use carried::Unread;
@@ -420,7 +419,7 @@ fn concluded(
             if under_way == 1 { "it is" } else { "they are" }
         ));
     }
-    measurement.voice = calls(stream, &related, &measurement);
+    measurement.voice = crate::call::ratings(stream, &related, &measurement);
     measurement.warnings.extend(clock_warnings);
     measurement.warnings.extend(calibration_warnings);
     measurement.warnings.extend(crossed.words(stream.far_log));
@@ -447,16 +446,6 @@ fn concluded(
 fn under_step(count: usize) -> Option<String> {
     let those = if count == 1 { "round trip was" } else { "round trips were" };
     (count > 0).then(|| format!("{count} {those} under way when a clock was set: the step is taken out"))
-}
-
-/// What a call over the path would be worth.
-fn calls(stream: &Stream, related: &Related, m: &Measurement) -> Vec<Voice> {
-    let lacks =
-        stream.traffic.direction.is_one_way() && !stream.far_log_complete || !stream.not_logged.is_empty();
-    let told = |passages| if lacks { Cow::Owned(known(passages)) } else { Cow::Borrowed(passages) };
-    let [there, back] = [&related.forward[..], &related.reverse[..]].map(told);
-    let ways = [(Way::Forward, &there[..], &m.forward), (Way::Reverse, &back[..], &m.reverse)];
-    voice(&stream.voice, ways, related.delay_kind, m.round_trip.delay_ns.min)
 }
 
 /// The rows with steps of the clocks taken out, and without the probes that never left; how many stamps had to be left out; and

@@ -6,6 +6,7 @@
 
 pub mod analysis;
 mod byte_stream;
+pub mod call;
 mod card;
 mod circumstances;
 mod error;

@@ -5,10 +5,13 @@ use std::str::FromStr;
 
 use romer_record::document::{self, Direction, Measurement, Summary, Way};
 use romer_record::limit::{self, Relation, Written};
+use romer_record::voice::Codec;
 use serde_json::Value;
 
 /// The directions of the document.
 const DIRECTIONS: [&str; 3] = ["forward", "reverse", "round_trip"];
+/// Before a direction: of its rating as a call.
+const VOICE: &str = "voice";
 
 /// A limit on one number of the measurement document.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +26,7 @@ impl FromStr for Limit {
     type Err = String;
 
     /// Reads `PATH RELATION BOUND`: the path of a number in the document (`forward.delay_ns.p99`,
-    /// `round_trip.loss.ratio`, `reverse.packets.lost`), one of `<`, `<=`, `>`, `>=`, and a bound with the unit of
+    /// `round_trip.loss.ratio`, `reverse.packets.lost`, `voice.forward.mos`), one of `<`, `<=`, `>`, `>=`, and a bound with the unit of
     /// that number (`30ms` where the path has `_ns`, `1%` for a ratio, a plain number for a count).
     fn from_str(text: &str) -> Result<Self, String> {
         let Written { shown, path, relation, bound } =
@@ -43,26 +46,53 @@ impl fmt::Display for Limit {
 }
 
 impl Limit {
-    /// That a measurement whose packets go `way` can have its number.
+    /// That a measurement whose packets go `way`, and are a call by `codec`, can have its number.
     ///
     /// # Errors
-    /// In words, where the number is of a direction in which none go.
-    pub fn fits(&self, way: Way) -> Result<(), String> {
+    /// In words, where the number is of a direction in which none go, or of a call that is not rated.
+    pub fn fits(&self, way: Way, codec: Option<&Codec>) -> Result<(), String> {
+        let mut path = self.path.iter().map(String::as_str);
+        let mut first = path.next().unwrap_or("");
+        let is_voice = first == VOICE;
+        if is_voice {
+            self.fits_call(codec)?;
+            first = path.next().unwrap_or("");
+        }
         let ways: &[&str] = match way {
             Way::RoundTrip => return Ok(()),
             Way::Forward => &["forward"],
             Way::Reverse => &["reverse"],
             Way::Both => &["forward", "reverse"],
         };
-        let first = self.path.first().map_or("", String::as_str);
         if ways.contains(&first) {
             return Ok(());
         }
-        let ways = ways.join(" or ");
+        let ways: Vec<String> =
+            ways.iter().map(|way| if is_voice { format!("{VOICE}.{way}") } else { (*way).into() }).collect();
         Err(format!(
-            "{:?}: no packets go that way, so that it could never hold; begin with {ways}",
-            self.text
+            "{:?}: no packets go that way, so that it could never hold; begin with {}",
+            self.text,
+            ways.join(" or ")
         ))
+    }
+
+    fn fits_call(&self, codec: Option<&Codec>) -> Result<(), String> {
+        let Some(codec) = codec else {
+            return Err(format!(
+                "{:?}: the stream is no telephone call, so that it could never hold; send one, such as --traffic g711, or \
+                 name its codec with --codec",
+                self.text
+            ));
+        };
+        let of_rating = self.path.last().is_some_and(|last| ["r", "mos"].contains(&last.as_str()));
+        if of_rating && !codec.is_rated() {
+            return Err(format!(
+                "{:?}: no Ie of {codec} is published, so that it could never hold; give values with --voice-ie and \
+                 --voice-bpl",
+                self.text
+            ));
+        }
+        Ok(())
     }
 
     /// The verdicts of `limits` on `measurement`. A value that is not known does not hold.
@@ -70,14 +100,14 @@ impl Limit {
         if limits.is_empty() {
             return Vec::new();
         }
-        let document = serde_json::to_value(measurement).unwrap_or_default();
+        let document = document_of(measurement);
         limits.iter().map(|limit| limit.judge(&document)).collect()
     }
 
     /// The verdicts of `limits` on the differences of the numbers of `b` from those of `a`. A difference that is not
     /// known does not hold; so it is with delays of which one is whole and the other above its least value.
     pub fn judge_differences(limits: &[Self], a: &Measurement, b: &Measurement) -> Vec<document::Limit> {
-        let [a, b] = [a, b].map(|one| serde_json::to_value(one).unwrap_or_default());
+        let [a, b] = [a, b].map(document_of);
         let mut differences = difference(&a, &b);
         for way in DIRECTIONS {
             let kind = |document: &Value| document.pointer(&format!("/{way}/delay_kind")).cloned();
@@ -85,6 +115,16 @@ impl Limit {
                 && let Some(delay) = differences.pointer_mut(&format!("/{way}/delay_ns"))
             {
                 *delay = Value::Null;
+            }
+            // Ratings of different scales, or of which one is a bound, have no difference.
+            let basis = |document: &Value| {
+                ["codec/scale", "delay_basis", "loss_basis"]
+                    .map(|name| document.pointer(&format!("/{VOICE}/{way}/{name}")).cloned())
+            };
+            if basis(&a) != basis(&b)
+                && let Some(rating) = differences.pointer_mut(&format!("/{VOICE}/{way}"))
+            {
+                *rating = Value::Null;
             }
         }
         limits.iter().map(|limit| limit.judge(&differences)).collect()
@@ -96,6 +136,21 @@ impl Limit {
         let held = value.is_some_and(|value| self.relation.holds(value, self.bound));
         document::Limit { limit: self.text.clone(), value, held }
     }
+}
+
+/// The document, with the ratings of calls by direction.
+fn document_of(measurement: &Measurement) -> Value {
+    let mut document = serde_json::to_value(measurement).unwrap_or_default();
+    let mut by_direction = serde_json::Map::new();
+    for rating in document.get(VOICE).and_then(Value::as_array).into_iter().flatten() {
+        if let Some(direction) = rating.get("direction").and_then(Value::as_str) {
+            by_direction.insert(direction.into(), rating.clone());
+        }
+    }
+    if let Some(ratings) = document.get_mut(VOICE) {
+        *ratings = Value::Object(by_direction);
+    }
+    document
 }
 
 /// Number by number, what `b` has more than `a`; nothing where either has none.
@@ -118,6 +173,19 @@ fn template() -> Value {
     serde_json::to_value(direction).unwrap_or_default()
 }
 
+/// The numbers of a call's rating.
+fn rating_template() -> Value {
+    serde_json::json!({
+        "r": 0.0,
+        "mos": 0.0,
+        "mouth_to_ear_ns": 0.0,
+        "jitter_buffer_ns": 0,
+        "loss_ratio": 0.0,
+        "discard_ratio": 0.0,
+        "burst_ratio": 0.0,
+    })
+}
+
 /// The names of an object's fields that are numbers or lead to some; empty for anything else.
 fn names(value: &Value) -> String {
     let fields =
@@ -138,13 +206,23 @@ fn leads_to_numbers(name: &str, field: &Value) -> bool {
 
 /// Whether the document has a number at `path`.
 fn known(path: &[String]) -> Result<(), String> {
-    let (first, rest) = path.split_first().ok_or("the path is empty")?;
-    if !DIRECTIONS.contains(&first.as_str()) {
-        return Err(format!(
-            "{first:?} is no direction of the document; begin with forward, reverse or round_trip"
-        ));
-    }
-    let template = template();
+    let (first, mut rest) = path.split_first().ok_or("the path is empty")?;
+    let template = match (first.as_str(), rest.split_first()) {
+        (VOICE, Some((way, numbers))) if ["forward", "reverse"].contains(&way.as_str()) => {
+            rest = numbers;
+            rating_template()
+        }
+        (VOICE, None) => return Err(format!("{VOICE} is not one number; go on to one of forward, reverse")),
+        (VOICE, Some((way, _))) => {
+            return Err(format!("{way:?} is no direction of a call; go on to forward or reverse"));
+        }
+        (direction, _) if DIRECTIONS.contains(&direction) => template(),
+        _ => {
+            return Err(format!(
+                "{first:?} is no direction of the document; begin with forward, reverse, round_trip or {VOICE}"
+            ));
+        }
+    };
     let mut value = &template;
     for name in rest {
         value = value.get(name).ok_or_else(|| {
@@ -175,6 +253,7 @@ fn known(path: &[String]) -> Result<(), String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use romer_record::voice::{BufferChoice, LossBasis, Playout, Scale, Voice};
 
     #[test]
     fn limits_are_read_with_the_unit_of_their_number() {
@@ -185,6 +264,9 @@ mod tests {
             ("forward.delay_ns.count>=100", 100.0),
             ("forward.departure_error_ns.p99<5us", 5e3),
             ("forward.jitter_ns.rfc3550<1ms", 1e6),
+            ("voice.forward.mos>=4", 4.0),
+            ("voice.reverse.discard_ratio<1%", 0.01),
+            ("voice.forward.mouth_to_ear_ns<150ms", 150e6),
         ] {
             let limit: Limit = text.parse().unwrap_or_else(|why| panic!("{text}: {why}"));
             assert!((limit.bound - bound).abs() < 1e-12 * bound, "{text}: {}", limit.bound);
@@ -193,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_limit_on_a_way_that_no_packets_go_is_refused() {
-        let fits = |text: &str, way| text.parse::<Limit>().unwrap().fits(way);
+        let fits = |text: &str, way| text.parse::<Limit>().unwrap().fits(way, None);
         for way in [Way::RoundTrip, Way::Forward, Way::Both] {
             assert_eq!(fits("forward.packets.lost<5", way), Ok(()), "{way:?}");
         }
@@ -201,6 +283,70 @@ mod tests {
         assert!(why.contains("never hold; begin with forward or reverse"), "{why}");
         assert!(fits("forward.packets.lost<5", Way::Reverse).is_err());
         assert!(fits("reverse.packets.lost<5", Way::Forward).is_err());
+    }
+
+    /// A limit on a rating needs a call that is rated, in a direction that packets go.
+    #[test]
+    fn voice_limits_need_rated_call() {
+        let fits = |text: &str, way, codec: Option<&str>| {
+            let codec = codec.map(|name| name.parse::<Codec>().unwrap());
+            text.parse::<Limit>().unwrap().fits(way, codec.as_ref())
+        };
+        assert_eq!(fits("voice.forward.mos>=4", Way::RoundTrip, Some("g711")), Ok(()));
+        assert_eq!(fits("voice.reverse.r>70", Way::Both, Some("g729")), Ok(()));
+        let why = fits("voice.reverse.mos>=4", Way::Forward, Some("g711")).unwrap_err();
+        assert!(why.contains("begin with voice.forward"), "{why}");
+        let why = fits("voice.forward.mos>=4", Way::RoundTrip, None).unwrap_err();
+        assert!(why.contains("--traffic g711"), "{why}");
+        let why = fits("voice.forward.mos>=4", Way::RoundTrip, Some("melp")).unwrap_err();
+        assert!(why.contains("--voice-ie"), "{why}");
+        assert_eq!(fits("voice.forward.loss_ratio<1%", Way::RoundTrip, Some("melp")), Ok(()));
+    }
+
+    /// The rating of the direction that is named is judged, and the difference of two on one scale.
+    #[test]
+    fn voice_limits_are_judged() {
+        let with = |scale: Scale, mos: f64| {
+            let codec = Codec { scale, ..Codec::custom(20_000_000) };
+            let mut m = crate::evaluate::evaluate(&crate::made_up::stream(), &[], false).measurement;
+            m.voice = [(Way::Forward, mos), (Way::Reverse, mos - 1.0)]
+                .map(|(direction, mos)| rating(direction, codec.clone(), mos))
+                .into();
+            m
+        };
+        let limits = ["voice.forward.mos>=4", "voice.reverse.mos>=4"].map(|text| text.parse().unwrap());
+        let judged = Limit::judge_all(&limits, &with(Scale::Narrowband, 4.2));
+        assert_eq!(judged.iter().map(|one| one.held).collect::<Vec<_>>(), [true, false]);
+        let [fewer] = ["voice.forward.mos>=-0.1"].map(|text| text.parse().unwrap());
+        let differs = |b: &Measurement| {
+            Limit::judge_differences(std::slice::from_ref(&fewer), &with(Scale::Narrowband, 4.2), b)
+                .swap_remove(0)
+        };
+        assert!(differs(&with(Scale::Narrowband, 4.15)).held);
+        assert!(!differs(&with(Scale::Narrowband, 4.0)).held);
+        assert_eq!(differs(&with(Scale::Wideband, 4.2)).value, None, "scales differ");
+    }
+
+    fn rating(direction: Way, codec: Codec, mos: f64) -> Voice {
+        Voice {
+            direction,
+            codec,
+            jitter_buffer: BufferChoice::Optimal,
+            delay_basis: None,
+            loss_basis: LossBasis::OneWay,
+            playout: Playout {
+                jitter_buffer_ns: 20_000_000,
+                mouth_to_ear_ns: None,
+                loss_ratio: 0.0,
+                discard_ratio: 0.0,
+                burst_ratio: 1.0,
+                r: None,
+                mos: Some(mos),
+                rating: None,
+                delay_and_loss: None,
+            },
+            jitter_buffers: Vec::new(),
+        }
     }
 
     #[test]
@@ -220,6 +366,10 @@ mod tests {
             ("forward.delay_kind<1", "is not one number; choose one of "),
             ("forward.loss.periods<5", "is not one number; choose one of "),
             ("forward.ttl.changes<1", "is not one number; choose one of "),
+            ("voice.mos>=4", "go on to forward or reverse"),
+            ("voice.round_trip.mos>=4", "go on to forward or reverse"),
+            ("voice.forward.moss>=4", "choose one of"),
+            ("voice.forward>=4", "go on to one of"),
             ("<", "direction"),
             ("", "compares nothing"),
         ] {
@@ -230,7 +380,7 @@ mod tests {
 
     #[test]
     fn whatever_is_offered_can_be_taken() {
-        let mut paths: Vec<String> = DIRECTIONS.map(str::to_owned).into();
+        let mut paths: Vec<String> = DIRECTIONS.iter().copied().chain([VOICE]).map(str::to_owned).collect();
         let mut numbers = 0;
         while let Some(path) = paths.pop() {
             let limit = ["1ns", "1%", "1"].map(|bound| format!("{path}<{bound}").parse::<Limit>());

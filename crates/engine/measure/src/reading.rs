@@ -53,7 +53,7 @@ pub struct Otherwise {
     pub calibration: Option<u64>,
     /// The least that each way takes, nanoseconds; the rest is as the run has it.
     pub path_minimum_ns: Option<i64>,
-    /// For which call a verdict is wanted.
+    /// What is stated of the call that the stream is.
     pub voice: Option<VoiceRequest>,
 }
 

@@ -360,6 +360,8 @@ impl Words {
             self.time(value)
         } else if name.contains("ratio") {
             percent(value)
+        } else if romer_record::limit::is_score(name) {
+            format!("{value:.2}")
         } else {
             value.to_string()
         })

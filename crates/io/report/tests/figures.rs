@@ -6,7 +6,7 @@ mod common;
 use common::{Made, bad, good, make};
 use romer_record::document::{ClockEvent, Measurement, Way};
 use romer_record::finding::{Finding, Pattern};
-use romer_record::voice::{LossBasis, Rating, Voice};
+use romer_record::voice::{BufferChoice, LossBasis, Playout, Rating, Voice};
 use romer_record::{Fate, Passage};
 use romer_report::comparison::{Figure, Subject};
 use romer_report::html;
@@ -274,16 +274,21 @@ fn what_no_number_can_say_is_not_said_with_one() {
     m.voice = vec![Voice {
         direction: Way::Forward,
         codec: "g711".parse().unwrap(),
-        late_ratio: 0.01,
-        jitter_buffer_ns: 5_000_000,
+        jitter_buffer: BufferChoice::Fixed,
         delay_basis: None,
-        mouth_to_ear_ns: None,
-        loss_ratio: 0.6,
         loss_basis: LossBasis::OneWay,
-        burst_ratio: 3.0,
-        r: -25.5,
-        mos: 1.0,
-        rating: Rating::NotRecommended,
+        playout: Playout {
+            jitter_buffer_ns: 5_000_000,
+            mouth_to_ear_ns: None,
+            loss_ratio: 0.6,
+            discard_ratio: 0.0,
+            burst_ratio: 3.0,
+            r: Some(-25.5),
+            mos: Some(1.0),
+            rating: Some(Rating::NotRecommended),
+            delay_and_loss: None,
+        },
+        jitter_buffers: Vec::new(),
     }];
     m.round_trip = Default::default();
     m.reverse = Default::default();

@@ -1,28 +1,36 @@
-//! What a telephone call over the measured path would be worth: the E-model (ITU-T G.107) with all parameters at their
-//! defaults but delay, codec, loss, and echo.
+//! What a telephone call over the measured path would be worth: the E-model ([`emodel`]) of the stream that was sent.
 //!
-//! R = Ro - Is - Id - Ie,eff + A. With the defaults Ro - Is - Id at no delay is 93.2. The delay takes Idd, whose formula
-//! (7-27 of G.107) needs the absolute one-way delay from mouth to ear; echo is taken to be cancelled. Where the path's delay is
-//! not known, what buffer and codec take is the least that it can be, and R the most. The codec and what is
-//! lost take Ie,eff = Ie + (95 - Ie) Ppl / (Ppl / BurstR + Bpl), Ppl in percent.
-//!
-//! A receiver plays packets out at a fixed time after the quickest one could have come: that buffer is as long as is needed
-//! for a stated share of packets to come too late. Those are lost to the listener besides those that the network lost, and
-//! how much in a row is lost counts: BurstR is the mean length of a run of losses over that of independent ones.
+//! From mouth to ear a call takes the codec's packet and look-ahead, the path's least delay, and the jitter buffer. The
+//! jitter buffer discards what comes later than it waits; how much that is, is counted packet by packet ([`playout`]),
+//! and adds to what the network lost. BurstR is the mean length of a run of losses over that of independent ones. A short
+//! buffer discards more, and a long one delays more: unless the user fixes it, it is the one with the highest R. Where the
+//! path's delay is not known, what buffer and codec take is the least that it can be, and R the most.
 
+pub mod emodel;
+mod playout;
+
+use romer_record::Passage;
 use romer_record::document::{DelayKind, Direction, Way};
-use romer_record::voice::{Codec, DelayBasis, LossBasis, Rating, Voice, VoiceRequest};
-use romer_record::{Fate, Passage};
+use romer_record::voice::{BufferChoice, Codec, DelayBasis, LossBasis, Playout, Voice};
 
-use crate::sample::{delay, sent};
 use crate::summary::{Value as _, real};
+use emodel::{best, delay_and_loss, delay_impairment, effective_impairment, mos, rating};
+use playout::{Counts, Gaps, counts};
 
-/// R without any impairment but those that the defaults have.
-const BEST: f64 = 93.2;
+/// Packets below which nothing is said of a call: 2 s of speech in packets of 20 ms.
+const FEWEST: usize = 100;
+/// Step in which jitter buffers are tried, nanoseconds: what a packet is delayed by it costs less than 0.2 of R.
+const STEP_NS: i64 = 1_000_000;
+/// The longest jitter buffer that is tried, nanoseconds: the absolute delay of G.107 table 3 ends there.
+const LONGEST_NS: i64 = 500_000_000;
+/// The jitter buffers of the table, nanoseconds.
+const TABLE_NS: [i64; 5] = [20_000_000, 40_000_000, 60_000_000, 80_000_000, 100_000_000];
 
-/// The rating of each way that has packets, and where known both ways together. `round_trip_ns` is the median round trip.
+/// The rating of each way that has packets of `codec`, with a jitter buffer of `fixed` nanoseconds, or else the best.
+/// `round_trip_ns` is the least round trip.
 pub fn voice(
-    request: &VoiceRequest,
+    codec: &Codec,
+    fixed: Option<i64>,
     ways: [(Way, &[Passage], &Direction); 2],
     kind: DelayKind,
     round_trip_ns: Option<f64>,
@@ -35,163 +43,97 @@ pub fn voice(
             (None, Some(round_trip)) => Some((DelayBasis::HalfRoundTrip, round_trip / 2.0)),
             (None, None) => None,
         };
-        of_way(request, way, passages, path)
+        of_way(codec, fixed, way, passages, path)
     };
     ways.into_iter().filter_map(rated).collect()
 }
 
 fn of_way(
-    request: &VoiceRequest,
+    codec: &Codec,
+    fixed: Option<i64>,
     direction: Way,
     passages: &[Passage],
     path: Option<(DelayBasis, f64)>,
 ) -> Option<Voice> {
-    let mut delays: Vec<i64> =
-        sent(passages).filter(|passage| passage.fate == Fate::Arrived).filter_map(delay).collect();
-    if delays.len() < FEWEST {
+    // A buffer holds at least one frame.
+    let table = TABLE_NS.into_iter().filter(|buffer| *buffer >= codec.frame_ns);
+    let steps = (0..).map(|step| codec.frame_ns + step * STEP_NS).take_while(|buffer| *buffer <= LONGEST_NS);
+    let tried: Vec<i64> = match fixed {
+        Some(buffer) => vec![buffer.max(codec.frame_ns)],
+        None => steps.collect(),
+    };
+    let mut buffers: Vec<i64> = table.clone().chain(tried.iter().copied()).collect();
+    buffers.sort_unstable();
+    buffers.dedup();
+    let counts = counts(passages, &buffers);
+    if counts.sent < FEWEST {
         return None;
     }
-    let least = delays.iter().copied().min()?;
-    let late = crate::summary::whole((request.late_ratio * real(delays.len())).floor());
-    let place = delays.len() - 1 - late.min(delays.len() - 1);
-    let last = *delays.select_nth_unstable(place).1;
-    drop(delays);
-    let buffer = last.saturating_sub(least);
-    let (mut all, mut lost, mut runs) = (0_usize, 0_usize, 0_usize);
-    let (mut before, mut loss_basis) = (false, LossBasis::OneWay);
-    for passage in sent(passages) {
-        if passage.fate == Fate::Unknown {
-            // It may have been lost on the other way: whoever counts on this one promises no better call than there is.
-            loss_basis = LossBasis::RoundTrip;
-        }
-        let gone = match passage.fate {
-            Fate::Astray => continue,
-            Fate::Unread => {
-                // The path carried it; whether the one after it belongs to the losses before it tells nothing of.
-                all += 1;
-                continue;
-            }
-            Fate::Arrived => delay(passage).is_some_and(|delay| delay > last),
-            Fate::Late | Fate::Lost | Fate::Unknown => true,
-        };
-        all += 1;
-        lost += usize::from(gone);
-        runs += usize::from(gone && !before);
-        before = gone;
-    }
-    let share = real(lost) / real(all);
-    // Independent losses come in runs of 1 / (1 - p) on average; less than one is none (G.107, 7.4).
-    let burst = if runs == 0 { 1.0 } else { (real(lost) / real(runs) * (1.0 - share)).max(1.0) };
-    let codec = &request.codec;
-    let equipment = effective_impairment(codec, share, burst);
-    // What the receiver and the codec take is known also where the path's part is not.
-    let ends = buffer.value() + codec.frame_ns.value() + codec.lookahead_ns.value();
-    let mouth_to_ear = path.map(|(_, path)| path + ends);
-    let r = BEST - delay_impairment(mouth_to_ear.unwrap_or(ends)) - equipment;
+    let path_ns = path.map(|(_, path)| path);
+    let of_buffer = |buffer: i64| {
+        let place = buffers.binary_search(&buffer).ok()?;
+        Some(played(codec, &counts, counts.gaps[place], buffer, path_ns))
+    };
+    let chosen = tried.into_iter().filter_map(of_buffer).reduce(better)?;
     Some(Voice {
         direction,
         codec: codec.clone(),
-        late_ratio: request.late_ratio,
-        jitter_buffer_ns: buffer,
+        jitter_buffer: if fixed.is_some() { BufferChoice::Fixed } else { BufferChoice::Optimal },
         delay_basis: path.map(|(basis, _)| basis),
-        mouth_to_ear_ns: mouth_to_ear,
-        loss_ratio: share,
-        loss_basis,
-        burst_ratio: burst,
-        r,
-        mos: mos(r),
-        rating: rating(r),
+        // It may have been lost on the other way: whoever counts on this one promises no better call than there is.
+        loss_basis: if counts.is_uncertain { LossBasis::RoundTrip } else { LossBasis::OneWay },
+        playout: chosen,
+        jitter_buffers: table.filter_map(of_buffer).collect(),
     })
 }
 
-/// Fewer delays say nothing of a buffer.
-const FEWEST: usize = 100;
-
-/// Ie,eff (G.107, 7-29).
-pub fn effective_impairment(codec: &Codec, loss_ratio: f64, burst_ratio: f64) -> f64 {
-    let percent = 100.0 * loss_ratio;
-    if percent <= 0.0 {
-        return codec.ie;
-    }
-    codec.ie + (95.0 - codec.ie) * percent / (percent / burst_ratio + codec.bpl)
-}
-
-/// Idd: what a delay from mouth to ear of `nanos` takes, echo being cancelled (G.107, 7-27 and 7-28). Nothing up to 100 ms.
-pub fn delay_impairment(nanos: f64) -> f64 {
-    let x = (nanos / 100e6).log2();
-    if nanos <= 100e6 {
-        return 0.0;
-    }
-    let root = |base: f64| (1.0 + base.powi(6)).powf(1.0 / 6.0);
-    25.0 * (root(x) - 3.0 * root(x / 3.0) + 2.0)
-}
-
-/// The mean opinion score that goes with R (G.107, annex B). The polynomial dips below 1 for R under 6.5, where no opinion
-/// is: that is 1, too.
-pub fn mos(r: f64) -> f64 {
-    match r {
-        none if none <= 0.0 => 1.0,
-        all if all >= 100.0 => 4.5,
-        r => (1.0 + 0.035 * r + r * (r - 60.0) * (100.0 - r) * 7e-6).max(1.0),
+/// A call with a jitter buffer that has these losses.
+fn played(codec: &Codec, counts: &Counts, gaps: Gaps, buffer: i64, path_ns: Option<f64>) -> Playout {
+    let share = real(gaps.lost) / real(counts.sent);
+    // Independent losses come in runs of 1 / (1 - p) on average; less than one is none (G.107 clause 7.5).
+    let burst =
+        if gaps.runs == 0 { 1.0 } else { (real(gaps.lost) / real(gaps.runs) * (1.0 - share)).max(1.0) };
+    // What the receiver and the codec take is known also where the path's part is not.
+    let ends = (buffer + codec.packet_ns + codec.lookahead_ns).value();
+    let mouth_to_ear = path_ns.map(|path| path + ends);
+    let known = mouth_to_ear.unwrap_or(ends);
+    let scale = codec.scale;
+    let r = effective_impairment(codec, share, burst)
+        .map(|impairment| best(scale) - delay_impairment(scale, known) - impairment);
+    Playout {
+        jitter_buffer_ns: buffer,
+        mouth_to_ear_ns: mouth_to_ear,
+        loss_ratio: share,
+        discard_ratio: real(gaps.lost - counts.lost) / real(counts.sent),
+        burst_ratio: burst,
+        r,
+        mos: r.map(|r| mos(scale, r)),
+        rating: r.and_then(|r| rating(scale, r)),
+        delay_and_loss: delay_and_loss(known, mouth_to_ear.is_some(), share),
     }
 }
 
-/// What users think at R (G.107, table B.1; G.109).
-pub fn rating(r: f64) -> Rating {
-    match r {
-        r if r >= 90.0 => Rating::VerySatisfied,
-        r if r >= 80.0 => Rating::Satisfied,
-        r if r >= 70.0 => Rating::SomeDissatisfied,
-        r if r >= 60.0 => Rating::ManyDissatisfied,
-        r if r >= 50.0 => Rating::NearlyAllDissatisfied,
-        _ => Rating::NotRecommended,
-    }
+/// The one with the higher R; where that is not known, in the better class of delay and loss, then with the lower loss, then with
+/// the shorter buffer, which is `first`.
+fn better(first: Playout, second: Playout) -> Playout {
+    let r = |playout: &Playout| playout.r.unwrap_or(f64::NEG_INFINITY);
+    let order = r(&first)
+        .total_cmp(&r(&second))
+        .then(first.delay_and_loss.cmp(&second.delay_and_loss))
+        .then(second.loss_ratio.total_cmp(&first.loss_ratio));
+    if order.is_lt() { second } else { first }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use romer_record::voice::{DelayAndLoss, Rating};
+    use romer_record::{Fate, Leaving};
     use romer_units::{Duration, Timestamp};
 
-    #[test]
-    fn scores_and_ratings_are_those_of_the_published_table() {
-        // G.107, table B.1, and the default's score of annex B.
-        for (r, score, said) in [
-            (93.2, 4.41, Rating::VerySatisfied),
-            (90.0, 4.34, Rating::VerySatisfied),
-            (80.0, 4.03, Rating::Satisfied),
-            (70.0, 3.60, Rating::SomeDissatisfied),
-            (60.0, 3.10, Rating::ManyDissatisfied),
-            (50.0, 2.58, Rating::NearlyAllDissatisfied),
-        ] {
-            // The table has 4.03 where its formula gives 4.024.
-            assert!((mos(r) - score).abs() < 0.007, "{r}: {}", mos(r));
-            assert_eq!(rating(r), said);
-        }
-        assert_eq!((mos(-3.0), mos(100.0), rating(49.9)), (1.0, 4.5, Rating::NotRecommended));
-        assert!((0..=70).all(|tenths| mos(f64::from(tenths) / 10.0) >= 1.0), "the scale begins at 1");
-    }
+    const MS: i64 = 1_000_000;
 
-    #[test]
-    fn the_effective_impairment_is_that_of_the_formula() {
-        let codec: Codec = "g729a-vad".parse().unwrap();
-        assert!((effective_impairment(&codec, 0.0, 1.0) - 11.0).abs() < 1e-12);
-        // 11 + 84 * 2 / (2 + 19) = 19; with runs twice as long 11 + 84 * 2 / (1 + 19) = 19.4.
-        assert!((effective_impairment(&codec, 0.02, 1.0) - 19.0).abs() < 1e-9);
-        assert!((effective_impairment(&codec, 0.02, 2.0) - 19.4).abs() < 1e-9);
-    }
-
-    #[test]
-    fn delay_costs_nothing_up_to_100_ms_and_more_and_more_above() {
-        assert!(delay_impairment(100e6).abs() < 1e-12);
-        let costs: Vec<f64> = [150e6, 200e6, 300e6, 400e6].into_iter().map(delay_impairment).collect();
-        assert!(costs.is_sorted() && costs[0] > 0.0, "{costs:?}");
-        // At twice 100 ms X is 1: 25 (2^(1/6) - 3 (1 + 3^-6)^(1/6) + 2).
-        let x1 = 25.0 * (2_f64.powf(1.0 / 6.0) - 3.0 * (1.0 + 3_f64.powi(-6)).powf(1.0 / 6.0) + 2.0);
-        assert!((costs[1] - x1).abs() < 1e-9);
-    }
-
-    fn passages(delays: &[Option<i64>]) -> Vec<Passage> {
+    pub(super) fn passages(delays: &[Option<i64>]) -> Vec<Passage> {
         let one = |(sequence, delay): (u64, &Option<i64>)| Passage {
             sequence,
             copy: 0,
@@ -202,80 +144,164 @@ mod tests {
             delay: delay.map(Duration::from_nanos),
             ttl: None,
             tos: None,
-            leaving: romer_record::Leaving::Unknown,
+            leaving: Leaving::Unknown,
         };
         (0..).zip(delays).map(one).collect()
     }
 
-    #[test]
-    fn the_buffer_is_as_long_as_the_stated_share_needs_and_the_late_are_lost() {
-        // 1 to 200 ms, once each: two may be late, and the last that is not takes 198.
-        let delays: Vec<Option<i64>> = (1..=200).map(|ms| Some(ms * 1_000_000)).collect();
-        let passages = passages(&delays);
-        let direction = crate::direction(
-            &passages,
-            &crate::DirectionContext {
-                delay_kind: DelayKind::Absolute,
-                complete: true,
-                lost: None,
-                not_sent: None,
-                dscp_sent: None,
-                ecn_sent: None,
-            },
-        );
-        let nothing = Direction::default();
-        let request = VoiceRequest::default();
-        let ways = [(Way::Forward, &passages[..], &direction), (Way::Reverse, &[][..], &nothing)];
-        let [voice] = &voice(&request, ways, DelayKind::Absolute, None)[..] else { panic!("one way") };
-        assert_eq!(voice.jitter_buffer_ns, 197_000_000);
-        assert!((voice.loss_ratio - 0.01).abs() < 1e-12, "{}", voice.loss_ratio);
-        // Two in a row: 2 (1 - 0.01).
-        assert!((voice.burst_ratio - 1.98).abs() < 1e-9, "{}", voice.burst_ratio);
-        // The quickest, the buffer, a packet's speech.
-        assert_eq!((voice.delay_basis, voice.mouth_to_ear_ns), (Some(DelayBasis::OneWay), Some(218e6)));
-        let r = 93.2 - delay_impairment(218e6) - effective_impairment(&request.codec, 0.01, 1.98);
-        assert!((voice.r - r).abs() < 1e-9);
+    fn codec(name: &str, packet_ms: f64) -> Codec {
+        #[expect(clippy::cast_possible_truncation, reason = "some milliseconds")]
+        let packet_ns = (packet_ms * 1e6) as i64;
+        Codec { packet_ns, ..name.parse().unwrap() }
     }
 
+    /// The forward way of these passages, whose delays are whole.
+    fn rated(codec: &Codec, fixed: Option<i64>, passages: &[Passage]) -> Voice {
+        let mut direction = Direction::default();
+        direction.delay_ns.min = crate::delays(passages).into_iter().min().map(Value::value);
+        let nothing = Direction::default();
+        let ways = [(Way::Forward, passages, &direction), (Way::Reverse, &[][..], &nothing)];
+        voice(codec, fixed, ways, DelayKind::Absolute, None).swap_remove(0)
+    }
+
+    use crate::summary::Value;
+
+    /// A clean path has the default R of G.107 for G.711, and discards nothing.
     #[test]
-    fn what_a_host_dropped_unread_the_path_carried_and_what_went_astray_otherwise_says_nothing() {
+    fn clean_path_reaches_best_r() {
+        let found = rated(&codec("g711", 20.0), None, &passages(&[Some(5 * MS); 500]));
+        let Playout { r, mos, rating, loss_ratio, discard_ratio, .. } = found.playout;
+        assert!((r.unwrap() - 93.2).abs() < 1e-9 && (mos.unwrap() - 4.409).abs() < 1e-3);
+        assert_eq!((rating, loss_ratio, discard_ratio), (Some(Rating::VerySatisfied), 0.0, 0.0));
+        // Path, packet, and a buffer of one frame.
+        assert_eq!(found.playout.mouth_to_ear_ns, Some(35e6));
+        assert_eq!((found.jitter_buffer, found.playout.jitter_buffer_ns), (BufferChoice::Optimal, 10 * MS));
+        assert_eq!(found.playout.delay_and_loss, Some(DelayAndLoss::Preferred));
+    }
+
+    /// No buffer of the whole range, in steps of 1 ms, has a higher R than the chosen one; a fixed one is used as given.
+    #[test]
+    fn optimal_buffer_has_highest_r() {
+        // One in ten comes 1 to 150 ms later, three in a hundred 300 ms later.
+        let delays: Vec<Option<i64>> = (0..3_000_i64)
+            .map(|place| match place % 100 {
+                7 | 31 | 77 => Some(340 * MS),
+                last if last % 10 == 0 => Some((40 + 1 + place * 13 % 150) * MS),
+                _ => Some(40 * MS),
+            })
+            .collect();
+        let passages = passages(&delays);
+        let codec = codec("g711", 20.0);
+        let found = rated(&codec, None, &passages).playout;
+        let all = (10..=500).map(|ms| (ms, rated(&codec, Some(ms * MS), &passages).playout.r.unwrap()));
+        let (at, highest) = all.fold((0, 0.0), |best, one| if one.1 > best.1 { one } else { best });
+        assert_eq!((found.jitter_buffer_ns / MS, found.r), (at, Some(highest)));
+        assert!(found.discard_ratio >= 0.03 && (20..300).contains(&at), "{at}: {}", found.discard_ratio);
+        let fixed = rated(&codec, Some(60 * MS), &passages);
+        assert_eq!((fixed.jitter_buffer, fixed.playout.jitter_buffer_ns), (BufferChoice::Fixed, 60 * MS));
+    }
+
+    /// The table has the five buffers, each as if it were fixed; MELP, whose frame is 22.5 ms, has none of 20 ms.
+    #[test]
+    fn table_has_five_buffers() {
+        let delays: Vec<Option<i64>> = (0..400_i64).map(|place| Some((place % 90) * MS)).collect();
+        let (passages, codec) = (passages(&delays), codec("g729", 20.0));
+        let table = rated(&codec, None, &passages).jitter_buffers;
+        assert_eq!(table.iter().map(|one| one.jitter_buffer_ns).collect::<Vec<_>>(), TABLE_NS);
+        for one in &table {
+            assert_eq!(*one, rated(&codec, Some(one.jitter_buffer_ns), &passages).playout);
+        }
+        // Of delays of 0 to 89 ms a buffer of 40 ms discards those of 41 to 89.
+        let discarded = delays.iter().flatten().filter(|delay| **delay > 40 * MS).count();
+        assert!((table[1].discard_ratio - real(discarded) / 400.0).abs() < 1e-12);
+        let melp = rated(&tests::codec("melp", 45.0), None, &passages).jitter_buffers;
+        assert_eq!(melp[0].jitter_buffer_ns, 40 * MS);
+    }
+
+    /// A fixed buffer: losses, runs, delay and R by hand.
+    #[test]
+    fn fixed_buffer_by_hand() {
+        // 1 to 200 ms, once each, after a buffer of 197 ms: the last two are discarded, one after the other.
+        let delays: Vec<Option<i64>> = (1..=200).map(|ms| Some(ms * MS)).collect();
+        let codec = codec("g711", 20.0);
+        let found = rated(&codec, Some(197 * MS), &passages(&delays)).playout;
+        assert!((found.loss_ratio - 0.01).abs() < 1e-12 && (found.discard_ratio - 0.01).abs() < 1e-12);
+        // Two in a row: 2 (1 - 0.01).
+        assert!((found.burst_ratio - 1.98).abs() < 1e-9, "{}", found.burst_ratio);
+        // The quickest, the buffer, a packet's speech.
+        assert_eq!(found.mouth_to_ear_ns, Some(218e6));
+        let impairment = effective_impairment(&codec, 0.01, 1.98).unwrap();
+        let r = 93.2 - delay_impairment(codec.scale, 218e6) - impairment;
+        assert!((found.r.unwrap() - r).abs() < 1e-9);
+    }
+
+    /// Packet and look-ahead of the stream that was sent are in the delay: G.729 in packets of 60 ms, 65 ms in all.
+    #[test]
+    fn packet_and_lookahead_delay() {
+        let found = rated(&codec("g729", 60.0), Some(10 * MS), &passages(&[Some(5 * MS); 200])).playout;
+        assert_eq!(found.mouth_to_ear_ns, Some(80e6));
+        assert!((found.r.unwrap() - 82.2).abs() < 1e-9, "{:?}", found.r);
+    }
+
+    /// Of MELP no Ie is published: no R and no MOS, but a verdict by delay and loss, with the buffer that loses least within
+    /// the preferred delay.
+    #[test]
+    fn melp_has_delay_and_loss_only() {
+        let delays: Vec<Option<i64>> = (0..1_000_i64).map(|place| Some((20 + place % 40) * MS)).collect();
+        let found = rated(&codec("melp", 45.0), None, &passages(&delays)).playout;
+        assert_eq!((found.r, found.mos, found.rating), (None, None, None));
+        assert_eq!((found.loss_ratio, found.delay_and_loss), (0.0, Some(DelayAndLoss::Preferred)));
+        let lossy: Vec<Option<i64>> =
+            (0..1_000_i64).map(|place| (place % 20 != 0).then_some(20 * MS)).collect();
+        let found = rated(&codec("melp", 45.0), None, &passages(&lossy)).playout;
+        assert_eq!(found.delay_and_loss, Some(DelayAndLoss::BeyondLimits));
+        let stated = Codec { ie: Some(40.0), bpl: Some(12.0), ..codec("melp", 45.0) };
+        assert!(rated(&stated, None, &passages(&lossy)).playout.mos.is_some());
+    }
+
+    /// A call of which nothing arrives is rated, as badly as can be.
+    #[test]
+    fn dead_path_is_rated() {
+        let found = rated(&codec("g711", 20.0), None, &passages(&[None; 200]));
+        assert_eq!((found.delay_basis, found.playout.loss_ratio), (None, 1.0));
+        assert!(found.playout.mos.unwrap() < 1.4, "{:?}", found.playout);
+    }
+
+    /// Packets that a host dropped unread were carried by the path; those that went astray otherwise do not count.
+    #[test]
+    fn unread_count_astray_do_not() {
         let fate = |sequence: u64| match sequence {
             0..200 => Fate::Arrived,
             200..300 => Fate::Unread,
             300..400 => Fate::Astray,
             _ => Fate::Lost,
         };
-        let mut passages = passages(&[Some(1_000_000); 406]);
+        let mut passages = passages(&[Some(MS); 406]);
         passages.iter_mut().for_each(|passage| passage.fate = fate(passage.sequence));
-        let nothing = Direction::default();
-        let request = VoiceRequest { late_ratio: 0.0, ..VoiceRequest::default() };
-        let ways = [(Way::Forward, &passages[..], &nothing), (Way::Reverse, &[][..], &nothing)];
-        let [voice] = &voice(&request, ways, DelayKind::Absolute, None)[..] else { panic!("one way") };
-        assert!((voice.loss_ratio - 6.0 / 306.0).abs() < 1e-12, "{}", voice.loss_ratio);
+        let found = rated(&codec("g711", 20.0), None, &passages);
+        assert!((found.playout.loss_ratio - 6.0 / 306.0).abs() < 1e-12, "{}", found.playout.loss_ratio);
     }
 
+    /// Without the path's delay R is an upper bound, by what buffer and codec take; of few packets there is no rating.
     #[test]
-    fn without_the_whole_delay_the_verdict_is_a_bound_and_of_few_packets_there_is_none() {
-        let some = passages(&vec![Some(5_000_000); 100]);
+    fn unknown_delay_gives_bound() {
         let nothing = Direction::default();
-        let request = VoiceRequest::default();
-        let ways = |there: &'static [Passage]| [(Way::Forward, there, &nothing); 2];
-        assert_eq!(voice(&request, ways(&[]), DelayKind::Variable, None), []);
-        let of = |round_trip| {
-            let ways = [(Way::Forward, &some[..], &nothing), (Way::Reverse, &[][..], &nothing)];
-            voice(&request, ways, DelayKind::Variable, round_trip).swap_remove(0)
+        let codec = codec("g711", 20.0);
+        let of = |passages: &[Passage], round_trip| {
+            let ways = [(Way::Forward, passages, &nothing), (Way::Reverse, &[][..], &nothing)];
+            voice(&codec, None, ways, DelayKind::Variable, round_trip)
         };
-        assert_eq!((of(None).delay_basis, of(None).mouth_to_ear_ns), (None, None));
-        let half = of(Some(300e6));
-        assert_eq!((half.delay_basis, half.mouth_to_ear_ns), (Some(DelayBasis::HalfRoundTrip), Some(170e6)));
-        assert!(half.r < of(None).r && (of(None).r - 93.2).abs() < 1e-9);
-        // But what the buffer takes is known: half a second of it and a packet's speech are no good call over any path.
-        let mut spread = vec![Some(5_000_000); 90];
-        spread.extend([Some(505_000_000); 10]);
-        let far = passages(&spread);
-        let ways = [(Way::Forward, &far[..], &nothing), (Way::Reverse, &[][..], &nothing)];
-        let bound = voice(&request, ways, DelayKind::Variable, None).swap_remove(0);
-        assert_eq!((bound.jitter_buffer_ns, bound.mouth_to_ear_ns), (500_000_000, None));
-        assert!((bound.r - (93.2 - delay_impairment(520e6))).abs() < 1e-9, "{}", bound.r);
+        assert_eq!(of(&passages(&[Some(5 * MS); 99]), None), []);
+        let some = passages(&[Some(5 * MS); 100]);
+        let bound = of(&some, None).swap_remove(0);
+        assert_eq!((bound.delay_basis, bound.playout.mouth_to_ear_ns), (None, None));
+        assert_eq!(bound.playout.delay_and_loss, None);
+        let half = of(&some, Some(300e6)).swap_remove(0);
+        assert_eq!(half.delay_basis, Some(DelayBasis::HalfRoundTrip));
+        assert_eq!(half.playout.mouth_to_ear_ns, Some(180e6));
+        assert!(half.playout.r < bound.playout.r);
+        // What the buffer takes is known: where half of the packets come 450 ms later there is no good call over any path.
+        let far: Vec<Option<i64>> = (0..200_i64).map(|place| Some((5 + 450 * (place % 2)) * MS)).collect();
+        assert!(of(&passages(&far), None).swap_remove(0).playout.r.unwrap() < 70.0);
     }
 }

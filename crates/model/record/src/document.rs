@@ -155,7 +155,7 @@ pub struct Measurement {
     /// Patterns in the packets that chance does not explain.
     #[serde(default)]
     pub findings: Vec<crate::finding::Finding>,
-    /// What a telephone call over the path would be worth, for each way that is known (ITU-T G.107).
+    /// The rating of each direction as a telephone call (ITU-T G.107); empty where the stream is no call.
     #[serde(default)]
     pub voice: Vec<crate::voice::Voice>,
     /// How the intervals of the summaries were found.
@@ -229,6 +229,9 @@ pub struct Traffic {
     pub departure_jitter: Option<String>,
     /// Mean time between departures, nanoseconds; silence included where the model falls silent.
     pub interval_ns: i64,
+    /// Codec frames in a packet; `null` where the packets are of no codec.
+    #[serde(default)]
+    pub frames_per_packet: Option<u32>,
     /// Payload of UDP, octets; where sizes vary, the mean that the model has, rounded.
     pub payload_octets: u32,
     /// The smallest payload that the model has, octets; `null` where sizes do not vary.

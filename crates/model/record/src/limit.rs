@@ -70,6 +70,11 @@ pub fn written<'t>(text: &'t str, what: &str, example: &str) -> Result<Written<'
     Ok(Written { shown, path, relation, bound })
 }
 
+/// Whether the number at `path` is a score of the E-model, R or MOS.
+pub fn is_score(path: &str) -> bool {
+    path.starts_with("voice.") && [".r", ".mos"].iter().any(|score| path.trim_end().ends_with(score))
+}
+
 /// The bound in the unit of the number at `path`: a time where it is one (`_ns`), percent of a ratio or a percentage, a
 /// plain number of anything else.
 ///

@@ -89,7 +89,7 @@ pub struct Stream {
     /// How the clocks are to be related, where they are not one.
     #[serde(default)]
     pub skew: SkewRequest,
-    /// For which telephone call a verdict is wanted.
+    /// What the user states of the telephone call that the stream is.
     #[serde(default)]
     pub voice: VoiceRequest,
     /// Limits that were stated, as they were written.

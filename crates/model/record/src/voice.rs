@@ -1,121 +1,252 @@
-//! What a telephone call over a measured path would be worth (ITU-T G.107), and what must be known of its codec.
+//! The rating of a telephone call over a measured path: what the E-model (ITU-T G.107) has to know of the codec, and
+//! what the document says of each direction.
 
 use std::fmt;
 use std::str::FromStr;
 
-use romer_units::Duration;
+use romer_units::{Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::document::Way;
 
-/// What the E-model must know of a codec.
+/// The scale of a transmission rating factor R. Ratings of different scales cannot be compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// 300 to 3,400 Hz, R up to 93.2 (ITU-T G.107).
+    #[default]
+    Narrowband,
+    /// 50 to 7,000 Hz, R up to 129 (ITU-T G.107.1).
+    Wideband,
+    /// 20 to 20,000 Hz, R up to 148 (ITU-T G.107.2).
+    Fullband,
+}
+
+impl Scale {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Narrowband, Self::Wideband, Self::Fullband];
+
+    /// The name, as it is read.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Narrowband => "narrowband",
+            Self::Wideband => "wideband",
+            Self::Fullband => "fullband",
+        }
+    }
+
+    /// The recommendation that defines it.
+    pub const fn recommendation(self) -> &'static str {
+        match self {
+            Self::Narrowband => "G.107",
+            Self::Wideband => "G.107.1",
+            Self::Fullband => "G.107.2",
+        }
+    }
+}
+
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Scale {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|scale| scale.name() == text).ok_or_else(|| {
+            format!("{:?} is no scale of the E-model; use narrowband, wideband or fullband", shown(text))
+        })
+    }
+}
+
+/// A codec as the E-model has to know it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Codec {
-    /// Its name, or `custom`.
+    /// Its name, as `--codec` takes it, or `custom`.
     pub name: String,
-    /// Equipment impairment without loss, 0 to 95 (G.113).
-    pub ie: f64,
-    /// Robustness to loss, above 0 (G.113).
-    pub bpl: f64,
-    /// Speech in a packet, nanoseconds.
+    /// The scale of `ie`, and of the ratings.
+    #[serde(default)]
+    pub scale: Scale,
+    /// Equipment impairment factor without loss (G.113); `null` where none is published and none was given.
+    pub ie: Option<f64>,
+    /// Packet-loss robustness factor (G.113), above 0; `null` likewise.
+    pub bpl: Option<f64>,
+    /// Speech in a frame, nanoseconds.
     pub frame_ns: i64,
-    /// Speech that the coder has to hear besides, nanoseconds.
+    /// Speech in a packet, nanoseconds.
+    #[serde(default)]
+    pub packet_ns: i64,
+    /// Speech after a packet's own that the coder has to hear, nanoseconds.
     pub lookahead_ns: i64,
 }
 
-/// Name, Ie and Bpl (G.113 appendix I; those of G.711 with the concealment of its appendix I), packet and look-ahead in
-/// milliseconds (of the codecs' own recommendations).
-const PRESETS: [(&str, f64, f64, f64, f64); 5] = [
-    ("g711", 0.0, 25.1, 20.0, 0.0),
-    ("g711-no-plc", 0.0, 4.3, 20.0, 0.0),
-    ("g729a-vad", 11.0, 19.0, 20.0, 5.0),
-    ("g723.1-vad", 15.0, 16.1, 30.0, 7.5),
-    ("gsm-efr", 5.0, 10.0, 20.0, 0.0),
+/// A codec of the table.
+struct Known {
+    name: &'static str,
+    /// The codec of `--traffic` that sends its packets.
+    traffic: &'static str,
+    scale: Scale,
+    /// Ie and Bpl.
+    published: (Option<f64>, Option<f64>),
+    /// Frame and look-ahead, microseconds.
+    micros: (i64, i64),
+}
+
+/// Codecs with one rate. Ie is that of G.113 table I.1, Bpl of table I.3, frame and look-ahead of the codec's own
+/// recommendation; the look-ahead of Opus is that of its reference encoder at 48 kHz. G.711 has the concealment of
+/// its appendix I, unless the name says otherwise. The values of `g729` and `g723.1` are for their annex A and with
+/// silence suppression, as Bpl is published for nothing else. For MELP and Opus G.113 has no values; no look-ahead of
+/// MELP is counted.
+const CODECS: [Known; 7] = [
+    known("g711", "g711", (Some(0.0), Some(25.1)), (10_000, 0)),
+    known("g711-no-plc", "g711", (Some(0.0), Some(4.3)), (10_000, 0)),
+    known("g729", "g729", (Some(11.0), Some(19.0)), (10_000, 5_000)),
+    known("g723.1", "g723.1", (Some(15.0), Some(16.1)), (30_000, 7_500)),
+    known("gsm-efr", "gsm-efr", (Some(5.0), Some(10.0)), (20_000, 0)),
+    known("melp", "melp", (None, None), (22_500, 0)),
+    Known {
+        name: "opus",
+        traffic: "opus",
+        scale: Scale::Fullband,
+        published: (None, None),
+        micros: (20_000, 6_500),
+    },
 ];
 
+const fn known(
+    name: &'static str,
+    traffic: &'static str,
+    published: (Option<f64>, Option<f64>),
+    micros: (i64, i64),
+) -> Known {
+    Known { name, traffic, scale: Scale::Narrowband, published, micros }
+}
+
+/// A codec with several rates.
+struct Rated {
+    name: &'static str,
+    scale: Scale,
+    /// Where no rate is said, bits a second.
+    own: u64,
+    /// Bits a second with Ie and Bpl.
+    published: &'static [(u64, f64, Option<f64>)],
+    /// Look-ahead, microseconds.
+    lookahead: i64,
+}
+
+/// AMR-WB: G.113 tables IV.3 and IV.4, listening with both ears, for which alone Bpl is published. EVS in its
+/// super-wideband mode: G.113 (09/2024) table V.1 with erratum 1. Both have frames of 20 ms.
+const RATED: [Rated; 2] = [
+    Rated {
+        name: "amr-wb",
+        scale: Scale::Wideband,
+        own: 12_650,
+        published: &[
+            (6_600, 56.0, None),
+            (8_850, 41.0, None),
+            (12_650, 20.0, Some(4.3)),
+            (15_850, 17.0, None),
+            (23_050, 8.0, Some(4.6)),
+            (23_850, 10.0, Some(4.9)),
+        ],
+        lookahead: 5_000,
+    },
+    Rated {
+        name: "evs",
+        scale: Scale::Fullband,
+        own: 24_400,
+        published: &[
+            (9_600, 22.7, Some(13.0)),
+            (13_200, 17.1, Some(11.7)),
+            (16_400, 10.8, Some(10.3)),
+            (24_400, 7.2, Some(11.4)),
+            (32_000, 8.7, Some(9.3)),
+            (48_000, 10.2, Some(9.6)),
+        ],
+        lookahead: 12_000,
+    },
+];
+
+/// Frame of the codecs with several rates, nanoseconds.
+const RATED_FRAME_NS: i64 = 20_000_000;
+
 impl Codec {
-    /// The names of the presets.
-    pub fn presets() -> impl Iterator<Item = &'static str> {
-        PRESETS.iter().map(|preset| preset.0)
+    /// The forms of names that are understood.
+    pub fn names() -> impl Iterator<Item = String> {
+        let rated = RATED.iter().map(|codec| format!("{}[:RATE]", codec.name));
+        CODECS.iter().map(|codec| codec.name.to_owned()).chain(rated)
     }
-}
 
-impl Default for Codec {
-    /// G.711 with concealment.
-    fn default() -> Self {
-        preset(&PRESETS[0])
+    /// One that is in no table, with frames and packets of `packet_ns`.
+    pub fn custom(packet_ns: i64) -> Self {
+        Self {
+            name: "custom".into(),
+            scale: Scale::default(),
+            ie: None,
+            bpl: None,
+            frame_ns: packet_ns,
+            packet_ns,
+            lookahead_ns: 0,
+        }
     }
-}
 
-fn preset((name, ie, bpl, frame, lookahead): &(&str, f64, f64, f64, f64)) -> Codec {
-    Codec {
-        name: (*name).into(),
-        ie: *ie,
-        bpl: *bpl,
-        frame_ns: millis(*frame),
-        lookahead_ns: millis(*lookahead),
+    /// The codec of `--traffic` that sends its packets, without a rate: that of `g711-no-plc` is `g711`.
+    pub fn traffic_name(&self) -> &str {
+        let base = self.name.split_once(':').map_or(self.name.as_str(), |(base, _)| base);
+        CODECS.iter().find(|codec| codec.name == base).map_or(base, |codec| codec.traffic)
     }
-}
 
-#[expect(clippy::cast_possible_truncation, reason = "some milliseconds")]
-fn millis(value: f64) -> i64 {
-    (value * 1e6).round() as i64
+    /// Whether R can be found, at least of packets of which none is lost.
+    pub const fn is_rated(&self) -> bool {
+        self.ie.is_some()
+    }
 }
 
 impl FromStr for Codec {
     type Err = String;
 
-    /// A preset's name, or `ie=IE,bpl=BPL` with `frame=D` and `lookahead=D` where they are not 20ms and 0ms.
+    /// A name of the tables, with packets of one frame; codecs of several rates with or without one (`evs:13.2kbit`).
     fn from_str(text: &str) -> Result<Self, String> {
-        let shown: String = text.chars().take(64).collect();
-        if let Some(found) = PRESETS.iter().find(|preset| preset.0 == text) {
-            return Ok(preset(found));
+        let (base, rate) = text.split_once(':').map_or((text, None), |(base, rate)| (base, Some(rate)));
+        if let Some(codec) = RATED.iter().find(|codec| codec.name == base) {
+            let bits = match rate.map(str::parse::<Rate>).transpose() {
+                Ok(None) => codec.own,
+                Ok(Some(Rate::Bits(bits))) => bits,
+                Ok(Some(Rate::Packets(_))) => return Err(format!("{:?} has no rate in bits", shown(text))),
+                Err(error) => return Err(error.to_string()),
+            };
+            let values = codec.published.iter().find(|(rate, ..)| *rate == bits);
+            return Ok(Self {
+                name: text.into(),
+                scale: codec.scale,
+                ie: values.map(|values| values.1),
+                bpl: values.and_then(|values| values.2),
+                frame_ns: RATED_FRAME_NS,
+                packet_ns: RATED_FRAME_NS,
+                lookahead_ns: codec.lookahead * 1_000,
+            });
         }
-        let names = || Self::presets().collect::<Vec<_>>().join(", ");
-        let (mut ie, mut bpl) = (None, None);
-        let mut codec = Self { name: "custom".into(), lookahead_ns: 0, ..Self::default() };
-        for part in text.split(',') {
-            let (name, value) = part.split_once('=').ok_or_else(|| {
-                format!(
-                    "{shown:?} is no codec; choose one of {}, or write for instance ie=11,bpl=19",
-                    names()
-                )
-            })?;
-            match name.trim() {
-                "ie" => ie = Some(number(value, 0.0, 95.0)?),
-                "bpl" => bpl = Some(number(value, 0.1, 1_000.0)?),
-                "frame" => codec.frame_ns = speech(value)?,
-                "lookahead" => codec.lookahead_ns = speech(value)?,
-                _ => {
-                    return Err(format!(
-                        "{shown:?} has a part that no codec has; write ie, bpl, frame and lookahead"
-                    ));
-                }
-            }
-        }
-        let (Some(ie), Some(bpl)) = (ie, bpl) else {
-            return Err(format!("{shown:?} lacks a part; a codec has both ie= and bpl= (G.113)"));
+        // Nothing is published of Opus by its rate.
+        let found = CODECS.iter().find(|codec| codec.name == base && (rate.is_none() || base == "opus"));
+        let Some(Known { scale, published: (ie, bpl), micros: (frame, lookahead), .. }) = found else {
+            let names = Self::names().collect::<Vec<_>>().join(", ");
+            return Err(format!(
+                "{:?} is no codec; use one of {names}, or give --voice-ie and --voice-bpl",
+                shown(text)
+            ));
         };
-        Ok(Self { ie, bpl, ..codec })
-    }
-}
-
-fn number(text: &str, least: f64, most: f64) -> Result<f64, String> {
-    let shown: String = text.chars().take(64).collect();
-    match text.trim().parse() {
-        Ok(value) if (least..=most).contains(&value) => Ok(value),
-        _ => Err(format!("{shown:?} is no value of a codec here; write a number from {least} to {most}")),
-    }
-}
-
-fn speech(text: &str) -> Result<i64, String> {
-    let length: Duration =
-        text.trim().parse().map_err(|error: romer_units::QuantityError| error.to_string())?;
-    if (0..=1_000_000_000).contains(&length.as_nanos()) {
-        Ok(length.as_nanos())
-    } else {
-        Err(format!("{length} is no length of speech in a packet; write 0ms to 1s"))
+        Ok(Self {
+            name: text.into(),
+            scale: *scale,
+            ie: *ie,
+            bpl: *bpl,
+            frame_ns: frame * 1_000,
+            packet_ns: frame * 1_000,
+            lookahead_ns: lookahead * 1_000,
+        })
     }
 }
 
@@ -125,19 +256,63 @@ impl fmt::Display for Codec {
     }
 }
 
-/// For which call a verdict is wanted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct VoiceRequest {
-    /// The codec.
-    pub codec: Codec,
-    /// The share of packets that may come too late to be played.
-    pub late_ratio: f64,
+/// The beginning of what was written.
+fn shown(text: &str) -> String {
+    text.chars().take(64).collect()
 }
 
-impl Default for VoiceRequest {
-    /// G.711 with concealment; one packet of a hundred may be late.
-    fn default() -> Self {
-        Self { codec: Codec::default(), late_ratio: 0.01 }
+/// What a user states of the call. What is not stated follows from the traffic.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VoiceRequest {
+    /// The codec's name; `null` for that of the traffic.
+    #[serde(default)]
+    pub codec_name: Option<String>,
+    /// Ie; `null` for the published one.
+    #[serde(default)]
+    pub ie: Option<f64>,
+    /// Bpl; `null` for the published one.
+    #[serde(default)]
+    pub bpl: Option<f64>,
+    /// The scale of these; `null` for the codec's.
+    #[serde(default)]
+    pub scale: Option<Scale>,
+    /// The jitter buffer, nanoseconds; `null` for the one with the best rating.
+    #[serde(default)]
+    pub jitter_buffer_ns: Option<i64>,
+}
+
+impl VoiceRequest {
+    /// The codec of a call: the one that is stated, or else `sent`, with the values that are stated. `packet_ns` is the speech
+    /// in a packet. `None` where the stream is no call: it is of no codec, and none is stated.
+    ///
+    /// # Errors
+    /// In words, where the codec that is stated is not the one whose packets are sent, or is none.
+    pub fn codec(&self, sent: Option<&Codec>, packet_ns: i64) -> Result<Option<Codec>, String> {
+        let stated = self.codec_name.as_deref().map(str::parse::<Codec>).transpose()?;
+        if let (Some(stated), Some(sent)) = (&stated, sent)
+            && stated.traffic_name() != sent.traffic_name()
+        {
+            return Err(format!(
+                "the packets are of another codec (--codec {stated}): the stream is of {sent}; leave --codec out"
+            ));
+        }
+        let gives_values = self.ie.is_some() || self.bpl.is_some();
+        let Some(base) = stated.or_else(|| sent.cloned()).or_else(|| {
+            // Who gives a codec's values states that there is one.
+            gives_values.then(|| Codec::custom(packet_ns))
+        }) else {
+            return Ok(None);
+        };
+        let scale = self.scale.unwrap_or(base.scale);
+        // Values of one scale say nothing on another.
+        let published = |value: Option<f64>| value.filter(|_| scale == base.scale);
+        Ok(Some(Codec {
+            scale,
+            ie: self.ie.or(published(base.ie)),
+            bpl: self.bpl.or(published(base.bpl)),
+            packet_ns,
+            ..base
+        }))
     }
 }
 
@@ -163,7 +338,7 @@ pub enum LossBasis {
     RoundTrip,
 }
 
-/// What users think of such calls (G.107, table B.1).
+/// What users think of such calls (G.107 table B.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rating {
@@ -181,61 +356,170 @@ pub enum Rating {
     NotRecommended,
 }
 
-/// The verdict on a call's one direction.
+/// Delay and loss alone, whatever the codec, by the targets for conversational voice of ITU-T G.1010 table I.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DelayAndLoss {
+    /// More than 400 ms from mouth to ear, or 3 % of the packets or more are lost.
+    BeyondLimits,
+    /// At most 400 ms, and less than 3 %.
+    WithinLimits,
+    /// At most 150 ms, and less than 3 %.
+    Preferred,
+}
+
+/// How the jitter buffer was chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BufferChoice {
+    /// The constant one with the best rating.
+    #[default]
+    Optimal,
+    /// By the user.
+    Fixed,
+}
+
+/// A call with a jitter buffer of one length.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Playout {
+    /// How long the receiver holds the quickest packet back.
+    pub jitter_buffer_ns: i64,
+    /// From mouth to ear: the quickest packet's delay, the jitter buffer, and the codec's packet and look-ahead; `null`
+    /// where the path's delay is not known.
+    pub mouth_to_ear_ns: Option<f64>,
+    /// Lost in the network or discarded, of those sent.
+    pub loss_ratio: f64,
+    /// Discarded because they came after their moment to be played, of those sent.
+    #[serde(default)]
+    pub discard_ratio: f64,
+    /// The mean length of a run of losses, over that of independent ones (G.107: BurstR).
+    pub burst_ratio: f64,
+    /// The transmission rating factor R of the E-model on the codec's scale, echo being cancelled; `null` where Ie, or
+    /// of a lossy call Bpl, is not known.
+    pub r: Option<f64>,
+    /// The mean opinion score that goes with it, 1 to 4.5.
+    pub mos: Option<f64>,
+    /// In a word; `null` on other scales than the narrowband one.
+    pub rating: Option<Rating>,
+    /// By delay and loss alone; `null` where the path's delay is not known and may decide it.
+    #[serde(default)]
+    pub delay_and_loss: Option<DelayAndLoss>,
+}
+
+/// The rating of a call's one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Voice {
     /// Which way the speech goes.
     pub direction: Way,
     /// The codec.
     pub codec: Codec,
-    /// The share of the packets that may come too late to be played, as stated.
-    pub late_ratio: f64,
-    /// How long the receiver must hold the quickest packet back, so that no more come too late.
-    pub jitter_buffer_ns: i64,
+    /// How the jitter buffer was chosen.
+    #[serde(default)]
+    pub jitter_buffer: BufferChoice,
     /// Whence the delay of the path is known; `null` where it is not, and then `r` and `mos` are upper bounds.
     pub delay_basis: Option<DelayBasis>,
-    /// From mouth to ear: the quickest packet's delay, the jitter buffer, and the codec's packet and look-ahead.
-    pub mouth_to_ear_ns: Option<f64>,
-    /// Lost or too late to be played, of those sent.
-    pub loss_ratio: f64,
     /// Whence the losses are known.
     #[serde(default)]
     pub loss_basis: LossBasis,
-    /// The mean length of a run of losses, over that of independent ones (G.107: BurstR).
-    pub burst_ratio: f64,
-    /// The transmission rating factor R of the E-model, echo being cancelled.
-    pub r: f64,
-    /// The mean opinion score that goes with it, 1 to 4.5.
-    pub mos: f64,
-    /// In a word.
-    pub rating: Rating,
+    /// With that jitter buffer.
+    #[serde(flatten)]
+    pub playout: Playout,
+    /// With jitter buffers of 20, 40, 60, 80 and 100 ms; those shorter than a frame are left out.
+    #[serde(default)]
+    pub jitter_buffers: Vec<Playout>,
+}
+
+/// Reads a jitter buffer: up to a second.
+///
+/// # Errors
+/// In words: it is none, or too long.
+pub fn jitter_buffer(text: &str) -> Result<Duration, String> {
+    let length: Duration = text.parse().map_err(|error: romer_units::QuantityError| error.to_string())?;
+    if (1..=1_000_000_000).contains(&length.as_nanos()) {
+        Ok(length)
+    } else {
+        Err(format!(
+            "a jitter buffer of {length} has no use; write more than 0ms and at most 1s, such as 60ms"
+        ))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The values are those of G.113: table I.1 and I.3, IV.3 and IV.4, V.1.
     #[test]
-    fn a_codec_is_a_preset_or_has_its_own_values() {
-        assert_eq!("g711".parse(), Ok(Codec::default()));
-        for name in Codec::presets() {
-            assert_eq!(name.parse::<Codec>().map(|codec| codec.to_string()).as_deref(), Ok(name));
-        }
-        let codec: Codec = "ie=7,bpl=17.5,frame=10ms".parse().unwrap();
-        assert_eq!((codec.ie, codec.bpl, codec.frame_ns, codec.lookahead_ns), (7.0, 17.5, 10_000_000, 0));
-        for (text, part) in [
-            ("g999", "g729a-vad"),
-            ("ie=7", "bpl="),
-            ("ie=96,bpl=1", "0 to 95"),
-            ("ie=1,bpl=0", "0.1 to"),
-            ("ie=nan,bpl=3", "0 to 95"),
-            ("ie=1,bpl=3,frame=20", "unit"),
-            ("ie=1,bpl=3,frame=2s", "1s"),
-            ("ie=1,bpl=3,x=2", "no codec has"),
-            ("", "choose"),
+    fn codecs_have_published_values() {
+        for (name, scale, ie, bpl) in [
+            ("g711", Scale::Narrowband, Some(0.0), Some(25.1)),
+            ("g711-no-plc", Scale::Narrowband, Some(0.0), Some(4.3)),
+            ("g729", Scale::Narrowband, Some(11.0), Some(19.0)),
+            ("g723.1", Scale::Narrowband, Some(15.0), Some(16.1)),
+            ("gsm-efr", Scale::Narrowband, Some(5.0), Some(10.0)),
+            ("amr-wb", Scale::Wideband, Some(20.0), Some(4.3)),
+            ("amr-wb:23.05kbit", Scale::Wideband, Some(8.0), Some(4.6)),
+            ("amr-wb:6.6kbit", Scale::Wideband, Some(56.0), None),
+            ("amr-wb:14.25kbit", Scale::Wideband, None, None),
+            ("evs", Scale::Fullband, Some(7.2), Some(11.4)),
+            ("evs:13.2kbit", Scale::Fullband, Some(17.1), Some(11.7)),
+            ("opus:24kbit", Scale::Fullband, None, None),
+            ("melp", Scale::Narrowband, None, None),
         ] {
-            let why = text.parse::<Codec>().unwrap_err();
-            assert!(why.contains(part), "{text}: {why}");
+            let codec: Codec = name.parse().unwrap();
+            assert_eq!((codec.scale, codec.ie, codec.bpl), (scale, ie, bpl), "{name}");
+            assert_eq!(codec.to_string(), name);
+        }
+        for text in ["g999", "", "g711:64kbit", "evs:50pps", "evs:"] {
+            assert!(text.parse::<Codec>().is_err(), "{text}");
+        }
+        assert!("g999".parse::<Codec>().unwrap_err().contains("amr-wb[:RATE]"));
+    }
+
+    /// A stream is a call where its packets are of a codec, or where the user says of which.
+    #[test]
+    fn call_needs_codec() {
+        let none = VoiceRequest::default();
+        assert_eq!(none.codec(None, 20_000_000), Ok(None));
+        let g711: Codec = "g711".parse().unwrap();
+        let call = none.codec(Some(&g711), 40_000_000).unwrap().unwrap();
+        assert_eq!((call.frame_ns, call.packet_ns), (10_000_000, 40_000_000));
+        let stated = |name: &str| VoiceRequest { codec_name: Some(name.into()), ..VoiceRequest::default() };
+        let call = stated("g711-no-plc").codec(Some(&g711), 20_000_000).unwrap().unwrap();
+        assert_eq!(call.bpl, Some(4.3));
+        let why = stated("g729").codec(Some(&g711), 20_000_000).unwrap_err();
+        assert!(why.contains("--codec g729") && why.contains("is of g711"), "{why}");
+        assert_eq!(stated("g729").codec(None, 30_000_000).unwrap().unwrap().packet_ns, 30_000_000);
+        let values = VoiceRequest { ie: Some(7.0), ..VoiceRequest::default() };
+        assert_eq!(values.codec(None, 30_000_000).unwrap().unwrap().name, "custom");
+    }
+
+    /// Values of the user replace published ones; published ones hold on their own scale only.
+    #[test]
+    fn stated_values_replace_published() {
+        let melp: Codec = "melp".parse().unwrap();
+        let values = VoiceRequest { ie: Some(45.0), bpl: Some(12.0), ..VoiceRequest::default() };
+        let call = values.codec(Some(&melp), 45_000_000).unwrap().unwrap();
+        assert_eq!((call.ie, call.bpl, call.name.as_str()), (Some(45.0), Some(12.0), "melp"));
+        let evs: Codec = "evs".parse().unwrap();
+        let wide = VoiceRequest { scale: Some(Scale::Wideband), ie: Some(3.0), ..VoiceRequest::default() };
+        let call = wide.codec(Some(&evs), 20_000_000).unwrap().unwrap();
+        assert_eq!((call.scale, call.ie, call.bpl), (Scale::Wideband, Some(3.0), None));
+    }
+
+    /// A manifest that was written before codecs came from the traffic is read.
+    #[test]
+    fn old_request_is_read() {
+        let old = r#"{"codec":{"name":"g711","ie":0.0,"bpl":25.1,"frame_ns":1,"lookahead_ns":0},"late_ratio":0.01}"#;
+        assert_eq!(serde_json::from_str::<VoiceRequest>(old).unwrap(), VoiceRequest::default());
+    }
+
+    /// A jitter buffer is longer than nothing and at most a second.
+    #[test]
+    fn jitter_buffer_is_bounded() {
+        assert_eq!(jitter_buffer("60ms"), Ok(Duration::from_millis(60)));
+        for text in ["0ms", "-1ms", "1.1s", "60", ""] {
+            assert!(jitter_buffer(text).is_err(), "{text}");
         }
     }
 }

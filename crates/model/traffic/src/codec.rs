@@ -1,8 +1,8 @@
 //! Speech coders: what they put into a packet, and how often.
 //!
-//! Sizes are octets of UDP payload. G.711, G.729 and Opus travel in RTP, whose 12 octets of header (RFC 3550
-//! section 5.1, no extension, no contributing sources) are counted. MELP of seed 000 travels bare: 14 octets in UDP
-//! are two frames and nothing else.
+//! Sizes are octets of UDP payload. All but MELP travel in RTP, whose 12 octets of header (RFC 3550 section 5.1, no
+//! extension, no contributing sources) are counted. MELP of seed 000 travels bare: 14 octets in UDP are two frames and
+//! nothing else.
 
 use core::fmt;
 
@@ -28,7 +28,35 @@ pub enum Codec {
         /// Bits of Opus, all of its own headers among them, a second: 6,000 to 510,000 (RFC 6716 section 2.1.1).
         bits_per_second: u32,
     },
+    /// AMR-WB: a frame every 20 ms (ITU-T G.722.2), in RTP in the bandwidth-efficient format (RFC 4867 section 4.3).
+    AmrWb {
+        /// Bits of speech a second, one of [`AMR_WB_RATES`].
+        bits_per_second: u32,
+    },
+    /// EVS in its primary modes of constant rate: a frame every 20 ms, in RTP (3GPP TS 26.445 annex A), one alone in the
+    /// compact format and several in the header-full one.
+    Evs {
+        /// Bits a second, one of [`EVS_RATES`].
+        bits_per_second: u32,
+    },
 }
+
+/// Bit rates that AMR-WB has, with the bits of a frame (ITU-T G.722.2; 3GPP TS 26.201 table 2).
+const AMR_WB_RATES: [(u32, u32); 9] = [
+    (6_600, 132),
+    (8_850, 177),
+    (12_650, 253),
+    (14_250, 285),
+    (15_850, 317),
+    (18_250, 365),
+    (19_850, 397),
+    (23_050, 461),
+    (23_850, 477),
+];
+
+/// Constant bit rates that EVS has in its primary modes (3GPP TS 26.441).
+const EVS_RATES: [u32; 11] =
+    [7_200, 8_000, 9_600, 13_200, 16_400, 24_400, 32_000, 48_000, 64_000, 96_000, 128_000];
 
 /// Bit rates that Opus has (RFC 6716 section 2.1.1).
 const OPUS_RATES: core::ops::RangeInclusive<u64> = 6_000..=510_000;
@@ -52,6 +80,15 @@ impl Codec {
     /// bandwidth. 80 octets every 20 ms.
     pub const OPUS: Self = Self::Opus { bits_per_second: 32_000 };
 
+    /// AMR-WB where no rate is said: 12.65 kbit/s.
+    pub const AMR_WB: Self = Self::AmrWb { bits_per_second: 12_650 };
+
+    /// EVS where no rate is said: 24.4 kbit/s.
+    pub const EVS: Self = Self::Evs { bits_per_second: 24_400 };
+
+    /// Each codec, at the rate that it has where none is said.
+    pub const ALL: [Self; 6] = [Self::Melp, Self::G711, Self::G729, Self::OPUS, Self::AMR_WB, Self::EVS];
+
     /// The name, as it is read.
     pub const fn name(self) -> &'static str {
         match self {
@@ -59,6 +96,8 @@ impl Codec {
             Self::G711 => "g711",
             Self::G729 => "g729",
             Self::Opus { .. } => "opus",
+            Self::AmrWb { .. } => "amr-wb",
+            Self::Evs { .. } => "evs",
         }
     }
 
@@ -67,8 +106,21 @@ impl Codec {
         match self {
             Self::Melp => Duration::from_micros(22_500),
             Self::G711 | Self::G729 => Duration::from_millis(10),
-            Self::Opus { .. } => Duration::from_millis(20),
+            Self::Opus { .. } | Self::AmrWb { .. } | Self::Evs { .. } => Duration::from_millis(20),
         }
+    }
+
+    /// Frames in a packet, where `bundle` is asked for, or the codec's own number where `None`.
+    pub fn frames(self, bundle: Option<u32>) -> u32 {
+        bundle.unwrap_or(self.bundles().own)
+    }
+
+    /// Speech of a packet that bundles `bundle` frames, or the codec's own number where `None`.
+    ///
+    /// # Errors
+    /// [`TrafficError::BundleOutOfRange`].
+    pub fn speech(self, bundle: Option<u32>) -> Result<Duration, TrafficError> {
+        self.packet(bundle).map(|packet| packet.interval)
     }
 
     /// Seed 000 bundles MELP from 2 to 5; RFC 3551 section 4.2 has receivers take packets of up to 200 ms; a packet
@@ -78,24 +130,36 @@ impl Codec {
             Self::Melp => Bundles { least: 2, most: 5, own: 2 },
             Self::G711 | Self::G729 => Bundles { least: 1, most: 20, own: 2 },
             Self::Opus { .. } => Bundles { least: 1, most: 6, own: 1 },
+            Self::AmrWb { .. } | Self::Evs { .. } => Bundles { least: 1, most: 10, own: 1 },
         }
     }
 
     /// Octets of UDP payload of `frames` frames.
-    const fn octets(self, frames: u32) -> u32 {
+    fn octets(self, frames: u32) -> u32 {
         match self {
             Self::Melp => 7 * frames,
             Self::G711 => RTP + 80 * frames,
             Self::G729 => RTP + 10 * frames,
             // 8,000 bit milliseconds to an octet a second, to the nearest octet.
             Self::Opus { bits_per_second } => RTP + (bits_per_second * 20 * frames + 4_000) / 8_000,
+            // A mode request of 4 bits, and for each frame 6 bits of its type.
+            Self::AmrWb { bits_per_second } => {
+                let of_rate = AMR_WB_RATES.iter().find(|(rate, _)| *rate == bits_per_second);
+                let bits = of_rate.map_or(0, |(_, bits)| *bits);
+                RTP + (4 + frames * (6 + bits)).div_ceil(8)
+            }
+            // An octet for the type of each frame, unless it is alone.
+            Self::Evs { bits_per_second } => {
+                let octets = bits_per_second / 50 / 8;
+                RTP + if frames == 1 { octets } else { frames * (1 + octets) }
+            }
         }
     }
 
     /// The packets that bundle `bundle` frames, or the codec's own number where `None`.
     pub(crate) fn packet(self, bundle: Option<u32>) -> Result<Packet, TrafficError> {
-        let Bundles { least, most, own } = self.bundles();
-        let frames = bundle.unwrap_or(own);
+        let Bundles { least, most, .. } = self.bundles();
+        let frames = self.frames(bundle);
         if !(least..=most).contains(&frames) {
             return Err(TrafficError::BundleOutOfRange { bundle: frames, least, most });
         }
@@ -103,38 +167,73 @@ impl Codec {
         Ok(Packet { interval, octets: self.octets(frames) })
     }
 
-    /// Reads `melp`, `g711`, `g729`, `opus` or `opus:RATE`, in small or capital letters; `None` where it is none of
+    /// Reads a name, `opus:RATE`, `amr-wb:RATE` or `evs:RATE`, in small or capital letters; `None` where it is none of
     /// them, and otherwise the codec or what is wrong with it.
     pub(crate) fn read(text: &str) -> Option<Result<Self, String>> {
         let (name, rate) = text.split_once(':').map_or((text, None), |(name, rate)| (name, Some(rate)));
-        let named = [Self::Melp, Self::G711, Self::G729, Self::OPUS]
-            .into_iter()
-            .find(|codec| codec.name().eq_ignore_ascii_case(name))?;
-        Some(match (named, rate) {
-            (codec, None) => Ok(codec),
-            (Self::Opus { .. }, Some(rate)) => opus_of(rate),
-            (codec, Some(_)) => Err(format!("{} has one rate; write {} alone", codec.name(), codec.name())),
+        let named = Self::ALL.into_iter().find(|codec| codec.name().eq_ignore_ascii_case(name))?;
+        Some(match rate {
+            None => Ok(named),
+            Some(rate) => named.with_rate(rate),
         })
+    }
+
+    /// The same codec at the rate that is written.
+    fn with_rate(self, text: &str) -> Result<Self, String> {
+        if matches!(self, Self::Melp | Self::G711 | Self::G729) {
+            return Err(format!("{} has one rate; write {} alone", self.name(), self.name()));
+        }
+        let rate = text.parse().map_err(|error: romer_units::QuantityError| error.to_string())?;
+        let bits = match rate {
+            Rate::Bits(bits) => u32::try_from(bits).ok(),
+            Rate::Packets(_) => None,
+        };
+        let listed = |rates: &mut dyn Iterator<Item = u32>| rates.map(kbit).collect::<Vec<_>>().join(", ");
+        match (self, bits) {
+            (Self::Opus { .. }, Some(bits_per_second)) if OPUS_RATES.contains(&bits_per_second.into()) => {
+                Ok(Self::Opus { bits_per_second })
+            }
+            (Self::AmrWb { .. }, Some(bits_per_second))
+                if AMR_WB_RATES.iter().any(|(rate, _)| *rate == bits_per_second) =>
+            {
+                Ok(Self::AmrWb { bits_per_second })
+            }
+            (Self::Evs { .. }, Some(bits_per_second)) if EVS_RATES.contains(&bits_per_second) => {
+                Ok(Self::Evs { bits_per_second })
+            }
+            (Self::AmrWb { .. }, _) => Err(format!(
+                "AMR-WB has no such rate; use one of {}",
+                listed(&mut AMR_WB_RATES.iter().map(|(rate, _)| *rate))
+            )),
+            (Self::Evs { .. }, _) => {
+                Err(format!("EVS has no such rate; use one of {}", listed(&mut EVS_RATES.into_iter())))
+            }
+            _ => Err("Opus has 6 to 510 kbit a second; write opus:32kbit".into()),
+        }
     }
 }
 
-fn opus_of(rate: &str) -> Result<Codec, String> {
-    match rate.parse().map_err(|error: romer_units::QuantityError| error.to_string())? {
-        Rate::Bits(bits) if OPUS_RATES.contains(&bits) => {
-            let bits_per_second = u32::try_from(bits).map_err(|error| error.to_string())?;
-            Ok(Codec::Opus { bits_per_second })
+/// A rate in kbit, as it is read: `12.65kbit`.
+fn kbit(bits: u32) -> String {
+    match bits % 1_000 {
+        0 => format!("{}kbit", bits / 1_000),
+        rest => {
+            let decimals = format!("{rest:03}");
+            format!("{}.{}kbit", bits / 1_000, decimals.trim_end_matches('0'))
         }
-        _ => Err("Opus has 6 to 510 kbit a second; write opus:32kbit".into()),
     }
 }
 
 impl fmt::Display for Codec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Opus { bits_per_second } if *self != Self::OPUS => match bits_per_second % 1_000 {
-                0 => write!(f, "opus:{}kbit", bits_per_second / 1_000),
-                _ => write!(f, "opus:{bits_per_second}bit"),
-            },
+            Self::Opus { bits_per_second }
+            | Self::AmrWb { bits_per_second }
+            | Self::Evs { bits_per_second }
+                if !Self::ALL.contains(self) =>
+            {
+                write!(f, "{}:{}", self.name(), kbit(*bits_per_second))
+            }
             codec => f.pad(codec.name()),
         }
     }
@@ -190,12 +289,47 @@ mod tests {
         }
     }
 
+    /// A frame of AMR-WB at 12.65 kbit/s has 253 bits, 263 with both headers: 33 octets. EVS at 24.4 kbit/s has 61.
+    #[test]
+    fn mobile_codecs_have_frame_sizes() {
+        for (text, bundle, octets) in [
+            ("amr-wb", None, 12 + 33),
+            ("amr-wb:6.6kbit", None, 12 + 18),
+            ("amr-wb:23.85kbit", None, 12 + 61),
+            ("amr-wb", Some(2), 12 + 66),
+            ("evs", None, 12 + 61),
+            ("evs:13.2kbit", None, 12 + 33),
+            ("evs:13.2kbit", Some(2), 12 + 68),
+        ] {
+            assert_eq!(read(text).packet(bundle).unwrap().octets, octets, "{text} {bundle:?}");
+        }
+        assert_eq!(read("evs").speech(Some(3)).unwrap(), Duration::from_millis(60));
+        for (wrong, part) in [("amr-wb:12kbit", "12.65kbit, "), ("evs:5pps", "13.2kbit, ")] {
+            let why = Codec::read(wrong).unwrap().unwrap_err();
+            assert!(why.contains(part), "{why}");
+        }
+    }
+
     #[test]
     fn a_codec_is_printed_as_it_is_read() {
-        for text in ["melp", "g711", "g729", "opus", "opus:24kbit", "opus:24001bit"] {
+        for text in [
+            "melp",
+            "g711",
+            "g729",
+            "opus",
+            "opus:24kbit",
+            "opus:24.001kbit",
+            "amr-wb",
+            "amr-wb:6.6kbit",
+            "amr-wb:23.85kbit",
+            "evs",
+            "evs:13.2kbit",
+            "evs:128kbit",
+        ] {
             assert_eq!(read(text).to_string(), text);
             assert_eq!(read(&text.replace("opus", "OPUS")).to_string(), text);
         }
+        assert_eq!((read("amr-wb:12650bit"), read("evs:24400bit")), (Codec::AMR_WB, Codec::EVS));
         assert!(Codec::read("g722").is_none() && Codec::read("").is_none());
     }
 }

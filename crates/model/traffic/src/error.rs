@@ -62,7 +62,9 @@ pub enum TrafficError {
         model: TrafficModel,
     },
     /// Bundling asked of a model that has no frames.
-    #[error("{model} has no frames to bundle; leave the bundling out, or use melp, g711, g729 or opus")]
+    #[error(
+        "{model} has no frames to bundle; leave the bundling out, or use melp, g711, g729, opus, amr-wb or evs"
+    )]
     NothingToBundle {
         /// The model.
         model: TrafficModel,

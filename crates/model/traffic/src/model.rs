@@ -55,13 +55,15 @@ pub enum TrafficModel {
 }
 
 /// What leads a model with an argument, and how it is completed.
-const FORMS: [&str; 11] = [
+const FORMS: [&str; 13] = [
     "periodic",
     "poisson",
     "melp",
     "g711",
     "g729",
     "opus[:RATE]",
+    "amr-wb[:RATE]",
+    "evs[:RATE]",
     "im",
     "talkspurt:p59|brady|hyper[@CODEC]",
     "onoff:ON,OFF[@CODEC]",
@@ -75,8 +77,8 @@ impl TrafficModel {
     pub const MELP: Self = Self::Codec(Codec::Melp);
 
     /// The forms that are understood, in the order in which help shows them.
-    pub const FORMS: [&str; 12] = {
-        let mut forms = [BUCKET_FORM; 12];
+    pub const FORMS: [&str; 14] = {
+        let mut forms = [BUCKET_FORM; 14];
         let mut place = 0;
         while place < FORMS.len() {
             forms[place] = FORMS[place];
@@ -179,7 +181,7 @@ fn carrier(text: &str) -> Result<(&str, Option<Codec>), String> {
         Some(codec) => Ok((law, Some(codec?))),
         None => {
             let shown: String = codec.chars().take(40).collect();
-            Err(format!("no codec is named {shown:?}; use melp, g711, g729 or opus"))
+            Err(format!("no codec is named {shown:?}; use melp, g711, g729, opus, amr-wb or evs"))
         }
     }
 }
@@ -244,6 +246,8 @@ mod tests {
             "g729",
             "opus",
             "opus:24kbit",
+            "amr-wb",
+            "evs:13.2kbit",
             "im",
             "talkspurt:p59",
             "talkspurt:brady@melp",

@@ -46,7 +46,7 @@ pub(crate) struct AnalyzeArgs {
     #[arg(long, value_name = "N|ADDR:PORT-ADDR:PORT", requires = "capture_a", value_parser = values::parsed::<FlowChoice>, allow_hyphen_values = true)]
     pub(crate) flow: Option<FlowChoice>,
     /// Two networks in series: add the delays of these two runs or packet logs, of one stream each
-    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["input", "reverse", "capture_a", "flow", "limit", "calibration", "waiting_time", "skew", "path_minimum", "codec", "late", "html", "log"])]
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["input", "reverse", "capture_a", "flow", "limit", "calibration", "waiting_time", "skew", "path_minimum", "codec", "jitter_buffer", "voice_ie", "voice_bpl", "html", "log"])]
     pub(crate) concatenate: Option<Vec<PathBuf>>,
     /// Hold the sum against a measurement of both in series
     #[arg(long, value_name = "C")]

@@ -28,7 +28,8 @@ use crate::values;
         romer measure 192.0.2.1 2001:db8::1 --interval 20ms --count 1000 --json result.json\n  \
         romer measure 192.0.2.7:8620 --stamp-only\n  \
         romer measure voice.example --traffic melp --direction both\n  \
-        romer measure voice.example --limit 'round_trip.delay_ns.p99<150ms' --limit 'forward.loss.ratio<=1%'"
+        romer measure voice.example --limit 'round_trip.delay_ns.p99<150ms' --limit 'forward.loss.ratio<=1%'\n  \
+        romer measure voice.example --traffic g711 --limit 'voice.forward.mos>=4' --jitter-buffer 60ms"
 )]
 pub(crate) struct MeasureArgs {
     /// Where to.
@@ -151,7 +152,7 @@ pub(crate) struct TrafficArgs {
     /// When probes leave, and how large they are: periodic, poisson, melp, g711, opus, talkspurt:p59, ... (see --help)
     #[arg(long = "traffic", value_name = "MODEL", long_help = crate::traffic::HELP, default_value = "periodic", value_parser = values::parsed::<TrafficModel>)]
     pub(crate) model: TrafficModel,
-    /// Codec frames in a packet (melp: 2 to 5; g711, g729: 10 ms each, 1 to 20; opus: 1 to 6) [default: 2; opus: 1]
+    /// Codec frames in a packet (melp: 2 to 5; g711, g729: 10 ms each, 1 to 20; opus: 1 to 6; amr-wb, evs: 1 to 10) [default: 2; opus, amr-wb, evs: 1]
     #[arg(long, value_name = "N", value_parser = values::bundle, allow_hyphen_values = true)]
     pub(crate) bundle: Option<u32>,
     /// Delay each departure on purpose, in order: uniform:LOW,HIGH normal:MEAN,STDDEV exponential:MEAN tick:PERIOD

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use romer_host::thread::Policy;
-use romer_measure::ThreadOptions;
+use romer_measure::{ThreadOptions, call};
+use romer_record::document::Measurement;
 use romer_record::manifest::SkewRequest;
-use romer_record::voice::{Codec, VoiceRequest};
+use romer_record::voice::{Scale, VoiceRequest};
 use romer_timebase::skew::Method;
 use romer_units::Duration;
 
@@ -92,32 +93,55 @@ pub(crate) fn check_calibration(method: Method, calibration: Option<u64>) -> Res
     )))
 }
 
-/// The telephone call that a verdict is wanted for.
+/// The telephone call that a stream is.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Voice")]
 pub(crate) struct VoiceArgs {
-    /// The codec of the call that is judged: g711, g711-no-plc, g729a-vad, g723.1-vad, gsm-efr, or its values (G.113) as
-    /// ie=IE,bpl=BPL,frame=D,lookahead=D [default: g711; of a run, its own]
-    #[arg(long, value_name = "CODEC", value_parser = values::parsed::<Codec>, allow_hyphen_values = true)]
-    pub(crate) codec: Option<Codec>,
-    /// The share of packets that may come too late to be played: the jitter buffer is as long as that needs [default: 1%]
-    #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true)]
-    pub(crate) late: Option<f64>,
+    /// The codec of the call, where the traffic does not say it: g711, g711-no-plc, g729, g723.1, gsm-efr, melp, opus,
+    /// amr-wb[:RATE] or evs[:RATE] [default: that of --traffic; no other stream is rated]
+    #[arg(long, value_name = "CODEC", value_parser = values::codec, allow_hyphen_values = true)]
+    pub(crate) codec: Option<String>,
+    /// The jitter buffer of the receiver, such as 60ms, at least a frame [default: the one with the highest R]
+    #[arg(long, value_name = "D", value_parser = romer_record::voice::jitter_buffer, allow_hyphen_values = true)]
+    pub(crate) jitter_buffer: Option<Duration>,
+    /// Equipment impairment factor of the codec without loss, 0 to 132 [default: published in G.113]
+    #[arg(long, value_name = "IE", value_parser = values::ie, allow_hyphen_values = true)]
+    pub(crate) voice_ie: Option<f64>,
+    /// Packet-loss robustness factor of the codec [default: published in G.113]
+    #[arg(long, value_name = "BPL", value_parser = values::bpl, allow_hyphen_values = true)]
+    pub(crate) voice_bpl: Option<f64>,
+    /// The E-model of these: narrowband (G.107), wideband (G.107.1) or fullband (G.107.2) [default: the codec's]
+    #[arg(long, value_name = "SCALE", value_parser = values::parsed::<Scale>, requires = "voice_ie")]
+    pub(crate) voice_scale: Option<Scale>,
 }
 
 impl VoiceArgs {
     /// As the engine takes it.
     pub(crate) fn request(&self) -> VoiceRequest {
-        let default = VoiceRequest::default();
         VoiceRequest {
-            codec: self.codec.clone().unwrap_or(default.codec),
-            late_ratio: self.late.unwrap_or(default.late_ratio),
+            codec_name: self.codec.clone(),
+            ie: self.voice_ie,
+            bpl: self.voice_bpl,
+            scale: self.voice_scale,
+            jitter_buffer_ns: self.jitter_buffer.map(Duration::as_nanos),
         }
     }
 
     /// Whether anything was stated.
     pub(crate) fn is_given(&self) -> bool {
-        self.codec.is_some() || self.late.is_some()
+        self.request() != VoiceRequest::default()
+    }
+
+    /// Refuses what contradicts the streams that are rated.
+    ///
+    /// # Errors
+    /// A use of the program that is wrong.
+    pub(crate) fn check<'m>(
+        &self,
+        streams: impl IntoIterator<Item = &'m Measurement>,
+    ) -> Result<(), Failure> {
+        let request = self.request();
+        streams.into_iter().try_for_each(|m| call::codec_of(&request, m).map(drop).map_err(Failure::usage))
     }
 }
 

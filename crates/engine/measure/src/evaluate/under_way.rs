@@ -14,7 +14,7 @@ pub(super) fn leave_astray(related: &mut Related, waiting: Duration) -> usize {
 }
 
 /// What a call over one way counts: what the far end's log does not tell of, which did not come back whole, is no loss.
-pub(super) fn known(passages: &[Passage]) -> Vec<Passage> {
+pub(crate) fn known(passages: &[Passage]) -> Vec<Passage> {
     let is_known = |passage: &&Passage| passage.fate != Fate::Unknown;
     passages.iter().filter(is_known).copied().collect()
 }

@@ -79,7 +79,7 @@ pub struct MeasureOptions {
     pub waiting_time: Duration,
     /// How the clocks are related.
     pub skew: SkewRequest,
-    /// For which telephone call a verdict is wanted.
+    /// What is stated of the telephone call that the stream is.
     pub voice: VoiceRequest,
     /// Limits that the results are held against.
     pub limits: Vec<Limit>,

@@ -559,6 +559,7 @@ fn manifest(
             model: stream.traffic.model.to_string(),
             departure_jitter: stream.traffic.jitter.map(|jitter| jitter.to_string()),
             interval_ns: schedule.interval().as_nanos(),
+            frames_per_packet: stream.traffic.model.codec().map(|codec| codec.frames(stream.traffic.bundle)),
             payload_octets: payload,
             payload_octets_min: varying(payloads.least),
             payload_octets_max: varying(payloads.most),

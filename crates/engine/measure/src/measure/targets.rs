@@ -10,10 +10,9 @@ use super::preparing::{self, Prepared};
 use super::route::Pathfinder;
 use super::side_by_side::side_by_side;
 use super::{MeasureOptions, Observer};
-use crate::MeasureError;
 use crate::card::Cards;
-use crate::limits;
 use crate::occurrences::{SHORT, routers_unheard, unheard};
+use crate::{MeasureError, call, limits};
 
 /// A target to which nothing can be measured.
 pub(super) struct Dead {
@@ -152,12 +151,16 @@ fn refuse_contradictions(options: &MeasureOptions) -> Result<(), MeasureError> {
                 .into(),
         ));
     }
-    let fits = |limit: &limits::Limit| limit.fits(options.direction);
-    options
-        .limits
-        .iter()
-        .try_for_each(fits)
-        .map_err(|why| MeasureError::Usage(format!("a limit cannot be held (--limit): {why}")))
+    for stream in &options.streams {
+        let codec = call::codec_to_send(&options.voice, &stream.traffic).map_err(MeasureError::Usage)?;
+        let fits = |limit: &limits::Limit| limit.fits(options.direction, codec.as_ref());
+        options
+            .limits
+            .iter()
+            .try_for_each(fits)
+            .map_err(|why| MeasureError::Usage(format!("a limit cannot be held (--limit): {why}")))?;
+    }
+    Ok(())
 }
 
 /// The stream of one direction of target `number`. Each target draws by a seed of its own, and where both ends send, the far end

@@ -10,6 +10,7 @@ use romer_metrics::least::Least;
 use romer_metrics::{delays, inter_arrivals, inter_departures, ipdv, pdv, sent};
 use romer_record::comparison::{COMPARISON, ComparedDirection, ComparedFigure, Comparison, Side, Verdict};
 use romer_record::document::{Calibration, DelayKind, Direction, Measurement, StampPlaces, Summary};
+use romer_record::voice::{Scale, Voice};
 use romer_record::{Fate, Passage};
 use romer_units::Place;
 
@@ -41,6 +42,29 @@ enum Series {
     InterDeparture,
     InterArrival,
     Loss,
+    /// The rating of the call, which has no series of numbers.
+    R,
+    Mos,
+}
+
+/// What a figure's numbers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Time,
+    Share,
+    /// R or MOS.
+    Score,
+}
+
+impl Unit {
+    /// That of the figure at this place in a direction.
+    pub(crate) fn of_path(path: &str) -> Self {
+        match path {
+            "loss.ratio" => Self::Share,
+            score if score.starts_with("voice.") => Self::Score,
+            _ => Self::Time,
+        }
+    }
 }
 
 impl Series {
@@ -53,18 +77,21 @@ impl Series {
     const fn lags(self) -> usize {
         match self {
             Self::Ipdv | Self::DelayDifference | Self::InterDeparture | Self::InterArrival => 1,
-            Self::Delay | Self::Pdv | Self::Loss => 0,
+            Self::Delay | Self::Pdv | Self::Loss | Self::R | Self::Mos => 0,
         }
     }
 
-    const ALL: [(&'static str, Self); 7] = [
+    /// Those without statistics of their own, with their places in a direction.
+    const SINGLE: [(&'static str, Self); 3] =
+        [("loss.ratio", Self::Loss), ("voice.r", Self::R), ("voice.mos", Self::Mos)];
+
+    const ALL: [(&'static str, Self); 6] = [
         ("delay_ns", Self::Delay),
         ("ipdv_ns", Self::Ipdv),
         ("pdv_ns", Self::Pdv),
         ("jitter_ns.delay_difference", Self::DelayDifference),
         ("inter_departure_ns", Self::InterDeparture),
         ("inter_arrival_ns", Self::InterArrival),
-        ("loss", Self::Loss),
     ];
 
     fn name(self) -> &'static str {
@@ -79,7 +106,7 @@ impl Series {
             Self::DelayDifference => Some(&direction.jitter_ns.delay_difference),
             Self::InterDeparture => Some(&direction.inter_departure_ns),
             Self::InterArrival => Some(&direction.inter_arrival_ns),
-            Self::Loss => None,
+            Self::Loss | Self::R | Self::Mos => None,
         }
     }
 
@@ -96,6 +123,7 @@ impl Series {
                 .filter(|passage| passage.fate != Fate::Astray)
                 .map(|passage| i64::from(!matches!(passage.fate, Fate::Arrived | Fate::Unread)))
                 .collect(),
+            Self::R | Self::Mos => Vec::new(),
         };
         #[expect(clippy::cast_precision_loss, reason = "statistics, not a clock")]
         let reals = values.into_iter().map(|value| value as f64).collect();
@@ -130,13 +158,14 @@ impl Figure {
     pub const DEFAULT: &'static str = "delay_ns.median";
 
     /// What is shown of every direction.
-    const SHOWN: [&'static str; 6] = [
+    const SHOWN: [&'static str; 7] = [
         "delay_ns.mean",
         "delay_ns.median",
         "delay_ns.p95",
         "delay_ns.p99",
         "jitter_ns.delay_difference.mean",
         "loss.ratio",
+        "voice.mos",
     ];
 
     fn statistic(self) -> (&'static str, Statistic) {
@@ -145,14 +174,18 @@ impl Figure {
 
     /// Its place in a direction.
     fn path(self) -> String {
-        match self.series {
-            Series::Loss => "loss.ratio".into(),
-            series => format!("{}.{}", series.name(), self.statistic().0),
+        match Series::SINGLE.iter().find(|(_, one)| *one == self.series) {
+            Some((path, _)) => (*path).into(),
+            None => format!("{}.{}", self.series.name(), self.statistic().0),
         }
     }
 
-    fn is_time(self) -> bool {
-        self.series != Series::Loss
+    fn unit(self) -> Unit {
+        match self.series {
+            Series::Loss => Unit::Share,
+            Series::R | Series::Mos => Unit::Score,
+            _ => Unit::Time,
+        }
     }
 
     /// For a sentence.
@@ -165,6 +198,8 @@ impl Figure {
             Series::InterDeparture => "time between departures",
             Series::InterArrival => "time between arrivals",
             Series::Loss => return "share of lost packets".into(),
+            Series::R => return "R of the call".into(),
+            Series::Mos => return "MOS of the call".into(),
         };
         match self.statistic().0 {
             plain @ ("mean" | "median") => format!("{plain} {series}"),
@@ -175,8 +210,15 @@ impl Figure {
         }
     }
 
-    fn of(self, direction: &Direction) -> Option<f64> {
-        let Some(summary) = self.series.summary(direction) else { return direction.loss.ratio };
+    fn of(self, m: &Measurement, way: Way) -> Option<f64> {
+        let direction = way.of(m);
+        match self.series {
+            Series::Loss => return direction.loss.ratio,
+            Series::R => return rating(m, way)?.playout.r,
+            Series::Mos => return rating(m, way)?.playout.mos,
+            _ => {}
+        }
+        let summary = self.series.summary(direction)?;
         match self.statistic().0 {
             "mean" => summary.mean,
             "median" => summary.median,
@@ -192,7 +234,7 @@ impl Figure {
     /// Its interval, where the document has one.
     fn interval(self, direction: &Direction) -> Option<[f64; 2]> {
         match (self.series.summary(direction), self.statistic().0) {
-            (None, _) => direction.loss.ratio_interval,
+            (None, _) if self.series == Series::Loss => direction.loss.ratio_interval,
             (Some(summary), "mean") => summary.mean_interval,
             (Some(summary), "median") => summary.median_interval,
             _ => None,
@@ -200,31 +242,39 @@ impl Figure {
     }
 }
 
+/// The rating of a direction as a call.
+fn rating(m: &Measurement, way: Way) -> Option<&Voice> {
+    m.voice.iter().find(|voice| voice.direction == way.in_document())
+}
+
 impl FromStr for Figure {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let shown: String = text.chars().take(80).collect();
-        let (way, rest) = match text.split_once('.') {
+        // Of a rating the direction stands after its name, as in the document.
+        let turned = text.strip_prefix("voice.").and_then(|rest| rest.split_once('.'));
+        let turned = turned.map(|(way, score)| format!("{way}.voice.{score}"));
+        let (way, rest) = match turned.as_deref().unwrap_or(text).split_once('.') {
             Some(("forward", rest)) => (Some(Way::Forward), rest),
             Some(("reverse", rest)) => (Some(Way::Reverse), rest),
             Some(("round_trip", rest)) => (Some(Way::RoundTrip), rest),
             _ => (None, text),
         };
-        if rest == "loss.ratio" {
-            return Ok(Self { way, series: Series::Loss, statistic: 0 });
+        if let Some((_, series)) = Series::SINGLE.iter().find(|(path, _)| *path == rest) {
+            return Ok(Self { way, series: *series, statistic: 0 });
         }
         let found = rest.rsplit_once('.').and_then(|(series, statistic)| {
-            let (_, series) =
-                *Series::ALL.iter().find(|(name, one)| *name == series && *one != Series::Loss)?;
+            let (_, series) = *Series::ALL.iter().find(|(name, _)| *name == series)?;
             Some((series, STATISTICS.iter().position(|(name, _)| *name == statistic)?))
         });
         let names = |names: &mut dyn Iterator<Item = &'static str>| names.collect::<Vec<_>>().join(", ");
         found.map(|(series, statistic)| Self { way, series, statistic }).ok_or_else(|| {
             format!(
-                "{shown:?} cannot be compared; write one of {}, a point, and one of {}, such as delay_ns.p99; or loss.ratio",
-                names(&mut Series::ALL.iter().map(|(name, _)| *name).filter(|name| *name != "loss")),
+                "{shown:?} cannot be compared; write one of {}, a point, and one of {}, such as delay_ns.p99; or {}",
+                names(&mut Series::ALL.iter().map(|(name, _)| *name)),
                 names(&mut STATISTICS.iter().map(|(name, _)| *name)),
+                names(&mut Series::SINGLE.iter().map(|(path, _)| *path)),
             )
         })
     }
@@ -232,9 +282,10 @@ impl FromStr for Figure {
 
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.way {
-            Some(way) => write!(f, "{}.{}", field(way), self.path()),
-            None => f.write_str(&self.path()),
+        match (self.way, self.path().strip_prefix("voice.")) {
+            (Some(way), Some(score)) => write!(f, "voice.{}.{score}", field(way)),
+            (Some(way), None) => write!(f, "{}.{}", field(way), self.path()),
+            (None, _) => f.write_str(&self.path()),
         }
     }
 }
@@ -320,7 +371,12 @@ fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Way, by: Figure) -> Compared
     if !figures.iter().any(|figure| figure.path() == by.path()) {
         figures.push(by);
     }
-    let allowed = |figure: &Figure| comparable || figure.series != Series::Delay;
+    let same_scale = scale_of(a, way) == scale_of(b, way);
+    let allowed = |figure: &Figure| match figure.series {
+        Series::Delay => comparable,
+        Series::R | Series::Mos => same_scale,
+        _ => true,
+    };
     let figures: Vec<(Figure, ComparedFigure)> = figures
         .into_iter()
         .filter(allowed)
@@ -344,13 +400,19 @@ fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Way, by: Figure) -> Compared
     }
 }
 
+/// The scale of the ratings of a direction.
+fn scale_of(subject: &Subject<'_>, way: Way) -> Option<Scale> {
+    rating(subject.stream.measurement, way).map(|voice| voice.codec.scale)
+}
+
 fn compared(figure: Figure, a: &Subject<'_>, b: &Subject<'_>, way: Way) -> ComparedFigure {
     let (of_a, of_b) = (way.of(a.stream.measurement), way.of(b.stream.measurement));
-    let values = figure.of(of_a).zip(figure.of(of_b));
+    let [of_figure_a, of_figure_b] = [a, b].map(|one| figure.of(one.stream.measurement, way));
+    let values = of_figure_a.zip(of_figure_b);
     ComparedFigure {
         figure: figure.path(),
-        a: figure.of(of_a),
-        b: figure.of(of_b),
+        a: of_figure_a,
+        b: of_figure_b,
         difference: values.map(|(a, b)| b - a),
         interval: values.and_then(|values| {
             let drawn = a
@@ -505,17 +567,18 @@ fn less(difference: f64) -> &'static str {
 /// A difference without its sign, and half the width of its interval.
 fn amount(by: Figure, value: f64, half: Option<f64>) -> String {
     let value = value.abs();
-    match (by.is_time(), half) {
-        (true, Some(half)) => time_with_half(value, half, true),
-        (true, None) => time(value, true),
-        (false, Some(half)) => format!("{} ± {} of the packets", percent(value), percent(half)),
-        (false, None) => format!("{} of the packets", percent(value)),
+    match (by.unit(), half) {
+        (Unit::Time, Some(half)) => time_with_half(value, half, true),
+        (Unit::Time, None) => time(value, true),
+        (Unit::Share, Some(half)) => format!("{} ± {} of the packets", percent(value), percent(half)),
+        (Unit::Share, None) => format!("{} of the packets", percent(value)),
+        (Unit::Score, _) => text::shown(value, Unit::Score, true),
     }
 }
 
 /// A difference with its interval.
 fn signed(by: Figure, value: f64, [low, high]: [f64; 2]) -> String {
-    let show = |value: f64| text::signed(value, by.is_time(), true);
+    let show = |value: f64| text::signed(value, by.unit(), true);
     format!("{}, 95{NO_BREAK}%: {} to {}", show(value), show(low), show(high))
 }
 
@@ -532,9 +595,29 @@ fn warnings(a: &Measurement, b: &Measurement, ways: &[Way]) -> Vec<String> {
         warnings
             .push("the packets of A and B differ in size or code point, which may be the difference".into());
     }
+    warnings.extend(ways.iter().filter_map(|way| calls(*way, rating(a, *way)?, rating(b, *way)?)));
     warnings.extend(places(&a.stamps, &b.stamps, ways));
     warnings.extend(subtracted(a.calibration.as_ref(), b.calibration.as_ref(), ways));
     warnings
+}
+
+/// That the ratings of a way are not of the same kind of call.
+fn calls(way: Way, a: &Voice, b: &Voice) -> Option<String> {
+    let name = way.name();
+    if a.codec.scale != b.codec.scale {
+        return Some(format!(
+            "the calls of A and B are rated on different scales ({name}: {} and {}), so that their MOS is not compared",
+            a.codec.scale, b.codec.scale
+        ));
+    }
+    let differs = (&a.codec, a.jitter_buffer) != (&b.codec, b.jitter_buffer)
+        || (a.delay_basis, a.loss_basis) != (b.delay_basis, b.loss_basis);
+    differs.then(|| {
+        format!(
+            "the calls of A and B differ in codec, choice of the jitter buffer, or what is known of delay and loss ({name}), \
+             which may be the difference of their MOS"
+        )
+    })
 }
 
 /// That the stamps of the ways that are compared were taken in different places.
@@ -610,9 +693,13 @@ mod tests {
 
     #[test]
     fn a_figure_is_read_and_written_and_another_is_refused_with_those_that_there_are() {
-        for text in
-            ["delay_ns.p99", "loss.ratio", "forward.delay_ns.median", "jitter_ns.delay_difference.mean"]
-        {
+        for text in [
+            "delay_ns.p99",
+            "loss.ratio",
+            "forward.delay_ns.median",
+            "jitter_ns.delay_difference.mean",
+            "voice.forward.mos",
+        ] {
             assert_eq!(text.parse::<Figure>().unwrap().to_string(), text);
         }
         for text in ["", "delay_ns", "delay_ns.p98", "loss.mean", "up.delay_ns.p99", "forward"] {

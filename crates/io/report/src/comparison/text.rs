@@ -1,6 +1,8 @@
 //! A comparison on a terminal.
 
+use super::Unit;
 use romer_record::comparison::{ComparedDirection, ComparedFigure, Comparison};
+use romer_record::limit::is_score;
 
 use crate::escape;
 use crate::figure::capital;
@@ -61,9 +63,18 @@ fn strong(line: String, style: &TextStyle) -> String {
     if style.color { format!("\x1b[1m{line}\x1b[0m") } else { line }
 }
 
+/// A number of a figure.
+pub(super) fn shown(value: f64, unit: Unit, unicode: bool) -> String {
+    match unit {
+        Unit::Time => time(value, unicode),
+        Unit::Share => percent(value),
+        Unit::Score => format!("{value:.2}"),
+    }
+}
+
 /// A difference with its sign.
-pub(super) fn signed(value: f64, is_time: bool, unicode: bool) -> String {
-    let size = if is_time { time(value.abs(), unicode) } else { percent(value.abs()) };
+pub(super) fn signed(value: f64, unit: Unit, unicode: bool) -> String {
+    let size = shown(value.abs(), unit, unicode);
     // What reads as nothing has no sign.
     let shows = size.contains(|c: char| ('1'..='9').contains(&c));
     match value {
@@ -76,9 +87,11 @@ pub(super) fn signed(value: f64, is_time: bool, unicode: bool) -> String {
 /// A difference that a limit is on, in the unit that its path tells.
 fn of_limit(limit: &str, value: f64, unicode: bool) -> String {
     if limit.contains("_ns") {
-        signed(value, true, unicode)
+        signed(value, Unit::Time, unicode)
     } else if limit.contains("ratio") {
-        signed(value, false, unicode)
+        signed(value, Unit::Share, unicode)
+    } else if is_score(limit.split(['<', '>', '=']).next().unwrap_or_default()) {
+        signed(value, Unit::Score, unicode)
     } else {
         // Of two decimal fractions the difference has digits that neither had.
         ((value * 1e9).round() / 1e9).to_string()
@@ -114,19 +127,16 @@ fn label(figure: &str) -> String {
     match figure.strip_prefix("jitter_ns.delay_difference.") {
         Some(statistic) => format!("|ipdv| {statistic}"),
         None if figure == "loss.ratio" => "lost".into(),
+        None if figure.starts_with("voice.") => figure.trim_start_matches("voice.").to_uppercase(),
         None => figure.replace("_ns.", " ").replace('_', " "),
     }
 }
 
 /// A figure with its name, of A, of B, the difference and its interval.
 pub(crate) fn cells(figure: &ComparedFigure, unicode: bool) -> [String; 5] {
-    let is_time = figure.figure != "loss.ratio";
-    let value = |value: Option<f64>| match value {
-        Some(value) if is_time => time(value, unicode),
-        Some(value) => percent(value),
-        None => "-".into(),
-    };
-    let difference = |value: f64| signed(value, is_time, unicode);
+    let unit = Unit::of_path(&figure.figure);
+    let value = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| shown(value, unit, unicode));
+    let difference = |value: f64| signed(value, unit, unicode);
     let interval = figure.interval.map(|[low, high]| format!("{} to {}", difference(low), difference(high)));
     [
         label(&figure.figure),
@@ -143,10 +153,10 @@ mod tests {
 
     #[test]
     fn a_difference_that_reads_as_nothing_has_no_sign() {
-        let told = |value| signed(value, true, false).replace(NO_BREAK, " ");
+        let told = |value| signed(value, Unit::Time, false).replace(NO_BREAK, " ");
         assert_eq!([told(-0.3), told(0.3), told(0.0)], ["0 ns", "0 ns", "0 ns"]);
         assert_eq!([told(-0.6), told(1_500.0)], ["-1 ns", "+1.50 us"]);
-        assert!(signed(-0.00001, false, true).starts_with("-<"));
+        assert!(signed(-0.00001, Unit::Share, true).starts_with("-<"));
     }
 
     #[test]
@@ -154,7 +164,7 @@ mod tests {
         let told = |limit, value| of_limit(limit, value, false).replace(NO_BREAK, " ");
         assert_eq!(told("round_trip.loss.ratio<0.01", 0.028 - 0.015), "+1.30 %");
         assert_eq!(told("forward.delay_ns.p99<1ms", 1_500.0), "+1.50 us");
-        assert_eq!(told("voice.mos>=0", 4.3 - 4.4), "-0.1");
+        assert_eq!(told("voice.forward.mos>=0", 4.3 - 4.4), "-0.10");
         assert_eq!(told("forward.packets.lost<=0", 3.0), "3");
     }
 }

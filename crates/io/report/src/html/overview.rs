@@ -163,6 +163,8 @@ pub(super) fn trust(m: &Measurement, page: &mut String) {
     items.extend(WORDS.location_error(m).map(|text| ("Error avoided", text)));
     items.extend(WORDS.calibration(m).map(|text| ("Tool's own share", text)));
     items.extend(m.voice.iter().map(|voice| ("A call", WORDS.voice(m, voice))));
+    let buffers = m.voice.iter().filter_map(|voice| WORDS.jitter_buffers(m, voice));
+    items.extend(buffers.map(|text| ("Jitter buffers", text)));
     items.extend(m.clock.events.iter().map(|event| ("Event", WORDS.clock_event(m, event))));
     list("How far the numbers can be trusted", &items, page);
 }
