@@ -66,7 +66,8 @@ fn of_way(
     buffers.sort_unstable();
     buffers.dedup();
     let counts = counts(passages, &buffers);
-    if counts.sent < FEWEST {
+    // Where nothing came, and it is not known whether this way lost it, nothing is known of this way.
+    if counts.sent < FEWEST || (counts.least.is_none() && counts.is_uncertain) {
         return None;
     }
     let path_ns = path.map(|(_, path)| path);
@@ -259,12 +260,17 @@ mod tests {
         assert!(rated(&stated, None, &passages(&lossy)).playout.mos.is_some());
     }
 
-    /// A call of which nothing arrives is rated, as badly as can be.
+    /// A call of which nothing arrives is rated, as badly as can be, unless it may have been lost on the other way.
     #[test]
     fn dead_path_is_rated() {
         let found = rated(&codec("g711", 20.0), None, &passages(&[None; 200]));
         assert_eq!((found.delay_basis, found.playout.loss_ratio), (None, 1.0));
         assert!(found.playout.mos.unwrap() < 1.4, "{:?}", found.playout);
+        let mut unknown = passages(&[None; 200]);
+        unknown.iter_mut().for_each(|passage| passage.fate = Fate::Unknown);
+        let nothing = Direction::default();
+        let ways = [(Way::Forward, &unknown[..], &nothing), (Way::Reverse, &[][..], &nothing)];
+        assert_eq!(voice(&codec("g711", 20.0), None, ways, DelayKind::Absolute, None), []);
     }
 
     /// Packets that a host dropped unread were carried by the path; those that went astray otherwise do not count.
