@@ -1039,6 +1039,8 @@ export interface components {
              */
             theoretical: number | null;
         };
+        /** @description How the jitter buffer was chosen. */
+        BufferChoice: "optimal" | "fixed";
         /** @description The tool's own error on this machine, as `romer calibrate` has found it for stamps of these places. */
         Calibration: {
             /**
@@ -1227,30 +1229,41 @@ export interface components {
              */
             tai_offset_s: number | null;
         };
-        /** @description What the E-model must know of a codec. */
+        /** @description A codec as the E-model has to know it. */
         Codec: {
             /**
              * Format: double
-             * @description Robustness to loss, above 0 (G.113).
+             * @description Packet-loss robustness factor (G.113), above 0; `null` likewise.
              */
-            bpl: number;
+            bpl: number | null;
             /**
              * Format: int64
-             * @description Speech in a packet, nanoseconds.
+             * @description Speech in a frame, nanoseconds.
              */
             frame_ns: number;
             /**
              * Format: double
-             * @description Equipment impairment without loss, 0 to 95 (G.113).
+             * @description Equipment impairment factor without loss (G.113); `null` where none is published and none was given.
              */
-            ie: number;
+            ie: number | null;
             /**
              * Format: int64
-             * @description Speech that the coder has to hear besides, nanoseconds.
+             * @description Speech after a packet's own that the coder has to hear, nanoseconds.
              */
             lookahead_ns: number;
-            /** @description Its name, or `custom`. */
+            /** @description Its name, as `--codec` takes it, or `custom`. */
             name: string;
+            /**
+             * Format: int64
+             * @description Speech in a packet, nanoseconds.
+             * @default 0
+             */
+            packet_ns: number;
+            /**
+             * @description The scale of `ie`, and of the ratings.
+             * @default narrowband
+             */
+            scale: components["schemas"]["Scale"];
         };
         /** @description One direction of both. */
         ComparedDirection: {
@@ -1328,6 +1341,8 @@ export interface components {
         };
         /** @description Why a stream ended before it was to. */
         CutShort: "interrupted" | "far_end_gone" | "no_way" | "killed";
+        /** @description Delay and loss alone, whatever the codec, by the targets for conversational voice of ITU-T G.1010 table I.1. */
+        DelayAndLoss: "beyond-limits" | "within-limits" | "preferred";
         /** @description Whence the delay of the path is known. */
         DelayBasis: "one-way" | "half-round-trip";
         /** @description Whether a delay is the whole of it, or what it has above its least value. */
@@ -2500,7 +2515,7 @@ export interface components {
             /** @description What was sent. */
             traffic: components["schemas"]["Traffic"];
             /**
-             * @description What a telephone call over the path would be worth, for each way that is known (ITU-T G.107).
+             * @description The rating of each direction as a telephone call (ITU-T G.107); empty where the stream is no call.
              * @default []
              */
             voice: components["schemas"]["Voice"][];
@@ -2954,6 +2969,54 @@ export interface components {
             /** @description The plan, a TOML text, as `romer bench PLAN.toml` takes it. */
             plan: string;
         };
+        /** @description A call with a jitter buffer of one length. */
+        Playout: {
+            /**
+             * Format: double
+             * @description The mean length of a run of losses, over that of independent ones (G.107: BurstR).
+             */
+            burst_ratio: number;
+            /**
+             * @description By delay and loss alone; `null` where the path's delay is not known and may decide it.
+             * @default null
+             */
+            delay_and_loss: components["schemas"]["DelayAndLoss"] | null;
+            /**
+             * Format: double
+             * @description Discarded because they came after their moment to be played, of those sent.
+             * @default 0
+             */
+            discard_ratio: number;
+            /**
+             * Format: int64
+             * @description How long the receiver holds the quickest packet back.
+             */
+            jitter_buffer_ns: number;
+            /**
+             * Format: double
+             * @description Lost in the network or discarded, of those sent.
+             */
+            loss_ratio: number;
+            /**
+             * Format: double
+             * @description The mean opinion score that goes with it, 1 to 4.5.
+             */
+            mos: number | null;
+            /**
+             * Format: double
+             * @description From mouth to ear: the quickest packet's delay, the jitter buffer, and the codec's packet and look-ahead; `null`
+             *     where the path's delay is not known.
+             */
+            mouth_to_ear_ns: number | null;
+            /**
+             * Format: double
+             * @description The transmission rating factor R of the E-model on the codec's scale, echo being cancelled; `null` where Ie, or
+             *     of a lossy call Bpl, is not known.
+             */
+            r: number | null;
+            /** @description In a word; `null` on other scales than the narrowband one. */
+            rating: components["schemas"]["Rating"] | null;
+        };
         /** @description A trial that is over. */
         Point: {
             /**
@@ -3120,7 +3183,7 @@ export interface components {
         };
         /** @description What went wrong, where, and what to do about it. */
         Problem: components["schemas"]["Content"];
-        /** @description What users think of such calls (G.107, table B.1). */
+        /** @description What users think of such calls (G.107 table B.1). */
         Rating: "very-satisfied" | "satisfied" | "some-dissatisfied" | "many-dissatisfied" | "nearly-all-dissatisfied" | "not-recommended";
         /** @description Reordering (RFC 4737). */
         Reordering: {
@@ -3136,6 +3199,8 @@ export interface components {
         };
         /** @description What a folder among the runs holds. */
         RunKind: "measurement" | "benchmark" | "emulation";
+        /** @description The scale of a transmission rating factor R. Ratings of different scales cannot be compared. */
+        Scale: "narrowband" | "wideband" | "fullband";
         /** @description The tests of seed 003, section 2.7, on the tester itself. */
         SelfTest: {
             /** @description What the report may claim for it, in words. */
@@ -3929,6 +3994,12 @@ export interface components {
              */
             ecn: string | null;
             /**
+             * Format: uint32
+             * @description Codec frames in a packet; `null` where the packets are of no codec.
+             * @default null
+             */
+            frames_per_packet: number | null;
+            /**
              * Format: int64
              * @description Mean time between departures, nanoseconds; silence included where the model falls silent.
              */
@@ -4316,7 +4387,7 @@ export interface components {
         Verdict: "good" | "limited" | "missing";
         /** @description What the data show. */
         Verdict2: "more" | "less" | "none_shown" | "not_known";
-        /** @description The verdict on a call's one direction. */
+        /** @description The rating of a call's one direction. */
         Voice: {
             /**
              * Format: double
@@ -4325,20 +4396,36 @@ export interface components {
             burst_ratio: number;
             /** @description The codec. */
             codec: components["schemas"]["Codec"];
+            /**
+             * @description By delay and loss alone; `null` where the path's delay is not known and may decide it.
+             * @default null
+             */
+            delay_and_loss: components["schemas"]["DelayAndLoss"] | null;
             /** @description Whence the delay of the path is known; `null` where it is not, and then `r` and `mos` are upper bounds. */
             delay_basis: components["schemas"]["DelayBasis"] | null;
             /** @description Which way the speech goes. */
             direction: components["schemas"]["Way"];
             /**
+             * Format: double
+             * @description Discarded because they came after their moment to be played, of those sent.
+             * @default 0
+             */
+            discard_ratio: number;
+            /**
+             * @description How the jitter buffer was chosen.
+             * @default optimal
+             */
+            jitter_buffer: components["schemas"]["BufferChoice"];
+            /**
              * Format: int64
-             * @description How long the receiver must hold the quickest packet back, so that no more come too late.
+             * @description How long the receiver holds the quickest packet back.
              */
             jitter_buffer_ns: number;
             /**
-             * Format: double
-             * @description The share of the packets that may come too late to be played, as stated.
+             * @description With jitter buffers of 20, 40, 60, 80 and 100 ms; those shorter than a frame are left out.
+             * @default []
              */
-            late_ratio: number;
+            jitter_buffers: components["schemas"]["Playout"][];
             /**
              * @description Whence the losses are known.
              * @default one-way
@@ -4346,26 +4433,28 @@ export interface components {
             loss_basis: components["schemas"]["LossBasis"];
             /**
              * Format: double
-             * @description Lost or too late to be played, of those sent.
+             * @description Lost in the network or discarded, of those sent.
              */
             loss_ratio: number;
             /**
              * Format: double
              * @description The mean opinion score that goes with it, 1 to 4.5.
              */
-            mos: number;
+            mos: number | null;
             /**
              * Format: double
-             * @description From mouth to ear: the quickest packet's delay, the jitter buffer, and the codec's packet and look-ahead.
+             * @description From mouth to ear: the quickest packet's delay, the jitter buffer, and the codec's packet and look-ahead; `null`
+             *     where the path's delay is not known.
              */
             mouth_to_ear_ns: number | null;
             /**
              * Format: double
-             * @description The transmission rating factor R of the E-model, echo being cancelled.
+             * @description The transmission rating factor R of the E-model on the codec's scale, echo being cancelled; `null` where Ie, or
+             *     of a lossy call Bpl, is not known.
              */
-            r: number;
-            /** @description In a word. */
-            rating: components["schemas"]["Rating"];
+            r: number | null;
+            /** @description In a word; `null` on other scales than the narrowband one. */
+            rating: components["schemas"]["Rating"] | null;
         };
         /** @description Which ways the packets of a measurement go. */
         Way: "round_trip" | "forward" | "reverse" | "both";
