@@ -1,0 +1,271 @@
+//! The figures by which measurements are compared.
+
+use std::fmt;
+use std::str::FromStr;
+
+use romer_metrics::bootstrap::Statistic;
+use romer_metrics::{delays, inter_arrivals, inter_departures, ipdv, pdv, sent};
+use romer_record::document::{DelayKind, Direction, Measurement, Summary};
+use romer_record::voice::Voice;
+use romer_record::{Fate, Passage};
+
+use super::field;
+use crate::table::Way;
+
+/// A sequence of numbers of a direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Series {
+    Delay,
+    Ipdv,
+    Pdv,
+    DelayDifference,
+    InterDeparture,
+    InterArrival,
+    Loss,
+    /// The rating of the call, which has no series of numbers.
+    R,
+    Mos,
+}
+
+/// What a figure's numbers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Time,
+    Share,
+    /// R or MOS.
+    Score,
+}
+
+impl Unit {
+    /// That of the figure at this place in a direction.
+    pub(crate) fn of_path(path: &str) -> Self {
+        match path {
+            "loss.ratio" => Self::Share,
+            score if score.starts_with("voice.") => Self::Score,
+            _ => Self::Time,
+        }
+    }
+}
+
+impl Series {
+    /// Whether its numbers are those above the least of all, where delays are of this kind.
+    pub(super) fn is_above_least(self, kind: Option<DelayKind>) -> bool {
+        self == Self::Pdv || (self == Self::Delay && kind == Some(DelayKind::Variable))
+    }
+
+    /// With how many that follow it each value shares a packet.
+    pub(super) const fn lags(self) -> usize {
+        match self {
+            Self::Ipdv | Self::DelayDifference | Self::InterDeparture | Self::InterArrival => 1,
+            Self::Delay | Self::Pdv | Self::Loss | Self::R | Self::Mos => 0,
+        }
+    }
+
+    /// Those without statistics of their own, with their places in a direction.
+    const SINGLE: [(&'static str, Self); 3] =
+        [("loss.ratio", Self::Loss), ("voice.r", Self::R), ("voice.mos", Self::Mos)];
+
+    const ALL: [(&'static str, Self); 6] = [
+        ("delay_ns", Self::Delay),
+        ("ipdv_ns", Self::Ipdv),
+        ("pdv_ns", Self::Pdv),
+        ("jitter_ns.delay_difference", Self::DelayDifference),
+        ("inter_departure_ns", Self::InterDeparture),
+        ("inter_arrival_ns", Self::InterArrival),
+    ];
+
+    fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, one)| *one == self).map_or("", |(name, _)| *name)
+    }
+
+    fn summary(self, direction: &Direction) -> Option<&Summary> {
+        match self {
+            Self::Delay => Some(&direction.delay_ns),
+            Self::Ipdv => Some(&direction.ipdv_ns),
+            Self::Pdv => Some(&direction.pdv_ns),
+            Self::DelayDifference => Some(&direction.jitter_ns.delay_difference),
+            Self::InterDeparture => Some(&direction.inter_departure_ns),
+            Self::InterArrival => Some(&direction.inter_arrival_ns),
+            Self::Loss | Self::R | Self::Mos => None,
+        }
+    }
+
+    /// Its numbers, in order of sequence.
+    pub(super) fn values(self, passages: &[Passage]) -> Vec<f64> {
+        let values = match self {
+            Self::Delay => delays(passages),
+            Self::Ipdv => ipdv(passages),
+            Self::Pdv => pdv(passages),
+            Self::DelayDifference => ipdv(passages).into_iter().map(|value| value.saturating_abs()).collect(),
+            Self::InterDeparture => inter_departures(passages),
+            Self::InterArrival => inter_arrivals(passages),
+            Self::Loss => sent(passages)
+                .filter(|passage| passage.fate != Fate::Astray)
+                .map(|passage| i64::from(!matches!(passage.fate, Fate::Arrived | Fate::Unread)))
+                .collect(),
+            Self::R | Self::Mos => Vec::new(),
+        };
+        #[expect(clippy::cast_precision_loss, reason = "statistics, not a clock")]
+        let reals = values.into_iter().map(|value| value as f64).collect();
+        reals
+    }
+}
+
+/// The statistics that can be compared, by name.
+const STATISTICS: [(&str, Statistic); 8] = [
+    ("mean", Statistic::Mean),
+    ("median", Statistic::Quantile(0.5)),
+    ("p25", Statistic::Quantile(0.25)),
+    ("p75", Statistic::Quantile(0.75)),
+    ("p90", Statistic::Quantile(0.9)),
+    ("p95", Statistic::Quantile(0.95)),
+    ("p99", Statistic::Quantile(0.99)),
+    ("p99_9", Statistic::Quantile(0.999)),
+];
+
+/// A figure by which measurements are compared: `delay_ns.p99`, `loss.ratio`, or one of a single direction,
+/// `forward.delay_ns.p99`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    pub(super) way: Option<Way>,
+    pub(super) series: Series,
+    /// Its place among [`STATISTICS`].
+    statistic: usize,
+}
+
+impl Figure {
+    /// By which a verdict is given where nobody chooses.
+    pub const DEFAULT: &'static str = "delay_ns.median";
+
+    /// What is shown of every direction.
+    pub(super) const SHOWN: [&'static str; 7] = [
+        "delay_ns.mean",
+        "delay_ns.median",
+        "delay_ns.p95",
+        "delay_ns.p99",
+        "jitter_ns.delay_difference.mean",
+        "loss.ratio",
+        "voice.mos",
+    ];
+
+    pub(super) fn statistic(self) -> (&'static str, Statistic) {
+        STATISTICS[self.statistic]
+    }
+
+    /// Its place in a direction.
+    pub(super) fn path(self) -> String {
+        match Series::SINGLE.iter().find(|(_, one)| *one == self.series) {
+            Some((path, _)) => (*path).into(),
+            None => format!("{}.{}", self.series.name(), self.statistic().0),
+        }
+    }
+
+    pub(super) fn unit(self) -> Unit {
+        match self.series {
+            Series::Loss => Unit::Share,
+            Series::R | Series::Mos => Unit::Score,
+            _ => Unit::Time,
+        }
+    }
+
+    /// For a sentence.
+    pub(super) fn words(self) -> String {
+        let series = match self.series {
+            Series::Delay => "delay",
+            Series::Ipdv => "IPDV",
+            Series::Pdv => "PDV",
+            Series::DelayDifference => "|IPDV|",
+            Series::InterDeparture => "time between departures",
+            Series::InterArrival => "time between arrivals",
+            Series::Loss => return "share of lost packets".into(),
+            Series::R => return "R of the call".into(),
+            Series::Mos => return "MOS of the call".into(),
+        };
+        match self.statistic().0 {
+            plain @ ("mean" | "median") => format!("{plain} {series}"),
+            percentile => {
+                let number = percentile.trim_start_matches('p').replace('_', ".");
+                format!("{number}th percentile of the {series}")
+            }
+        }
+    }
+
+    pub(super) fn of(self, m: &Measurement, way: Way) -> Option<f64> {
+        let direction = way.of(m);
+        match self.series {
+            Series::Loss => return direction.loss.ratio,
+            Series::R => return rating(m, way)?.playout.r,
+            Series::Mos => return rating(m, way)?.playout.mos,
+            _ => {}
+        }
+        let summary = self.series.summary(direction)?;
+        match self.statistic().0 {
+            "mean" => summary.mean,
+            "median" => summary.median,
+            "p25" => summary.p25,
+            "p75" => summary.p75,
+            "p90" => summary.p90,
+            "p95" => summary.p95,
+            "p99" => summary.p99,
+            _ => summary.p99_9,
+        }
+    }
+
+    /// Its interval, where the document has one.
+    pub(super) fn interval(self, direction: &Direction) -> Option<[f64; 2]> {
+        match (self.series.summary(direction), self.statistic().0) {
+            (None, _) if self.series == Series::Loss => direction.loss.ratio_interval,
+            (Some(summary), "mean") => summary.mean_interval,
+            (Some(summary), "median") => summary.median_interval,
+            _ => None,
+        }
+    }
+}
+
+/// The rating of a direction as a call.
+pub(super) fn rating(m: &Measurement, way: Way) -> Option<&Voice> {
+    m.voice.iter().find(|voice| voice.direction == way.in_document())
+}
+
+impl FromStr for Figure {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shown: String = text.chars().take(80).collect();
+        // Of a rating the direction stands after its name, as in the document.
+        let turned = text.strip_prefix("voice.").and_then(|rest| rest.split_once('.'));
+        let turned = turned.map(|(way, score)| format!("{way}.voice.{score}"));
+        let (way, rest) = match turned.as_deref().unwrap_or(text).split_once('.') {
+            Some(("forward", rest)) => (Some(Way::Forward), rest),
+            Some(("reverse", rest)) => (Some(Way::Reverse), rest),
+            Some(("round_trip", rest)) => (Some(Way::RoundTrip), rest),
+            _ => (None, text),
+        };
+        if let Some((_, series)) = Series::SINGLE.iter().find(|(path, _)| *path == rest) {
+            return Ok(Self { way, series: *series, statistic: 0 });
+        }
+        let found = rest.rsplit_once('.').and_then(|(series, statistic)| {
+            let (_, series) = *Series::ALL.iter().find(|(name, _)| *name == series)?;
+            Some((series, STATISTICS.iter().position(|(name, _)| *name == statistic)?))
+        });
+        let names = |names: &mut dyn Iterator<Item = &'static str>| names.collect::<Vec<_>>().join(", ");
+        found.map(|(series, statistic)| Self { way, series, statistic }).ok_or_else(|| {
+            format!(
+                "{shown:?} cannot be compared; write one of {}, a point, and one of {}, such as delay_ns.p99; or {}",
+                names(&mut Series::ALL.iter().map(|(name, _)| *name)),
+                names(&mut STATISTICS.iter().map(|(name, _)| *name)),
+                names(&mut Series::SINGLE.iter().map(|(path, _)| *path)),
+            )
+        })
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.way, self.path().strip_prefix("voice.")) {
+            (Some(way), Some(score)) => write!(f, "voice.{}.{score}", field(way)),
+            (Some(way), None) => write!(f, "{}.{}", field(way), self.path()),
+            (None, _) => f.write_str(&self.path()),
+        }
+    }
+}
