@@ -460,7 +460,7 @@ fn wandering(
         origin_ns,
         middle: center(surveys[0].0),
         half: 0.0,
-        floor_error: super::classic::NORMAL * curve.variance_at_ends().sqrt() + corner_error + left + between,
+        floor_error: super::classic::NORMAL * curve.variance_at_ends.sqrt() + corner_error + left + between,
     };
     finish(&found, &knots, |x| curve.at(x) - zero)
 }

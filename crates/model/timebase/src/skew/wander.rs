@@ -28,8 +28,10 @@ const ROUNDS: usize = 3;
 /// By how much the responder's clock is ahead of the sender's, smoothed, without what it is at first.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
-    /// Moment (seconds), value (nanoseconds), and its variance.
-    pub(crate) knots: Vec<(f64, f64, f64)>,
+    /// Moment (seconds) and value (nanoseconds).
+    pub(crate) knots: Vec<(f64, f64)>,
+    /// The variance of the value at the end of the run that is known less, square nanoseconds.
+    pub(crate) variance_at_ends: f64,
     /// The mean rate over the run, nanoseconds a second, and its error.
     pub(crate) rate: (f64, f64),
     /// The variance of a usual floor, square nanoseconds.
@@ -42,12 +44,6 @@ impl Curve {
         let right = self.knots.partition_point(|knot| knot.0 <= x).clamp(1, self.knots.len() - 1);
         let (a, b) = (self.knots[right - 1], self.knots[right]);
         a.1 + (b.1 - a.1) * (x - a.0) / (b.0 - a.0)
-    }
-
-    /// The variance at the end of the run that is known less.
-    pub(crate) fn variance_at_ends(&self) -> f64 {
-        let ends = self.knots.first().into_iter().chain(self.knots.last());
-        ends.map(|knot| knot.2).fold(0.0, f64::max)
     }
 }
 
@@ -124,9 +120,9 @@ pub(crate) fn follow(shown: &[Shown], slope: f64, span: (f64, f64), noises: &[f6
         return None;
     }
     let found = filter(&points, pace, span);
-    let smoothed = smooth(&found);
     let coarse = shown.iter().map(|one| one.coarse).fold(0.0, f64::max);
-    let mut knots: Vec<(f64, f64, f64)> = smoothed.iter().map(|knot| (knot.0, knot.1[0], knot.2)).collect();
+    let variance_at_ends = variance_at_ends(points, &found, pace, span) + coarse * coarse;
+    let mut knots: Vec<(f64, f64)> = smooth(&found).iter().map(|knot| (knot.0, knot.1[0])).collect();
     // Between floors of both directions that are nearly at one moment a line has no slope to speak of.
     let near = NEAR * (span.1 - span.0) / many(knots.len().max(1));
     knots.dedup_by(|after, before| after.0 - before.0 < near);
@@ -134,13 +130,11 @@ pub(crate) fn follow(shown: &[Shown], slope: f64, span: (f64, f64), noises: &[f6
     if knots.len() < 2 || (coarse > 0.0 && bend(&knots) <= coarse) {
         return None;
     }
-    knots.iter_mut().for_each(|(x, y, variance)| {
-        (*y, *variance) = (*y + slope * *x, *variance + coarse * coarse);
-    });
+    knots.iter_mut().for_each(|(x, y)| *y += slope * *x);
     let (gone, variance) = found.gone;
     let length = span.1 - span.0;
     let rate = (slope + gone / length, variance.sqrt() / length);
-    Some(Curve { knots, rate, noise: found.noise })
+    Some(Curve { knots, variance_at_ends, rate, noise: found.noise })
 }
 
 /// By how much better a clock of any pace, or none, explains the floors of `one` than those of `other`, which are the same at other heights: the
@@ -284,8 +278,8 @@ fn points(shown: &[Shown], slope: f64, noises: &[f64]) -> Option<(Vec<Point>, Ve
 
 /// A floor that lies far above the curve had no packet that did not wait: its height says the less the higher it is, or one at an end of
 /// the run would bend the curve there.
-fn set_high_apart(points: &mut [Point], knots: &[(f64, Mean, f64)]) {
-    let above = |(point, (_, mean, _)): (&Point, &(f64, Mean, f64))| {
+fn set_high_apart(points: &mut [Point], knots: &[(f64, Mean)]) {
+    let above = |(point, (_, mean)): (&Point, &(f64, Mean))| {
         let level = mean[0] + if point.way > 0 { mean[2] } else { 0.0 };
         point.sign * (point.y - level) / point.noise.sqrt()
     };
@@ -300,9 +294,8 @@ fn set_high_apart(points: &mut [Point], knots: &[(f64, Mean, f64)]) {
 }
 
 /// The farthest that knots lie from the straight line through them with the least squares.
-fn bend(knots: &[(f64, f64, f64)]) -> f64 {
-    let points: Vec<(f64, f64)> = knots.iter().map(|knot| (knot.0, knot.1)).collect();
-    unstraight(&points).into_iter().map(f64::abs).fold(0.0, f64::max)
+fn bend(knots: &[(f64, f64)]) -> f64 {
+    unstraight(knots).into_iter().map(f64::abs).fold(0.0, f64::max)
 }
 
 /// The variance of what nothing is known of, in units of a floor's.
@@ -369,12 +362,23 @@ fn pass(mean: &mut [f64; 4], cover: &mut [[f64; 4]; 4], t: f64, pace: f64) {
     cover[1][1] += pace * t;
 }
 
-/// What is known at each moment by all observations: moment, state, and the variance of what the clock is ahead by.
-fn smooth(found: &Filtered) -> Vec<(f64, Mean, f64)> {
+/// The variance of the value at the end of the run that is known less. At its last moment the filter itself has used all floors, and
+/// at its first moment the filter that runs backward in time has. The smoother's covariance is of no use at the first moments: it is
+/// the difference of numbers as large as [`VAGUE`], and what rounding leaves of it is larger than the variance.
+fn variance_at_ends(mut points: Vec<Point>, forward: &Filtered, pace: f64, (from, to): (f64, f64)) -> f64 {
+    points.reverse();
+    points.iter_mut().for_each(|point| point.x = -point.x);
+    let backward = filter(&points, pace, (-to, -from));
+    let last = |filtered: &Filtered| filtered.states.last().map_or(0.0, |state| state.cover[0][0]);
+    forward.noise * last(forward).max(last(&backward))
+}
+
+/// The state at each moment by all observations, as (moment, state).
+fn smooth(found: &Filtered) -> Vec<(f64, Mean)> {
     let mut knots = Vec::with_capacity(found.states.len());
     let Some(last) = found.states.last() else { return knots };
-    let (mut mean, mut cover) = (last.mean, last.cover);
-    knots.push((last.x, mean, cover[0][0] * found.noise));
+    let mut mean = last.mean;
+    knots.push((last.x, mean));
     for pair in found.states.windows(2).rev() {
         let (here, next) = (&pair[0], &pair[1]);
         let t = next.x - here.x;
@@ -384,15 +388,10 @@ fn smooth(found: &Filtered) -> Vec<(f64, Mean, f64)> {
         let Some(inverse) = inverse(&next.before.1) else { break };
         let gain = product(&cross, &inverse);
         let away: Mean = core::array::from_fn(|place| mean[place] - next.before.0[place]);
-        let change: Cover =
-            core::array::from_fn(|a| core::array::from_fn(|b| cover[a][b] - next.before.1[a][b]));
         mean = core::array::from_fn(|row| {
             here.mean[row] + gain[row].iter().zip(away).map(|(gain, away)| gain * away).sum::<f64>()
         });
-        let turned: Cover = core::array::from_fn(|a| core::array::from_fn(|b| gain[b][a]));
-        let spread = product(&product(&gain, &change), &turned);
-        cover = core::array::from_fn(|a| core::array::from_fn(|b| here.cover[a][b] + spread[a][b]));
-        knots.push((here.x, mean, cover[0][0].max(0.0) * found.noise));
+        knots.push((here.x, mean));
     }
     knots.reverse();
     knots
