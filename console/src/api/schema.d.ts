@@ -3407,6 +3407,8 @@ export interface components {
             responder_arrival: components["schemas"]["Place"] | null;
             /** @description t3; `null` where nothing left there, or where it is told without its place. */
             responder_departure: components["schemas"]["Place"] | null;
+            /** @description The round trips contain the time that the responder took to answer, because its stamps do not give that time. */
+            round_trip_includes_responder?: boolean;
             /** @description t4; `null` where nothing came back. */
             sender_arrival: components["schemas"]["Place"] | null;
             /** @description t1; `null` where nothing left. */

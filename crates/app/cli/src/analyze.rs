@@ -51,6 +51,12 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
     }
     check_targets(arguments)?;
     let reported = if input.is_dir() && arguments.capture_a.is_none() {
+        if arguments.one_clock {
+            return Err(Failure::usage(format!(
+                "--one-clock is for packet logs ({} is a run): a run itself says whether its ends read one clock; leave it out",
+                input.display()
+            )));
+        }
         of_run(input, arguments)?
     } else {
         of_file(input, arguments)?
@@ -196,6 +202,7 @@ fn of_file(input: &Path, arguments: &AnalyzeArgs) -> Result<Reported, Failure> {
         reverse: arguments.reverse.clone(),
         any_size: arguments.any_size,
         unit_ns: arguments.unit.map(Duration::as_nanos),
+        one_clock: arguments.one_clock,
         waiting_time: arguments.waiting_time.unwrap_or(WAITING_TIME),
         skew: arguments.clocks.request(arguments.calibration)?,
         voice: arguments.voice.request(),

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use crate::limits::Limit;
 use happened::{dated, in_place, mark_astray};
+use rejected::FarStamps;
 use romer_metrics::findings::LOOKED_AT;
 use romer_metrics::{INTERVAL_METHOD, Markings};
 use romer_record::document::{MEASUREMENT, Measurement};
@@ -16,8 +17,8 @@ use romer_timebase::dropped::{Dropped, is_of_queue, withdraw_dropped};
 use romer_timebase::skew::relate_clocks_by;
 use romer_timebase::steps::{undo_steps, withdraw_unsent};
 use romer_timebase::{
-    CardEvidence, FarLog, LocationDifferences, LocationSeries, LocationThinning, Related, Relating,
-    Selection, Tallies,
+    CardEvidence, FarLog, Fractions, LocationDifferences, LocationSeries, LocationThinning, RejectedStamps,
+    Related, Relating, Selection, StampCheck, Tallies,
 };
 use romer_units::{Dscp, Duration, Ecn};
 use standstill::{Standstill, late_departures};
@@ -26,19 +27,20 @@ use under_way::leave_astray;
 use without_delay::without_delay;
 
 pub(crate) use carried::Unread;
-use crossed::Crossed;
 use figures::Figures;
 pub(crate) use steps_seen::with_steps;
 pub(crate) use workers::Workers;
 
 mod cards;
 mod carried;
-mod crossed;
 mod figures;
 mod happened;
 mod not_logged;
 mod numbers;
 mod queued;
+#[cfg(test)]
+mod reflector_tests;
+mod rejected;
 mod small;
 pub(crate) mod stamps;
 mod standstill;
@@ -235,7 +237,7 @@ impl<'a> Sweep<'a> {
         match self.way {
             Sweeping::Nothing => Ok(evaluate(stream, &[], killed)),
             Sweeping::Kept(rows) => Ok(evaluate(stream, &rows, killed)),
-            Sweeping::Passing(pass) if pass.selection == choice => {
+            Sweeping::Passing(pass) if pass.accepted.selection == choice => {
                 let clocks = |related: &mut Related| related_by(stream, related);
                 Ok(concluded(stream, pass.finish(), killed, clocks))
             }
@@ -244,15 +246,21 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// Goes through rows once, with the stamps that are chosen.
+/// Goes through rows once, with the stamps that are chosen, of which those are left out that cannot be true.
 struct Pass {
+    check: StampCheck,
+    accepted: Accepted,
+}
+
+/// Goes through rows whose stamps are accepted.
+struct Accepted {
     selection: Selection,
     relating: Relating,
     differences: LocationDifferences,
     location: LocationThinning,
     cards: CardEvidence,
     standstill: Standstill,
-    crossed: Crossed,
+    fractions: Fractions,
     markings: Option<Markings>,
     any: bool,
 }
@@ -265,7 +273,7 @@ pub(crate) struct Gathered {
     location: LocationSeries,
     cards: CardEvidence,
     standstill: Standstill,
-    crossed: Crossed,
+    far_stamps: FarStamps,
     markings: Vec<String>,
     any: bool,
     left_out: u64,
@@ -281,19 +289,33 @@ impl Pass {
             (true, true) => FarLog::Complete,
         };
         let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
-        Self {
+        let accepted = Accepted {
             selection,
             relating: Relating::new(selection, stream.clock_relation, waiting, far_log, rows),
             differences: LocationDifferences::default(),
             location: LocationThinning::new(rows, LOCATION_POINTS),
             cards: CardEvidence::default(),
             standstill: Standstill::default(),
-            crossed: Crossed::default(),
+            fractions: Fractions::default(),
             markings: octet_sent(stream).map(|octet| Markings::new(octet, stream.far_log)),
             any: false,
-        }
+        };
+        Self { check: StampCheck::new(selection), accepted }
     }
 
+    fn take(&mut self, rows: &[RoundTrip]) {
+        let accepted = &mut self.accepted;
+        accepted.fractions.take(rows, &accepted.selection);
+        self.check.take(rows, &mut |rows| accepted.take(rows));
+    }
+
+    fn finish(mut self) -> Gathered {
+        let rejected = self.check.finish(&mut |rows| self.accepted.take(rows));
+        self.accepted.finish(rejected)
+    }
+}
+
+impl Accepted {
     fn take(&mut self, rows: &[RoundTrip]) {
         self.any |= !rows.is_empty();
         self.relating.take(rows);
@@ -301,13 +323,12 @@ impl Pass {
         self.location.take(rows);
         self.cards.take(rows);
         self.standstill.take(rows);
-        self.crossed.take(rows, &self.selection);
         if let Some(markings) = &mut self.markings {
             markings.take(rows);
         }
     }
 
-    fn finish(self) -> Gathered {
+    fn finish(self, rejected: RejectedStamps) -> Gathered {
         Gathered {
             selection: self.selection,
             related: self.relating.finish_unrelated(),
@@ -315,7 +336,7 @@ impl Pass {
             location: self.location.finish(),
             cards: self.cards,
             standstill: self.standstill,
-            crossed: self.crossed,
+            far_stamps: FarStamps { rejected, false_unit: self.fractions.false_unit() },
             markings: self.markings.as_ref().map(Markings::words).unwrap_or_default(),
             any: self.any,
             left_out: 0,
@@ -339,7 +360,7 @@ fn concluded(
         location,
         cards,
         standstill,
-        crossed,
+        far_stamps,
         markings,
         any,
         left_out,
@@ -350,7 +371,7 @@ fn concluded(
     let far_log_complete = stream.far_log.then_some(stream.far_log_complete);
     let lacks = far_log_complete == Some(false) && stream.traffic.direction.is_one_way();
     let not_logged = !stream.not_logged.is_empty();
-    crossed.withdraw(stream.far_log, &mut related);
+    far_stamps.withdraw(&mut related);
     let mut clock_warnings = clocks(&mut related);
     let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
     clock_warnings.extend(under_step(related.put_right_under_way(waiting)));
@@ -422,7 +443,8 @@ fn concluded(
     measurement.voice = crate::call::ratings(stream, &related, &measurement);
     measurement.warnings.extend(clock_warnings);
     measurement.warnings.extend(calibration_warnings);
-    measurement.warnings.extend(crossed.words(stream.far_log));
+    measurement.warnings.extend(far_stamps.words());
+    measurement.warnings.extend(stamps::includes_responder(&measurement, &related));
     measurement.warnings.extend(figures.only_until.map(only_until));
     if impossible > 0 {
         measurement.warnings.push(format!(

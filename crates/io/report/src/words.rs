@@ -117,6 +117,11 @@ impl Words {
             return format!("None of {}{to} came back{astray}.", counted(sent, "probe", "probes"));
         }
         let delay = &m.round_trip.delay_ns;
+        let to = if m.stamps.round_trip_includes_responder {
+            format!("{to}, with the time that the responder took to answer,")
+        } else {
+            to
+        };
         let middle = match (sure::median(delay, "probe", self.unicode), delay.p99) {
             (Some(median), Some(_)) if delay.count > 1 => {
                 format!("The round trip{to} takes {median}; {}.", self.most(delay, "are back"))

@@ -318,6 +318,9 @@ pub struct StampPlaces {
     pub responder_departure: Option<Place>,
     /// What a delay spans, in words.
     pub delay_definition: String,
+    /// The round trips contain the time that the responder took to answer, because its stamps do not give that time.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub round_trip_includes_responder: bool,
     /// Stamps that never came, by moment.
     pub missing: MissingStamps,
     /// What the network cards' stamps tell of themselves and of the kernels'; absent where none are used.

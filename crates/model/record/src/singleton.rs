@@ -92,6 +92,9 @@ pub struct RoundTrip {
     pub seen_by_responder: bool,
     /// The responder's log, whole else, does not tell whether it arrived there (a file of another tool).
     pub untold_by_responder: bool,
+    /// The responder's stamps of this reply contradict causality and were left out; its round trip is t4 - t1. No log holds it: it
+    /// is found when rows are evaluated.
+    pub far_stamps_rejected: bool,
     /// The reflection came back; of a probe that the responder sent, that it came here.
     pub returned: bool,
 }

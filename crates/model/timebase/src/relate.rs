@@ -1,5 +1,7 @@
 //! From the rows of the packet log to the passages of each direction.
 
+use std::collections::HashSet;
+
 use romer_record::document::{ClockState, DelayKind, MissingStamps, Way};
 use romer_record::manifest::ClockRelation;
 use romer_record::{Fate, Leaving, Passage, RoundTrip, Stamps};
@@ -7,8 +9,8 @@ use romer_units::{Clock, Departure, Duration, Place, Timestamp};
 
 use crate::clocks::{self, elapsed, length};
 use crate::numbers::{self, Numbering, ReplyNumbers};
-use crate::selection::{self, Selection, arrived_there, replied, stamped};
-use crate::skew::Correction;
+use crate::selection::{self, Selection, arrived_there, replied};
+use crate::skew::{Correction, Heading};
 
 /// What is there of the responder's own log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +35,15 @@ pub struct Related {
     /// so not counted on the way back again. The order is by the responder's stamps, as they are without the
     /// steps of its clock that were found; where a reflector without a log counts its replies, by its numbers.
     pub reverse: Vec<Passage>,
-    /// There and back: departures t1, arrivals t4, delay (t4-t1)-(t3-t2), seed 004 equation (4); where no packet has
-    /// both of the responder's stamps, t4-t1.
+    /// There and back: departures t1, arrivals t4, delay (t4-t1)-(t3-t2), seed 004 equation (4); where the responder's stamps do not
+    /// give its own time, t4-t1.
     pub round_trip: Vec<Passage>,
-    /// No packet that came back has both of the responder's stamps, so that round trips hold its own time as well.
+    /// No packet that came back has two different stamps of the responder, so that round trips contain its own time.
     pub far_time_unknown: bool,
-    /// The responder's stamps contradict themselves, and none of them is in a delay.
+    /// The responder's stamps are wrong in themselves, and none of them is in a delay.
     pub far_stamps_wrong: bool,
+    /// The stamps of the two hosts cannot be related, so that there are no one-way delays.
+    pub one_way_refused: bool,
     /// What the delays of `forward` and `reverse` are; those of `round_trip` are always absolute.
     pub delay_kind: DelayKind,
     /// The two clocks.
@@ -74,7 +78,7 @@ impl Related {
         }
     }
 
-    /// Takes no delay from the responder's stamps, which contradict themselves: there is none of one way, and of round trips the
+    /// Takes no delay from the responder's stamps, which are wrong in themselves: there is none of one way, and of round trips the
     /// whole time that they were away.
     pub fn without_far_stamps(&mut self) {
         self.far_stamps_wrong = true;
@@ -97,14 +101,17 @@ impl Related {
         }
     }
 
-    /// Where the two clocks are not known to be one, a one-way delay is known above the least one only; what is more than
-    /// `waiting_time` even so is late, whatever the clocks' offset. Of a packet without the chosen stamp of its departure
-    /// another tells, with what was taken out for the clocks of the one before it.
+    /// Finds packets of one way that took longer than `waiting_time`, where the two clocks are not known to be one. What a round trip
+    /// that came back in time contains was in time both ways: t4 - t1 bounds either delay, whatever the clocks show. Of other packets a
+    /// delay is known above the least one only; what is more than `waiting_time` even so is late. Of a packet without the chosen stamp
+    /// of its departure another tells, with what was taken out for the clocks of the one before it.
     pub fn find_late(&mut self, waiting_time: Duration) {
         if self.delay_kind != DelayKind::Variable {
             return;
         }
-        for passages in [&mut self.forward, &mut self.reverse] {
+        let round_trips = &self.round_trip;
+        let mut back_in_time = None;
+        for (heading, passages) in Heading::BOTH.into_iter().zip([&mut self.forward, &mut self.reverse]) {
             let apart = |one: &Passage| {
                 Some(clocks::across(one.departure?, one.arrival?) - i128::from(one.delay?.as_nanos()))
             };
@@ -115,12 +122,35 @@ impl Related {
                 let by_other =
                     || raw.and_then(|((left, came), out)| length(clocks::across(left, came) - out));
                 let took = passage.delay.or_else(by_other);
-                if passage.fate == Fate::Arrived && took.is_some_and(|took| took > waiting_time) {
+                if passage.fate != Fate::Arrived || took.is_none_or(|took| took <= waiting_time) {
+                    continue;
+                }
+                let in_time = match heading {
+                    Heading::Forward => passage.copy == 0 && came_in_time(round_trips, passage.sequence),
+                    Heading::Reverse => {
+                        let back = back_in_time.get_or_insert_with(|| arrivals_in_time(round_trips));
+                        passage.arrival.is_some_and(|arrival| back.contains(&arrival.as_nanos()))
+                    }
+                };
+                if !in_time {
                     passage.fate = Fate::Late;
                 }
             }
         }
     }
+}
+
+/// Whether a round trip of this probe came back in time: its first arrival at the responder was before that.
+fn came_in_time(round_trips: &[Passage], sequence: u64) -> bool {
+    let first = round_trips.partition_point(|one| one.sequence < sequence);
+    let copies = round_trips[first..].iter().take_while(|one| one.sequence == sequence);
+    copies.into_iter().any(|one| one.fate == Fate::Arrived)
+}
+
+/// When round trips came back that were in time. A reply has the number of its order, not of its probe; its arrival is the same.
+fn arrivals_in_time(round_trips: &[Passage]) -> HashSet<i64> {
+    let in_time = round_trips.iter().filter(|one| one.fate == Fate::Arrived);
+    in_time.filter_map(|one| one.arrival).map(Timestamp::as_nanos).collect()
 }
 
 /// Relates the stamps of `rows`, which are in order of sequence and copy as
@@ -269,7 +299,7 @@ impl Relating {
     pub fn finish_unrelated(self) -> Related {
         let Stream { relation, far_log, waiting_time, .. } = self.stream;
         let Self { mut forward, mut replies, mut round_trip, mut missing, far_stamps, .. } = self;
-        let far_time_unknown = far_stamps.returned && !far_stamps.both;
+        let far_time_unknown = far_stamps.returned && !far_stamps.differ;
         if far_time_unknown {
             far_stamps.forgive(&mut missing);
             round_trip.iter_mut().for_each(whole_time);
@@ -300,6 +330,7 @@ impl Relating {
             missing,
             far_time_unknown,
             far_stamps_wrong: false,
+            one_way_refused: false,
             not_sent: self.not_sent,
             reverse_not_sent: self.reverse_not_sent,
             not_replied: self.not_replied,
@@ -321,20 +352,21 @@ struct FarStamps {
     returned: bool,
     arrival: bool,
     departure: bool,
-    both: bool,
+    /// Of one packet at least both, which differ: they give the time that the responder took.
+    differ: bool,
 }
 
 impl FarStamps {
     fn take(&mut self, probe: &[RoundTrip]) {
-        if self.both {
+        if self.differ {
             return;
         }
         for row in probe.iter().filter(|row| row.returned && row.way == Way::RoundTrip) {
-            let (arrival, departure) = (stamped(&row.t2), stamped(&row.t3));
+            let (arrival, departure) = (row.t2.nearest(), row.t3.nearest());
             self.returned = true;
-            self.arrival |= arrival;
-            self.departure |= departure;
-            self.both |= arrival && departure;
+            self.arrival |= arrival.is_some();
+            self.departure |= departure.is_some();
+            self.differ |= arrival.zip(departure).is_some_and(|(arrival, departure)| arrival != departure);
         }
     }
 
@@ -539,6 +571,9 @@ impl Stream {
     /// Seed 004 equation (4): the time away, less the time that the responder took.
     fn round_trip_delay(&self, row: &RoundTrip) -> Option<Duration> {
         let away = elapsed(row.t1.at(self.selection.t1)?, row.t4.at(self.selection.t4)?);
+        if row.far_stamps_rejected {
+            return length(away);
+        }
         let there = elapsed(row.t2.at(self.selection.t2)?, row.t3.at(self.selection.t3)?);
         length(away - there)
     }

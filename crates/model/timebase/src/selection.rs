@@ -114,6 +114,7 @@ impl Selection {
             responder_arrival: self.t2.filter(|_| way != Way::Reverse),
             responder_departure: self.t3.filter(|_| way != Way::Forward),
             delay_definition: parts.join("; "),
+            round_trip_includes_responder: false,
             missing,
             nic: None,
         }
@@ -200,6 +201,9 @@ pub(crate) fn count_missing(missing: &mut MissingStamps, probe: &[RoundTrip], se
             missing.sender_arrival += 1;
         }
         if probe[..index].iter().any(|other| other.forward_copy == row.forward_copy) {
+            continue;
+        }
+        if row.far_stamps_rejected {
             continue;
         }
         if arrived_there(row) && lacks(&row.t2, selection.t2) {

@@ -14,7 +14,7 @@ use super::Analysis;
 use super::packets::Numbered;
 use super::table::{About, Far, Table};
 use crate::SOFTWARE;
-use crate::evaluate::stamps::UNTRUE;
+use crate::evaluate::stamps::{defined, includes_far_time};
 use crate::evaluate::{Evaluated, gather};
 
 /// Times that are taken for the time of day: from 2001 to 2096, in nanoseconds since 1970. Others are from an origin
@@ -42,9 +42,10 @@ pub(super) fn of_table(
         leave_open(&mut m.clock);
     }
     m.stamps = places(shape, &about, m);
-    if evaluated.related.far_stamps_wrong {
-        m.stamps.delay_definition = UNTRUE.into();
-    } else if evaluated.related.far_time_unknown {
+    m.stamps.delay_definition = defined(&m.stamps.delay_definition, &[], &evaluated.related);
+    m.stamps.round_trip_includes_responder =
+        shape == Shape::FourStamps && includes_far_time(&evaluated.related);
+    if evaluated.related.far_time_unknown {
         untimed(&evaluated.related, about.stamps_missing, m);
     }
     m.warnings.extend(about.notes);
@@ -83,7 +84,7 @@ pub(super) fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream 
             host: table.about.host.clone(),
             ..Metadata::default()
         },
-        clock_relation: ClockRelation::Unknown,
+        clock_relation: if analysis.one_clock { ClockRelation::Shared } else { ClockRelation::Unknown },
         far_log: table.far_log != Far::None,
         far_log_complete: table.far_log == Far::Complete,
         not_logged: Vec::new(),
@@ -195,21 +196,22 @@ fn places(shape: Shape, about: &About, m: &Measurement) -> StampPlaces {
         responder_departure: back,
         sender_arrival: back,
         delay_definition: definition,
+        round_trip_includes_responder: false,
         missing: m.stamps.missing.clone(),
         nic: None,
     }
 }
 
-/// Says of a file without the far end's arrivals or departures what its delays hold, and by what remedy it would have them.
+/// Says of a file without the far end's arrivals or departures what its round trips contain, and by what remedy it would have them.
 fn untimed(related: &Related, remedy: &str, m: &mut Measurement) {
     let none = |stamped: bool, place: &mut Option<Place>| *place = place.filter(|_| stamped);
     none(related.forward.iter().any(|one| one.arrival.is_some()), &mut m.stamps.responder_arrival);
-    none(related.reverse.iter().any(|one| one.departure.is_some()), &mut m.stamps.responder_departure);
-    m.stamps.delay_definition = format!(
-        "forward: t2 minus t1; reverse: t4 minus t3, where the far end took them; round trip: t4 minus t1, with the far end's \
-         own time{}",
-        m.stamps.sender_departure.map_or(String::new(), |place| format!("; the stamps are the {place}'s"))
-    );
+    let is_stamped = related.reverse.iter().any(|one| one.departure.is_some());
+    none(is_stamped, &mut m.stamps.responder_departure);
+    if is_stamped && related.forward.iter().any(|one| one.arrival.is_some()) {
+        // Both stamps are there, and equal: that is said.
+        return;
+    }
     m.warnings.push(format!(
         "of no packet both stamps of the far end are known: the round trips hold the time that it had the packets for, too \
          ({remedy})"

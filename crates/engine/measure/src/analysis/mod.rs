@@ -26,6 +26,8 @@ mod table;
 mod twice_tests;
 #[cfg(test)]
 mod two_way_tests;
+#[cfg(test)]
+mod vector_tests;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,7 +35,7 @@ use std::path::{Path, PathBuf};
 use romer_exchange::csv::Shape;
 use romer_exchange::packed;
 use romer_record::RoundTrip;
-use romer_record::document::{Measurement, Way};
+use romer_record::document::{ClockState, Measurement, Way};
 use romer_record::event::{Event, Side};
 use romer_record::finding::Finding;
 use romer_record::manifest::{SkewRequest, Stream};
@@ -70,6 +72,8 @@ pub struct Analysis {
     pub any_size: bool,
     /// The unit of the stamps of a `.raw` or `.log`, nanoseconds; `None`: the 100 that they are in.
     pub unit_ns: Option<i64>,
+    /// All stamps are of one clock, so that one-way delays are absolute.
+    pub one_clock: bool,
     /// How long a packet is waited for: what took longer is late, and counts as lost.
     pub waiting_time: Duration,
     /// How the clocks are related.
@@ -160,6 +164,7 @@ impl Analysis {
             reverse: None,
             any_size: true,
             unit_ns: None,
+            one_clock: false,
             waiting_time: WAITING_TIME,
             skew: SkewRequest::default(),
             voice: VoiceRequest::default(),
@@ -248,6 +253,8 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
         }
         None => (Table::read(&analysis.file, analysis.any_size, analysis.unit_ns)?, None, Vec::new()),
     };
+    // One clock that is set is set for both ends.
+    let known = if analysis.one_clock { Vec::new() } else { known };
     if let Some(reverse) = &analysis.reverse {
         for file in [&analysis.file, reverse] {
             if Table::is_reflected(file)? {
@@ -260,9 +267,19 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
     enough(analysis, &there, back.as_ref().map(|(_, back)| back))?;
     let mut stream = stream(analysis, &analysis.file, &there);
     let mut evaluated = match back {
+        Some((file, back)) if analysis.one_clock => {
+            let of = |stream: &Stream, table: &Table| {
+                of_table(stream, table.shape, &table.packets, table.about.clone(), |_| Vec::new())
+            };
+            let mut evaluated = of(&stream, &there);
+            add_reverse(&mut evaluated, of(&self::stream(analysis, file, &back), &back));
+            evaluated
+        }
         Some((file, back)) => both_ways(analysis, &mut stream, &there, file, &back, &known),
         None => {
-            stream.events = of_one(analysis, &stream, &there);
+            if !analysis.one_clock {
+                stream.events = of_one(analysis, &stream, &there);
+            }
             let first = first_departure(&there);
             let settled = Settled::one_way(&known, || gather(&stream, &there.packets).into_forward());
             let Table { shape, packets, about, .. } = there;
@@ -286,6 +303,7 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
         }
     };
     let m = &mut evaluated.measurement;
+    m.warnings.extend(may_be_one_clock(analysis, &m.clock));
     m.limits = Limit::judge_all(&analysis.limits, m);
     stream.events.clone_from(&m.events);
     let files = match &analysis.capture_b {
@@ -293,6 +311,17 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
         None => LogFiles::One(analysis.file.clone(), analysis.unit_ns),
     };
     Ok(PacketLog { evaluated, stream, files })
+}
+
+/// That the stamps of two files may be of one clock, as those of two captures on one host, where nothing speaks against it.
+fn may_be_one_clock(analysis: &Analysis, clock: &ClockState) -> Option<String> {
+    let two_files = analysis.capture_b.is_some() || analysis.reverse.is_some();
+    let [low, high] = clock.offset_bounds_ns.filter(|_| two_files && !analysis.one_clock)?;
+    (low <= 0 && 0 <= high).then(|| {
+        "the stamps of the two files do not contradict a common clock; if one host took both, --one-clock gives the whole \
+         one-way delays"
+            .into()
+    })
 }
 
 /// The steps of both clocks that a table by itself shows.

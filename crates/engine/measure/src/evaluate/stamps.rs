@@ -1,14 +1,10 @@
 //! Which stamps were taken, and which did not come.
 
-use romer_record::document::{Calibration, MissingStamps, StampPlaces, Way};
+use romer_record::document::{Calibration, Measurement, MissingStamps, StampPlaces, Way};
 use romer_record::manifest::Stream;
 use romer_record::{Fate, Passage};
 use romer_timebase::{Related, Selection};
 use romer_units::{Place, counted};
-
-/// What delays span where the far end's stamps contradict themselves.
-pub(crate) const UNTRUE: &str = "forward: no delay, for the far end's stamps contradict themselves; reverse: no delay, for the same \
-     reason; round trip: t4-t1, with the responder's own time";
 
 /// The places of the stamps. A moment that no packet had has none.
 pub(super) fn places(stream: &Stream, related: &Related, selection: &Selection) -> StampPlaces {
@@ -22,11 +18,8 @@ pub(super) fn places(stream: &Stream, related: &Related, selection: &Selection) 
     let without: Vec<&str> =
         ways.into_iter().filter(|(_, passages)| !came(passages)).map(|(way, _)| way).collect();
     StampPlaces {
-        delay_definition: if related.far_stamps_wrong {
-            UNTRUE.into()
-        } else {
-            defined(&places.delay_definition, &without)
-        },
+        delay_definition: defined(&places.delay_definition, &without, related),
+        round_trip_includes_responder: includes_far_time(related),
         sender_departure: places.sender_departure.filter(|_| left(there) || left(both)),
         responder_arrival: places.responder_arrival.filter(|_| came(there) && !related.far_stamps_wrong),
         responder_departure: places
@@ -37,15 +30,51 @@ pub(super) fn places(stream: &Stream, related: &Related, selection: &Selection) 
     }
 }
 
-/// What a delay spans, with the ways `without` any arrival told as such.
-fn defined(definition: &str, without: &[&str]) -> String {
-    let told = definition.split("; ").map(|part| match part.split_once(": ") {
-        Some((way, _)) if without.contains(&way) => {
-            format!("{way}: no delay, for nothing is known to have arrived")
+/// Whether the round trips, if there are any, contain the time that the responder took.
+pub(crate) fn includes_far_time(related: &Related) -> bool {
+    (related.far_time_unknown || related.far_stamps_wrong) && !related.round_trip.is_empty()
+}
+
+/// What a delay spans, with what it does not span: of the ways `without` any arrival, and where stamps were refused.
+pub(crate) fn defined(definition: &str, without: &[&str], related: &Related) -> String {
+    let refused = if related.far_stamps_wrong {
+        Some("for the far end's stamps are wrong")
+    } else {
+        related.one_way_refused.then_some("for the two clocks cannot be related")
+    };
+    let includes = includes_far_time(related);
+    let arrivals = related.forward.iter().any(|one| one.arrival.is_some());
+    let stamped = related.reverse.iter().any(|one| one.departure.is_some());
+    let part = |part: &str| {
+        let Some((way, what)) = part.split_once(": ") else { return part.to_owned() };
+        match (way, refused) {
+            _ if without.contains(&way) => format!("{way}: no delay, for nothing is known to have arrived"),
+            ("forward" | "reverse", Some(why)) => format!("{way}: no delay, {why}"),
+            ("forward", None) if includes && !arrivals => {
+                format!("{way}: no delay, for the responder gives no t2")
+            }
+            ("reverse", None) if includes && !stamped => {
+                format!("{way}: no delay, for the responder gives no t3")
+            }
+            ("reverse", None) if includes => format!("{way}: {what}, with the responder's own time"),
+            ("round trip", _) if includes => format!("{way}: t4-t1, with the responder's own time"),
+            _ => part.to_owned(),
         }
-        _ => part.to_owned(),
-    });
-    told.collect::<Vec<String>>().join("; ")
+    };
+    definition.split("; ").map(part).collect::<Vec<String>>().join("; ")
+}
+
+/// That the far end's two stamps are equal in every reply, so that the round trips contain its own time, where that is so.
+pub(super) fn includes_responder(m: &Measurement, related: &Related) -> Option<String> {
+    let stamped = related.reverse.iter().any(|one| one.departure.is_some());
+    let equal = m.stamps.round_trip_includes_responder && !related.far_stamps_wrong && stamped;
+    let came = m.round_trip.packets.received.is_some_and(|received| received > 0);
+    (equal && came).then(|| {
+        let and_back = if related.one_way_refused { "" } else { " and in the delays back" };
+        format!(
+            "the far end's two stamps are equal in every reply (t2 = t3): the time that it took to answer is in the round trips{and_back}"
+        )
+    })
 }
 
 /// What is to be added to what a delay spans, where a baseline is taken out of it: nothing else in the stamps tells such a
@@ -91,6 +120,9 @@ pub(super) fn missing(missing: &MissingStamps, selection: &Selection) -> Vec<Str
 #[cfg(test)]
 mod tests {
     use romer_record::document::Way;
+    use romer_record::manifest::ClockRelation;
+    use romer_timebase::{FarLog, relate};
+    use romer_units::Duration;
 
     use super::*;
 
@@ -98,8 +130,9 @@ mod tests {
     fn a_way_on_which_nothing_arrived_is_not_told_to_have_stamps_of_arrivals() {
         let selection = Selection { t1: Some(Place::Kernel), t2: Some(Place::User), ..Selection::default() };
         let whole = selection.document(MissingStamps::default(), Way::RoundTrip).delay_definition;
-        assert_eq!(defined(&whole, &[]), whole);
-        let told = defined(&whole, &["forward", "round trip"]);
+        let related = relate(&[], &selection, ClockRelation::Unknown, Duration::from_secs(2), FarLog::None);
+        assert_eq!(defined(&whole, &[], &related), whole);
+        let told = defined(&whole, &["forward", "round trip"], &related);
         assert!(
             told.starts_with("forward: no delay, for nothing is known to have arrived; reverse: from "),
             "{told}"

@@ -337,6 +337,7 @@ fn warnings(a: &Measurement, b: &Measurement, ways: &[Way]) -> Vec<String> {
     }
     warnings.extend(ways.iter().filter_map(|way| calls(*way, rating(a, *way)?, rating(b, *way)?)));
     warnings.extend(places(&a.stamps, &b.stamps, ways));
+    warnings.extend(responder_time(&a.stamps, &b.stamps, ways));
     warnings.extend(subtracted(a.calibration.as_ref(), b.calibration.as_ref(), ways));
     warnings
 }
@@ -382,6 +383,21 @@ fn places(a: &StampPlaces, b: &StampPlaces, ways: &[Way]) -> Option<String> {
         format!(
             "the stamps of A and B were taken in different places ({}), which may be the difference",
             differing.join(", ")
+        )
+    })
+}
+
+/// That the round trips of one contain the time that the responder took, and those of the other do not.
+fn responder_time(a: &StampPlaces, b: &StampPlaces, ways: &[Way]) -> Option<String> {
+    let (with, without) = match (a.round_trip_includes_responder, b.round_trip_includes_responder) {
+        (true, false) => ("A", "B"),
+        (false, true) => ("B", "A"),
+        _ => return None,
+    };
+    ways.contains(&Way::RoundTrip).then(|| {
+        format!(
+            "the round trips of {with} contain the time that the responder took to answer, and those of {without} do not, which may \
+             be the difference"
         )
     })
 }
@@ -446,6 +462,20 @@ mod tests {
             let why = text.parse::<Figure>().unwrap_err();
             assert!(why.contains("delay_ns.p99") && why.contains("p99_9"), "{text:?}: {why}");
         }
+    }
+
+    /// Round trips with and without the responder's own time are not compared silently.
+    #[test]
+    fn responder_time_in_one_is_warned_of() {
+        let with = StampPlaces { round_trip_includes_responder: true, ..StampPlaces::default() };
+        let without = StampPlaces::default();
+        let said = responder_time(&without, &with, &[Way::RoundTrip]).unwrap();
+        assert!(
+            said.starts_with("the round trips of B contain") && said.contains("those of A do not"),
+            "{said}"
+        );
+        assert_eq!(responder_time(&with, &with, &[Way::RoundTrip]), None);
+        assert_eq!(responder_time(&with, &without, &[Way::Forward]), None);
     }
 
     #[test]

@@ -103,6 +103,7 @@ pub(crate) fn row() -> impl Strategy<Value = RoundTrip> {
                 seen_by_responder: flags[1],
                 // A run's own log tells of all, or is not whole.
                 untold_by_responder: false,
+                far_stamps_rejected: false,
                 returned: flags[2],
             }
         },

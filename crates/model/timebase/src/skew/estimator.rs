@@ -117,6 +117,8 @@ pub struct Estimate {
     pub events: Vec<ClockChange>,
     /// What is to be taken out of raw delays, forward and in reverse.
     pub corrections: [Correction; 2],
+    /// The rate that both directions show alike, where it is more than free-running clocks differ by.
+    pub beyond: Option<Skew>,
     /// By how much a raw delay may be off, at the most, because of what the stamps do not tell apart, nanoseconds; 0 where
     /// they tell single nanoseconds.
     pub coarse_ns: f64,

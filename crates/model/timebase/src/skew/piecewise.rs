@@ -508,6 +508,7 @@ fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estima
         full: None,
         events,
         corrections: Heading::BOTH.map(correction),
+        beyond: None,
         coarse_ns: 0.0,
     }
 }

@@ -18,8 +18,11 @@ use crate::clocks::{across, length};
 const STRAY: usize = 3;
 /// Fewer packets do not tell by themselves where a level is.
 const FEW: usize = 60;
-/// Rates of clocks do not differ by more than the kernel can steer them; a greater slope is told, and not taken out.
+/// Rates of clocks do not differ by more than the kernel can steer them: a greater slope of one direction alone may be the path's.
 pub(super) const PLAUSIBLE_PPM: f64 = 500.0;
+/// No clock is steered by more: adjtimex(2) changes the length of a tick by up to a tenth, and the frequency by up to 500 ppm. A greater
+/// rate is of stamps that no clock gave.
+const STEERED_PPM: f64 = 100_500.0;
 /// A skew that is less certain than this would spoil more than it mends.
 const USELESS_PPM: f64 = 100.0;
 
@@ -404,6 +407,9 @@ pub fn relate_clocks_by(related: &mut Related, request: &SkewRequest, workers: &
     related.clock = clock;
     related.corrections = estimate.corrections;
     related.not_identifiable = estimate.why_not;
+    if let Some(reason) = related.refuse_impossible(least, estimate.beyond, estimate.coarse_ns) {
+        return vec![reason];
+    }
     warnings
 }
 
@@ -424,14 +430,40 @@ fn too_long_for_one_clock(request: &SkewRequest, related: &Related) -> Option<St
     })
 }
 
+/// What a rate of more than [`PLAUSIBLE_PPM`] is, by each direction alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attribution {
+    /// Both directions show it equal and opposite: it is the clocks'.
+    Clocks,
+    /// They do not: the least delay of one of them changes.
+    Path,
+    /// There is one direction only, or it was not asked for.
+    Open,
+}
+
+/// Whose a rate is that is too large for clocks as a rule.
+fn attribution(
+    request: &SkewRequest,
+    [forward, reverse]: [&[Passage]; 2],
+    workers: &impl Both,
+) -> Attribution {
+    /// Rates are equal within so many half widths of both intervals.
+    const WITHIN: f64 = 2.0;
+    let alone = [(forward, &[][..]), (&[][..], reverse)]
+        .map(|(forward, reverse)| estimate(request, forward, reverse, workers).skew);
+    let [Some(one), Some(other)] = alone else { return Attribution::Open };
+    let half = |skew: Skew| (skew.interval_ppm[1] - skew.interval_ppm[0]) / 2.0;
+    let alike = (one.ppm - other.ppm).abs() <= WITHIN * (half(one) + half(other));
+    if alike { Attribution::Clocks } else { Attribution::Path }
+}
+
 /// Why a skew is not to be believed, or of no use.
-fn doubt(skew: &Skew, coarse_ns: f64) -> Option<String> {
+fn doubt(skew: &Skew, coarse_ns: f64, attribution: impl FnOnce() -> Attribution) -> Option<String> {
     let half = (skew.interval_ppm[1] - skew.interval_ppm[0]) / 2.0;
     if !half.is_finite() {
         Some(format!("of so few packets it cannot be told how far off their line is ({:+.1} ppm)", skew.ppm))
-    } else if skew.ppm.abs() > PLAUSIBLE_PPM {
-        let ppm = skew.ppm;
-        Some(format!("{ppm:+.1} ppm is more than clocks differ by, so that the path itself changes"))
+    } else if let Some(why) = too_fast(skew.ppm, attribution) {
+        Some(why)
     } else if half > USELESS_PPM {
         let coarse = (coarse_ns > 0.0).then(|| {
             let told = Duration::from_nanos(super::rounded(coarse_ns));
@@ -444,10 +476,32 @@ fn doubt(skew: &Skew, coarse_ns: f64) -> Option<String> {
     }
 }
 
+/// Why a rate of clocks is too large to be believed, if it is.
+fn too_fast(ppm: f64, attribution: impl FnOnce() -> Attribution) -> Option<String> {
+    if ppm.abs() <= PLAUSIBLE_PPM {
+        return None;
+    }
+    let beyond = ppm.abs() > STEERED_PPM;
+    Some(match attribution() {
+        Attribution::Clocks if beyond => {
+            format!(
+                "by both directions alike the responder's stamps go {ppm:+.1} ppm off this clock, which no clock does"
+            )
+        }
+        Attribution::Clocks => return None,
+        Attribution::Path => format!(
+            "{ppm:+.1} ppm is more than clocks differ by, and the directions do not show it alike, so that a path changes"
+        ),
+        Attribution::Open => format!(
+            "{ppm:+.1} ppm is more than clocks differ by, and one direction alone does not tell whether a path changes"
+        ),
+    })
+}
+
 /// What an estimator that goes on can say by now: the figure of [`usable`], as far as the packets have come.
 pub fn so_far(estimator: &Estimator) -> ClockSoFar {
     let estimate = estimator.estimate();
-    let doubt = estimate.skew.as_ref().and_then(|skew| doubt(skew, estimate.coarse_ns));
+    let doubt = estimate.skew.as_ref().and_then(|skew| doubt(skew, estimate.coarse_ns, || Attribution::Open));
     let skew = estimate.skew.filter(|_| doubt.is_none());
     ClockSoFar {
         method: shown(estimator.method()),
@@ -534,8 +588,18 @@ pub fn usable(
 ) -> (Estimate, Vec<String>) {
     let mut found = sharpened(request, forward, reverse, workers);
     let mut warnings = Vec::new();
-    if let Some(why) = found.skew.as_ref().and_then(|skew| doubt(skew, found.coarse_ns)) {
-        found = Estimate { coarse_ns: found.coarse_ns, ..Estimate::refused(&why) };
+    if let Some(skew) = found.skew {
+        let mut attributed = None;
+        let why = doubt(&skew, found.coarse_ns, || {
+            *attributed.insert(attribution(request, [forward, reverse], workers))
+        });
+        let beyond = Some(skew).filter(|_| attributed == Some(Attribution::Clocks));
+        match why {
+            Some(why) => {
+                found = Estimate { coarse_ns: found.coarse_ns, beyond, ..Estimate::refused(&why) };
+            }
+            None => found.beyond = beyond,
+        }
     }
     warnings.extend(fewer_than_stated(request, [forward, reverse]));
     warnings.extend(few_windows(request, [forward, reverse]).filter(|_| found.why_not.is_none()));

@@ -19,6 +19,7 @@ mod one_floor;
 mod path_dates;
 mod pauses;
 mod pretended;
+mod rejected;
 mod relate;
 mod round_trip;
 mod scenarios;

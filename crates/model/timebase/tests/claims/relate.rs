@@ -505,9 +505,27 @@ fn a_responder_that_stands_still_makes_no_probe_late() {
     assert_eq!(related(&rows, ClockRelation::Unknown, FarLog::Complete).round_trip[1].fate, Fate::Late);
 }
 
+/// What came back in time was in time both ways, whatever the clocks show; of what did not come back the delay above the least one tells.
+#[test]
+fn round_trip_in_time_is_in_time_both_ways() {
+    let mut rows: Vec<RoundTrip> = (0..4).map(|n| round_trip(n, 1_000)).collect();
+    rows[3].returned = false;
+    rows[3].t4 = Stamps::default();
+    let mut found = related(&rows, ClockRelation::Unknown, FarLog::Complete);
+    let late = Some(Duration::from_nanos(WAIT.as_nanos() + 1));
+    for passage in found.forward.iter_mut().chain(&mut found.reverse) {
+        passage.delay = late;
+    }
+    found.find_late(WAIT);
+    let fates = |passages: &[Passage]| passages.iter().map(|passage| passage.fate).collect::<Vec<_>>();
+    assert_eq!(fates(&found.forward), [Fate::Arrived, Fate::Arrived, Fate::Arrived, Fate::Late]);
+    assert_eq!(fates(&found.reverse), [Fate::Arrived, Fate::Arrived, Fate::Arrived, Fate::Lost]);
+}
+
 #[test]
 fn more_than_the_waiting_time_above_the_least_delay_is_late_whatever_the_offset() {
-    let rows: Vec<RoundTrip> = (0..3).map(|n| round_trip(n, 0)).collect();
+    let mut rows: Vec<RoundTrip> = (0..3).map(|n| round_trip(n, 0)).collect();
+    rows.iter_mut().for_each(|row| row.returned = false);
     let mut found = related(&rows, ClockRelation::Unknown, FarLog::Complete);
     let above = [0, WAIT.as_nanos(), WAIT.as_nanos() + 1].map(Duration::from_nanos);
     for (passage, delay) in found.forward.iter_mut().zip(above) {

@@ -1,0 +1,108 @@
+//! Packet logs of reflectors with wrong clocks, with the right values (tests/vectors), and logs of one clock.
+
+use std::path::Path;
+
+use romer_record::document::{DelayKind, Measurement, Way};
+
+use super::file_tests::{MS, Packet, SECOND, folder, table};
+use super::{Analysis, analyze};
+use crate::limits::Limit;
+
+fn analyzed(name: &str) -> Measurement {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name);
+    let mut analysis = Analysis::of(&file, String::new());
+    let limits = ["forward.loss.ratio<=0%", "reverse.loss.ratio<=0%", "round_trip.loss.ratio<=0%"];
+    analysis.limits = limits.iter().map(|limit| limit.parse::<Limit>().unwrap()).collect();
+    let m = analyze(&analysis).unwrap().measurement;
+    assert!(m.limits.iter().all(|limit| limit.held), "{name}: {:?}", m.limits);
+    for way in [&m.forward, &m.reverse, &m.round_trip] {
+        assert_eq!((way.packets.lost, way.packets.received), (Some(0), way.packets.sent), "{name}");
+        assert_eq!(way.packets.late.unwrap_or(0), 0, "{name}");
+    }
+    m
+}
+
+fn refuses_one_way(m: &Measurement) -> bool {
+    [&m.forward, &m.reverse].iter().all(|way| way.delay_ns.count == 0)
+        && m.voice.is_empty()
+        && m.findings.is_empty()
+}
+
+/// A reflector without a clock: nothing is lost, there are no one-way delays, and the round trips contain its own time.
+#[test]
+fn reflector_without_clock() {
+    let m = analyzed("no-clock.csv");
+    assert_eq!(m.round_trip.packets.received, Some(120));
+    assert!(refuses_one_way(&m), "{:?} {:?}", m.forward.delay_ns, m.voice);
+    assert!((m.round_trip.delay_ns.median.unwrap() - 10e6).abs() < 0.1e6, "{:?}", m.round_trip.delay_ns);
+    assert!(m.stamps.round_trip_includes_responder, "{}", m.stamps.delay_definition);
+    assert!(
+        m.stamps.delay_definition.contains("with the responder's own time"),
+        "{}",
+        m.stamps.delay_definition
+    );
+}
+
+/// Microseconds in the fraction of NTP time stamps: the reason is named, and no call is rated.
+#[test]
+fn microseconds_in_the_fraction() {
+    let m = analyzed("usec-fraction.csv");
+    assert!(refuses_one_way(&m), "{:?} {:?}", m.forward.delay_ns, m.voice);
+    assert!(m.warnings.iter().any(|one| one.contains("microseconds are written")), "{:?}", m.warnings);
+}
+
+/// A clock that is 600 ppm fast: both directions show it, so that it is the clock's and is taken out.
+#[test]
+fn clock_of_600_ppm() {
+    let m = analyzed("far-clock-600ppm.csv");
+    assert!((m.clock.skew_ppm.unwrap() - 600.0).abs() < 0.1, "{:?}", m.clock);
+    assert!(!m.clock.events.iter().any(|event| event.kind == "path-change"), "{:?}", m.clock.events);
+    for way in [&m.forward, &m.reverse] {
+        assert!(way.delay_ns.max.unwrap() < 1e6, "{:?}", way.delay_ns);
+    }
+}
+
+/// One arrival stamp of a hundred is a second early: the other delays stand, and nothing is out of order.
+#[test]
+fn one_stamp_a_second_early() {
+    let m = analyzed("one-second.csv");
+    for way in [&m.forward, &m.reverse] {
+        assert_eq!((way.delay_ns.count, way.packets.reordered.unwrap_or(0)), (99, 0), "{way:?}");
+        assert!(way.delay_ns.max.unwrap() < 1e6, "{:?}", way.delay_ns);
+    }
+    let whole = &m.round_trip.delay_ns;
+    assert!(whole.count == 100 && whole.min.unwrap() > 9.9e6 && whole.max.unwrap() < 11e6, "{whole:?}");
+    let said = m.warnings.join("\n");
+    assert!(said.contains("stamps of 1 reply cannot be true") && said.contains("packet 60"), "{said}");
+    assert!(!said.contains("waited at the far end") && !said.contains("below zero"), "{said}");
+}
+
+/// Two files by one clock give whole one-way delays; without being told so, a note says that they may.
+#[test]
+fn one_clock_gives_absolute_delays() {
+    let packets = |delay: i64| -> Vec<Packet> {
+        (0..200).map(|n| (n * 20 * MS, Some(n * 20 * MS + delay + n % 7 * MS / 10))).collect()
+    };
+    let folder = folder("one-clock");
+    let [there, back] = ["there.csv", "back.csv"].map(|name| folder.join(name));
+    let clock = |at: i64| 500 * SECOND + at;
+    table(&there, &packets(5 * MS), clock, clock);
+    table(&back, &packets(7 * MS), clock, clock);
+    let of = |one_clock: bool, reverse: bool| {
+        let reverse = reverse.then(|| back.clone());
+        let analysis = Analysis { one_clock, reverse, ..Analysis::of(&there, String::new()) };
+        analyze(&analysis).unwrap().measurement
+    };
+    let both = of(true, true);
+    assert_eq!((both.traffic.direction, both.clock.method.as_str()), (Way::Both, "shared"));
+    for (way, least) in [(&both.forward, 5e6), (&both.reverse, 7e6)] {
+        assert_eq!(way.delay_kind, Some(DelayKind::Absolute));
+        assert_eq!(way.delay_ns.min, Some(least));
+    }
+    let one = of(true, false);
+    assert_eq!((one.forward.delay_kind, one.forward.delay_ns.min), (Some(DelayKind::Absolute), Some(5e6)));
+    let unknown = of(false, true);
+    assert_eq!(unknown.forward.delay_kind, Some(DelayKind::Variable));
+    assert!(unknown.warnings.iter().any(|one| one.contains("--one-clock")), "{:?}", unknown.warnings);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
