@@ -494,7 +494,7 @@ fn a_killed_benchmark_goes_on_where_it_was() {
     assert!(twice.stderr.contains("there are figures already (--svg "), "{twice:?}");
     let table = report(&["--csv", "-"]).with_code(0);
     assert!(table.stdout.starts_with("case,frame_size,load_percent,quantity,"), "{table:?}");
-    assert!(report(&[]).with_code(0).stdout.contains("carried_percent"));
+    assert!(report(&[]).with_code(0).stdout.contains("% of line"));
     let packets = report(&["--qtcp", "x"]).with_code(2);
     assert!(packets.stderr.contains("does not apply (--qtcp)"), "{packets:?}");
     let again = resume(&[]).with_code(2);

@@ -124,6 +124,7 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
         prose,
         begun: false,
         perhaps,
+        is_slow: false,
         line: words::Line::new(prose && io::stderr().is_terminal()),
     };
     let document = if name == ProcedureName::SelfTest {
@@ -176,13 +177,19 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
             ),
         ));
     }
-    let lost = document.events.iter().rfind(|event| document.partial && event.kind == "port-gone");
-    if let Some(lost) = lost {
+    // The tester's own end, with what there is to do.
+    let ends = [
+        ("port-gone", "port", ""),
+        ("tester-limit", "tester", "; take a quieter host, a lower --line-rate or lower --loads"),
+    ];
+    let last = |kind| document.events.iter().rfind(|event| document.partial && event.kind == kind);
+    let end = ends.into_iter().find_map(|(kind, what, mend)| Some((last(kind)?, what, mend)));
+    if let Some((end, what, mend)) = end {
         return Err(Failure::with_code(
             4,
             format!(
-                "the benchmark has ended before its time (port): {}, and go on with --resume {}",
-                lost.text,
+                "the benchmark has ended before its time ({what}): {}{mend}, or go on with --resume {}",
+                end.text,
                 kept.folder().display()
             ),
         ));
@@ -264,6 +271,8 @@ struct Looker<'a> {
     begun: bool,
     /// What is to be known of the trial whose frames are wanted.
     perhaps: Option<String>,
+    /// It has been told that the benchmark takes longer than forecast.
+    is_slow: bool,
     line: words::Line,
 }
 
@@ -290,6 +299,11 @@ impl Watcher for Looker<'_> {
 
     fn begins(&mut self, progress: &Progress<'_>) {
         self.begin();
+        if self.prose && !self.is_slow && progress.slower >= words::MUCH_SLOWER {
+            self.is_slow = true;
+            self.line.clear();
+            output::eprint_line(&words::slower(progress));
+        }
         self.line.show(self.options, progress);
     }
 

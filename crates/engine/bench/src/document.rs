@@ -3,7 +3,7 @@
 use romer_method::analysis::{LATENCY_DEFINITION, loss_bound};
 use romer_method::campaign::{Finding, Procedure};
 use romer_method::soft::{chance_of_mean, holm};
-use romer_method::statistics::{over_places, paired, repeats};
+use romer_method::statistics::{of_differences, over_places, paired, repeats};
 use romer_method::{Ask, Frames, Outcome, Unlinked};
 use romer_record::benchmark::{
     AskedLoad, BenchmarkResult, Difference, Overall, SoftSpot, Standstills, Trial,
@@ -65,6 +65,7 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
         altered: figures.altered,
         corrupted: figures.corrupted,
         invalid: record.invalid.clone(),
+        invalid_cause: record.cause,
         device_away: figures.outcome.device_away,
         size_silent: record.size_silent,
         still_coming: record.still_coming,
@@ -134,6 +135,41 @@ pub(crate) fn outcome_of(trial: &Trial) -> Outcome {
             between: trial.unlinked_between_ns.map(|times| times.map(Duration::from_nanos)),
         },
         first_loss_at: trial.first_loss_ns.map(Duration::from_nanos),
+    }
+}
+
+/// Times are told to this.
+const NANOSECOND: f64 = 1.0;
+
+/// To what the values of a quantity are known at a place: times to a nanosecond, what is counted to a frame of a trial, what a search finds
+/// to how near it comes.
+pub(crate) fn resolution(
+    options: &BenchOptions,
+    frames: &Frames,
+    load_percent: Option<f64>,
+    quantity: &str,
+) -> f64 {
+    if quantity.ends_with("_ns") {
+        return NANOSECOND;
+    }
+    let searched = match &options.procedure {
+        Procedure::Throughput(goal)
+        | Procedure::BackToBack { goal, .. }
+        | Procedure::Recovery { goal, .. } => Some(goal.resolution),
+        Procedure::Mlr(plan) => Some(plan.width),
+        Procedure::Sweep { .. } | Procedure::FrameLoss { .. } | Procedure::Reset { .. } => None,
+    };
+    let all = options.nominal(frames, load_percent.unwrap_or(100.0) / 100.0);
+    let seconds = options.procedure.length().as_secs_f64().max(1e-9);
+    let share = searched.unwrap_or(1.0 / (all.pps * seconds).max(1.0));
+    match quantity {
+        "burst_frames" => match &options.procedure {
+            Procedure::BackToBack { limits, .. } => real(limits.step),
+            _ => 1.0,
+        },
+        _ if quantity.ends_with("_percent") => share * all.load * 100.0,
+        _ if quantity.ends_with("_pps") => share * all.pps,
+        _ => share,
     }
 }
 
@@ -259,7 +295,9 @@ fn overall(options: &BenchOptions, quantity: &str, all: &[Vec<Vec<Option<f64>>>]
             Some(a.iter().zip(b).map(less).collect())
         };
         let found = over_places(&all.iter().filter_map(pair).collect::<Vec<_>>());
-        let [medians, means] = [&found.medians, &found.means].map(|values| repeats(values));
+        // Of several places, each known to a resolution of its own, nanoseconds are the coarsest that all have.
+        let least = if quantity.ends_with("_ns") { of_differences(NANOSECOND) } else { 0.0 };
+        let [medians, means] = [&found.medians, &found.means].map(|values| repeats(values, least));
         // Of one place it is the difference there.
         (found.places > 1).then(|| Overall {
             from: case_name(options, first),
@@ -397,7 +435,7 @@ fn result(
     theoretical: Option<f64>,
 ) -> BenchmarkResult {
     let known: Vec<f64> = values.iter().flatten().copied().collect();
-    let summary = repeats(&known);
+    let summary = repeats(&known, resolution(options, frames, load_percent, quantity));
     BenchmarkResult {
         case: options.cases.get(case).map(|case| case.name.clone()).unwrap_or_default(),
         frame_size: frames.size().map(romer_units::FrameSize::octets),
@@ -432,9 +470,10 @@ fn differences(
     quantity: &str,
     by_case: &[Vec<Option<f64>>],
 ) -> Vec<Difference> {
+    let resolution = resolution(options, frames, load_percent, quantity);
     pairs_of_cases(by_case.len())
         .map(|(first, second)| {
-            let (found, student) = paired(&by_case[first], &by_case[second]);
+            let (found, student) = paired(&by_case[first], &by_case[second], resolution);
             let interval = student.map(|(_, _, interval)| interval);
             Difference {
                 from: case_name(options, first),
@@ -443,10 +482,10 @@ fn differences(
                 load_percent,
                 quantity: quantity.into(),
                 count: found.len() as u64,
-                mean: repeats(&found).mean,
+                mean: repeats(&found, resolution).mean,
                 stddev: student.map(|(_, deviation, _)| deviation),
                 interval,
-                probability: chance_of_mean(&found),
+                probability: chance_of_mean(&found, of_differences(resolution)),
                 significant: false,
             }
         })

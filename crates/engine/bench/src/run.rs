@@ -11,7 +11,7 @@ use romer_method::campaign::{Campaign, Design, Procedure};
 use romer_method::{Ask, Left};
 use romer_port::PortName;
 use romer_record::benchmark::{
-    BENCHMARK, Baseline, Benchmark, BenchmarkEntry, BenchmarkEvent, Device, Setup, Trial,
+    BENCHMARK, Baseline, Benchmark, BenchmarkEntry, BenchmarkEvent, Device, InvalidCause, Setup, Trial,
 };
 use romer_units::{Duration, Monotonic, Timestamp};
 
@@ -25,10 +25,12 @@ use crate::warnings::warnings;
 use crate::{BenchError, cases, forecast, frames, self_test, volume};
 
 mod again;
+mod pace;
 mod presence;
 mod sizes;
 mod streams;
 
+use pace::{Pacing, scaled};
 pub(crate) use presence::AWAY;
 use presence::Standing;
 
@@ -45,8 +47,10 @@ pub struct Progress<'a> {
     /// How many there will be as things stand, where the device carries in long trials what it carries in short ones, and at
     /// the most.
     pub of: [u64; 2],
-    /// How long the rest takes, likewise, with the tester's own tests where they are to come.
+    /// How long the rest takes, likewise, with the tester's own tests where they are to come: at the pace of what was made up to now.
     pub left: [Duration; 2],
+    /// How many times as long as forecast it takes, 1 at the least: trials that are made again, a device far away, commands of cases.
+    pub slower: f64,
     /// The trial.
     pub ask: &'a Ask,
     /// The name of its case.
@@ -178,6 +182,7 @@ pub(crate) fn run_on<B: Bed>(
         silent: BTreeSet::new(),
         begun: false,
         proof: None,
+        pace: Pacing::default(),
         kept: Vec::new(),
         events: Vec::new(),
     };
@@ -189,8 +194,17 @@ pub(crate) fn run_on<B: Bed>(
     let mut partial = stop.load(Ordering::Acquire);
     while !partial && let Some(ask) = pending.take().or_else(|| volume::next_trial(options, &mut campaign)) {
         running.tell(&campaign, &ask);
+        let begun = monotonic_now();
         match running.one(&ask)? {
-            Some(record) => campaign.judge(&record.figures.outcome),
+            Some(record) => {
+                campaign.judge(&record.figures.outcome);
+                running.pace.ends(
+                    takes(options, Left::of(1, ask.length())),
+                    monotonic_now() - begun,
+                    &record,
+                );
+                partial = running.ends_early(&campaign)?;
+            }
             None => partial = true,
         }
     }
@@ -216,6 +230,8 @@ struct Running<'a, B> {
     begun: bool,
     /// What the tester's own test came to.
     proof: Option<Proof>,
+    /// How it gets on, since the ports were opened.
+    pace: Pacing,
     kept: Vec<Kept>,
     events: Vec<BenchmarkEvent>,
 }
@@ -347,7 +363,9 @@ impl<B: Bed> Running<'_, B> {
     fn prove(&mut self) -> Result<bool, BenchError> {
         let Some(length) = self.options.self_test.filter(|_| self.proof.is_none()) else { return Ok(true) };
         self.watcher.tests_itself()?;
+        let begun = monotonic_now();
         let Some(proof) = self.bed.prove(self.options, length, self.stop)? else { return Ok(false) };
+        self.pace.proves(monotonic_now() - begun);
         self.watcher.keep(&BenchmarkEntry::SelfTest {
             self_test: proof.found.clone(),
             calibration: proof.baseline.clone(),
@@ -363,11 +381,12 @@ impl<B: Bed> Running<'_, B> {
         let rest = [outlook.usual, outlook.most];
         // The tester's own tests come before the first trial.
         let before = if self.proof.is_none() { self_test::time(options) } else { Duration::ZERO };
-        let left = rest.map(|rest| takes(options, rest + Left::of(1, ask.length())) + before);
+        let slower = self.pace.slower();
+        let left = rest.map(|rest| scaled(takes(options, rest + Left::of(1, ask.length())), slower) + before);
         let of = rest.map(|rest| trial + rest.trials);
         let case = options.cases.get(ask.case).map_or("", |case| case.name.as_str());
         let last = self.kept.last().map(|kept| &kept.trial);
-        self.watcher.begins(&Progress { trial, of, left, ask, case, last });
+        self.watcher.begins(&Progress { trial, of, left, slower, ask, case, last });
     }
 
     /// One trial, made again where it told nothing of the device; `None` where the benchmark ends.
@@ -424,8 +443,7 @@ impl<B: Bed> Running<'_, B> {
         let trial = trial(self.options, ask, record, at);
         let kept = Kept { case: ask.case, frames: ask.frames.clone(), load: ask.load(), trial };
         if let Some(why) = undecided(self.options, &kept) {
-            record.invalid = Some(why);
-            record.figures.outcome.tester_failed = true;
+            record.invalidate(InvalidCause::DeviceStalled, why);
         }
     }
 
@@ -508,10 +526,10 @@ impl<B: Bed> Running<'_, B> {
                 )
             },
         );
-        record.invalid = Some(format!(
+        let why = format!(
             "{lost} frames did not come at {asked:.0} frames a second, and the tester has proved itself up to {proven:.0} only: {so}"
-        ));
-        record.figures.outcome.tester_failed = true;
+        );
+        record.invalidate(InvalidCause::NotProven, why);
         true
     }
 

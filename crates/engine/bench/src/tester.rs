@@ -14,7 +14,7 @@ use romer_method::attribution::Attribution;
 use romer_method::campaign::Procedure;
 use romer_method::{Ask, Frames};
 use romer_port::{HostGuard, HostGuards, PortName, Stopped, TestReceiver, TestSender, TesterLink, look_at};
-use romer_record::benchmark::Gaps;
+use romer_record::benchmark::{Gaps, InvalidCause};
 use romer_units::Duration;
 use romer_units::random::Stream;
 use romer_wire::ethernet::MacAddress;
@@ -79,6 +79,8 @@ pub(crate) struct TrialRecord {
     pub(crate) unsent: u64,
     /// Why it tells nothing of the device.
     pub(crate) invalid: Option<String>,
+    /// Of which kind that is.
+    pub(crate) cause: Option<InvalidCause>,
     /// Most frames given at once to make up for lost time.
     pub(crate) longest_catch_up: u64,
     /// Time that the host took away from the sender.
@@ -104,11 +106,16 @@ pub(crate) struct TrialRecord {
 }
 
 impl TrialRecord {
+    /// Makes it one that tells nothing of the device.
+    pub(crate) fn invalidate(&mut self, cause: InvalidCause, why: String) {
+        (self.invalid, self.cause) = (Some(why), Some(cause));
+        self.figures.outcome.tester_failed = true;
+    }
+
     /// Makes it one that tells nothing, because the device was away.
     pub(crate) fn away(&mut self, why: String) {
-        self.invalid = Some(why);
-        let outcome = &mut self.figures.outcome;
-        (outcome.tester_failed, outcome.device_away) = (true, true);
+        self.invalidate(InvalidCause::DeviceAway, why);
+        self.figures.outcome.device_away = true;
     }
 }
 
@@ -505,29 +512,34 @@ pub(crate) fn record(
     let missed = unsent - sent.unlinked.frames.min(unsent);
     let share = |part: u64, of: u64| if of == 0 { 0.0 } else { real(part) / real(of) };
     let invalid = if let Some(stopped) = sent.stopped {
-        Some(refusal(&options.tx, stopped, &ask.frames))
-    } else if late.is_some() {
-        late
+        Some((InvalidCause::PortRefused, refusal(&options.tx, stopped, &ask.frames)))
+    } else if let Some(late) = late {
+        Some((InvalidCause::TesterStalled, late))
     } else if share(missed, intended) > MOST_UNSENT {
-        Some(format!("the tester sent {offered} of {intended} frames"))
+        Some((InvalidCause::TesterSlow, format!("the tester sent {offered} of {intended} frames")))
     } else if !attribution.tells(&options.procedure.criteria()) && !is_of_the_reset {
-        Some(words_of(&attribution, sent.punctuality.longest_away))
+        let dropped = attribution.unread > attribution.disturbed_lost;
+        let cause = if dropped { InvalidCause::TesterDropped } else { InvalidCause::TesterStalled };
+        Some((cause, words_of(&attribution, sent.punctuality.longest_away)))
     } else if short > BURST_SHORT * real(outcome.offered) && outcome.lost == 0 {
-        Some(format!(
+        let why = format!(
             "the end of the burst left late: the device had to hold up to {short:.0} of its {} frames less",
             outcome.offered
-        ))
+        );
+        Some((InvalidCause::TesterStalled, why))
     } else if clock_set {
-        Some("the host's clock was set during the trial".into())
+        Some((InvalidCause::ClockSet, "the host's clock was set during the trial".into()))
     } else {
         None
     };
     outcome.tester_failed = invalid.is_some();
+    let (cause, invalid) = invalid.unzip();
     TrialRecord {
         unseen: Duration::ZERO,
         capture: None,
         unsent,
         invalid,
+        cause,
         longest_catch_up: sent.punctuality.longest_catch_up,
         gaps: Gaps {
             share: Some(sent.punctuality.away.as_secs_f64() / ask.length().as_secs_f64().max(1e-9)),

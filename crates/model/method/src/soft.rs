@@ -6,6 +6,7 @@
 //! same load or of the same size, whichever is the greatest; and a place whose own repeats scatter more is held against
 //! those. Whoever looks at many places corrects for that ([`holm`]).
 
+use crate::statistics::rounding;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// A point of a curve with its repeats.
@@ -15,6 +16,8 @@ pub struct Point {
     pub x: f64,
     /// What was found there, repeat by repeat.
     pub values: Vec<f64>,
+    /// To what that is known: one frame, one nanosecond.
+    pub resolution: f64,
 }
 
 /// How far repeats of a quantity scatter in several places.
@@ -75,8 +78,7 @@ pub struct Suspicion {
 /// Every point of a curve that can be tested, with how probable its deviation is; `spreads`: what each point is held against.
 pub fn suspicions(points: &[Point], kind: Kind, spreads: &[Spread]) -> Vec<Suspicion> {
     let both = points.iter().zip(spreads);
-    let means: Vec<Option<Estimate>> =
-        both.map(|(point, spread)| Estimate::of(&point.values, spread)).collect();
+    let means: Vec<Option<Estimate>> = both.map(|(point, spread)| Estimate::of(point, spread)).collect();
     let freedom = spreads.iter().map(|spread| spread.freedom).fold(f64::INFINITY, f64::min);
     let at = |place: usize| means.get(place).copied().flatten();
     let last = points.len().saturating_sub(1);
@@ -123,11 +125,12 @@ pub fn holm(probabilities: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// Probability of a mean this far from zero, to either side, where it is zero in truth; `None` below two values.
-pub fn chance_of_mean(values: &[f64]) -> Option<f64> {
+/// Probability of a mean this far from zero, to either side, where it is zero in truth; `None` below two values. Values that are all the
+/// same scatter by less than the `resolution` to which they are known, not by nothing.
+pub fn chance_of_mean(values: &[f64], resolution: f64) -> Option<f64> {
     let count = real(values.len());
     let mean = mean(values).filter(|_| values.len() > 1)?;
-    let error = libm::sqrt(squares(values, mean) / (count - 1.0) / count);
+    let error = libm::sqrt((squares(values, mean) / (count - 1.0)).max(rounding(resolution)) / count);
     Some((2.0 * tail(mean.abs(), error, count - 1.0)).min(1.0))
 }
 
@@ -139,11 +142,13 @@ struct Estimate {
 }
 
 impl Estimate {
-    fn of(values: &[f64], spread: &Spread) -> Option<Self> {
+    fn of(point: &Point, spread: &Spread) -> Option<Self> {
+        let values = &point.values;
         let mean = mean(values).filter(|_| values.len() > 1)?;
         let count = real(values.len());
         let own = squares(values, mean) / (count - 1.0);
-        Some(Self { mean, variance: own.max(spread.relative * mean * mean) / count })
+        let least = rounding(point.resolution);
+        Some(Self { mean, variance: own.max(spread.relative * mean * mean).max(least) / count })
     }
 }
 

@@ -25,7 +25,7 @@ fn sweep(
     let mut point = |size, load| {
         let values =
             noise.by_ref().take(repeats).map(|noise| truth(size, load) * (1.0 + scatter(size, load) * noise));
-        Point { x: load, values: values.collect() }
+        Point { x: load, values: values.collect(), resolution: 0.0 }
     };
     SIZES.iter().map(|size| LOADS.iter().map(|load| point(*size, *load)).collect()).collect()
 }
@@ -50,8 +50,9 @@ fn carried(places: &[Vec<Point>]) -> Vec<(usize, usize)> {
     }
     for load in 0..LOADS.len() {
         let rows = SIZES.iter().zip(places);
-        let curve: Vec<Point> =
-            rows.map(|(size, row)| Point { x: *size, values: row[load].values.clone() }).collect();
+        let curve: Vec<Point> = rows
+            .map(|(size, row)| Point { x: *size, values: row[load].values.clone(), resolution: 0.0 })
+            .collect();
         let own: Vec<Spread> = spreads.iter().map(|row| row[load]).collect();
         let found = suspicions(&curve, Kind::CarriedOverSizes, &own);
         all.extend(found.iter().map(|one| ((one.place, load), one.probability)));
@@ -160,7 +161,10 @@ fn one_wild_repeat_is_no_soft_spot() {
 #[test]
 fn equal_repeats_leave_nothing_to_chance_and_single_ones_say_nothing() {
     let flat = |values: [f64; 3]| -> Vec<Point> {
-        (0..3_u8).zip(values).map(|(n, value)| Point { x: f64::from(n), values: vec![value; 4] }).collect()
+        (0..3_u8)
+            .zip(values)
+            .map(|(n, value)| Point { x: f64::from(n), values: vec![value; 4], resolution: 0.0 })
+            .collect()
     };
     let found = |values| {
         let points = flat(values);
@@ -173,7 +177,7 @@ fn equal_repeats_leave_nothing_to_chance_and_single_ones_say_nothing() {
     assert_eq!(found([1.0, 1.0, 1.0]), [1.0]);
     assert_eq!(found([1.0, 0.5, 1.0]), [0.0]);
     assert_eq!(found([1.0, 1.5, 1.0]), [1.0]);
-    let single = [Point { x: 0.0, values: vec![1.0] }];
+    let single = [Point { x: 0.0, values: vec![1.0], resolution: 0.0 }];
     assert_eq!(Spread::of(&single), None);
     assert_eq!(suspicions(&[], Kind::Delay, &[]), []);
 }
@@ -192,7 +196,18 @@ fn holms_correction_is_that_of_his_paper() {
 #[test]
 fn the_chance_of_a_mean_is_students() {
     // 1, 2, 3 has mean 2, error 0.577, t = 3.464; of two degrees both sides beyond it have 7.4 %.
-    assert!((chance_of_mean(&[1.0, 2.0, 3.0]).unwrap() - 0.074_180).abs() < 1e-5);
-    assert_eq!(chance_of_mean(&[1.0]), None);
-    assert_eq!((chance_of_mean(&[2.0; 3]), chance_of_mean(&[0.0; 3])), (Some(0.0), Some(1.0)));
+    assert!((chance_of_mean(&[1.0, 2.0, 3.0], 0.0).unwrap() - 0.074_180).abs() < 1e-5);
+    assert_eq!(chance_of_mean(&[1.0], 0.0), None);
+    assert_eq!((chance_of_mean(&[2.0; 3], 0.0), chance_of_mean(&[0.0; 3], 0.0)), (Some(0.0), Some(1.0)));
+}
+
+/// Two equal differences are no certainty, and what is of the size of the resolution is nothing.
+#[test]
+fn equal_differences_have_a_probability() {
+    let chance = |difference: f64, count| chance_of_mean(&vec![difference; count], 1.0).unwrap();
+    // Student's with one degree of freedom: 2 / (pi t) of a large t, here 5,000 by the root of 1/24.
+    let expected = 2.0 / core::f64::consts::PI / (5_000.0 * 24.0_f64.sqrt());
+    assert!((chance(5_000.0, 2) / expected - 1.0).abs() < 1e-3, "{}", chance(5_000.0, 2));
+    assert!(chance(1.0, 2) > 0.1 && chance(0.2, 5) > 0.1);
+    assert!(chance(5_000.0, 3) < chance(5_000.0, 2));
 }

@@ -9,8 +9,14 @@ use romer_record::document::Summary;
 /// Mean, standard deviation (n-1) and Student's 95 % interval of the mean.
 pub type Student = (f64, f64, [f64; 2]);
 
-/// Student's 95 % interval of the mean of independent values, with mean and deviation; `None` below two.
-pub fn student(values: &[f64]) -> Option<Student> {
+/// The variance of what rounding to whole numbers of `resolution` does to a value.
+pub(crate) fn rounding(resolution: f64) -> f64 {
+    resolution * resolution / 12.0
+}
+
+/// Student's 95 % interval of the mean of independent values that are known to `resolution`, with mean and deviation; `None` below two.
+/// Values that are all the same scatter by less than the resolution, not by nothing: the interval has what rounding leaves open.
+pub fn student(values: &[f64], resolution: f64) -> Option<Student> {
     let count = values.len();
     if count < 2 {
         return None;
@@ -18,26 +24,32 @@ pub fn student(values: &[f64]) -> Option<Student> {
     let mean = values.iter().sum::<f64>() / real(count);
     let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / real(count - 1);
     let deviation = libm::sqrt(variance);
-    let half = student_975(real(count - 1))? * deviation / libm::sqrt(real(count));
+    let error = libm::sqrt(variance.max(rounding(resolution)) / real(count));
+    let half = student_975(real(count - 1))? * error;
     Some((mean, deviation, [mean - half, mean + half]))
 }
 
-/// The summary of independent repeats.
-pub fn repeats(values: &[f64]) -> Summary {
+/// The summary of independent repeats that are known to `resolution`.
+pub fn repeats(values: &[f64], resolution: f64) -> Summary {
     let mut found = summary(values);
     // The summary allows for dependence, which trials in random order do not have.
-    if let Some((_, _, interval)) = student(values) {
+    if let Some((_, _, interval)) = student(values, resolution) {
         found.mean_interval = Some(interval);
     }
     found
 }
 
 /// The paired difference `b` minus `a`, repeat by repeat: mean, deviation, interval; pairs in which either is
-/// missing are left out.
-pub fn paired(a: &[Option<f64>], b: &[Option<f64>]) -> (Vec<f64>, Option<Student>) {
+/// missing are left out. Both are known to `resolution`.
+pub fn paired(a: &[Option<f64>], b: &[Option<f64>], resolution: f64) -> (Vec<f64>, Option<Student>) {
     let pairs: Vec<f64> = a.iter().zip(b).filter_map(|(a, b)| Some((*b)? - (*a)?)).collect();
-    let found = student(&pairs);
+    let found = student(&pairs, of_differences(resolution));
     (pairs, found)
+}
+
+/// The resolution of differences of two values that are each known to `resolution`: the variances of both roundings add up.
+pub fn of_differences(resolution: f64) -> f64 {
+    resolution * core::f64::consts::SQRT_2
 }
 
 /// What differs over several places (frames and loads) together, repeat by repeat.
@@ -99,21 +111,35 @@ mod tests {
     #[test]
     fn the_interval_is_students_and_not_the_seeds() {
         let values: Vec<f64> = (1..=10).map(f64::from).collect();
-        let (mean, deviation, [low, high]) = student(&values).unwrap();
+        let (mean, deviation, [low, high]) = student(&values, 0.0).unwrap();
         assert!((mean - 5.5).abs() < 1e-12 && (deviation - 3.027_650_354).abs() < 1e-8);
         assert!(((high - low) / 2.0 - 2.262_157 * deviation / 10.0_f64.sqrt()).abs() < 1e-5);
-        assert_eq!(student(&[1.0]), None);
+        assert_eq!(student(&[1.0], 0.0), None);
     }
 
     #[test]
     fn an_interval_of_ten_covers_the_mean_in_95_of_100() {
         // 4,000 samples: 95 % within 5 deviations of 0.345 % (probability below 1e-6). 1.96 would cover 91.8 %.
         let numbers = normal(40_000, 1);
-        let covered = numbers
-            .chunks(10)
-            .filter(|sample| student(sample).is_some_and(|(_, _, [low, high])| low <= 0.0 && 0.0 <= high));
+        let covered = numbers.chunks(10).filter(|sample| {
+            student(sample, 0.0).is_some_and(|(_, _, [low, high])| low <= 0.0 && 0.0 <= high)
+        });
         let share = real(covered.count()) / 4_000.0;
         assert!((share - 0.95).abs() < 5.0 * 0.003_45, "{share}");
+    }
+
+    /// Equal repeats leave open what their resolution does.
+    #[test]
+    fn equal_repeats_have_an_interval() {
+        let (_, deviation, [low, high]) = student(&[5_000.0; 2], 1.0).unwrap();
+        // 12.706 deviations of the mean of two values that are rounded to whole numbers.
+        let half = 12.706_205 * libm::sqrt(1.0 / 24.0);
+        assert!(deviation == 0.0 && ((high - low) / 2.0 - half).abs() < 1e-5, "{low} {high}");
+        let (_, found) = paired(&[Some(1.0); 2], &[Some(3.0); 2], 1.0);
+        let (_, _, [low, high]) = found.unwrap();
+        assert!(((high - low) / 2.0 - half * 2.0_f64.sqrt()).abs() < 1e-5, "{low} {high}");
+        // What scatters by more is not widened.
+        assert_eq!(student(&[1.0, 9.0], 1.0), student(&[1.0, 9.0], 0.0));
     }
 
     #[test]
@@ -123,11 +149,11 @@ mod tests {
         let a: Vec<Option<f64>> = drift.iter().map(|value| Some(*value)).collect();
         let b: Vec<Option<f64>> =
             drift.iter().zip(&noise).map(|(value, noise)| Some(value + 5.0 + noise)).collect();
-        let (pairs, found) = paired(&a, &b);
+        let (pairs, found) = paired(&a, &b, 0.0);
         let (mean, _, [low, high]) = found.unwrap();
         assert_eq!(pairs.len(), 10);
         assert!((mean - 5.0).abs() < 1.5 && low > 0.0 && high < 10.0, "{low} {high}");
-        assert_eq!(paired(&[None, Some(1.0)], &[Some(1.0), None]).0, Vec::<f64>::new());
+        assert_eq!(paired(&[None, Some(1.0)], &[Some(1.0), None], 0.0).0, Vec::<f64>::new());
     }
 
     #[test]
@@ -151,7 +177,7 @@ mod tests {
                 })
                 .collect();
             let covers = |values: &[f64]| {
-                usize::from(student(values).is_some_and(|(_, _, [low, high])| low <= 0.0 && 0.0 <= high))
+                usize::from(student(values, 0.0).is_some_and(|(_, _, [low, high])| low <= 0.0 && 0.0 <= high))
             };
             let found = over_places(&pairs);
             assert_eq!((found.places, found.medians.len()), (PLACES, REPEATS));

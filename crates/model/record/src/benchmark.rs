@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::document::{Histogram, Jitter, Limit, Summary};
 
 mod forecast;
+mod invalid;
 mod self_test;
 
 pub use forecast::{BENCHMARK_FORECAST, BenchmarkForecast, ForecastTrial};
+pub use invalid::InvalidCause;
 pub use self_test::{Accounted, Baseline, SelfTest, SelfTestItem};
 
 /// The name of the benchmark document's schema.
@@ -252,6 +254,9 @@ pub struct Trial {
     pub corrupted: u64,
     /// Why the trial tells nothing of the device; `null`: it does.
     pub invalid: Option<String>,
+    /// Of which kind that is; `null`: it tells of the device, or the document is from before this was told.
+    #[serde(default)]
+    pub invalid_cause: Option<InvalidCause>,
     /// It tells nothing because the device was away in it, rather than because of the tester.
     #[serde(default)]
     pub device_away: bool,
@@ -644,7 +649,7 @@ pub struct BenchmarkEvent {
     /// `size-silent` (nothing of a size came any more, while others did),
     /// `device-unsteady` (it was away in a trial as often as that was made), `device-gone`, `trial-repeated`,
     /// `port-down` (a port of the tester was switched off on this host), `port-up`, `port-gone` (it did not come back, or was removed
-    /// or renamed), `tester-overloaded`, `command-ended` (that of a case or a reset, with the benchmark), `clock-set`, `resumed`.
+    /// or renamed), `tester-limit` (the tester fell short so often that the benchmark has ended early), `tester-overloaded`, `command-ended` (that of a case or a reset, with the benchmark), `clock-set`, `resumed`.
     pub kind: String,
     /// In words.
     pub text: String,

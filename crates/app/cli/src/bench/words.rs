@@ -113,6 +113,18 @@ pub(super) fn people(time: Duration) -> String {
     }
 }
 
+/// A benchmark that takes so many times as long as forecast says so.
+pub(super) const MUCH_SLOWER: f64 = 2.0;
+
+/// That a benchmark takes longer than forecast.
+pub(super) fn slower(progress: &Progress<'_>) -> String {
+    format!(
+        "trials take {:.1} times as long as forecast, with those that are made again: {} left",
+        progress.slower,
+        range(progress.left)
+    )
+}
+
 /// One line on a terminal that is renewed.
 pub(super) struct Line {
     shown: bool,
@@ -158,25 +170,20 @@ impl Line {
 pub(super) fn summary(document: &Benchmark, required: bool, sheet: Sheet) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{} ({})", document.procedure, document.criterion);
-    if let Some(found) = &document.self_test {
-        let alone = document.procedure == "self-test";
-        tester(&mut text, found, alone);
-        if alone {
-            warnings(&mut text, document);
-            return set(&text, sheet);
-        }
-    }
-    if !document.dut.labels.is_empty() {
-        let labels = document.dut.labels.iter().map(|(name, value)| format!("{name} {value}"));
-        let _ = writeln!(text, "device: {}", labels.collect::<Vec<_>>().join(", "));
+    if let Some(found) = document.self_test.as_ref().filter(|_| document.procedure == "self-test") {
+        tester(&mut text, found, true);
+        warnings(&mut text, document);
+        return set(&text, sheet);
     }
     let tables: &[&[&str]] = match document.procedure.as_str() {
-        "throughput" => &[&["throughput_percent", "throughput_pps"]],
-        "back-to-back" => &[&["throughput_percent", "burst_frames", "corrected_buffer_ns"]],
+        "throughput" => &[&["throughput_pps", BITS, "throughput_percent"]],
+        "back-to-back" => {
+            &[&["throughput_pps", BITS, "throughput_percent", "burst_frames", "corrected_buffer_ns"]]
+        }
         "reset" => &[&["reset_by_loss_ns", "reset_by_times_ns"]],
-        "recovery" => &[&["throughput_percent", "recovery_ns"]],
+        "recovery" => &[&["throughput_pps", BITS, "throughput_percent", "recovery_ns"]],
         "latency" => &[
-            &["carried_percent", "loss_ratio", "latency_mean_ns"],
+            &["carried_pps", BITS, "carried_percent", "loss_ratio", "latency_mean_ns"],
             &["latency_median_ns", "latency_p99_ns", "latency_max_ns"],
             &[
                 "jitter_peak_to_peak_ns",
@@ -185,15 +192,30 @@ pub(super) fn summary(document: &Benchmark, required: bool, sheet: Sheet) -> Str
                 "jitter_deviation_from_mean_ns",
             ],
         ],
-        _ => &[&["carried_percent", "carried_pps", "loss_ratio", "latency_mean_ns"]],
+        _ => &[&["carried_pps", BITS, "carried_percent", "loss_ratio", "latency_mean_ns"]],
     };
     let mut text = set(&text, sheet);
     for columns in tables {
         text.push_str(&table(document, columns));
     }
-    text.push_str(&set(&remarks(document, required), sheet));
+    let mut rest = String::from("\n");
+    for line in romer_report::benchmark::repeated(document) {
+        let _ = writeln!(rest, "{line}");
+    }
+    if let Some(found) = &document.self_test {
+        tester(&mut rest, found, false);
+    }
+    if !document.dut.labels.is_empty() {
+        let labels = document.dut.labels.iter().map(|(name, value)| format!("{name} {value}"));
+        let _ = writeln!(rest, "device: {}", labels.collect::<Vec<_>>().join(", "));
+    }
+    rest.push_str(&remarks(document, required));
+    text.push_str(&set(&rest, sheet));
     text
 }
+
+/// A column of what is carried, Mbit/s of layer 1, which follows from the share of the line.
+const BITS: &str = "bits";
 
 /// What the tests of the tester itself came to: each, where they are what was asked for; else which were not held.
 fn tester(text: &mut String, found: &SelfTest, alone: bool) {
@@ -220,21 +242,40 @@ fn tester(text: &mut String, found: &SelfTest, alone: bool) {
 fn table(document: &Benchmark, columns: &[&str]) -> String {
     let heads = ["case", "frames", "load %"].map(str::to_owned).into_iter();
     let heads = heads.chain(columns.iter().map(|column| unit_of(column).0));
-    let mut rows: Vec<(Vec<String>, String)> = vec![(heads.collect(), String::new())];
+    // Of what is found at a load or by a search, the row says what it comes to.
+    let judges = columns.contains(&BITS);
+    let verdict_head = if judges { "verdict".to_owned() } else { String::new() };
+    let mut rows: Vec<(Vec<String>, String)> = vec![(heads.collect(), verdict_head)];
     for first in document.results.iter().filter(|result| result.quantity == columns[0]) {
         let load = first.load_percent.map_or("-".to_owned(), |load| format!("{load:.2}"));
         let size = first.frame_size.map_or("mixture".to_owned(), |size| format!("{size} B"));
         let mut cells = vec![romer_report::escape::terminal(&first.case), size, load];
         let mut bounds: Vec<String> = Vec::new();
-        for column in columns {
-            let found = document.results.iter().find(|result| {
-                result.quantity == *column
+        let beside = |quantity: &str| {
+            document.results.iter().find(|result| {
+                result.quantity == quantity
                     && (&result.case, result.frame_size, result.load_percent)
                         == (&first.case, first.frame_size, first.load_percent)
-            });
-            cells.push(found.map(|found| value(found, unit_of(column).1)).unwrap_or_default());
+            })
+        };
+        for column in columns {
+            let of = match *column {
+                BITS if first.quantity == "throughput_pps" => "throughput_percent",
+                BITS => "carried_percent",
+                other => other,
+            };
+            let found = beside(of);
+            // Percent of the line's bits are so many millions.
+            let factor = if *column == BITS { document.setup.line_rate_bps / 1e8 } else { unit_of(column).1 };
+            cells.push(found.map(|found| value(found, factor, decimals(column))).unwrap_or_default());
+            if *column == BITS {
+                continue;
+            }
             bounds
                 .extend(found.and_then(|found| bound(found, *column == columns[0], document.setup.repeats)));
+        }
+        if judges && bounds.is_empty() {
+            bounds.push(verdict(first, beside("loss_ratio")));
         }
         rows.push((cells, bounds.join("; ")));
     }
@@ -308,7 +349,7 @@ fn remarks(document: &Benchmark, required: bool) -> String {
     for spot in &document.soft_spots {
         let _ = writeln!(text, "soft spot: {}", spot.text);
     }
-    for event in &document.events {
+    for event in romer_report::benchmark::events(document) {
         let _ = writeln!(text, "event: {}", event.text);
     }
     warnings(&mut text, document);
@@ -418,6 +459,13 @@ fn bound(result: &BenchmarkResult, first: bool, repeats: u32) -> Option<String> 
 /// The head of a column of this quantity, and by how much its values are multiplied: latencies and jitters are shown in
 /// microseconds, other times in milliseconds.
 fn unit_of(quantity: &str) -> (String, f64) {
+    match quantity {
+        BITS => return ("Mbit/s".into(), 1.0),
+        "loss_ratio" => return ("loss %".into(), 100.0),
+        _ if quantity.ends_with("_pps") => return ("frames/s".into(), 1.0),
+        "throughput_percent" | "carried_percent" => return ("% of line".into(), 1.0),
+        _ => {}
+    }
     match quantity.strip_suffix("_ns") {
         Some(name) if name.starts_with("latency") || name.starts_with("jitter") => {
             (format!("{name}_us"), 1e-3)
@@ -427,8 +475,28 @@ fn unit_of(quantity: &str) -> (String, f64) {
     }
 }
 
-fn value(result: &BenchmarkResult, factor: f64) -> String {
-    let decimals = if factor < 1.0 { 3 } else { 4 };
+/// How many digits behind the point are shown.
+fn decimals(quantity: &str) -> usize {
+    match quantity {
+        _ if quantity.ends_with("_pps") || quantity == "burst_frames" => 0,
+        _ if quantity.ends_with("_percent") => 2,
+        "loss_ratio" => 4,
+        _ => 3,
+    }
+}
+
+/// What a row comes to that nothing but the device bounds.
+fn verdict(first: &BenchmarkResult, loss: Option<&BenchmarkResult>) -> String {
+    match (loss.and_then(|loss| loss.mean), first.mean) {
+        (_, None) => "not known",
+        (Some(loss), _) if loss > 0.0 => "loss",
+        (Some(_), _) => "no loss",
+        (None, _) => "the device's limit",
+    }
+    .into()
+}
+
+fn value(result: &BenchmarkResult, factor: f64, decimals: usize) -> String {
     let shown = |value: f64| format!("{:.decimals$}", value * factor);
     match (result.mean, result.interval) {
         (Some(mean), Some([low, high])) => format!("{} ({} to {})", shown(mean), shown(low), shown(high)),
@@ -550,14 +618,47 @@ mod tests {
         let result =
             |mean, interval| BenchmarkResult { mean: Some(mean), interval, ..BenchmarkResult::default() };
         let (head, factor) = unit_of("latency_mean_ns");
-        let shown = value(&result(137_504.204_5, Some([0.0, 300_000.0])), factor);
+        let shown = value(&result(137_504.204_5, Some([0.0, 300_000.0])), factor, 3);
         assert_eq!((head.as_str(), shown.as_str()), ("latency_mean_us", "137.504 (0.000 to 300.000)"));
         let (head, factor) = unit_of("reset_by_loss_ns");
         assert_eq!(
-            (head.as_str(), value(&result(7.065e8, None), factor).as_str()),
+            (head.as_str(), value(&result(7.065e8, None), factor, 3).as_str()),
             ("reset_by_loss_ms", "706.500")
         );
-        assert_eq!(unit_of("throughput_pps"), ("throughput_pps".into(), 1.0));
+        assert_eq!(unit_of("throughput_pps"), ("frames/s".into(), 1.0));
+    }
+
+    /// The first thing of a summary is what was found, in frames, bits and shares of the line, with what it comes to.
+    #[test]
+    fn result_comes_first() {
+        let result = |size, quantity: &str, mean, bounded_by: Option<&str>| BenchmarkResult {
+            case: "as it is".into(),
+            frame_size: Some(size),
+            quantity: quantity.into(),
+            count: 1,
+            mean: Some(mean),
+            bounded_by: bounded_by.map(str::to_owned),
+            ..BenchmarkResult::default()
+        };
+        let tester = Some("the tester");
+        let mut document = Benchmark {
+            procedure: "throughput".into(),
+            results: vec![
+                result(64, "throughput_percent", 49.61, None),
+                result(64, "throughput_pps", 73_824.4, None),
+                result(128, "throughput_percent", 25.0, tester),
+                result(128, "throughput_pps", 21_114.9, tester),
+            ],
+            self_test: Some(SelfTest { claims: vec!["a claim".into()], ..SelfTest::default() }),
+            ..Benchmark::default()
+        };
+        document.setup.line_rate_bps = 1e8;
+        let text = summary(&document, false, Sheet::default());
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines[2].join(" "), "case frames load % frames/s Mbit/s % of line verdict", "{text}");
+        assert_eq!(lines[3].join(" "), "as it is 64 B - 73824 49.610 49.61 the device's limit", "{text}");
+        assert_eq!(lines[4].join(" "), "as it is 128 B - 21115 25.000 25.00 bounded by the tester", "{text}");
+        assert!(text.find("tester: a claim") > text.find("bounded by"), "{text}");
     }
 
     #[test]

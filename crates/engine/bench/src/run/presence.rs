@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use romer_host::clock::monotonic_now;
 use romer_method::Ask;
 use romer_method::analysis::{LEAST_AWAY, STALLED, Silence};
+use romer_record::benchmark::InvalidCause;
 use romer_units::Duration;
 
 use super::Running;
@@ -267,8 +268,7 @@ impl<B: Bed> Running<'_, B> {
     ) -> Result<(), BenchError> {
         // What happens to the tester's ports on this host says nothing of the device.
         if let Some(fault) = self.bed.port_fault(self.options).filter(|fault| fault.state.is_of_host()) {
-            record.invalid = Some(fault.to_string());
-            record.figures.outcome.tester_failed = true;
+            record.invalidate(InvalidCause::PortDown, fault.to_string());
             return Ok(());
         }
         if ask.purpose == Ask::RESET {

@@ -1,6 +1,8 @@
 //! Whose loss it is: a tester that is starved before a sound device, a device that is overloaded before a sound tester, and
 //! both at once.
 
+use romer_record::benchmark::InvalidCause;
+
 use super::*;
 
 const MILLI: i64 = 1_000_000;
@@ -271,4 +273,24 @@ fn lateness_alone_invalidates() {
     let why = late.trials[0].invalid.as_deref().unwrap_or_default();
     assert!(why.starts_with("the tester stood still and fell ") && late.trials.len() == 3, "{why}");
     assert!(behind(400).trials.iter().all(|trial| trial.invalid.is_none()));
+}
+
+/// Where the tester stands still in every trial, a sweep of many ends after six, each made three times, and says that it is the tester.
+#[test]
+fn sweep_ends_early_at_the_testers_limit() {
+    let loads: Vec<f64> = (2..20).map(|twentieth| f64::from(twentieth) / 20.0).collect();
+    let still = (0..1_000).map(|trial| (trial, 200 * MILLI..800 * MILLI)).collect();
+    let bed = Simulated { stands_still: still, ..Simulated::with(carries(1.0, 100_000)) };
+    let document = run(&sweep(&loads), bed);
+    assert!(document.partial);
+    assert_eq!(document.trials.len(), 18);
+    let last = document.events.last().unwrap();
+    assert!(
+        last.kind == "tester-limit"
+            && last
+                .text
+                .contains("6 of 6 trials told nothing, however often they were made (tester stalled 6)"),
+        "{last:?}"
+    );
+    assert!(document.trials.iter().all(|trial| trial.invalid_cause == Some(InvalidCause::TesterStalled)));
 }

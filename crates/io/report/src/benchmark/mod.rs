@@ -5,6 +5,7 @@
 
 mod draw;
 mod figures;
+mod repeated;
 mod streams;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use romer_units::counted;
 
 use crate::escape::markup;
 pub use figures::figures;
+pub use repeated::{events, repeated};
 pub use streams::{StreamRow, markings, streams};
 
 /// A figure of its own, as SVG, with the name that its file may have.
@@ -179,7 +181,9 @@ pub fn page(document: &Benchmark) -> String {
         .into_iter()
         .map(|(text, changed)| (if changed { format!("{text} (changed)") } else { text }, false));
     list(&mut html, "Markings that came out, beside those that went in", marked.collect());
-    list(&mut html, "Events", document.events.iter().map(|one| (one.text.clone(), false)).collect());
+    let again = repeated(document).into_iter();
+    let events = again.chain(events(document).map(|one| one.text.clone())).map(|text| (text, false));
+    list(&mut html, "Events", events.collect());
     list(
         &mut html,
         "To know before trusting the numbers",

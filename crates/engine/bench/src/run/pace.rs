@@ -1,0 +1,132 @@
+//! How a benchmark gets on: how much longer than forecast its trials take, and whether the tester falls short too often for it to come
+//! to anything.
+
+use std::collections::BTreeMap;
+
+use romer_method::campaign::{Campaign, Procedure};
+use romer_record::benchmark::InvalidCause;
+use romer_units::Duration;
+
+use super::Running;
+use crate::BenchError;
+use crate::bed::Bed;
+use crate::tester::TrialRecord;
+
+/// As many trials, each with those that were made again for it, must have told nothing before a benchmark ends early. Where half of all
+/// trials would tell something, as many in a row by chance of their order are less than one in sixty.
+const ENOUGH: u64 = 6;
+
+/// What the trials up to now took and told.
+#[derive(Debug, Default)]
+pub(super) struct Pacing {
+    forecast: Duration,
+    spent: Duration,
+    /// What the tester's own tests took, of the trial under way.
+    proving: Duration,
+    told: u64,
+    silent: BTreeMap<InvalidCause, u64>,
+    /// The highest rate of a trial that told something, frames a second.
+    highest_pps: f64,
+}
+
+impl Pacing {
+    /// The tester was tested for so long, which is no part of a trial.
+    pub(super) fn proves(&mut self, took: Duration) {
+        self.proving = took;
+    }
+
+    /// A trial has ended, with those that were made again for it.
+    pub(super) fn ends(&mut self, forecast: Duration, took: Duration, record: &TrialRecord) {
+        self.forecast += forecast;
+        self.spent += took - std::mem::take(&mut self.proving);
+        match record.cause {
+            Some(InvalidCause::DeviceAway | InvalidCause::DeviceStalled) => {}
+            Some(cause) => *self.silent.entry(cause).or_default() += 1,
+            None => {
+                self.told += 1;
+                self.highest_pps = self.highest_pps.max(record.figures.intended.pps);
+            }
+        }
+    }
+
+    /// How many times as long as forecast the trials took, 1 at the least.
+    pub(super) fn slower(&self) -> f64 {
+        (self.spent.as_secs_f64() / self.forecast.as_secs_f64().max(1e-9)).max(1.0)
+    }
+
+    /// That the tester is the limit, where it was in so many trials that fewer than half of `all` can tell anything, or none has yet.
+    fn limit(&self, all: u64) -> Option<String> {
+        let silent = self.silent.values().sum::<u64>();
+        if silent < ENOUGH || (self.told > 0 && 2 * silent <= all) {
+            return None;
+        }
+        let causes = self.silent.iter().map(|(cause, count)| format!("{} {count}", cause.words()));
+        let told = if self.told == 0 {
+            "no trial has told anything of the device".to_owned()
+        } else {
+            format!("trials of up to {:.0} frames/s told something", self.highest_pps)
+        };
+        Some(format!(
+            "the tester is the limit: {silent} of {} trials told nothing, however often they were made ({}), and {told}; the rest is \
+             left out",
+            silent + self.told,
+            causes.collect::<Vec<_>>().join(", ")
+        ))
+    }
+}
+
+/// A time, so many times.
+#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "a forecast; saturates")]
+pub(super) fn scaled(time: Duration, times: f64) -> Duration {
+    Duration::from_nanos((time.as_nanos() as f64 * times) as i64)
+}
+
+impl<B: Bed> Running<'_, B> {
+    /// Whether the benchmark ends here because the tester is the limit. To a search, what the tester cannot offer is a bound like
+    /// another.
+    pub(super) fn ends_early(&mut self, campaign: &Campaign) -> Result<bool, BenchError> {
+        let left = campaign.outlook().usual.trials;
+        let stated = matches!(
+            self.options.procedure,
+            Procedure::Sweep { .. } | Procedure::FrameLoss { .. } | Procedure::Reset { .. }
+        );
+        let Some(text) = self.pace.limit(campaign.asked() + left).filter(|_| stated && left > 0) else {
+            return Ok(false);
+        };
+        self.event("tester-limit", text)?;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Half of the trials must be lost to the tester for certain, or all that were made, and six at the least.
+    #[test]
+    fn tester_is_the_limit_when_most_is_lost() {
+        let pacing = |told, stalled| Pacing {
+            told,
+            silent: [(InvalidCause::TesterStalled, stalled)].into(),
+            ..Pacing::default()
+        };
+        assert_eq!(pacing(0, 5).limit(1_000), None);
+        assert!(pacing(0, 6).limit(1_000).unwrap().contains("6 of 6 trials told nothing"));
+        assert_eq!(pacing(1, 50).limit(100), None);
+        let told = pacing(1, 51).limit(100).unwrap();
+        assert!(
+            told.contains("(tester stalled 51), and trials of up to 0 frames/s told something"),
+            "{told}"
+        );
+    }
+
+    /// The forecast follows what trials take, without the tests of the tester.
+    #[test]
+    fn forecast_follows_the_trials() {
+        let pacing =
+            Pacing { forecast: Duration::from_secs(10), spent: Duration::from_secs(35), ..Pacing::default() };
+        assert!((pacing.slower() - 3.5).abs() < 1e-9);
+        assert_eq!(scaled(Duration::from_secs(4), pacing.slower()), Duration::from_secs(14));
+        assert!((Pacing::default().slower() - 1.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,84 @@
+//! Trials that were made again, and those that told nothing in the end, by their causes.
+
+use std::collections::BTreeMap;
+
+use romer_record::benchmark::{Benchmark, BenchmarkEvent, InvalidCause, Trial};
+
+/// Events of single trials, which are grouped.
+const GROUPED: [&str; 2] = ["trial-repeated", "tester-overloaded"];
+
+/// How many trials were made again, and how many told nothing in the end, each with why.
+pub fn repeated(document: &Benchmark) -> Vec<String> {
+    let (mut again, mut silent) = (BTreeMap::new(), BTreeMap::new());
+    let mut trials = document.trials.iter().peekable();
+    while let Some(trial) = trials.next() {
+        if trial.invalid.is_none() {
+            continue;
+        }
+        let is_made_again = trials.peek().is_some_and(|next| is_same(trial, next));
+        let of = if is_made_again { &mut again } else { &mut silent };
+        *of.entry(trial.invalid_cause).or_insert(0_u64) += 1;
+    }
+    [(again, ["trial", "trials"], "repeated"), (silent, ["trial", "trials"], "told nothing of the device")]
+        .into_iter()
+        .filter(|(causes, ..)| !causes.is_empty())
+        .map(|(causes, [one, more], what)| {
+            let all: u64 = causes.values().sum();
+            format!("{all} {} {what}: {}", if all == 1 { one } else { more }, words(&causes))
+        })
+        .collect()
+}
+
+fn words(causes: &BTreeMap<Option<InvalidCause>, u64>) -> String {
+    let name = |cause: &Option<InvalidCause>| cause.map_or("for another reason", InvalidCause::words);
+    if let [cause] = &causes.keys().collect::<Vec<_>>()[..] {
+        return name(cause).into();
+    }
+    let each = causes.iter().map(|(cause, count)| format!("{} {count}", name(cause)));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// Whether one trial was made for the same as the other.
+fn is_same(one: &Trial, other: &Trial) -> bool {
+    let key = |trial: &Trial| {
+        let Trial { case, frame_size, mixture, repeat, purpose, duration_ns, .. } = trial;
+        (case.clone(), *frame_size, mixture.clone(), *repeat, purpose.clone(), *duration_ns)
+    };
+    key(one) == key(other) && one.asked_load == other.asked_load
+}
+
+/// The events that are told one by one.
+pub fn events(document: &Benchmark) -> impl Iterator<Item = &BenchmarkEvent> {
+    document.events.iter().filter(|event| !GROUPED.contains(&event.kind.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of trials that were made again it is told how many there were and why, in a line.
+    #[test]
+    fn repeats_are_grouped_by_cause() {
+        let trial = |repeat, cause: Option<InvalidCause>| Trial {
+            repeat,
+            invalid: cause.map(|cause| cause.words().into()),
+            invalid_cause: cause,
+            ..Trial::default()
+        };
+        let [stalled, dropped] = [InvalidCause::TesterStalled, InvalidCause::TesterDropped].map(Some);
+        let trials = [(0, stalled), (0, None), (1, stalled), (1, dropped), (1, None), (2, dropped)];
+        let trials = trials.into_iter().map(|(repeat, cause)| trial(repeat, cause)).collect();
+        let event =
+            |kind: &str| BenchmarkEvent { at_ns: 0, kind: kind.into(), text: String::new(), dropped: None };
+        let events_of = ["trial-repeated", "clock-set", "tester-overloaded"].map(event).into();
+        let document = Benchmark { trials, events: events_of, ..Benchmark::default() };
+        assert_eq!(
+            repeated(&document),
+            [
+                "3 trials repeated: tester stalled 2, tester dropped frames unread 1",
+                "1 trial told nothing of the device: tester dropped frames unread"
+            ]
+        );
+        assert_eq!(events(&document).map(|event| event.kind.as_str()).collect::<Vec<_>>(), ["clock-set"]);
+    }
+}
