@@ -1,5 +1,5 @@
-//! Documents that say what is so: the changelog names the version, every invariant names what enforces it, and
-//! links lead somewhere.
+//! Documents that say what is so: the changelog names the version, every invariant names what enforces it, every
+//! promise of security names its tests, and links lead somewhere.
 
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use crate::workspace::Workspace;
 
 const CHANGELOG: &str = "CHANGELOG.md";
 const ARCHITECTURE: &str = "docs/ARCHITECTURE.md";
+const SECURITY: &str = "SECURITY.md";
 /// How many invariants the house has.
 const INVARIANTS: usize = 10;
 /// What stands in place of an enforcer while nothing that could break the invariant exists.
@@ -24,6 +25,7 @@ pub(crate) fn check(workspace: &Workspace, files: &[Text]) -> Vec<Finding> {
         .map_or("", |package| &package.version);
     let mut findings = changelog(content(CHANGELOG), version);
     findings.extend(invariants(content(ARCHITECTURE), |reference| exists(workspace, files, reference)));
+    findings.extend(promises(content(SECURITY), |reference| exists(workspace, files, reference)));
     for file in files.iter().filter(|file| file.extension() == "md") {
         let folder = Path::new(&workspace.root).join(&file.path).with_file_name("");
         findings.extend(links(file, |target| folder.join(target).exists()));
@@ -86,6 +88,40 @@ fn invariants(content: &str, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     findings
 }
 
+/// The rows of the tables with the heading `| promise | test |`: each names tests that exist.
+fn promises(content: &str, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let (mut in_table, mut rows) = (false, 0);
+    for (index, line) in content.lines().enumerate() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let (promise, tests) = match cells[..] {
+            ["", "promise", "test", ""] => {
+                in_table = true;
+                continue;
+            }
+            ["", "---", "---", ""] => continue,
+            ["", promise, tests, ""] if in_table => (promise, tests),
+            _ => {
+                in_table = false;
+                continue;
+            }
+        };
+        rows += 1;
+        let place = format!("{SECURITY}:{}", index + 1);
+        let references: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
+        if references.is_empty() {
+            findings.push(Finding::error(&place, format!("no test holds the promise {promise:?}")));
+        }
+        for reference in references.iter().filter(|reference| !exists(reference)) {
+            findings.push(Finding::error(&place, format!("there is no test `{reference}`")));
+        }
+    }
+    if rows == 0 {
+        findings.push(Finding::error(SECURITY, "has no table of promises and tests"));
+    }
+    findings
+}
+
 /// Whether an enforcer is there: `path`, or `path::words` where the file holds the words.
 fn exists(workspace: &Workspace, files: &[Text], reference: &str) -> bool {
     match reference.split_once("::") {
@@ -114,6 +150,18 @@ mod tests {
     fn a_missing_invariant_is_found() {
         let nine: String = table("`here`").lines().take(9).map(|line| format!("{line}\n")).collect();
         assert_eq!(invariants(&nine, |_| true).len(), 1);
+    }
+
+    /// Each promise names tests, all of which exist; other tables are not looked at.
+    #[test]
+    fn promises_name_tests() {
+        let table =
+            |test: &str| format!("| promise | test |\n| --- | --- |\n| It holds. | {test} |\n\n| a | b |\n");
+        assert_eq!(promises(&table("`here`"), |name| name == "here"), []);
+        let gone = promises(&table("`here`, `gone`"), |name| name == "here");
+        assert_eq!(gone, [Finding::error("SECURITY.md:3", "there is no test `gone`")]);
+        assert_eq!(promises(&table("good will"), |_| true).len(), 1);
+        assert_eq!(promises("| threat | what is done |\n", |_| true).len(), 1);
     }
 
     #[test]

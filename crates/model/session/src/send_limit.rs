@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 use romer_units::{Monotonic, Timestamp};
 
+use crate::network::Network;
+
 /// Bits a second that one network is sent by a responder that is open to all.
 pub const OPEN_NETWORK_BITS: u64 = 10_000_000;
 /// Bits a second that all networks together are sent by a responder that is open to all.
@@ -129,7 +131,7 @@ impl NetworkBuckets {
 pub struct SendLimit {
     rates: SendRates,
     /// Of the networks that are sent to, and of those that were until their buckets are full.
-    networks: HashMap<u128, Arc<NetworkBuckets>>,
+    networks: HashMap<Network, Arc<NetworkBuckets>>,
     total: Option<Arc<Bucket>>,
     counters: Arc<Counters>,
 }
@@ -146,7 +148,7 @@ impl SendLimit {
     pub fn part(&mut self, to: IpAddr, now: Timestamp<Monotonic>) -> SendPart {
         self.networks.retain(|_, one| Arc::strong_count(one) > 1 || !one.is_full(now.as_nanos()));
         let rates = self.rates;
-        let network = self.networks.entry(network(to)).or_insert_with(|| {
+        let network = self.networks.entry(Network::of(to)).or_insert_with(|| {
             let bits = rates.network_bits.map(Bucket::new);
             Arc::new(NetworkBuckets { packets: Bucket::new(rates.packets), bits })
         });
@@ -215,14 +217,6 @@ impl SendPart {
     pub fn on_sent(&self, payload: usize) {
         self.counters.sent.fetch_add(1, Ordering::Relaxed);
         self.counters.octets.fetch_add(u64::try_from(payload).unwrap_or(u64::MAX), Ordering::Relaxed);
-    }
-}
-
-/// The /24 or /56 of an address.
-fn network(address: IpAddr) -> u128 {
-    match address.to_canonical() {
-        IpAddr::V4(address) => (1 << 120) | u128::from(address.to_bits() >> 8),
-        IpAddr::V6(address) => address.to_bits() >> 72,
     }
 }
 

@@ -66,6 +66,9 @@ pub(crate) struct RespondArgs {
     #[arg(long)]
     pub(crate) symmetric_only: bool,
     /// Packets that one /32 or /56 may send, and that sessions of one /24 or /56 are granted; burst one second
+    ///
+    /// The responder itself sends no more than this to one /24 or /56, in all sessions together. Without --key-file and
+    /// --allow it also sends at most 10 Mbit/s to one of these, and 100 Mbit/s in total.
     #[arg(long, value_name = "RATE", default_value = "100000pps", value_parser = values::packet_rate, allow_hyphen_values = true)]
     pub(crate) rate: u64,
     /// Sessions that the control channel holds at a time, a quarter of them with one /24 or /56: 1 to 65536
