@@ -36,6 +36,7 @@ help: ## say what can be made
 build: ## build target/release/romer
 	@scripts/need linker
 	@$(CARGO) build --release --locked --package romer
+	@scripts/no-build-paths $(TARGET)/release/romer
 
 demo: build ## build, then measure between two hosts in this machine, and show the report
 	@$(TARGET)/release/romer demo

@@ -34,6 +34,9 @@ fn calibration_packets_of_a_measurement_stand_in_its_run_and_are_used_again() {
     let stream: Value = serde_json::from_str(&manifest).unwrap();
     let skew = at(&stream, "/streams/0/skew");
     assert_eq!((&skew["method"], &skew["calibration"]), (&"least-squares".into(), &40.into()));
+    let [measured, apart] = ["", "/calibration_phase"]
+        .map(|phase| count(&run.document(), &format!("{phase}/round_trip/packets/sent")));
+    assert_eq!([measured, apart], [260, 40]);
     // As if its ends had a clock each: here they have one.
     std::fs::write(&path, manifest.replace("\"shared\"", "\"unknown\"")).unwrap();
     let clock = |more: &[&str]| at(&analyzed(&run.folder(), more), "/clock").clone();
@@ -50,6 +53,41 @@ fn calibration_packets_of_a_measurement_stand_in_its_run_and_are_used_again() {
     let mut no_use = romer(["analyze", "--quiet", "--calibration", "20"]);
     let refused = process::run(no_use.arg(run.folder())).with_code(2).stderr;
     assert!(refused.contains("piecewise follows the clocks"), "{refused}");
+}
+
+/// Figures, losses and limits are of the packets after those for calibration, which stand apart in document and summary.
+#[test]
+fn calibration_phase_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    // 40 packets without loss that take 1 ms, and 60 that take 3 ms, every tenth of which is lost.
+    let lines: String = (0..100_i64)
+        .map(|n| {
+            let (sent, took) = (n * 20_000_000, if n < 40 { 1_000_000 } else { 3_000_000 });
+            let arrived = (n < 40 || n % 10 != 5).then(|| (sent + took).to_string());
+            format!("{n},64,{sent},{}\n", arrived.unwrap_or_default())
+        })
+        .collect();
+    let log = table(folder.path(), "log.csv", "sequence,size,sent_ns,received_ns", &lines);
+    let phases = ["--skew", "least-squares", "--calibration", "40"];
+    let document = analyzed(&log, &phases);
+    let counts = |way: &str| ["sent", "lost"].map(|name| count(&document, &format!("{way}/packets/{name}")));
+    assert_eq!(counts("/forward"), [60, 6]);
+    assert_eq!(counts("/calibration_phase/forward"), [40, 0]);
+    assert_eq!(count(&document, "/calibration_phase/packets"), 40);
+    let rise = number(&document, "/forward/delay_ns/median")
+        - number(&document, "/calibration_phase/forward/delay_ns/median");
+    assert!((rise - 2e6).abs() < 1e3, "{document:#}");
+    assert!(number(&document, "/forward/loss/ratio") > 0.099);
+    let mut limited = romer(["analyze", "--limit", "forward.loss.ratio<=8%"]);
+    let ended = process::run(limited.arg(&log).args(phases)).with_code(6);
+    assert!(
+        ended.stdout.contains("the first 40 packets of each direction were sent to fit the clocks by"),
+        "{ended:?}"
+    );
+    // Without phases all is measured.
+    let whole = analyzed(&log, &["--skew", "least-squares"]);
+    assert_eq!(count(&whole, "/forward/packets/sent"), 100);
+    assert!(whole.get("calibration_phase").is_none());
 }
 
 /// A packet log with `header` and `lines`.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::common::lab::{FAR, Lab};
+use crate::common::lab::{FAR, FAR_V6, Lab};
 use crate::common::process;
 use crate::common::{at, count};
 
@@ -66,4 +66,29 @@ fn what_a_hosts_own_queue_drops_after_it_took_it_did_not_leave_and_the_paths_los
             assert_not_lost(&document, way, side, lost, &format!("{direction}, {host}"));
         }
     }
+}
+
+/// Probes that are damaged on the way are among the lost, and the far kernel's checksum errors are reported beside them.
+#[test]
+fn checksum_errors_beside_losses() {
+    let lab = Lab::path();
+    lab.bridge("iifname e0 udp dport 862 numgen inc mod 10 0 counter name there udp checksum set 0xbeef");
+    let _responder = lab.respond(&[]);
+    for target in [FAR, FAR_V6] {
+        let run = lab.measure(&["--count", "100", "--interval", "2ms", target]);
+        let document = run.document();
+        let [lost, errors, own] =
+            ["/forward/packets/lost", "/checksum_errors/responder", "/checksum_errors/sender"]
+                .map(|name| count(&document, name));
+        assert!((9..=11).contains(&lost), "{document:#}");
+        assert_eq!([errors, own], [lost, 0], "{target}");
+        let warnings = at(&document, "/warnings").to_string();
+        let words = format!("the responder's host dropped {lost} datagrams with a wrong UDP checksum");
+        assert!(warnings.contains(&words), "{warnings}");
+    }
+    let clean = Lab::path();
+    let _responder = clean.respond(&[]);
+    let document = clean.measure(&["--count", "10", "--interval", "2ms", FAR]).document();
+    assert_eq!(at(&document, "/checksum_errors"), &serde_json::json!({"sender": 0, "responder": 0}));
+    assert!(!at(&document, "/warnings").to_string().contains("checksum"));
 }

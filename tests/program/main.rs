@@ -21,6 +21,7 @@ mod exports;
 mod fallback;
 mod flaps;
 mod hostile_files;
+mod itself;
 mod lengths;
 mod limits;
 mod live;

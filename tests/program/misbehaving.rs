@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::common::process::{self, Ended, romer};
 use crate::common::reflector::{Fault, Reflector};
-use crate::common::{count, schema};
+use crate::common::{at, count, schema};
 
 /// Probes of one measurement; 80 ms of them.
 const PROBES: u64 = 40;
@@ -61,6 +61,8 @@ fn faults_that_keep_round_trips() {
         Fault::NonZeroMbz,
         Fault::NoTtl,
         Fault::NoSession,
+        // A reflector that knows RFC 8762 alone has other octets there.
+        Fault::OtherSession,
         Fault::ZeroEstimate,
         Fault::Slow { after: ms(3) },
         Fault::Noise,
@@ -89,5 +91,94 @@ fn faults_that_lose_or_copy() {
         let document = document(&ended);
         let of = |name: &str| count(&document, &format!("/round_trip/packets/{name}"));
         assert_eq!([of("sent"), of("lost"), of("duplicated")], [PROBES, lost, copies], "{fault:?}");
+    }
+}
+
+/// Rejected replies are counted by their cause, and the error names the cause and where they came from.
+#[test]
+fn faults_that_reject() {
+    for (fault, cause, words) in [
+        (Fault::OtherPort, "port", "from another port (127.0.0.1:"),
+        (Fault::OtherAddress, "address", "from another address (127.0.0.2:"),
+        (Fault::WrongSequence { by: 1_000 }, "sequence", "with a sequence number that no probe had"),
+        (Fault::WrongEcho, "echo", "with a sender's time stamp that the probe did not have"),
+        (Fault::Length { octets: 9 }, "size", "too short"),
+    ] {
+        let ended = measure(fault);
+        assert_eq!(ended.code, Some(5), "{fault:?}: {}", ended.stderr);
+        let document = document(&ended);
+        assert_eq!(count(&document, &format!("/replies/rejected/{cause}")), PROBES, "{fault:?}");
+        let words = format!("{PROBES} {words}");
+        let error = ended.stderr.lines().find(|line| line.starts_with("error: no reply")).unwrap();
+        assert!(error.contains(&words), "{fault:?}: {error}");
+        let warnings = at(&document, "/warnings").to_string();
+        assert!(warnings.contains(&words), "{fault:?}: {warnings}");
+    }
+}
+
+/// Datagrams that are no replies are counted beside good replies, which are not affected.
+#[test]
+fn noise_beside_replies() {
+    let ended = measure(Fault::Noise);
+    let document = document(&ended.with_code(0));
+    let rejected = at(&document, "/replies/rejected").as_object().unwrap();
+    let total: u64 = rejected.values().filter_map(Value::as_u64).sum();
+    assert_eq!((total, count(&document, "/round_trip/packets/received")), (PROBES, PROBES));
+}
+
+/// Replies of another length than their requests are counted with their length; others are not mentioned.
+#[test]
+fn replies_of_other_length() {
+    for (fault, other) in [
+        (Fault::None, None),
+        (Fault::Length { octets: 100 }, None),
+        (Fault::Padded { octets: 20 }, Some(120)),
+        (Fault::Length { octets: 44 }, Some(44)),
+    ] {
+        let reflector = Reflector::start(fault);
+        let ended = process::run(&mut command(&reflector, &["--size", "100B"]).0).with_code(0);
+        let document = document(&ended);
+        let found = document.pointer("/replies/other_length").filter(|found| !found.is_null());
+        let of = |name| found.map(|found| count(found, name));
+        let names = ["/replies", "/payload_octets_min", "/payload_octets_max"];
+        assert_eq!(names.map(of), [other.map(|_| PROBES), other, other], "{fault:?}");
+        let warnings = at(&document, "/warnings").to_string();
+        let words = format!("not as long as the request, with {} octets", other.unwrap_or_default());
+        assert_eq!(warnings.contains(&words), other.is_some(), "{fault:?}: {warnings}");
+    }
+}
+
+/// A Session-Sender TTL of zero is not known.
+#[test]
+fn zero_ttl_is_null() {
+    for (fault, ttl) in [(Fault::None, Some(255)), (Fault::NoTtl, None)] {
+        let document = document(&measure(fault).with_code(0));
+        assert_eq!(at(&document, "/forward/ttl/min").as_u64(), ttl, "{fault:?}");
+    }
+}
+
+/// While a measurement runs, its losses are those of the probes whose waiting time is over.
+#[test]
+fn live_loss_of_the_same_probes() {
+    let reflector = Reflector::start(Fault::Loss { nth: 10 });
+    let home = tempfile::tempdir().unwrap();
+    let mut command = romer(["measure", "--stamp-only", "--no-route", "--interval", "5ms", "--count", "400"]);
+    command.args(["--waiting-time", "500ms", "--stream", "--stream-interval", "100ms"]);
+    command.arg(reflector.address.to_string()).arg("--out").arg(home.path().join("run"));
+    let ended = process::run(&mut command).with_code(0);
+    let lines = ended.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let intervals: Vec<Value> = lines.filter(|line| at(line, "/type") == "interval").collect();
+    let early = intervals.iter().filter(|one| count(one, "/elapsed_ns") < 500_000_000);
+    for one in early {
+        assert_eq!([count(one, "/settled"), count(one, "/lost")], [0, 0], "{one}");
+    }
+    let settled: Vec<&Value> = intervals.iter().filter(|one| count(one, "/settled") >= 100).collect();
+    assert!(settled.len() >= 5, "{intervals:?}");
+    for one in settled {
+        // A reply that comes later than the waiting time on a machine that stands still is lost as well.
+        let [probes, lost, outstanding] = ["/settled", "/lost", "/outstanding"].map(|name| count(one, name));
+        assert!((probes / 10..=probes / 10 + 20).contains(&lost), "{one}");
+        let open = count(one, "/sent") - probes;
+        assert!(outstanding <= open, "{one}");
     }
 }

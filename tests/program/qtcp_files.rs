@@ -113,6 +113,24 @@ fn each_line_of_a_file_is_a_packet_that_arrived_however_coarse_its_stamps_are() 
     }
 }
 
+/// The skew in the `.log` is fitted to the run's own calibration packets, unless others are stated.
+#[test]
+fn qtcp_with_the_runs_calibration() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let calibration = ["--skew", "least-squares", "--calibration", "20"];
+    let run = lab.measure(&[&calibration[..], &["--count", "60", "--interval", "2ms", FAR]].concat());
+    let log = |name: &str, more: &[&str]| {
+        let prefix = run.home.path().join(name);
+        let mut command = romer(["report", "--quiet", "-k", "1", "--qtcp"]);
+        process::run(command.arg(&prefix).arg(run.folder()).args(more)).with_code(0);
+        std::fs::read_to_string(prefix.with_extension("log")).unwrap()
+    };
+    let (own, stated, all) = (log("own", &[]), log("stated", &["-c", "20"]), log("all", &["-c", "0"]));
+    assert_eq!(own, stated);
+    assert_ne!(own, all);
+}
+
 #[test]
 fn a_runs_files_of_qtcp_hold_its_packets_and_convert_into_each_other() {
     let lab = Lab::path();

@@ -1,9 +1,12 @@
 //! Several targets of which some cannot be measured.
 
+use std::process::Command;
+
 use serde_json::Value;
 
 use crate::common::lab::{FAR, FAR_V6, Lab};
-use crate::common::{at, count, number, schema};
+use crate::common::reflector::{Fault, Reflector};
+use crate::common::{at, count, number, process, schema};
 
 /// An address of the path's network that nobody has.
 const NOBODY: &str = "198.18.0.77";
@@ -91,5 +94,71 @@ fn a_target_to_which_nothing_could_leave_is_a_part_only() {
         assert_eq!(at(stream, "/partial"), partial, "{stream:#}");
         let packets = at(stream, "/round_trip/packets");
         assert_eq!((count(packets, "/sent"), count(packets, "/not_sent")), (sent, not_sent), "{packets}");
+    }
+}
+
+/// A name whose first address has no romer is measured at the next, which is named; one way and both directions alike.
+#[test]
+fn the_next_address_of_a_name() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&["--listen", "198.18.0.3:862"]);
+    for direction in ["round-trip", "both"] {
+        let home = tempfile::tempdir().unwrap();
+        let hosts = home.path().join("hosts");
+        std::fs::write(&hosts, format!("{FAR_V6} two.test\n{FAR} two.test\n")).unwrap();
+        let mut command = lab.command("A", "unshare");
+        // The name is known in a mount namespace of this command alone.
+        command.args(["--mount", "sh", "-c", "mount --bind \"$0\" /etc/hosts && exec \"$@\""]).arg(&hosts);
+        command.arg(process::PROGRAM).args(["measure", "two.test", "--direction", direction, "--no-route"]);
+        command.args(["--count", "10", "--interval", "5ms", "--json", "-", "--out"]);
+        let ended = process::run(command.arg(home.path().join("run"))).with_code(0);
+        let document = ended.document();
+        schema::assert_valid(&document, "measurement");
+        assert_eq!(at(&document, "/address"), "198.18.0.3:862", "{direction}");
+        let note = format!("two.test has several addresses: {FAR}:8862 is measured, and not [{FAR_V6}]:8862");
+        assert!(ended.stderr.contains(&note), "{direction}: {}", ended.stderr);
+        assert_eq!(ended.stderr.matches("several addresses").count(), 1, "{direction}: {}", ended.stderr);
+    }
+}
+
+/// Of a name without a romer the address at which a reflector answers is measured.
+#[test]
+fn the_address_of_a_reflector() {
+    let reflector = Reflector::start(Fault::None);
+    let home = tempfile::tempdir().unwrap();
+    let hosts = home.path().join("hosts");
+    std::fs::write(&hosts, "::1 two.test\n127.0.0.1 two.test\n").unwrap();
+    let mut command = Command::new("unshare");
+    command
+        .args(["--map-root-user", "--mount", "sh", "-c", "mount --bind \"$0\" /etc/hosts && exec \"$@\""])
+        .arg(&hosts);
+    command.arg(process::PROGRAM).args(["measure", "--stamp-only", "--no-route"]);
+    command.arg(format!("two.test:{}", reflector.address.port()));
+    command.args(["--count", "10", "--interval", "5ms", "--json", "-", "--out"]);
+    let ended = process::run(command.arg(home.path().join("run"))).with_code(0);
+    let document = ended.document();
+    assert_eq!(at(&document, "/address"), reflector.address.to_string().as_str());
+    assert!(ended.stderr.contains("(no reflector answers)"), "{}", ended.stderr);
+}
+
+/// A link-local target with its zone and a port is measured.
+#[test]
+fn link_local_target() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let listed = process::run(
+        lab.command("B", "ip").args(["-json", "-6", "address", "show", "dev", "t1", "scope", "link"]),
+    );
+    // Addresses of other scopes are listed as empty objects.
+    let listed = listed.with_code(0).document();
+    let addresses = at(&listed, "/0/addr_info").as_array().unwrap();
+    let address = addresses.iter().find_map(|one| one["local"].as_str()).unwrap();
+    for target in [format!("{address}%t0"), format!("[{address}%t0]:8862")] {
+        let document = lab.measure(&["--count", "5", "--interval", "5ms", &target]).document();
+        assert_eq!(count(&document, "/round_trip/packets/received"), 5, "{target}");
+        assert!(
+            at(&document, "/address").as_str().unwrap().starts_with(&format!("[{address}%")),
+            "{document}"
+        );
     }
 }

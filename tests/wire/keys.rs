@@ -1,8 +1,11 @@
 //! Tests between two ends that have a key, or have not the same.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -126,4 +129,35 @@ fn a_responder_that_is_asked_for_its_totals_tells_them_in_a_line_and_goes_on() {
     measure(&control, home.path(), None).with_code(0);
     responder.signal("TERM");
     responder.wait().with_code(0);
+}
+
+/// A responder that has a key leaves no core dump, where one without a key leaves one.
+#[test]
+fn no_core_dump_with_a_key() {
+    let dumped = |with_key: bool| {
+        let home = tempfile::tempdir().unwrap();
+        let key = key(home.path(), "key", &[7; 32]);
+        let mut command = Command::new("sh");
+        command.args([
+            "-c",
+            "ulimit -c unlimited; exec \"$0\" respond --listen 127.0.0.1:0 --control 127.0.0.1:0 \"$@\"",
+        ]);
+        command.arg(process::PROGRAM).current_dir(home.path()).stdout(Stdio::piped());
+        if with_key {
+            command.arg("--key-file").arg(&key);
+        }
+        let mut responder = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(responder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.starts_with("responding: "), "{line:?}");
+        let script = format!("kill -QUIT {}", responder.id());
+        assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+        responder.wait().unwrap().core_dumped()
+    };
+    // Some hosts dump nothing at all.
+    let can_dump = dumped(false);
+    assert!(!dumped(true), "dumped with a key");
+    if !can_dump {
+        eprintln!("this host leaves no core dumps: nothing was shown");
+    }
 }

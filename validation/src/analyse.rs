@@ -177,6 +177,9 @@ fn stream(probes: u64, round_trips: bool) -> Stream {
         calibration: None,
         routers_unheard: None,
         responder_routers_unheard: None,
+        address: None,
+        replies: Default::default(),
+        checksum_errors: Default::default(),
         events: Vec::new(),
     }
 }

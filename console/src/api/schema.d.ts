@@ -1071,6 +1071,36 @@ export interface components {
              */
             uncertainty_ns: number | null;
         };
+        /** @description The packets that were sent to fit the clocks by. */
+        CalibrationPhase: {
+            /** @description From sender to responder. */
+            forward: components["schemas"]["Direction"];
+            /**
+             * Format: uint64
+             * @description How many were stated to be for it, of each direction.
+             */
+            packets: number;
+            /** @description From responder to sender. */
+            reverse: components["schemas"]["Direction"];
+            /** @description There and back. */
+            round_trip: components["schemas"]["Direction"];
+        };
+        /**
+         * @description Datagrams that the kernels of the two hosts dropped over the run because their UDP checksum was wrong (`InCsumErrors`), of
+         *     all programs in the network namespace. Damaged probes are among them, and count as lost.
+         */
+        ChecksumErrors: {
+            /**
+             * Format: uint64
+             * @description At the responder's host; `null` where there is no romer, or it does not tell.
+             */
+            responder: number | null;
+            /**
+             * Format: uint64
+             * @description At the measuring host; `null` where it does not tell.
+             */
+            sender: number | null;
+        };
         /** @description What chrony says of the clock that it keeps. */
         Chrony: {
             /**
@@ -2100,6 +2130,16 @@ export interface components {
             forward: components["schemas"]["IntervalWay"];
             /**
              * Format: uint64
+             * @description Of those, the ones that did not.
+             */
+            lost: number;
+            /**
+             * Format: uint64
+             * @description Packets sent so far that have neither come nor count as lost.
+             */
+            outstanding: number;
+            /**
+             * Format: uint64
              * @description Packets known to be back, or to have arrived, so far.
              */
             returned: number;
@@ -2112,6 +2152,11 @@ export interface components {
              * @description Packets sent so far.
              */
             sent: number;
+            /**
+             * Format: uint64
+             * @description Packets sent so far of which it is known whether they came.
+             */
+            settled: number;
             /**
              * Format: uint16
              * @description Which stream, from 0.
@@ -2441,8 +2486,27 @@ export interface components {
         };
         /** @description One measured stream. */
         Measurement: {
+            /**
+             * @description The address and port that the probes went to; `null` where none was found, and where packets were read from a file.
+             * @default null
+             */
+            address: string | null;
             /** @description The tool's own baseline on this machine, where `romer calibrate` has found it. */
             calibration: components["schemas"]["Calibration"] | null;
+            /**
+             * @description The first packets of each direction, which were sent to fit the clocks by (`--calibration`). They are in none of the other
+             *     figures, losses and ratings, whose moments count from the first packet after them; events are of the whole run. Left out
+             *     where there are none.
+             */
+            calibration_phase?: components["schemas"]["CalibrationPhase"] | null;
+            /**
+             * @description Datagrams that both hosts dropped as damaged.
+             * @default {
+             *       "responder": null,
+             *       "sender": null
+             *     }
+             */
+            checksum_errors: components["schemas"]["ChecksumErrors"];
             /** @description What can be said of the two clocks. */
             clock: components["schemas"]["ClockState"];
             /**
@@ -2495,6 +2559,8 @@ export interface components {
              *     log did not come back whole, or this host's own was not kept whole: the statistics are those of a part.
              */
             partial: boolean;
+            /** @description What came to the measuring host's port besides good replies. Left out where nothing did. */
+            replies?: components["schemas"]["Replies"];
             /** @description From responder to sender. */
             reverse: components["schemas"]["Direction"];
             /** @description There and back, without the responder's own time: (t4-t1)-(t3-t2). */
@@ -2643,6 +2709,24 @@ export interface components {
             } | null;
             /** @description As in the list. */
             state: string;
+        };
+        /** @description Replies that are longer or shorter than their requests. */
+        OtherLength: {
+            /**
+             * Format: uint32
+             * @description UDP payload of the longest of them, octets.
+             */
+            payload_octets_max: number;
+            /**
+             * Format: uint32
+             * @description UDP payload of the shortest of them, octets.
+             */
+            payload_octets_min: number;
+            /**
+             * Format: uint64
+             * @description How many.
+             */
+            replies: number;
         };
         /** @description What one case differs by from another over all frames and loads of a sweep. */
         Overall: {
@@ -3185,6 +3269,49 @@ export interface components {
         Problem: components["schemas"]["Content"];
         /** @description What users think of such calls (G.107 table B.1). */
         Rating: "very-satisfied" | "satisfied" | "some-dissatisfied" | "many-dissatisfied" | "nearly-all-dissatisfied" | "not-recommended";
+        /**
+         * @description Datagrams that came to the measuring host's port and were no replies (of one-way probes from the far end: no probes) of the
+         *     stream, each counted under the first cause that applies.
+         */
+        Rejected: {
+            /**
+             * Format: uint64
+             * @description From another address than the target's.
+             */
+            address: number;
+            /**
+             * Format: uint64
+             * @description Not authenticated with this stream's key.
+             */
+            code: number;
+            /**
+             * Format: uint64
+             * @description With another Session-Sender Timestamp than the probe had.
+             */
+            echo: number;
+            /**
+             * Format: uint64
+             * @description From the target's address and another port.
+             */
+            port: number;
+            /**
+             * Format: uint64
+             * @description With a sequence number that no probe had; of one-way probes, with a tag that does not fit.
+             */
+            sequence: number;
+            /**
+             * Format: uint64
+             * @description With another session identifier.
+             */
+            session: number;
+            /**
+             * Format: uint64
+             * @description Too short to be a reply.
+             */
+            size: number;
+            /** @description Where the first datagram from another address or port came from; `null` where there was none. */
+            source: string | null;
+        };
         /** @description Reordering (RFC 4737). */
         Reordering: {
             /** @description Extents of the reordered packets (RFC 4737 section 4.2.3), in order of arrival: of the first 10,000. */
@@ -3196,6 +3323,28 @@ export interface components {
              * @description Reordered over received.
              */
             ratio: number | null;
+        };
+        /** @description What came to the measuring host's port, beyond the counts of packets. */
+        Replies: {
+            /**
+             * @description Replies whose length differs from that of their request; `null` where there are none.
+             * @default null
+             */
+            other_length: components["schemas"]["OtherLength"] | null;
+            /**
+             * @description Datagrams that were not counted, by cause.
+             * @default {
+             *       "address": 0,
+             *       "code": 0,
+             *       "echo": 0,
+             *       "port": 0,
+             *       "sequence": 0,
+             *       "session": 0,
+             *       "size": 0,
+             *       "source": null
+             *     }
+             */
+            rejected: components["schemas"]["Rejected"];
         };
         /** @description What a folder among the runs holds. */
         RunKind: "measurement" | "benchmark" | "emulation";
@@ -3520,6 +3669,19 @@ export interface components {
             kept_sent: number;
             /**
              * Format: uint64
+             * @description Of `settled`, those that did not come, or came after the waiting time (a running total). A one-way probe that others have
+             *     overtaken is among them until it arrives.
+             * @default 0
+             */
+            lost: number;
+            /**
+             * Format: uint64
+             * @description Probes that were sent, have not come and are not counted as lost: on their way, or lost.
+             * @default 0
+             */
+            outstanding: number;
+            /**
+             * Format: uint64
              * @description Reflections back from the start up to now (a running total); of one-way probes, those that are known to have arrived.
              */
             returned: number;
@@ -3537,6 +3699,13 @@ export interface components {
              * @description Probes sent from the start up to now (a running total), by both ends; of the far end's those that are known of.
              */
             sent: number;
+            /**
+             * Format: uint64
+             * @description Of `sent`, the probes of which it is known by now whether they came (a running total): those that left at least the waiting
+             *     time ago; of one-way probes, those up to the last that has arrived.
+             * @default 0
+             */
+            settled: number;
             /**
              * Format: uint16
              * @description Which stream, from 0.

@@ -23,8 +23,8 @@ export interface Point {
   roundTrip: Way;
   /** Median time between arrivals here, and the greatest. */
   between: { median: number | null; max: number | null };
-  /** Share of what is known to have been sent that is not known to be back, or to have arrived: lost, or on its way. */
-  missing: number | null;
+  /** Share lost of the packets of which it is known whether they came. */
+  loss: number | null;
 }
 
 /** The points of each stream of a measurement, by the stream's number. */
@@ -33,6 +33,7 @@ export type Points = Record<number, Point[]>;
 const value = (number: number | null | undefined): number | null => number ?? null;
 const NOTHING: Way = { median: null, p99: null, jitter: null, lost: null };
 const lost = (of: { sent?: number | null; arrived?: number | null }): number | null => (of.sent ? Math.max(0, 1 - (of.arrived ?? 0) / of.sent) : null);
+const share = (of: { settled: number; lost: number }): number | null => (of.settled > 0 ? of.lost / of.settled : null);
 const way = (live: Schemas['LiveWay'] | undefined): Way =>
   live ? { median: value(live.delay_ns.median), p99: value(live.delay_ns.p99), jitter: value(live.jitter_rfc3550_ns), lost: lost(live) } : NOTHING;
 
@@ -51,7 +52,7 @@ export function taken(before: Points, job: Pick<Schemas['Job'], 'streams' | 'liv
       // What the log does not tell (it could not be read) the measurement itself does.
       roundTrip: live ? way(live.round_trip) : { ...NOTHING, median: value(stream.round_trip_delay_ns.median), p99: value(stream.round_trip_delay_ns.p99) },
       between: { median: value(live?.inter_arrival_ns.median), max: value(live?.inter_arrival_ns.max) },
-      missing: stream.sent > 0 ? Math.max(0, 1 - stream.returned / stream.sent) : null,
+      loss: share(stream),
     };
     points = { ...points, [stream.stream]: [...held.slice(1 - MOST), point] };
   }
@@ -66,7 +67,7 @@ export function past(kept: readonly Schemas['Interval'][], since: Points): Point
     (points[one.stream] ??= []).push({
       x: one.elapsed_ns / 1e9, forward: of(one.forward), reverse: of(one.reverse), roundTrip: of(one.round_trip),
       between: { median: value(one.between_median_ns), max: value(one.between_max_ns) },
-      missing: one.sent > 0 ? Math.max(0, 1 - one.returned / one.sent) : null,
+      loss: share(one),
     });
   }
   for (const [stream, later] of Object.entries(since)) {
@@ -103,17 +104,17 @@ export function latest(points: readonly Point[] | undefined, of: (point: Point) 
 /** Whether any of the points has such a value. */
 export const has = (points: Point[], of: (point: Point) => number | null): boolean => points.some((point) => of(point) !== null);
 
-/** What the share that is missing is called where packets go this way; null where the other end alone knows what it sent. */
-export function missingWords(direction: Schemas['Way'] | undefined): { title: string; unit: string; label: string } | null {
+/** How the share that is lost is titled where packets go this way; null where the curves of each way show it. */
+export function lossWords(direction: Schemas['Way'] | undefined): { title: string; unit: string } | null {
   switch (direction) {
     case 'reverse':
       return null;
     case 'forward':
-      return { title: 'Not known to have arrived', unit: 'share of what was sent: lost, on its way, or not told of yet', label: 'not known to have arrived' };
+      return { title: 'Lost', unit: 'share of the packets up to the last that is known to have arrived' };
     case 'both':
-      return { title: 'Not known to have arrived, of both ways together', unit: 'share of all that both ends are known to have sent (not of one way alone): lost on the way there, on its way, or not told of yet', label: 'not known to have arrived' };
+      return { title: 'Lost, of both directions together', unit: 'share of the packets of each direction up to the last that is known to have arrived' };
     default:
-      return { title: 'Not back yet', unit: 'share of what was sent: lost, or on its way', label: 'not back' };
+      return { title: 'Lost', unit: 'share of the packets that left at least the waiting time ago' };
   }
 }
 

@@ -19,7 +19,7 @@ import { csv, meanBetween, second, type Tick } from '../../src/lib/rates';
 import { empirical, logFaults, mahimahiFaults, phamFaults } from '../../src/lib/trace';
 import { KINDS, seedFaults, seedOf, traffic } from '../../src/lib/traffic';
 import { zoomed } from '../../src/lib/zoom';
-import { has, missingWords, MOST, taken, type Points } from '../../src/lib/watched';
+import { has, lossWords, MOST, taken, type Points } from '../../src/lib/watched';
 
 describe('quantities', () => {
   it('are read with their units, and not without', () => {
@@ -565,14 +565,14 @@ describe('files', () => {
 
 describe('measurements that run', () => {
   const summary = (median: number | null) => ({ count: median === null ? 0 : 9, mean: median, median, p99: median, max: median });
-  const stream = (number: number, elapsed_ns: number, sent: number, returned: number) => ({ stream: number, elapsed_ns, sent, returned, round_trip_delay_ns: summary(50) }) as never;
+  const stream = (number: number, elapsed_ns: number, sent: number, returned: number, settled = sent) => ({ stream: number, elapsed_ns, sent, returned, settled, lost: settled - returned, outstanding: sent - settled, round_trip_delay_ns: summary(50) }) as never;
   const live = (number: number, elapsed_ns: number) => {
     const way = (median: number) => ({ delay_ns: summary(median), jitter_rfc3550_ns: median / 10, sent: null, arrived: null });
     return { stream: number, elapsed_ns, delay_kind: 'variable' as const, forward: way(10), reverse: way(20), round_trip: way(40), inter_arrival_ns: summary(5) };
   };
   it('give a point for each interval and stream, in both directions', () => {
     const first = taken({}, { streams: [stream(0, 5e8, 10, 9), stream(1, 5e8, 4, 4)], live: [live(0, 5e8), live(1, 5e8)] });
-    expect(first[0]?.[0]).toEqual({ x: 0.5, forward: { median: 10, p99: 10, jitter: 1, lost: null }, reverse: { median: 20, p99: 20, jitter: 2, lost: null }, roundTrip: { median: 40, p99: 40, jitter: 4, lost: null }, between: { median: 5, max: 5 }, missing: expect.closeTo(0.1, 12) });
+    expect(first[0]?.[0]).toEqual({ x: 0.5, forward: { median: 10, p99: 10, jitter: 1, lost: null }, reverse: { median: 20, p99: 20, jitter: 2, lost: null }, roundTrip: { median: 40, p99: 40, jitter: 4, lost: null }, between: { median: 5, max: 5 }, loss: expect.closeTo(0.1, 12) });
     expect(first[1]).toHaveLength(1);
     // The same told again is nothing new.
     expect(taken(first, { streams: [stream(0, 5e8, 10, 9)], live: [live(0, 5e8)] })).toBe(first);
@@ -585,14 +585,18 @@ describe('measurements that run', () => {
   });
   it('have the round trip from the measurement itself where its log tells nothing', () => {
     const [point] = taken({}, { streams: [stream(0, 5e8, 0, 0)], live: [] })[0] ?? [];
-    expect([point?.roundTrip.median, point?.forward.median, point?.missing]).toEqual([50, null, null]);
+    expect([point?.roundTrip.median, point?.forward.median, point?.loss]).toEqual([50, null, null]);
     expect(has(point ? [point] : [], (one) => one.reverse.jitter)).toBe(false);
   });
-  it('call missing what is missing of each direction', () => {
-    expect(missingWords('round_trip')?.label).toBe('not back');
-    expect(missingWords('forward')?.title).toContain('arrived');
-    expect(missingWords('both')?.unit).toContain('both ends');
-    expect(missingWords('reverse')).toBeNull();
+  it('have their loss of the packets whose fate is known, and none of those that are on their way', () => {
+    const [point] = taken({}, { streams: [stream(0, 5e8, 100, 19, 20)], live: [] })[0] ?? [];
+    expect(point?.loss).toBeCloseTo(0.05, 12);
+  });
+  it('name the packets that their loss is of', () => {
+    expect(lossWords('round_trip')?.unit).toContain('waiting time');
+    expect(lossWords('forward')?.unit).toContain('arrived');
+    expect(lossWords('both')?.title).toContain('both directions');
+    expect(lossWords('reverse')).toBeNull();
   });
   it('are kept up to a bound', () => {
     let points: Points = {};

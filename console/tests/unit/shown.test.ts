@@ -64,12 +64,12 @@ describe('delays of a second', () => {
 
 describe('what came of a measurement', () => {
   const there = { median_ns: 5, p99_ns: 7, jitter_rfc3550_ns: null, sent: null, arrived: null };
-  const interval = (elapsed: number, stream = 0) => ({ stream, elapsed_ns: elapsed * 1e9, sent: 10, returned: 9, forward: there, reverse: there, round_trip: there, between_median_ns: 2, between_max_ns: 3 });
+  const interval = (elapsed: number, stream = 0) => ({ stream, elapsed_ns: elapsed * 1e9, sent: 10, returned: 8, settled: 10, lost: 1, outstanding: 1, forward: there, reverse: there, round_trip: there, between_median_ns: 2, between_max_ns: 3 });
   it('is there again after a reload, with what came meanwhile behind it', () => {
     const now = past([interval(1), interval(2), interval(1, 1)], {});
     expect(now[0]?.map((point) => point.x)).toEqual([1, 2]);
     expect(now[0]?.[0]).toMatchObject({ forward: { median: 5, p99: 7, jitter: null }, between: { median: 2, max: 3 } });
-    expect(now[0]?.[0]?.missing).toBeCloseTo(0.1, 12);
+    expect(now[0]?.[0]?.loss).toBeCloseTo(0.1, 12);
     const [apart] = past([{ ...interval(1), forward: { ...interval(1).forward, sent: 100, arrived: 97 } }], {})[0] ?? [];
     expect([latest(now[0], (point) => point.forward.median), latest(now[0], (point) => point.forward.jitter), latest(undefined, (point) => point.x)]).toEqual([5, null, null]);
     const unknown = { ...now[0]![0]!, forward: { ...now[0]![0]!.forward, median: null } };

@@ -51,7 +51,7 @@ pub(crate) fn run(octets: &[u8]) {
             assert_eq!(comings.on_datagram(&payload, from).map(|again| again.first), Ok(false));
         }
     }
-    assert_eq!(comings.distinct() + comings.copies() + comings.strays().total(), datagrams);
+    assert_eq!(comings.distinct() + comings.copies() + comings.rejected().total(), datagrams);
 }
 
 /// A true probe in a script.

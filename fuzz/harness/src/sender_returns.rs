@@ -65,7 +65,7 @@ pub(crate) fn run(octets: &[u8]) {
             assert_eq!(Entries::new(&written).next(), Some(Ok((0, entry))));
         }
     }
-    assert_eq!(returns.distinct() + returns.copies() + returns.strays().total(), datagrams);
+    assert_eq!(returns.distinct() + returns.copies() + returns.replies().rejected.total(), datagrams);
     assert!(returns.distinct() <= PROBES.into());
 }
 

@@ -269,7 +269,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
     };
     let interrupted = signals::interruption()?;
     let talk = Talk { quiet: arguments.output.quiet, stream: false, color: arguments.output.color };
-    let mut observer = Narrator::new(talk, options.direction, expected(&options), options.waiting_time);
+    let mut observer = Narrator::new(talk, options.direction, expected(&options));
     let outcome = measure::measure(&options, &interrupted, &mut observer)?;
     observer.finish(&interrupted);
     conclude(&outcome, arguments)

@@ -257,8 +257,8 @@ impl From<LiveError> for Failure {
                 format!("a port cannot be had (--port): {error}; end that one first, or take another port"),
             ),
             LiveError::Port { source, .. } if source.is_permission() => Self::environment(format!(
-                "a port cannot be had (--port): {error}; run as root, or without root in a laboratory: \
-                 romer lab up path, romer lab run E -- romer emulate --port a=e0 --port b=e1"
+                "a port cannot be had (--port): {error}; run as root, or `sudo setcap cap_net_raw,cap_net_admin+ep \
+                 $(command -v romer)`, or in a laboratory: romer lab up path, romer lab run E -- romer emulate --port a=e0 --port b=e1"
             )),
             LiveError::Port { source, .. } => {
                 let do_what = match &**source {

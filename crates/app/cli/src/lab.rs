@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use romer_lab::case::Case;
-use romer_lab::{HOLDER_ARGUMENT, Kind, Lab, LabError, Mode, holder_main};
+use romer_lab::{GUARD_ARGUMENT, HOLDER_ARGUMENT, Kind, Lab, LabError, Mode, guard_main, holder_main};
 
 use crate::args::{LabArgs, LabCase, LabCommand, LabKind};
 use crate::failure::Failure;
@@ -20,6 +20,13 @@ pub(crate) fn holder() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     let only = arguments.next().filter(|_| arguments.next().is_none())?;
     (only == HOLDER_ARGUMENT).then(holder_main)
+}
+
+/// Takes down the lab whose owner was killed, if this process was started for that.
+pub(crate) fn guard() -> Option<ExitCode> {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let [guard, prefix] = arguments.as_slice() else { return None };
+    (guard == GUARD_ARGUMENT).then(|| guard_main(&prefix.to_string_lossy()))
 }
 
 /// Does what a lab does, and gives the exit code.

@@ -11,6 +11,7 @@ mod bench;
 mod calibrate;
 mod command;
 mod compare;
+mod completions;
 mod console;
 mod demo;
 mod doctor;
@@ -40,7 +41,7 @@ use args::{Command, Invocation};
 /// Runs the program with the arguments of this process.
 pub fn run() -> ExitCode {
     // These must come first: they may not have threads when they make their namespaces.
-    if let Some(code) = lab::holder().or_else(doctor::probe) {
+    if let Some(code) = lab::holder().or_else(lab::guard).or_else(doctor::probe) {
         return code;
     }
     std::panic::set_hook(Box::new(failure::report_panic));
@@ -87,6 +88,11 @@ fn invoke() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Manual(arguments) => manual::run(&arguments),
+        Command::Completions(arguments) => Ok(completions::run(&arguments)),
+        Command::Version => {
+            output::print(&args::version());
+            Ok(0)
+        }
         Command::Calibrate(arguments) => calibrate::run(&arguments),
     };
     match outcome {

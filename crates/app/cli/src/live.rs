@@ -39,12 +39,12 @@ pub(crate) struct Narrator {
 }
 
 impl Narrator {
-    /// A narrator of a measurement whose packets go `way`, that takes `expected` and waits so long for a reflection.
-    pub(crate) fn new(talk: Talk, way: Way, expected: Option<Duration>, waiting: Duration) -> Self {
+    /// A narrator of a measurement whose packets go `way`, that takes `expected`.
+    pub(crate) fn new(talk: Talk, way: Way, expected: Option<Duration>) -> Self {
         let shown = !talk.quiet && io::stderr().is_terminal() && !is_dumb();
         Self {
             talk,
-            view: LiveView::new(way, expected.map(Duration::as_nanos), waiting.as_nanos()),
+            view: LiveView::new(way, expected.map(Duration::as_nanos)),
             screen: shown.then(Screen::default),
             way,
             follower: None,

@@ -11,6 +11,7 @@ use romer_measure::names::Family;
 use romer_record::document::{Measurement, STREAM, StreamLine, Way};
 use romer_record::event::EventKind;
 use romer_record::manifest::{SkewRequest, StampRequest};
+use romer_report::replies;
 use romer_store::{Location, Runs, document_of};
 use romer_traffic::Schedule;
 use romer_units::Duration;
@@ -134,7 +135,7 @@ fn once(
         drop(screen);
         outcome
     } else {
-        let mut observer = Narrator::new(talk, options.direction, expected(&options), options.waiting_time);
+        let mut observer = Narrator::new(talk, options.direction, expected(&options));
         let outcome = measure::measure(&options, interrupted, &mut observer);
         skipped_lines = observer.finish(interrupted);
         outcome
@@ -221,6 +222,15 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
     let silent: Vec<_> = outcome.streams.iter().filter(|stream| is_silent(&stream.measurement)).collect();
     match silent.first() {
         None => report::hold_limits(&outcome.measurements()),
+        Some(first) if first.measurement.replies.rejected.total() > 0 => {
+            let Measurement { target, replies, .. } = &first.measurement;
+            let causes = replies::causes(&replies.rejected).join(", ");
+            let remedy = replies::remedy(&replies.rejected);
+            Err(Failure::with_code(
+                5,
+                format!("no reply to a probe ({target}): datagrams came {causes}; {remedy}"),
+            ))
+        }
         Some(first) => Err(Failure::with_code(
             5,
             format!(

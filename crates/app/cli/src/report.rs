@@ -258,7 +258,9 @@ fn write_qtcp(reported: &Reported, prefix: &str, arguments: &ReportArgs) -> Resu
         // Of one clock there is no skew to take out.
         let one_clock = stream.clock_relation == ClockRelation::Shared;
         let k = arguments.skew.unwrap_or(if one_clock { 0 } else { 2 });
-        let calibration = arguments.calibration.unwrap_or(0);
+        // By -k 0 nothing is fitted.
+        let own = stream.skew.calibration.filter(|_| k > 0);
+        let calibration = arguments.calibration.or(own).unwrap_or(0);
         let outcome = qtcp::to_log(&mut log, qtcp::method(k), calibration, false).unwrap_or_else(|refusal| {
             qtcp::Outcome { notes: vec![refusal.to_string()], ..qtcp::Outcome::default() }
         });

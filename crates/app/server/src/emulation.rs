@@ -511,7 +511,7 @@ pub(crate) fn refused(error: &LiveError) -> Problem {
             StatusCode::FORBIDDEN,
             "rights",
             format!(
-                "{error}; start romer with the right to use packet sockets (as root, or in a laboratory)"
+                "{error}; start romer as root, with the capabilities cap_net_raw and cap_net_admin, or in a laboratory"
             ),
         ),
         LiveError::Port { source, .. } if matches!(**source, PortError::InUse(_)) => {

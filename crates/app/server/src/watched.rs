@@ -23,6 +23,12 @@ pub(crate) struct Interval {
     sent: u64,
     /// Packets known to be back, or to have arrived, so far.
     returned: u64,
+    /// Packets sent so far of which it is known whether they came.
+    settled: u64,
+    /// Of those, the ones that did not.
+    lost: u64,
+    /// Packets sent so far that have neither come nor count as lost.
+    outstanding: u64,
     /// From here to the other end.
     forward: IntervalWay,
     /// From the other end to here.
@@ -73,6 +79,9 @@ impl Interval {
             elapsed_ns: told.elapsed_ns,
             sent: told.sent,
             returned: told.returned,
+            settled: told.settled,
+            lost: told.lost,
+            outstanding: told.outstanding,
             forward: of(|live| &live.forward).unwrap_or_default(),
             reverse: of(|live| &live.reverse).unwrap_or_default(),
             round_trip: of(|live| &live.round_trip).unwrap_or(whole),
@@ -127,6 +136,9 @@ mod tests {
             elapsed_ns: second * 1_000_000_000,
             sent: 10,
             returned: 9,
+            settled: 8,
+            lost: 1,
+            outstanding: 0,
             kept_entries: 0,
             kept_sent: 0,
             round_trip_delay_ns: Summary { median: Some(5.0), p99: Some(7.0), ..Summary::default() },
@@ -148,6 +160,7 @@ mod tests {
         assert_eq!((all[0].stream, all[0].elapsed_ns), (0, 3_000_000_000));
         assert_eq!((all[1].stream, all[1].elapsed_ns), (1, 1_000_000_000), "the oldest went");
         assert_eq!((all[1].sent, all[1].returned), (10, 9));
+        assert_eq!((all[1].settled, all[1].lost, all[1].outstanding), (8, 1, 0));
         assert_eq!(all[1].round_trip.median_ns, Some(5.0), "without the log, as the measurement tells it");
         assert_eq!(all[1].forward, IntervalWay::default());
     }

@@ -1,26 +1,45 @@
-//! Laboratories and programs that go when their owner goes: at its end, at an error, at a panic.
+//! Laboratories and programs that go when their owner goes: at its end, at an error, at a panic, when it is killed.
 
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
+use romer_host::guardian::Guardian;
 use romer_host::process::{die_with_parent, start_time};
 
 use crate::{Kind, Lab, LabError};
 
-/// A laboratory for the time in which this value lives. Its prefix is a stem and the number of this process, so that
-/// what a killed owner has left is known, and taken down when the next one comes.
+/// The first of two arguments with which this program takes a laboratory down; the second is its prefix. A program that uses
+/// [`Standing`] calls [`guard_main`] when it is started so.
+pub const GUARD_ARGUMENT: &str = "__lab-guard";
+
+/// Takes down the laboratory of `prefix`, whose owner is no more.
+#[must_use]
+pub fn guard_main(prefix: &str) -> ExitCode {
+    match Lab::down(prefix) {
+        Ok(()) | Err(LabError::NotUp { .. }) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// A laboratory for the time in which this value lives. Where this process is killed, a [`Guardian`] takes it down. Its prefix
+/// is a stem and the number of this process, so that what is left where the guardian was killed as well is known, and taken down
+/// when the next one comes.
 #[derive(Debug)]
 pub struct Standing {
     lab: Lab,
+    /// Begins when this value, and not before the laboratory, is gone.
+    _guardian: Guardian,
 }
 
 impl Standing {
     /// Puts a laboratory up, after taking down those of the same stem whose process is gone.
     ///
     /// # Errors
-    /// As of [`Lab::up`].
+    /// As of [`Lab::up`], and where the system gives no process for the guardian.
     pub fn up(kind: Kind, stem: &str) -> Result<Self, LabError> {
         sweep(stem);
-        Ok(Self { lab: Lab::up(kind, &format!("{stem}{}", std::process::id()))? })
+        let prefix = format!("{stem}{}", std::process::id());
+        let guardian = Guardian::running(&[GUARD_ARGUMENT, &prefix])?;
+        Ok(Self { lab: Lab::up(kind, &prefix)?, _guardian: guardian })
     }
 
     /// The laboratory.

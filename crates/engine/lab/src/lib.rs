@@ -32,7 +32,7 @@ mod state;
 mod topology;
 
 pub use error::LabError;
-pub use guard::{Running, Standing};
+pub use guard::{GUARD_ARGUMENT, Running, Standing, guard_main};
 pub use holder::{HOLDER_ARGUMENT, holder_main};
 pub use lab::{Lab, Mode, Status};
 pub use topology::{DEFAULT_PREFIX, Endpoint, Host, Kind, Port, SETTLE};

@@ -8,7 +8,7 @@ use happened::{dated, in_place, mark_astray};
 use rejected::FarStamps;
 use romer_metrics::findings::LOOKED_AT;
 use romer_metrics::{INTERVAL_METHOD, Markings};
-use romer_record::document::{MEASUREMENT, Measurement};
+use romer_record::document::{CalibrationPhase, MEASUREMENT, Measurement};
 use romer_record::event::{Event, EventKind};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::{Passage, RoundTrip};
@@ -28,6 +28,7 @@ use without_delay::without_delay;
 
 pub(crate) use carried::Unread;
 use figures::Figures;
+use phases::Phases;
 pub(crate) use steps_seen::with_steps;
 pub(crate) use workers::Workers;
 
@@ -37,6 +38,7 @@ mod figures;
 mod happened;
 mod not_logged;
 mod numbers;
+mod phases;
 mod queued;
 #[cfg(test)]
 mod reflector_tests;
@@ -385,7 +387,14 @@ fn concluded(
     let astray = mark_astray(stream, &events, &selection, &mut related);
     unread.mark(&mut related);
     let under_way = if killed { leave_astray(&mut related, waiting) } else { 0 };
-    let mut figures = Figures::of(stream, &related, differences);
+    let phases = Phases::of(stream, &related);
+    let measured = phases.as_ref().map_or(&related, |phases| &phases.measured);
+    let mut figures = Figures::of(stream, measured, differences);
+    let calibration_phase = phases.as_ref().map(|phases| {
+        let figures = Figures::of(stream, &phases.calibration, LocationDifferences::default());
+        let Figures { forward, reverse, round_trip, .. } = figures;
+        Box::new(CalibrationPhase { packets: phases.packets, forward, reverse, round_trip })
+    });
     small::leave_out(&mut figures.findings, &figures.location_error, &selection);
     let ways = [&figures.forward, &figures.reverse, &figures.round_trip];
     // What was to leave and was refused, each of it, is nothing as well.
@@ -395,6 +404,7 @@ fn concluded(
     let mut measurement = Measurement {
         schema: MEASUREMENT.into(),
         target: stream.target.clone(),
+        address: stream.address.clone(),
         source: None,
         started: stream.started.clone(),
         ended: stream.ended.clone(),
@@ -405,12 +415,15 @@ fn concluded(
         traffic: stream.traffic.clone(),
         calibration,
         limits: Vec::new(),
+        replies: stream.replies.clone(),
+        checksum_errors: stream.checksum_errors,
         metadata: stream.metadata.clone(),
         stamps: stamps::places(stream, &related, &selection),
         location_error_ns: figures.location_error,
         forward: figures.forward,
         reverse: figures.reverse,
         round_trip: figures.round_trip,
+        calibration_phase,
         clock: with_steps(&stream.events, related.clock.clone()),
         events: in_place(stream, events, &related),
         findings: figures.findings,
@@ -440,7 +453,7 @@ fn concluded(
             if under_way == 1 { "it is" } else { "they are" }
         ));
     }
-    measurement.voice = crate::call::ratings(stream, &related, &measurement);
+    measurement.voice = crate::call::ratings(stream, measured, &measurement);
     measurement.warnings.extend(clock_warnings);
     measurement.warnings.extend(calibration_warnings);
     measurement.warnings.extend(far_stamps.words());
@@ -578,6 +591,16 @@ fn warnings(
              are stamped before sending"
         ),
     );
+    let replies = if one_way { "probes" } else { "replies" };
+    romer_report::replies::rejected(&stream.replies.rejected, replies)
+        .into_iter()
+        .for_each(|words| warn(true, words));
+    if let Some(other_length) = &stream.replies.other_length {
+        warn(true, romer_report::replies::other_length(other_length));
+    }
+    romer_report::replies::checksum_errors(&stream.checksum_errors)
+        .into_iter()
+        .for_each(|words| warn(true, words));
     unheard::words(stream, related).into_iter().for_each(|words| warn(true, words));
     // Where nothing arrived there are no delays for the clocks to be in.
     let mut delays = related.forward.iter().chain(&related.reverse);

@@ -31,6 +31,8 @@ pub struct ReadKey {
 /// # Errors
 /// [`MeasureError::Key`], of which nothing holds a part of the file: exit code 4 where it is not there, may not be
 /// read, or may be read by others; 3 where its content is no key.
+///
+/// From then on this process leaves no core dumps, in which the key would stand.
 pub fn read(path: &Path) -> Result<ReadKey, MeasureError> {
     let place = path.display().to_string();
     let environment =
@@ -57,6 +59,7 @@ pub fn read(path: &Path) -> Result<ReadKey, MeasureError> {
     if !before.is_file() {
         return Err(environment("it is not a regular file".into(), "give a key file".into()));
     }
+    romer_host::process::forbid_core_dumps();
     let mut file = File::open(path).map_err(unreadable)?;
     let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o7777;
     if mode & OTHERS != 0 {

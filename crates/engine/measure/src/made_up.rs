@@ -25,6 +25,9 @@ pub(crate) fn stream() -> Stream {
         calibration: None,
         routers_unheard: None,
         responder_routers_unheard: None,
+        address: None,
+        replies: Default::default(),
+        checksum_errors: Default::default(),
         events: Vec::new(),
     }
 }

@@ -1,11 +1,13 @@
 //! Targets as people write them.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
 use crate::MeasureError;
 
-/// A target: `HOST`, `HOST:PORT`, `192.0.2.1:PORT`, `2001:db8::1`, `[2001:db8::1]:PORT`, `fe80::1%eth0`.
+/// A target: `HOST`, `HOST:PORT`, `192.0.2.1:PORT`, `2001:db8::1`, `[2001:db8::1]:PORT`, `fe80::1%eth0`,
+/// `[fe80::1%eth0]:PORT`. Text with several colons and without brackets that is an IPv6 address is taken for one, whatever its
+/// last group looks like: a port needs brackets (RFC 3986 section 3.2.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Name or address.
@@ -19,7 +21,7 @@ pub struct Target {
 /// Which addresses of a name may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Family {
-    /// The first that the resolver gives.
+    /// Whichever the resolver gives.
     #[default]
     Any,
     /// IPv4 only.
@@ -78,29 +80,27 @@ fn split(text: &str) -> Result<(&str, Option<&str>), String> {
     match text.matches(':').count() {
         0 => Ok((text, None)),
         1 => Ok(text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port)))),
-        _ => {
-            let bare = text.split('%').next().unwrap_or(text);
-            let address = bare.parse::<std::net::Ipv6Addr>();
-            let groups = bare.split(':').filter(|group| !group.is_empty()).count();
-            // Eight groups, or a short last one, are an address; `2001:db8::1:5000` could also mean a port.
-            let last = bare.rsplit(':').next().unwrap_or("");
-            let like_port = last.len() >= 4 && last.bytes().all(|b| b.is_ascii_digit()) && groups < 8;
-            match address {
-                Ok(_) if like_port && bare.contains("::") && groups > 1 => {
-                    let (host, port) = bare.rsplit_once(':').unwrap_or((bare, ""));
-                    Err(format!(
-                        "{} can be an address, or an address with a port; write [{bare}] or [{host}]:{port}",
-                        quoted(text)
-                    ))
-                }
-                Ok(_) => Ok((text, None)),
-                Err(_) => Err(format!(
-                    "{} is neither an address nor a host name with a port; write HOST, HOST:PORT or [IPV6]:PORT",
-                    quoted(text)
-                )),
-            }
-        }
+        _ if text.split('%').next().is_some_and(is_v6) && !zone(text).contains(':') => Ok((text, None)),
+        _ => Err(match text.rsplit_once(':') {
+            Some((address, port)) if address.split('%').next().is_some_and(is_v6) => format!(
+                "{} is an IPv6 address with a port and without brackets; write [{address}]:{port}",
+                quoted(text)
+            ),
+            _ => format!(
+                "{} is neither an address nor a host name with a port; write HOST, HOST:PORT or [IPV6]:PORT",
+                quoted(text)
+            ),
+        }),
     }
+}
+
+fn is_v6(text: &str) -> bool {
+    text.parse::<Ipv6Addr>().is_ok()
+}
+
+/// The zone (RFC 4007 section 11) of an address; empty where it has none.
+fn zone(text: &str) -> &str {
+    text.split_once('%').map_or("", |(_, zone)| zone)
 }
 
 fn check_host(host: &str) -> Result<(), String> {
@@ -157,12 +157,12 @@ fn check_address(address: IpAddr, host: &str) -> Result<(), String> {
 }
 
 impl Target {
-    /// The first address of the target in `family`, with `port`.
+    /// The addresses of the target in `family`, with `port`, in the order in which they are to be tried: the resolver's
+    /// (RFC 6724), families taking turns (RFC 8305 section 4). There is at least one.
     ///
     /// # Errors
-    /// [`MeasureError::Name`] where the resolver gives none; [`MeasureError::Usage`] where the address is no
-    /// destination.
-    pub fn resolve(&self, family: Family, port: u16) -> Result<SocketAddr, MeasureError> {
+    /// [`MeasureError::Name`] where the resolver gives none; [`MeasureError::Usage`] where none is a destination.
+    pub fn addresses(&self, family: Family, port: u16) -> Result<Vec<SocketAddr>, MeasureError> {
         let named = |why: String| MeasureError::Name { name: self.host.clone(), why };
         self.check_family(family)?;
         let found = (self.host.as_str(), port).to_socket_addrs().map_err(|error| named(error.to_string()))?;
@@ -171,18 +171,25 @@ impl Target {
             Family::V4 => address.is_ipv4(),
             Family::V6 => address.is_ipv6(),
         };
-        let address = found.map(canonical).find(suits).ok_or_else(|| {
-            named(match family {
+        let mut unfit = None;
+        let mut fit = Vec::new();
+        for address in found.map(canonical).filter(suits) {
+            // A zone came with the name, not with the bare address.
+            let has_zone = matches!(address, SocketAddr::V6(v6) if v6.scope_id() != 0);
+            match check_address(address.ip(), &self.host) {
+                Err(why) if !has_zone => _ = unfit.get_or_insert(why),
+                _ if fit.contains(&address) => {}
+                _ => fit.push(address),
+            }
+        }
+        match unfit {
+            _ if !fit.is_empty() => Ok(in_turns(&fit)),
+            Some(why) => Err(MeasureError::Usage(format!("bad target ({}): {why}", self.host))),
+            None => Err(named(match family {
                 Family::V4 => "it has no IPv4 address".into(),
                 Family::V6 => "it has no IPv6 address".into(),
                 Family::Any => "the resolver knows none".into(),
-            })
-        })?;
-        // A scope came with the name, not with the bare address.
-        let scoped = matches!(address, SocketAddr::V6(v6) if v6.scope_id() != 0);
-        match check_address(address.ip(), &self.host) {
-            Err(why) if !scoped => Err(MeasureError::Usage(format!("bad target ({}): {why}", self.host))),
-            _ => Ok(address),
+            })),
         }
     }
 
@@ -199,6 +206,19 @@ impl Target {
             self.host
         )))
     }
+}
+
+/// The addresses in their order within a family, the two families taking turns; that of the first begins.
+fn in_turns(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
+    let is_first =
+        |address: &&SocketAddr| Some(address.is_ipv4()) == addresses.first().map(SocketAddr::is_ipv4);
+    let (mut one, mut other) =
+        (addresses.iter().filter(is_first), addresses.iter().filter(|address| !is_first(address)));
+    let mut turns = Vec::with_capacity(addresses.len());
+    while turns.len() < addresses.len() {
+        turns.extend(one.next().into_iter().chain(other.next()));
+    }
+    turns
 }
 
 /// An IPv4 address in IPv6's clothes as what it is: the two do not meet on the wire.
@@ -228,6 +248,12 @@ mod tests {
             ("[2001:db8::1]:5000", "2001:db8::1", Some(5000)),
             ("[2001:db8::1]", "2001:db8::1", None),
             ("fe80::1%eth0", "fe80::1%eth0", None),
+            ("[fe80::1%eth0]", "fe80::1%eth0", None),
+            ("[fe80::1%eth0]:8862", "fe80::1%eth0", Some(8862)),
+            // A last group of four digits is no port.
+            ("2606:4700:4700::1111", "2606:4700:4700::1111", None),
+            ("2001:db8::1:5000", "2001:db8::1:5000", None),
+            ("fe80::1:5000%eth0", "fe80::1:5000%eth0", None),
         ] {
             let target: Target = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
             assert_eq!((target.host.as_str(), target.port), (host, port), "{text}");
@@ -238,14 +264,32 @@ mod tests {
     fn an_ipv4_address_in_ipv6_form_is_an_ipv4_address() {
         let target: Target = "::ffff:127.0.0.1".parse().unwrap();
         for family in [Family::Any, Family::V4] {
-            assert_eq!(target.resolve(family, 862).unwrap(), "127.0.0.1:862".parse().unwrap());
+            assert_eq!(target.addresses(family, 862).unwrap(), ["127.0.0.1:862".parse().unwrap()]);
+        }
+    }
+
+    /// Addresses keep the resolver's order within a family, and the families alternate (RFC 8305 section 4).
+    #[test]
+    fn addresses_in_turns() {
+        let of = |text: &str| SocketAddr::new(text.parse().unwrap(), 862);
+        let all = |texts: &[&str]| texts.iter().map(|text| of(text)).collect::<Vec<_>>();
+        for (given, tried) in [
+            (
+                &["::1", "::2", "::3", "192.0.2.1", "192.0.2.2"][..],
+                &["::1", "192.0.2.1", "::2", "192.0.2.2", "::3"][..],
+            ),
+            (&["192.0.2.1", "::1"], &["192.0.2.1", "::1"]),
+            (&["192.0.2.1", "192.0.2.2"], &["192.0.2.1", "192.0.2.2"]),
+            (&["::1"], &["::1"]),
+        ] {
+            assert_eq!(in_turns(&all(given)), all(tried));
         }
     }
 
     #[test]
     fn an_address_of_the_other_family_than_asked_for_is_a_contradiction() {
         for (text, family) in [("127.0.0.1", Family::V6), ("::1", Family::V4), ("fe80::1%lo", Family::V4)] {
-            let error = text.parse::<Target>().unwrap().resolve(family, 862).unwrap_err();
+            let error = text.parse::<Target>().unwrap().addresses(family, 862).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{error}");
         }
     }
@@ -255,7 +299,9 @@ mod tests {
         for (text, part) in [
             ("", "empty"),
             ("256.1.1.1", "not an address and not a host name"),
-            ("2001:db8::1:5000", "[2001:db8::1]:5000"),
+            ("2001:db8:0:0:0:0:0:1:5000", "write [2001:db8:0:0:0:0:0:1]:5000"),
+            ("fe80::1%eth0:5000", "write [fe80::1%eth0]:5000"),
+            ("fe80::x:5000", "neither an address"),
             ("fe80::1", "%eth0"),
             ("224.0.0.1", "multicast"),
             ("255.255.255.255", "broadcast"),

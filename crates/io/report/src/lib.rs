@@ -24,6 +24,7 @@ pub mod html;
 pub mod live;
 mod many;
 mod number;
+pub mod replies;
 mod sure;
 pub mod svg;
 mod table;

@@ -20,8 +20,6 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 pub struct LiveView {
     /// How long it takes, nanoseconds, where that is known.
     expected_ns: Option<i64>,
-    /// How long a reflection is waited for, nanoseconds.
-    waiting_ns: i64,
     way: Way,
     streams: Vec<Watched>,
 }
@@ -36,10 +34,6 @@ struct Watched {
     ways: [OneWayDelay; 2],
     /// Medians of the last intervals.
     medians: VecDeque<f64>,
-    /// When how many had been sent, as far back as a reflection is waited for.
-    sent: VecDeque<(i64, u64)>,
-    /// Of those that had been sent a waiting time ago.
-    due: u64,
 }
 
 /// What is known of packets that go one way, while they go.
@@ -88,9 +82,9 @@ struct Delay {
 }
 
 impl LiveView {
-    /// A view of a measurement whose packets go `way`, that takes `expected_ns` and waits `waiting_ns` for a reflection.
-    pub fn new(way: Way, expected_ns: Option<i64>, waiting_ns: i64) -> Self {
-        Self { expected_ns, waiting_ns, way, streams: Vec::new() }
+    /// A view of a measurement whose packets go `way`, that takes `expected_ns`.
+    pub const fn new(way: Way, expected_ns: Option<i64>) -> Self {
+        Self { expected_ns, way, streams: Vec::new() }
     }
 
     /// What is said of the packets that are counted at their end.
@@ -107,13 +101,11 @@ impl LiveView {
                 delay: Delay::default(),
                 ways: Default::default(),
                 medians: VecDeque::new(),
-                sent: VecDeque::new(),
-                due: 0,
             });
             self.streams.len() - 1
         });
         if let Some(stream) = self.streams.get_mut(place) {
-            stream.take(interval, self.waiting_ns);
+            stream.take(interval);
         }
     }
 
@@ -143,10 +135,13 @@ impl LiveView {
 
     fn progress(&self, style: &TextStyle) -> String {
         let elapsed = self.streams.iter().map(|one| one.latest.elapsed_ns).max().unwrap_or(0);
-        let (sent, back) = self
-            .streams
-            .iter()
-            .fold((0, 0), |(sent, back), one| (sent + one.latest.sent, back + one.latest.returned));
+        let sum =
+            |of: fn(&StreamInterval) -> u64| self.streams.iter().map(|one| of(&one.latest)).sum::<u64>();
+        let (sent, back) = (sum(|latest| latest.sent), sum(|latest| latest.returned));
+        let outstanding = match sum(|latest| latest.outstanding) {
+            0 => String::new(),
+            outstanding => format!(", {} outstanding", count(outstanding)),
+        };
         // Its end is when the last one is sent: what is on its way then takes longer.
         let elapsed = self.expected_ns.map_or(elapsed, |all| elapsed.min(all));
         // Of what takes less than ten seconds, the tenths.
@@ -159,8 +154,13 @@ impl LiveView {
         let bar = self
             .expected_ns
             .map_or_else(String::new, |all| format!("{}  ", bar(elapsed, all, style.unicode)));
-        let words =
-            format!("{}{of} s, {} sent, {} {}", seconds(elapsed), count(sent), count(back), self.come());
+        let words = format!(
+            "{}{of} s, {} sent, {} {}{outstanding}",
+            seconds(elapsed),
+            count(sent),
+            count(back),
+            self.come()
+        );
         // Words tell more than the bar.
         let has_room = bar.chars().count() + words.chars().count() <= style.width;
         if has_room { format!("{bar}{words}") } else { words }
@@ -168,7 +168,7 @@ impl LiveView {
 }
 
 impl Watched {
-    fn take(&mut self, interval: &StreamInterval, waiting_ns: i64) {
+    fn take(&mut self, interval: &StreamInterval) {
         self.latest.clone_from(interval);
         let delay = &interval.round_trip_delay_ns;
         if let Some(median) = delay.median {
@@ -178,21 +178,6 @@ impl Watched {
                 self.medians.pop_front();
             }
         }
-        self.sent.push_back((interval.elapsed_ns, interval.sent));
-        while let Some((when, sent)) = self.sent.front().copied()
-            && when <= interval.elapsed_ns.saturating_sub(waiting_ns)
-        {
-            self.due = sent;
-            self.sent.pop_front();
-        }
-    }
-
-    /// The share of those that did not come within the waiting time; `None` before it has passed.
-    fn loss(&self) -> Option<f64> {
-        let lost = self.due.saturating_sub(self.latest.returned);
-        #[expect(clippy::cast_precision_loss, reason = "a share of two digits")]
-        let ratio = lost as f64 / self.due as f64;
-        (self.due > 0).then_some(ratio)
     }
 
     /// What the two ends' stamps say together is known at the end, unless the far end tells its own meanwhile.
@@ -216,7 +201,7 @@ impl Watched {
         } else {
             String::new()
         };
-        let loss = self.loss().map_or_else(String::new, |ratio| format!("  lost {}", percent(ratio)));
+        let loss = loss(&self.latest).map_or_else(String::new, |ratio| format!("  lost {}", percent(ratio)));
         let bars = if style.unicode { format!("  {}", bars(&self.medians)) } else { String::new() };
         if way.is_one_way() {
             return format!("{name}{}", self.one_way(&loss, style.unicode)).replace(NO_BREAK, " ");
@@ -232,6 +217,13 @@ impl Watched {
         )
         .replace(NO_BREAK, " ")
     }
+}
+
+/// The share lost of the probes of which it is known whether they came; `None` before it is known of any.
+pub fn loss(interval: &StreamInterval) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "a share of two digits")]
+    let ratio = interval.lost as f64 / interval.settled as f64;
+    (interval.settled > 0).then_some(ratio)
 }
 
 /// How much faster the responder's clock runs, with its interval, as far as it is known by now.
@@ -318,7 +310,7 @@ mod tests {
 
     #[test]
     fn on_a_narrow_terminal_the_last_parts_of_a_line_are_left_out_and_none_is_cut() {
-        let mut view = LiveView::new(Way::RoundTrip, Some(10_000_000_000), 1_000_000_000);
+        let mut view = LiveView::new(Way::RoundTrip, Some(10_000_000_000));
         view.take(&interval(0, 5, 500, 499, 20e6));
         assert_eq!(view.lines(&plain(19)), ["5 of 10 s, 500 sent", "round trip  20.0 ms"]);
         view.take(&interval(1, 5, 500, 499, 20e6));
@@ -333,24 +325,28 @@ mod tests {
         TextStyle { width, ..TextStyle::default() }
     }
 
+    /// Loss is of the probes whose fate is known, and those that are on their way are outstanding.
     #[test]
-    fn a_probe_is_lost_only_when_it_has_been_waited_for() {
-        let mut view = LiveView::new(Way::RoundTrip, Some(10_000_000_000), 2_000_000_000);
-        view.take(&interval(0, 1, 100, 90, 1_000.0));
-        assert!(!view.lines(&plain(80)).join("\n").contains("lost"), "ten may be on their way");
-        view.take(&interval(0, 2, 200, 190, 2_000.0));
-        view.take(&interval(0, 3, 300, 280, 1_500.0));
+    fn loss_of_settled_probes() {
+        let mut view = LiveView::new(Way::RoundTrip, Some(10_000_000_000));
+        let with =
+            |settled, lost, outstanding, interval| StreamInterval { settled, lost, outstanding, ..interval };
+        view.take(&with(0, 0, 10, interval(0, 1, 100, 90, 1_000.0)));
+        let lines = view.lines(&plain(80));
+        assert!(!lines.join("\n").contains("lost"), "ten may be on their way: {lines:?}");
+        assert!(lines[0].ends_with("100 sent, 90 back, 10 outstanding"), "{lines:?}");
+        view.take(&with(100, 0, 5, interval(0, 2, 200, 195, 2_000.0)));
         assert!(view.lines(&plain(80))[1].contains("lost 0 %"), "of the first hundred");
-        view.take(&interval(0, 4, 400, 190, 1_500.0));
+        view.take(&with(200, 10, 0, interval(0, 3, 200, 190, 1_500.0)));
         let lines = view.lines(&plain(80));
         assert!(lines[1].contains("lost 5.00 %"), "{lines:?}");
-        assert!(lines[1].contains("▁█▅▅") && lines[1].contains("round trip  1.50 µs"), "{lines:?}");
-        assert!(lines[0].contains("4 of 10 s, 400 sent, 190 back"), "{lines:?}");
+        assert!(lines[1].contains("▁█▅") && lines[1].contains("round trip  1.50 µs"), "{lines:?}");
+        assert!(lines[0].ends_with("3 of 10 s, 200 sent, 190 back"), "{lines:?}");
     }
 
     #[test]
     fn no_more_time_is_told_than_a_measurement_takes() {
-        let mut view = LiveView::new(Way::RoundTrip, Some(600_000_000), 2_000_000_000);
+        let mut view = LiveView::new(Way::RoundTrip, Some(600_000_000));
         let told = StreamInterval { elapsed_ns: 733_000_000, ..interval(0, 0, 60, 60, 1e6) };
         view.take(&told);
         let line = view.lines(&plain(80)).swap_remove(0);
@@ -359,7 +355,7 @@ mod tests {
 
     #[test]
     fn the_clocks_are_told_with_their_interval_as_soon_as_they_are_identifiable() {
-        let mut view = LiveView::new(Way::RoundTrip, None, 2_000_000_000);
+        let mut view = LiveView::new(Way::RoundTrip, None);
         let told = |clock: Option<ClockSoFar>| StreamInterval { clock, ..interval(0, 1, 10, 10, 1e6) };
         view.take(&told(None));
         assert!(!view.lines(&plain(120))[1].contains("clocks"), "they are one");
@@ -375,7 +371,7 @@ mod tests {
 
     #[test]
     fn packets_that_go_one_way_have_their_delays_as_soon_as_the_far_end_tells_them() {
-        let mut view = LiveView::new(Way::Both, None, 2_000_000_000);
+        let mut view = LiveView::new(Way::Both, None);
         view.take(&interval(0, 1, 100, 90, 0.0));
         let line = |view: &LiveView| view.lines(&plain(140)).swap_remove(1);
         assert!(
@@ -402,7 +398,7 @@ mod tests {
 
     #[test]
     fn many_streams_are_few_lines_and_none_is_wider_than_the_terminal() {
-        let mut view = LiveView::new(Way::RoundTrip, None, 2_000_000_000);
+        let mut view = LiveView::new(Way::RoundTrip, None);
         for stream in 0..200 {
             view.take(&interval(stream, 3, 100, 100, 1e6));
         }

@@ -261,6 +261,9 @@ impl Page {
             self.note("Route", &route, Paint::Plain, lines);
         }
         self.note("Clocks", &self.words.clock(m), Paint::Plain, lines);
+        if let Some(phase) = &m.calibration_phase {
+            self.note("Phases", &self.words.calibration_phase(phase), Paint::Plain, lines);
+        }
         for event in m.clock.events.iter().take(EVENTS) {
             self.note("", &capital(&self.words.clock_event(m, event)), Paint::Plain, lines);
         }

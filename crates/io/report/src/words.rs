@@ -3,8 +3,11 @@
 mod pace;
 mod stamps;
 
+use std::net::SocketAddr;
+
 use romer_record::document::{
-    DelayKind, Direction, HopAnswer, Limit, Measurement, Metadata, Packets, Summary, Traffic,
+    CalibrationPhase, DelayKind, Direction, HopAnswer, Limit, Measurement, Metadata, Packets, Summary,
+    Traffic,
 };
 use romer_record::event::Event;
 use romer_record::manifest::CutShort;
@@ -92,6 +95,26 @@ impl Words {
         })
     }
 
+    /// What the packets were that were sent to fit the clocks by.
+    pub(crate) fn calibration_phase(self, phase: &CalibrationPhase) -> String {
+        let ways = [("there", &phase.forward), ("back", &phase.reverse), ("round trip", &phase.round_trip)];
+        let each = |(name, way): (&str, &Direction)| {
+            let sent = way.packets.sent.filter(|sent| *sent > 0)?;
+            let lost = way.packets.lost.map_or_else(String::new, |lost| format!(", {} lost", count(lost)));
+            let median = way
+                .delay_ns
+                .median
+                .map_or_else(String::new, |median| format!(", median {}", self.time(median)));
+            Some(format!("{name} {} sent{lost}{median}", count(sent)))
+        };
+        let ways: Vec<String> = ways.into_iter().filter_map(each).collect();
+        format!(
+            "the first {} of each direction were sent to fit the clocks by, and are in no figure, loss or rating above: {}",
+            counted(phase.packets, "packet", "packets"),
+            ways.join("; ")
+        )
+    }
+
     /// The result in one or two sentences.
     pub(crate) fn verdict(self, m: &Measurement) -> String {
         let verdict = match m.round_trip.packets.sent {
@@ -104,7 +127,7 @@ impl Words {
     fn round_trip(self, m: &Measurement, sent: u64) -> String {
         let (to, from) = match m.source {
             Some(_) => (String::new(), String::new()),
-            None => (format!(" to {}", m.target), format!(" from {}", m.target)),
+            None => (format!(" to {}", target(m)), format!(" from {}", target(m))),
         };
         if sent == 0 {
             return format!("No probe was sent{to}.");
@@ -170,7 +193,7 @@ impl Words {
             .filter(|way| ways(m).contains(way))
             .map(|way| self.way(m, way))
             .collect();
-        if ways.is_empty() { format!("Nothing was measured ({}).", m.target) } else { ways.join(" ") }
+        if ways.is_empty() { format!("Nothing was measured ({}).", target(m)) } else { ways.join(" ") }
     }
 
     fn way(self, m: &Measurement, way: Way) -> String {
@@ -179,8 +202,8 @@ impl Words {
             (_, Some(_)) if way.title(m) == "one way" => "One way".to_owned(),
             (Way::Forward, Some(_)) => "The way there".into(),
             (_, Some(_)) => "The way back".into(),
-            (Way::Forward, None) => format!("The way to {}", m.target),
-            (_, None) => format!("The way from {}", m.target),
+            (Way::Forward, None) => format!("The way to {}", target(m)),
+            (_, None) => format!("The way from {}", target(m)),
         };
         let sent = direction.packets.sent;
         if sent == Some(0) {
@@ -481,6 +504,16 @@ pub(crate) fn heading<'a, M: std::borrow::Borrow<Measurement> + 'a>(
     let Some(m) = measurements.get(index).map(std::borrow::Borrow::borrow) else { return String::new() };
     let same = measurements.iter().filter(|other| (*other).borrow().target == m.target).count();
     if same > 1 { format!("{}, stream {index}", m.target) } else { m.target.clone() }
+}
+
+/// The target, with the address that was measured where the target is a name.
+fn target(m: &Measurement) -> String {
+    let address = m.address.as_ref().and_then(|address| address.parse::<SocketAddr>().ok());
+    let address = address.map(|address| address.ip().to_string());
+    match address.filter(|address| !m.target.contains(address)) {
+        Some(address) => format!("{} ({address})", m.target),
+        None => m.target.clone(),
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 mod circumstances;
 mod direction;
+mod replies;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,7 @@ pub use direction::{
     DelayKind, Direction, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, LISTED, Loss,
     LossPeriod, Packets, Reordering, Tally, Ttl, TtlChange,
 };
+pub use replies::{ChecksumErrors, OtherLength, Rejected, Replies};
 
 /// The name of the measurement document's schema.
 pub const MEASUREMENT: &str = "romer/measurement/1";
@@ -106,6 +108,9 @@ pub struct Measurement {
     pub schema: String,
     /// The target as it was given; of a file, its name.
     pub target: String,
+    /// The address and port that the probes went to; `null` where none was found, and where packets were read from a file.
+    #[serde(default)]
+    pub address: Option<String>,
     /// The file that the packets were read from; `null` where romer measured them itself.
     #[serde(default)]
     pub source: Option<String>,
@@ -134,6 +139,12 @@ pub struct Measurement {
     pub calibration: Option<Calibration>,
     /// Limits that were stated, and whether they held.
     pub limits: Vec<Limit>,
+    /// What came to the measuring host's port besides good replies. Left out where nothing did.
+    #[serde(default, skip_serializing_if = "Replies::is_empty")]
+    pub replies: Replies,
+    /// Datagrams that both hosts dropped as damaged.
+    #[serde(default)]
+    pub checksum_errors: ChecksumErrors,
     /// Circumstances.
     pub metadata: Metadata,
     /// Where each of the four stamps was taken.
@@ -147,6 +158,11 @@ pub struct Measurement {
     pub reverse: Direction,
     /// There and back, without the responder's own time: (t4-t1)-(t3-t2).
     pub round_trip: Direction,
+    /// The first packets of each direction, which were sent to fit the clocks by (`--calibration`). They are in none of the other
+    /// figures, losses and ratings, whose moments count from the first packet after them; events are of the whole run. Left out
+    /// where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration_phase: Option<Box<CalibrationPhase>>,
     /// What can be said of the two clocks.
     pub clock: ClockState,
     /// What happened to the hosts and to the path meanwhile, in order of time.
@@ -259,6 +275,19 @@ pub struct Traffic {
     pub waiting_time_ns: i64,
     /// The protocol of the probes, in words.
     pub protocol: String,
+}
+
+/// The packets that were sent to fit the clocks by.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CalibrationPhase {
+    /// How many were stated to be for it, of each direction.
+    pub packets: u64,
+    /// From sender to responder.
+    pub forward: Direction,
+    /// From responder to sender.
+    pub reverse: Direction,
+    /// There and back.
+    pub round_trip: Direction,
 }
 
 /// The tool's own error on this machine, as `romer calibrate` has found it for stamps of these places.
@@ -532,6 +561,17 @@ pub struct StreamInterval {
     pub sent: u64,
     /// Reflections back from the start up to now (a running total); of one-way probes, those that are known to have arrived.
     pub returned: u64,
+    /// Of `sent`, the probes of which it is known by now whether they came (a running total): those that left at least the waiting
+    /// time ago; of one-way probes, those up to the last that has arrived.
+    #[serde(default)]
+    pub settled: u64,
+    /// Of `settled`, those that did not come, or came after the waiting time (a running total). A one-way probe that others have
+    /// overtaken is among them until it arrives.
+    #[serde(default)]
+    pub lost: u64,
+    /// Probes that were sent, have not come and are not counted as lost: on their way, or lost.
+    #[serde(default)]
+    pub outstanding: u64,
     /// Entries of the packet log that are safe from a kill of the program.
     pub kept_entries: u64,
     /// Probes whose sending is among the kept entries: all with numbers below this one.

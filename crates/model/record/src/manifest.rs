@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::calibration::PlaceError;
-use crate::document::{Metadata, Traffic};
+use crate::document::{ChecksumErrors, Metadata, Replies, Traffic};
 use crate::event::Event;
 use crate::log::Entry;
 use crate::voice::VoiceRequest;
@@ -58,6 +58,9 @@ pub enum ClockRelation {
 pub struct Stream {
     /// The target as it was given.
     pub target: String,
+    /// The address and port that the probes go to; `null` where none was found, and of files.
+    #[serde(default)]
+    pub address: Option<String>,
     /// When the first probe was due, UTC (RFC 3339).
     pub started: String,
     /// When it ended; `null` while it runs.
@@ -105,6 +108,12 @@ pub struct Stream {
     /// The same of the responder's host, and of its replies and probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responder_routers_unheard: Option<u32>,
+    /// What came to the measuring host's port besides good replies. Left out where nothing did.
+    #[serde(default, skip_serializing_if = "Replies::is_empty")]
+    pub replies: Replies,
+    /// Datagrams that both hosts dropped as damaged.
+    #[serde(default)]
+    pub checksum_errors: ChecksumErrors,
     /// What happened meanwhile.
     #[serde(default)]
     pub events: Vec<Event>,

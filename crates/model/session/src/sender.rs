@@ -4,9 +4,10 @@
 
 use core::net::SocketAddr;
 use core::num::NonZeroU16;
-use core::sync::atomic::{AtomicI64, Ordering};
+use core::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::Arc;
 
+use romer_record::document::{OtherLength, Rejected, Replies};
 use romer_record::log::Entry;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::compact;
@@ -33,42 +34,77 @@ pub struct Due {
     pub size: u32,
 }
 
-/// The departure times of the latest probes, written by the half that sends and read by the half that checks what
+/// The departure times and lengths of the latest probes, written by the half that sends and read by the half that checks what
 /// a reflection returns. A forger who does not see our packets cannot name them, and a step of the clock does not
 /// make a true reflection look false.
 #[derive(Debug)]
 pub struct Echoes {
-    times: Box<[AtomicI64]>,
+    departures: Box<[Noted]>,
 }
 
+/// What is remembered of a probe.
+#[derive(Debug, Default)]
+struct Noted {
+    /// When it left, real-time clock; 0 before any did, [`WITHDRAWN`] where it did not.
+    t1_ns: AtomicI64,
+    /// Its UDP payload, octets.
+    size: AtomicU32,
+}
+
+/// In place of the departure time of a probe that did not leave.
+const WITHDRAWN: i64 = i64::MIN;
+
 impl Echoes {
-    /// Room for the times of `probes` probes (rounded up to a power of two, at most 2^20); older ones are
+    /// Room for `probes` probes (rounded up to a power of two, at most 2^20); older ones are
     /// forgotten, and reflections of those are believed.
     pub fn new(probes: u64) -> Self {
         let room = usize::try_from(probes.clamp(64, 1 << 20).next_power_of_two()).unwrap_or(64);
-        Self { times: (0..room).map(|_| AtomicI64::new(0)).collect() }
+        Self { departures: (0..room).map(|_| Noted::default()).collect() }
     }
 
-    fn slot(&self, sequence: u64) -> &AtomicI64 {
-        let room = u64::try_from(self.times.len()).unwrap_or(u64::MAX);
-        &self.times[usize::try_from(sequence % room).unwrap_or(0)]
+    fn capacity(&self) -> u64 {
+        u64::try_from(self.departures.len()).unwrap_or(u64::MAX)
     }
 
-    fn note(&self, sequence: u64, t1_ns: i64) {
-        self.slot(sequence).store(t1_ns, Ordering::Release);
+    fn slot(&self, sequence: u64) -> &Noted {
+        &self.departures[usize::try_from(sequence % self.capacity()).unwrap_or(0)]
+    }
+
+    fn time(&self, sequence: u64) -> i64 {
+        self.slot(sequence).t1_ns.load(Ordering::Acquire)
+    }
+
+    fn note(&self, sequence: u64, t1_ns: i64, size: u32) {
+        let slot = self.slot(sequence);
+        slot.size.store(size, Ordering::Relaxed);
+        slot.t1_ns.store(t1_ns, Ordering::Release);
+    }
+
+    /// Probe `sequence` has not left.
+    pub fn withdraw(&self, sequence: u64) {
+        self.slot(sequence).t1_ns.store(WITHDRAWN, Ordering::Release);
     }
 
     /// When probe `sequence` left, real-time clock; `None` if none has left that is remembered in its place. For
     /// display: a probe that has been forgotten gives the time of a later one.
     pub fn departure(&self, sequence: u64) -> Option<i64> {
-        Some(self.slot(sequence).load(Ordering::Acquire)).filter(|t1| *t1 != 0)
+        Some(self.time(sequence)).filter(|t1| ![0, WITHDRAWN].contains(t1))
+    }
+
+    /// Whether probe `sequence`, of `sent` in all, is not remembered any more.
+    fn has_forgotten(&self, sequence: u64, sent: u64) -> bool {
+        sent.saturating_sub(sequence) >= self.capacity()
+    }
+
+    /// The UDP payload of probe `sequence`, of `sent` in all, in octets; `None` where it is not remembered.
+    fn size(&self, sequence: u64, sent: u64) -> Option<u32> {
+        (!self.has_forgotten(sequence, sent)).then(|| self.slot(sequence).size.load(Ordering::Relaxed))
     }
 
     /// Whether probe `sequence`, of `sent` in all, left at `t1_ns` as far as is remembered. The time goes through
     /// the format of the wire and may come back a nanosecond off.
     fn agree(&self, sequence: u64, sent: u64, t1_ns: i64) -> bool {
-        let forgotten = sent.saturating_sub(sequence) >= u64::try_from(self.times.len()).unwrap_or(u64::MAX);
-        forgotten || self.slot(sequence).load(Ordering::Acquire).abs_diff(t1_ns) <= 1
+        self.has_forgotten(sequence, sent) || self.time(sequence).abs_diff(t1_ns) <= 1
     }
 }
 
@@ -126,7 +162,7 @@ impl<S: Iterator<Item = (Duration, u32)>> Departures<S> {
         let payload = &mut buffer[..size];
         match &self.form {
             Form::Stamp { ssid, error, echoes } => {
-                echoes.note(due.sequence, t1_ns);
+                echoes.note(due.sequence, t1_ns, due.size);
                 let packet = SenderPacket {
                     sequence: wire_sequence(due.sequence),
                     timestamp: WireTime::from_unix_nanos(t1_ns, error.format()),
@@ -155,8 +191,10 @@ pub fn wire_sequence(sequence: u64) -> u32 {
 pub enum Stray {
     /// It is too short to be a reflection.
     Short,
-    /// It comes from somewhere else than the target.
-    Source,
+    /// It comes from another address than the target's.
+    Address,
+    /// It comes from the target's address and another port.
+    Port,
     /// It names another session.
     Session,
     /// It names a probe that was never sent; or its tag is not that of the probe that it names.
@@ -167,40 +205,36 @@ pub enum Stray {
     Code,
 }
 
-/// Counts of datagrams that were not reflections of ours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Strays {
-    /// [`Stray::Short`].
-    pub short: u64,
-    /// [`Stray::Source`].
-    pub source: u64,
-    /// [`Stray::Session`].
-    pub session: u64,
-    /// [`Stray::Sequence`].
-    pub sequence: u64,
-    /// [`Stray::Echo`].
-    pub echo: u64,
-    /// [`Stray::Code`].
-    pub code: u64,
-}
+impl Stray {
+    /// What is wrong with where a datagram comes from that should come from `target`.
+    fn of_source(source: SocketAddr, target: SocketAddr) -> Self {
+        if source.ip() == target.ip() { Self::Port } else { Self::Address }
+    }
 
-impl Strays {
-    const fn count(&mut self, stray: Stray) {
-        let counter = match stray {
-            Stray::Short => &mut self.short,
-            Stray::Source => &mut self.source,
-            Stray::Session => &mut self.session,
-            Stray::Sequence => &mut self.sequence,
-            Stray::Echo => &mut self.echo,
-            Stray::Code => &mut self.code,
+    fn count(self, source: SocketAddr, rejected: &mut Rejected) {
+        let counter = match self {
+            Self::Short => &mut rejected.size,
+            Self::Address => &mut rejected.address,
+            Self::Port => &mut rejected.port,
+            Self::Session => &mut rejected.session,
+            Self::Sequence => &mut rejected.sequence,
+            Self::Echo => &mut rejected.echo,
+            Self::Code => &mut rejected.code,
         };
         *counter += 1;
+        if matches!(self, Self::Address | Self::Port) && rejected.source.is_none() {
+            rejected.source = Some(source.to_string());
+        }
     }
+}
 
-    /// All together.
-    pub fn total(&self) -> u64 {
-        self.short + self.source + self.session + self.sequence + self.echo + self.code
-    }
+/// Probes of which it is known whether they came, and those that did not come in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// Probes that left, and of which it is known.
+    pub probes: u64,
+    /// Of them, those that did not come in time.
+    pub lost: u64,
 }
 
 /// A datagram that came to the stream's port.
@@ -230,7 +264,12 @@ pub struct Returns {
     returned: Vec<u64>,
     distinct: u64,
     copies: u64,
-    strays: Strays,
+    replies: Replies,
+    /// All probes before this one are settled.
+    next_open: u64,
+    settled: Settled,
+    /// Reflections that came back after their probe was settled as lost.
+    late: u64,
 }
 
 impl Returns {
@@ -247,7 +286,10 @@ impl Returns {
             returned: Vec::with_capacity(words),
             distinct: 0,
             copies: 0,
-            strays: Strays::default(),
+            replies: Replies::default(),
+            next_open: 0,
+            settled: Settled::default(),
+            late: 0,
         }
     }
 
@@ -275,6 +317,7 @@ impl Returns {
         match self.judge(arrival, sent) {
             Ok((packet, sequence)) => {
                 self.note(sequence);
+                self.compare_length(sequence, sent, arrival.payload.len());
                 // Whatever the far clock says, it is read in the era that is nearest to ours.
                 let told = |time: WireTime| time.to_unix_nanos(packet.error.format(), arrival.user_ns);
                 Ok(Entry::Returned {
@@ -285,21 +328,31 @@ impl Returns {
                     told_t3_ns: Some(packet.timestamp).filter(|time| !time.is_zero()).and_then(told),
                     ttl: arrival.ttl,
                     tos: arrival.tos,
-                    told_ttl: packet.sender_ttl,
+                    // A packet does not arrive with 0: a reflector that cannot read the field leaves it so.
+                    told_ttl: packet.sender_ttl.filter(|ttl| *ttl != 0),
                     // Too short a packet has one number, and that is taken for ours.
                     reply_number: packet.sender_sequence.map(|_| packet.sequence),
                 })
             }
             Err(stray) => {
-                self.strays.count(stray);
+                stray.count(arrival.source, &mut self.replies.rejected);
                 Err(stray)
             }
         }
     }
 
+    fn compare_length(&mut self, sequence: u64, sent: u64, length: usize) {
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        if self.echoes.size(sequence, sent).is_some_and(|size| size != length) {
+            let this = OtherLength::one(length);
+            self.replies.other_length =
+                Some(self.replies.other_length.map_or(this, |others| others.and(this)));
+        }
+    }
+
     fn judge(&self, arrival: &Arrival<'_>, sent: u64) -> Result<(ReflectorPacket, u64), Stray> {
         if arrival.source != self.target {
-            return Err(Stray::Source);
+            return Err(Stray::of_source(arrival.source, self.target));
         }
         let packet = self.parse(arrival.payload)?;
         // A reply of 14 or 15 octets has no identifier.
@@ -326,9 +379,41 @@ impl Returns {
         if self.returned[word] & (1 << bit) == 0 {
             self.returned[word] |= 1 << bit;
             self.distinct += 1;
+            self.late += u64::from(sequence < self.next_open);
         } else {
             self.copies += 1;
         }
+    }
+
+    fn has_returned(&self, sequence: u64) -> bool {
+        let word = usize::try_from(sequence / 64).ok().and_then(|word| self.returned.get(word));
+        word.is_some_and(|word| word & (1 << (sequence % 64)) != 0)
+    }
+
+    /// Settles the probes, of `sent` in all, that left at `before_ns` (real-time clock) or earlier: what of them is not back now
+    /// counts as lost. A probe that left later holds up those behind it, which left later still.
+    pub fn settle(&mut self, before_ns: i64, sent: u64) {
+        while self.next_open < sent {
+            let t1_ns = self.echoes.time(self.next_open);
+            if t1_ns == 0 || t1_ns > before_ns {
+                break;
+            }
+            if t1_ns != WITHDRAWN {
+                self.settled.probes += 1;
+                self.settled.lost += u64::from(!self.has_returned(self.next_open));
+            }
+            self.next_open += 1;
+        }
+    }
+
+    /// The probes that are settled.
+    pub const fn settled(&self) -> Settled {
+        self.settled
+    }
+
+    /// Of `left` probes that left, those that are neither back nor settled.
+    pub const fn outstanding(&self, left: u64) -> u64 {
+        (left + self.late).saturating_sub(self.settled.lost + self.distinct)
     }
 
     /// Probes that have come back, each counted once.
@@ -339,9 +424,9 @@ impl Returns {
     pub fn copies(&self) -> u64 {
         self.copies
     }
-    /// Datagrams that were not reflections of ours.
-    pub fn strays(&self) -> &Strays {
-        &self.strays
+    /// What came besides good reflections.
+    pub const fn replies(&self) -> &Replies {
+        &self.replies
     }
 }
 
@@ -368,7 +453,7 @@ pub struct Comings {
     seen: Box<[u64]>,
     distinct: u64,
     copies: u64,
-    strays: Strays,
+    rejected: Rejected,
 }
 
 impl Comings {
@@ -384,7 +469,7 @@ impl Comings {
             seen: vec![0; words].into(),
             distinct: 0,
             copies: 0,
-            strays: Strays::default(),
+            rejected: Rejected::default(),
         }
     }
 
@@ -401,15 +486,15 @@ impl Comings {
         match self.judge(payload, source) {
             Ok(sequence) => Ok(self.note(sequence)),
             Err(stray) => {
-                self.strays.count(stray);
+                stray.count(source, &mut self.rejected);
                 Err(stray)
             }
         }
     }
 
     fn judge(&self, payload: &[u8], source: SocketAddr) -> Result<u64, Stray> {
-        if self.source.is_some_and(|ours| ours != source) {
-            return Err(Stray::Source);
+        if let Some(ours) = self.source.filter(|ours| *ours != source) {
+            return Err(Stray::of_source(source, ours));
         }
         let number = compact::number_of(payload).ok_or(Stray::Short)?;
         if number != self.session.number {
@@ -467,8 +552,14 @@ impl Comings {
         self.copies
     }
     /// Datagrams that were no probes of this stream.
-    pub const fn strays(&self) -> &Strays {
-        &self.strays
+    pub const fn rejected(&self) -> &Rejected {
+        &self.rejected
+    }
+
+    /// The probes up to the highest number that has come, and those of them that have not.
+    pub fn settled(&self) -> Settled {
+        let probes = self.latest.map_or(0, |latest| latest.saturating_add(1));
+        Settled { probes, lost: probes.saturating_sub(self.distinct) }
     }
 }
 
@@ -524,14 +615,25 @@ mod tests {
         let mut probe = [0; 14];
         one_way().emit(5, &mut probe);
         let elsewhere = "203.0.113.2:863".parse().unwrap();
-        assert_eq!(comings.on_datagram(&probe, elsewhere), Err(Stray::Source));
+        assert_eq!(comings.on_datagram(&probe, elsewhere), Err(Stray::Port));
+        let other_host = "203.0.113.3:862".parse().unwrap();
+        assert_eq!(comings.on_datagram(&probe, other_host), Err(Stray::Address));
         assert_eq!(comings.on_datagram(&probe[..8], source()), Err(Stray::Short));
         assert_eq!(comings.on_datagram(&[1; 14], source()), Err(Stray::Session));
         probe[8] ^= 1;
         assert_eq!(comings.on_datagram(&probe, source()), Err(Stray::Sequence), "a forged tag");
         assert_eq!(come(&mut comings, 100), Err(Stray::Sequence), "one more than were to come");
-        assert_eq!(comings.strays().total(), 5);
-        assert_eq!(comings.distinct(), 0);
+        let causes = Rejected {
+            address: 1,
+            port: 1,
+            size: 1,
+            session: 1,
+            sequence: 2,
+            source: Some("203.0.113.2:863".into()),
+            ..Rejected::default()
+        };
+        assert_eq!((comings.rejected(), comings.rejected().total()), (&causes, 6));
+        assert_eq!((comings.distinct(), comings.settled()), (0, Settled::default()));
     }
 
     /// A reply with another session identifier is a stray only where the reflector is known to return ours: octets that
@@ -585,6 +687,64 @@ mod tests {
         assert_eq!(unwrapped(5, 5), None, "probe 5 has not been sent");
         assert_eq!(unwrapped(u32::MAX, (1 << 32) + 3), Some((1 << 32) - 1));
         assert_eq!(unwrapped(2, (1 << 32) + 3), Some((1 << 32) + 2));
+    }
+
+    /// A reply to probe `sequence`, which left at `t1_ns`.
+    fn reply(returns: &mut Returns, sequence: u64, sent: u64, t1_ns: i64, length: usize) {
+        let mut payload = vec![0; length];
+        payload[..4].copy_from_slice(&wire_sequence(sequence).to_be_bytes());
+        payload[24..28].copy_from_slice(&wire_sequence(sequence).to_be_bytes());
+        let time = WireTime::from_unix_nanos(t1_ns, TimestampFormat::Ntp);
+        payload[28..36].copy_from_slice(&time.0.to_be_bytes());
+        let arrival = Arrival {
+            payload: &payload,
+            source: source(),
+            user_ns: t1_ns,
+            kernel_ns: None,
+            ttl: None,
+            tos: None,
+        };
+        returns.on_datagram(&arrival, sent).unwrap();
+    }
+
+    /// Losses are of the probes whose waiting time is over, whatever came of later ones; what did not leave is none of them, and
+    /// what comes late is lost and not outstanding.
+    #[test]
+    fn settled_probes_alone_are_lost() {
+        const T0: i64 = 1_800_000_000_000_000_000;
+        let t1 = |sequence: u64| T0 + i64::try_from(sequence).unwrap();
+        let echoes = Arc::new(Echoes::new(64));
+        let mut returns = Returns::new(source(), None, 64, Arc::clone(&echoes));
+        (0..40).for_each(|sequence| echoes.note(sequence, t1(sequence), 44));
+        echoes.withdraw(7);
+        for sequence in (0..30).filter(|sequence| ![3, 7, 9].contains(sequence)) {
+            reply(&mut returns, sequence, 40, t1(sequence), 44);
+        }
+        assert_eq!((returns.settled(), returns.outstanding(39)), (Settled::default(), 12));
+        returns.settle(t1(9), 40);
+        assert_eq!((returns.settled(), returns.outstanding(39)), (Settled { probes: 9, lost: 2 }, 10));
+        reply(&mut returns, 3, 40, t1(3), 44);
+        assert_eq!((returns.settled(), returns.outstanding(39)), (Settled { probes: 9, lost: 2 }, 10));
+        returns.settle(t1(100), 40);
+        assert_eq!((returns.settled(), returns.outstanding(39)), (Settled { probes: 39, lost: 12 }, 0));
+        returns.settle(t1(1_000), 50);
+        assert_eq!(returns.settled().probes, 39, "the next ones have not been written yet");
+    }
+
+    /// Replies are compared in length with their own requests, whose sizes may vary.
+    #[test]
+    fn replies_of_other_length() {
+        const T0: i64 = 1_800_000_000_000_000_000;
+        let echoes = Arc::new(Echoes::new(64));
+        let mut returns = Returns::new(source(), None, 64, Arc::clone(&echoes));
+        for (sequence, size) in [(0, 44), (1, 100), (2, 200), (3, 44)] {
+            echoes.note(sequence, T0, size);
+        }
+        for (sequence, length) in [(0, 44), (1, 100), (2, 44), (3, 60)] {
+            reply(&mut returns, sequence, 4, T0, length);
+        }
+        let other = OtherLength { replies: 2, payload_octets_min: 44, payload_octets_max: 60 };
+        assert_eq!(returns.replies().other_length, Some(other));
     }
 
     proptest! {

@@ -9,6 +9,7 @@
 //! [`Guardian::over`] returns when it has heard that, and before nothing is changed. What no process can mend: the guardian
 //! itself being killed, by its number, by its name, or with its control group.
 
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, RawFd};
@@ -65,6 +66,27 @@ impl Guardian {
             }
             _ => Err(HostError::last_on("fork", "a guard of the interface")),
         }
+    }
+}
+
+impl Guardian {
+    /// Forks a guardian that runs this program once more, with `arguments` behind its name, instead of putting things back
+    /// itself: so what it does may allocate, lock and fail. Its standard output and error are closed.
+    ///
+    /// # Errors
+    /// As of [`Guardian::over`]; an argument holds a zero octet.
+    pub fn running(arguments: &[&str]) -> Result<Self, HostError> {
+        const PROGRAM: &CStr = c"/proc/self/exe";
+        let arguments: Result<Vec<CString>, _> = arguments.iter().copied().map(CString::new).collect();
+        let arguments = arguments.map_err(|_| HostError::Unsuitable("an argument holds a zero octet"))?;
+        let words = std::iter::once(PROGRAM).chain(arguments.iter().map(CString::as_c_str));
+        let words: Vec<*const libc::c_char> =
+            words.map(CStr::as_ptr).chain(std::iter::once(std::ptr::null())).collect();
+        Self::over([], |[]| {
+            // SAFETY: both are strings that end in zero, and the list of them ends in a null pointer. Where the call fails the
+            // process ends.
+            unsafe { libc::execv(PROGRAM.as_ptr(), words.as_ptr()) };
+        })
     }
 }
 

@@ -295,6 +295,33 @@ pub fn interface_with(address: IpAddr) -> Result<Option<String>, HostError> {
     Ok(None)
 }
 
+/// How many datagrams the current thread's network namespace has dropped since it began because their UDP checksum was wrong
+/// (`InCsumErrors` of UDP over IPv4 and over IPv6).
+///
+/// # Errors
+/// `/proc` is not there.
+pub fn udp_checksum_errors() -> Result<u64, HostError> {
+    let over_v4 = udp_v4_checksum_errors(&read("/proc/thread-self/net/snmp")?);
+    // Some kernels come without IPv6.
+    let over_v6 = read("/proc/thread-self/net/snmp6").map_or(0, |text| udp_v6_checksum_errors(&text));
+    Ok(over_v4 + over_v6)
+}
+
+/// Of `/proc/net/snmp`, where a line of names stands above a line of numbers.
+fn udp_v4_checksum_errors(text: &str) -> u64 {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp:")).map(str::split_whitespace);
+    let (Some(names), Some(numbers)) = (lines.next(), lines.next()) else { return 0 };
+    let found = names.zip(numbers).find(|(name, _)| *name == "InCsumErrors");
+    found.and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
+}
+
+/// Of `/proc/net/snmp6`, with a name and a number in a line.
+fn udp_v6_checksum_errors(text: &str) -> u64 {
+    let mut pairs = text.lines().filter_map(|line| line.split_once(char::is_whitespace));
+    let found = pairs.find(|(name, _)| *name == "Udp6InCsumErrors");
+    found.and_then(|(_, number)| number.trim().parse().ok()).unwrap_or(0)
+}
+
 fn read(path: &str) -> Result<String, HostError> {
     let path = Path::new(path);
     let text = std::fs::read_to_string(path).map_err(|source| failed("read", path, source))?;
@@ -328,6 +355,18 @@ mod tests {
         assert_eq!(stolen_ticks("cpu  1 2 3 4 5 6 7 88 9 10\ncpu0 1 1 1 1 1 1 1 1\n"), 88);
         assert_eq!(stolen_ticks("cpu  1 2 3\n"), 0);
         assert_eq!(stolen_ticks(""), 0);
+    }
+
+    #[test]
+    fn checksum_errors_by_name() {
+        let v4 = "Tcp: InCsumErrors\nTcp: 9\nUdp: InDatagrams NoPorts InCsumErrors IgnoredMulti\nUdp: 7 8 5 6\n\
+                  UdpLite: InDatagrams InCsumErrors\nUdpLite: 1 2\n";
+        assert_eq!(udp_v4_checksum_errors(v4), 5);
+        assert_eq!(udp_v4_checksum_errors("Udp: InDatagrams\nUdp: 7\n"), 0);
+        let v6 = "Udp6InErrors                    \t1\nUdp6InCsumErrors                \t3\nUdpLite6InCsumErrors \t4\n";
+        assert_eq!(udp_v6_checksum_errors(v6), 3);
+        assert_eq!(udp_v6_checksum_errors(""), 0);
+        assert!(udp_checksum_errors().is_ok());
     }
 
     #[test]

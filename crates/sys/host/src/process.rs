@@ -212,6 +212,13 @@ pub fn die_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(work) };
 }
 
+/// Keeps what this process has in memory out of core dumps, and from being read by other processes of its user, from now on
+/// (`PR_SET_DUMPABLE`). Programs that it starts are as they would be.
+pub fn forbid_core_dumps() {
+    // SAFETY: the call takes plain numbers, and cannot fail with these.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, libc::c_ulong::from(0_u8), 0, 0, 0) };
+}
+
 /// Sleeps until a signal ends the process.
 pub fn sleep_until_ended() -> ! {
     loop {

@@ -5,6 +5,7 @@ mod analyze;
 mod bench;
 mod calibrate;
 mod compare;
+mod completions;
 mod console;
 mod demo;
 mod doctor;
@@ -19,12 +20,13 @@ mod report;
 mod respond;
 mod shared;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 pub(crate) use analyze::AnalyzeArgs;
 pub(crate) use bench::{AnomalyName, BenchArgs, DisciplineName, ProcedureName, SearchName, Wish};
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use compare::CompareArgs;
+pub(crate) use completions::CompletionsArgs;
 pub(crate) use console::{ConsoleArgs, ServingArgs};
 pub(crate) use demo::DemoArgs;
 pub(crate) use doctor::DoctorArgs;
@@ -59,6 +61,11 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// The version as `--version` prints it.
+pub(crate) fn version() -> String {
+    Cli::command().render_version()
+}
+
 /// What romer does.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -91,6 +98,11 @@ pub(crate) enum Command {
     /// Write the manual's pages and the completions of shells
     #[command(hide = true)]
     Manual(ManualArgs),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Print the version
+    #[command(hide = true)]
+    Version,
     /// Measure the tool's own error on this machine, and keep it for later runs
     Calibrate(CalibrateArgs),
 }

@@ -76,7 +76,6 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
     let short = |text: String| -> String { text.chars().take(200).collect() };
     let argument = context(ContextKind::InvalidArg).map(short).unwrap_or_default();
     let flag = name(&argument);
-    let did_you_mean = |kind| context(kind).map(|text| format!("; did you mean {text}?"));
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let mend = meant(&flag, arguments)
@@ -85,7 +84,13 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
         }
         ErrorKind::InvalidSubcommand => {
             let name = context(ContextKind::InvalidSubcommand).map(short).unwrap_or_default();
-            let mend = did_you_mean(ContextKind::SuggestedSubcommand)
+            // The nearest stands last.
+            let nearest = match error.get(ContextKind::SuggestedSubcommand) {
+                Some(ContextValue::Strings(names)) => names.last().cloned(),
+                _ => context(ContextKind::SuggestedSubcommand),
+            };
+            let mend = nearest
+                .map(|name| format!("; did you mean {name}?"))
                 .unwrap_or_else(|| "; see `romer --help` for those that there are".into());
             let name = if name.is_empty() { "\"\"".into() } else { name };
             format!("unknown command ({name}): there is none of this name{mend}")

@@ -11,7 +11,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Gauge, Paragraph, Row, Table};
 use romer_measure::measure::Observer;
 use romer_record::document::{StreamInterval, Way};
-use romer_report::live::skew;
+use romer_report::live::{loss, skew};
 use romer_report::{count, maybe_time, percent};
 use romer_server::{Follower, LiveStream, LiveWay};
 use romer_units::Duration;
@@ -63,9 +63,9 @@ struct Point {
     highest: [Option<f64>; 2],
     /// Jitter (RFC 3550) so far: there, back, there and back.
     jitters: [Option<f64>; 3],
-    /// Share of what was sent that is not known to have come.
-    missing: Option<f64>,
-    /// Of packets that go one way, those that are known to be missing: there and back.
+    /// Share lost of the probes of which it is known whether they came.
+    loss: Option<f64>,
+    /// The same of packets that go one way, there and back.
     lost: [Option<f64>; 2],
 }
 
@@ -89,7 +89,7 @@ impl Point {
             ways: [there[0], back[0]],
             highest: [there[1], back[1]],
             jitters: ways.map_or([None; 3], |ways| ways.map(LiveWay::jitter)),
-            missing: share(interval.sent.saturating_sub(interval.returned), interval.sent),
+            loss: loss(interval),
             lost: live.map_or([None; 2], |live| [live.forward(), live.reverse()].map(lost)),
         }
     }
@@ -141,9 +141,9 @@ impl MeasurementPicture {
                 .collect(),
             _ => self.each(ways[usize::from(!there)]),
         };
-        let missing = match self.streams.as_slice() {
-            [one] => vec![("", curve(one, |point| point.missing))],
-            _ => self.each(|point| point.missing),
+        let both = match self.streams.as_slice() {
+            [one] => vec![("", curve(one, |point| point.loss))],
+            _ => self.each(|point| point.loss),
         };
         let delays = of([|point| point.ways[0], |point| point.ways[1]]);
         let title = if delays.iter().all(|(_, points)| points.is_empty()) {
@@ -155,12 +155,12 @@ impl MeasurementPicture {
         let jitters = of([|point| point.jitters[0], |point| point.jitters[1]]);
         let highest = of([|point| point.highest[0], |point| point.highest[1]]);
         let panel = |title, curves, unit, zero| Panel { title, curves, unit, zero };
-        let missing = panel("not known to have arrived", missing, Unit::Share, true);
+        let both = panel("lost", both, Unit::Share, true);
         let lost = panel("lost", lost, Unit::Share, true);
         let known = !lost.is_empty();
         vec![
             panel(title, delays, Unit::Time, false),
-            if known { lost } else { missing },
+            if known { lost } else { both },
             panel("jitter (RFC 3550)", jitters, Unit::Time, true),
             panel("99 % of the delays", highest, Unit::Time, false),
         ]
@@ -169,8 +169,8 @@ impl MeasurementPicture {
     fn round_trip_panels(&self) -> Vec<Panel<'_>> {
         let each = |of: Of| self.each(of);
         let median: Of = |point| point.round_trip.map(|(median, _)| median);
-        let missing: Of = |point| point.missing;
-        let (round_trips, ways, jitters, missing) = match self.streams.as_slice() {
+        let loss: Of = |point| point.loss;
+        let (round_trips, ways, jitters, losses) = match self.streams.as_slice() {
             [one] => (
                 vec![
                     ("median", curve(one, median)),
@@ -185,13 +185,13 @@ impl MeasurementPicture {
                     ("back", curve(one, |point| point.jitters[1])),
                     ("both", curve(one, |point| point.jitters[2])),
                 ],
-                vec![("", curve(one, missing))],
+                vec![("", curve(one, loss))],
             ),
-            _ => (each(median), each(|point| point.ways[0]), each(|point| point.jitters[2]), each(missing)),
+            _ => (each(median), each(|point| point.ways[0]), each(|point| point.jitters[2]), each(loss)),
         };
         vec![
             Panel { title: "round-trip delay", curves: round_trips, unit: Unit::Time, zero: false },
-            Panel { title: "not back", curves: missing, unit: Unit::Share, zero: true },
+            Panel { title: "lost", curves: losses, unit: Unit::Share, zero: true },
             Panel { title: "jitter (RFC 3550)", curves: jitters, unit: Unit::Time, zero: true },
             Panel { title: self.ways_title(), curves: ways, unit: Unit::Time, zero: false },
         ]
@@ -236,14 +236,13 @@ impl MeasurementPicture {
     /// The streams, in so many columns of the terminal: where there are few, the figures that tell least are left out
     /// rather than cut, and before the figures the target of a stream that is the only one.
     fn table(&self, width: u16) -> Table<'static> {
-        let [come, missing] =
-            if self.way.is_one_way() { ["arrived", "not yet"] } else { ["back", "not back"] };
+        let come = if self.way.is_one_way() { "arrived" } else { "back" };
         let delays = if self.way.is_one_way() { ["there", "here"] } else { ["median", "99 %"] };
-        let heads = ["target", "sent", come, missing, delays[0], delays[1], self.clocks()];
+        let heads = ["target", "sent", come, "lost", delays[0], delays[1], self.clocks(), "outstanding"];
         let longest = self.streams.iter().map(|one| one.latest.target.chars().count()).max().unwrap_or(0);
         let target = u16::try_from(longest).unwrap_or(u16::MAX).clamp(6, LONGEST_TARGET);
-        let mut widths = [target, 10, 10, 9, 8, 8, if self.clocks().is_empty() { 0 } else { CLOCKS }];
-        let mut order = [4, 3, 0, 1, 5, 2, 6];
+        let mut widths = [target, 10, 10, 9, 8, 8, if self.clocks().is_empty() { 0 } else { CLOCKS }, 11];
+        let mut order = [4, 3, 0, 1, 5, 2, 6, 7];
         if self.streams.len() > 1 {
             // Which stream it is tells more than its second figure, were it only the beginning.
             order[..3].copy_from_slice(&[0, 4, 3]);
@@ -260,7 +259,6 @@ impl MeasurementPicture {
         shown.sort_unstable();
         let rows = self.streams.iter().take(STREAMS).map(|one| {
             let latest = &one.latest;
-            let missing = share(latest.sent.saturating_sub(latest.returned), latest.sent);
             let last = |of: fn(&Point) -> Option<f64>| one.points.iter().rev().find_map(of);
             let delays = if self.way.is_one_way() {
                 [last(|point| point.ways[0]), last(|point| point.ways[1])]
@@ -272,10 +270,11 @@ impl MeasurementPicture {
                 romer_report::escape::terminal(&latest.target),
                 count(latest.sent),
                 count(latest.returned),
-                missing.map_or_else(|| "-".into(), percent),
+                loss(latest).map_or_else(|| "-".into(), percent),
                 maybe_time(delays[0], true),
                 maybe_time(delays[1], true),
                 latest.clock.as_ref().map_or_else(String::new, |clock| skew(clock, true)),
+                count(latest.outstanding),
             ];
             Row::new(shown.iter().map(|place| cells[*place].clone()).collect::<Vec<_>>())
         });
@@ -379,6 +378,9 @@ mod tests {
             elapsed_ns: seconds * 1_000_000_000,
             sent,
             returned,
+            settled: sent,
+            lost: sent - returned.min(sent),
+            outstanding: 0,
             kept_entries: 0,
             kept_sent: 0,
             round_trip_delay_ns: Summary {
@@ -410,7 +412,8 @@ mod tests {
             "kept in /runs/one",
             "note: a note",
             "round-trip delay",
-            "not back",
+            "lost",
+            "outstanding",
         ] {
             assert!(text.contains(part), "{part} is missing:\n{text}");
         }
@@ -431,7 +434,7 @@ mod tests {
         let text = shown(&picture, 160, 40).replace('\u{a0}', " ");
         for part in [
             "round-trip delay ─ median 20",
-            "not back ─  25",
+            "lost ─  25",
             "jitter (RFC 3550) ─ there 1",
             "─ back 2",
             "one-way delay ─ there 12",
@@ -450,7 +453,7 @@ mod tests {
         let mut picture = picture.lock().unwrap();
         picture.take(&interval(0, 1, 100, 75, 0.0), None);
         let before = shown(&*picture, 160, 40).replace('\u{a0}', " ");
-        assert!(before.contains("not known to have arrived ─  25"), "{before}");
+        assert!(before.contains("lost ─  25"), "{before}");
         picture.above_least = true;
         for second in 2..=5_u32 {
             picture.take(&interval(0, i64::from(second), 100, 75, 0.0), None);
@@ -471,7 +474,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part:?} is missing:\n{text}");
         }
-        assert!(!text.contains("round-trip") && !text.contains("not known to have arrived"), "{text}");
+        assert!(!text.contains("round-trip") && !text.contains("lost ─  25"), "{text}");
     }
 
     #[test]
@@ -497,7 +500,7 @@ mod tests {
             painter.on_interval(&interval(stream, 1, 12_345, 12_000, 1_234_567.0));
         }
         let text = shown(&*picture.lock().unwrap(), 40, 20);
-        for part in ["host0.example", "host1.example", "not back", "median", "1.23", "1.0 of 1.5 s"] {
+        for part in ["host0.example", "host1.example", "lost", "median", "1.23", "1.0 of 1.5 s"] {
             assert!(text.contains(part), "{part} is missing:\n{text}");
         }
         assert!(!text.contains("99 %"), "{text}");
@@ -522,7 +525,7 @@ mod tests {
                 assert!(text.contains(part), "{part} is missing:\n{text}");
             }
             let is_one = streams == 1;
-            assert_eq!([text.contains("not back"), text.contains("2.79 %")], [is_one; 2], "{text}");
+            assert_eq!([text.contains("lost"), text.contains("2.79 %")], [is_one; 2], "{text}");
             assert_eq!(text.contains("host1."), !is_one, "{text}");
         }
     }

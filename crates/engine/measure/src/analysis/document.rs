@@ -98,6 +98,9 @@ pub(super) fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream 
         calibration: None,
         routers_unheard: None,
         responder_routers_unheard: None,
+        address: None,
+        replies: Default::default(),
+        checksum_errors: Default::default(),
         events: Vec::new(),
     }
 }

@@ -114,6 +114,7 @@ pub(super) fn bring_home(
         told_by.insert(number);
         let lost = end.map(|end| end.records_lost);
         stream.far_drops = end.map_or(0, |end| end.kernel_drops);
+        stream.manifest.checksum_errors.responder = end.and_then(|end| end.checksum_errors);
         stream.mistagged = end.map_or(0, |end| end.mistagged);
         stream.manifest.far_log_complete = lost == Some(0);
         if let Some(lacks) = lacking(stream.shared.way, lost, stream.has_way) {

@@ -53,6 +53,18 @@ impl Absent {
         matches!(self, Self::Unreachable(_) | Self::NoWay(_))
     }
 
+    /// Why, in words.
+    pub(super) fn why(&self) -> &str {
+        match self {
+            Self::Unreachable(why)
+            | Self::NoWay(why)
+            | Self::Foreign(why)
+            | Self::Locked { why, .. }
+            | Self::Refused(why)
+            | Self::Closed(why) => why,
+        }
+    }
+
     /// By what became of the attempt to connect with `target`, `from` there.
     fn of(error: &io::Error, target: SocketAddr, from: &Origin) -> Self {
         match error.kind() {
@@ -62,8 +74,8 @@ impl Absent {
             }
             _ => match RouterWord::asked(error, target, from) {
                 Some(word) => Self::Unreachable(word.to_string()),
-                None if is_here(error, target) => Self::NoWay(explained(error, target.ip())),
-                None => Self::Unreachable(explained(error, target.ip())),
+                None if is_here(error, target) => Self::NoWay(explained(error, target)),
+                None => Self::Unreachable(explained(error, target)),
             },
         }
     }

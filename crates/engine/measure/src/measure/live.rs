@@ -165,7 +165,11 @@ impl Live {
                 });
                 sent.saturating_sub(part.not_sent.load(Ordering::Acquire))
             };
+            let fates: Vec<_> = stream.parts.iter().map(|part| part.settled()).collect();
             observer.on_interval(&StreamInterval {
+                settled: fates.iter().map(|(settled, _)| settled.probes).sum(),
+                lost: fates.iter().map(|(settled, _)| settled.lost).sum(),
+                outstanding: fates.iter().map(|(_, outstanding)| outstanding).sum(),
                 schema: STREAM.into(),
                 stream: stream.number,
                 target: stream.target.clone(),

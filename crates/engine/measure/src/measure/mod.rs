@@ -11,6 +11,7 @@ mod live;
 mod no_way;
 mod options;
 mod preparing;
+mod reaching;
 mod receiving;
 mod resuming;
 mod route;
@@ -29,6 +30,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::{Duration as StdDuration, SystemTime};
 
 use romer_host::clock;
+use romer_host::host_info;
 use romer_host::socket::Waker;
 use romer_record::document::{Measurement, StreamInterval, Way};
 use romer_record::event::{Event, EventKind, Side};
@@ -207,6 +209,7 @@ fn exchange(
     interrupted: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<bool, MeasureError> {
+    let checksum_errors_before = host_info::udp_checksum_errors().ok();
     let stop_sending = waker()?;
     let stop_receiving = AtomicBool::new(false);
     let (live_sender, live_receiver) = sync_channel(1 << 16);
@@ -221,7 +224,10 @@ fn exchange(
     let (partial, late) = std::thread::scope(|scope| {
         for (group, reader) in shared.chunks(receiving::STREAMS_OF_ONE).zip(&readers) {
             let (sender, live_sender, stop) = (log.sender(), live_sender.clone(), &stop_receiving);
-            scope.spawn(move || receiving::receive_all(group, reader, &sender, &live_sender, stop, threads));
+            let waiting = options.waiting_time;
+            scope.spawn(move || {
+                receiving::receive_all(group, reader, (&sender, &live_sender), stop, threads, waiting);
+            });
         }
         let (sender, stop) = (log.sender(), &stop_sending);
         scope.spawn(move || sending::send_all(legs, interval, &sender, stop, threads));
@@ -282,7 +288,12 @@ fn exchange(
         (no_longer.is_some(), late)
     });
     happenings.look_last(observer);
+    let checksum_errors = checksum_errors_before
+        .zip(host_info::udp_checksum_errors().ok())
+        .map(|(before, now)| now.saturating_sub(before));
     for ((number, stream), late) in streams.iter_mut().enumerate().zip(late) {
+        stream.manifest.replies = stream.shared.replies();
+        stream.manifest.checksum_errors.sender = checksum_errors;
         stream.manifest.events = happenings.of(number);
         stream.manifest.events.extend(late);
     }
@@ -454,7 +465,7 @@ fn take_news(
             happenings.told(place, event);
         }
         match (told.progress, shared.way) {
-            (Some(progress), Way::Forward) => shared.returned.store(progress.received, Ordering::Release),
+            (Some(progress), Way::Forward) => shared.arrived(progress.received, progress.highest),
             (Some(progress), Way::RoundTrip) => shared.answered(progress.received),
             _ => {}
         }
@@ -528,6 +539,12 @@ fn manifests(streams: &[Prepared], dead: &[Dead]) -> Vec<Stream> {
             parts.iter().flat_map(|part| part.manifest.far_log_lacks.iter().cloned()).collect();
         manifest.cut_short = parts.iter().find_map(|part| part.manifest.cut_short);
         manifest.ended = parts.iter().filter_map(|part| part.manifest.ended.clone()).max();
+        for other in parts.iter().skip(1).map(|part| &part.manifest) {
+            manifest.replies += &other.replies;
+            // Both directions are between the same hosts.
+            let errors = &mut manifest.checksum_errors;
+            errors.responder = errors.responder.max(other.checksum_errors.responder);
+        }
         for event in parts.iter().skip(1).flat_map(|part| &part.manifest.events) {
             if !manifest.events.iter().any(|own| is_same(own, event)) {
                 manifest.events.push(event.clone());

@@ -1,7 +1,7 @@
 //! What this host's own routes, filters and interfaces have to do with what it refuses.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use romer_host::link::{Link, Mac, Network};
 use romer_host::{HostError, host_info};
@@ -11,7 +11,7 @@ const NAMED: usize = 3;
 
 /// An error of the system with what it is as a rule, where this host itself refuses what is to go to `target`: the number alone
 /// does not say that a route does.
-pub(super) fn explained(error: &io::Error, target: IpAddr) -> String {
+pub(super) fn explained(error: &io::Error, target: SocketAddr) -> String {
     let words = by_routes(error, target);
     if error.kind() != io::ErrorKind::NetworkUnreachable {
         return words;
@@ -54,7 +54,7 @@ pub(super) fn cause(name: &str) -> &'static str {
 }
 
 /// What routes and filters have to do with it.
-fn by_routes(error: &io::Error, target: IpAddr) -> String {
+fn by_routes(error: &io::Error, target: SocketAddr) -> String {
     let is_swallowed = error.raw_os_error() == Some(HostError::SWALLOWED);
     let cause = match error.kind() {
         _ if is_swallowed => "a route of this host swallows what goes to",
@@ -68,7 +68,18 @@ fn by_routes(error: &io::Error, target: IpAddr) -> String {
         _ => return error.to_string(),
     };
     let kind = if is_swallowed { "blackhole; " } else { "" };
-    format!("{error}: as a rule {cause} {target} ({kind}see ip route get {target})")
+    format!("{error}: as a rule {cause} {} ({kind}see ip route get {})", target.ip(), with_link(target))
+}
+
+/// A target as `ip route get` takes it: the interface of a link-local address stands beside it.
+fn with_link(target: SocketAddr) -> String {
+    let zone = match target {
+        SocketAddr::V6(v6) => v6.scope_id(),
+        SocketAddr::V4(_) => 0,
+    };
+    let links = || Network::open(None).and_then(|network| network.links()).unwrap_or_default();
+    let link = (zone != 0).then(links).and_then(|links| links.into_iter().find(|link| link.index == zone));
+    link.map_or_else(|| target.ip().to_string(), |link| format!("{} oif {}", target.ip(), link.name))
 }
 
 #[cfg(test)]
@@ -77,7 +88,7 @@ mod tests {
 
     #[test]
     fn what_a_route_of_this_host_refuses_is_told_as_that() {
-        let told = |error: io::Error| by_routes(&error, IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+        let told = |error: io::Error| by_routes(&error, ([127, 0, 0, 1], 862).into());
         let swallowed = told(io::Error::from_raw_os_error(HostError::SWALLOWED));
         assert!(
             swallowed.ends_with("swallows what goes to 127.0.0.1 (blackhole; see ip route get 127.0.0.1)")

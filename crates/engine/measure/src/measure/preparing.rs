@@ -9,7 +9,6 @@ use romer_host::host_info;
 use romer_host::link::Network;
 use romer_host::route::is_of_several_hosts;
 use romer_host::socket::{SocketOptions, StampingSocket};
-use romer_host::stream::Origin;
 use romer_record::document::{Traffic, Way};
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, CutShort, StampRequest, Stream};
@@ -20,8 +19,9 @@ use romer_units::{Duration, counted, counted_as};
 use romer_wire::compact;
 use romer_wire::stamp;
 
-use super::far::{Absent, Conversation};
+use super::far::Conversation;
 use super::options::{ProbeSize, StreamOptions, TTL, checked, floor, header_octets, payloads, schedule_of};
+use super::reaching::{self, Reached};
 use super::resuming::Resuming;
 use super::route::Pathfinder;
 use super::stream::{Identity, Shared};
@@ -37,6 +37,8 @@ pub(super) const REPETITION: StdDuration = StdDuration::from_millis(150);
 /// A stream that is ready to begin.
 pub(super) struct Prepared {
     pub(super) shared: Arc<Shared>,
+    /// Where the target was asked: of its control channel, or its reflector.
+    pub(super) address: SocketAddr,
     pub(super) schedule: Schedule,
     pub(super) interval: Duration,
     /// Smaller payloads of the schedule are raised to this.
@@ -65,26 +67,8 @@ impl Prepared {
 
     /// What was seen that the rows do not tell.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let strays = self.shared.strays.load(Ordering::Acquire);
         let errors = self.shared.path_errors.load(Ordering::Acquire);
         let mut warnings: Vec<String> = self.instead.iter().cloned().collect();
-        let uncoded = self.shared.uncoded.load(Ordering::Acquire);
-        if uncoded > 0 {
-            warnings.push(format!(
-                "{} with a code (HMAC) that was not made with this key, or without one, and count for nothing: the reflector has no \
-                 key, or another one; give both ends the same, or measure without --key-file",
-                counted_as(uncoded, "reply came", "replies came")
-            ));
-        }
-        let strays = strays.saturating_sub(uncoded);
-        if strays > 0 {
-            let what = if self.shared.way.is_one_way() { "probe" } else { "reflection" };
-            let [one, others] = [
-                format!("datagram came that was not a {what} of this stream"),
-                format!("datagrams came that were not {what}s of this stream"),
-            ];
-            warnings.push(format!("{}; not counted", counted_as(strays, &one, &others)));
-        }
         let altered = self.shared.altered.load(Ordering::Acquire);
         if altered > 0 {
             let [one, others] =
@@ -175,32 +159,67 @@ fn while_standing(side: Side, events: &[Event]) -> u64 {
     overflows.filter_map(|overflow| overflow.datagrams).sum()
 }
 
-/// Resolves, greets, opens and associates a stream. What is worth a line is added to `notes`.
+/// The addresses of a stream's target, in the order in which they are to be tried. Their port is that of the control channel,
+/// or of the reflector.
+pub(super) fn addresses(
+    options: &MeasureOptions,
+    stream: &StreamOptions,
+) -> Result<Vec<SocketAddr>, MeasureError> {
+    // Contradictions are told before the target's name is looked up.
+    checked(&stream.traffic)?;
+    let usual = if options.stamp_only { stamp::PORT } else { control::PORT };
+    stream.target.addresses(options.family, stream.target.port.unwrap_or(usual))
+}
+
+/// What is to be sent to one address of a target, checked before anybody is called there.
+pub(super) struct Plan {
+    pub(super) address: SocketAddr,
+    pub(super) local: SocketAddr,
+    card: Option<Arc<Card>>,
+    traffic: Request,
+    schedule: Schedule,
+    payloads: Payloads,
+    floor: u32,
+}
+
+impl Plan {
+    /// # Errors
+    /// Why nothing can be sent to `address`.
+    pub(super) fn new(
+        options: &MeasureOptions,
+        cards: &Cards,
+        stream: &StreamOptions,
+        way: Way,
+        address: SocketAddr,
+    ) -> Result<Self, MeasureError> {
+        let local = local_address(options, address)?;
+        let card =
+            if options.stamp == StampRequest::Nic { Some(card(options, cards, address)?) } else { None };
+        let keyed = options.key.is_some();
+        let (traffic, schedule) = schedule_of(stream, address, way, keyed)?;
+        let payloads = payloads(stream, &schedule, way, address, mtu(address, options), keyed)?;
+        let floor = floor(stream, &schedule, way, keyed);
+        // What is wrong with where probes are to leave from is told before anybody is called from there.
+        bind(options, local, &socket_options(options))?;
+        Ok(Self { address, local, card, traffic, schedule, payloads, floor })
+    }
+}
+
+/// Greets, opens and associates a stream to the first of `addresses` that answers. What is worth a line is added to `notes`.
 pub(super) fn prepare(
     options: &MeasureOptions,
     cards: &Cards,
     stream: &StreamOptions,
-    way: Way,
-    number: u16,
+    (way, number): (Way, u16),
+    addresses: &[SocketAddr],
     notes: &mut Vec<String>,
 ) -> Result<Prepared, MeasureError> {
-    // Contradictions are told before the target's name is looked up.
-    checked(&stream.traffic)?;
-    let named = stream.target.port.is_some();
-    let port = stream.target.port.unwrap_or(if options.stamp_only { stamp::PORT } else { control::PORT });
-    let address = stream.target.resolve(options.family, port)?;
-    let local = local_address(options, address)?;
-    let card =
-        if options.stamp == StampRequest::Nic { Some(card(options, cards, address, notes)?) } else { None };
-    let mtu = mtu(address, options);
-    let keyed = options.key.is_some();
-    let (traffic, schedule) = schedule_of(stream, address, way, keyed)?;
-    let payloads = payloads(stream, &schedule, way, address, mtu, keyed)?;
-    let floor = floor(stream, &schedule, way, keyed);
-    // What is wrong with where probes are to leave from is told before anybody is called from there.
-    bind(options, local, &socket_options(options))?;
-    let mut conversation =
-        if options.stamp_only { None } else { greet(address, way, options, named, notes)? };
+    let plan = |address: &SocketAddr| Plan::new(options, cards, stream, way, *address);
+    let Reached { plan, conversation } =
+        reaching::reach(options, stream, way, addresses.iter().map(plan), notes)?;
+    let Plan { address, local, card, traffic, schedule, payloads, floor } = plan;
+    notes.extend(card.as_ref().and_then(|card| card.shortcoming()));
+    let mut conversation = conversation;
     let test_port = conversation.as_ref().map_or_else(
         || if options.stamp_only { address.port() } else { stamp::PORT },
         |conversation| conversation.welcome.test_port,
@@ -259,6 +278,7 @@ pub(super) fn prepare(
     let interval = schedule.interval();
     Ok(Prepared {
         shared,
+        address,
         schedule,
         interval,
         floor,
@@ -290,12 +310,7 @@ const FAR_WITHOUT_CARD: &str = "the far end does not stamp by its network card: 
     respond --stamp nic` there, if its interface can";
 
 /// The network card that the probes leave by, switched on.
-fn card(
-    options: &MeasureOptions,
-    cards: &Cards,
-    target: SocketAddr,
-    notes: &mut Vec<String>,
-) -> Result<Arc<Card>, MeasureError> {
+fn card(options: &MeasureOptions, cards: &Cards, target: SocketAddr) -> Result<Arc<Card>, MeasureError> {
     let interface = options.interface.clone().or_else(|| host_info::route_to(target).ok()?.interface);
     let interface = interface.ok_or_else(|| {
         refusal(
@@ -303,9 +318,7 @@ fn card(
             romer_host::HostError::Unsuitable("it is not known by which interface the probes leave"),
         )
     })?;
-    let card = cards.of(&interface)?;
-    notes.extend(card.shortcoming());
-    Ok(card)
+    cards.of(&interface)
 }
 
 fn session_of(number: u16, way: Way, key: [u8; 16]) -> compact::Session {
@@ -326,7 +339,7 @@ fn interfaces() -> String {
     links.into_iter().map(|link| link.name).collect::<Vec<_>>().join(", ")
 }
 
-fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
+pub(super) fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
     address.set_port(port);
     address
 }
@@ -368,7 +381,7 @@ pub(super) fn socket_options(options: &MeasureOptions) -> SocketOptions {
 }
 
 /// A socket for probes from `local`.
-fn bind(
+pub(super) fn bind(
     options: &MeasureOptions,
     local: SocketAddr,
     socket_options: &SocketOptions,
@@ -405,71 +418,6 @@ fn open(
     // Where there is no route at present the probes say so themselves, each one, and one may come.
     let receiver = socket.receiver_from(target, &socket_options).ok();
     Ok((socket, receiver))
-}
-
-/// A conversation with the romer at the far end, or none where there is no romer. Where the port was `named` there has to
-/// be one.
-fn greet(
-    address: SocketAddr,
-    way: Way,
-    options: &MeasureOptions,
-    named: bool,
-    notes: &mut Vec<String>,
-) -> Result<Option<Conversation>, MeasureError> {
-    // Where the probes leave from the conversation does, for the far end takes probes from its address alone.
-    let from = Origin { address: options.source, interface: options.interface.clone() };
-    match Conversation::begin(address, &from, options.key.as_deref()) {
-        Ok(conversation) if way.is_one_way() && !conversation.welcome.has(control::ONE_WAY) => {
-            Err(MeasureError::Refused {
-                address,
-                why: format!("{} there knows round trips only", conversation.welcome.software),
-                mend: "update it, or leave --direction out".into(),
-            })
-        }
-        Ok(conversation) => Ok(Some(conversation)),
-        Err(Absent::Locked { why, mend }) => {
-            Err(MeasureError::Unreachable { address: address.to_string(), why, mend })
-        }
-        // Nothing at the far end helps then.
-        Err(Absent::NoWay(why)) if way.is_one_way() || named => Err(MeasureError::Unreachable {
-            address: format!("TCP {address}"),
-            why,
-            mend: "mend that here, and measure again",
-        }),
-        Err(Absent::Unreachable(why) | Absent::Foreign(why) | Absent::Refused(why) | Absent::Closed(why))
-            if way.is_one_way() =>
-        {
-            Err(MeasureError::Unreachable {
-                address: format!("TCP {address}"),
-                why,
-                mend: "one-way probes need `romer respond` at the far end; start it there, or leave --direction out",
-            })
-        }
-        Err(Absent::Unreachable(why) | Absent::Foreign(why) | Absent::Refused(why) | Absent::Closed(why))
-            if named =>
-        {
-            Err(MeasureError::Unreachable {
-                address: address.to_string(),
-                why,
-                mend: "give the control port of `romer respond` there (8862 unless it has another), leave the port out to \
-                       measure with whatever reflector is there, or name a reflector's port with --stamp-only",
-            })
-        }
-        Err(
-            Absent::Unreachable(why)
-            | Absent::NoWay(why)
-            | Absent::Foreign(why)
-            | Absent::Refused(why)
-            | Absent::Closed(why),
-        ) => {
-            notes.push(format!(
-                "no romer at {address} ({why}): measuring with STAMP alone, at port {}; its departure stamp is taken \
-                 before sending, and the direction of a loss cannot be told",
-                stamp::PORT
-            ));
-            Ok(None)
-        }
-    }
 }
 
 /// Proves the address of the test packets.
@@ -592,6 +540,9 @@ fn manifest(
         calibration: options.calibration.clone(),
         routers_unheard: None,
         responder_routers_unheard: None,
+        address: target.map(|target| target.to_string()),
+        replies: Default::default(),
+        checksum_errors: Default::default(),
         events: Vec::new(),
     }
 }

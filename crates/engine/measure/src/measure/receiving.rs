@@ -13,7 +13,7 @@ use romer_host::socket::{
     wait_any,
 };
 use romer_host::thread::Role;
-use romer_record::document::Way;
+use romer_record::document::{Replies, Way};
 use romer_record::log::{CardMoment, Entry};
 use romer_session::sender::{Arrival, Comings, Returns, wire_sequence};
 use romer_store::LogSender;
@@ -46,14 +46,15 @@ pub(super) struct Seen {
 
 /// What knows the packets of a stream that come here.
 enum Known {
-    Reflections(Returns),
+    /// Each is waited for so long before it counts as lost in what is shown meanwhile.
+    Reflections(Returns, Duration),
     Theirs(Comings),
     /// None come: the stream goes there only.
     Nothing,
 }
 
 impl Known {
-    fn of(stream: &Shared) -> Self {
+    fn of(stream: &Shared, waiting: Duration) -> Self {
         match (stream.way, stream.session) {
             (Way::Reverse, Some(session)) => {
                 Self::Theirs(Comings::new(session, Some(stream.target), u64::MAX))
@@ -61,6 +62,7 @@ impl Known {
             (Way::RoundTrip, _) => Self::Reflections(
                 Returns::new(stream.target, stream.returned_ssid(), 1 << 16, Arc::clone(&stream.echoes))
                     .with_key(stream.key.clone()),
+                waiting,
             ),
             _ => Self::Nothing,
         }
@@ -69,7 +71,7 @@ impl Known {
     /// The entry of the log for what arrived, if it is of the stream.
     fn entry(&mut self, arrival: &Arrival<'_>, sent: u64) -> Option<Entry> {
         match self {
-            Self::Reflections(returns) => returns.on_datagram(arrival, sent).ok(),
+            Self::Reflections(returns, _) => returns.on_datagram(arrival, sent).ok(),
             Self::Theirs(comings) => {
                 let coming = comings.on_datagram(arrival.payload, arrival.source).ok()?;
                 Some(Entry::Came {
@@ -85,28 +87,48 @@ impl Known {
         }
     }
 
-    fn publish(&self, stream: &Shared) {
-        let (distinct, strays) = match self {
-            Self::Reflections(returns) => (returns.distinct(), returns.strays()),
-            Self::Theirs(comings) => (comings.distinct(), comings.strays()),
+    /// Publishes how many have come.
+    fn publish(&mut self, stream: &Shared) {
+        match self {
+            Self::Reflections(returns, waiting) => {
+                let [sent, not_sent] =
+                    [&stream.sent, &stream.not_sent].map(|count| count.load(Ordering::Acquire));
+                stream.returned.store(returns.distinct(), Ordering::Release);
+                returns.settle(clock::realtime_now().as_nanos() - waiting.as_nanos(), sent);
+                let outstanding = returns.outstanding(sent.saturating_sub(not_sent));
+                stream.settle(returns.settled(), outstanding);
+            }
+            Self::Theirs(comings) => {
+                stream.returned.store(comings.distinct(), Ordering::Release);
+                let settled = comings.settled();
+                // Of those that follow, the far end tells once it has sent the last.
+                let sent = stream.sent.load(Ordering::Acquire);
+                stream.settle(settled, sent.saturating_sub(settled.probes));
+            }
             // The far end tells how many arrived there.
-            Self::Nothing => return,
-        };
-        stream.returned.store(distinct, Ordering::Release);
-        stream.uncoded.store(strays.code, Ordering::Release);
-        stream.strays.store(strays.total(), Ordering::Release);
+            Self::Nothing => {}
+        }
+    }
+
+    /// What came besides what is counted.
+    fn replies(&self) -> Replies {
+        match self {
+            Self::Reflections(returns, _) => returns.replies().clone(),
+            Self::Theirs(comings) => Replies { rejected: comings.rejected().clone(), ..Replies::default() },
+            Self::Nothing => Replies::default(),
+        }
     }
 }
 
 /// Reads the reflections of up to [`STREAMS_OF_ONE`] streams until `stop`, and their stamps whenever a reflection
-/// came, `waker` was used or [`LOOK`] has passed. Gives the counts of what was no reflection with the streams.
+/// came, `waker` was used or [`LOOK`] has passed. Reflections are waited for as long as `waiting`.
 pub(super) fn receive_all(
     streams: &[Arc<Shared>],
     waker: &Waker,
-    log: &LogSender,
-    live: &SyncSender<Seen>,
+    (log, live): (&LogSender, &SyncSender<Seen>),
     stop: &AtomicBool,
     threads: ThreadOptions,
+    waiting: Duration,
 ) {
     let mut run = threads.begin(c"romer-receive", Role::Waits);
     let Some(first) = streams.first() else { return };
@@ -116,7 +138,7 @@ pub(super) fn receive_all(
     }
     let watched = &descriptors[..streams.len().min(MAX_WAITED)];
     let mut known: Vec<(Known, [Overflows; 2])> =
-        streams.iter().map(|stream| (Known::of(stream), Default::default())).collect();
+        streams.iter().map(|stream| (Known::of(stream, waiting), Default::default())).collect();
     let mut unanswered = vec![Unanswered::default(); streams.len()];
     let mut unplaced = Unplaced::default();
     let mut batch = ReceiveBatch::new(64, 2_048);
@@ -166,6 +188,7 @@ pub(super) fn receive_all(
             }
             stream.overflowed(overflows.found());
         }
+        stream.set_replies(known.replies());
         let sent = left_of(stream);
         if stream.socket.has_kernel_stamps() && unanswered.lacks(sent) {
             let next = Network::open(None).and_then(|network| network.unanswering(stream.target));
@@ -342,6 +365,7 @@ fn did_not_leave(stream: &Shared, those: Range<u64>, log: &LogSender) {
     }
     let user_ns = clock::realtime_now().as_nanos();
     for sequence in those {
+        stream.echoes.withdraw(sequence);
         // How long it was stands in the entry of its departure.
         log.append(stream.number, &Entry::NotSent { sequence, size: 0, errno: UNANSWERED, user_ns });
     }

@@ -86,21 +86,12 @@ impl Pathfinder {
     /// Sends a probe; whether the host took it.
     fn send(&self, probe: Probe) -> bool {
         let mut payload = [0; AUTHENTICATED_BASE];
-        let length = if self.key.is_some() { AUTHENTICATED_BASE } else { BASE };
-        let payload = &mut payload[..length];
-        let t1 = clock::realtime_now().as_nanos();
-        let packet = SenderPacket {
-            sequence: probe.number,
-            timestamp: WireTime::from_unix_nanos(t1, TimestampFormat::Ntp),
-            error: self.error,
-            ssid: None,
+        let Some(length) = request(probe.number, self.error, self.key.as_deref(), &mut payload) else {
+            return false;
         };
-        let written = match &self.key {
-            Some(key) => packet.emit_authenticated(payload, key).is_ok(),
-            None => packet.emit(payload).is_ok(),
-        };
+        let payload = &payload[..length];
         let outgoing = Outgoing { ttl: Some(probe.hop), ..Outgoing::new(payload, self.target, probe.number) };
-        written && self.socket.send(&outgoing).is_ok()
+        self.socket.send(&outgoing).is_ok()
     }
 
     /// Takes the answers that are there.
@@ -146,6 +137,22 @@ impl Pathfinder {
     /// For the document, before the end is known.
     pub(super) fn hops(&self) -> Vec<Hop> {
         hops(&self.at_start, &[])
+    }
+}
+
+/// Writes a STAMP request of number `number` that belongs to no session, and gives its length.
+pub(super) fn request(
+    number: u32,
+    error: ErrorEstimate,
+    key: Option<&Key>,
+    payload: &mut [u8; AUTHENTICATED_BASE],
+) -> Option<usize> {
+    let t1 = clock::realtime_now().as_nanos();
+    let timestamp = WireTime::from_unix_nanos(t1, TimestampFormat::Ntp);
+    let packet = SenderPacket { sequence: number, timestamp, error, ssid: None };
+    match key {
+        Some(key) => packet.emit_authenticated(payload, key).ok().map(|_| AUTHENTICATED_BASE),
+        None => packet.emit(&mut payload[..BASE]).ok().map(|_| BASE),
     }
 }
 

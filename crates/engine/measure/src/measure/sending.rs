@@ -80,6 +80,7 @@ pub(super) fn send_all(
 /// burst of all that were due meanwhile.
 fn skip_one(leg: &Leg, due: &Due, log: &LogSender) {
     let shared = &leg.shared;
+    shared.echoes.withdraw(due.sequence);
     shared.sent.store(due.sequence + 1, Ordering::Release);
     shared.refusal.store(STOOD_STILL, Ordering::Release);
     shared.not_sent.fetch_add(1, Ordering::Release);
@@ -103,6 +104,7 @@ fn send_one(leg: &Leg, due: &Due, late: Duration, log: &LogSender, buffer: &mut 
             user_ns: Realtime::as_nanos(sent.user),
         },
         Err(error) => {
+            shared.echoes.withdraw(due.sequence);
             shared.refusal.store(error.errno().unwrap_or(0), Ordering::Release);
             shared.not_sent.fetch_add(1, Ordering::Release);
             Entry::NotSent {

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use romer_host::HostError;
 use romer_host::clock;
 use romer_host::socket::{Outgoing, StampingSocket};
-use romer_record::document::Way;
+use romer_record::document::{Replies, Way};
 use romer_record::log::Entry;
 use romer_session::association::{self, Token};
-use romer_session::sender::{Echoes, Form, wire_sequence};
+use romer_session::sender::{Echoes, Form, Settled, wire_sequence};
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::compact::Session;
 use romer_wire::stamp::{ErrorEstimate, Key};
@@ -59,12 +59,14 @@ pub(super) struct Shared {
     pub(super) returned: AtomicU64,
     /// Transmit stamps that are in.
     pub(super) stamped: AtomicU64,
-    /// Datagrams that were not reflections of this stream.
-    pub(super) strays: AtomicU64,
+    /// What came besides good replies.
+    replies: Mutex<Replies>,
+    /// Probes of which it is known whether they came, and those of them that did not.
+    settled: [AtomicU64; 2],
+    /// Probes that have neither come nor count as lost.
+    outstanding: AtomicU64,
     /// Records of the far end's about numbers that no probe has had.
     pub(super) altered: AtomicU64,
-    /// Of these, what was not made with this stream's key.
-    pub(super) uncoded: AtomicU64,
     /// Errors that routers or the far host reported, but for those of length, and of the next.
     pub(super) path_errors: AtomicU64,
     /// The last that a router said of them.
@@ -137,9 +139,10 @@ impl Shared {
             refusal: AtomicI32::new(0),
             returned: AtomicU64::new(0),
             stamped: AtomicU64::new(0),
-            strays: AtomicU64::new(0),
+            replies: Mutex::default(),
+            settled: [const { AtomicU64::new(0) }; 2],
+            outstanding: AtomicU64::new(0),
             altered: AtomicU64::new(0),
-            uncoded: AtomicU64::new(0),
             path_errors: AtomicU64::new(0),
             word: Mutex::new(None),
             nobody: AtomicU64::new(0),
@@ -313,6 +316,45 @@ impl Shared {
         self.way != Way::RoundTrip
             || self.answered.load(Ordering::Acquire) >= self.returned.load(Ordering::Acquire)
             || !has_token()
+    }
+
+    /// What came besides good replies, up to now.
+    pub(super) fn set_replies(&self, replies: Replies) {
+        *self.replies.lock().unwrap_or_else(PoisonError::into_inner) = replies;
+    }
+
+    /// What came besides good replies.
+    pub(super) fn replies(&self) -> Replies {
+        self.replies.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// So much is known now of the probes' fates.
+    pub(super) fn settle(&self, settled: Settled, outstanding: u64) {
+        let [probes, lost] = &self.settled;
+        // Who reads them in the other order never finds more lost than settled.
+        probes.store(settled.probes, Ordering::Release);
+        lost.store(settled.lost, Ordering::Release);
+        self.outstanding.store(outstanding, Ordering::Release);
+    }
+
+    /// The probes of which it is known whether they came, and how many have neither come nor count as lost.
+    pub(super) fn settled(&self) -> (Settled, u64) {
+        let [probes, lost] = &self.settled;
+        let lost = lost.load(Ordering::Acquire);
+        let settled = Settled { probes: probes.load(Ordering::Acquire), lost };
+        (settled, self.outstanding.load(Ordering::Acquire))
+    }
+
+    /// The far end tells how many one-way probes have arrived there, and the highest number among them.
+    pub(super) fn arrived(&self, received: u64, highest: Option<u64>) {
+        self.returned.store(received, Ordering::Release);
+        let Some(highest) = highest else { return };
+        let not_sent = self.not_sent.load(Ordering::Acquire);
+        let left = self.sent.load(Ordering::Acquire).saturating_sub(not_sent);
+        // What did not leave is taken for having left before it: it is rare, and this is for display.
+        let probes = highest.saturating_add(1).saturating_sub(not_sent).max(received);
+        let settled = Settled { probes, lost: probes - received };
+        self.settle(settled, left.saturating_sub(probes));
     }
 
     /// Datagrams found a socket full.

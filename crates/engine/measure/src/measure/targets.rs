@@ -86,9 +86,16 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
         Way::Reverse => &[Way::Reverse],
     };
     let mut notes = Vec::new();
+    let mut addresses = match preparing::addresses(options, stream) {
+        Ok(addresses) => addresses,
+        Err(error) => return Answer { prepared: Err(error), notes },
+    };
     let prepared = ways.iter().map(|way| {
         let part = of_part(stream, options.direction, *way, number);
-        preparing::prepare(options, cards, &part, *way, number, &mut notes)
+        let prepared = preparing::prepare(options, cards, &part, (*way, number), &addresses, &mut notes)?;
+        // Both directions are between the same two addresses.
+        addresses = vec![prepared.address];
+        Ok(prepared)
     });
     let mut prepared: Result<Vec<Prepared>, MeasureError> = prepared.collect();
     for part in prepared.iter_mut().flatten() {

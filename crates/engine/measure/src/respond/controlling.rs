@@ -458,6 +458,7 @@ impl Controlling {
 
     fn open(&mut self, index: usize, session: Session) {
         self.make_room(index);
+        notes::report_checksum_errors(&mut self.connections[index].server);
         let number = self.next_session;
         self.next_session = self.next_session.wrapping_add(1);
         let key = compact::Key::new(possession::probe_key(self.key.as_deref(), session.key));

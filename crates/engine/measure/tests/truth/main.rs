@@ -162,6 +162,9 @@ fn manifest(world: &World, shared: bool) -> Stream {
         calibration: None,
         routers_unheard: None,
         responder_routers_unheard: None,
+        address: None,
+        replies: Default::default(),
+        checksum_errors: Default::default(),
         events: Vec::new(),
     }
 }

@@ -183,6 +183,10 @@ fn document(path: &Path) -> Measurement {
     let mut m = Measurement {
         schema: MEASUREMENT.into(),
         target: path.target.into(),
+        address: None,
+        replies: Default::default(),
+        checksum_errors: Default::default(),
+        calibration_phase: None,
         source: None,
         started: "2026-11-07T10:11:12.345Z".into(),
         ended: Some("2026-11-07T10:11:44.345Z".into()),

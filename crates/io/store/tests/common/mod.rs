@@ -132,6 +132,9 @@ pub(crate) fn manifest(streams: usize) -> Manifest {
         calibration: None,
         routers_unheard: None,
         responder_routers_unheard: None,
+        address: None,
+        replies: Default::default(),
+        checksum_errors: Default::default(),
         events: Vec::new(),
     };
     Manifest {

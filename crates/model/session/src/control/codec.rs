@@ -316,7 +316,7 @@ mod tests {
             Message::Halt,
             Message::Ask,
             Message::Fetch,
-            Message::Heard(Heard { received: 1, departed: 2 }),
+            Message::Heard(Heard { received: 1, departed: 2, highest: Some(4) }),
             Message::Cards(vec![
                 Card {
                     sequence: 3,

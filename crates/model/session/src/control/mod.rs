@@ -342,6 +342,10 @@ pub struct End {
     /// Datagrams from where the session's probes come from that named it and were none of them: altered on the way, or cut.
     #[serde(default)]
     pub mistagged: u64,
+    /// Datagrams, of all senders, that the responder's kernel dropped while the session ran because their UDP checksum was
+    /// wrong; `None` where it does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum_errors: Option<u64>,
 }
 
 /// How far a session has come.
@@ -351,6 +355,9 @@ pub struct Heard {
     pub received: u64,
     /// Probes that have left the responder.
     pub departed: u64,
+    /// The highest number of a one-way probe that has arrived; `None` before any has, and of round trips.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub highest: Option<u64>,
 }
 
 /// No more probes will leave the responder.

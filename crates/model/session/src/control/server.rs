@@ -203,6 +203,8 @@ pub struct Server {
     takes_cards: bool,
     heard_of: Heard,
     totals: End,
+    /// The host's count of checksum errors when the session was opened.
+    checksum_errors_before: Option<u64>,
 }
 
 impl Server {
@@ -248,6 +250,7 @@ impl Server {
             takes_cards: false,
             heard_of: Heard::default(),
             totals: End::default(),
+            checksum_errors_before: None,
         }
     }
 
@@ -649,7 +652,11 @@ impl Server {
         }
         self.totals.received += 1;
         self.totals.reflected += u64::from(record.t3_user_ns.is_some());
-        self.heard_of.received += u64::from(!self.is_one_way());
+        if self.is_one_way() {
+            self.heard_of.highest = self.heard_of.highest.max(Some(record.sequence));
+        } else {
+            self.heard_of.received += 1;
+        }
         self.totals.stamps_missing += u64::from(record.t3_user_ns.is_some() && record.t3_kernel_ns.is_none());
         if self.records.len() >= self.limits.buffered_records {
             self.totals.records_lost += 1;
@@ -671,6 +678,15 @@ impl Server {
     pub fn on_losses(&mut self, records: u64, kernel_drops: u64) {
         self.totals.records_lost += records;
         self.totals.kernel_drops += kernel_drops;
+    }
+
+    /// The host has counted so many datagrams with a wrong UDP checksum since it began: to be told when a session is opened, and
+    /// before it ends.
+    pub const fn on_checksum_errors(&mut self, counted: u64) {
+        match self.checksum_errors_before {
+            Some(before) => self.totals.checksum_errors = Some(counted.saturating_sub(before)),
+            None => self.checksum_errors_before = Some(counted),
+        }
     }
 
     /// So many datagrams named this session and were none of its probes.

@@ -26,7 +26,6 @@ impl Happenings {
             let shared = Arc::clone(&self.ways[index].shared);
             let (not_sent, why) =
                 (shared.not_sent.load(Ordering::Acquire), shared.refusal.load(Ordering::Acquire));
-            let target = shared.target.ip();
             // What was refused for its length is longer than the kernel knows the path to take now.
             let is_for_length = why == HostError::TOO_LONG && not_sent != self.ways[index].not_sent.count;
             let known = is_for_length.then(|| host_info::route_to(shared.target).ok()).flatten();
@@ -41,7 +40,7 @@ impl Happenings {
                 not_sent,
                 |way| &mut way.not_sent,
                 |count| {
-                    let why = refusal(why, count, target, known, heard);
+                    let why = refusal(why, count, shared.target, known, heard);
                     (EventKind::NotSent, Side::Sender, format!("{}: {why}", unsent(count)))
                 },
             );

@@ -22,19 +22,20 @@ pub(super) fn unsent(count: u64) -> String {
 pub(super) fn refusal(
     errno: i32,
     count: u64,
-    target: IpAddr,
+    target: SocketAddr,
     mtu: Option<u32>,
     heard: Option<TooLongHeard>,
 ) -> String {
+    let host = target.ip();
     match errno {
         STOOD_STILL => too_late("the program", count, ""),
         UNANSWERED => format!(
-            "whoever is next on the way to {target} did not answer when asked for its hardware address, and this host dropped what it \
+            "whoever is next on the way to {host} did not answer when asked for its hardware address, and this host dropped what it \
              had kept for that (see ip neigh)"
         ),
         HostError::TOO_LONG => {
             let are = if count == 1 { "it is" } else { "they are" };
-            format!("{are} too long for the way to {target}{}", shorter_by(target, mtu, heard))
+            format!("{are} too long for the way to {host}{}", shorter_by(host, mtu, heard))
         }
         HostError::NO_ROOM => {
             let them = if count == 1 { "it" } else { "them" };
@@ -82,7 +83,13 @@ mod tests {
 
     #[test]
     fn one_probe_that_was_not_sent_is_told_as_one_with_its_reason() {
-        let told = |count| format!("{}: {}", unsent(count), refusal(STOOD_STILL, count, V4, None, None));
+        let told = |count| {
+            format!(
+                "{}: {}",
+                unsent(count),
+                refusal(STOOD_STILL, count, SocketAddr::new(V4, 862), None, None)
+            )
+        };
         assert_eq!(
             told(1),
             "1 probe was not sent: the program was 2 s late with it: it stood still, or has too little of the processor for so many (--realtime helps, or a longer --interval)"
@@ -96,7 +103,9 @@ mod tests {
 
     #[test]
     fn what_was_refused_for_its_length_is_told_with_the_size_that_passes() {
-        let told = |target, mtu| refusal(HostError::TOO_LONG, 2, target, mtu, Some(TooLongHeard::Heeded));
+        let told = |target, mtu| {
+            refusal(HostError::TOO_LONG, 2, SocketAddr::new(target, 862), mtu, Some(TooLongHeard::Heeded))
+        };
         assert_eq!(
             told(V4, Some(1_300)),
             "they are too long for the way to 127.0.0.1: it takes packets of 1300 octets at the most, headers among them; choose \
@@ -108,8 +117,15 @@ mod tests {
 
     #[test]
     fn a_host_that_sends_short_packets_only_once_a_router_has_returned_one_is_told_as_that() {
-        let told =
-            |target, mtu| refusal(HostError::TOO_LONG, 2, target, Some(mtu), Some(TooLongHeard::Least(552)));
+        let told = |target, mtu| {
+            refusal(
+                HostError::TOO_LONG,
+                2,
+                SocketAddr::new(target, 862),
+                Some(mtu),
+                Some(TooLongHeard::Least(552)),
+            )
+        };
         let text = told(V4, 552);
         assert!(text.contains("net.ipv4.ip_no_pmtu_disc is 1") && text.ends_with("at most 524B"), "{text}");
         assert!(!text.contains("it takes packets of"), "what the path takes is not known: {text}");
@@ -120,7 +136,7 @@ mod tests {
 
     #[test]
     fn what_an_interface_does_not_take_is_told_with_what_that_may_be() {
-        let told = refusal(HostError::NO_ROOM, 1, V4, None, None);
+        let told = refusal(HostError::NO_ROOM, 1, SocketAddr::new(V4, 862), None, None);
         assert!(
             told.starts_with("the interface did not take it (") && told.contains("queue is full"),
             "{told}"
@@ -129,7 +145,7 @@ mod tests {
 
     #[test]
     fn what_was_kept_for_a_next_host_that_does_not_answer_is_not_laid_to_routers() {
-        let text = refusal(UNANSWERED, 32, V4, None, None);
+        let text = refusal(UNANSWERED, 32, SocketAddr::new(V4, 862), None, None);
         assert!(text.starts_with("whoever is next on the way to 127.0.0.1 did not answer"), "{text}");
     }
 

@@ -3,12 +3,20 @@
 use std::net::SocketAddr;
 
 use romer_host::{clock, host_info};
-use romer_session::control::Action;
+use romer_session::control::{Action, Server};
 use romer_units::Duration;
 
 use super::Controlling;
 use crate::respond::reflecting::Note;
 use crate::respond::sending::Path;
+
+/// Has a session count the datagrams that this host drops as damaged while it runs: to be called when it is opened, and before
+/// it ends.
+pub(super) fn report_checksum_errors(server: &mut Server) {
+    if let Ok(counted) = host_info::udp_checksum_errors() {
+        server.on_checksum_errors(counted);
+    }
+}
 
 impl Controlling {
     /// Takes what the threads that reflect and send have to say.
@@ -54,6 +62,7 @@ impl Controlling {
                 Note::Flushed { lost, kernel_drops, mistagged, .. } => {
                     server.on_losses(lost, kernel_drops);
                     server.on_mistagged(mistagged);
+                    report_checksum_errors(server);
                     flushed.push(index);
                     Vec::new()
                 }

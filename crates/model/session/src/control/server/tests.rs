@@ -194,7 +194,8 @@ fn an_arrival_counts_once_whichever_way_the_session_goes() {
         }
         // A copy: of round trips all that is in the log counts.
         server.on_record(Far { sequence: 2, ..Far::default() });
-        let heard = Heard { received, departed: 0 };
+        let highest = direction.is_one_way().then_some(2);
+        let heard = Heard { received, departed: 0, highest };
         assert_eq!(say(&mut server, &Message::Ask), [Action::Send(Message::Heard(heard))]);
     }
 }
@@ -273,7 +274,7 @@ fn a_far_end_sends_once_it_is_told_to_and_its_departures_come_back() {
     }
     assert_eq!(
         say(&mut server, &Message::Ask),
-        [Action::Send(Message::Heard(Heard { received: 0, departed: 2 }))]
+        [Action::Send(Message::Heard(Heard { received: 0, departed: 2, highest: None }))]
     );
     assert_eq!(say(&mut server, &Message::Halt), [Action::Halt]);
     assert_eq!(server.on_departed(2), [Action::Send(Message::Departed(Departed { count: 2 }))]);
@@ -304,7 +305,7 @@ fn a_far_end_sends_nothing_in_sessions_of_the_other_ways() {
         assert!(matches!(say(&mut server, &message)[..], [Action::Send(Message::Complaint(_))]));
     }
     server.on_first_arrival();
-    let heard = Heard { received: 1, departed: 0 };
+    let heard = Heard { received: 1, departed: 0, highest: None };
     assert_eq!(say(&mut server, &Message::Ask), [Action::Send(Message::Heard(heard))]);
 }
 

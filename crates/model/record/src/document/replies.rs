@@ -1,0 +1,116 @@
+//! What came to a stream's port besides good replies, and what hosts dropped as damaged.
+
+use core::ops::AddAssign;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What came to the measuring host's port, beyond the counts of packets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Replies {
+    /// Datagrams that were not counted, by cause.
+    #[serde(default)]
+    pub rejected: Rejected,
+    /// Replies whose length differs from that of their request; `null` where there are none.
+    #[serde(default)]
+    pub other_length: Option<OtherLength>,
+}
+
+impl Replies {
+    /// Whether there is nothing to report.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl AddAssign<&Self> for Replies {
+    fn add_assign(&mut self, other: &Self) {
+        self.rejected += &other.rejected;
+        self.other_length = match (self.other_length, other.other_length) {
+            (Some(one), Some(other)) => Some(one.and(other)),
+            (one, other) => one.or(other),
+        };
+    }
+}
+
+/// Datagrams that came to the measuring host's port and were no replies (of one-way probes from the far end: no probes) of the
+/// stream, each counted under the first cause that applies.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rejected {
+    /// From another address than the target's.
+    pub address: u64,
+    /// From the target's address and another port.
+    pub port: u64,
+    /// Too short to be a reply.
+    pub size: u64,
+    /// Not authenticated with this stream's key.
+    pub code: u64,
+    /// With another session identifier.
+    pub session: u64,
+    /// With a sequence number that no probe had; of one-way probes, with a tag that does not fit.
+    pub sequence: u64,
+    /// With another Session-Sender Timestamp than the probe had.
+    pub echo: u64,
+    /// Where the first datagram from another address or port came from; `null` where there was none.
+    pub source: Option<String>,
+}
+
+impl Rejected {
+    /// All of them.
+    pub const fn total(&self) -> u64 {
+        self.address + self.port + self.size + self.code + self.session + self.sequence + self.echo
+    }
+}
+
+impl AddAssign<&Self> for Rejected {
+    fn add_assign(&mut self, other: &Self) {
+        self.address += other.address;
+        self.port += other.port;
+        self.size += other.size;
+        self.code += other.code;
+        self.session += other.session;
+        self.sequence += other.sequence;
+        self.echo += other.echo;
+        if self.source.is_none() {
+            self.source.clone_from(&other.source);
+        }
+    }
+}
+
+/// Replies that are longer or shorter than their requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OtherLength {
+    /// How many.
+    pub replies: u64,
+    /// UDP payload of the shortest of them, octets.
+    pub payload_octets_min: u32,
+    /// UDP payload of the longest of them, octets.
+    pub payload_octets_max: u32,
+}
+
+impl OtherLength {
+    /// One reply with so many octets of UDP payload.
+    pub const fn one(octets: u32) -> Self {
+        Self { replies: 1, payload_octets_min: octets, payload_octets_max: octets }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            replies: self.replies + other.replies,
+            payload_octets_min: self.payload_octets_min.min(other.payload_octets_min),
+            payload_octets_max: self.payload_octets_max.max(other.payload_octets_max),
+        }
+    }
+}
+
+/// Datagrams that the kernels of the two hosts dropped over the run because their UDP checksum was wrong (`InCsumErrors`), of
+/// all programs in the network namespace. Damaged probes are among them, and count as lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChecksumErrors {
+    /// At the measuring host; `null` where it does not tell.
+    pub sender: Option<u64>,
+    /// At the responder's host; `null` where there is no romer, or it does not tell.
+    pub responder: Option<u64>,
+}
