@@ -140,7 +140,11 @@ fn deaf_connections_cost_little() {
                     })
                     .collect();
                 while !stop.load(Ordering::Relaxed) {
-                    if !deaf.iter_mut().fold(false, |any, deaf| deaf.write() || any) {
+                    let mut wrote = false;
+                    for connection in &mut deaf {
+                        wrote |= connection.write();
+                    }
+                    if !wrote {
                         thread::sleep(Duration::from_millis(1));
                     }
                 }
