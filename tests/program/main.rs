@@ -19,6 +19,7 @@ mod events;
 mod every;
 mod exports;
 mod fallback;
+mod far_stamps;
 mod flaps;
 mod hostile_files;
 mod itself;

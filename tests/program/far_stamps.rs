@@ -1,0 +1,82 @@
+//! Measuring against reflectors whose time stamps are wrong: what the document says of one-way delays.
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::count;
+use crate::common::process::{self, romer};
+use crate::common::reflector::{Fault, Reflector};
+
+/// Probes of one measurement; 2 ms apart.
+const PROBES: u64 = 40;
+
+fn measured(fault: Fault) -> (Value, String) {
+    let reflector = Reflector::start(fault);
+    let home = tempfile::tempdir().unwrap();
+    let mut command: Command = romer(["measure", "--stamp-only", "--no-route", "--interval", "2ms"]);
+    command.args(["--count", &PROBES.to_string(), "--waiting-time", "200ms", "--json", "-"]);
+    command.arg(reflector.address.to_string()).arg("--out").arg(home.path().join("run"));
+    let ended = process::run(&mut command);
+    assert_eq!(ended.code, Some(0), "{fault:?}: {}", ended.stderr);
+    let document = ended.document();
+    let said = document["warnings"].as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned());
+    let said = said.collect::<Vec<_>>().join("\n");
+    for way in ["forward", "reverse", "round_trip"] {
+        for fate in ["lost", "late"] {
+            let number = document[way]["packets"][fate].as_u64().unwrap_or(0);
+            assert_eq!(number, 0, "{fault:?}: {way} {fate}: {said}");
+        }
+    }
+    (document, said)
+}
+
+/// Stamps that no clock gives: there are no one-way delays, and no call is rated by them.
+#[test]
+fn stamps_of_no_clock_are_refused() {
+    for fault in [
+        Fault::WrongFraction,
+        Fault::PtpWithoutZ,
+        Fault::AllOnes,
+        Fault::Swapped,
+        Fault::LittleEndian,
+        Fault::Constant,
+    ] {
+        let (document, said) = measured(fault);
+        for way in ["forward", "reverse"] {
+            assert_eq!(count(&document, &format!("/{way}/delay_ns/count")), 0, "{fault:?}: {way}: {said}");
+        }
+        assert_eq!(document["voice"].as_array().map_or(0, Vec::len), 0, "{fault:?}: {said}");
+        assert!(said.contains("one-way delays"), "{fault:?}: {said}");
+        assert_eq!(count(&document, "/round_trip/delay_ns/count"), PROBES, "{fault:?}: {said}");
+    }
+}
+
+/// One false stamp takes the one-way delays of one probe, and nothing else.
+#[test]
+fn one_false_stamp_takes_one_probe() {
+    for fault in [Fault::SecondEarly { probe: 20 }, Fault::SecondLate { probe: 20 }] {
+        let (document, said) = measured(fault);
+        for way in ["forward", "reverse"] {
+            let count = count(&document, &format!("/{way}/delay_ns/count"));
+            assert_eq!(count, PROBES - 1, "{fault:?}: {way}: {said}");
+        }
+        assert_eq!(count(&document, "/round_trip/delay_ns/count"), PROBES, "{fault:?}: {said}");
+        assert!(said.contains("stamps of 1 reply cannot be true"), "{fault:?}: {said}");
+    }
+}
+
+/// Equal stamps of a reflector that took 15 ms: the round trips contain that time, and the document says so.
+#[test]
+fn equal_stamps_leave_the_answer_in() {
+    let (document, said) = measured(Fault::SameStamps { after: Duration::from_millis(15) });
+    let stamps = &document["stamps"];
+    assert_eq!(stamps["round_trip_includes_responder"], true, "{stamps} {said}");
+    let definition = stamps["delay_definition"].as_str().unwrap();
+    assert!(definition.contains("round trip: t4-t1, with the responder's own time"), "{definition}");
+    assert!(document["round_trip"]["delay_ns"]["min"].as_f64().unwrap() >= 15e6, "{}", document["round_trip"]);
+    assert!(said.contains("t2 = t3"), "{said}");
+    let (document, _) = measured(Fault::None);
+    assert!(document["stamps"]["round_trip_includes_responder"].is_null(), "{}", document["stamps"]);
+}
