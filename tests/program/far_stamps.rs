@@ -75,7 +75,11 @@ fn equal_stamps_leave_the_answer_in() {
     assert_eq!(stamps["round_trip_includes_responder"], true, "{stamps} {said}");
     let definition = stamps["delay_definition"].as_str().unwrap();
     assert!(definition.contains("round trip: t4-t1, with the responder's own time"), "{definition}");
-    assert!(document["round_trip"]["delay_ns"]["min"].as_f64().unwrap() >= 15e6, "{}", document["round_trip"]);
+    assert!(
+        document["round_trip"]["delay_ns"]["min"].as_f64().unwrap() >= 15e6,
+        "{}",
+        document["round_trip"]
+    );
     assert!(said.contains("t2 = t3"), "{said}");
     let (document, _) = measured(Fault::None);
     assert!(document["stamps"]["round_trip_includes_responder"].is_null(), "{}", document["stamps"]);

@@ -83,9 +83,10 @@ impl Guardian {
         let words: Vec<*const libc::c_char> =
             words.map(CStr::as_ptr).chain(std::iter::once(std::ptr::null())).collect();
         Self::over([], |[]| {
-            // SAFETY: both are strings that end in zero, and the list of them ends in a null pointer. Where the call fails the
-            // process ends.
+            // SAFETY: both are strings that end in zero, and the list of them ends in a null pointer.
             unsafe { libc::execv(PROGRAM.as_ptr(), words.as_ptr()) };
+            // The call returns only where it fails.
+            1
         })
     }
 }
