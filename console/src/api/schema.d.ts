@@ -937,7 +937,8 @@ export interface components {
              *     from a port of the tester), `stream-silent` (nothing of a stream came while others lived), `stream-back`,
              *     `size-silent` (nothing of a size came any more, while others did),
              *     `device-unsteady` (it was away in a trial as often as that was made), `device-gone`, `trial-repeated`,
-             *     `tester-overloaded`, `command-ended` (that of a case or a reset, with the benchmark), `clock-set`, `resumed`.
+             *     `port-down` (a port of the tester was switched off on this host), `port-up`, `port-gone` (it did not come back, or was removed
+             *     or renamed), `tester-limit` (the tester fell short so often that the benchmark has ended early), `tester-overloaded`, `command-ended` (that of a case or a reset, with the benchmark), `clock-set`, `resumed`.
              */
             kind: string;
             /** @description In words. */
@@ -2191,6 +2192,8 @@ export interface components {
              */
             sent: number | null;
         };
+        /** @description Of which kind the reason is. */
+        InvalidCause: "tester-stalled" | "tester-dropped" | "tester-slow" | "not-proven" | "port-refused" | "port-down" | "clock-set" | "device-away" | "device-stalled";
         /** @description The jitters: seed 003's four methods in its order and on its terms, and RFC 3550's. */
         Jitter: {
             /** @description Method 3: absolute difference of consecutive delays. */
@@ -3753,6 +3756,11 @@ export interface components {
              */
             duplicated: number;
             /**
+             * @description The device is to drop all of it: what of it does not come is in no loss of the trial.
+             * @default false
+             */
+            expect_drop: boolean;
+            /**
              * Format: double
              * @description Octets of its frames with check sequence, in the mean; `null` where none was offered.
              * @default null
@@ -4301,6 +4309,11 @@ export interface components {
             /** @description Why the trial tells nothing of the device; `null`: it does. */
             invalid: string | null;
             /**
+             * @description Of which kind that is; `null`: it tells of the device, or the document is from before this was told.
+             * @default null
+             */
+            invalid_cause: components["schemas"]["InvalidCause"] | null;
+            /**
              * @description Signed differences of the latencies of consecutive frames, in order of sending (RFC 3393), of the same stream.
              * @default {
              *       "count": 0,
@@ -4387,7 +4400,7 @@ export interface components {
             loss_ratio_bound: number | null;
             /**
              * Format: uint64
-             * @description Frames offered that did not come.
+             * @description Frames offered that did not come, of streams that the device is to carry: of those that it is to drop, see `per_stream`.
              */
             lost: number;
             /**
@@ -4422,6 +4435,14 @@ export interface components {
              * @default []
              */
             offered_per_second: number[];
+            /**
+             * @description Headers that frames came with and were not sent with, in words (`ethertype 0x8847 (MPLS)`, `source address 203.0.113.1`), each
+             *     with its frames: the device translates or encapsulates. Of frames that are in others, length and markings are not compared.
+             * @default {}
+             */
+            other_headers: {
+                [key: string]: number;
+            };
             /**
              * @description Latencies above the least one (RFC 5481, section 4.2), of the same stream.
              * @default {
@@ -4484,6 +4505,11 @@ export interface components {
              * @default null
              */
             standstills: components["schemas"]["Standstills"] | null;
+            /**
+             * @description Frames still came when the wait for them after the trial had reached its bound: those that came later are lost.
+             * @default false
+             */
+            still_coming: boolean;
             /**
              * Format: uint64
              * @description Of those, how many the tester itself may have dropped unread.
