@@ -57,7 +57,7 @@ pub(crate) struct AnalyzeArgs {
     /// The stamps of a .raw or .log are in this unit [default: 100ns]
     #[arg(long, value_name = "D", value_parser = values::stamp_unit, allow_hyphen_values = true, conflicts_with_all = ["capture_a", "concatenate"])]
     pub(crate) unit: Option<Duration>,
-    /// All stamps are of one clock, as of two captures on one host: one-way delays are absolute
+    /// All stamps come from one clock, as in two captures on one host: one-way delays are absolute
     #[arg(long, conflicts_with_all = ["concatenate", "skew", "path_minimum", "calibration"])]
     pub(crate) one_clock: bool,
     /// A packet that took longer is late, and counts as lost [default: a run's own; of a file, 2s]

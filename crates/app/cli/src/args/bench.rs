@@ -202,7 +202,7 @@ pub(crate) struct BenchClaimArgs {
     /// With which code point frames come out that are out of profile, where the policer remarks them: af11=af13; may be repeated
     #[arg(long = "excess-marking", value_name = "[CASE:]IN=OUT", value_parser = bench_values::marking)]
     pub(crate) excess: Vec<MarkingClaim>,
-    /// What the device may do although no device does as a rule: order (frames of a flow come in another order), copies; several with commas
+    /// Anomalies that break no claim: order (frames of a flow are reordered), copies (frames are duplicated); separated by commas
     #[arg(long, value_name = "WHAT,...", value_delimiter = ',')]
     pub(crate) allow: Vec<AnomalyName>,
     /// End with exit code 6 also where a claim is NOT KNOWN: neither broken nor shown to hold [default: such a claim leaves it at 0]
@@ -222,12 +222,12 @@ pub(crate) enum Wish {
     Plan(String),
 }
 
-/// What no device does as a rule.
+/// An anomaly that `--allow` accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum AnomalyName {
-    /// Frames of a flow come out in another order than they were sent in
+    /// The device reorders frames of a flow
     Order,
-    /// Frames come out more than once
+    /// The device duplicates frames
     Copies,
 }
 

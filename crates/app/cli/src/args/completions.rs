@@ -10,7 +10,7 @@ use clap_complete::Shell;
         romer completions fish > ~/.config/fish/completions/romer.fish"
 )]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell for which completions are printed
     #[arg(value_name = "SHELL")]
     pub(crate) shell: Shell,
 }

@@ -83,7 +83,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long)]
     pub(crate) subtract_baseline: bool,
     /// The first N packets of a direction are sent to fit the clocks by, over a quiet path; by the methods of --skew that can. They
-    /// are reported apart, and are in no figure, limit or rating
+    /// are reported separately, and no figure, limit or rating includes them
     #[arg(long, value_name = "N", value_parser = values::calibration_packets, allow_hyphen_values = true)]
     pub(crate) calibration: Option<u64>,
     #[command(flatten)]

@@ -98,7 +98,7 @@ pub(crate) enum Command {
     /// Write the manual's pages and the completions of shells
     #[command(hide = true)]
     Manual(ManualArgs),
-    /// Print the completions of a shell
+    /// Print the completions for a shell
     Completions(CompletionsArgs),
     /// Print the version
     #[command(hide = true)]

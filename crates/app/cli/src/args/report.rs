@@ -34,7 +34,7 @@ pub(crate) struct ReportArgs {
     /// Skew in the .log of --qtcp: 0 left in, 1 least squares, 2 least absolute deviation, 3 the same with jumps of a clock compensated [default: 2, and 0 of one clock]
     #[arg(short = 'k', value_name = "0..3", value_parser = values::skew_number, allow_hyphen_values = true, requires = "qtcp")]
     pub(crate) skew: Option<u8>,
-    /// The first N packets that were sent are for calibration: the skew in the .log of --qtcp is fitted to those of them that came [default: as many as the run states; 0: to all]
+    /// The first N packets that were sent are for calibration: the skew in the .log of --qtcp is fitted to those of them that came [default: the number that the run states; 0 fits to all]
     #[arg(short = 'c', value_name = "N", value_parser = values::qtcp_calibration, allow_hyphen_values = true, requires = "qtcp")]
     pub(crate) calibration: Option<u64>,
     /// Refused with the way to do it: a run holds no frames

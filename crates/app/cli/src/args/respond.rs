@@ -25,7 +25,7 @@ pub(crate) enum TimestampsArg {
 #[command(
     long_about = "Answer test packets: a reflector for STAMP (RFC 8762) and TWAMP-Light senders, and the far end of \
         romer's own sessions.\n\nOpen to all by default, within its limits: a reply is as long as its request, or \
-        has the 44 octets of a base packet where that is shorter, and each /32 or /56 has a rate. It runs until it is interrupted, ended by SIGTERM, or its terminal is closed \
+        44 octets (a base packet) if the request is shorter, and each IPv4 /32 or IPv6 /56 has a rate limit. It runs until it is interrupted, ended by SIGTERM, or its terminal is closed \
         (unless that is to be ignored: nohup); SIGUSR1 has it tell its \
         totals.",
     after_help = "Examples:\n  romer respond\n  romer respond --listen 192.0.2.1:8620 --control 192.0.2.1:8862 --allow 192.0.2.0/24"
@@ -58,20 +58,20 @@ pub(crate) struct RespondArgs {
     /// How the times in replies are written
     #[arg(long, value_name = "FORMAT", default_value = "ntp")]
     pub(crate) timestamps: TimestampsArg,
-    /// Answer no request with more octets than it has
+    /// Never send a reply that is longer than its request
     ///
-    /// Without this a request below 44 octets is answered with a base packet of 44 octets (RFC 8762 section 4.6). With this,
-    /// requests below 36 octets are answered in sessions of the control channel only: nothing would tell the reply from
-    /// a request, and two reflectors could keep it alive between them.
+    /// Without this option, a request below 44 octets gets a base packet of 44 octets as its reply (RFC 8762 section 4.6).
+    /// With it, requests below 36 octets are answered only in sessions of the control channel. Elsewhere such a reply
+    /// could not be distinguished from a request, and two reflectors could return it to each other without end.
     #[arg(long)]
     pub(crate) symmetric_only: bool,
-    /// Packets that one /32 or /56 may send, and that sessions of one /24 or /56 are granted; burst one second
+    /// Packets that one /32 or /56 may send, and that all sessions of one /24 or /56 are granted; burst one second
     ///
-    /// The responder itself sends no more than this to one /24 or /56, in all sessions together. Without --key-file and
-    /// --allow it also sends at most 10 Mbit/s to one of these, and 100 Mbit/s in total.
+    /// The responder's own probes to one /24 or /56 have the same limit, in all sessions together. Without --key-file and
+    /// --allow, it also sends at most 10 Mbit/s to one /24 or /56, and 100 Mbit/s in total.
     #[arg(long, value_name = "RATE", default_value = "100000pps", value_parser = values::packet_rate, allow_hyphen_values = true)]
     pub(crate) rate: u64,
-    /// Sessions that the control channel holds at a time, a quarter of them with one /24 or /56: 1 to 65536
+    /// Sessions that the control channel holds at a time, at most a quarter of them with one /24 or /56: 1 to 65536
     #[arg(long, value_name = "N", default_value = "4096", value_parser = values::sessions, allow_hyphen_values = true)]
     pub(crate) sessions: usize,
     /// Write the totals (romer/respond/1) to this file on SIGUSR1 and at the end; - is standard output [default: a line

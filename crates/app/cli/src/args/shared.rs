@@ -97,20 +97,20 @@ pub(crate) fn check_calibration(method: Method, calibration: Option<u64>) -> Res
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Voice")]
 pub(crate) struct VoiceArgs {
-    /// The codec of the call, where the traffic does not say it: g711, g711-no-plc, g729, g723.1, gsm-efr, melp, opus,
-    /// amr-wb[:RATE] or evs[:RATE] [default: that of --traffic; no other stream is rated]
+    /// The codec of the call, if the traffic does not name it: g711, g711-no-plc, g729, g723.1, gsm-efr, melp, opus,
+    /// amr-wb[:RATE] or evs[:RATE] [default: that of --traffic; other streams are not rated]
     #[arg(long, value_name = "CODEC", value_parser = values::codec, allow_hyphen_values = true)]
     pub(crate) codec: Option<String>,
-    /// The jitter buffer of the receiver, such as 60ms, at least a frame [default: the one with the highest R]
+    /// Length of the receiver's jitter buffer, such as 60ms, at least one frame [default: the length with the highest R]
     #[arg(long, value_name = "D", value_parser = romer_record::voice::jitter_buffer, allow_hyphen_values = true)]
     pub(crate) jitter_buffer: Option<Duration>,
-    /// Equipment impairment factor of the codec without loss, 0 to 132 [default: published in G.113]
+    /// Equipment impairment factor of the codec without loss, 0 to 132 [default: the value of G.113]
     #[arg(long, value_name = "IE", value_parser = values::ie, allow_hyphen_values = true)]
     pub(crate) voice_ie: Option<f64>,
-    /// Packet-loss robustness factor of the codec [default: published in G.113]
+    /// Packet-loss robustness factor of the codec [default: the value of G.113]
     #[arg(long, value_name = "BPL", value_parser = values::bpl, allow_hyphen_values = true)]
     pub(crate) voice_bpl: Option<f64>,
-    /// The E-model of these: narrowband (G.107), wideband (G.107.1) or fullband (G.107.2) [default: the codec's]
+    /// Scale of --voice-ie and --voice-bpl: narrowband (G.107), wideband (G.107.1) or fullband (G.107.2) [default: the codec's]
     #[arg(long, value_name = "SCALE", value_parser = values::parsed::<Scale>, requires = "voice_ie")]
     pub(crate) voice_scale: Option<Scale>,
 }
