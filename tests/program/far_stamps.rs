@@ -9,13 +9,15 @@ use crate::common::count;
 use crate::common::process::{self, romer};
 use crate::common::reflector::{Fault, Reflector};
 
-/// Probes of one measurement; 2 ms apart.
+/// Probes of one measurement.
 const PROBES: u64 = 40;
 
 fn measured(fault: Fault) -> (Value, String) {
     let reflector = Reflector::start(fault);
     let home = tempfile::tempdir().unwrap();
-    let mut command: Command = romer(["measure", "--stamp-only", "--no-route", "--interval", "2ms"]);
+    // The reflector answers one probe after the other: what it takes for one must be over before the next.
+    let interval = if matches!(fault, Fault::SameStamps { .. }) { "20ms" } else { "2ms" };
+    let mut command: Command = romer(["measure", "--stamp-only", "--no-route", "--interval", interval]);
     command.args(["--count", &PROBES.to_string(), "--waiting-time", "200ms", "--json", "-"]);
     command.arg(reflector.address.to_string()).arg("--out").arg(home.path().join("run"));
     let ended = process::run(&mut command);

@@ -201,14 +201,19 @@ fn a_run_too_short_for_its_delays_says_how_far_off_they_may_be() {
     // So few that the run does not tell how few.
     let emulated = emulate(folder.path(), scenario, &bursts(5), "1,2,3,4,5,6");
     assert!(at(&emulated.document, "/a_to_b/effective_values").is_null());
-    let notes = at(&emulated.document, "/warnings").as_array().unwrap();
+    // Packets this close together are warned of on their own account.
+    let told = |document: &Value| {
+        let notes: Vec<String> = serde_json::from_value(at(document, "/warnings").clone()).unwrap();
+        notes.into_iter().filter(|note| !note.contains("order = \"exact\"")).collect::<Vec<_>>()
+    };
+    let notes = told(&emulated.document);
     assert_eq!(notes.len(), 1, "{notes:?}");
-    assert!(notes[0].as_str().unwrap().contains("are worth fewer than "), "{notes:?}");
+    assert!(notes[0].contains("are worth fewer than "), "{notes:?}");
     let emulated = emulate(folder.path(), scenario, &bursts(150), "1,2,3,4,5,6");
     let worth = at(&emulated.document, "/a_to_b/effective_values").as_f64().unwrap();
-    let notes = at(&emulated.document, "/warnings").as_array().unwrap();
+    let notes = told(&emulated.document);
     assert_eq!(notes.len(), 1, "{notes:?}");
-    let note = notes[0].as_str().unwrap();
+    let note = &notes[0];
     assert!(note.starts_with("a to b: ") && note.contains("the 150000 of this run"), "{note}");
     assert!(note.contains(&format!("are worth {worth:.0} independent ones")), "{note}");
     // What it says of the deviation holds, and is no empty word.

@@ -83,8 +83,10 @@ fn split(text: &str) -> Result<(&str, Option<&str>), String> {
         _ if text.split('%').next().is_some_and(is_v6) && !zone(text).contains(':') => Ok((text, None)),
         _ => Err(match text.rsplit_once(':') {
             Some((address, port)) if address.split('%').next().is_some_and(is_v6) => format!(
-                "{} is an IPv6 address with a port and without brackets; write [{address}]:{port}",
-                quoted(text)
+                "{} is an IPv6 address with a port and without brackets; write [{}]:{}",
+                quoted(text),
+                address.escape_debug(),
+                port.escape_debug()
             ),
             _ => format!(
                 "{} is neither an address nor a host name with a port; write HOST, HOST:PORT or [IPV6]:PORT",
