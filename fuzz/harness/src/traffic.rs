@@ -35,7 +35,7 @@ pub(crate) fn run(octets: &[u8]) {
         assert_eq!(written.parse().ok().as_ref(), Some(&model), "{written:?} reads as another model");
     }
     for limit in [Limit::Count(1_000), Limit::Duration(Duration::from_secs(1))] {
-        for interval in [None, Some(Duration::from_millis(20))] {
+        for interval in [None, Some(Duration::from_millis(1)), Some(Duration::from_millis(20))] {
             let request = Request { interval, jitter, ..Request::new(model.clone(), limit) };
             match Schedule::new(&request) {
                 Ok(schedule) => assert_sound(schedule),
@@ -65,6 +65,10 @@ pub(crate) fn seeds() -> Vec<Seed> {
         ("normal_jitter", "opus\nnormal:1ms,200us"),
         ("tick", "g729\ntick:10ms"),
         ("talkspurt", "talkspurt:p59@g729"),
+        ("onoff", "onoff:1s,2s@g711"),
+        ("onoff_of_ages", "onoff:1ms,100000000s"),
+        ("onoff_mixture", "onoff:=1ms,0.5*1s+0.5*9000000000s"),
+        ("token_bucket", "token-bucket:100kB,10kB"),
         ("imix_simple", "imix:simple"),
         ("imix_genome", "imix:AAAGG,A=64B,G=1020B"),
         ("imix_run_length", "imix:20(abcd)5(ggga)"),

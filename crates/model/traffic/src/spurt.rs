@@ -17,6 +17,8 @@ use crate::draw;
 
 /// The shortest mean of a phase: with shorter ones, the cycles between two packets would be beyond counting.
 const SHORTEST: Duration = Duration::from_millis(1);
+/// The longest mean length of talk or silence: weighted sums of several stay far within 64 bits.
+const LONGEST: Duration = Duration::from_secs(86_400);
 /// Most phases of a mixture.
 const MOST_PHASES: usize = 8;
 
@@ -152,6 +154,9 @@ fn length_of(text: &str) -> Result<Duration, String> {
     let length: Duration = text.parse().map_err(|error: romer_units::QuantityError| error.to_string())?;
     if length < SHORTEST {
         return Err(format!("a length of {length} is too short; use at least {SHORTEST}"));
+    }
+    if length > LONGEST {
+        return Err(format!("a length of {length} is too long; use at most {LONGEST}"));
     }
     Ok(length)
 }
@@ -379,6 +384,16 @@ mod tests {
         let deviation = mean * (squared_variation / sample.len() as f64).sqrt();
         let seen = moments(sample).0;
         assert!((seen - mean).abs() < 4.9 * deviation, "{seen} instead of {mean}");
+    }
+
+    /// A length beyond a day is refused, in a mixture too; a peer's request may not overflow what is computed from it.
+    #[test]
+    fn long_lengths_are_refused() {
+        for text in ["86401s", "=9000000000s", "0.5*1s+0.5*9000000000s"] {
+            let refusal = Law::read(text).unwrap_err();
+            assert!(refusal.contains("too long"), "{refusal}");
+        }
+        assert!(Law::read("86400s").is_ok());
     }
 
     #[test]
