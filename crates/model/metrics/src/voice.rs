@@ -1,7 +1,7 @@
 //! What a telephone call over the measured path would be worth: the E-model ([`emodel`]) of the stream that was sent.
 //!
 //! From mouth to ear a call takes the codec's packet and look-ahead, the path's least delay, and the jitter buffer. The
-//! jitter buffer discards what comes later than it waits; how much that is, is counted packet by packet ([`playout`]),
+//! jitter buffer discards what comes later than it waits; how much that is, is counted packet by packet (`playout`),
 //! and adds to what the network lost. BurstR is the mean length of a run of losses over that of independent ones. A short
 //! buffer discards more, and a long one delays more: unless the user fixes it, it is the one with the highest R. Where the
 //! path's delay is not known, what buffer and codec take is the least that it can be, and R the most.

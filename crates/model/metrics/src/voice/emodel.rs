@@ -3,7 +3,7 @@
 //!
 //! R = Ro - Is - Id - Ie,eff + A. At the defaults Ro - Is is 93.2, 129 or 148 ([`best`]), and A is 0. Of Id only the
 //! absolute delay's part is left: [`delay_impairment`]. The codec and the loss give [`effective_impairment`]. On the
-//! wider scales R and the impairment by delay are stretched by one factor, [`stretch`], by which MOS is found again.
+//! wider scales R and the impairment by delay are stretched by one factor, `stretch`, by which MOS is found again.
 
 use romer_record::voice::{Codec, DelayAndLoss, Rating, Scale};
 
