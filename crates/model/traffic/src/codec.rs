@@ -30,13 +30,13 @@ pub enum Codec {
     },
     /// AMR-WB: a frame every 20 ms (ITU-T G.722.2), in RTP in the bandwidth-efficient format (RFC 4867 section 4.3).
     AmrWb {
-        /// Bits of speech a second, one of [`AMR_WB_RATES`].
+        /// Bits of speech a second, one of `AMR_WB_RATES`.
         bits_per_second: u32,
     },
     /// EVS in its primary modes of constant rate: a frame every 20 ms, in RTP (3GPP TS 26.445 annex A), one alone in the
     /// compact format and several in the header-full one.
     Evs {
-        /// Bits a second, one of [`EVS_RATES`].
+        /// Bits a second, one of `EVS_RATES`.
         bits_per_second: u32,
     },
 }
