@@ -246,6 +246,24 @@ fn networks_share_sessions() {
     assert_eq!(count(&end(responder), "/sessions/made_room"), 1);
 }
 
+/// Connections without a session that one of four networks may have.
+const SILENT: usize = 128;
+
+/// Four networks hold all places with connections that say nothing, and others are served all the same.
+#[test]
+fn silent_networks_make_room() {
+    romer_host::descriptors::raise().unwrap();
+    let (responder, control) = respond(&[]);
+    let silent: Vec<Link> =
+        (1..=4).flat_map(|network| (0..SILENT).map(move |_| Link::from(host(network, 1), control))).collect();
+    let another = session(host(5, 1), control);
+    let own = session(host(2, 2), control);
+    assert!(another.is_ok(), "a host of a fifth network was refused");
+    assert!(own.is_ok(), "another host of a network at its share was refused");
+    drop(silent);
+    assert_eq!(count(&end(responder), "/stuck_turns"), 0);
+}
+
 /// The addresses of one /64 have the sessions of one network.
 #[test]
 fn addresses_of_a_64_share_sessions() {

@@ -3,6 +3,7 @@
 mod admitting;
 mod notes;
 mod outbox;
+mod places;
 mod resuming;
 pub(super) mod shares;
 mod table;
@@ -96,6 +97,8 @@ struct Connection {
     /// The address of this host that it was begun with.
     home: Option<IpAddr>,
     server: Server,
+    /// When it was accepted.
+    begun: Timestamp<Monotonic>,
     outbox: Outbox,
     /// What is waited for of the stream.
     interest: Interest,
@@ -341,7 +344,8 @@ impl Controlling {
             all_coming: all.coming,
             all_own: all.own,
             all_sessions,
-            all_send: all.senders >= MOST_SENDERS || own.senders >= MOST_SENDERS / NETWORKS,
+            network_sends: own.senders >= MOST_SENDERS / NETWORKS,
+            all_send: all.senders >= MOST_SENDERS,
         }
     }
 

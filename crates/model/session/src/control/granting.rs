@@ -139,9 +139,18 @@ fn own(stream: &FarStream, limits: &Limits) -> Result<(), Refused> {
         let message = format!("{} octets of payload: this responder sends {most}", payloads.most);
         return Err(refused(RefusalCode::Size, message, Some(most.into())));
     }
-    if limits.others.all_send {
-        let message = "this responder sends in as many sessions as it may, to whomever".into();
-        return Err(later(refused(RefusalCode::Busy, message, None)));
+    let why_busy = if limits.others.all_send {
+        Some("this responder sends in as many sessions as it may, to whomever")
+    } else if limits.others.network_sends {
+        Some(
+            "this responder sends in as many sessions to this network (a /24 or a /56) as it may to one, a quarter of all in \
+             which it may send",
+        )
+    } else {
+        None
+    };
+    if let Some(message) = why_busy {
+        return Err(later(refused(RefusalCode::Busy, message.into(), None)));
     }
     let limit = limits.own_packets_per_second;
     let others = [limits.others.own, limits.others.all_own];

@@ -11,14 +11,16 @@ use romer_session::network::Network;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::outbox::Outbox;
+use super::places::{Place, Scope, Stage, to_close};
 use super::shares::{Holding, NETWORKS};
 use super::{Connection, Controlling, LISTENERS, LONGEST_ANSWER, token};
 use crate::byte_stream::ByteStream;
 use crate::circumstances::{clock_identity, clock_sync, random};
 use crate::occurrences::routers_unheard;
 
-/// Connections without a session at a time; one network may have a part of them.
+/// Connections without a session at a time, and those that one network may have.
 const WITHOUT_SESSION: usize = 512;
+const WITHOUT_SESSION_OF_ONE: usize = WITHOUT_SESSION / NETWORKS;
 /// Connections that are accepted in a turn.
 const ACCEPTED: usize = 64;
 /// How long no connection is accepted once the descriptors are used up.
@@ -43,9 +45,10 @@ impl Controlling {
             self.totals().refused_sessions.not_allowed += 1;
             return;
         }
+        self.make_room_for_pending(peer);
+        // Only now: the connection that made room has given its number back.
         let index = self.connections.next();
-        if !self.make_room_for_pending(peer)
-            || stream.set_patience(None).is_err()
+        if stream.set_patience(None).is_err()
             || self.poller.add(stream.as_fd(), token(index), Interest::Read).is_err()
         {
             self.totals().refused_sessions.unheard += 1;
@@ -72,6 +75,7 @@ impl Controlling {
             peer,
             home,
             server,
+            begun: now,
             outbox: Outbox::new(&self.waiting),
             interest: Interest::Read,
             holding: Holding::default(),
@@ -85,26 +89,21 @@ impl Controlling {
         self.account(index, now);
     }
 
-    /// Whether one more connection without a session from `peer` has room, if need be that of the oldest of the network that has
-    /// most of them.
-    fn make_room_for_pending(&mut self, peer: IpAddr) -> bool {
-        let network = Network::of(peer);
-        let own = self.shares.network(network).pending;
-        if own >= WITHOUT_SESSION / NETWORKS {
-            return false;
-        }
-        if self.shares.all().pending < WITHOUT_SESSION {
-            return true;
-        }
-        let most = self.shares.most_pending().filter(|most| self.shares.network(*most).pending > own);
-        let pending = self.connections.iter().filter(|(_, one)| one.holding.pending > 0);
-        let of_most = pending.filter(|(_, one)| Some(Network::of(one.peer)) == most);
-        let Some(oldest) = of_most.min_by_key(|(_, one)| one.active).map(|(index, _)| index) else {
-            return false;
+    /// Closes a connection without a session where one more from `peer` would be one too many, of its network or of all.
+    fn make_room_for_pending(&mut self, peer: IpAddr) {
+        let newcomer = Network::of(peer);
+        let scope = if self.shares.network(newcomer).pending >= WITHOUT_SESSION_OF_ONE {
+            Scope::Own
+        } else if self.shares.all().pending >= WITHOUT_SESSION {
+            Scope::All
+        } else {
+            return;
         };
-        self.totals().refused_sessions.unheard += 1;
-        self.remove(oldest);
-        true
+        let places: Vec<Place> = self.connections.iter().map(|(index, one)| one.place(index)).collect();
+        if let Some(index) = to_close(&places, newcomer, scope) {
+            self.totals().refused_sessions.unheard += 1;
+            self.remove(index);
+        }
     }
 
     /// Ends an idle session where the one that is opened over connection `index` would be one too many, of its network or of all.
@@ -168,5 +167,17 @@ impl Controlling {
             // A listener that was added can be changed.
             let _ = self.poller.change(listener.as_fd(), token, interest);
         }
+    }
+}
+
+impl Connection {
+    /// What decides whether it makes room for another one.
+    fn place(&self, index: usize) -> Place {
+        let stage = match (self.holding.pending, &self.session) {
+            (0, _) => Stage::Session,
+            (_, Some(_)) => Stage::Ending,
+            (_, None) => Stage::Asking,
+        };
+        Place { index, network: Network::of(self.peer), begun: self.begun, stage }
     }
 }

@@ -57,7 +57,8 @@ impl Controlling {
         let server = &self.connections[index].server;
         let (own, coming) = (server.own_rate(), server.coming_rate(now));
         let most = &self.limits;
-        if own > 0 && (others.all_send || others.own.saturating_add(own) > most.own_packets_per_second) {
+        let no_sender = others.network_sends || others.all_send;
+        if own > 0 && (no_sender || others.own.saturating_add(own) > most.own_packets_per_second) {
             return Err("this responder sends to that host with all it may");
         }
         if coming > 0 && others.coming.saturating_add(coming) > most.packets_per_second {

@@ -96,12 +96,6 @@ impl Shares {
     pub(super) fn network(&self, network: Network) -> Holding {
         self.networks.get(&network).copied().unwrap_or_default()
     }
-
-    /// The network with the most connections that have no session.
-    pub(super) fn most_pending(&self) -> Option<Network> {
-        let most = self.networks.iter().max_by_key(|(network, holding)| (holding.pending, **network));
-        most.map(|(network, _)| *network)
-    }
 }
 
 #[cfg(test)]
@@ -122,7 +116,7 @@ mod tests {
         let mut shares = Shares::default();
         (0..3).for_each(|_| shares.replace(one, none, pending));
         shares.replace(other, none, pending);
-        assert_eq!((shares.all().pending, shares.most_pending()), (4, Some(one)));
+        assert_eq!((shares.all().pending, shares.network(one).pending), (4, 3));
         shares.replace(one, pending, session);
         shares.replace(one, pending, session);
         assert_eq!(

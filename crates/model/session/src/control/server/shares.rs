@@ -19,7 +19,9 @@ pub struct Others {
     pub all_own: u64,
     /// The network has as many sessions as one may have.
     pub all_sessions: bool,
-    /// The responder sends in as many sessions, of the network or of all, as it may.
+    /// The responder sends in as many sessions with the network as it may with one.
+    pub network_sends: bool,
+    /// The responder sends in as many sessions as it may with all networks.
     pub all_send: bool,
 }
 

@@ -45,9 +45,26 @@ fn what_is_left_of_an_addresss_rate_is_granted_and_no_more_in_words_that_say_who
     say(&mut sent_all, &hello());
     let actions = say(&mut sent_all, &reverse(stream()));
     assert!(refused(&actions).message.contains("sends 1000 of one network"), "{actions:?}");
-    sent_all.allow(Others { all_send: true, ..Others::default() }, 0, 16);
-    let actions = say(&mut sent_all, &reverse(stream()));
-    assert!(refused(&actions).message.contains("as many sessions as it may"), "{actions:?}");
+}
+
+/// Who is refused because of sessions in which the responder sends is told whose they are.
+#[test]
+fn sender_limits_are_named() {
+    for (others, words) in [
+        (Others { all_send: true, ..Others::default() }, "as many sessions as it may, to whomever"),
+        (
+            Others { network_sends: true, ..Others::default() },
+            "as many sessions to this network (a /24 or a /56)",
+        ),
+    ] {
+        let mut server = server(limits(0, 0));
+        say(&mut server, &hello());
+        server.allow(others, 0, 16);
+        let actions = say(&mut server, &reverse(stream()));
+        let refused = refused(&actions);
+        assert_eq!((refused.code, refused.retry_after_seconds), (RefusalCode::Busy, Some(10)));
+        assert!(refused.message.contains(words), "{refused:?}");
+    }
 }
 
 /// Many networks together cannot have more than all may have.
