@@ -68,7 +68,8 @@ fn what_a_hosts_own_queue_drops_after_it_took_it_did_not_leave_and_the_paths_los
     }
 }
 
-/// Probes that are damaged on the way are among the lost, and the far kernel's checksum errors are reported beside them.
+/// Probes that are damaged on the way are among the lost, though the kernel counts them like those for which a socket has no room,
+/// and the far kernel's checksum errors are reported beside them.
 #[test]
 fn checksum_errors_beside_losses() {
     let lab = Lab::path();
@@ -83,6 +84,11 @@ fn checksum_errors_beside_losses() {
         assert!((9..=11).contains(&lost), "{document:#}");
         assert_eq!([errors, own], [lost, 0], "{target}");
         let warnings = at(&document, "/warnings").to_string();
+        assert!(!warnings.contains("unread"), "{warnings}");
+        let is_overflow = |event: &Value| event["kind"] == "receive-overflow";
+        assert!(!at(&document, "/events").as_array().unwrap().iter().any(is_overflow), "{document:#}");
+        let [sent, ratio] = ["/forward/packets/sent", "/forward/loss/ratio"].map(|name| at(&document, name));
+        assert!((ratio.as_f64().unwrap() * sent.as_f64().unwrap() - lost as f64).abs() < 0.5, "{document:#}");
         let words = format!("the responder's host dropped {lost} datagrams with a wrong UDP checksum");
         assert!(warnings.contains(&words), "{warnings}");
     }

@@ -89,7 +89,7 @@ pub struct RespondRequests {
     pub nonzero_mbz: u64,
     /// Requests whose error estimate has a multiplier of 0; answered.
     pub bad_error_estimate: u64,
-    /// Datagrams that the kernel dropped before they could be read.
+    /// Datagrams that the kernel dropped before they could be read, damaged ones among them.
     pub kernel_drops: u64,
 }
 

@@ -301,24 +301,38 @@ pub fn interface_with(address: IpAddr) -> Result<Option<String>, HostError> {
 /// # Errors
 /// `/proc` is not there.
 pub fn udp_checksum_errors() -> Result<u64, HostError> {
-    let over_v4 = udp_v4_checksum_errors(&read("/proc/thread-self/net/snmp")?);
+    udp_counted(&["InCsumErrors"])
+}
+
+/// How many datagrams the current thread's network namespace has dropped since it began because the socket that they came to
+/// had no room for them (`RcvbufErrors` and `MemErrors` of UDP over IPv4 and over IPv6).
+///
+/// # Errors
+/// `/proc` is not there.
+pub fn udp_overflows() -> Result<u64, HostError> {
+    udp_counted(&["RcvbufErrors", "MemErrors"])
+}
+
+/// The sum of these counters of UDP, over IPv4 and over IPv6.
+fn udp_counted(names: &[&str]) -> Result<u64, HostError> {
+    let v4 = read("/proc/thread-self/net/snmp")?;
     // Some kernels come without IPv6.
-    let over_v6 = read("/proc/thread-self/net/snmp6").map_or(0, |text| udp_v6_checksum_errors(&text));
-    Ok(over_v4 + over_v6)
+    let v6 = read("/proc/thread-self/net/snmp6").unwrap_or_default();
+    Ok(names.iter().map(|name| udp_v4_counted(&v4, name) + udp_v6_counted(&v6, name)).sum())
 }
 
 /// Of `/proc/net/snmp`, where a line of names stands above a line of numbers.
-fn udp_v4_checksum_errors(text: &str) -> u64 {
+fn udp_v4_counted(text: &str, counter: &str) -> u64 {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp:")).map(str::split_whitespace);
     let (Some(names), Some(numbers)) = (lines.next(), lines.next()) else { return 0 };
-    let found = names.zip(numbers).find(|(name, _)| *name == "InCsumErrors");
+    let found = names.zip(numbers).find(|(name, _)| *name == counter);
     found.and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
 }
 
 /// Of `/proc/net/snmp6`, with a name and a number in a line.
-fn udp_v6_checksum_errors(text: &str) -> u64 {
+fn udp_v6_counted(text: &str, counter: &str) -> u64 {
     let mut pairs = text.lines().filter_map(|line| line.split_once(char::is_whitespace));
-    let found = pairs.find(|(name, _)| *name == "Udp6InCsumErrors");
+    let found = pairs.find(|(name, _)| name.strip_prefix("Udp6") == Some(counter));
     found.and_then(|(_, number)| number.trim().parse().ok()).unwrap_or(0)
 }
 
@@ -357,16 +371,17 @@ mod tests {
         assert_eq!(stolen_ticks(""), 0);
     }
 
+    /// Counters of UDP are found by their names, over IPv4 and over IPv6, where they are there.
     #[test]
-    fn checksum_errors_by_name() {
+    fn udp_counters_by_name() {
         let v4 = "Tcp: InCsumErrors\nTcp: 9\nUdp: InDatagrams NoPorts InCsumErrors IgnoredMulti\nUdp: 7 8 5 6\n\
                   UdpLite: InDatagrams InCsumErrors\nUdpLite: 1 2\n";
-        assert_eq!(udp_v4_checksum_errors(v4), 5);
-        assert_eq!(udp_v4_checksum_errors("Udp: InDatagrams\nUdp: 7\n"), 0);
+        assert_eq!(udp_v4_counted(v4, "InCsumErrors"), 5);
+        assert_eq!(udp_v4_counted("Udp: InDatagrams\nUdp: 7\n", "InCsumErrors"), 0);
         let v6 = "Udp6InErrors                    \t1\nUdp6InCsumErrors                \t3\nUdpLite6InCsumErrors \t4\n";
-        assert_eq!(udp_v6_checksum_errors(v6), 3);
-        assert_eq!(udp_v6_checksum_errors(""), 0);
-        assert!(udp_checksum_errors().is_ok());
+        assert_eq!(udp_v6_counted(v6, "InCsumErrors"), 3);
+        assert_eq!(udp_v6_counted("", "InCsumErrors"), 0);
+        assert!(udp_checksum_errors().is_ok() && udp_overflows().is_ok());
     }
 
     #[test]

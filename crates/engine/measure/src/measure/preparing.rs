@@ -87,11 +87,10 @@ impl Prepared {
                 if self.mistagged == 1 { "was" } else { "were" }
             ));
         }
-        let own_drops: u32 =
-            self.shared.sockets().map(|socket| socket.kernel_drops().unwrap_or(0)).fold(0, u32::wrapping_add);
+        let own_drops = self.shared.unread.load(Ordering::Acquire);
         let events = &self.manifest.events;
         warnings.extend(dropped(Side::Responder, self.far_drops, events));
-        warnings.extend(dropped(Side::Sender, own_drops.into(), events));
+        warnings.extend(dropped(Side::Sender, own_drops, events));
         let unanswered = self.shared.unanswered.load(Ordering::Acquire);
         if unanswered > 0 {
             warnings.push(format!(

@@ -137,8 +137,10 @@ pub(super) fn receive_all(
         *descriptor = stream.watched().as_fd();
     }
     let watched = &descriptors[..streams.len().min(MAX_WAITED)];
-    let mut known: Vec<(Known, [Overflows; 2])> =
-        streams.iter().map(|stream| (Known::of(stream, waiting), Default::default())).collect();
+    let mut known: Vec<(Known, [Overflows; 2])> = streams
+        .iter()
+        .map(|stream| (Known::of(stream, waiting), [Overflows::new(), Overflows::new()]))
+        .collect();
     let mut unanswered = vec![Unanswered::default(); streams.len()];
     let mut unplaced = Unplaced::default();
     let mut batch = ReceiveBatch::new(64, 2_048);

@@ -93,6 +93,8 @@ pub(super) struct Shared {
     associated_at: AtomicI64,
     /// What the kernel dropped of what came, and nobody has told yet.
     overflows: Mutex<Vec<Overflow>>,
+    /// How many datagrams it dropped because the socket had no room.
+    pub(super) unread: AtomicU64,
 }
 
 /// So long after the last departure it is waited for that the far end has the records of what has come back: what it
@@ -158,6 +160,7 @@ impl Shared {
             answered_at: AtomicI64::new(0),
             associated_at: AtomicI64::new(0),
             overflows: Mutex::default(),
+            unread: AtomicU64::new(0),
         }
     }
 
@@ -360,6 +363,7 @@ impl Shared {
     /// Datagrams found a socket full.
     pub(super) fn overflowed(&self, found: Vec<Overflow>) {
         if !found.is_empty() {
+            self.unread.fetch_add(found.iter().map(|one| one.count).sum(), Ordering::AcqRel);
             self.overflows.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
         }
     }

@@ -255,7 +255,7 @@ impl Reflecting {
             in_waiting: 0,
             patience: Patience::default(),
             departing: vec![None; departing],
-            overflows: Overflows::default(),
+            overflows: Overflows::new(),
         };
         Self {
             ports: sockets.into_iter().map(port).collect(),
@@ -516,6 +516,11 @@ impl Reflecting {
                 self.hand_over(waiting.record.map(|(owner, record)| (owner, stamped(record))));
             }
         }
+    }
+
+    /// How many datagrams the test sockets had no room for, as far as it is known.
+    fn unread(&self) -> u64 {
+        self.ports.iter().map(|port| port.overflows.total()).sum()
     }
 
     fn kernel_drops(&self) -> u64 {

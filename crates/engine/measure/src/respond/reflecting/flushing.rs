@@ -47,7 +47,7 @@ impl Reflecting {
             self.tell_overflows();
         }
         for session in done {
-            let drops = self.kernel_drops();
+            let drops = self.unread();
             if let Some(state) = self.sessions.get_mut(&session) {
                 // The last word comes after all else.
                 let all_told = self.ports.iter().all(|port| port.overflows.is_told());

@@ -20,7 +20,7 @@ impl Reflecting {
         match order {
             Order::Open { session, token, ssid, peer, probes, sends, rate } => {
                 self.tokens.insert(token, (session, peer));
-                let drops_before = self.kernel_drops();
+                let drops_before = self.unread();
                 let state = Session {
                     ssid,
                     address: None,
