@@ -11,6 +11,7 @@
 //! they become rows.
 #![forbid(unsafe_code)]
 
+mod arrivals;
 pub mod astray;
 mod bunches;
 pub mod calibration;

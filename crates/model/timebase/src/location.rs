@@ -5,6 +5,7 @@ use romer_record::document::{Histogram, LocationError, LocationErrors, Summary};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
 
+use crate::arrivals::ArrivalsSeen;
 use crate::clocks::elapsed;
 
 /// The differences between the best stamp (the network card's, else the kernel's) and the user's of the same moment, at each
@@ -62,9 +63,10 @@ impl LocationDifferences {
     pub fn take(&mut self, rows: &[RoundTrip]) {
         for probe in rows.chunk_by(|a, b| (a.way, a.sequence) == (b.way, b.sequence)) {
             self.sender_departure.extend(self.compared.outwards(&probe[0].t1));
-            for (index, row) in probe.iter().enumerate() {
+            let mut arrivals = ArrivalsSeen::default();
+            for row in probe {
                 self.sender_arrival.extend(self.compared.inwards(&row.t4));
-                if !probe[..index].iter().any(|other| other.forward_copy == row.forward_copy) {
+                if arrivals.is_new(row.forward_copy) {
                     self.responder_arrival.extend(self.compared.inwards(&row.t2));
                     self.responder_departure.extend(self.compared.outwards(&row.t3));
                 }

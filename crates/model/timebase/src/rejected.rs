@@ -9,6 +9,8 @@
 //!   stamps are false. A clock that drifts, is slewed or is set once never looks so: it would have to go and come back between three
 //!   round trips.
 
+use std::collections::HashSet;
+
 use romer_record::document::Way;
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Place, Timestamp};
@@ -189,8 +191,8 @@ impl StampCheck {
     }
 
     /// The arrivals at the responder whose stamps contradict themselves, by their numbers.
-    fn false_copies(&mut self, probe: &[RoundTrip]) -> Vec<u32> {
-        let mut copies = Vec::new();
+    fn false_copies(&mut self, probe: &[RoundTrip]) -> HashSet<u32> {
+        let mut copies = HashSet::new();
         for row in probe.iter().filter(|row| row.returned && row.way == Way::RoundTrip) {
             let verdict = self.verdict(row);
             let is_first = row.copy == 0;
@@ -201,7 +203,7 @@ impl StampCheck {
                 Verdict::Early(_) | Verdict::Long(_) => {}
                 Verdict::Nothing | Verdict::Bounds(_) => continue,
             }
-            copies.push(row.forward_copy);
+            copies.insert(row.forward_copy);
         }
         copies
     }

@@ -7,6 +7,7 @@ use romer_record::manifest::ClockRelation;
 use romer_record::{Fate, Leaving, Passage, RoundTrip, Stamps};
 use romer_units::{Clock, Departure, Duration, Place, Timestamp};
 
+use crate::arrivals::ArrivalsSeen;
 use crate::clocks::{self, elapsed, length};
 use crate::numbers::{self, Numbering, ReplyNumbers};
 use crate::selection::{self, Selection, arrived_there, replied};
@@ -521,9 +522,9 @@ impl Stream {
 
     fn forward(&self, probe: &[RoundTrip], passages: &mut Vec<Passage>) {
         let from = passages.len();
-        for (index, row) in probe.iter().enumerate().filter(|(_, row)| arrived_there(row)) {
-            let same = |other: &RoundTrip| arrived_there(other) && other.forward_copy == row.forward_copy;
-            if probe[..index].iter().any(same) {
+        let mut arrivals = ArrivalsSeen::default();
+        for row in probe.iter().filter(|row| arrived_there(row)) {
+            if !arrivals.is_new(row.forward_copy) {
                 continue;
             }
             passages.push(Passage {
@@ -625,25 +626,25 @@ impl Stream {
     fn replies(&self, probe: &[RoundTrip], replies: &mut Replies) {
         if let [row] = probe {
             if replied(row) {
-                self.reply(probe, row.forward_copy, replies);
+                self.reply(&[row], replies);
             }
             return;
         }
-        let mut arrivals: Vec<u32> =
-            probe.iter().filter(|row| replied(row)).map(|row| row.forward_copy).collect();
-        arrivals.sort_unstable();
-        arrivals.dedup();
-        arrivals.into_iter().for_each(|arrival| self.reply(probe, arrival, replies));
+        let mut rows: Vec<&RoundTrip> = probe.iter().filter(|row| replied(row)).collect();
+        // Rows of one arrival stay in their order.
+        rows.sort_by_key(|row| row.forward_copy);
+        let of_one = rows.chunk_by(|a, b| a.forward_copy == b.forward_copy);
+        of_one.for_each(|reply| self.reply(reply, replies));
     }
 
-    fn reply(&self, probe: &[RoundTrip], arrival: u32, replies: &mut Replies) {
-        let rows = || probe.iter().filter(|row| row.forward_copy == arrival && replied(row));
-        let Some(first) = rows().next() else { return };
+    /// The reply to the one arrival of which all `rows` are.
+    fn reply(&self, rows: &[&RoundTrip], replies: &mut Replies) {
+        let first = rows[0];
         let sequence = replies.number(first.sequence);
         let [departure, left_about] = left(&first.t3, self.selection.t3);
         let passages = &mut replies.passages;
         let from = passages.len();
-        passages.extend(rows().filter(|row| row.returned).map(|row| Passage {
+        passages.extend(rows.iter().filter(|row| row.returned).map(|row| Passage {
             sequence,
             departure,
             leaving: leaving(left_about, None),

@@ -5,6 +5,8 @@ use romer_record::manifest::StampRequest;
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Place, Timestamp};
 
+use crate::arrivals::ArrivalsSeen;
+
 /// The place whose stamp is used for each of the four moments; `None` is what the reflected packet tells, whose
 /// place is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -196,11 +198,12 @@ pub(crate) fn count_missing(missing: &mut MissingStamps, probe: &[RoundTrip], se
     let known = |row: &&RoundTrip| stamped(&row.t1) || arrived_there(row);
     let departed = probe.first().filter(|row| !row.not_sent && row.way != Way::Reverse).filter(known);
     missing.sender_departure += u64::from(departed.is_some_and(|row| lacks(&row.t1, selection.t1)));
-    for (index, row) in probe.iter().enumerate() {
+    let mut arrivals = ArrivalsSeen::default();
+    for row in probe {
         if row.returned && lacks(&row.t4, selection.t4) {
             missing.sender_arrival += 1;
         }
-        if probe[..index].iter().any(|other| other.forward_copy == row.forward_copy) {
+        if !arrivals.is_new(row.forward_copy) {
             continue;
         }
         if row.far_stamps_rejected {
