@@ -46,7 +46,7 @@ impl FromStr for PortArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let shown: String = text.chars().take(64).collect();
+        let shown = romer_units::excerpt(text, 64);
         let (place, name) = match text.split_once('=') {
             Some(("a", name)) => (0, name),
             Some(("b", name)) => (1, name),

@@ -39,7 +39,7 @@ pub(crate) fn start(text: &str) -> Result<Start, String> {
         };
     }
     DateTime::parse_from_rfc3339(text).map(|time| Start::At(time.into())).map_err(|_| {
-        let shown: String = text.chars().take(60).collect();
+        let shown = romer_units::excerpt(text, 60);
         format!(
             "{shown:?} is no time; write one with its offset, such as 2026-11-22T09:00:00Z, or a length from now, such as +10s"
         )

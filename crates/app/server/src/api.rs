@@ -261,7 +261,7 @@ fn query(text: &str) -> Result<BTreeMap<String, String>, Problem> {
             return Err(Problem::bad("address", "the query is not percent-encoded UTF-8"));
         };
         if pairs.insert(key.clone(), value).is_some() {
-            let shown: String = key.chars().take(60).collect();
+            let shown = romer_units::excerpt(&key, 60);
             return Err(Problem::bad("address", format!("{shown:?} stands in the query twice")));
         }
     }

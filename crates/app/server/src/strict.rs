@@ -116,7 +116,7 @@ impl<'de> Visitor<'de> for Strict {
         while let Some(key) = object.next_key::<String>()? {
             let value = object.next_value_seed(inner)?;
             if values.contains_key(&key) {
-                let shown: String = key.chars().take(60).collect();
+                let shown = romer_units::excerpt(&key, 60);
                 return Err(de::Error::custom(format!("the key {shown:?} stands twice")));
             }
             values.insert(key, value);

@@ -60,7 +60,7 @@ pub struct Written<'t> {
 /// # Errors
 /// In words: it is too long, or compares nothing.
 pub fn written<'t>(text: &'t str, what: &str, example: &str) -> Result<Written<'t>, String> {
-    let shown: String = text.chars().take(80).collect();
+    let shown = romer_units::excerpt(text, 80);
     if text.len() > LONGEST {
         return Err(format!("{shown:?}... is too long; write for instance '{example}'"));
     }

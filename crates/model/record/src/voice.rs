@@ -258,7 +258,7 @@ impl fmt::Display for Codec {
 
 /// The beginning of what was written.
 fn shown(text: &str) -> String {
-    text.chars().take(64).collect()
+    romer_units::excerpt(text, 64)
 }
 
 /// What a user states of the call. What is not stated follows from the traffic.

@@ -70,7 +70,7 @@ impl Preset {
 pub fn preset(name: &str) -> Result<&'static Preset, String> {
     PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
         let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-        let shown: String = name.chars().take(60).collect();
+        let shown = romer_units::excerpt(name, 60);
         match crate::reader::nearest(&name.to_lowercase(), names.iter().copied()) {
             Some(near) => format!("no preset is called {shown:?}; did you mean {near}?"),
             None => format!("no preset is called {shown:?}; there are {}", names.join(", ")),

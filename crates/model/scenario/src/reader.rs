@@ -139,7 +139,7 @@ impl<'t> Reader<'t> {
             || format!("known are {}", listed.join(", ")),
             |near| format!("did you mean {near}?"),
         );
-        let shown: String = found.chars().take(60).collect();
+        let shown = romer_units::excerpt(found, 60);
         self.source.error(key.span().start, &self.path(&shown), format!("unknown key {shown:?}; {advice}"))
     }
 }
@@ -188,7 +188,7 @@ impl<'t> Item<'t> {
     fn wanted(&self, what: &str) -> ScenarioError {
         let found = match self.value.get_ref() {
             DeValue::String(text) => {
-                let shown: String = text.chars().take(60).collect();
+                let shown = romer_units::excerpt(text, 60);
                 format!("the string {shown:?}")
             }
             DeValue::Integer(number) => format!("the whole number {}", number.as_str()),
@@ -235,7 +235,7 @@ impl<'t> Item<'t> {
         let listed = names.join(", ");
         let found = self.string(&format!("one of {listed}"))?;
         words.iter().find(|(name, _)| *name == found).map(|(_, value)| *value).ok_or_else(|| {
-            let shown: String = found.chars().take(60).collect();
+            let shown = romer_units::excerpt(found, 60);
             let near = nearest(found, names.iter().copied())
                 .map_or(String::new(), |near| format!("did you mean {near}? "));
             self.error(format!("is {shown:?}; {near}known are {listed}"))

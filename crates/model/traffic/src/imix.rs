@@ -221,7 +221,7 @@ impl FromStr for Imix {
 
     /// Reads `simple`, `seed003`, `seed003,random=LOW-HIGH` or a genome.
     fn from_str(text: &str) -> Result<Self, TrafficError> {
-        read(text).map_err(|why| TrafficError::Imix { text: text.chars().take(64).collect(), why })
+        read(text).map_err(|why| TrafficError::Imix { text: romer_units::excerpt(text, 64), why })
     }
 }
 
@@ -297,7 +297,7 @@ fn sequence(genome: &str, settings: &[&str]) -> Result<Sequence, String> {
     let mut custom: Custom = [None; 27];
     for setting in settings {
         let wrong = || {
-            let shown: String = setting.chars().take(40).collect();
+            let shown = romer_units::excerpt(setting, 40);
             format!(
                 "{shown:?} is not the size of a letter: only capitals, and z for the MTU's frame, have sizes of your own; write \
                  A=64B for A to Z, or z=1518B"

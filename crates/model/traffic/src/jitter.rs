@@ -74,7 +74,7 @@ impl FromStr for DepartureJitter {
 
     /// Reads one of [`DepartureJitter::FORMS`]; delays are 0 to 1 h.
     fn from_str(text: &str) -> Result<Self, TrafficError> {
-        read(text).map_err(|why| TrafficError::Jitter { text: text.chars().take(64).collect(), why })
+        read(text).map_err(|why| TrafficError::Jitter { text: romer_units::excerpt(text, 64), why })
     }
 }
 

@@ -145,7 +145,7 @@ impl FromStr for TrafficModel {
 
     /// Reads one of [`TrafficModel::FORMS`]; names in small or capital letters.
     fn from_str(text: &str) -> Result<Self, TrafficError> {
-        let shown = || text.chars().take(64).collect::<String>();
+        let shown = || romer_units::excerpt(text, 64);
         let (name, argument) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
         let malformed = |why| TrafficError::Malformed { text: shown(), why };
         if let Some(codec) = Codec::read(text) {
@@ -180,7 +180,7 @@ fn carrier(text: &str) -> Result<(&str, Option<Codec>), String> {
     match Codec::read(codec) {
         Some(codec) => Ok((law, Some(codec?))),
         None => {
-            let shown: String = codec.chars().take(40).collect();
+            let shown = romer_units::excerpt(codec, 40);
             Err(format!("no codec is named {shown:?}; use melp, g711, g729, opus, amr-wb or evs"))
         }
     }

@@ -164,7 +164,7 @@ fn length_of(text: &str) -> Result<Duration, String> {
 /// Reads `0.7*400ms`.
 fn phase_of(text: &str) -> Result<Phase, String> {
     let wrong = || {
-        let shown: String = text.chars().take(40).collect();
+        let shown = romer_units::excerpt(text, 40);
         format!(
             "{shown:?} is not a weight and a mean; write a branch as in 0.7*400ms, at most three decimals"
         )

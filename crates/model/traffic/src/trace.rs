@@ -248,7 +248,7 @@ fn number<T: core::str::FromStr>(text: &str, what: &'static str) -> Result<T, Tr
 }
 
 fn shown(text: &str) -> String {
-    text.chars().take(40).collect()
+    romer_units::excerpt(text, 40)
 }
 
 #[cfg(test)]

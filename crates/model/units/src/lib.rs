@@ -40,4 +40,4 @@ pub use quantity::QuantityError;
 pub use rate::{Layer, LineRate, Rate};
 pub use size::{FrameSize, Size};
 pub use time::{Arrival, Clock, Departure, Duration, Monotonic, Place, Responder, Sender, Stamp, Timestamp};
-pub use words::{counted, counted_as, was};
+pub use words::{counted, counted_as, excerpt, was};

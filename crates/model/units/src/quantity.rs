@@ -72,11 +72,7 @@ pub(crate) struct Unit {
 const LONGEST: usize = 64;
 
 fn shown(text: &str) -> String {
-    if text.chars().count() <= LONGEST {
-        text.into()
-    } else {
-        text.chars().take(LONGEST).chain("...".chars()).collect()
-    }
+    crate::excerpt(text, LONGEST)
 }
 
 /// Reads one or more `NUMBER UNIT` pairs (`1m30s`) and gives their sum in the smallest step. Every pair needs

@@ -29,3 +29,23 @@ pub fn counted_as(count: u64, one: &str, others: &str) -> String {
 pub const fn was(count: u64) -> &'static str {
     if count == 1 { "was" } else { "were" }
 }
+
+/// The beginning of `text` for a message: at most `longest` characters where control characters and quotation marks count as
+/// the escapes that `{:?}` writes for them, and `...` where something was cut.
+///
+/// ```
+/// use romer_units::excerpt;
+/// assert_eq!(excerpt("20 ms", 8), "20 ms");
+/// assert_eq!(excerpt("20 milliseconds", 8), "20 milli...");
+/// assert_eq!(excerpt("20\u{1b}\u{1b}\u{1b}", 8), "20\u{1b}...");
+/// ```
+#[must_use]
+pub fn excerpt(text: &str, longest: usize) -> String {
+    let mut length = 0;
+    let fits = |c: &char| {
+        length += c.escape_debug().len();
+        length <= longest
+    };
+    let shown: String = text.chars().take_while(fits).collect();
+    if shown.len() == text.len() { shown } else { shown + "..." }
+}

@@ -88,7 +88,7 @@ fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
             (Some((key, value)), _) => {
                 let key = key.trim();
                 if !KEYS.contains(&key) {
-                    let shown: String = key.chars().take(40).collect();
+                    let shown = romer_units::excerpt(key, 40);
                     let hint = nearest(key, KEYS).map_or_else(
                         || format!("write one of {}", KEYS.join(", ")),
                         |name| format!("did you mean {name}?"),
@@ -105,7 +105,7 @@ fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
                 value.push_str(part);
             }
             (None, None) => {
-                let shown: String = part.chars().take(40).collect();
+                let shown = romer_units::excerpt(part, 40);
                 return Err(format!(
                     "{shown:?} is no KEY=VALUE; write name=voice,dscp=ef,share=20%,ports=5001"
                 ));
@@ -212,7 +212,7 @@ fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
 
 fn number(text: &str, least: u16, most: u16) -> Result<u16, String> {
     let found = text.parse::<u16>().ok().filter(|number| (least..=most).contains(number));
-    let shown: String = text.chars().take(40).collect();
+    let shown = romer_units::excerpt(text, 40);
     found.ok_or_else(|| format!("{shown:?} is not a number from {least} to {most}; write one"))
 }
 

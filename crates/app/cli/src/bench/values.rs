@@ -26,7 +26,7 @@ const FINEST: f64 = 1e-5;
 pub(crate) fn resolution(text: &str) -> Result<f64, String> {
     let share = crate::values::share(text)?;
     if share < FINEST {
-        let shown: String = text.chars().take(40).collect();
+        let shown = romer_units::excerpt(text, 40);
         return Err(format!("{shown:?} is finer than trials can tell; write 0.001% or more, such as 0.5%"));
     }
     Ok(share)
@@ -42,7 +42,7 @@ pub(crate) fn wish(text: &str) -> Result<Wish, String> {
             .iter()
             .filter_map(|name| Some(name.to_possible_value()?.get_name().to_owned()))
             .collect();
-        let shown: String = text.chars().take(40).collect();
+        let shown = romer_units::excerpt(text, 40);
         let near = nearest(text, names.iter().map(String::as_str));
         let hint = near.map_or_else(
             || format!("write one of {}", names.join(", ")),
@@ -56,7 +56,7 @@ pub(crate) fn wish(text: &str) -> Result<Wish, String> {
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let time = text.parse::<Duration>().map_err(|error| error.to_string())?;
     if !(Duration::from_nanos(1)..=LONGEST).contains(&time) {
-        let shown: String = text.chars().take(40).collect();
+        let shown = romer_units::excerpt(text, 40);
         return Err(format!(
             "{shown:?} is no time that can be waited for; write one above 0 and up to 24h, such as 10s"
         ));
@@ -66,7 +66,7 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
 
 /// What a policer lets through. A frame more or less is the edge.
 pub(crate) fn profile(text: &str) -> Result<Profile, String> {
-    let shown: String = text.chars().take(40).collect();
+    let shown = romer_units::excerpt(text, 40);
     let wrong =
         || format!("{shown:?} is not a rate and a depth; write 625pps,20 (frames) or 5Mbit,20kB (octets)");
     let (rate, depth) = text.split_once(',').ok_or_else(wrong)?;
@@ -99,7 +99,7 @@ fn claim(
     value: fn(&str) -> Result<String, String>,
     [what, example]: [&str; 2],
 ) -> Result<MarkingClaim, String> {
-    let shown: String = text.chars().take(64).collect();
+    let shown = romer_units::excerpt(text, 64);
     let (case, marking) = match text.split_once(':') {
         Some((case, marking)) => (Some(case.to_owned()), marking),
         None => (None, text),
@@ -117,7 +117,7 @@ fn code_point(text: &str) -> Result<String, String> {
 /// A number of a tag from 0 to the greatest, or that there is no tag.
 fn of_tag(text: &str, most: u16, what: &str) -> Result<String, String> {
     let number = text.parse::<u16>().ok().filter(|number| *number <= most).map(|number| number.to_string());
-    let shown: String = text.chars().take(40).collect();
+    let shown = romer_units::excerpt(text, 40);
     number.or_else(|| (text == Field::UNTAGGED).then(|| text.to_owned())).ok_or_else(|| {
         format!("{shown:?} is not a {what} of 0 to {most}, nor `{}`; write one of these", Field::UNTAGGED)
     })
@@ -154,7 +154,7 @@ pub(crate) fn port(text: &str) -> Result<PortName, String> {
 
 /// A link-layer address of one host.
 pub(crate) fn mac(text: &str) -> Result<MacAddress, String> {
-    let shown: String = text.chars().take(40).collect();
+    let shown = romer_units::excerpt(text, 40);
     let wrong =
         || format!("{shown:?} is not a link-layer address; write six octets such as 02:00:00:18:00:01");
     let mut octets = [0; 6];
@@ -194,7 +194,7 @@ impl FromStr for Sizes {
     fn from_str(text: &str) -> Result<Self, String> {
         let one = |part: &str| {
             let digits = part.strip_suffix('B').unwrap_or(part);
-            let shown: String = part.chars().take(40).collect();
+            let shown = romer_units::excerpt(part, 40);
             let octets = digits.parse::<u32>().ok().filter(|octets| *octets <= LARGEST);
             octets.and_then(FrameSize::new).ok_or_else(|| {
                 format!("{shown:?} is not a frame size of 64 to {LARGEST} octets; write 64,512,1518")
@@ -252,7 +252,7 @@ impl FromStr for Loads {
 
 /// A percentage in ten-thousandths of a percent, exactly.
 fn percent(text: &str) -> Result<u32, String> {
-    let shown: String = text.chars().take(40).collect();
+    let shown = romer_units::excerpt(text, 40);
     let wrong =
         || format!("{shown:?} is not a load above 0 % and up to 200 %; write 10%, 12.5% or 10%..95%:5%");
     let digits = text.trim().strip_suffix('%').ok_or_else(wrong)?;
@@ -281,7 +281,7 @@ impl FromStr for CaseArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let shown: String = text.chars().take(64).collect();
+        let shown = romer_units::excerpt(text, 64);
         let wrong = || {
             format!(
                 "{shown:?} is not a name and a command; write NAME=COMMAND, such as remark='romer lab case remark'"
@@ -307,7 +307,7 @@ impl FromStr for Label {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let shown: String = text.chars().take(64).collect();
+        let shown = romer_units::excerpt(text, 64);
         match text.split_once('=') {
             Some((key, value)) if !key.is_empty() => Ok(Self { key: key.into(), value: value.into() }),
             _ => Err(format!("{shown:?} is not a label; write KEY=VALUE, such as model='Example 3000'")),

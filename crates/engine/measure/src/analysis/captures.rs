@@ -40,7 +40,7 @@ impl FromStr for FlowChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let shown: String = text.chars().take(100).collect();
+        let shown = romer_units::excerpt(text, 100);
         let why = || {
             format!(
                 "{shown:?} is no flow; write its number among those that are listed, or its ends as ADDRESS:PORT-ADDRESS:PORT, such \

@@ -231,7 +231,7 @@ impl FromStr for Figure {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let shown: String = text.chars().take(80).collect();
+        let shown = romer_units::excerpt(text, 80);
         // Of a rating the direction stands after its name, as in the document.
         let turned = text.strip_prefix("voice.").and_then(|rest| rest.split_once('.'));
         let turned = turned.map(|(way, score)| format!("{way}.voice.{score}"));
