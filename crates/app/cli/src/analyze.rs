@@ -9,7 +9,7 @@ use romer_measure::limits::Limit;
 use romer_measure::measure::WAITING_TIME;
 use romer_measure::qtcp::{self, Refusal};
 use romer_measure::reading::Otherwise;
-use romer_record::document::{Measurement, Way};
+use romer_record::document::{Direction, Measurement, Way};
 use romer_report::comparison::Subject;
 use romer_report::concatenation;
 use romer_timebase::skew::method_of;
@@ -86,11 +86,15 @@ fn check_targets(arguments: &AnalyzeArgs) -> Result<(), Failure> {
     output::Written::DOCUMENT.check_ending(arguments.output.json.as_deref())
 }
 
-/// Refuses more calibration packets than there are packets.
+/// Refuses more calibration packets than there are packets, those for calibration included.
 fn calibrated(measurement: &Measurement, arguments: &AnalyzeArgs) -> Result<(), Failure> {
-    let ways = [&measurement.forward, &measurement.reverse, &measurement.round_trip];
+    let largest = |ways: [&Direction; 3]| {
+        ways.into_iter().filter_map(|way| way.packets.sent.max(way.packets.received)).max().unwrap_or(0)
+    };
+    let measured = largest([&measurement.forward, &measurement.reverse, &measurement.round_trip]);
+    let apart = measurement.calibration_phase.as_ref();
     let there =
-        ways.into_iter().filter_map(|way| way.packets.sent.max(way.packets.received)).max().unwrap_or(0);
+        measured + apart.map_or(0, |phase| largest([&phase.forward, &phase.reverse, &phase.round_trip]));
     match arguments.calibration.filter(|stated| *stated > there) {
         None => Ok(()),
         Some(stated) => Err(Failure::with_code(
