@@ -17,6 +17,7 @@ mod demo;
 mod doctor;
 mod emulate;
 mod failure;
+mod formats;
 mod lab;
 mod lines;
 mod live;

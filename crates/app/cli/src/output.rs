@@ -234,54 +234,6 @@ pub(crate) fn check_target(target: Option<&str>, force: bool) -> Result<(), Fail
     Ok(())
 }
 
-/// Formats that an option writes: what it writes, in words, and the endings of such files, the usual one first.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Written {
-    option: &'static str,
-    what: &'static str,
-    endings: &'static [&'static str],
-}
-
-impl Written {
-    pub(crate) const PAGE: Self =
-        Self { option: "--html", what: "a page in HTML", endings: &["html", "htm"] };
-    pub(crate) const TABLE: Self = Self { option: "--csv", what: "a table in CSV", endings: &["csv"] };
-    pub(crate) const DOCUMENT: Self =
-        Self { option: "--json", what: "a document in JSON", endings: &["json"] };
-
-    /// Refuses a target whose name says that it is of another format.
-    pub(crate) fn check_ending(self, target: Option<&str>) -> Result<(), Failure> {
-        /// Endings that name a format.
-        const FORMATS: [&str; 10] =
-            ["csv", "htm", "html", "json", "ods", "parquet", "pdf", "png", "svg", "xlsx"];
-        let Some(target) = target else { return Ok(()) };
-        let ending =
-            Path::new(target).extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-        let other = ending.filter(|ending| FORMATS.contains(&ending.as_str()));
-        let Some(other) = other.filter(|ending| !self.endings.contains(&ending.as_str())) else {
-            return Ok(());
-        };
-        let Self { option, what, endings } = self;
-        let shown = |name: &str| romer_report::escape::terminal(name);
-        let instead = Path::new(target).with_extension(endings[0]).to_string_lossy().into_owned();
-        let also = match (option, other.as_str()) {
-            ("--html", "pdf") => ", and print that to PDF in a browser",
-            ("--csv", "parquet") => {
-                "; a run has its packets in Parquet already: packets.parquet in its folder"
-            }
-            (_, "html" | "htm") => ", or a page with --html",
-            (_, "csv") => ", or a table with --csv",
-            (_, "json") => ", or a document with --json",
-            _ => "",
-        };
-        Err(Failure::usage(format!(
-            "the file has the name of another format ({option} {}): {what} is written; name {}{also}",
-            shown(target),
-            shown(&instead)
-        )))
-    }
-}
-
 fn exists(shown: &str) -> Failure {
     Failure::usage(format!("the file exists ({shown}): nothing is overwritten; use --force or another name"))
 }
@@ -511,30 +463,6 @@ mod tests {
         }
         let no_terminal = tempfile::tempfile().unwrap();
         assert_eq!(columns(no_terminal.as_fd()), None);
-    }
-
-    /// What a refusal proposes is accepted.
-    #[test]
-    fn endings_of_other_formats_are_refused() {
-        for (written, target, part) in [
-            (Written::PAGE, "a/x.pdf", "name a/x.html, and print that to PDF in a browser"),
-            (
-                Written::TABLE,
-                "x.parquet",
-                "name x.csv; a run has its packets in Parquet already: packets.parquet",
-            ),
-            (Written::TABLE, "x.HTML", "name x.csv, or a page with --html"),
-            (Written::DOCUMENT, "x.csv", "name x.json, or a table with --csv"),
-        ] {
-            let refusal = written.check_ending(Some(target)).unwrap_err();
-            assert!(refusal.code() == 2 && refusal.text().contains(part), "{}", refusal.text());
-        }
-        for target in ["-", "x", "x.html", "x.HTM", "x.txt", "folder.d/x", "/dev/stdout"] {
-            assert!(Written::PAGE.check_ending(Some(target)).is_ok(), "{target}");
-        }
-        assert!(
-            Written::TABLE.check_ending(Some("x.csv")).is_ok() && Written::TABLE.check_ending(None).is_ok()
-        );
     }
 
     #[test]

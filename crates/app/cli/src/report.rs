@@ -110,9 +110,6 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
             |file: &&str| *target == &arguments.csv && file.ends_with('/') && Path::new(file).is_dir();
         output::check_target(target.as_deref().filter(|file| !is_folder(file)), arguments.output.force)?;
     }
-    output::Written::PAGE.check_ending(arguments.html.as_deref())?;
-    output::Written::TABLE.check_ending(arguments.csv.as_deref())?;
-    output::Written::DOCUMENT.check_ending(arguments.output.json.as_deref())?;
     for folder in &arguments.runs {
         if emulate::shown::is_emulation(folder) {
             emulate::shown::report(folder, arguments)?;

@@ -8,6 +8,7 @@ use romer_measure::limits::Limit;
 use romer_units::Duration;
 
 use super::shared::{OutputArgs, SkewArgs, VoiceArgs};
+use crate::formats::Format;
 use crate::values;
 
 /// Arguments of `romer analyze`.
@@ -70,10 +71,10 @@ pub(crate) struct AnalyzeArgs {
     #[arg(long, value_name = "N", value_parser = values::calibration_packets, allow_hyphen_values = true)]
     pub(crate) calibration: Option<u64>,
     /// Write the page to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = Format::PAGE.target())]
     pub(crate) html: Option<String>,
     /// Write the packets as a .log of Qtcp: normalised, and without what the analysis takes out for the clocks
-    #[arg(long, value_name = "FILE.log")]
+    #[arg(long, value_name = "FILE.log", value_parser = Format::QTCP_LOG.target())]
     pub(crate) log: Option<String>,
     #[command(flatten)]
     pub(crate) clocks: SkewArgs,

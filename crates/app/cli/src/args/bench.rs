@@ -17,6 +17,7 @@ use romer_method::policing::Profile;
 
 use crate::bench::stream::StreamArgument;
 use crate::bench::values::{self as bench_values, CaseArgument, Label, Loads, Sizes};
+use crate::formats::Format;
 use crate::values;
 
 /// Arguments of `romer bench`.
@@ -74,13 +75,13 @@ pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(crate) claims: BenchClaimArgs,
     /// Write a page with figures and tables of the results
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_parser = Format::PAGE.target(), help_heading = "Output")]
     pub(crate) html: Option<String>,
     /// Write the figures of that page, each a file, to this folder
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    #[arg(long, value_name = "DIR", value_parser = Format::FIGURES.path(), help_heading = "Output")]
     pub(crate) svg: Option<PathBuf>,
     /// Write the frames of a trial as a capture, each with what became of it (200,000 of each port at the most)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_parser = Format::CAPTURE.target(), help_heading = "Output")]
     pub(crate) pcapng: Option<String>,
     /// Of which trial, counted from 1
     #[arg(long, value_name = "N", default_value = "1", requires = "pcapng", value_parser = values::rounds, allow_hyphen_values = true, help_heading = "Output")]

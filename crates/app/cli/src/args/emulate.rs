@@ -9,6 +9,7 @@ use romer_units::{Duration, Rate};
 use super::console::ServingArgs;
 use super::shared::OutputArgs;
 use crate::emulate::PortArgument;
+use crate::formats::Format;
 use crate::values;
 
 /// Arguments of `romer emulate`.
@@ -66,13 +67,13 @@ pub(crate) struct EmulateArgs {
 #[command(next_help_heading = "Output")]
 pub(crate) struct SampleArgs {
     /// Write what became of each packet and copy, a line each, in order of arrival
-    #[arg(long, value_name = "FILE.csv", conflicts_with = "offline", value_parser = values::packet_file())]
+    #[arg(long, value_name = "FILE.csv", conflicts_with = "offline", value_parser = Format::TABLE.packet_file())]
     pub(crate) samples: Option<PathBuf>,
     /// Write the packets as they arrived, each with its fate and delay as a comment
-    #[arg(long, value_name = "FILE.pcapng", conflicts_with = "offline", value_parser = values::packet_file())]
+    #[arg(long, value_name = "FILE.pcapng", conflicts_with = "offline", value_parser = Format::CAPTURE.packet_file())]
     pub(crate) pcapng: Option<PathBuf>,
     /// Keep samples, results and a page of figures in this folder, a new or an empty one
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = Format::FOLDER.path())]
     pub(crate) out: Option<PathBuf>,
 }
 
@@ -125,7 +126,7 @@ pub(crate) struct OfflineArgs {
     #[arg(long, requires = "offline")]
     pub(crate) skip: bool,
     /// What becomes of them, a line for each packet and copy; - is standard output (not needed with --out)
-    #[arg(long, value_name = "FILE.csv", requires = "offline")]
+    #[arg(long, value_name = "FILE.csv", value_parser = Format::TABLE.target(), requires = "offline")]
     pub(crate) departures: Option<String>,
 }
 

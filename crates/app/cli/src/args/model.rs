@@ -6,6 +6,7 @@ use clap::Args;
 use romer_units::Duration;
 
 use super::shared::OutputArgs;
+use crate::formats::Format;
 use crate::values;
 
 /// Arguments of `romer model`.
@@ -27,7 +28,7 @@ pub(crate) struct ModelArgs {
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
     /// Write the scenario, and the files that it names beside it
-    #[arg(long, value_name = "FILE.toml", required_unless_present = "against", conflicts_with = "against")]
+    #[arg(long, value_name = "FILE.toml", value_parser = Format::SCENARIO.path(), required_unless_present = "against", conflicts_with = "against")]
     pub(crate) write: Option<PathBuf>,
     /// Replay the packets' fates and delays one by one, instead of models of them
     #[arg(long, requires = "write")]

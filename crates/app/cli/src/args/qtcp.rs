@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use romer_units::Duration;
 
+use crate::formats::Format;
 use crate::values;
 
 /// Arguments of `romer qtcp`.
@@ -58,7 +59,7 @@ pub(crate) struct QtcpArgs {
     #[arg(long, conflicts_with = "folder")]
     pub(crate) again: bool,
     /// Write the table in CSV; - is standard output
-    #[arg(long, value_name = "FILE", conflicts_with = "prefix")]
+    #[arg(long, value_name = "FILE", value_parser = Format::TABLE.target(), conflicts_with = "prefix")]
     pub(crate) csv: Option<String>,
     /// Replace files that exist
     #[arg(long)]

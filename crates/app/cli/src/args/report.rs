@@ -6,6 +6,7 @@ use clap::Args;
 use romer_units::Duration;
 
 use super::shared::OutputArgs;
+use crate::formats::Format;
 use crate::values;
 
 /// Arguments of `romer report`.
@@ -17,19 +18,19 @@ pub(crate) struct ReportArgs {
     #[arg(required = true, value_name = "RUN|FILE")]
     pub(crate) runs: Vec<PathBuf>,
     /// Write the page to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = Format::PAGE.target())]
     pub(crate) html: Option<String>,
     /// Put up to five runs on the same axes, each against the first; to the file of --html
     #[arg(long, requires = "html")]
     pub(crate) overlay: bool,
     /// Write the charts, each a file, to this folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = Format::FIGURES.path())]
     pub(crate) svg: Option<PathBuf>,
     /// Write the packets of each stream (of a benchmark its results), one to FILE, several to FILE-0.csv, FILE-1.csv, ... or into a folder; of one whose ends both sent, what came back beside it in FILE-reverse.csv, for `romer analyze FILE --reverse FILE-reverse.csv`; - is standard output
-    #[arg(long, value_name = "FILE|DIR/")]
+    #[arg(long, value_name = "FILE|DIR/", value_parser = Format::TABLE.target())]
     pub(crate) csv: Option<String>,
     /// Write PREFIX.raw, PREFIX.sta and PREFIX.log, as Qtcp does; of several streams PREFIX-0.raw, PREFIX-1.raw, ...
-    #[arg(long, value_name = "PREFIX")]
+    #[arg(long, value_name = "PREFIX", value_parser = Format::QTCP_FILES.target())]
     pub(crate) qtcp: Option<String>,
     /// Skew in the .log of --qtcp: 0 left in, 1 least squares, 2 least absolute deviation, 3 the same with jumps of a clock compensated [default: 2, and 0 of one clock]
     #[arg(short = 'k', value_name = "0..3", value_parser = values::skew_number, allow_hyphen_values = true, requires = "qtcp")]

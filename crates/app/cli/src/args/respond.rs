@@ -7,6 +7,7 @@ use clap::Args;
 use romer_session::reflector::Prefix;
 
 use super::shared::{StampPlace, ThreadArgs};
+use crate::formats::Format;
 use crate::values;
 
 /// How the times in replies are written.
@@ -76,7 +77,7 @@ pub(crate) struct RespondArgs {
     pub(crate) sessions: usize,
     /// Write the totals (romer/respond/1) to this file on SIGUSR1 and at the end; - is standard output [default: a line
     /// on standard error, at the end unless --quiet]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = Format::DOCUMENT.target())]
     pub(crate) json: Option<String>,
     /// Replace the file of --json
     #[arg(long)]

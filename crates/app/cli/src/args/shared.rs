@@ -12,6 +12,7 @@ use romer_timebase::skew::Method;
 use romer_units::Duration;
 
 use crate::failure::Failure;
+use crate::formats::Format;
 use crate::output::{self, Color};
 use crate::values;
 
@@ -20,7 +21,7 @@ use crate::values;
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
     /// Write the document of the results; - is standard output
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = Format::DOCUMENT.target())]
     pub(crate) json: Option<String>,
     /// Replace files that exist, and the run in --out
     #[arg(long)]
@@ -150,7 +151,7 @@ impl VoiceArgs {
 #[command(next_help_heading = "Output")]
 pub(crate) struct KeepArgs {
     /// Folder of the run [default: a new one under $XDG_STATE_HOME/romer/runs]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = Format::FOLDER.path())]
     pub(crate) out: Option<PathBuf>,
 }
 
