@@ -11,6 +11,8 @@ pub const UNIX_EPOCH_IN_NTP_SECONDS: u32 = 2_208_988_800;
 const NANOS: i128 = 1_000_000_000;
 /// Nanoseconds in the 2^32 seconds after which either format repeats.
 const ERA: i128 = NANOS << 32;
+/// Half of these nanoseconds, 68 years: times that lie further from each other are of different eras.
+pub const HALF_ERA_NS: i64 = 1_000_000_000 << 31;
 
 /// An NTP timestamp: 32 bits of seconds since 1900 in the current era, 32 bits of fraction (0.23 ns each).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -88,6 +90,12 @@ impl PtpTime {
     fn nanos_in_era(self) -> i128 {
         i128::from(self.0 >> 32) * NANOS + i128::from(self.0 & 0xffff_ffff)
     }
+}
+
+/// `nanos` plus the number of eras that brings it nearest to `reference` (RFC 5905 section 6), at the end of the range where that
+/// lies outside of it.
+pub fn in_nearest_era(nanos: i64, reference: i64) -> i64 {
+    nearest(nanos.into(), reference)
 }
 
 /// `nanos` plus the number of eras that brings it nearest to `reference`; of two equally near, the later one.

@@ -51,6 +51,14 @@ impl ClockStamps {
     }
 }
 
+/// Which clock a place's stamps are of: the sender's or the receiver's.
+pub(super) const fn clock(shape: Shape, place: usize) -> usize {
+    match shape {
+        Shape::OneWay => place % 2,
+        Shape::FourStamps => [0, 1, 1, 0][place % 4],
+    }
+}
+
 /// Takes the stamps of a table, and finds those that are none.
 pub(super) struct Placeholders {
     shape: Shape,
@@ -64,19 +72,11 @@ impl Placeholders {
         Self { shape, clocks: Default::default(), found: [None; 8] }
     }
 
-    /// Which clock a place's stamps are of: the sender's or the receiver's.
-    const fn clock(&self, place: usize) -> usize {
-        match self.shape {
-            Shape::OneWay => place % 2,
-            Shape::FourStamps => [0, 1, 1, 0][place % 4],
-        }
-    }
-
     /// Takes the stamps of a line, with its number.
     pub(super) fn take(&mut self, row: &Row, line: u64) {
         for (column, stamp) in row.stamps.into_iter().chain(row.user).enumerate() {
             let Some(stamp) = stamp else { continue };
-            let clock = self.clock(column % 4);
+            let clock = clock(self.shape, column % 4);
             self.clocks[clock].take(stamp);
             if is_placeholder(stamp) {
                 let (count, first) = self.found[column].unwrap_or((0, line));
@@ -90,12 +90,13 @@ impl Placeholders {
         let mut notes = Vec::new();
         for (column, found) in self.found.iter().enumerate() {
             let place = column % 4;
-            let (Some((count, first)), true) = (found, self.clocks[self.clock(place)].are_absent()) else {
+            let (Some((count, first)), true) = (found, self.clocks[clock(self.shape, place)].are_absent())
+            else {
                 continue;
             };
             let (of, prefix) =
                 if column < 4 { (StampColumn::Best(place), "") } else { (StampColumn::User(place), "user_") };
-            lines.clear(of, is_placeholder);
+            lines.change(of, |stamp| Some(stamp).filter(|stamp| !is_placeholder(*stamp)));
             let name = self.shape.stamps().get(place).copied().unwrap_or_default();
             notes.push(format!(
                 "{} 0 or -1 in the column {prefix}{name} (first in line {first}), which is no time of that clock: taken as missing, as of \

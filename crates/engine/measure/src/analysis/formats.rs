@@ -7,10 +7,10 @@ use romer_exchange::irtt::{self, Loss};
 use romer_exchange::qtcp::{self, Entry, Spread, UNIT_NS, sta, unit};
 use romer_units::{Duration, Place, counted_as};
 
-use super::AnalysisError;
 use super::packets::{Gathering, Unstamped};
 use super::received;
 use super::table::{About, Far, Table, faulty, open};
+use super::{AnalysisError, eras};
 
 /// A `.raw` or `.log` of Qtcp; romer's own have packets of any size. Its numbers that are missing are lost packets, unless a
 /// `.sta` of romer's beside it says which of them are. Its stamps are in units of 100 ns, unless another is `stated`.
@@ -47,9 +47,10 @@ pub(super) fn of_qtcp(path: &Path, any_size: bool, stated: Option<i64>) -> Resul
     for sequence in told.lost.iter().chain(&told.unread) {
         lines.add(Row { sequence: *sequence, size, ..Row::default() });
     }
+    let other_eras = eras::unwrap(&mut lines, Shape::OneWay);
     let set_back = received::steps(found.entries.len(), |line| {
-        let entry = found.entries.get(line)?;
-        Some((nanos(entry.sent).ok()?, nanos(entry.received).ok()?))
+        let row = lines.row(line);
+        row.stamps[0].zip(row.stamps[1])
     });
     if set_back.is_none() {
         // Its lines are in order of departure: packets have overtaken.
@@ -67,6 +68,7 @@ pub(super) fn of_qtcp(path: &Path, any_size: bool, stated: Option<i64>) -> Resul
         ..About::default()
     };
     about.notes.extend(doubt);
+    about.notes.extend(other_eras);
     about.tells_missing = not_lost.is_some();
     about.notes.extend(not_lost);
     about.unread.there = told.unread;
@@ -133,7 +135,7 @@ fn origin(entries: &[Entry], unit_ns: i64) -> (i64, bool) {
 
 /// A document of irtt.
 pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
-    let found = irtt::read(open(path)?).map_err(|fault| match fault {
+    let mut found = irtt::read(open(path)?).map_err(|fault| match fault {
         irtt::Fault::Io(source) => AnalysisError::reading(path, source),
         irtt::Fault::Document { line, why } => AnalysisError::Line { path: path.into(), line, why },
     })?;
@@ -149,6 +151,7 @@ pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
     for (row, _) in found.rows {
         lines.add(row);
     }
+    found.notes.extend(eras::unwrap(&mut lines, Shape::FourStamps));
     let packets = lines.finish(Shape::FourStamps, Far::Complete, unstamped);
     let about = About {
         notes: found.notes,

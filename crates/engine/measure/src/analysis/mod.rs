@@ -8,6 +8,7 @@ mod capture_tests;
 mod captures;
 mod counted_losses;
 mod document;
+mod eras;
 #[cfg(test)]
 mod file_tests;
 mod formats;

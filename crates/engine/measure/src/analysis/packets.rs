@@ -105,14 +105,24 @@ impl Lines {
         places.zip(numbers).for_each(|(place, number)| *place = *number);
     }
 
-    /// Takes out the stamps of a column of which `is_none` says that they are none.
-    fn clear(&mut self, column: StampColumn, is_none: impl Fn(i64) -> bool) {
+    /// The stamps of a column.
+    fn column(&self, column: StampColumn) -> impl Iterator<Item = i64> {
+        let stamps = self.blocks.iter().flat_map(move |block| match column {
+            StampColumn::Best(place) => &block.stamps[place],
+            StampColumn::User(place) => &block.user[place],
+        });
+        stamps.copied().filter(|stamp| *stamp != NONE)
+    }
+
+    /// Changes the stamps of a column; `None` takes one out.
+    fn change(&mut self, column: StampColumn, mut changed: impl FnMut(i64) -> Option<i64>) {
         for block in &mut self.blocks {
             let stamps = match column {
                 StampColumn::Best(place) => &mut block.stamps[place],
                 StampColumn::User(place) => &mut block.user[place],
             };
-            stamps.iter_mut().filter(|stamp| is_none(**stamp)).for_each(|stamp| *stamp = NONE);
+            let known = stamps.iter_mut().filter(|stamp| **stamp != NONE);
+            known.for_each(|stamp| *stamp = changed(*stamp).unwrap_or(NONE));
             if stamps.iter().all(|stamp| *stamp == NONE) {
                 stamps.clear();
             }
@@ -245,9 +255,14 @@ impl Gathering {
         self.lines.renumber(numbers);
     }
 
-    /// Takes out the stamps of a column of which `is_none` says that they are none.
-    pub(super) fn clear(&mut self, column: StampColumn, is_none: impl Fn(i64) -> bool) {
-        self.lines.clear(column, is_none);
+    /// The stamps of a column.
+    pub(super) fn column(&self, column: StampColumn) -> impl Iterator<Item = i64> {
+        self.lines.column(column)
+    }
+
+    /// Changes the stamps of a column; `None` takes one out.
+    pub(super) fn change(&mut self, column: StampColumn, changed: impl FnMut(i64) -> Option<i64>) {
+        self.lines.change(column, changed);
     }
 
     /// Whether any has the program's own stamp of a place.

@@ -104,3 +104,58 @@ fn zero_stamps_are_missing_stamps() {
     assert_eq!(counts(&document(&file)), counts(&m));
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// The same log with and without the change of NTP's era in it, at either end or both: the same figures, and no step of a clock.
+#[test]
+fn era_change_is_no_step() {
+    const ERA: i64 = (1 << 32) * 1_000_000_000;
+    const NEXT: i64 = 2_085_978_496_000_000_000;
+    let folder = folder("era");
+    let of = |name: &str, lost: [bool; 2]| {
+        let file = folder.join(name);
+        let mut text = "sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\n".to_owned();
+        for n in 0..400_i64 {
+            let t1 = NEXT + (n - 150) * 20_000_000;
+            let t2 = t1 + 5_000_000 + n * 7_919 % 99_991;
+            let t4 = t2 + 5_050_000 + n * 104_729 % 99_991;
+            let [t1, t4] = [t1, t4].map(|at| at - if lost[0] && at >= NEXT { ERA } else { 0 });
+            let [t2, t3] = [t2, t2 + 50_000].map(|at| at - if lost[1] && at >= NEXT { ERA } else { 0 });
+            writeln!(text, "{n},60,{t1},{t2},{t3},{t4}").unwrap();
+        }
+        std::fs::write(&file, text).unwrap();
+        document(&file)
+    };
+    let whole = of("whole.csv", [false; 2]);
+    assert!(!says(&whole, "NTP"), "{:?}", whole.warnings);
+    for lost in [[true, true], [false, true], [true, false]] {
+        let m = of("era.csv", lost);
+        assert_eq!(m.clock, whole.clock, "{lost:?}");
+        assert_eq!(
+            (&m.forward, &m.reverse, &m.round_trip),
+            (&whole.forward, &whole.reverse, &whole.round_trip)
+        );
+        assert!(m.events.is_empty() && says(&m, "NTP began anew"), "{lost:?} {:?}", m.events);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A second run with lower numbers, none of which the first has, is refused where it begins.
+#[test]
+fn lower_second_run_is_refused() {
+    let folder = folder("lower-run");
+    let file = folder.join("runs.csv");
+    let mut text = "sequence,size,sent_ns,received_ns\n".to_owned();
+    for (first, start) in [(1_000, 0), (0, 60_000_000_000_i64)] {
+        for n in 0..1_000_i64 {
+            let sent = start + n * 20_000_000;
+            writeln!(text, "{},60,{sent},{}", first + n, sent + 5_000_000 + n * 7_919 % 9_973).unwrap();
+        }
+    }
+    std::fs::write(&file, text).unwrap();
+    let error = analyze(&Analysis::of(&file, String::new())).unwrap_err();
+    let AnalysisError::Line { line, why, .. } = error else { panic!("{error}") };
+    assert_eq!(line, 1_002);
+    assert!(why.contains("lower than the number in line 2: two runs are in one file"), "{why}");
+    assert!(why.contains("the second begins at line 1002; split it there (head -n 1001"), "{why}");
+    std::fs::remove_dir_all(folder).unwrap();
+}

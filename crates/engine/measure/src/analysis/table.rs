@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use romer_exchange::capture;
-use romer_exchange::csv::numbering::{self, Identity, Shared};
+use romer_exchange::csv::numbering::{self, Identity, SecondRun, Sign};
 use romer_exchange::csv::{self, Reader, Row, Shape};
 use romer_exchange::irtt::CountedLosses;
 use romer_exchange::packed::Source;
@@ -16,7 +16,7 @@ use romer_units::{Clock, Place, Timestamp, counted_as};
 use super::absent::Placeholders;
 use super::packets::{Gathering, Packets, Unstamped};
 use super::received::{self, Back};
-use super::{AnalysisError, formats};
+use super::{AnalysisError, eras, formats};
 use crate::evaluate::Unread;
 
 /// Octets that are read at a time.
@@ -181,8 +181,9 @@ impl Table {
             lines.add(row);
         }
         notes.extend(placeholders.take_out(&mut lines));
+        notes.extend(eras::unwrap(&mut lines, shape));
         let renumbered = numbering::renumber(lines.len(), |line| identity(&lines.row(line)));
-        let renumbered = renumbered.map_err(|shared| second_run(path, shared, &places))?;
+        let renumbered = renumbered.map_err(|second| second_run(path, second, &places))?;
         if let Some(renumbered) = renumbered {
             lines.renumber(&renumbered.numbers);
             notes.push(renumbered.words());
@@ -235,10 +236,18 @@ impl LineNumbers {
     }
 }
 
-/// That different packets have one number.
-fn second_run(path: &Path, shared: Shared, places: &LineNumbers) -> AnalysisError {
-    let [line, earlier, begins] = [shared.line, shared.earlier, shared.begins].map(|row| places.line(row));
-    let runs = if begins > 2 {
+/// That a file has two runs, or gives different packets one number.
+fn second_run(path: &Path, second: SecondRun, places: &LineNumbers) -> AnalysisError {
+    let [line, earlier, begins] = [second.line, second.earlier, second.begins].map(|row| places.line(row));
+    let sequence = second.sequence;
+    let contradiction = match second.sign {
+        Sign::Repeated => format!("sequence number {sequence} is in line {earlier} with another departure"),
+        Sign::Lower => format!(
+            "sequence number {sequence} and all after it left later than the packets before, and are lower than the number in line \
+             {earlier}"
+        ),
+    };
+    let remedy = if begins > 2 {
         format!(
             "two runs are in one file, and the second begins at line {begins}; split it there (head -n {}; for the second, head -n 1 and \
              tail -n +{begins})",
@@ -247,14 +256,7 @@ fn second_run(path: &Path, shared: Shared, places: &LineNumbers) -> AnalysisErro
     } else {
         "give each packet a number of its own".into()
     };
-    AnalysisError::Line {
-        path: path.into(),
-        line,
-        why: format!(
-            "sequence number {} is in line {earlier} with another departure: {runs}",
-            shared.sequence
-        ),
-    }
+    AnalysisError::Line { path: path.into(), line, why: format!("{contradiction}: {remedy}") }
 }
 
 /// How many digits the stamps of a table have.

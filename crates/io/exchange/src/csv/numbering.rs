@@ -2,7 +2,8 @@
 //!
 //! A counter of 16 or 32 bits begins again at 0 when it overflows: RTP counts packets in 16 bits, many programs in 32. Such numbers
 //! are continued. A counter that advances by more than one with each packet is divided by its step. A number that comes again with
-//! another departure is another packet: where no overflow explains it, the file holds two runs.
+//! another departure is another packet: where no overflow explains it, the file holds two runs. So it does where all later packets
+//! have lower numbers than all earlier ones.
 //!
 //! The numbers are read in the way in which fewest of them are shared by different packets and fewest are missing: as they are
 //! written, continued in the order of the departures, or continued in the order of the lines. The work is that of sorting the lines.
@@ -63,24 +64,35 @@ impl Renumbered {
     }
 }
 
-/// A number that two packets share. Lines are counted from 0.
+/// A packet of a second run. Lines are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shared {
-    /// The number, as it is written.
+pub struct SecondRun {
+    /// Its number, as it is written.
     pub sequence: u64,
-    /// The first line that has it for the second packet.
+    /// The first line that shows it.
     pub line: usize,
-    /// The line that had it before.
+    /// A line of the first run that it contradicts.
     pub earlier: usize,
-    /// Where the ascending numbers begin that `line` is among: where a second run begins.
+    /// Where the second run begins: the ascending numbers that `line` is among.
     pub begins: usize,
+    /// What the two lines contradict each other in.
+    pub sign: Sign,
+}
+
+/// What shows that lines are of two runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// Both have the same number, and different departures.
+    Repeated,
+    /// All packets from the line on left after those before it, and have lower numbers. `earlier` has the lowest of the first run.
+    Lower,
 }
 
 /// Reads the numbers of `lines` lines; `at` gives what a line says. `None` where they are to be taken as they are written.
 ///
 /// # Errors
-/// [`Shared`] where two packets have one number however the numbers are read.
-pub fn renumber(lines: usize, at: impl Fn(usize) -> Identity) -> Result<Option<Renumbered>, Shared> {
+/// [`SecondRun`] where two packets have one number, or the later ones the lower numbers, however the numbers are read.
+pub fn renumber(lines: usize, at: impl Fn(usize) -> Identity) -> Result<Option<Renumbered>, SecondRun> {
     let written = (0..lines).map(|line| at(line).sequence);
     let most = written.clone().max().unwrap_or(0);
     let width = WIDTHS.into_iter().find(|width| most >> width == 0);
@@ -98,8 +110,8 @@ pub fn renumber(lines: usize, at: impl Fn(usize) -> Identity) -> Result<Option<R
             }
         }
     }
-    match best.shared {
-        Some(shared) => Err(shared),
+    match best.shared.or_else(|| lower_run(&best.numbers, &at)) {
+        Some(second) => Err(second),
         None => Ok(divided(best.numbers, best.width)),
     }
 }
@@ -120,13 +132,43 @@ fn is_plain(lines: usize, at: &impl Fn(usize) -> Identity, width: Option<u32>) -
     })
 }
 
+/// The first line from which on all packets left later than those before it, and have lower numbers. A clock that was set back does
+/// not look so: lines in the order of the numbers have none lower, and lines in the order of arrival have earlier departures.
+fn lower_run(numbers: &[u64], at: &impl Fn(usize) -> Identity) -> Option<SecondRun> {
+    /// The greatest number and the earliest departure of the lines from one on.
+    type After = (u64, i64);
+    let departures: Vec<Option<i64>> = (0..numbers.len()).map(|line| at(line).departure()).collect();
+    let mut after: Vec<After> = Vec::with_capacity(numbers.len());
+    let (mut greatest, mut earliest) = (0, i64::MAX);
+    for (number, departure) in numbers.iter().zip(&departures).rev() {
+        greatest = greatest.max(*number);
+        earliest = departure.map_or(earliest, |departure| earliest.min(departure));
+        after.push((greatest, earliest));
+    }
+    after.reverse();
+    let (mut lowest, mut latest) = (0, i64::MIN);
+    (1..numbers.len()).find_map(|line| {
+        lowest = if numbers[line - 1] < numbers[lowest] { line - 1 } else { lowest };
+        latest = departures[line - 1].map_or(latest, |departure| latest.max(departure));
+        let (greatest, earliest) = after[line];
+        let is_known = latest > i64::MIN && earliest < i64::MAX;
+        (is_known && latest < earliest && greatest < numbers[lowest]).then(|| SecondRun {
+            sequence: at(line).sequence,
+            line,
+            earlier: lowest,
+            begins: line,
+            sign: Sign::Lower,
+        })
+    })
+}
+
 /// One way to read the numbers.
 struct Reading {
     numbers: Vec<u64>,
     width: Option<u32>,
     /// How many lines have a number of another packet, and the first of them.
     conflicts: usize,
-    shared: Option<Shared>,
+    shared: Option<SecondRun>,
     /// Numbers between the least and the greatest that no line has.
     missing: u64,
     /// Lines whose number is lower than that of the line before by more than [`FALL`].
@@ -153,11 +195,12 @@ impl Reading {
         }
         let span = order.first().zip(order.last()).map_or(0, |(low, high)| numbers[*high] - numbers[*low]);
         let falls = numbers.windows(2).filter(|pair| pair[0].saturating_sub(pair[1]) > FALL).count();
-        let shared = first.map(|(line, earlier)| Shared {
+        let shared = first.map(|(line, earlier)| SecondRun {
             sequence: at(line).sequence,
             line,
             earlier,
             begins: (1..=line).rev().find(|line| numbers[line - 1] >= numbers[*line]).unwrap_or(0),
+            sign: Sign::Repeated,
         });
         let missing = span.saturating_add(1).saturating_sub(distinct);
         Self { numbers, width, conflicts, shared, missing, falls }
@@ -280,7 +323,7 @@ mod tests {
         (0..count).map(|n| line((first + n) % range, n.cast_signed() * 20 * MS)).collect()
     }
 
-    fn read(lines: &[Identity]) -> Result<Option<Renumbered>, Shared> {
+    fn read(lines: &[Identity]) -> Result<Option<Renumbered>, SecondRun> {
         renumber(lines.len(), |line| lines[line])
     }
 
@@ -375,10 +418,38 @@ mod tests {
                 .iter()
                 .map(|one| line(one.sequence, one.departures[0].unwrap() + 3_600_000 * MS)),
         );
-        assert_eq!(read(&lines), Err(Shared { sequence: 0, line: 50, earlier: 0, begins: 50 }));
+        let second =
+            |sequence, begins| SecondRun { sequence, line: 50, earlier: 0, begins, sign: Sign::Repeated };
+        assert_eq!(read(&lines), Err(second(0, 50)));
         // The first packets of the first run are not there: the second begins before the first shared number.
         lines.drain(..10);
-        assert_eq!(read(&lines), Err(Shared { sequence: 10, line: 50, earlier: 0, begins: 40 }));
+        assert_eq!(read(&lines), Err(second(10, 40)));
+    }
+
+    /// A second run is refused also where its numbers are lower than those of the first, and none is repeated.
+    #[test]
+    fn lower_second_run_is_refused() {
+        let run = |first: u64, count: u64, start: i64| {
+            counted(first, count, 32).into_iter().map(move |one| Identity {
+                departures: one.departures.map(|at| at.map(|at| at + start * MS)),
+                ..one
+            })
+        };
+        let second = SecondRun { sequence: 0, line: 1_000, earlier: 0, begins: 1_000, sign: Sign::Lower };
+        let mut lines: Vec<Identity> = run(1_000, 1_000, 0).chain(run(0, 1_000, 60_000)).collect();
+        assert_eq!(read(&lines), Err(second));
+        // Packets of both that were lost without a stamp, and some that came out of order, do not hide it.
+        lines[700].departures = [None; 2];
+        lines[1_001].departures = [None; 2];
+        lines.swap(30, 31);
+        assert_eq!(read(&lines), Err(second));
+        // In the order of the numbers it may be a clock that was set back.
+        lines.sort_by_key(|one| one.sequence);
+        assert_eq!(read(&lines), Ok(None));
+        // A clock that was set back, and a file in the order of arrival.
+        let mut lines: Vec<Identity> = run(0, 500, 3_600_000).chain(run(500, 500, 0)).collect();
+        (10..990).step_by(7).for_each(|line| lines.swap(line, line + 1));
+        assert_eq!(read(&lines), Ok(None));
     }
 
     #[test]
