@@ -6,6 +6,7 @@ mod ended;
 mod far;
 mod foreseen;
 mod held;
+mod limit;
 mod marked;
 mod sent;
 mod whose;

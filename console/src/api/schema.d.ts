@@ -4516,6 +4516,12 @@ export interface components {
              */
             tester_drops: number;
             /**
+             * Format: double
+             * @description Frames a second that the tester could offer, where it was too slow for those that were due; `null`: it was not.
+             * @default null
+             */
+            tester_limit_pps: number | null;
+            /**
              * Format: uint64
              * @description Of those, frames that the sending port did not take because a device that was reset had taken its link; they count for how
              *     long it was away. In trials in which it is not reset, frames wait for the link and leave late, and there are none.

@@ -124,7 +124,7 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
         prose,
         begun: false,
         perhaps,
-        is_slow: false,
+        forecast: [forecast.usual.1, forecast.time],
         line: words::Line::new(prose && io::stderr().is_terminal()),
     };
     let document = if name == ProcedureName::SelfTest {
@@ -271,8 +271,8 @@ struct Looker<'a> {
     begun: bool,
     /// What is to be known of the trial whose frames are wanted.
     perhaps: Option<String>,
-    /// It has been told that the benchmark takes longer than forecast.
-    is_slow: bool,
+    /// How long it was last said to take, as things usually are and at the most.
+    forecast: [Duration; 2],
     line: words::Line,
 }
 
@@ -287,6 +287,15 @@ impl Looker<'_> {
         }
         self.begun = true;
     }
+
+    /// Says how long it takes, where that is much longer than was said.
+    fn corrects(&mut self, progress: &Progress<'_>) {
+        if let Some(words) = words::correction(self.forecast, progress).filter(|_| self.prose) {
+            self.forecast = progress.whole;
+            self.line.clear();
+            output::eprint_line(&words);
+        }
+    }
 }
 
 impl Watcher for Looker<'_> {
@@ -299,11 +308,12 @@ impl Watcher for Looker<'_> {
 
     fn begins(&mut self, progress: &Progress<'_>) {
         self.begin();
-        if self.prose && !self.is_slow && progress.slower >= words::MUCH_SLOWER {
-            self.is_slow = true;
-            self.line.clear();
-            output::eprint_line(&words::slower(progress));
-        }
+        self.corrects(progress);
+        self.line.show(self.options, progress);
+    }
+
+    fn knows_more(&mut self, progress: &Progress<'_>) {
+        self.corrects(progress);
         self.line.show(self.options, progress);
     }
 

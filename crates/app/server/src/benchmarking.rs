@@ -313,37 +313,36 @@ struct Looker<'a> {
     course: Course,
 }
 
-/// What lies between the start and the first trial, and the trial in words.
-#[derive(Debug, Default)]
+/// What lies between the start and the first trial.
+#[derive(Debug)]
 struct Course {
-    /// How long the tester's own test takes that comes first; nothing once it is over.
+    /// How long the tester's own test takes that comes first, where all is held.
     before: Duration,
-    trial: String,
 }
 
 impl Course {
     fn of(options: &BenchOptions) -> Self {
         let without = BenchOptions { self_test: None, ..options.clone() };
-        let before = romer_bench::forecast(options).time - romer_bench::forecast(&without).time;
-        Self { before, trial: String::new() }
-    }
-
-    /// A trial begins, or would but for the tester's own test, which is in what is left.
-    fn begins(&mut self, [trial, of]: [u64; 2], left: Duration, words: String) -> Far {
-        self.trial = words;
-        Far { trial, of, left_ns: left.as_nanos(), now: self.trial.clone() }
+        let before = romer_bench::forecast(options).usual.1 - romer_bench::forecast(&without).usual.1;
+        Self { before }
     }
 
     fn tests_itself(&self, far: &mut Far) {
         let seconds = (self.before.as_nanos() + 999_999_999) / 1_000_000_000;
         far.now = format!("before the first trial the tester itself is tested, for {seconds} s or so");
     }
+}
 
-    /// It knows what it can do.
-    fn is_tested(&mut self, far: &mut Far) {
-        far.left_ns = far.left_ns.saturating_sub(std::mem::take(&mut self.before).as_nanos());
-        far.now.clone_from(&self.trial);
-    }
+/// A trial begins, or would but for the tester's own test, which is in what is left.
+fn far(progress: &Progress<'_>) -> Far {
+    let words = format!(
+        "{}, {}, {:.2} % for {}",
+        progress.case,
+        progress.ask.frames,
+        progress.ask.load() * 100.0,
+        progress.ask.length()
+    );
+    Far { trial: progress.trial, of: progress.of[1], left_ns: progress.left[1].as_nanos(), now: words }
 }
 
 impl Watcher for Looker<'_> {
@@ -355,25 +354,17 @@ impl Watcher for Looker<'_> {
     }
 
     fn begins(&mut self, progress: &Progress<'_>) {
-        let words = format!(
-            "{}, {}, {:.2} % for {}",
-            progress.case,
-            progress.ask.frames,
-            progress.ask.load() * 100.0,
-            progress.ask.length()
-        );
-        let far = self.course.begins([progress.trial, progress.of[1]], progress.left[1], words);
         self.hand.change(|job| {
-            job.far = far;
+            job.far = far(progress);
             job.points.extend(progress.last.map(Point::from));
         });
     }
 
+    fn knows_more(&mut self, progress: &Progress<'_>) {
+        self.hand.change(|job| job.far = far(progress));
+    }
+
     fn keep(&mut self, entry: &BenchmarkEntry) -> Result<(), BenchError> {
-        if matches!(entry, BenchmarkEntry::SelfTest { .. }) {
-            let course = &mut self.course;
-            self.hand.change(|job| course.is_tested(&mut job.far));
-        }
         self.kept.open(self.options).and_then(|run| run.keep(entry)).map_err(|error| not_kept(&error))
     }
 }
@@ -433,18 +424,38 @@ fn commands(options: &BenchOptions) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use romer_method::{Ask, Frames, Phase};
+    use romer_units::FrameSize;
+
     use super::*;
 
     #[test]
     fn the_testers_own_test_is_in_what_is_left_until_it_is_over() {
-        let mut course = Course { before: Duration::from_secs(20), ..Course::default() };
-        let mut far = course.begins([1, 4], Duration::from_secs(26), "10 % for 1 s".into());
-        assert_eq!((far.left_ns, far.now.as_str()), (26_000_000_000, "10 % for 1 s"));
-        course.tests_itself(&mut far);
-        assert!(far.now.contains("the tester itself is tested, for 20 s"), "{}", far.now);
-        course.is_tested(&mut far);
-        assert_eq!((far.left_ns, far.now.as_str()), (6_000_000_000, "10 % for 1 s"));
-        let second = course.begins([2, 4], Duration::from_secs(4), String::new());
-        assert_eq!(second.left_ns, 4_000_000_000);
+        let course = Course { before: Duration::from_secs(20) };
+        let ask = Ask {
+            case: 0,
+            frames: Frames::Size(FrameSize::MINIMUM),
+            phases: vec![Phase { load: 0.1, length: Duration::from_secs(1) }],
+            repeat: 0,
+            purpose: "measure",
+        };
+        let progress = |left| {
+            let left = [Duration::from_secs(left); 2];
+            far(&Progress {
+                trial: 1,
+                of: [4; 2],
+                left,
+                whole: left,
+                ask: &ask,
+                case: "as it is",
+                last: None,
+            })
+        };
+        let mut now = progress(26);
+        assert_eq!((now.left_ns, now.now.as_str()), (26_000_000_000, "as it is, 64 B, 10.00 % for 1s"));
+        course.tests_itself(&mut now);
+        assert!(now.now.contains("the tester itself is tested, for 20 s"), "{}", now.now);
+        now = progress(6);
+        assert_eq!((now.left_ns, now.now.as_str()), (6_000_000_000, "as it is, 64 B, 10.00 % for 1s"));
     }
 }

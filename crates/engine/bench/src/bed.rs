@@ -55,6 +55,9 @@ pub(crate) trait Bed {
     /// Why a port cannot carry frames now, where one cannot.
     fn port_fault(&self, options: &BenchOptions) -> Option<PortFault>;
 
+    /// How long the frame was under way by which the device was last seen to forward.
+    fn path(&self) -> Duration;
+
     /// The link-layer address that frames are sent to.
     fn next_hop(&self) -> MacAddress;
 

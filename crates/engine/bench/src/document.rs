@@ -66,6 +66,7 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
         corrupted: figures.corrupted,
         invalid: record.invalid.clone(),
         invalid_cause: record.cause,
+        tester_limit_pps: record.limit_pps,
         device_away: figures.outcome.device_away,
         size_silent: record.size_silent,
         still_coming: record.still_coming,
@@ -119,6 +120,11 @@ pub(crate) fn to_carry(trial: &Trial) -> u64 {
     trial.offered.frames - dropped.map(|stream| stream.offered).sum::<u64>().min(trial.offered.frames)
 }
 
+/// The share of a load that the tester could offer, where it was too slow for it.
+pub(crate) fn share_of_limit(limit_pps: Option<f64>, intended_pps: f64) -> Option<f64> {
+    limit_pps.map(|limit| (limit / intended_pps.max(1e-9)).min(1.0))
+}
+
 /// What the procedure was told of a trial.
 pub(crate) fn outcome_of(trial: &Trial) -> Outcome {
     Outcome {
@@ -129,6 +135,7 @@ pub(crate) fn outcome_of(trial: &Trial) -> Outcome {
         lost_by_tester: trial.lost_by_tester,
         tester_failed: trial.invalid.is_some(),
         device_away: trial.device_away,
+        tester_share: share_of_limit(trial.tester_limit_pps, trial.intended_load.pps),
         last_loss_at: trial.last_loss_ns.map(Duration::from_nanos),
         unlinked: Unlinked {
             frames: trial.unlinked,

@@ -35,8 +35,9 @@ pub struct Forecast {
 /// Every trial that can be foreseen, without making any.
 pub fn forecast(options: &BenchOptions) -> Forecast {
     if options.name == SELF_TEST {
-        let asks = crate::self_test::asks(options);
-        let [usual, most] = crate::self_test::takes(options);
+        let length = options.procedure.length();
+        let asks = crate::self_test::asks(options, length);
+        let [usual, most] = crate::self_test::takes(options, length);
         return Forecast { asks, trials: most.trials, time: most.time, usual: (usual.trials, usual.time) };
     }
     let mut campaign = Campaign::new(&design(options));
@@ -49,8 +50,9 @@ pub fn forecast(options: &BenchOptions) -> Forecast {
         }
     }
     let before = crate::self_test::time(options);
-    let [usual, most] =
-        [outlook.usual, outlook.most].map(|left| (left.trials, takes(options, left) + before));
+    let time = |left, before| takes(options, left, Duration::ZERO) + before;
+    let usual = (outlook.usual.trials, time(outlook.usual, before[0]));
+    let most = (outlook.most.trials, time(outlook.most, before[1]));
     Forecast { asks, trials: most.0, time: most.1, usual }
 }
 

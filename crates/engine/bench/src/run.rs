@@ -49,8 +49,8 @@ pub struct Progress<'a> {
     pub of: [u64; 2],
     /// How long the rest takes, likewise, with the tester's own tests where they are to come: at the pace of what was made up to now.
     pub left: [Duration; 2],
-    /// How many times as long as forecast it takes, 1 at the least: trials that are made again, a device far away, commands of cases.
-    pub slower: f64,
+    /// How long all of it takes, likewise: what has passed since this run of it began, and what is left.
+    pub whole: [Duration; 2],
     /// The trial.
     pub ask: &'a Ask,
     /// The name of its case.
@@ -59,14 +59,15 @@ pub struct Progress<'a> {
     pub last: Option<&'a Trial>,
 }
 
-/// What a trial takes beside its sending: settling before and after, and looking whether the device forwards.
-fn around(options: &BenchOptions) -> Duration {
-    options.settle + options.settle + Duration::from_millis(30)
+/// What a trial takes beside its sending: settling before and after, looking whether the device forwards, and waiting for the last
+/// frames, which are under way as long as `path`.
+fn around(options: &BenchOptions, path: Duration) -> Duration {
+    options.settle + options.settle + path + path + Duration::from_millis(30)
 }
 
 /// How long these trials take, with what is around them.
-pub(crate) fn takes(options: &BenchOptions, left: Left) -> Duration {
-    left.time + Left::of(left.trials, around(options)).time
+pub(crate) fn takes(options: &BenchOptions, left: Left, path: Duration) -> Duration {
+    left.time + Left::of(left.trials, around(options, path)).time
 }
 
 pub(crate) fn design(options: &BenchOptions) -> Design {
@@ -94,6 +95,9 @@ pub trait Watcher {
 
     /// A trial begins.
     fn begins(&mut self, progress: &Progress<'_>);
+
+    /// The device forwards and the tester was tested, so that more is known of how long all of it takes: right before the first trial.
+    fn knows_more(&mut self, _progress: &Progress<'_>) {}
 
     /// The trial that was wished for, as pcapng.
     ///
@@ -193,16 +197,12 @@ pub(crate) fn run_on<B: Bed>(
     }
     let mut partial = stop.load(Ordering::Acquire);
     while !partial && let Some(ask) = pending.take().or_else(|| volume::next_trial(options, &mut campaign)) {
-        running.tell(&campaign, &ask);
         let begun = monotonic_now();
-        match running.one(&ask)? {
+        match running.one(&campaign, &ask)? {
             Some(record) => {
                 campaign.judge(&record.figures.outcome);
-                running.pace.ends(
-                    takes(options, Left::of(1, ask.length())),
-                    monotonic_now() - begun,
-                    &record,
-                );
+                let forecast = takes(options, Left::of(1, ask.length()), running.bed.path());
+                running.pace.ends(forecast, monotonic_now() - begun, &record);
                 partial = running.ends_early(&campaign)?;
             }
             None => partial = true,
@@ -374,28 +374,36 @@ impl<B: Bed> Running<'_, B> {
         Ok(true)
     }
 
-    /// How far it is.
-    fn tell(&mut self, campaign: &Campaign, ask: &Ask) {
+    /// How far it is: when a trial begins, and right before the first, when more is known.
+    fn tell(&mut self, campaign: &Campaign, ask: &Ask, is_ready: bool) {
         let options = self.options;
         let (trial, outlook) = (campaign.asked(), campaign.outlook());
         let rest = [outlook.usual, outlook.most];
         // The tester's own tests come before the first trial.
-        let before = if self.proof.is_none() { self_test::time(options) } else { Duration::ZERO };
-        let slower = self.pace.slower();
-        let left = rest.map(|rest| scaled(takes(options, rest + Left::of(1, ask.length())), slower) + before);
+        let before = if self.proof.is_none() { self_test::time(options) } else { [Duration::ZERO; 2] };
+        let (slower, path) = (self.pace.slower(), self.bed.path());
+        let trials = rest.map(|rest| scaled(takes(options, rest + Left::of(1, ask.length()), path), slower));
+        let left = [trials[0] + before[0], trials[1] + before[1]];
+        let passed = monotonic_now() - self.begin;
         let of = rest.map(|rest| trial + rest.trials);
         let case = options.cases.get(ask.case).map_or("", |case| case.name.as_str());
         let last = self.kept.last().map(|kept| &kept.trial);
-        self.watcher.begins(&Progress { trial, of, left, slower, ask, case, last });
+        let whole = left.map(|left| passed + left);
+        let progress = Progress { trial, of, left, whole, ask, case, last };
+        if is_ready { self.watcher.knows_more(&progress) } else { self.watcher.begins(&progress) }
     }
 
     /// One trial, made again where it told nothing of the device; `None` where the benchmark ends.
-    fn one(&mut self, ask: &Ask) -> Result<Option<TrialRecord>, BenchError> {
+    fn one(&mut self, campaign: &Campaign, ask: &Ask) -> Result<Option<TrialRecord>, BenchError> {
+        self.tell(campaign, ask, false);
         let mut again = 0;
         loop {
             // The device first: that it does not forward is better told at once.
             if !self.ready(ask)? || !self.prove()? {
                 return Ok(None);
+            }
+            if !self.begun {
+                self.tell(campaign, ask, true);
             }
             let at = self.now();
             let mut record = self.trial(ask)?;
@@ -414,7 +422,8 @@ impl<B: Bed> Running<'_, B> {
             if again < AGAIN {
                 self.decides(ask, &mut record, at);
             }
-            let repeated = record.invalid.is_some() && !unproven && again < AGAIN;
+            let hopeless = unproven || self.is_beyond_tester(&record);
+            let repeated = record.invalid.is_some() && !hopeless && again < AGAIN;
             let trial = trial(self.options, ask, &record, at);
             self.watcher
                 .keep(&BenchmarkEntry::Trial { trial: Box::new(trial.clone()), judged: !repeated })?;
@@ -433,6 +442,12 @@ impl<B: Bed> Running<'_, B> {
                 None => return Ok(Some(record)),
             }
         }
+    }
+
+    /// Whether the tester was too slow for a rate that it has not shown to offer: then it would be so again.
+    fn is_beyond_tester(&self, record: &TrialRecord) -> bool {
+        let proven = self.proof.as_ref().and_then(|proof| proof.found.highest_pps).unwrap_or(0.0);
+        record.is_slow() && record.figures.intended.pps > proven.max(self.pace.highest_pps()) * NEARLY
     }
 
     /// Makes a trial one that tells nothing, in which the device stood still so that it decides nothing of what it is held to.

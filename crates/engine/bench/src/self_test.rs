@@ -182,29 +182,30 @@ fn beside_options(options: &BenchOptions) -> Result<BenchOptions, BenchError> {
     })
 }
 
-/// How long the tests of a benchmark take, where there are any.
-pub(crate) fn time(options: &BenchOptions) -> Duration {
-    let Some(length) = options.self_test else { return Duration::ZERO };
-    tests(options).iter().fold(Duration::ZERO, |sum, _| sum + length + options.settle.min(SETTLE) + LEAD)
+/// How long the tests of a benchmark take, where there are any: where all are held, and at the most.
+pub(crate) fn time(options: &BenchOptions) -> [Duration; 2] {
+    let Some(length) = options.self_test else { return [Duration::ZERO; 2] };
+    let beside = BenchOptions { settle: options.settle.min(SETTLE), ..options.clone() };
+    takes(&beside, length).map(|left| left.time)
 }
 
 /// The tests of the procedure, as trials; those with a gap of their own at the load that this makes.
-pub(crate) fn asks(options: &BenchOptions) -> Vec<Ask> {
+pub(crate) fn asks(options: &BenchOptions, length: Duration) -> Vec<Ask> {
     let tests = tests(options);
     let ask = |test: &Test| {
         let line = nanos(options.line.frame_time(FrameSize::MINIMUM));
-        test.asks(options, options.procedure.length(), test.gap.map_or(test.load, |gap| line / gap))
+        test.asks(options, length, test.gap.map_or(test.load, |gap| line / gap))
     };
     tests.iter().map(ask).collect()
 }
 
 /// How many trials these are and how long they take, where all are held, and where each is made again and the highest rate is
 /// looked for.
-pub(crate) fn takes(options: &BenchOptions) -> [Left; 2] {
+pub(crate) fn takes(options: &BenchOptions, length: Duration) -> [Left; 2] {
     let one = |length| Left::of(1, length + options.settle + LEAD);
-    let asks = asks(options);
+    let asks = asks(options, length);
     let usual = asks.iter().fold(Left::default(), |sum, ask| sum + one(ask.length()));
-    let searched = (0..HALVINGS).fold(usual, |sum, _| sum + one(options.procedure.length()));
+    let searched = (0..HALVINGS).fold(usual, |sum, _| sum + one(length));
     [usual, searched + searched]
 }
 
@@ -231,6 +232,7 @@ fn prove(
         proof: Proof::default(),
         trials: Vec::new(),
         off: BTreeMap::new(),
+        limit_pps: None,
     };
     for test in tests(options) {
         let item = proving.make(&test)?;
@@ -254,19 +256,24 @@ struct Proving<'a> {
     trials: Vec<Trial>,
     /// How far gaps were from what was asked for, by test.
     off: BTreeMap<&'static str, f64>,
+    /// The highest rate that it could offer where it was too slow, frames a second.
+    limit_pps: Option<f64>,
 }
 
 impl Proving<'_> {
-    /// Makes a test, and once more where it was not held; `None` where that was interrupted.
+    /// Makes a test, and once more where it was not held for another reason than that the tester is too slow for it; `None` where that
+    /// was interrupted.
     fn make(&mut self, test: &Test) -> Result<Option<SelfTestItem>, BenchError> {
-        let first = self.once(test)?;
-        if first.as_ref().is_none_or(|item| item.held) {
-            return Ok(first);
+        match self.once(test)? {
+            Some((first, is_slow)) if !first.held && !is_slow => {
+                Ok(Some(self.once(test)?.map_or(first, |(again, _)| again)))
+            }
+            first => Ok(first.map(|(item, _)| item)),
         }
-        Ok(self.once(test)?.or(first))
     }
 
-    fn once(&mut self, test: &Test) -> Result<Option<SelfTestItem>, BenchError> {
+    /// What a test came to, and whether the tester was too slow for it.
+    fn once(&mut self, test: &Test) -> Result<Option<(SelfTestItem, bool)>, BenchError> {
         if self.stop.load(Ordering::Acquire) {
             return Ok(None);
         }
@@ -281,6 +288,7 @@ impl Proving<'_> {
             return Ok(None);
         }
         self.proof.found.ledger.push(accounted(&record));
+        self.limit_pps = record.limit_pps.into_iter().chain(self.limit_pps).reduce(f64::max);
         let Judged { item, all_came, off } = judge(test, &record);
         // The last time counts.
         off.map(|off| self.off.insert(test.name, off));
@@ -293,14 +301,14 @@ impl Proving<'_> {
             self.proof.baseline = Some(baseline_of(&record.figures.latency));
         }
         self.trials.push(trial(&own, &ask, &record, at));
-        Ok(Some(item))
+        Ok(Some((item, record.is_slow())))
     }
 
-    /// Where the line's rate was not held: the highest that is, by halving.
+    /// Where the line's rate was not held: the highest that is, by halving, and none above what the tester could offer.
     fn find_highest(&mut self) -> Result<(), BenchError> {
         let whole = Frames::Size(FrameSize::MINIMUM).frames_per_second(self.options.line, 1.0);
         let mut low = self.proof.found.highest_pps.unwrap_or(0.0) / whole;
-        let mut high = 1.0;
+        let mut high = self.limit_pps.map_or(1.0, |limit| (limit / whole).min(1.0));
         let mut best = None;
         for _ in 0..HALVINGS {
             if low >= high {

@@ -62,6 +62,8 @@ pub(crate) struct Sent {
     pub(crate) intended_octets: [u64; 2],
     /// How far the loop kept up with the schedule.
     pub(crate) punctuality: Punctuality,
+    /// When the loop ended, after the beginning.
+    pub(crate) ended: Duration,
     /// When a frame was refused for the first time, after the beginning.
     pub(crate) refused_at: Option<Duration>,
     /// Frames that were left out because the port had no link.
@@ -95,15 +97,16 @@ pub(crate) fn send(sender: &mut impl FrameSink, mut sending: Sending<'_>, stop: 
     while let Some(due) = next {
         let at = sending.begin + due.at;
         let now = pacer.wait_until(at).at;
+        sent.punctuality.reaches(at - sending.begin, [free - sending.begin, now - sending.begin]);
         if now > last || stop.load(Ordering::Relaxed) || sent.stopped.is_some() {
             break;
         }
-        sent.punctuality.reaches(at - sending.begin, [free - sending.begin, now - sending.begin]);
         next = fill(&mut batch, &mut sending, &sent, due, now);
         sent.punctuality.catches_up(batch.frames.len());
         flush(sender, &mut batch, &sending, &mut sent, &mut refused_since, (last, stop, now));
         free = monotonic_now();
     }
+    sent.ended = monotonic_now() - sending.begin;
     // What is left was due and was not sent.
     while let Some(due) = next {
         sent.intend(&sending.overheads, due);

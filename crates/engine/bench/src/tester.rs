@@ -22,6 +22,7 @@ use romer_wire::neighbour::{Said, ask as question, read};
 use romer_wire::test_frame::Signature;
 
 use crate::bed::{Bed, Manner};
+use crate::document::share_of_limit;
 use crate::frames::{Store, flow_numbers, flows, known, sizes_of};
 use crate::options::{AddressRange, BenchOptions};
 use crate::policed::Policed;
@@ -44,6 +45,8 @@ const ANSWER: Duration = Duration::from_secs(3);
 const AGAIN: Duration = Duration::from_millis(100);
 /// A trial of which more than this share was not sent tells nothing of the device at the load that was asked for.
 const MOST_UNSENT: f64 = 0.005;
+/// A tester that sends a smaller share of what is due, in the time in which it is not stalled, is too slow for it.
+const KEEPS_UP: f64 = 0.9;
 /// A burst without loss of which the device had to hold less than it should, by more than this share, tells nothing of what it
 /// holds.
 const BURST_SHORT: f64 = 0.01;
@@ -81,6 +84,8 @@ pub(crate) struct TrialRecord {
     pub(crate) invalid: Option<String>,
     /// Of which kind that is.
     pub(crate) cause: Option<InvalidCause>,
+    /// Frames a second that the tester could offer, where it was too slow.
+    pub(crate) limit_pps: Option<f64>,
     /// Most frames given at once to make up for lost time.
     pub(crate) longest_catch_up: u64,
     /// Time that the host took away from the sender.
@@ -116,6 +121,11 @@ impl TrialRecord {
     pub(crate) fn away(&mut self, why: String) {
         self.invalidate(InvalidCause::DeviceAway, why);
         self.figures.outcome.device_away = true;
+    }
+
+    /// Whether the tester was too slow for the trial.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.cause == Some(InvalidCause::TesterSlow)
     }
 }
 
@@ -382,6 +392,10 @@ impl Bed for Tester {
         faults.into_iter().next()
     }
 
+    fn path(&self) -> Duration {
+        self.path
+    }
+
     fn next_hop(&self) -> MacAddress {
         self.macs[0]
     }
@@ -485,6 +499,7 @@ pub(crate) fn record(
     let headers = received.headers.words();
     let short = if ask.purpose == Ask::BURST { short_of(&sent, ask.length()) } else { 0.0 };
     let late = too_late(options, ask, &sent);
+    let took = sent.ended.max(ask.length());
     let lengths = (0_u16..).zip(&sent.left).map(|(stream, left)| (stream, left.len()));
     let flight = Flight {
         listened: received.listened,
@@ -503,6 +518,7 @@ pub(crate) fn record(
         in_time_only: options.claims.scheduler.is_some(),
     };
     let mut figures = figures(&flight);
+    let limit_pps = unstalled_pps(&figures, [took, sent.punctuality.away]);
     let attribution = figures.attribution;
     let is_of_the_reset = is_of_the_reset(ask, &figures);
     let outcome = &mut figures.outcome;
@@ -511,12 +527,20 @@ pub(crate) fn record(
     outcome.unlinked = sent.unlinked;
     let missed = unsent - sent.unlinked.frames.min(unsent);
     let share = |part: u64, of: u64| if of == 0 { 0.0 } else { real(part) / real(of) };
+    let falls_short = share(missed, intended) > MOST_UNSENT;
+    let sent_words = format!("it sent {offered} of {intended} frames");
     let invalid = if let Some(stopped) = sent.stopped {
         Some((InvalidCause::PortRefused, refusal(&options.tx, stopped, &ask.frames)))
+    } else if falls_short && limit_pps < figures.intended.pps * KEEPS_UP {
+        let why = format!(
+            "the tester was too slow: {sent_words}, and can send {limit_pps:.0} frames/s at the most"
+        );
+        Some((InvalidCause::TesterSlow, why))
     } else if let Some(late) = late {
         Some((InvalidCause::TesterStalled, late))
-    } else if share(missed, intended) > MOST_UNSENT {
-        Some((InvalidCause::TesterSlow, format!("the tester sent {offered} of {intended} frames")))
+    } else if falls_short {
+        let why = format!("the tester stood still for {}: {sent_words}", sent.punctuality.away);
+        Some((InvalidCause::TesterStalled, why))
     } else if !attribution.tells(&options.procedure.criteria()) && !is_of_the_reset {
         let dropped = attribution.unread > attribution.disturbed_lost;
         let cause = if dropped { InvalidCause::TesterDropped } else { InvalidCause::TesterStalled };
@@ -534,15 +558,18 @@ pub(crate) fn record(
     };
     outcome.tester_failed = invalid.is_some();
     let (cause, invalid) = invalid.unzip();
+    let limit_pps = (cause == Some(InvalidCause::TesterSlow)).then_some(limit_pps);
+    outcome.tester_share = share_of_limit(limit_pps, figures.intended.pps);
     TrialRecord {
         unseen: Duration::ZERO,
         capture: None,
         unsent,
         invalid,
         cause,
+        limit_pps,
         longest_catch_up: sent.punctuality.longest_catch_up,
         gaps: Gaps {
-            share: Some(sent.punctuality.away.as_secs_f64() / ask.length().as_secs_f64().max(1e-9)),
+            share: Some(sent.punctuality.away.as_secs_f64() / took.as_secs_f64().max(1e-9)),
             longest_ns: Some(sent.punctuality.longest_away.as_nanos()),
         },
         clock_set,
@@ -556,6 +583,11 @@ pub(crate) fn record(
         policed: Policed::of(options, ask, &flight),
         figures,
     }
+}
+
+/// Frames a second that were offered in a trial of which the sender took so long, in the time in which it was not stalled.
+fn unstalled_pps(figures: &Figures, [took, stalled]: [Duration; 2]) -> f64 {
+    real(figures.offered.frames) / (took - stalled).as_secs_f64().max(1e-9)
 }
 
 /// Whether nearly all that was lost was so at one time, in a trial in which the device is reset: then it is for that, and for no burst
@@ -676,6 +708,39 @@ const fn nanos(value: f64) -> i64 {
 mod tests {
     use super::*;
     use romer_units::FrameSize;
+
+    /// A tester that sent a tenth of the frames was too slow, unless it was stalled for nine tenths of the time.
+    #[test]
+    fn slow_and_stalled_testers_are_told_apart() {
+        let options = crate::simulated::sweep(&[0.5]);
+        let frames = options.frames[0].clone();
+        let (load, length) = (0.5, Duration::from_secs(1));
+        let phases = vec![romer_method::Phase { load, length }];
+        let ask = Ask { case: 0, frames, phases, repeat: 0, purpose: "measure" };
+        let of = |away: i64| {
+            // 4,223 frames of 128 octets are due.
+            let left = (0..422).map(|number| Left { due: number, sent: number, octets: 128 }).collect();
+            let away = Duration::from_millis(away);
+            let mut punctuality = Punctuality::default();
+            punctuality.away = away;
+            punctuality.longest_away = away;
+            let sent = Sent {
+                left: vec![left],
+                intended: vec![4_223],
+                punctuality,
+                ended: Duration::from_millis(1_250),
+                ..Sent::default()
+            };
+            let record = record(&options, &ask, Duration::ZERO, false, sent, Received::default());
+            (record.cause.unwrap(), record.limit_pps.map(f64::round), record.figures.outcome.tester_share)
+        };
+        let (cause, limit, share) = of(0);
+        assert_eq!((cause, limit), (InvalidCause::TesterSlow, Some(338.0)));
+        assert!((share.unwrap() - 0.08).abs() < 1e-3, "{share:?}");
+        // It can send 1,688 frames a second.
+        assert_eq!(of(1_000).1, Some(1_688.0));
+        assert_eq!(of(1_160), (InvalidCause::TesterStalled, None, None));
+    }
 
     #[test]
     fn a_link_that_refuses_long_frames_has_the_mtu_of_its_other_end_named() {

@@ -49,6 +49,7 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
             counted_as(trials, "trial that tells", "trials that tell")
         ));
     }
+    warnings.extend(tester_limits(kept));
     warnings.extend(proof.and_then(|proof| beyond_proof(proof, kept)));
     if options.real_line().is_none() {
         warnings.push(
@@ -97,6 +98,22 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
         ));
     }
     warnings
+}
+
+/// Of which frames the tester could offer less than was to be sent, and how much it could.
+fn tester_limits(kept: &[Kept]) -> Vec<String> {
+    let mut limits: BTreeMap<String, [f64; 2]> = BTreeMap::new();
+    for kept in kept {
+        let Some(limit) = kept.trial.tester_limit_pps else { continue };
+        let [most, due] = limits.entry(kept.frames.to_string()).or_default();
+        (*most, *due) = (most.max(limit), due.max(kept.trial.intended_load.pps));
+    }
+    let words = |(frames, [most, due]): (String, [f64; 2])| {
+        format!(
+            "the tester is the limit: of frames {frames} it could offer {most:.0} a second at the most, where up to {due:.0} were due"
+        )
+    };
+    limits.into_iter().map(words).collect()
 }
 
 /// That streams share the bucket that a policer is judged by.

@@ -255,6 +255,7 @@ pub fn figures(flight: &Flight) -> Figures {
         lost_by_tester: 0,
         tester_failed: false,
         device_away: false,
+        tester_share: None,
         unlinked: Unlinked::default(),
         first_loss_at: losses.iter().min().copied().map(Duration::from_nanos),
         last_loss_at: losses.iter().max().copied().map(Duration::from_nanos),

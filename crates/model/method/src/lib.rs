@@ -241,6 +241,8 @@ pub struct Outcome {
     pub tester_failed: bool,
     /// It was the device that was away.
     pub device_away: bool,
+    /// The share of the load that the tester could offer, where it was too slow for all of it.
+    pub tester_share: Option<f64>,
     /// Frames asked for that could not be offered, because the device that was reset had taken the link from the tester.
     pub unlinked: Unlinked,
     /// When the last frame that was lost had been sent, after the beginning of the trial.

@@ -158,6 +158,8 @@ pub struct Search {
     found: Vec<Found>,
     /// From this load on trials told nothing of what the device carries, and why.
     beyond: Option<(u64, Beyond)>,
+    /// How many trials told nothing of it.
+    silent: usize,
 }
 
 /// A goal made easier, on the way to it.
@@ -202,6 +204,7 @@ impl Search {
             stage: 0,
             found: Vec::new(),
             beyond: None,
+            silent: 0,
         }
     }
 
@@ -302,6 +305,9 @@ impl Search {
     pub fn judge(&mut self, outcome: &Outcome) {
         let Some((load, length)) = self.asked.take() else { return };
         if let Some(why) = Beyond::of(outcome) {
+            self.silent += 1;
+            // Nothing is tried above what the tester could offer.
+            let load = billionths(share(load) * outcome.tester_share.unwrap_or(1.0).min(1.0));
             if self.beyond.is_none_or(|(beyond, _)| load < beyond) {
                 self.beyond = Some((load, why));
             }
@@ -343,8 +349,9 @@ impl Search {
                 (Some(lower), Some(upper)) => lower.midpoint(upper),
                 // The bounds of the stage before did not last: down, further with each failure.
                 (None, Some(upper)) => {
-                    let failures = u32::try_from(loads().filter(|load| *load >= upper).count()).unwrap_or(0);
-                    let step = libm::pow(2.0, f64::from(failures.min(20)) - 2.0) * stage.width;
+                    let failures = self.silent + self.tried.range(upper..).count();
+                    let failures = u32::try_from(failures).unwrap_or(u32::MAX).min(20);
+                    let step = libm::pow(2.0, f64::from(failures) - 2.0) * stage.width;
                     billionths((share(upper) * (1.0 - step)).max(self.plan.loads[0]))
                 }
             })),
@@ -502,6 +509,30 @@ mod tests {
             assert!(made.trials <= first.trials, "{capacity} {buffer}: {made:?} {first:?}");
             assert!(made.time <= first.time, "{capacity} {buffer}: {made:?} {first:?}");
             assert_eq!(search.outlook().most, Left::default());
+        }
+    }
+
+    /// A tester that can offer a hundredth of the line is found to be the bound in a few trials, whether it says what it could offer
+    /// or not.
+    #[test]
+    fn slow_tester_bounds_every_goal() {
+        for says in [true, false] {
+            let mut search = Search::new(plan(vec![Goal::RFC2544]), 0, Frames::Size(FrameSize::MINIMUM), 0);
+            let mut slow = 0;
+            while let Some(ask) = search.next_trial() {
+                let failed = ask.load() > 0.01;
+                slow += u32::from(failed);
+                assert!(slow < 40, "{says}");
+                search.judge(&Outcome {
+                    tester_failed: failed,
+                    tester_share: (failed && says).then(|| 0.01 / ask.load()),
+                    ..losing(0)
+                });
+            }
+            let found = &search.found()[0];
+            assert_eq!(search.beyond(found), Some(Beyond::Tester));
+            assert!(found.lower > 0.0097 && found.lower <= 0.01, "{says}: {found:?}");
+            assert!(!says || slow == 1, "{slow}");
         }
     }
 

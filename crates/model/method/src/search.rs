@@ -45,7 +45,7 @@ impl Goal {
 pub struct Found {
     /// Greatest load that met the criterion for the full length; 0 where none did.
     pub passed: f64,
-    /// Least load that did not; `None` where the greatest that is tried passed.
+    /// Least load that did not, or the greatest that the tester could offer; `None` where the greatest that is tried passed.
     pub failed: Option<f64>,
     /// The least trial that did not pass tells nothing of what the device carries, so that it may do better.
     pub beyond: Option<Beyond>,
@@ -79,6 +79,10 @@ impl Beyond {
     }
 }
 
+/// How near the tester's own limit a load comes at which a search ends, share of that limit: what a host can offer differs by as much
+/// from trial to trial, and a nearer load would say nothing more of the device.
+const NEAR_TESTER_LIMIT: f64 = 0.1;
+
 /// The search.
 #[derive(Clone, Debug)]
 pub struct Search {
@@ -90,6 +94,8 @@ pub struct Search {
     passed: Option<(f64, bool)>,
     failed: Option<f64>,
     beyond: Option<Beyond>,
+    /// The greatest load that the tester could offer, where it was too slow for one that was tried.
+    tester_limit: Option<f64>,
     /// Once a full trial has contradicted a short one, all are full.
     thorough: bool,
     asked: Option<(f64, bool)>,
@@ -107,6 +113,7 @@ impl Search {
             passed: None,
             failed: None,
             beyond: None,
+            tester_limit: None,
             thorough: false,
             asked: None,
             found: None,
@@ -132,7 +139,7 @@ impl Search {
         let low = self.passed.map_or(0.0, |(load, _)| load);
         let high = self.failed.unwrap_or(goal.most);
         let untried = u64::from(self.passed.is_none() && self.failed.is_none());
-        let halvings = untried + self.halvings(high - low);
+        let halvings = untried + self.halvings(low, high);
         if self.thorough || goal.short >= goal.full {
             return Outlook::certain(Left::of(halvings, goal.full));
         }
@@ -140,13 +147,20 @@ impl Search {
             return Outlook::default();
         }
         let usual = Left::of(halvings, goal.short) + Left::of(1, goal.full);
-        Outlook { usual, most: usual + Left::of(self.halvings(high), goal.full) }
+        Outlook { usual, most: usual + Left::of(self.halvings(0.0, high), goal.full) }
     }
 
-    /// Trials that halve loads which are so far apart until they are near enough.
-    fn halvings(&self, width: f64) -> u64 {
+    /// Trials that halve what is between two loads until they are near enough.
+    fn halvings(&self, low: f64, high: f64) -> u64 {
         // One that comes out even may not, by the last digit.
-        whole(libm::ceil(libm::log2((width / self.goal.resolution).max(1.0)) + 1e-9))
+        whole(libm::ceil(libm::log2(((high - low) / self.near(high)).max(1.0)) + 1e-9))
+    }
+
+    /// How near a load that passes comes to the least that does not.
+    fn near(&self, failed: f64) -> f64 {
+        let resolution = self.goal.resolution;
+        let limit = self.tester_limit.filter(|limit| *limit <= failed);
+        limit.map_or(resolution, |limit| resolution.max(limit * NEAR_TESTER_LIMIT))
     }
 
     /// The next trial; `None` at the end.
@@ -170,7 +184,7 @@ impl Search {
         let low = self.passed.map_or(0.0, |(load, _)| load);
         match (self.passed, self.failed) {
             (None, None) => Some((goal.most, self.thorough)),
-            (_, Some(high)) if high - low > goal.resolution && high > goal.least => {
+            (_, Some(high)) if high - low > self.near(high) && high > goal.least => {
                 // Not below the least: it is tried once, and ends the search where it fails.
                 let middle = f64::midpoint(low, high).max(goal.least);
                 if middle >= high { self.end(0.0) } else { Some((middle, self.thorough)) }
@@ -192,7 +206,10 @@ impl Search {
         let full = full || self.goal.short >= self.goal.full;
         if let Some(beyond) = Beyond::of(outcome) {
             self.beyond = Some(beyond);
-            self.fail(load);
+            // Nothing is tried above what the tester could offer.
+            let limit = outcome.tester_share.map(|share| load * share.min(1.0));
+            self.tester_limit = limit.or(self.tester_limit);
+            self.fail(limit.unwrap_or(load));
         } else if outcome.loss_ratio() <= self.goal.loss_ratio {
             self.passed = Some((load, full));
         } else {
@@ -346,6 +363,51 @@ mod tests {
         );
         let (found, _) = run(goal(), limited(0.6, 0.3));
         assert!(found.beyond.is_none() && found.passed > 0.295 && found.passed <= 0.3, "{found:?}");
+    }
+
+    /// A tester that can offer so much of the line, and a device that carries so much.
+    fn slow_tester(limit: f64, capacity: f64) -> impl FnMut(&Ask) -> Outcome {
+        move |ask| {
+            let tester_share = (ask.load() > limit).then(|| limit / ask.load());
+            Outcome { tester_failed: tester_share.is_some(), tester_share, ..lossless_up_to(capacity)(ask) }
+        }
+    }
+
+    /// Nothing above what a slow tester could offer is tried, and a search ends near that limit; below it, the device is found to the
+    /// resolution.
+    #[test]
+    fn slow_tester_ends_search_early() {
+        for limit in [0.002, 0.01, 0.3, 0.9] {
+            let goal = Goal { resolution: 0.0001, ..goal() };
+            let mut loads = Vec::new();
+            let mut tester = slow_tester(limit, 1.0);
+            let (found, trials) = run(goal, |ask| {
+                loads.push(ask.load());
+                tester(ask)
+            });
+            assert!(trials <= 6, "{limit}: {loads:?}");
+            assert!(loads[1..].iter().all(|load| *load < limit), "{limit}: {loads:?}");
+            assert!(found.beyond == Some(Beyond::Tester) && found.passed >= 0.9 * limit, "{found:?}");
+        }
+        let (found, _) = run(goal(), slow_tester(0.6, 0.3));
+        assert!(found.beyond.is_none() && found.passed > 0.295 && found.passed <= 0.3, "{found:?}");
+    }
+
+    /// A tester whose limit is another in each trial takes no more trials than forecast at the most.
+    #[test]
+    fn unsteady_tester_stays_within_forecast() {
+        let draws = romer_units::random::Stream::new(romer_units::random::Seed([3; 6]), [0, 0]);
+        for run in 0..500_u64 {
+            let mut search = Search::new(goal(), 0, Frames::Size(FrameSize::MINIMUM), 0);
+            let [most, mut made] = [search.outlook().most, Left::default()];
+            let limit = draws.unit(run * 100);
+            while let Some(ask) = search.next_trial() {
+                made = made + Left::of(1, ask.length());
+                let now = limit * (0.8 + 0.2 * draws.unit(run * 100 + made.trials));
+                search.judge(&slow_tester(now, 1.0)(&ask));
+            }
+            assert!(made.trials <= most.trials && made.time <= most.time, "{limit}: {made:?} {most:?}");
+        }
     }
 
     #[test]

@@ -257,6 +257,9 @@ pub struct Trial {
     /// Of which kind that is; `null`: it tells of the device, or the document is from before this was told.
     #[serde(default)]
     pub invalid_cause: Option<InvalidCause>,
+    /// Frames a second that the tester could offer, where it was too slow for those that were due; `null`: it was not.
+    #[serde(default)]
+    pub tester_limit_pps: Option<f64>,
     /// It tells nothing because the device was away in it, rather than because of the tester.
     #[serde(default)]
     pub device_away: bool,

@@ -113,16 +113,21 @@ pub(super) fn people(time: Duration) -> String {
     }
 }
 
-/// A benchmark that takes so many times as long as forecast says so.
-pub(super) const MUCH_SLOWER: f64 = 2.0;
+/// A benchmark that takes so many times as long as was said says so.
+const MUCH_LONGER: i64 = 2;
 
-/// That a benchmark takes longer than forecast.
-pub(super) fn slower(progress: &Progress<'_>) -> String {
-    format!(
-        "trials take {:.1} times as long as forecast, with those that are made again: {} left",
-        progress.slower,
-        range(progress.left)
-    )
+/// How long a benchmark takes, where that is much longer than `forecast`.
+pub(super) fn correction(forecast: [Duration; 2], progress: &Progress<'_>) -> Option<String> {
+    let is_much =
+        |(now, said): (Duration, Duration)| now.as_nanos() >= said.as_nanos().saturating_mul(MUCH_LONGER);
+    progress.whole.into_iter().zip(forecast).any(is_much).then(|| {
+        format!(
+            "it takes longer than forecast: {} in all, with trials that are made again, instead of {}; {} left",
+            range(progress.whole),
+            range(forecast),
+            range(progress.left)
+        )
+    })
 }
 
 /// One line on a terminal that is renewed.

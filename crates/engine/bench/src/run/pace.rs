@@ -27,6 +27,8 @@ pub(super) struct Pacing {
     silent: BTreeMap<InvalidCause, u64>,
     /// The highest rate of a trial that told something, frames a second.
     highest_pps: f64,
+    /// The highest rate that the tester could offer where it was too slow.
+    limit_pps: f64,
 }
 
 impl Pacing {
@@ -37,6 +39,7 @@ impl Pacing {
 
     /// A trial has ended, with those that were made again for it.
     pub(super) fn ends(&mut self, forecast: Duration, took: Duration, record: &TrialRecord) {
+        self.limit_pps = self.limit_pps.max(record.limit_pps.unwrap_or(0.0));
         self.forecast += forecast;
         self.spent += took - std::mem::take(&mut self.proving);
         match record.cause {
@@ -47,6 +50,11 @@ impl Pacing {
                 self.highest_pps = self.highest_pps.max(record.figures.intended.pps);
             }
         }
+    }
+
+    /// The highest rate of a trial that told something, frames a second.
+    pub(super) const fn highest_pps(&self) -> f64 {
+        self.highest_pps
     }
 
     /// How many times as long as forecast the trials took, 1 at the least.
@@ -66,9 +74,14 @@ impl Pacing {
         } else {
             format!("trials of up to {:.0} frames/s told something", self.highest_pps)
         };
+        let offers = if self.limit_pps > 0.0 {
+            format!("it could offer {:.0} frames/s at the most, ", self.limit_pps)
+        } else {
+            String::new()
+        };
         Some(format!(
-            "the tester is the limit: {silent} of {} trials told nothing, however often they were made ({}), and {told}; the rest is \
-             left out",
+            "the tester is the limit: {offers}{silent} of {} trials told nothing, however often they were made ({}), and {told}; the rest \
+             is left out",
             silent + self.told,
             causes.collect::<Vec<_>>().join(", ")
         ))

@@ -200,6 +200,71 @@ fn a_search_takes_no_more_trials_and_time_than_was_foreseen() {
     }
 }
 
+/// Each trial above what the tester can offer is made once, and what it could offer is in the document.
+#[test]
+fn slow_tester_ends_search_early() {
+    let options = options(Procedure::Throughput(goal(0.0)));
+    let foreseen = crate::forecast(&options);
+    let document = run(&options, Simulated { sends: 1_000.0, ..Simulated::with(carries(1.0, 10)) });
+    assert!(document.events.iter().all(|event| event.kind != "trial-repeated"), "{:#?}", document.events);
+    let made = document.trials.len() as u64;
+    assert!(made <= 6 && made <= foreseen.usual.0, "{made} of {:?}", foreseen.usual);
+    let slow: Vec<f64> = document.trials.iter().filter_map(|trial| trial.tester_limit_pps).collect();
+    assert_eq!(slow.len(), 1, "{slow:?}");
+    // It takes every ninth frame of the line's 8,446 a second.
+    let limit = "the tester is the limit: of frames 128 B it could offer 939 a second at the most, where up to 8446 were due";
+    assert!(document.warnings.iter().any(|warning| warning == limit), "{:#?}", document.warnings);
+    let found = document.results.iter().find(|result| result.quantity == "throughput_pps").unwrap();
+    assert_eq!(found.bounded_by.as_deref(), Some("the tester"));
+    assert!(found.mean.unwrap() > 840.0 && found.mean.unwrap() <= 940.0, "{found:#?}");
+}
+
+/// A rate that the tester has proved is tried again where it was too slow for it: that was chance.
+#[test]
+fn slow_trial_at_proved_rate_is_repeated() {
+    let simulated = Simulated { sends: 1_000.0, proves_anyway: true, ..Simulated::with(carries(1.0, 10)) };
+    let document = run(&sweep(&[0.5]), simulated);
+    let repeated = document.events.iter().filter(|event| event.kind == "trial-repeated").count();
+    assert_eq!((repeated, document.trials.len()), (2, 3), "{:#?}", document.events);
+}
+
+/// How long all of it is said to take, when a trial begins and when more is known.
+#[derive(Default)]
+struct Told {
+    begins: Vec<[Duration; 2]>,
+    knows_more: Vec<[Duration; 2]>,
+}
+
+impl Watcher for Told {
+    fn begins(&mut self, progress: &Progress<'_>) {
+        self.begins.push(progress.whole);
+    }
+
+    fn knows_more(&mut self, progress: &Progress<'_>) {
+        self.knows_more.push(progress.whole);
+    }
+
+    fn keep(&mut self, _: &BenchmarkEntry) -> Result<(), BenchError> {
+        Ok(())
+    }
+}
+
+/// The path is in the forecast as soon as it is known, before the first trial.
+#[test]
+fn long_path_corrects_forecast() {
+    let options = BenchOptions { self_test: None, ..sweep(&[0.1, 0.2, 0.3]) };
+    let path = Duration::from_secs(7);
+    let simulated = Simulated { path, ..Simulated::with(carries(1.0, 10)) };
+    let (mut told, stop) = (Told::default(), AtomicBool::new(false));
+    let announced = crate::forecast(&options);
+    run_on(simulated, &options, None, &stop, &mut told).unwrap();
+    assert_eq!((told.begins.len(), told.knows_more.len()), (3, 1));
+    // Each of the three waits for a frame to come before and after.
+    let [usual, most] = told.knows_more[0];
+    let longer = Duration::from_secs(6 * 7);
+    assert!(usual >= announced.usual.1 + longer && most >= announced.time + longer, "{usual} {most}");
+}
+
 #[test]
 fn a_recovery_that_was_not_found_is_said_to_be_so() {
     let procedure = Procedure::Recovery { goal: goal(0.0), lengths: [Duration::from_secs(1); 2] };

@@ -1,0 +1,34 @@
+//! Rates beyond the tester's own.
+
+use super::*;
+
+/// A search at a rate that no tester offers through a virtual link tries it once, and nothing above what the tester could offer.
+#[test]
+fn slow_tester_ends_search() {
+    let lab = Lab::router();
+    let rate = ["throughput", "--frame-sizes", "64", "--line-rate", "10Gbit"];
+    let times = ["--trial", "200ms", "--search-trial", "100ms", "--settle", "50ms"];
+    let found = document(bench(&lab, &[&rate[..], &times].concat()));
+    let all = trials(&found);
+    let rate_of = |trial: &Value| number(trial, "/intended_load/pps");
+    let mut limit = number(&all[0], "/tester_limit_pps");
+    assert!(limit > 0.0 && limit < rate_of(&all[0]), "{:#}", all[0]);
+    for trial in &all[1..] {
+        // A frame more or less is in the schedule of so short a trial.
+        assert!(rate_of(trial) <= limit * 1.01, "{limit}: {trial:#}");
+        limit = trial["tester_limit_pps"].as_f64().map_or(limit, |own| own.min(limit));
+    }
+    // As many as are forecast at the most.
+    let loads: std::collections::BTreeSet<u64> =
+        all.iter().map(|trial| count(trial, "/intended_load/frames")).collect();
+    assert!(loads.len() <= 18, "{loads:?}");
+    let warnings = at(&found, "/warnings").to_string();
+    assert!(warnings.contains("the tester is the limit: of frames 64 B it could offer "), "{warnings}");
+    if all.iter().all(|trial| count(trial, "/lost") == 0) {
+        let results = at(&found, "/results").as_array().unwrap();
+        assert!(
+            !results.is_empty() && results.iter().all(|one| one["bounded_by"] == "the tester"),
+            "{results:#?}"
+        );
+    }
+}
