@@ -205,6 +205,13 @@ mod tests {
         assert_eq!(told(&options, &label), (vec!["ethertype 0x8847 (MPLS)".into()], false));
         let tagged = with([0x81, 0x00], &[0, 10, 0x88, 0x47, 0, 0x3e, 0x8b, 0x40], 14);
         assert_eq!(told(&options, &tagged), (vec!["ethertype 0x8847 (MPLS)".into()], false));
+        // Three labels for many receivers.
+        let stack = with(
+            [0x88, 0x48],
+            &[[0, 0x3e, 0x80, 0x40], [0, 0x3e, 0x90, 0x40], [0, 0x3e, 0xa1, 0x40]].concat(),
+            14,
+        );
+        assert_eq!(told(&options, &stack), (vec!["ethertype 0x8848 (MPLS)".into()], false));
         let mut outer = plain[14..34].to_vec();
         outer[9] = 4;
         assert_eq!(

@@ -25,6 +25,7 @@ use crate::frames::{flows, known, sizes_of};
 use crate::options::{BenchOptions, Case, Claims, Field, MarkingClaim, StreamOptions};
 use crate::port_state::{PortFault, PortState};
 use crate::receive::Received;
+use crate::recognise::OtherHeader;
 use crate::run::{Past, Progress, Watcher, run_on};
 use crate::self_test::Proof;
 use crate::send::Sent;
@@ -92,6 +93,8 @@ struct Simulated {
     drops_above: Option<u32>,
     /// Of frames of so many octets one of so many comes with another payload.
     corrupts: Option<(u32, usize)>,
+    /// The device puts an MPLS label of four octets before each packet.
+    labels: bool,
     /// How long a frame is under way to it.
     path: Duration,
     /// From this trial on, the sending port is in this state.
@@ -131,6 +134,7 @@ impl Simulated {
             drops: None,
             drops_above: None,
             corrupts: None,
+            labels: false,
             path: Duration::ZERO,
             port_state: None,
         }
@@ -222,11 +226,11 @@ impl Bed for Simulated {
                 sent: frame.at,
                 sequence,
                 stream: u16::try_from(frame.class).unwrap(),
-                octets: u16::try_from(frame.octets).unwrap(),
+                octets: u16::try_from(frame.octets).unwrap() + if self.labels { 4 } else { 0 },
                 tos: one.tos,
                 tag: UNTAGGED,
                 intact: !is_one(self.corrupts, one.place),
-                comparable: true,
+                comparable: !self.labels,
             }
         });
         let overflow =
@@ -236,7 +240,10 @@ impl Bed for Simulated {
         // All that comes is waited for.
         let last = came.iter().map(|came| came.received).max().unwrap_or(0).max(ask.length().as_nanos());
         let listened = Some(Duration::from_nanos(last) + Duration::from_secs(1));
-        let received = Received { came, listened, drops: dropped.len() as u64, ..Received::default() };
+        let mut received = Received { came, listened, drops: dropped.len() as u64, ..Received::default() };
+        for _ in received.came.iter().filter(|_| self.labels) {
+            received.headers.note(OtherHeader::EtherType(0x8847));
+        }
         let link_lost = self.unplugged.filter(|when| *when == trial).map(|_| options.tx.clone());
         // What is due without a link waits for it.
         let waits = self.stands_still.iter().find(|(when, _)| link_lost.is_some() && *when == trial);

@@ -376,6 +376,20 @@ mod tests {
         assert!(low <= 1_000_049.0 && 1_000_050.0 <= high, "{low} {high}");
     }
 
+    /// Ten million values are summarised exactly, and one more by a sketch, for whose error the median's interval allows.
+    #[test]
+    fn ten_million_values_are_exact() {
+        // Around 20,000, which is their median.
+        let values: Vec<i64> = (0..=10_000_000).map(|n| 19_995 + n * 7_919 % 11).collect();
+        let exact = summary(&values[1..]);
+        assert_eq!((exact.count, exact.quantile_error, exact.median), (10_000_000, None, Some(20_000.0)));
+        let sketched = summary(&values);
+        assert_eq!((sketched.count, sketched.quantile_error), (10_000_001, Some(SKETCH_ERROR)));
+        let [low, high] = sketched.median_interval.unwrap();
+        assert!(low <= 20_000.0 && 20_000.0 <= high, "{low} {high}");
+        assert!((sketched.median.unwrap() / 20_000.0 - 1.0).abs() <= SKETCH_ERROR, "{:?}", sketched.median);
+    }
+
     proptest! {
         #[test]
         fn a_sketch_keeps_its_error_on_both_sides_of_zero(

@@ -91,3 +91,21 @@ fn allowed_anomalies_break_nothing() {
     let told: Vec<_> = allowed.verdicts.iter().map(|one| one.found.split(", ").last().unwrap()).collect();
     assert_eq!(told, ["which is allowed (--allow order)", "which is allowed (--allow copies)"]);
 }
+
+/// A device that puts a label before each packet forwards all of it: frames are counted as they were sent, and the header is named.
+#[test]
+fn labelled_frames_are_carried() {
+    let options = BenchOptions {
+        claims: Claims { markings: vec![claimed(None, Field::CodePoint, "cs0=cs0")], ..Claims::default() },
+        ..sweep(&[0.2])
+    };
+    let document = run(&options, Simulated { labels: true, ..Simulated::with(carries(1.0, 10)) });
+    let trial = &document.trials[0];
+    assert_eq!((trial.lost, trial.altered, trial.carried.frames), (0, 0, trial.offered.frames), "{trial:#?}");
+    assert_eq!(trial.other_headers, [("ethertype 0x8847 (MPLS)".into(), trial.offered.frames)].into());
+    assert_eq!(trial.latency_ns.count, trial.offered.frames);
+    let told = format!("(ethertype 0x8847 (MPLS): {} frames)", trial.offered.frames);
+    assert!(document.warnings.iter().any(|warning| warning.contains(&told)), "{:#?}", document.warnings);
+    // What code point the packet has behind the label nobody read.
+    assert!(document.verdicts.iter().all(|verdict| verdict.holds.is_none()), "{:#?}", document.verdicts);
+}
