@@ -51,7 +51,7 @@ fn what_would_be_done_is_a_document_and_no_trial_beyond_it_is_promised() {
         assert!(plain.lines().any(|line| line.contains(&format!("  {name} "))), "{name}: {plain}");
     }
     let unfit = process::run(process::romer(named).args(["--loads", "10%", "--dry-run"])).with_code(2);
-    assert!(unfit.stderr.contains("does not apply (--loads): "), "{unfit:?}");
+    assert!(unfit.stderr.contains("unknown argument (--loads): "), "{unfit:?}");
     let nobody = romer(&more, &["--expect-marking", "nosuch:cs0=ef", "--dry-run"]).with_code(2);
     assert!(nobody.stderr.contains("no such case (--expect-marking nosuch:cs0=ef)"), "{nobody:?}");
     let folder = tempfile::tempdir().unwrap();

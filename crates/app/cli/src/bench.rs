@@ -4,6 +4,7 @@ mod applies;
 mod asked;
 mod folder;
 mod in_lab;
+mod known;
 mod placed;
 mod plan;
 pub(crate) mod plan_schema;
@@ -12,6 +13,7 @@ pub(crate) mod stream;
 pub(crate) mod values;
 mod words;
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::net::IpAddr;
 use std::path::Path;
@@ -30,7 +32,10 @@ use romer_server::PlanFault;
 use romer_store::StoreError;
 use romer_units::{Duration, FrameSize};
 
-use crate::args::{AnomalyName, BenchArgs, DisciplineName, ProcedureName, Wish};
+use crate::args::{
+    AnomalyName, BenchArgs, Cli, Command, DeviceArgs, DisciplineName, Invocation, PolicingArgs, PriorityArgs,
+    ProcedureArgs, RunArgs, read,
+};
 use crate::failure::Failure;
 use crate::measure::random_seed;
 use crate::{output, report, signals};
@@ -56,66 +61,104 @@ pub(crate) fn run(arguments: &BenchArgs) -> Result<u8, Failure> {
 
 /// The same, of arguments that were given in these words, from the command's name on.
 fn run_as_given(arguments: &BenchArgs, words: &[String]) -> Result<u8, Failure> {
-    match (&arguments.wish, &arguments.resume) {
-        (Some(Wish::Procedure(name)), _) => procedure(arguments, *name),
-        (Some(Wish::Plan(path)), _) => {
-            let (planned, places) = plan::arguments(path, words)?;
-            match &planned.wish {
-                Some(Wish::Procedure(name)) => {
-                    procedure(&planned, *name).map_err(|failure| places.tell(failure))
-                }
-                Some(Wish::Plan(_)) | None => {
-                    Err(Failure::own("a plan names a plan (bench): it was read as one"))
+    if let Some(asked) = &arguments.procedure {
+        return procedure(asked);
+    }
+    match arguments.words.split_first() {
+        Some((path, others)) if path.ends_with(".toml") => {
+            let (read, places) = plan::arguments(path, others)?;
+            match read {
+                Read::Procedure(asked) => procedure(&asked).map_err(|failure| places.tell(failure)),
+                Read::Help(text) => {
+                    output::print(&text);
+                    Ok(0)
                 }
             }
         }
-        (None, Some(folder)) => {
-            let (kept, words) = folder::arguments(folder, words)?;
-            run_as_given(&kept, &words)
+        Some((word, _)) if !word.starts_with('-') => Err(known::no_procedure(word)),
+        _ => {
+            let folder = folder::resumed(arguments).ok_or_else(|| {
+                Failure::usage(
+                    "an argument is missing (PROCEDURE): nothing says what to measure; begin with a procedure, a plan or \
+                     --resume DIR, see `romer bench --help`",
+                )
+            })?;
+            let words = folder::words(&folder, words)?;
+            match read(["romer".to_owned()].iter().chain(&words).map(OsString::from))? {
+                Invocation::Run(Cli { command: Command::Bench(kept) }) => run_as_given(&kept, &words),
+                Invocation::Run(_) => Err(Failure::own("a benchmark is another command (bench)")),
+                Invocation::Show(text) => {
+                    output::print(&text);
+                    Ok(0)
+                }
+            }
         }
-        (None, None) => Err(Failure::own("nothing says what is to be found out (bench)")),
     }
 }
 
-fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> {
-    applies::check(arguments, name)?;
-    arguments.output.check()?;
-    output::check_target(arguments.html.as_deref(), arguments.output.force)?;
-    output::check_target(arguments.pcapng.as_deref(), arguments.output.force)?;
-    if let Some(folder) = &arguments.svg {
-        shown::check_folder(folder, arguments.output.force)?;
+/// What words come to that begin with a procedure.
+enum Read {
+    Procedure(ProcedureArgs),
+    /// The text that they ask for.
+    Help(String),
+}
+
+impl Read {
+    /// Reads the words behind `romer bench`, of which the first names a procedure.
+    fn words(words: impl IntoIterator<Item = OsString>) -> Result<Self, Failure> {
+        match read(["romer", "bench"].map(OsString::from).into_iter().chain(words))? {
+            Invocation::Run(Cli { command: Command::Bench(arguments) }) => {
+                let asked = arguments.procedure.ok_or_else(|| Failure::own("a procedure is none (bench)"))?;
+                Ok(Self::Procedure(asked))
+            }
+            Invocation::Run(_) => Err(Failure::own("a procedure is another command (bench)")),
+            Invocation::Show(text) => Ok(Self::Help(text)),
+        }
     }
-    let mut options = options(arguments, name)?;
-    let past = match &arguments.resume {
-        Some(folder) => Some(folder::take_up(folder, arguments.trials.seed, &mut options)?),
+}
+
+fn procedure(asked: &ProcedureArgs) -> Result<u8, Failure> {
+    applies::check(asked)?;
+    let none = DeviceArgs::default();
+    let (run, device) = asked.shared();
+    let device = device.unwrap_or(&none);
+    run.output.check()?;
+    output::check_target(run.html.as_deref(), run.output.force)?;
+    output::check_target(device.output.pcapng.as_deref(), run.output.force)?;
+    if let Some(folder) = &device.output.svg {
+        shown::check_folder(folder, run.output.force)?;
+    }
+    let mut options = options(asked)?;
+    let past = match &device.output.resume {
+        Some(folder) => Some(folder::take_up(folder, run.seed, &mut options)?),
         None => None,
     };
     let forecast = romer_bench::forecast(&options);
     let made = past.as_ref().map_or(0, |(_, past)| past.trials());
     let perhaps = asked::check_capture(&options, &forecast, made)?;
-    if arguments.trials.dry_run {
-        if !arguments.output.quiet && !arguments.output.json_to_stdout() {
-            output::print(&words::dry_run(&options, &forecast, output::sheet(arguments.output.color)));
+    if run.dry_run {
+        if !run.output.quiet && !run.output.json_to_stdout() {
+            output::print(&words::dry_run(&options, &forecast, output::sheet(run.output.color)));
             for note in options.notes.iter().chain(&perhaps) {
                 output::print(&format!("{note}\n"));
             }
         }
-        if let Some(file) = &arguments.output.json {
+        if let Some(file) = &run.output.json {
             output::write_document(
                 file,
                 &output::document_text(&forecast.document(&options))?,
-                arguments.output.force,
+                run.output.force,
             )?;
         }
         return Ok(0);
     }
     let (kept, past) = match past {
         Some((kept, past)) => (kept, Some(past)),
-        None => (Folder::new(arguments, &options)?, None),
+        None => (Folder::new(run, &options)?, None),
     };
     let stop = signals::interruption()?;
-    let prose = !arguments.output.quiet;
-    let capture = arguments.pcapng.as_deref().map(|file| (file, arguments.output.force));
+    let prose = !run.output.quiet;
+    let capture = device.output.pcapng.as_deref().map(|file| (file, run.output.force));
     let mut looker = Looker {
         options: &options,
         kept,
@@ -127,9 +170,10 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
         forecast: [forecast.usual.1, forecast.time],
         line: words::Line::new(prose && io::stderr().is_terminal()),
     };
-    let document = if name == ProcedureName::SelfTest {
+    let tests_itself = matches!(asked, ProcedureArgs::SelfTest(_));
+    let document = if tests_itself {
         looker.begin();
-        romer_bench::self_test(&options, &stop, arguments.trials.trial)
+        romer_bench::self_test(&options, &stop, run.trial)
     } else {
         romer_bench::run(&options, past, &stop, &mut looker)
     };
@@ -137,23 +181,23 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
     let missed = capture.is_some() && !looker.captured;
     let mut kept = looker.kept;
     let mut document = document.map_err(|error| kept.tell(Failure::from(error)))?;
-    document.limits = Limit::judge_all(&arguments.claims.limit, &document);
+    document.limits = Limit::judge_all(&device.claims.limit, &document);
     let page = romer_report::benchmark::page(&document);
     let kept = kept.open()?;
     kept.finish(&document, &page)?;
-    if prose && !arguments.output.json_to_stdout() {
-        let required = arguments.claims.require_verdicts;
-        output::print(&words::summary(&document, required, output::sheet(arguments.output.color)));
+    if prose && !run.output.json_to_stdout() {
+        let required = device.claims.require_verdicts;
+        output::print(&words::summary(&document, required, output::sheet(run.output.color)));
         output::print(&words::kept(kept.folder(), &document));
     }
-    if let Some(file) = &arguments.output.json {
-        output::write_document(file, &output::document_text(&document)?, arguments.output.force)?;
+    if let Some(file) = &run.output.json {
+        output::write_document(file, &output::document_text(&document)?, run.output.force)?;
     }
-    if let Some(file) = &arguments.html {
-        output::write_document(file, &page, arguments.output.force)?;
+    if let Some(file) = &run.html {
+        output::write_document(file, &page, run.output.force)?;
     }
-    if let Some(folder) = &arguments.svg {
-        shown::figures(&document, folder, arguments.output.force)?;
+    if let Some(folder) = &device.output.svg {
+        shown::figures(&document, folder, run.output.force)?;
     }
     if stop.load(std::sync::atomic::Ordering::Acquire) {
         return Ok(130);
@@ -161,7 +205,7 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
     if missed {
         return Err(Failure::usage(format!(
             "there was no such trial (--pcapng-trial {}): {} were made; name one of them",
-            arguments.pcapng_trial,
+            options.capture.unwrap_or_default(),
             document.trials.len()
         )));
     }
@@ -195,7 +239,7 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
         ));
     }
     tells_enough(&document, kept.folder())?;
-    let not_held = document.self_test.iter().filter(|_| name == ProcedureName::SelfTest);
+    let not_held = document.self_test.iter().filter(|_| tests_itself);
     let not_held = not_held.flat_map(|found| &found.tests).filter(|test| !test.held).count();
     if not_held > 0 {
         return Err(Failure::with_code(
@@ -206,7 +250,7 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
             ),
         ));
     }
-    hold(&document.verdicts, arguments.claims.require_verdicts)?;
+    hold(&document.verdicts, device.claims.require_verdicts)?;
     report::hold(&document.limits, "the measured value")
 }
 
@@ -335,26 +379,26 @@ fn not_kept(error: &StoreError) -> BenchError {
 
 /// What a plan asks for that a page of the console gives.
 pub(crate) fn of_page(text: &str) -> Result<romer_server::Plan, PlanFault> {
-    let read = plan::parse(text.as_bytes(), "plan", &plan::Given { words: &[], plan: "" });
-    let asked = read.and_then(|(arguments, places)| match arguments.wish {
-        Some(Wish::Procedure(ProcedureName::SelfTest)) => Err(Failure::usage(
-            "the tester is tested on the command line (procedure): run `romer bench self-test`",
-        )),
-        Some(Wish::Procedure(name)) => {
-            let options = options(&arguments, name).map_err(|failure| places.tell(failure))?;
-            Ok(romer_server::Plan { options, limits: arguments.claims.limit })
-        }
-        Some(Wish::Plan(_)) | None => Err(Failure::own("a plan names a plan (bench): it was read as one")),
+    let read = plan::parse(text.as_bytes(), "plan", &[]);
+    let asked = read.and_then(|(read, places)| {
+        let Read::Procedure(asked) = read else { return Err(Failure::own("a plan asks for help (bench)")) };
+        let Some(device) = asked.shared().1 else {
+            return Err(Failure::usage(
+                "the tester is tested on the command line (procedure): run `romer bench self-test`",
+            ));
+        };
+        let options = options(&asked).map_err(|failure| places.tell(failure))?;
+        Ok(romer_server::Plan { options, limits: device.claims.limit.clone() })
     });
     asked.map_err(|failure| PlanFault { text: failure.text().to_owned(), place: failure.place() })
 }
 
 /// A port that is not there would else be told as addresses that are missing: those of a laboratory are known by its ports.
-fn look_at_ports(arguments: &BenchArgs) -> Result<(), BenchError> {
-    if arguments.source.is_some() && arguments.destination.is_some() {
+fn look_at_ports(run: &RunArgs) -> Result<(), BenchError> {
+    if run.source.is_some() && run.destination.is_some() {
         return Ok(());
     }
-    for port in arguments.tx.iter().chain(&arguments.rx) {
+    for port in run.tx.iter().chain(&run.rx) {
         match romer_port::look_at(port) {
             Err(source) if !source.is_permission() => {
                 return Err(BenchError::Port { port: port.clone(), source: Box::new(source) });
@@ -381,17 +425,20 @@ impl From<BenchError> for Failure {
 }
 
 /// What the arguments come to.
-fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions, Failure> {
-    check_lengths(arguments)?;
-    applies::check(arguments, wanted)?;
+fn options(asked: &ProcedureArgs) -> Result<BenchOptions, Failure> {
+    let none = DeviceArgs::default();
+    let (run, device) = asked.shared();
+    let device = device.unwrap_or(&none);
+    check_lengths(asked, device)?;
+    applies::check(asked)?;
     let missing = |flag: &str, what: &str, mend: &str| {
         Failure::usage(format!("an argument is missing ({flag}): nothing says {what}; {mend}"))
     };
     let port = |port: &Option<PortName>, flag, what| {
         port.clone().ok_or_else(|| missing(flag, what, "give an interface, such as eth1 or NETNS/eth1"))
     };
-    let tx = port(&arguments.tx, "--tx", "by which port frames leave")?;
-    let rx = port(&arguments.rx, "--rx", "by which port frames are taken in")?;
+    let tx = port(&run.tx, "--tx", "by which port frames leave")?;
+    let rx = port(&run.rx, "--rx", "by which port frames are taken in")?;
     romer_bench::check_ports(&tx, &rx)?;
     for port in [&tx, &rx] {
         // A laboratory that is not there would else be told as addresses that are missing.
@@ -400,11 +447,11 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
                 .map_err(|source| BenchError::Port { port: port.clone(), source: Box::new(source) })?;
         }
     }
-    let claims = claims(arguments, wanted)?;
-    look_at_ports(arguments)?;
+    let claims = claims(asked, device)?;
+    look_at_ports(run)?;
     let is_v6 = |address: &Option<IpAddr>| address.is_some_and(|address| address.is_ipv6());
-    let lab = Lab::of(&tx, &rx, is_v6(&arguments.source) || is_v6(&arguments.destination));
-    if let (Some(_), Some(IpAddr::V6(destination))) = (lab, arguments.destination)
+    let lab = Lab::of(&tx, &rx, is_v6(&run.source) || is_v6(&run.destination));
+    if let (Some(_), Some(IpAddr::V6(destination))) = (lab, run.destination)
         && destination.is_unicast_link_local()
     {
         return Err(Failure::usage(format!(
@@ -412,30 +459,28 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
              the device, or leave it out"
         )));
     }
-    let source = arguments.source.or_else(|| lab.map(|lab| lab.source));
-    let destination = arguments.destination.or_else(|| lab.map(|lab| lab.destination));
-    let load = &arguments.load;
-    let streams = streams(arguments, wanted)?;
-    asked::check_streams(arguments, wanted, &streams)?;
-    let frames = match (&load.imix, &load.frame_sizes) {
+    let source = run.source.or_else(|| lab.map(|lab| lab.source));
+    let destination = run.destination.or_else(|| lab.map(|lab| lab.destination));
+    let streams = streams(asked, device)?;
+    asked::check_streams(asked, &device.frames, &streams)?;
+    let frames = match (&device.frames.imix, &device.frames.frame_sizes) {
         (Some(imix), _) => vec![Frames::Mixture(imix.clone())],
         (None, Some(sizes)) => sizes.0.iter().copied().map(Frames::Size).collect(),
         (None, None) => SIZES.into_iter().filter_map(FrameSize::new).map(Frames::Size).collect(),
     };
     let virtual_line = romer_port::look_at(&tx).is_ok_and(|link| link.virtual_line);
-    let (loads, left_out) =
-        asked::default_loads(wanted, &claims, load.line_rate, (&streams, &frames), !virtual_line);
-    let notes = left_out.filter(|_| load.loads.is_none()).into_iter().collect();
-    let (name, procedure, criterion) = asked::asked(arguments, wanted, &loads)?;
-    let settle = settle(arguments.trials.settle, lab.is_some(), &claims, &streams)?;
-    let cases = if arguments.trials.cases.is_empty() {
+    let (loads, left_out) = asked::default_loads(&claims, run.line_rate, (&streams, &frames), !virtual_line);
+    let notes = left_out.filter(|_| asked.loads().is_none()).into_iter().collect();
+    let (name, procedure, criterion) = asked::asked(asked, &loads)?;
+    let settle = settle(run.settle, lab.is_some(), &claims, &streams)?;
+    let cases = if device.trials.cases.is_empty() {
         vec![Case { name: "as it is".into(), command: None }]
     } else {
         let case = |case: &values::CaseArgument| Case {
             name: case.name.clone(),
             command: Some(case.command.clone()),
         };
-        arguments.trials.cases.iter().map(case).collect()
+        device.trials.cases.iter().map(case).collect()
     };
     for (number, case) in cases.iter().enumerate() {
         if cases[..number].iter().any(|other| other.name == case.name) {
@@ -446,7 +491,7 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
         }
     }
     asked::check_markings(&claims, &cases, &streams)?;
-    let labels = arguments.trials.labels.iter().map(|label| (label.key.clone(), label.value.clone()));
+    let labels = device.trials.labels.iter().map(|label| (label.key.clone(), label.value.clone()));
     let mut options = BenchOptions {
         name,
         virtual_line,
@@ -458,31 +503,31 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
         destination: destination.ok_or_else(|| {
             missing("--destination", "where frames go", "give an address, such as 198.19.0.2")
         })?,
-        next_hop: arguments.next_hop,
-        line: load.line_rate,
+        next_hop: run.next_hop,
+        line: run.line_rate,
         streams,
         frames,
         too_small: Vec::new(),
         procedure,
         criterion,
-        repeats: arguments.trials.repeat.unwrap_or(1),
+        repeats: device.trials.repeat.unwrap_or(1),
         settle,
-        patience: arguments.trials.patience,
-        case_time: arguments.trials.case_time.unwrap_or(CASE_TIME),
+        patience: run.patience,
+        case_time: device.trials.case_time.unwrap_or(CASE_TIME),
         cases,
-        reset: reset_command(arguments, wanted)?,
+        reset: reset_command(asked)?,
         claims,
         labels: labels.collect(),
-        self_test: (!arguments.trials.skip_self_test).then(|| SELF_TEST.min(arguments.trials.trial)),
-        subtract_baseline: arguments.trials.subtract_baseline,
-        capture: arguments.pcapng.as_ref().map(|_| u64::from(arguments.pcapng_trial)),
-        seed: arguments.trials.seed.unwrap_or_else(random_seed),
+        self_test: (!device.trials.skip_self_test).then(|| SELF_TEST.min(run.trial)),
+        subtract_baseline: device.trials.subtract_baseline,
+        capture: device.output.pcapng.as_ref().map(|_| u64::from(device.output.pcapng_trial.unwrap_or(1))),
+        seed: run.seed.unwrap_or_else(random_seed),
         notes,
     };
     options.fit_sizes();
     romer_bench::check(&options)?;
     options.notes.extend(romer_bench::volume_note(&options));
-    for limit in &arguments.claims.limit {
+    for limit in &device.claims.limit {
         limit.check(&options.procedure, name).map_err(Failure::usage)?;
     }
     Ok(options)
@@ -492,17 +537,18 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
 const MOST_REPEATED: usize = 1_000;
 
 /// Refuses options that are given too often.
-fn check_lengths(arguments: &BenchArgs) -> Result<(), Failure> {
-    let (claims, trials) = (&arguments.claims, &arguments.trials);
+fn check_lengths(asked: &ProcedureArgs, device: &DeviceArgs) -> Result<(), Failure> {
+    let (claims, trials) = (&device.claims, &device.trials);
+    let excess = if let ProcedureArgs::Policing(own) = asked { own.excess.len() } else { 0 };
     for (flag, count, most) in [
-        ("--stream", arguments.load.streams.len(), romer_bench::MOST_STREAMS),
+        ("--stream", device.frames.streams.len(), romer_bench::MOST_STREAMS),
         ("--case", trials.cases.len(), MOST_REPEATED),
         ("--dut-label", trials.labels.len(), MOST_REPEATED),
         ("--expect-marking", claims.markings.len(), MOST_REPEATED),
         ("--expect-vlan", claims.vlans.len(), MOST_REPEATED),
         ("--expect-priority", claims.priorities.len(), MOST_REPEATED),
         ("--expect-ecn", claims.ecns.len(), MOST_REPEATED),
-        ("--excess-marking", claims.excess.len(), MOST_REPEATED),
+        ("--excess-marking", excess, MOST_REPEATED),
         ("--limit", claims.limit.len(), MOST_REPEATED),
     ] {
         if count > most {
@@ -541,15 +587,15 @@ fn settle(
 }
 
 /// What resets the device, of the procedure that does.
-fn reset_command(arguments: &BenchArgs, name: ProcedureName) -> Result<Option<String>, Failure> {
-    let command = arguments.trials.reset.clone();
-    if name == ProcedureName::Reset && command.is_none() {
+fn reset_command(asked: &ProcedureArgs) -> Result<Option<String>, Failure> {
+    let ProcedureArgs::Reset(own) = asked else { return Ok(None) };
+    if own.reset.is_none() {
         return Err(Failure::usage(
             "an argument is missing (--reset): nothing says what resets the device; give a shell command, such as \
              --reset 'ssh device reload'",
         ));
     }
-    Ok(command)
+    Ok(own.reset.clone())
 }
 
 /// The streams that were asked for; those without a share have what the others leave, each as much.
@@ -580,16 +626,15 @@ fn share_out(asked: &[StreamArgument]) -> Result<Vec<StreamOptions>, Failure> {
 }
 
 /// The streams, each with a name of its own.
-fn streams(arguments: &BenchArgs, wanted: ProcedureName) -> Result<Vec<StreamOptions>, Failure> {
-    if arguments.load.streams.is_empty() {
+fn streams(asked: &ProcedureArgs, device: &DeviceArgs) -> Result<Vec<StreamOptions>, Failure> {
+    let given = &device.frames.streams;
+    if given.is_empty() {
         return Ok(vec![StreamOptions::default()]);
     }
-    let mut streams = share_out(&arguments.load.streams)?;
+    let mut streams = share_out(given)?;
     // Streams in step would meet a full queue in turns, or one of them always: a scheduler is judged by streams of chance.
-    if wanted == ProcedureName::Priority && streams.len() > 1 {
-        for (stream, _) in
-            streams.iter_mut().zip(&arguments.load.streams).filter(|(_, given)| !given.has_pace)
-        {
+    if matches!(asked, ProcedureArgs::Priority(_)) && streams.len() > 1 {
+        for (stream, _) in streams.iter_mut().zip(given).filter(|(_, given)| !given.has_pace) {
             stream.pace = Pace::Poisson;
         }
     }
@@ -606,52 +651,62 @@ fn streams(arguments: &BenchArgs, wanted: ProcedureName) -> Result<Vec<StreamOpt
 }
 
 /// What the device is held to.
-fn claims(arguments: &BenchArgs, name: ProcedureName) -> Result<Claims, Failure> {
-    let given = &arguments.claims;
-    let need = |flag: &str, what: &str| {
-        Failure::usage(format!(
-            "an argument is missing ({flag}): nothing says {what}; see --help for an example"
-        ))
-    };
-    let streams = &arguments.load.streams;
-    let without = streams.iter().position(|stream| stream.options.profile.is_none());
-    if name == ProcedureName::Policing && given.profile.is_none() {
-        match without.filter(|_| streams.iter().any(|stream| stream.options.profile.is_some())) {
-            Some(number) => {
-                let stream = applies::named(&streams[number].options.name, number);
-                return Err(need(
-                    "--profile",
-                    &format!(
-                        "what the policer is to let through of stream {stream}, which has no profile= of its own"
-                    ),
-                ));
-            }
-            None if streams.is_empty() || without.is_some() => {
-                return Err(need("--profile", "what the policer is to let through"));
-            }
-            None => {}
+fn claims(asked: &ProcedureArgs, device: &DeviceArgs) -> Result<Claims, Failure> {
+    let (mut profile, mut excess, mut scheduler) = (None, Vec::new(), None);
+    match asked {
+        ProcedureArgs::Policing(own) => {
+            profile = policer(own, &device.frames.streams)?;
+            excess.clone_from(&own.excess);
         }
+        ProcedureArgs::Priority(own) => scheduler = Some(discipline(own)?),
+        _ => {}
     }
-    if name == ProcedureName::Priority && given.discipline.is_none() {
-        return Err(need("--discipline", "how the scheduler is to serve the streams"));
+    let given = &device.claims;
+    let markings = [&given.markings, &given.vlans, &given.priorities, &given.ecns];
+    Ok(Claims {
+        profile,
+        scheduler,
+        markings: markings.into_iter().flatten().cloned().collect(),
+        excess,
+        allowed: given.allow.iter().map(|name| Anomaly::from(*name)).collect(),
+    })
+}
+
+fn need(flag: &str, what: &str) -> Failure {
+    Failure::usage(format!("an argument is missing ({flag}): nothing says {what}; see --help for an example"))
+}
+
+/// What a policer lets through of the streams that have no profile of their own.
+fn policer(own: &PolicingArgs, streams: &[StreamArgument]) -> Result<Option<Profile>, Failure> {
+    if own.profile.is_some() {
+        return Ok(own.profile);
     }
-    if name == ProcedureName::Priority && given.capacity.is_none() {
-        return Err(need("--capacity", "what the line of the scheduler carries"));
+    let without = streams.iter().position(|stream| stream.options.profile.is_none());
+    match without {
+        Some(number) if streams.iter().any(|stream| stream.options.profile.is_some()) => {
+            let stream = applies::named(&streams[number].options.name, number);
+            let what = format!(
+                "what the policer is to let through of stream {stream}, which has no profile= of its own"
+            );
+            Err(need("--profile", &what))
+        }
+        None if !streams.is_empty() => Ok(None),
+        _ => Err(need("--profile", "what the policer is to let through")),
     }
-    let discipline = given.discipline.map(|discipline| match discipline {
+}
+
+/// How a scheduler serves its classes, and what its line carries in bits a second.
+fn discipline(own: &PriorityArgs) -> Result<(Discipline, f64), Failure> {
+    let name =
+        own.discipline.ok_or_else(|| need("--discipline", "how the scheduler is to serve the streams"))?;
+    let capacity =
+        own.capacity.ok_or_else(|| need("--capacity", "what the line of the scheduler carries"))?;
+    let discipline = match name {
         DisciplineName::Strict => Discipline::Strict,
         DisciplineName::Weighted => Discipline::Weighted,
         DisciplineName::Fifo => Discipline::Fifo,
         DisciplineName::FifoOctets => Discipline::FifoOctets,
-    });
+    };
     #[expect(clippy::cast_precision_loss, reason = "bits a second, far below 2^53")]
-    let capacity = given.capacity.map(|line| line.bits() as f64);
-    let markings = [&given.markings, &given.vlans, &given.priorities, &given.ecns];
-    Ok(Claims {
-        profile: given.profile,
-        scheduler: discipline.zip(capacity),
-        markings: markings.into_iter().flatten().cloned().collect(),
-        excess: given.excess.clone(),
-        allowed: given.allow.iter().map(|name| Anomaly::from(*name)).collect(),
-    })
+    Ok((discipline, capacity.bits() as f64))
 }

@@ -23,7 +23,10 @@ mod shared;
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub(crate) use analyze::AnalyzeArgs;
-pub(crate) use bench::{AnomalyName, BenchArgs, DisciplineName, ProcedureName, SearchName, Wish};
+pub(crate) use bench::{
+    AnomalyName, BenchArgs, DeviceArgs, DisciplineName, FrameArgs, PolicingArgs, PriorityArgs, ProcedureArgs,
+    RunArgs, SearchArgs, SearchName,
+};
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use completions::CompletionsArgs;

@@ -78,9 +78,10 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
     let flag = name(&argument);
     match error.kind() {
         ErrorKind::UnknownArgument => {
-            let mend = meant(&flag, arguments)
-                .map_or_else(|| "; see --help for those that there are".into(), |it| format!("; did you mean {it}?"));
-            format!("unknown argument ({flag}): there is none of this name{mend}")
+            let mend = meant(&flag, arguments).unwrap_or_else(|| {
+                "there is none of this name; see --help for those that there are".into()
+            });
+            format!("unknown argument ({flag}): {mend}")
         }
         ErrorKind::InvalidSubcommand => {
             let name = context(ContextKind::InvalidSubcommand).map(short).unwrap_or_default();
@@ -147,7 +148,8 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
     }
 }
 
-/// The option that an unknown one probably is: of the command that was called, or of others where theirs is nearer.
+/// Which commands have an option that the called one does not; or the option that an unknown one probably is, of the command
+/// that was called, or of others where theirs is nearer.
 fn meant(flag: &str, arguments: &[OsString]) -> Option<String> {
     /// So many letters of a name's beginning stand for it.
     const BEGINNING: usize = 3;
@@ -155,8 +157,12 @@ fn meant(flag: &str, arguments: &[OsString]) -> Option<String> {
     let mut root = Cli::command();
     root.build();
     let mut called = &root;
+    let mut path = root.get_name().to_owned();
     for argument in arguments.iter().skip(1).filter_map(|argument| argument.to_str()) {
-        called = called.find_subcommand(argument).unwrap_or(called);
+        if let Some(inner) = called.find_subcommand(argument) {
+            called = inner;
+            path = format!("{path} {}", inner.get_name());
+        }
     }
     let own = options(called);
     let mut everywhere = Vec::new();
@@ -171,18 +177,27 @@ fn meant(flag: &str, arguments: &[OsString]) -> Option<String> {
     let begins = || own.iter().copied().find(|own| written.len() >= BEGINNING && own.starts_with(written));
     let best = nearest(written, all).or_else(begins)?;
     if own.contains(&best) {
-        return Some(format!("--{best}"));
+        return Some(format!("there is none of this name; did you mean --{best}?"));
     }
-    let mut others: Vec<String> = everywhere
-        .iter()
-        .filter(|(option, _)| *option == best)
-        .map(|(_, path)| format!("`{path}`"))
-        .collect();
+    let having: Vec<&str> =
+        everywhere.iter().filter(|(option, _)| *option == best).map(|(_, path)| path.as_str()).collect();
+    // Those beside the called one, where there are any.
+    let parent = path.rsplit_once(' ').map_or("", |(parent, _)| parent);
+    let beside = |other: &str| other.strip_prefix(parent).is_some_and(|rest| rest.starts_with(' '));
+    let some = having.iter().any(|other| beside(other));
+    let mut others: Vec<String> =
+        having.iter().filter(|other| !some || beside(other)).map(|path| format!("`{path}`")).collect();
     others.sort();
     let (last, others) = others.split_last()?;
-    Some(match others {
-        [] => format!("--{best} of {last}"),
-        others => format!("--{best} of {} or {last}", others.join(", ")),
+    let listed = |word: &str| match others {
+        [] => last.clone(),
+        others => format!("{} {word} {last}", others.join(", ")),
+    };
+    Some(if best == written {
+        let does = if others.is_empty() { "does" } else { "do" };
+        format!("`{path}` does not have it; {} {does}", listed("and"))
+    } else {
+        format!("there is none of this name; did you mean --{best} of {}?", listed("or"))
     })
 }
 

@@ -1,230 +1,50 @@
-//! Which option goes with which procedure: what would have no effect is refused.
+//! Which options go with each other: what would have no effect beside the others is refused.
 
 use super::stream::StreamArgument;
-use crate::args::ProcedureName::{
-    self, BackToBack, Latency, LoadSweep, Policing, Priority, Recovery, Reset, SelfTest, Throughput,
-};
-use crate::args::{BenchArgs, DisciplineName, SearchName};
+use crate::args::{DisciplineName, ProcedureArgs, SearchName};
 use crate::failure::Failure;
 
-/// Whether a procedure searches for a load.
-pub(super) const fn searches(name: ProcedureName) -> bool {
-    matches!(name, Throughput | BackToBack | Recovery)
-}
-
-/// An option that only some procedures have a use for.
-struct Applies {
-    flag: &'static str,
-    given: fn(&BenchArgs) -> bool,
-    of: fn(ProcedureName) -> bool,
-    /// Why it has no effect on the others, of which `self-test` may be told otherwise.
-    why: &'static str,
-}
-
-/// What every procedure but the test of the tester takes.
-const fn tests_a_device(name: ProcedureName) -> bool {
-    !matches!(name, SelfTest)
-}
-
-/// Whether the loads are the user's to choose.
-const fn has_loads(name: ProcedureName) -> bool {
-    matches!(name, LoadSweep | Latency | Policing | Priority | Reset)
-}
-
-const SEARCHES: &str = "only throughput, back-to-back and recovery search for a load";
-const OWN_FRAMES: &str = "a self-test sends frames of 64 octets in one stream of its own";
-const NO_DEVICE: &str = "a self-test has no device";
-
-/// All of them; an option that is not here goes with every procedure.
-const TABLE: [Applies; 30] = [
-    Applies {
-        flag: "--frame-sizes",
-        given: |a| a.load.frame_sizes.is_some(),
-        of: tests_a_device,
-        why: OWN_FRAMES,
-    },
-    Applies { flag: "--imix", given: |a| a.load.imix.is_some(), of: tests_a_device, why: OWN_FRAMES },
-    Applies { flag: "--stream", given: |a| !a.load.streams.is_empty(), of: tests_a_device, why: OWN_FRAMES },
-    Applies {
-        flag: "--loads",
-        given: |a| a.load.loads.is_some(),
-        of: has_loads,
-        why: "this procedure chooses its own loads",
-    },
-    Applies { flag: "--loss-ratio", given: |a| a.load.loss_ratio.is_some(), of: searches, why: SEARCHES },
-    Applies { flag: "--resolution", given: |a| a.load.resolution.is_some(), of: searches, why: SEARCHES },
-    Applies {
-        flag: "--search-trial",
-        given: |a| a.trials.search_trial.is_some(),
-        of: searches,
-        why: SEARCHES,
-    },
-    Applies {
-        flag: "--search",
-        given: |a| a.load.search.is_some(),
-        of: |name| matches!(name, Throughput),
-        why: "only a throughput is searched for in several ways",
-    },
-    Applies {
-        flag: "--exceed-ratio",
-        given: |a| a.load.exceed_ratio.is_some(),
-        of: |name| matches!(name, Throughput),
-        why: "only --search mlr forgives bad trials",
-    },
-    Applies {
-        flag: "--repeat",
-        given: |a| a.trials.repeat.is_some(),
-        of: tests_a_device,
-        why: "a self-test makes each test once, and again only where it was not held",
-    },
-    Applies { flag: "--case", given: |a| !a.trials.cases.is_empty(), of: tests_a_device, why: NO_DEVICE },
-    Applies {
-        flag: "--case-time",
-        given: |a| a.trials.case_time.is_some(),
-        of: tests_a_device,
-        why: NO_DEVICE,
-    },
-    Applies {
-        flag: "--dut-label",
-        given: |a| !a.trials.labels.is_empty(),
-        of: tests_a_device,
-        why: NO_DEVICE,
-    },
-    Applies {
-        flag: "--reset",
-        given: |a| a.trials.reset.is_some(),
-        of: |name| matches!(name, Reset),
-        why: "only the procedure reset resets the device",
-    },
-    Applies {
-        flag: "--skip-self-test",
-        given: |a| a.trials.skip_self_test,
-        of: tests_a_device,
-        why: "the test of the tester is what was asked for",
-    },
-    Applies {
-        flag: "--subtract-baseline",
-        given: |a| a.trials.subtract_baseline,
-        of: tests_a_device,
-        why: "a self-test finds the baseline",
-    },
-    Applies {
-        flag: "--profile",
-        given: |a| a.claims.profile.is_some(),
-        of: |name| matches!(name, Policing),
-        why: "only the procedure policing judges a policer",
-    },
-    Applies {
-        flag: "--discipline",
-        given: |a| a.claims.discipline.is_some(),
-        of: |name| matches!(name, Priority),
-        why: "only the procedure priority judges a scheduler",
-    },
-    Applies {
-        flag: "--capacity",
-        given: |a| a.claims.capacity.is_some(),
-        of: |name| matches!(name, Priority),
-        why: "only the procedure priority judges a scheduler",
-    },
-    Applies {
-        flag: "--expect-marking",
-        given: |a| !a.claims.markings.is_empty(),
-        of: tests_a_device,
-        why: NO_DEVICE,
-    },
-    Applies {
-        flag: "--expect-vlan",
-        given: |a| !a.claims.vlans.is_empty(),
-        of: tests_a_device,
-        why: NO_DEVICE,
-    },
-    Applies {
-        flag: "--expect-priority",
-        given: |a| !a.claims.priorities.is_empty(),
-        of: tests_a_device,
-        why: NO_DEVICE,
-    },
-    Applies {
-        flag: "--expect-ecn",
-        given: |a| !a.claims.ecns.is_empty(),
-        of: tests_a_device,
-        why: NO_DEVICE,
-    },
-    Applies { flag: "--allow", given: |a| !a.claims.allow.is_empty(), of: tests_a_device, why: NO_DEVICE },
-    Applies {
-        flag: "--excess-marking",
-        given: |a| !a.claims.excess.is_empty(),
-        of: |name| matches!(name, Policing),
-        why: "only the procedure policing judges a policer",
-    },
-    Applies {
-        flag: "--require-verdicts",
-        given: |a| a.claims.require_verdicts,
-        of: tests_a_device,
-        why: NO_DEVICE,
-    },
-    Applies {
-        flag: "--limit",
-        given: |a| !a.claims.limit.is_empty(),
-        of: tests_a_device,
-        why: "a self-test has claims and no results",
-    },
-    Applies {
-        flag: "--svg",
-        given: |a| a.svg.is_some(),
-        of: tests_a_device,
-        why: "a self-test has no figures",
-    },
-    Applies {
-        flag: "--pcapng",
-        given: |a| a.pcapng.is_some(),
-        of: tests_a_device,
-        why: "a self-test keeps no frames",
-    },
-    Applies {
-        flag: "--resume",
-        given: |a| a.resume.is_some(),
-        of: tests_a_device,
-        why: "a self-test is made anew",
-    },
-];
-
-/// The first option that would have no effect on the procedure, as it is written, and why.
-pub(super) fn ineffective(arguments: &BenchArgs, name: ProcedureName) -> Option<(String, &'static str)> {
-    if let Some(row) = TABLE.iter().find(|row| (row.given)(arguments) && !(row.of)(name)) {
-        return Some((row.flag.to_owned(), row.why));
+/// The first option that would have no effect beside the others, as it is written, and why.
+fn ineffective(asked: &ProcedureArgs) -> Option<(String, &'static str)> {
+    let device = asked.shared().1?;
+    let mut profile = false;
+    let mut weighted = false;
+    match asked {
+        ProcedureArgs::Throughput(own) if own.exceed_ratio.is_some() && own.how != Some(SearchName::Mlr) => {
+            return Some(("--exceed-ratio".to_owned(), "only --search mlr forgives bad trials"));
+        }
+        ProcedureArgs::Policing(own) => profile = own.profile.is_some(),
+        ProcedureArgs::Priority(own) => weighted = own.discipline == Some(DisciplineName::Weighted),
+        _ => {}
     }
-    if arguments.load.exceed_ratio.is_some() && arguments.load.search != Some(SearchName::Mlr) {
-        return Some(("--exceed-ratio".to_owned(), "only --search mlr forgives bad trials"));
-    }
-    let claims = &arguments.claims;
+    let judged = matches!(asked, ProcedureArgs::Policing(_) | ProcedureArgs::Priority(_));
+    let claims = &device.claims;
     let marked =
         [&claims.markings, &claims.vlans, &claims.priorities, &claims.ecns].iter().any(|all| !all.is_empty());
-    if claims.require_verdicts && !marked && !matches!(name, Policing | Priority) {
+    if claims.require_verdicts && !marked && !judged {
         let why = "no claim is asked for that could be left open (--expect-marking and its like)";
         return Some(("--require-verdicts".to_owned(), why));
     }
-    let streams = &arguments.load.streams;
+    let streams = &device.frames.streams;
     let has_own = |stream: &StreamArgument| stream.options.profile.is_some();
-    if arguments.claims.profile.is_some() && !streams.is_empty() && streams.iter().all(has_own) {
+    if profile && !streams.is_empty() && streams.iter().all(has_own) {
         return Some(("--profile".to_owned(), "every stream has a profile of its own (--stream profile=)"));
     }
     let said = |key: &str, is_it: &dyn Fn(&StreamArgument) -> bool| {
         let (number, stream) = streams.iter().enumerate().find(|(_, stream)| is_it(stream))?;
         Some(format!("--stream name={},{key}=", named(&stream.options.name, number)))
     };
-    let weighted = arguments.claims.discipline == Some(DisciplineName::Weighted);
     if let Some(flag) = said("weight", &|stream| stream.has_weight && !weighted) {
         return Some((flag, "only priority --discipline weighted weighs streams"));
     }
-    let judged = matches!(name, Policing | Priority);
     if let Some(flag) = said("expect", &|stream| stream.options.expect_drop && judged) {
         return Some((
             flag,
             "this procedure judges what it passes of each stream by a profile or a discipline",
         ));
     }
-    let flag = said("profile", &|stream| has_own(stream) && name != Policing)?;
+    let policing = matches!(asked, ProcedureArgs::Policing(_));
+    let flag = said("profile", &|stream| has_own(stream) && !policing)?;
     Some((flag, "only the procedure policing judges a policer"))
 }
 
@@ -233,23 +53,22 @@ pub(super) fn named(given: &str, number: usize) -> String {
     if given.is_empty() { format!("stream {number}") } else { given.to_owned() }
 }
 
-/// Refuses what would have no effect on the procedure.
+/// Refuses what would have no effect beside the others.
 ///
 /// # Errors
 /// The first option that would have none, with why.
-pub(super) fn check(arguments: &BenchArgs, name: ProcedureName) -> Result<(), Failure> {
-    ineffective(arguments, name).map_or(Ok(()), |(flag, why)| {
+pub(super) fn check(asked: &ProcedureArgs) -> Result<(), Failure> {
+    ineffective(asked).map_or(Ok(()), |(flag, why)| {
         Err(Failure::usage(format!("an argument does not apply ({flag}): {why}; leave it out")))
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory as _, Parser as _, ValueEnum as _};
+    use std::ffi::OsString;
 
     use super::*;
-    use crate::args::{Cli, Command, Wish};
-    use crate::bench::options;
+    use crate::bench::{Read, known, options};
 
     /// Every option of `romer bench`, a value for it that is not what is so without it, and words that it needs beside it.
     const SAMPLES: [(&str, &[&str]); 48] = [
@@ -319,74 +138,56 @@ mod tests {
         "color",
     ];
 
-    fn parsed(words: &[&str]) -> BenchArgs {
-        let read = Cli::try_parse_from(["romer", "bench"].iter().chain(words));
-        let Command::Bench(arguments) = read.unwrap_or_else(|error| panic!("{words:?}: {error}")).command
-        else {
-            panic!("it is a benchmark")
-        };
-        *arguments
-    }
-
     /// What the words come to, in words: all that the trials depend on, and how patient they are.
-    fn asked(procedure: ProcedureName, words: &[&str]) -> Result<String, String> {
-        let name = procedure.to_possible_value().unwrap().get_name().to_owned();
+    fn asked(procedure: &str, words: &[&str]) -> Result<String, String> {
         let base =
             ["--tx=a", "--rx=b", "--source=198.18.0.2", "--destination=198.19.0.2", "--seed=1,2,3,4,5,6"];
         let needed: &[&str] = match procedure {
-            Policing => &["--profile=625pps,20"],
-            Priority => &["--discipline=strict", "--capacity=1Mbit"],
-            Reset => &["--reset=reboot"],
+            "policing" => &["--profile=625pps,20"],
+            "priority" => &["--discipline=strict", "--capacity=1Mbit"],
+            "reset" => &["--reset=reboot"],
             _ => &[],
         };
         let flag = |word: &str| word.split('=').next().unwrap().to_owned();
         let said = |word: &&&str| !words.iter().any(|other| flag(other) == flag(word));
-        let mut all = vec![name.as_str()];
+        let mut all = vec![procedure];
         all.extend(base.iter().chain(needed).filter(said).copied());
         all.extend(words);
-        let arguments = parsed(&all);
-        assert_eq!(arguments.wish, Some(Wish::Procedure(procedure)));
-        let options = options(&arguments, procedure).map_err(|failure| failure.text().to_owned())?;
+        let read =
+            Read::words(all.iter().map(OsString::from)).map_err(|failure| failure.text().to_owned())?;
+        let Read::Procedure(asked) = read else { panic!("{all:?}") };
+        let options = options(&asked).map_err(|failure| failure.text().to_owned())?;
         Ok(format!("{:?} {} {}", options.asked(), options.patience, options.case_time))
     }
 
+    /// Every option of a procedure has an effect on it, and every other option is unknown to it.
     #[test]
-    fn every_option_has_an_effect_on_a_procedure_or_is_refused_with_it() {
-        let cli = Cli::command();
-        let bench = cli.find_subcommand("bench").unwrap();
-        let known: Vec<&str> = bench.get_arguments().filter_map(clap::Arg::get_long).collect();
-        for long in &known {
-            let is_sampled = SAMPLES.iter().any(|(name, _)| name == long);
-            assert!(is_sampled || *long == "help", "{long} is in no table: has it an effect?");
-        }
+    fn options_have_an_effect() {
         let mut refusals = 0;
-        for procedure in ProcedureName::value_variants() {
-            let plain = asked(*procedure, &[]).unwrap();
+        for procedure in known::procedures() {
+            let plain = asked(procedure.get_name(), &[]).unwrap();
+            let known: Vec<&str> = procedure.get_arguments().filter_map(clap::Arg::get_long).collect();
+            for long in &known {
+                let is_sampled = SAMPLES.iter().any(|(name, _)| name == long);
+                assert!(is_sampled, "{long} is in no table: has it an effect?");
+            }
             for (name, words) in SAMPLES {
-                assert!(known.contains(&name), "there is no --{name}");
-                let flag = format!("--{name}");
-                let applies = TABLE.iter().find(|row| {
-                    row.flag == flag
-                        || flag.starts_with(&format!("{}-trial", row.flag)) && row.flag == "--pcapng"
-                });
-                let applies = applies.is_none_or(|row| (row.of)(*procedure));
-                let limit: &[&str] = match procedure {
-                    Throughput | BackToBack | Recovery => &["--limit=throughput_percent>=1%"],
-                    Reset => &["--limit=reset_by_loss_ns<1s"],
+                let limit: &[&str] = match procedure.get_name() {
+                    "throughput" | "back-to-back" | "recovery" => &["--limit=throughput_percent>=1%"],
+                    "reset" => &["--limit=reset_by_loss_ns<1s"],
                     _ => words,
                 };
-                match asked(*procedure, if name == "limit" { limit } else { words }) {
-                    Ok(with) => {
-                        assert!(applies, "{procedure:?} takes {flag}");
-                        let changes = with != plain || OUTWARD.contains(&name);
-                        assert!(changes, "{procedure:?}: {flag} has no effect");
-                    }
-                    Err(text) => {
-                        assert!(!applies, "{procedure:?} {flag}: {text}");
-                        assert!(text.starts_with("an argument does not apply (--"), "{text}");
-                        assert!(text.ends_with("; leave it out") && !text.contains('\n'), "{text}");
-                        refusals += 1;
-                    }
+                let words = if name == "limit" { limit } else { words };
+                let with = asked(procedure.get_name(), words);
+                if known.contains(&name) {
+                    let with = with.unwrap();
+                    let changes = with != plain || OUTWARD.contains(&name);
+                    assert!(changes, "{}: --{name} has no effect", procedure.get_name());
+                } else {
+                    let text = with.unwrap_err();
+                    assert!(text.starts_with("unknown argument (--"), "{text}");
+                    assert!(text.contains("; `romer bench ") && !text.contains('\n'), "{text}");
+                    refusals += 1;
                 }
             }
         }
@@ -396,7 +197,7 @@ mod tests {
 
     #[test]
     fn verdicts_are_required_of_claims_only() {
-        for procedure in [Latency, LoadSweep, Throughput, Reset] {
+        for procedure in ["latency", "load-sweep", "throughput", "reset"] {
             let text = asked(procedure, &["--require-verdicts"]).unwrap_err();
             assert!(
                 text.starts_with("an argument does not apply (--require-verdicts): no claim is asked for"),
@@ -405,23 +206,9 @@ mod tests {
             assert!(asked(procedure, &["--require-verdicts", "--expect-ecn=not-ect=not-ect"]).is_ok());
         }
         assert!(
-            asked(Policing, &["--require-verdicts"]).is_ok()
-                && asked(Priority, &["--require-verdicts"]).is_ok()
+            asked("policing", &["--require-verdicts"]).is_ok()
+                && asked("priority", &["--require-verdicts"]).is_ok()
         );
-    }
-
-    #[test]
-    fn a_scheduler_is_of_the_procedure_priority_whatever_else_is_said_of_it() {
-        for words in
-            [&["--capacity=1Mbit"][..], &["--capacity=1Mbit", "--discipline=fifo"], &["--discipline=fifo"]]
-        {
-            let text = asked(Latency, words).unwrap_err();
-            assert!(
-                text.starts_with("an argument does not apply (--")
-                    && text.contains("only the procedure priority"),
-                "{text}"
-            );
-        }
     }
 
     #[test]
@@ -436,22 +223,22 @@ mod tests {
 
     #[test]
     fn a_limit_on_what_is_not_found_is_refused_before_the_benchmark() {
-        let text = asked(Throughput, &["--limit=loss_ratio<=1%"]).unwrap_err();
+        let text = asked("throughput", &["--limit=loss_ratio<=1%"]).unwrap_err();
         assert!(text.contains("(--limit loss_ratio<=1%): throughput finds throughput_percent, "), "{text}");
     }
 
     #[test]
     fn what_a_stream_says_has_an_effect_or_is_refused() {
         let weight = ["--stream=name=v,weight=3", "--stream=name=w"];
-        let text = asked(LoadSweep, &weight).unwrap_err();
+        let text = asked("load-sweep", &weight).unwrap_err();
         assert!(
             text.starts_with("an argument does not apply (--stream name=v,weight=): only priority"),
             "{text}"
         );
         let strict = ["--discipline=strict", "--capacity=1Mbit"];
-        assert!(asked(Priority, &[&weight[..], &strict].concat()).is_err());
+        assert!(asked("priority", &[&weight[..], &strict].concat()).is_err());
         let weighted = ["--discipline=weighted", "--capacity=1Mbit"];
-        assert!(asked(Priority, &[&weight[..], &weighted].concat()).is_ok());
+        assert!(asked("priority", &[&weight[..], &weighted].concat()).is_ok());
         assert!(
             "name=p,protocol=ip,ports=5001".parse::<StreamArgument>().unwrap_err().contains("has no ports")
         );

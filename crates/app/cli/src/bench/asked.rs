@@ -9,8 +9,7 @@ use romer_method::search::Goal;
 use romer_method::{Frames, mlr};
 use romer_units::{Duration, FrameSize, LineRate};
 
-use super::applies::searches;
-use crate::args::{BenchArgs, ProcedureName, SearchName};
+use crate::args::{FrameArgs, ProcedureArgs, SearchArgs, SearchName};
 use crate::failure::Failure;
 
 /// The load at which a device is reset, where none is given.
@@ -23,32 +22,39 @@ const MOST_LOAD: f64 = 2.0;
 /// To how much of the line rate a throughput is found, where nothing is said.
 const RESOLUTION: f64 = 0.005;
 
+/// What a search is to find, in trials of this length at the end.
+fn goal(search: &SearchArgs, length: Duration) -> Goal {
+    let tenth = Duration::from_nanos(length.as_nanos() / 10).max(Duration::from_millis(1));
+    let resolution = search.resolution.unwrap_or(RESOLUTION);
+    Goal {
+        loss_ratio: search.loss_ratio.unwrap_or(0.0),
+        least: LEAST_LOAD.max(resolution),
+        most: 1.0,
+        resolution,
+        short: search.search_trial.unwrap_or(tenth).min(length),
+        full: length,
+    }
+}
+
 /// The procedure, its name and its criterion.
 ///
 /// # Errors
 /// An argument does not go with the procedure.
 pub(super) fn asked(
-    arguments: &BenchArgs,
-    name: ProcedureName,
+    asked: &ProcedureArgs,
     default_loads: &[f64],
 ) -> Result<(&'static str, Procedure, String), Failure> {
-    let length = arguments.trials.trial;
-    let load = &arguments.load;
-    let loads = || load.loads.as_ref().map_or_else(|| default_loads.to_vec(), |loads| loads.0.clone());
-    let loss_ratio = load.loss_ratio.unwrap_or(0.0);
-    let tenth = Duration::from_nanos(length.as_nanos() / 10).max(Duration::from_millis(1));
-    let short = arguments.trials.search_trial.unwrap_or(tenth).min(length);
-    let resolution = load.resolution.unwrap_or(RESOLUTION);
-    let least = LEAST_LOAD.max(resolution);
-    let goal = Goal { loss_ratio, least, most: 1.0, resolution, short, full: length };
+    let length = asked.run().trial;
+    let loads = || asked.loads().map_or_else(|| default_loads.to_vec(), |loads| loads.0.clone());
     let sweep = |name, words: &str| (name, Procedure::Sweep { loads: loads(), length }, words.to_owned());
-    Ok(match name {
-        ProcedureName::Throughput if load.search == Some(SearchName::Mlr) => {
+    Ok(match asked {
+        ProcedureArgs::Throughput(own) if own.how == Some(SearchName::Mlr) => {
+            let Goal { loss_ratio, least, resolution, short, .. } = goal(&own.search, length);
             let goal = mlr::Goal {
                 final_length: length,
                 length_sum: length,
                 loss_ratio,
-                exceed_ratio: load.exceed_ratio.unwrap_or(0.0).min(0.99),
+                exceed_ratio: own.exceed_ratio.unwrap_or(0.0).min(0.99),
             };
             let words = format!(
                 "multiple loss ratio search (draft-ietf-bmwg-mlrsearch-15): trials of {length}, a loss ratio of at most {}, \
@@ -61,31 +67,35 @@ pub(super) fn asked(
                 mlr::Plan { goals: vec![goal], loads: [least, 1.0], width: resolution, first_length: short };
             ("throughput", Procedure::Mlr(plan), words)
         }
-        ProcedureName::Throughput => ("throughput", Procedure::Throughput(goal), goal.words()),
-        ProcedureName::LoadSweep => {
+        ProcedureArgs::Throughput(own) => {
+            let goal = goal(&own.search, length);
+            ("throughput", Procedure::Throughput(goal), goal.words())
+        }
+        ProcedureArgs::LoadSweep(_) => {
             sweep("load-sweep", "each load in a trial of its own; carried against offered")
         }
-        ProcedureName::Latency => sweep(
+        ProcedureArgs::Latency(_) => sweep(
             "latency",
             "latency of every frame at each load (RFC 2544 section 26.2 tags one; this tags all)",
         ),
-        ProcedureName::SelfTest => sweep("self-test", "the tests of the tester itself"),
-        ProcedureName::Policing => sweep(
+        ProcedureArgs::SelfTest(_) => sweep("self-test", "the tests of the tester itself"),
+        ProcedureArgs::Policing(_) => sweep(
             "policing",
             "a token bucket's verdict on every frame; wrong about one in a thousand at the most",
         ),
-        ProcedureName::Priority => sweep(
+        ProcedureArgs::Priority(_) => sweep(
             "priority",
             "each class within 5 % of the capacity of what its scheduler owes it (RFC 4689)",
         ),
-        ProcedureName::FrameLoss => {
+        ProcedureArgs::FrameLoss(_) => {
             let words =
                 "from the full line downwards by 10 % until two trials lose nothing (RFC 2544 section 26.3)";
             ("frame-loss", Procedure::FrameLoss { step: 0.1, most: 1.0, length }, words.into())
         }
-        ProcedureName::BackToBack => {
-            let limits =
-                Limits { longest: length.min(Duration::from_secs(30)), step: 1, line: load.line_rate };
+        ProcedureArgs::BackToBack(own) => {
+            let goal = goal(&own.search, length);
+            let line = asked.run().line_rate;
+            let limits = Limits { longest: length.min(Duration::from_secs(30)), step: 1, line };
             let words = format!(
                 "the longest burst at the line's rate without loss, up to {} (RFC 9004); before it: {}",
                 limits.longest,
@@ -93,8 +103,8 @@ pub(super) fn asked(
             );
             ("back-to-back", Procedure::BackToBack { goal, limits }, words)
         }
-        ProcedureName::Reset => {
-            let load = match load.loads.as_ref().map(|loads| loads.0.as_slice()) {
+        ProcedureArgs::Reset(own) => {
+            let load = match own.loads.as_ref().map(|loads| loads.0.as_slice()) {
                 None => RESET_LOAD,
                 Some([load]) => *load,
                 Some(_) => {
@@ -109,7 +119,8 @@ pub(super) fn asked(
             );
             ("reset", Procedure::Reset { load, length }, words)
         }
-        ProcedureName::Recovery => {
+        ProcedureArgs::Recovery(own) => {
+            let goal = goal(&own.search, length);
             let words = format!(
                 "110 % of the throughput for {length}, then half of it: from there to the last loss (RFC 2544 section \
                  26.5); before it: {}",
@@ -123,7 +134,6 @@ pub(super) fn asked(
 /// The loads, where none are given: 10 % to 95 % by 5 % (seed 003); of a scheduler, below, at and over what its line
 /// carries, and where each class competes with the next. With them, that some of these cannot be offered.
 pub(super) fn default_loads(
-    name: ProcedureName,
     claims: &Claims,
     line: LineRate,
     (streams, frames): (&[StreamOptions], &[Frames]),
@@ -133,8 +143,7 @@ pub(super) fn default_loads(
         // There is but one load: theirs.
         return (vec![1.0], None);
     }
-    let scheduler = claims.scheduler.filter(|_| name == ProcedureName::Priority);
-    let Some((discipline, capacity)) = scheduler else {
+    let Some((discipline, capacity)) = claims.scheduler else {
         return ((2..=19).map(|twentieth: u8| f64::from(twentieth) / 20.0).collect(), None);
     };
     // Of a load of layer 1, so much is frames; of the smallest the least.
@@ -174,13 +183,12 @@ pub(super) fn default_loads(
 
 /// Refuses sizes that no stream would have, and loads that no stream would follow.
 pub(super) fn check_streams(
-    arguments: &BenchArgs,
-    name: ProcedureName,
+    asked: &ProcedureArgs,
+    given: &FrameArgs,
     streams: &[StreamOptions],
 ) -> Result<(), Failure> {
-    let load = &arguments.load;
     if streams.iter().all(|stream| stream.frames.is_some()) {
-        let flag = [("--frame-sizes", load.frame_sizes.is_some()), ("--imix", load.imix.is_some())];
+        let flag = [("--frame-sizes", given.frame_sizes.is_some()), ("--imix", given.imix.is_some())];
         if let Some((flag, _)) = flag.into_iter().find(|(_, given)| *given) {
             return Err(Failure::usage(format!(
                 "an argument does not apply ({flag}): every stream has sizes of its own; leave it out, or leave out frame-size= or \
@@ -190,14 +198,14 @@ pub(super) fn check_streams(
     }
     let Some(fixed) = streams.iter().find(|stream| stream.pace.is_fixed()) else { return Ok(()) };
     let all = streams.iter().all(|stream| stream.pace.is_fixed());
-    if searches(name) || (all && name == ProcedureName::FrameLoss) {
+    if asked.search().is_some() || (all && matches!(asked, ProcedureArgs::FrameLoss(_))) {
         return Err(Failure::usage(format!(
             "a pace does not apply (--stream name={},pace=): it says itself how much is sent, and this procedure chooses the load; \
              give another, such as pace=burst:16",
             fixed.name
         )));
     }
-    if all && load.loads.is_some() {
+    if all && asked.loads().is_some() {
         return Err(Failure::usage(
             "an argument does not apply (--loads): the streams' paces say themselves how much is sent; leave it out, or give \
              another pace",
@@ -393,14 +401,12 @@ mod tests {
         use crate::args::{Cli, Command};
 
         let paces = |procedure: &str, streams: &[&str]| {
-            let words = ["romer", "bench", procedure, "--discipline", "fifo", "--capacity", "1Mbit"];
+            let words = ["romer", "bench", procedure];
             let streams = streams.iter().flat_map(|stream| ["--stream", *stream]);
             let read = Cli::try_parse_from(words.into_iter().chain(streams)).unwrap();
             let Command::Bench(arguments) = read.command else { panic!("it is a benchmark") };
-            let Some(crate::args::Wish::Procedure(name)) = arguments.wish else {
-                panic!("it has a procedure")
-            };
-            let streams = super::super::streams(&arguments, name).unwrap();
+            let asked = arguments.procedure.expect("it has a procedure");
+            let streams = super::super::streams(&asked, asked.shared().1.unwrap()).unwrap();
             streams.into_iter().map(|stream| stream.pace).collect::<Vec<_>>()
         };
         let (even, chance) = (Pace::Constant, Pace::Poisson);
@@ -415,26 +421,25 @@ mod tests {
         let line = LineRate::new(10_000_000).unwrap();
         let frames = [64, 1_004].map(|size| Frames::Size(FrameSize::new(size).unwrap()));
         let streams = vec![StreamOptions::default()];
-        let loads = |name, real| default_loads(name, &claims, line, (&streams, &frames), real).0;
+        let loads = |claims, real| default_loads(claims, line, (&streams, &frames), real).0;
         // 5 Mbit/s of frames of 64 octets are 6.5625 Mbit/s with preamble and gap.
-        let found = loads(ProcedureName::Priority, false);
+        let found = loads(&claims, false);
         for (load, wanted) in found.iter().zip([0.328_125, 0.656_25, 0.984_375]) {
             assert!((load - wanted).abs() < 1e-9, "{found:?}");
         }
         assert_eq!(found.len(), 3);
-        assert_eq!(loads(ProcedureName::LoadSweep, true).len(), 18);
+        assert_eq!(loads(&Claims::default(), true).len(), 18);
         let slow = LineRate::new(5_000_000).unwrap();
-        let (bounded, left_out) =
-            default_loads(ProcedureName::Priority, &claims, slow, (&streams, &frames), true);
+        let (bounded, left_out) = default_loads(&claims, slow, (&streams, &frames), true);
         assert_eq!(bounded.last(), Some(&1.0), "a real line has no more");
         assert_eq!(bounded.len(), 2);
         let left_out = left_out.unwrap();
         assert!(left_out.contains("the streams offer 76.2 % of the capacity"), "{left_out}");
-        let all = default_loads(ProcedureName::Priority, &claims, line, (&streams, &frames), false);
+        let all = default_loads(&claims, line, (&streams, &frames), false);
         assert_eq!(all.1, None);
         // Two classes compete where the half of one has no room: at four thirds of the capacity.
         let two = vec![StreamOptions { share: 0.5, ..StreamOptions::default() }; 2];
-        let (found, _) = default_loads(ProcedureName::Priority, &claims, line, (&two, &frames), false);
+        let (found, _) = default_loads(&claims, line, (&two, &frames), false);
         assert_eq!(found.len(), 4);
         assert!((found[2] - 0.656_25 * 4.0 / 3.0).abs() < 1e-9, "{found:?}");
     }

@@ -1,18 +1,16 @@
 //! The folder of a benchmark, and going on with one that was interrupted.
 
-use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use clap::CommandFactory;
 use romer_bench::options::BenchOptions;
 use romer_bench::{Past, rfc3339};
 use romer_record::benchmark::{BENCHMARK_PLAN, BenchmarkPlan};
 use romer_store::{BenchmarkRun, Location, StoreError};
 use romer_units::random::Seed;
 
-use super::plan::takes_a_value;
-use crate::args::{BenchArgs, Cli, Command, Invocation, read};
+use super::known;
+use crate::args::{BenchArgs, RunArgs};
 use crate::failure::Failure;
 use crate::measure::location;
 
@@ -33,8 +31,8 @@ pub(super) enum Folder {
 
 impl Folder {
     /// A new one, which can be made.
-    pub(super) fn new(arguments: &BenchArgs, options: &BenchOptions) -> Result<Self, Failure> {
-        let location = location(arguments.keep.out.as_deref(), arguments.output.force, options.name)?;
+    pub(super) fn new(run: &RunArgs, options: &BenchOptions) -> Result<Self, Failure> {
+        let location = location(run.keep.out.as_deref(), run.output.force, options.name)?;
         BenchmarkRun::check(&location)?;
         let plan = BenchmarkPlan {
             schema: BENCHMARK_PLAN.into(),
@@ -90,34 +88,46 @@ fn inward(words: impl Iterator<Item = String>) -> Vec<String> {
     kept
 }
 
-/// The arguments of the benchmark in `folder` with those that the command line has beside it, in these words from the
-/// command's name on; and the words of both. What both say counts as the command line says it, so that [`take_up`] can tell
-/// what has changed.
-pub(super) fn arguments(folder: &Path, given: &[String]) -> Result<(BenchArgs, Vec<String>), Failure> {
+/// The folder that `--resume` names, wherever it stands.
+pub(super) fn resumed(arguments: &BenchArgs) -> Option<PathBuf> {
+    const FLAG: &str = "--resume";
+    if arguments.resume.is_some() {
+        return arguments.resume.clone();
+    }
+    let mut words = arguments.words.iter();
+    let word = words.find(|word| word.split('=').next() == Some(FLAG))?;
+    let folder =
+        word.split_once('=').map_or_else(|| words.next().map(String::as_str), |(_, folder)| Some(folder));
+    folder.map(PathBuf::from)
+}
+
+/// The words of the benchmark in `folder` with those that the command line has beside it, both from the command's name on.
+/// What both say counts as the command line says it, so that [`take_up`] can tell what has changed.
+pub(super) fn words(folder: &Path, given: &[String]) -> Result<Vec<String>, Failure> {
     let plan = BenchmarkRun::plan(folder)?;
     let given = given.get(1..).unwrap_or_default();
     let mut words = vec!["bench".to_owned()];
     words.extend(unsaid(&plan.arguments, given));
     words.extend(given.iter().cloned());
-    match read(["romer".to_owned()].iter().chain(&words).map(OsString::from))? {
-        Invocation::Run(Cli { command: Command::Bench(arguments) }) if arguments.wish.is_some() => {
-            Ok((*arguments, words))
-        }
-        _ => Err(Failure::with_code(
+    // A folder without a procedure or a plan would be taken up again without end.
+    if words.get(1).is_none_or(|word| word.starts_with('-')) {
+        return Err(Failure::with_code(
             3,
             format!(
                 "the benchmark cannot go on ({}): its plan.json asks for none; begin a new one",
                 romer_report::escape::terminal(&folder.to_string_lossy())
             ),
-        )),
+        ));
     }
+    Ok(words)
 }
 
 /// Those of the words that say nothing that `given` says as well.
 fn unsaid(words: &[String], given: &[String]) -> Vec<String> {
     let name = |word: &str| word.split_once('=').map_or(word, |(name, _)| name).to_owned();
-    let cli = Cli::command();
-    let takes_value = |flag: &str| flag.strip_prefix("--").is_some_and(|name| takes_a_value(&cli, name));
+    let options = known::options();
+    let takes_value =
+        |flag: &str| flag.strip_prefix("--").is_some_and(|name| known::takes_a_value(&options, name));
     let mut kept = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -205,12 +215,14 @@ mod tests {
         for last in [&[][..], &["--json", "out.json"], &["-q"], &["--force"]] {
             let given: Vec<String> =
                 ["bench", "--resume", path].iter().chain(last).map(|word| (*word).to_owned()).collect();
-            let (asked, words) = arguments(folder.path(), &given).unwrap();
-            let Some(crate::args::Wish::Plan(named)) = &asked.wish else { panic!("{:?}", asked.wish) };
-            let planned = super::super::plan::arguments(named, &words).unwrap().0;
-            assert_eq!(planned.resume.as_deref(), Some(folder.path()), "{last:?}");
-            assert_eq!(planned.output.json.is_some(), last.len() == 2);
-            assert_eq!(planned.trials.repeat, Some(4));
+            let words = words(folder.path(), &given).unwrap();
+            let (read, _) = super::super::plan::arguments(&words[1], &words[2..]).unwrap();
+            let super::super::Read::Procedure(planned) = read else { panic!("{words:?}") };
+            let (run, device) = planned.shared();
+            let device = device.unwrap();
+            assert_eq!(device.output.resume.as_deref(), Some(folder.path()), "{last:?}");
+            assert_eq!(run.output.json.is_some(), last.len() == 2);
+            assert_eq!(device.trials.repeat, Some(4));
         }
     }
 

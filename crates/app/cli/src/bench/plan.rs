@@ -8,16 +8,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::ops::Range;
 
-use clap::CommandFactory;
 use romer_scenario::{is_utf16, nearest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::applies::ineffective;
 use super::placed::Places;
 use super::stream::KEYS;
-use super::values::wish;
-use crate::args::{BenchArgs, Cli, Command, Invocation, Wish, read};
+use super::{Read, known};
 use crate::failure::Failure;
 
 /// Octets of the largest plan.
@@ -63,8 +60,8 @@ impl Found {
     }
 }
 
-/// The arguments that a plan and the command line, in these words from the command's name on, come to.
-pub(super) fn arguments(path: &str, given: &[String]) -> Result<(BenchArgs, Places), Failure> {
+/// What a plan and the words behind its name on the command line come to.
+pub(super) fn arguments(path: &str, given: &[String]) -> Result<(Read, Places), Failure> {
     let shown = romer_report::escape::terminal(path);
     let refused = |why: std::io::Error| {
         Failure::environment(format!("a plan cannot be read ({shown}): {why}; check its path and rights"))
@@ -86,19 +83,11 @@ pub(super) fn arguments(path: &str, given: &[String]) -> Result<(BenchArgs, Plac
         ));
     }
     let text = fs::read(path).map_err(refused)?;
-    parse(&text, &shown, &Given { words: given, plan: path })
+    parse(&text, &shown, given)
 }
 
-/// The command line that goes with a plan.
-pub(super) struct Given<'a> {
-    /// Its words, without the program's name.
-    pub(super) words: &'a [String],
-    /// The one that names the plan.
-    pub(super) plan: &'a str,
-}
-
-/// The arguments that the text of a plan, `shown` by this name, and the command line come to.
-pub(super) fn parse(text: &[u8], shown: &str, given: &Given<'_>) -> Result<(BenchArgs, Places), Failure> {
+/// What the text of a plan, `shown` by this name, and the words behind it come to.
+pub(super) fn parse(text: &[u8], shown: &str, given: &[String]) -> Result<(Read, Places), Failure> {
     let fault = |place: Range<usize>, why: &str, mend: &str| {
         faulty(text, shown, place.start, &format!("{why}; {mend}"))
     };
@@ -113,7 +102,9 @@ pub(super) fn parse(text: &[u8], shown: &str, given: &Given<'_>) -> Result<(Benc
         };
         fault(error.span().unwrap_or(0..0), &why, mend)
     })?;
-    let known: Vec<String> = option_names();
+    let mut options = known::options();
+    options.retain(|(name, _)| is_in_a_plan(name));
+    let known: Vec<&str> = options.iter().map(|(name, _)| name.as_str()).collect();
     let mut procedure = None;
     let mut found = Vec::new();
     let mut seen: Vec<(String, Range<usize>)> = Vec::new();
@@ -134,9 +125,12 @@ pub(super) fn parse(text: &[u8], shown: &str, given: &Given<'_>) -> Result<(Benc
             "stream" => tables(&value, "stream", &mut found, &fault, |table| stream(table, &fault))?,
             "case" => tables(&value, "case", &mut found, &fault, |table| case(table, &place, &fault))?,
             "dut" => labels(&value, &mut found, &fault)?,
-            _ if known.contains(&name) => option(key.get_ref(), &value, &mut found, &fault)?,
+            name if known.contains(&name) => {
+                let takes_value = known::takes_a_value(&options, name);
+                option((key.get_ref(), takes_value), &value, &mut found, &fault)?;
+            }
             _ => {
-                let keys = known.iter().map(String::as_str).chain(["procedure", "stream", "case", "dut"]);
+                let keys = known.iter().copied().chain(["procedure", "stream", "case", "dut"]);
                 let mend = nearest(&name, keys).map_or_else(
                     || "see `romer bench --help` for the options".into(),
                     |near| format!("did you mean {}?", as_written(near, key.get_ref())),
@@ -156,13 +150,15 @@ pub(super) fn parse(text: &[u8], shown: &str, given: &Given<'_>) -> Result<(Benc
     if procedure.ends_with(".toml") {
         return Err(fault(at, "a plan is no procedure", "write procedure = \"throughput\" or another"));
     }
-    if let Err(text) = wish(&procedure) {
-        let (why, mend) = text.rsplit_once("; ").unwrap_or((&text, "see `romer bench --help`"));
+    if known::procedures().iter().all(|known| known.get_name() != procedure) {
+        let refused = known::no_procedure(&procedure);
+        let (why, mend) =
+            refused.text().rsplit_once("; ").unwrap_or((refused.text(), "see `romer bench --help`"));
         return Err(fault(at, why, mend));
     }
-    found.retain(|one| is_own(given.words, one));
+    found.retain(|one| is_own(given, one));
     let places = Places { text: text.to_vec(), shown: shown.to_owned(), found, procedure: at };
-    assemble(given, &procedure, &places, &fault).map(|arguments| (arguments, places))
+    assemble(given, &procedure, &places, &fault).map(|read| (read, places))
 }
 
 /// A fault of a plan, which stands from this octet on.
@@ -178,22 +174,28 @@ fn is_own(given: &[String], one: &Found) -> bool {
     !given.iter().any(|word| *word == flag || word.starts_with(&format!("{flag}=")))
 }
 
-/// Reads the options of the file one by one, so that a fault has its place, then all of them with the command line's.
+/// Reads the options of the file with the command line's; where they cannot be read, those of the file one by one, so that a
+/// fault has its place.
 fn assemble(
-    given: &Given<'_>,
+    given: &[String],
     procedure: &str,
     places: &Places,
     fault: &dyn Fn(Range<usize>, &str, &str) -> Failure,
-) -> Result<BenchArgs, Failure> {
-    let Given { words: given, plan } = given;
+) -> Result<Read, Failure> {
     let found = &places.found;
-    let begin = ["romer", "bench", procedure].map(OsString::from);
+    let begin = OsString::from(procedure);
     let word = |option: &str, value: &str| OsString::from(format!("--{option}={value}"));
     let words = |one: &Found| match &one.value {
         Some(value) => word(&one.option, value),
         None => OsString::from(format!("--{}", one.option)),
     };
-    let alone = |word: OsString| read(begin.iter().cloned().chain([word]));
+    let given = given.iter().map(OsString::from);
+    let all = [begin.clone()].into_iter().chain(found.iter().map(words)).chain(given);
+    let failure = match Read::words(all) {
+        Ok(read) => return Ok(read),
+        Err(failure) => failure,
+    };
+    let alone = |word: OsString| Read::words([begin.clone(), word]);
     for one in found {
         if let Err(failure) = alone(words(one)) {
             let text = failure.text().to_owned();
@@ -210,40 +212,7 @@ fn assemble(
             return Err(fault(place, why, mend));
         }
     }
-    let mut all: Vec<OsString> = begin.to_vec();
-    all.extend(found.iter().map(words));
-    // The first word is the command's name, and one names the plan itself.
-    let place = given.iter().position(|word| word == plan);
-    let others = given.iter().enumerate().skip(1).filter(|(number, _)| Some(*number) != place);
-    all.extend(others.map(|(_, word)| OsString::from(word)));
-    match read(all).map_err(|failure| places.tell(failure))? {
-        Invocation::Run(Cli { command: Command::Bench(arguments) }) => {
-            let Some(Wish::Procedure(name)) = arguments.wish else { return Ok(*arguments) };
-            // What stands in the file is told with its place; what the command line says is refused where it is used.
-            let flag = ineffective(&arguments, name);
-            let of = |one: &&Found| {
-                flag.as_ref()
-                    .is_some_and(|(flag, _)| flag.split(' ').next() == Some(&format!("--{}", one.option)))
-            };
-            match &flag {
-                Some((flag, why)) if found.iter().any(|one| of(&one)) => Err(places.tell(Failure::usage(
-                    format!("an argument does not apply ({flag}): {why}; leave it out"),
-                ))),
-                _ => Ok(*arguments),
-            }
-        }
-        Invocation::Run(_) | Invocation::Show(_) => {
-            Err(fault(0..0, "it is no benchmark", "write procedure = \"throughput\" or another"))
-        }
-    }
-}
-
-/// The long names of the options of `romer bench` that a plan may set.
-fn option_names() -> Vec<String> {
-    let cli = Cli::command();
-    let bench = cli.find_subcommand("bench");
-    let names = bench.into_iter().flat_map(clap::Command::get_arguments).filter_map(clap::Arg::get_long);
-    names.filter(|name| is_in_a_plan(name)).map(str::to_owned).collect()
+    Err(places.tell(failure))
 }
 
 /// Whether a plan may say what the option of this name says.
@@ -253,15 +222,9 @@ pub(super) fn is_in_a_plan(option: &str) -> bool {
 
 type Fault<'a> = &'a dyn Fn(Range<usize>, &str, &str) -> Failure;
 
-/// Whether the option of `romer bench` of this name takes a value.
-pub(super) fn takes_a_value(cli: &clap::Command, name: &str) -> bool {
-    let bench = cli.find_subcommand("bench");
-    let mut all = bench.into_iter().flat_map(clap::Command::get_arguments);
-    all.any(|one| one.get_long() == Some(name) && one.get_action().takes_values())
-}
-
+/// Takes an option, of which is known whether it takes a value.
 fn option(
-    key: &str,
+    (key, takes_value): (&str, bool),
     value: &Spanned<DeValue<'_>>,
     found: &mut Vec<Found>,
     fault: Fault<'_>,
@@ -283,7 +246,7 @@ fn option(
     }
     let whole = |value| (value, place.clone(), Vec::new());
     let values = match value.get_ref() {
-        DeValue::Boolean(said) if takes_a_value(&Cli::command(), name) => {
+        DeValue::Boolean(said) if takes_value => {
             let why = format!("{key} takes a text or a number, and not {said}");
             return Err(fault(place, &why, "write what it is to be"));
         }
@@ -442,21 +405,16 @@ mod tests {
         };
         let profile = fault("profile = \"625pps,20\"\n");
         assert!(
-            profile.text.contains("(plan:2:11): an argument does not apply (--profile): only"),
+            profile
+                .text
+                .contains("(plan:2:11): unknown argument (--profile): `romer bench latency` does not")
+                && profile.text.ends_with("; `romer bench policing` does"),
             "{}",
             profile.text
         );
-        assert!(
-            profile.text.ends_with("; leave it out") && profile.place == Some((2, 11)),
-            "{}",
-            profile.text
-        );
+        assert_eq!(profile.place, Some((2, 11)));
         let late = fault("trial = \"1s\"\nsearch_trial = \"1s\"\n");
-        assert!(
-            late.text.contains("(plan:3:16): an argument does not apply (--search-trial)"),
-            "{}",
-            late.text
-        );
+        assert!(late.text.contains("(plan:3:16): unknown argument (--search-trial)"), "{}", late.text);
     }
 
     #[test]

@@ -1,25 +1,21 @@
 //! The schema of plans, made of the options of `romer bench`, so that editors know keys, values and what they mean.
 
-use clap::{Arg, ArgAction, CommandFactory, ValueEnum};
+use clap::{Arg, ArgAction};
 use romer_bench::options::Field;
 use romer_units::{Dscp, Ecn};
 use serde_json::{Map, Value, json};
 
+use super::known;
 use super::plan::{JOINED, NUMBERS, is_in_a_plan};
 use super::stream::KEYS;
-use crate::args::{Cli, ProcedureName};
 
 /// JSON Schema (2020-12) of a plan.
 pub(crate) fn schema() -> Value {
-    let cli = Cli::command();
-    let bench = cli.find_subcommand("bench");
-    let options = bench.into_iter().flat_map(clap::Command::get_arguments);
     let mut properties = Map::new();
-    for option in options {
-        let Some(name) = option.get_long().filter(|name| is_in_a_plan(name)) else { continue };
-        let schema = of_option(name, option);
+    for (name, option) in known::options().into_iter().filter(|(name, _)| is_in_a_plan(name)) {
+        let schema = of_option(&name, &option);
         properties.insert(name.replace('-', "_"), schema.clone());
-        properties.insert(name.into(), schema);
+        properties.insert(name, schema);
     }
     properties.insert("procedure".into(), procedures());
     properties.insert("stream".into(), list("Streams side by side; without, there is one.", &streams()));
@@ -56,10 +52,7 @@ fn of_option(name: &str, option: &Arg) -> Value {
 }
 
 fn procedures() -> Value {
-    let names: Vec<String> = ProcedureName::value_variants()
-        .iter()
-        .filter_map(|name| Some(name.to_possible_value()?.get_name().to_owned()))
-        .collect();
+    let names: Vec<String> = known::procedures().iter().map(|one| one.get_name().to_owned()).collect();
     json!({ "type": "string", "enum": names, "description": "What is to be found out." })
 }
 

@@ -2,15 +2,11 @@
 
 use std::str::FromStr;
 
-use clap::ValueEnum;
 use romer_bench::options::{Field, MarkingClaim};
 use romer_method::policing::{Profile, Unit};
 use romer_port::{PortError, PortName};
-use romer_scenario::nearest;
 use romer_units::{Dscp, Duration, Ecn, FrameSize, LineRate, Rate};
 use romer_wire::ethernet::MacAddress;
-
-use crate::args::{ProcedureName, Wish};
 
 /// Most sizes, and most loads.
 const MOST: usize = 1_000;
@@ -30,26 +26,6 @@ pub(crate) fn resolution(text: &str) -> Result<f64, String> {
         return Err(format!("{shown:?} is finer than trials can tell; write 0.001% or more, such as 0.5%"));
     }
     Ok(share)
-}
-
-/// A procedure, or the name of a plan.
-pub(crate) fn wish(text: &str) -> Result<Wish, String> {
-    if text.ends_with(".toml") {
-        return Ok(Wish::Plan(text.into()));
-    }
-    <ProcedureName as ValueEnum>::from_str(text, false).map(Wish::Procedure).map_err(|_| {
-        let names: Vec<String> = ProcedureName::value_variants()
-            .iter()
-            .filter_map(|name| Some(name.to_possible_value()?.get_name().to_owned()))
-            .collect();
-        let shown = romer_units::excerpt(text, 40);
-        let near = nearest(text, names.iter().map(String::as_str));
-        let hint = near.map_or_else(
-            || format!("write one of {}", names.join(", ")),
-            |name| format!("did you mean {name}?"),
-        );
-        format!("{shown:?} is neither a procedure nor a plan (FILE.toml); {hint}")
-    })
 }
 
 /// How long something in a trial lasts: up to a day.
@@ -370,14 +346,6 @@ mod tests {
         ] {
             assert!(mac(bad).is_err(), "{bad:?} was accepted");
         }
-    }
-
-    #[test]
-    fn a_word_that_is_nearly_a_name_is_told() {
-        assert!(wish("throughputt").unwrap_err().contains("did you mean throughput?"));
-        assert!(wish("x").unwrap_err().contains("write one of throughput, load-sweep"));
-        assert_eq!(nearest("frame_sizs", ["frame-sizes", "loads"]), Some("frame-sizes"));
-        assert_eq!(wish("a.toml"), Ok(Wish::Plan("a.toml".into())));
     }
 
     #[test]
