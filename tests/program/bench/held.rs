@@ -32,8 +32,7 @@ fn every_case_of_the_router_is_so_with_ipv6_too() {
     let police = ["--profile", "625pps,20", "--frame-sizes", "128", "--loads", "70%", "--trial", "1s"];
     let found = bench(&lab, &[&["policing"], &v6[..], &police].concat()).document();
     // 1,182 frames a second: some two of five are beyond the profile.
-    let trial = &trials(&found)[0];
-    if is_valid(trial) {
+    if let Some(trial) = first_valid(&found) {
         let stopped = count(trial, "/policed/excess_stopped") + count(trial, "/policed/at_the_edge_stopped");
         assert!(stopped > 200, "{:#}", trial["policed"]);
     }
@@ -44,10 +43,12 @@ fn every_case_of_the_router_is_so_with_ipv6_too() {
     let times =
         ["--trial", "2s", "--settle", "800ms", "--destination", "2001:2:0:19::42", "--line-rate", "2Mbit"];
     let found = bench(&lab, &[&["priority"], &classes[..], &judged, &times].concat()).document();
-    // Chance decides how much each class offers, so that it counts what of that is lost.
-    let of = |place: usize, what: &str| number(&found, &format!("/trials/0/per_stream/{place}/{what}"));
-    let lost = [0, 1, 2].map(|place| of(place, "lost") / of(place, "offered"));
-    assert!(lost[0] < lost[1] && lost[1] < lost[2], "{lost:?} {:#}", found["trials"][0]["per_stream"]);
+    if let Some(trial) = first_valid(&found) {
+        // Chance decides how much each class offers, so that it counts what of that is lost.
+        let of = |place: usize, what: &str| number(trial, &format!("/per_stream/{place}/{what}"));
+        let lost = [0, 1, 2].map(|place| of(place, "lost") / of(place, "offered"));
+        assert!(lost[0] < lost[1] && lost[1] < lost[2], "{lost:?} {:#}", trial["per_stream"]);
+    }
 }
 
 #[test]
@@ -74,11 +75,10 @@ fn large_frames_of_a_low_class_are_seen_to_have_more_than_theirs() {
     // The streams have sizes of their own, so that there is one trial and not one for each size that others would have.
     assert!(trials(&found).iter().all(|trial| trial["mixture"] == "of streams"), "{found:#}");
     assert_eq!(trials(&found).iter().filter(|trial| is_valid(trial)).count().max(1), 1);
-    let carried =
-        |found: &Value, place: usize| number(found, &format!("/trials/0/per_stream/{place}/carried_l2_bps"));
-    // 200, 150 and 1,518 octets in a pass.
-    assert!(carried(&found, 2) > 3.0 * carried(&found, 0), "{:#}", found["trials"][0]["per_stream"]);
-    if is_valid(&trials(&found)[0]) {
+    let carried = |trial: &Value, place: usize| number(trial, &format!("/per_stream/{place}/carried_l2_bps"));
+    if let Some(trial) = first_valid(&found) {
+        // 200, 150 and 1,518 octets in a pass.
+        assert!(carried(trial, 2) > 3.0 * carried(trial, 0), "{:#}", trial["per_stream"]);
         let verdicts = at(&found, "/verdicts").as_array().unwrap();
         let weights = verdicts.iter().find(|one| one["subject"].as_str().unwrap().starts_with("weights"));
         assert!(
@@ -90,7 +90,9 @@ fn large_frames_of_a_low_class_are_seen_to_have_more_than_theirs() {
         );
     }
     let fair = judged("weighted");
-    assert!(carried(&fair, 0) > 1.5 * carried(&fair, 2), "{:#}", fair["trials"][0]["per_stream"]);
+    if let Some(trial) = first_valid(&fair) {
+        assert!(carried(trial, 0) > 1.5 * carried(trial, 2), "{:#}", trial["per_stream"]);
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Rates beyond the tester's own.
+//! Rates beyond the tester's own, and waits that reach their bound.
 
 use super::*;
 
@@ -31,4 +31,23 @@ fn slow_tester_ends_search() {
             "{results:#?}"
         );
     }
+}
+
+/// Frames that still come when the wait for them is over are said to, with the option that waits longer.
+#[test]
+fn bound_of_wait_is_told() {
+    let lab = Lab::router();
+    // 300 frames of 128 octets a second, and room for all that are sent.
+    process::run(lab.command("R", "tc").args([
+        "qdisc", "add", "dev", "r1", "root", "tbf", "rate", "300kbit", "burst", "1600", "limit", "1000000",
+    ]))
+    .with_code(0);
+    let load = ["throughput", "--frame-sizes", "128", "--line-rate", "2Mbit", "--resolution", "40%"];
+    let times = ["--trial", "1s", "--search-trial", "1s", "--settle", "200ms"];
+    let found = bench(&lab, &[&load[..], &times].concat()).document();
+    let first = &trials(&found)[0];
+    assert_eq!(first["still_coming"], true, "{first:#}");
+    assert!(count(first, "/lost") > 0, "{first:#}");
+    let warnings = at(&found, "/warnings").to_string();
+    assert!(warnings.contains("a longer --settle (200ms now) waits for it"), "{warnings}");
 }

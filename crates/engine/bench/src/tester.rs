@@ -452,20 +452,22 @@ fn drain(sent: &Sent, count: &AtomicU64, [time, more]: [Duration; 2], stop: &Ato
     let (mut before, mut end) = (count.load(Ordering::Relaxed), monotonic_now() + time);
     let last = end + more;
     let mut latest = None;
-    while monotonic_now() < end && !stop.load(Ordering::Relaxed) {
+    loop {
+        // What came until now is looked at once more when the wait is over.
+        let now = monotonic_now();
         let came = count.load(Ordering::Relaxed);
         let missing = (offered as u64).saturating_sub(came);
         if came > before && missing > 0 {
-            end = last.min(monotonic_now() + time);
-            latest = Some(monotonic_now());
+            end = last.min(now + time);
+            latest = Some(now);
         }
         before = came;
+        if now >= end || stop.load(Ordering::Relaxed) {
+            return missing > 0 && latest.is_some_and(|latest| now - latest < STILL_COMING.min(time));
+        }
         let step = if missing > 0 { Duration::from_millis(5) } else { time };
-        let left = end - monotonic_now();
-        std::thread::sleep(step.min(left).to_std());
+        std::thread::sleep(step.min(end - now).to_std());
     }
-    let missing = (offered as u64) > count.load(Ordering::Relaxed);
-    missing && latest.is_some_and(|latest| monotonic_now() - latest < STILL_COMING.min(time))
 }
 
 /// That a port would not send any more, in words.
