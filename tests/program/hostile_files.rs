@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -27,10 +29,8 @@ fn statistics_reach_no_terminal_raw() {
     }
 }
 
-/// The samples, document and page of an emulation that somebody else kept; and links in its folder.
-#[test]
-fn kept_emulations_are_harmless() {
-    let folder = TempDir::new().unwrap();
+/// Keeps an emulation of 20 packets in the folder `run` of `folder`.
+fn keep_emulation(folder: &TempDir) {
     let file = |name: &str| folder.path().join(name);
     let arrivals = (0..20)
         .fold(String::from("time_ns,port,size\n"), |text, n| text + &format!("{},a,100\n", n * 1_000_000));
@@ -45,6 +45,14 @@ fn kept_emulations_are_harmless() {
         .arg("--out")
         .arg(file("run"));
     process::run(command.env("XDG_STATE_HOME", file("state"))).with_code(0);
+}
+
+/// The samples, document and page of an emulation that somebody else kept; and links in its folder.
+#[test]
+fn kept_emulations_are_harmless() {
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    keep_emulation(&folder);
     let report = |arguments: &[&str]| process::run(romer(["report"]).arg(file("run")).args(arguments));
     let samples = fs::read_to_string(file("run/samples.csv")).unwrap();
     assert_eq!(report(&["--csv", "-"]).with_code(0).stdout, samples, "what is harmless is not changed");
@@ -63,4 +71,31 @@ fn kept_emulations_are_harmless() {
             refused.stderr
         );
     }
+}
+
+/// `--force` replaces a link and does not follow it; a pipe that nobody reads from is refused at once.
+#[test]
+fn outputs_follow_no_link() {
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    keep_emulation(&folder);
+    let report = |flag: &str, target: &Path| {
+        process::run(romer(["report", "--quiet", "--force", flag]).arg(target).arg(file("run")))
+    };
+    fs::write(file("victim"), "precious").unwrap();
+    for (flag, target) in
+        [("--html", "run/page.html"), ("--csv", "run/table.csv"), ("--json", "run/all.json")]
+    {
+        symlink(file("victim"), file(target)).unwrap();
+        report(flag, &file(target)).with_code(0);
+        assert!(!file(target).is_symlink() && fs::read(file(target)).unwrap().len() > 100, "{target}");
+        assert_eq!(fs::read_to_string(file("victim")).unwrap(), "precious");
+    }
+    assert!(Command::new("mkfifo").arg(file("run/pipe")).status().unwrap().success());
+    let refused = report("--html", &file("run/pipe")).with_code(4);
+    assert!(refused.stderr.contains("nobody reads from this pipe"), "{}", refused.stderr);
+    // The streams of the program itself are written to.
+    let samples = fs::read_to_string(file("run/samples.csv")).unwrap();
+    assert_eq!(report("--csv", Path::new("/dev/stdout")).with_code(0).stdout, samples);
+    report("--csv", Path::new("/dev/null")).with_code(0);
 }

@@ -287,7 +287,7 @@ fn conclude(outcome: &Outcome, arguments: &DemoArgs) -> Result<u8, Failure> {
         let text =
             serde_json::to_string(&Measured { measurement, comparison, folder: outcome.folder.clone() })
                 .map_err(Failure::own)?;
-        fs::write(file, text)
+        output::put_file(file, text.as_bytes())
             .map_err(|error| {
                 Failure::environment(format!("cannot hand the results over (demo): {error}; make room"))
             })

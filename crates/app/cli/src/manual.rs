@@ -10,6 +10,7 @@ use clap_complete::{Shell, generate};
 use crate::args::{Cli, ManualArgs};
 use crate::bench::plan_schema::schema;
 use crate::failure::Failure;
+use crate::output;
 
 /// Shells that have completions.
 const SHELLS: [(Shell, &str); 3] =
@@ -37,12 +38,12 @@ pub(crate) fn run(arguments: &ManualArgs) -> Result<u8, Failure> {
     for (shell, file) in SHELLS {
         let mut script = Vec::new();
         generate(shell, &mut Cli::command(), "romer", &mut script);
-        fs::write(folder.join(file), script).map_err(refused)?;
+        output::put_file(&folder.join(file), &script).map_err(refused)?;
     }
     let mut plan = serde_json::to_string_pretty(&schema()).unwrap_or_default();
     plan.push('\n');
-    fs::write(folder.join(PLAN_SCHEMA), plan).map_err(refused)?;
-    fs::write(folder.join(SCENARIO_SCHEMA.0), SCENARIO_SCHEMA.1).map_err(refused)?;
+    output::put_file(&folder.join(PLAN_SCHEMA), plan.as_bytes()).map_err(refused)?;
+    output::put_file(&folder.join(SCENARIO_SCHEMA.0), SCENARIO_SCHEMA.1.as_bytes()).map_err(refused)?;
     Ok(0)
 }
 
@@ -51,7 +52,7 @@ fn pages(command: &Command, name: &str, folder: &Path) -> std::io::Result<()> {
     let titled = command.clone().name(name.to_owned()).display_name(name.to_owned());
     let mut page = Vec::new();
     clap_mangen::Man::new(titled).render(&mut page)?;
-    fs::write(folder.join(format!("{name}.1")), page)?;
+    output::put_file(&folder.join(format!("{name}.1")), &page)?;
     for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help")
     {
         pages(inner, &format!("{name}-{}", inner.get_name()), folder)?;

@@ -1,21 +1,24 @@
 //! Where words go: results to standard output, everything else to standard error.
 
-use std::fs::{self, File};
+mod files;
+
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::os::unix::fs::FileTypeExt;
+use std::sync::OnceLock;
 
 use romer_host::descriptors::{self, Standard};
 use romer_report::text::TextStyle;
 
 use crate::failure::Failure;
 
+pub(crate) use files::{
+    begin_file, check_target, put_file, read_from, write_document, write_keeping, write_with,
+};
+
 /// The system's number for what can be neither read nor written any more.
 const EIO: i32 = 5;
-/// Names that are tried for a new file.
-const ATTEMPTS: u32 = 1_000;
 /// What standard output refused first.
 static REFUSED: OnceLock<io::Error> = OnceLock::new();
 
@@ -181,267 +184,11 @@ fn is_utf8() -> bool {
     locale.is_none_or(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"))
 }
 
-/// The files that are read, by device and number.
-static INPUTS: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
-
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    Some((metadata.dev(), metadata.ino()))
-}
-
-/// Says which files are read: nothing is written over them, whatever may be overwritten.
-pub(crate) fn read_from<'a>(paths: impl IntoIterator<Item = &'a Path>) {
-    let mut inputs = INPUTS.lock().unwrap_or_else(PoisonError::into_inner);
-    inputs.extend(paths.into_iter().filter_map(identity));
-}
-
-/// Refuses a target that is what is read, under this name or another.
-fn refuse_input(path: &Path) -> Result<(), Failure> {
-    let inputs = INPUTS.lock().unwrap_or_else(PoisonError::into_inner);
-    match identity(path).filter(|own| inputs.contains(own)) {
-        Some(_) => Err(Failure::usage(format!(
-            "the output is the input ({}): what is read would be overwritten; name another file",
-            romer_report::escape::terminal(&path.to_string_lossy())
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// Refuses a `target` ([`write_document`]) that could not be written, before the work for it is done.
-pub(crate) fn check_target(target: Option<&str>, force: bool) -> Result<(), Failure> {
-    let Some(target) = target.filter(|target| *target != "-") else { return Ok(()) };
-    let (path, shown) = (Path::new(target), romer_report::escape::terminal(target));
-    if path.is_dir() {
-        return Err(Failure::usage(format!(
-            "this is a folder ({shown}): a file is wanted; write a file's name"
-        )));
-    }
-    refuse_input(path)?;
-    if !force && is_regular(path) {
-        return Err(exists(&shown));
-    }
-    if target.is_empty() {
-        return Err(Failure::usage(
-            "a file has no name (\"\"): it cannot be made; write a name, or - for standard output",
-        ));
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    if folder.is_some_and(|folder| !folder.is_dir()) {
-        return Err(Failure::environment(format!(
-            "cannot write the file ({shown}): there is no such folder; name a file in a folder that exists"
-        )));
-    }
-    Ok(())
-}
-
-fn exists(shown: &str) -> Failure {
-    Failure::usage(format!("the file exists ({shown}): nothing is overwritten; use --force or another name"))
-}
-
 /// A document as text.
 pub(crate) fn document_text(document: &impl serde::Serialize) -> Result<String, Failure> {
     let mut text = serde_json::to_string_pretty(document).map_err(Failure::own)?;
     text.push('\n');
     Ok(text)
-}
-
-/// Writes a document to `target`: `-` is standard output, anything else a file that must not exist yet unless
-/// `force`. What stood there before stays whole until the new file is.
-pub(crate) fn write_document(target: &str, text: &str, force: bool) -> Result<(), Failure> {
-    if target == "-" {
-        print(text);
-        return Ok(());
-    }
-    write_file(target, force, |out| out.write_all(text.as_bytes()))
-}
-
-/// The same for a document that is written bit by bit.
-pub(crate) fn write_with<T>(
-    target: &str,
-    force: bool,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
-) -> Result<T, Failure>
-where
-    T: Default,
-{
-    if target != "-" {
-        return write_file(target, force, write);
-    }
-    if is_refused_from_the_start() {
-        return Ok(T::default());
-    }
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    match write(&mut out).and_then(|value| out.flush().map(|()| value)) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            let _ = REFUSED.set(error);
-            Ok(T::default())
-        }
-        written => Ok(written.unwrap_or_default()),
-    }
-}
-
-/// The same for a file that takes long to make: what could be written stays beside it, as NAME.partial, where the rest could
-/// not. What stood there before stays whole until the new file is. It is written under a name that nothing has, so that no
-/// link is followed and two that are made at once do not meet.
-pub(crate) fn write_keeping<T>(
-    target: &str,
-    force: bool,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
-) -> Result<T, Failure>
-where
-    T: Default,
-{
-    let path = Path::new(target);
-    let there = path.symlink_metadata().is_ok();
-    if target == "-" || (there && (!force || !is_regular(path))) {
-        return write_with(target, force, write);
-    }
-    let shown = romer_report::escape::terminal(target);
-    let cannot = |error: &io::Error, kept: &str| {
-        Failure::environment(format!(
-            "cannot write the file ({shown}): {error}{kept}; make room, or name a file that can be written"
-        ))
-    };
-    let path = if there { path.canonicalize() } else { Ok(path.to_path_buf()) };
-    let made = path.and_then(|path| unfinished(&path).map(|(name, file)| (path, name, file)));
-    let (path, name, file) = made.map_err(|error| cannot(&error, ""))?;
-    let put = buffered(file, write).and_then(|value| put(&name, &path, there).map(|()| value));
-    let earlier = beside(&path, ".partial");
-    match put {
-        Ok(value) => {
-            // What an earlier try had left.
-            if is_lone(&earlier) {
-                let _ = fs::remove_file(&earlier);
-            }
-            Ok(value)
-        }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let _ = fs::remove_file(&name);
-            Err(exists(&shown))
-        }
-        Err(error) => {
-            let kept = kept(name, earlier).map_or_else(String::new, |kept| {
-                let kept = romer_report::escape::terminal(&kept.to_string_lossy());
-                format!("; what could be written is in {kept}")
-            });
-            Err(cannot(&error, &kept))
-        }
-    }
-}
-
-/// The name of `path` with more at its end.
-fn beside(path: &Path, more: &str) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(more);
-    path.with_file_name(name)
-}
-
-/// A new file beside `path`, under a name that nothing had, not even a link.
-fn unfinished(path: &Path) -> io::Result<(PathBuf, File)> {
-    let own = std::process::id();
-    let mut taken = io::Error::from(io::ErrorKind::AlreadyExists);
-    for attempt in 0..ATTEMPTS {
-        let again = if attempt == 0 { String::new() } else { format!("-{attempt}") };
-        let name = beside(path, &format!(".{own}{again}.unfinished"));
-        match File::create_new(&name) {
-            Ok(file) => return Ok((name, file)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => taken = error,
-            Err(error) => return Err(error),
-        }
-    }
-    Err(taken)
-}
-
-/// Gives what is written under `name` the name that it is for: that of a file that it may replace, or one that nothing has.
-fn put(name: &Path, path: &Path, may_replace: bool) -> io::Result<()> {
-    if may_replace {
-        return fs::rename(name, path);
-    }
-    match fs::hard_link(name, path) {
-        Ok(()) => {
-            let _ = fs::remove_file(name);
-            Ok(())
-        }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        // A file system without hard links.
-        Err(_) if path.symlink_metadata().is_err() => fs::rename(name, path),
-        Err(error) => Err(error),
-    }
-}
-
-/// Where what could be written under `name` is now: as `partial`, but under its own name where something else than an earlier
-/// one stands there; `None` where it is empty, and gone.
-fn kept(name: PathBuf, partial: PathBuf) -> Option<PathBuf> {
-    if name.metadata().is_ok_and(|metadata| metadata.len() == 0) {
-        let _ = fs::remove_file(&name);
-        return None;
-    }
-    let free = partial.symlink_metadata().is_err() || is_lone(&partial);
-    if free && fs::rename(&name, &partial).is_ok() {
-        return Some(partial);
-    }
-    is_regular(&name).then_some(name)
-}
-
-/// Whether `path` is a file that has no other name, and no link.
-fn is_lone(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|metadata| metadata.is_file() && metadata.nlink() == 1)
-}
-
-fn write_file<T>(
-    target: &str,
-    force: bool,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
-) -> Result<T, Failure> {
-    let path = Path::new(target);
-    let written = match (is_regular(path), force) {
-        (true, true) => replace(path, write),
-        (true, false) => Err(io::ErrorKind::AlreadyExists.into()),
-        (false, false) if !path.exists() => create(path, write),
-        // A device, a pipe or, with --force, a new file.
-        (false, _) => {
-            let open = File::options().write(true).create(true).truncate(true).open(path);
-            open.and_then(|file| buffered(file, write))
-        }
-    };
-    let shown = romer_report::escape::terminal(target);
-    written.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => exists(&shown),
-        _ => Failure::environment(format!(
-            "cannot write the file ({shown}): {error}; name a file that can be written, or - for standard output"
-        )),
-    })
-}
-
-fn buffered<T>(file: File, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
-    let mut out = io::BufWriter::new(file);
-    let value = write(&mut out)?;
-    out.flush().map(|()| value)
-}
-
-/// Makes a file, whole or not at all.
-fn create<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
-    let written = buffered(File::create_new(path)?, write);
-    if written.is_err() {
-        let _ = fs::remove_file(path);
-    }
-    written
-}
-
-/// Puts a new file in the place of an old one, which stays where that fails.
-fn replace<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
-    let path = path.canonicalize()?;
-    let (unfinished, file) = unfinished(&path)?;
-    let written = buffered(file, write).and_then(|value| fs::rename(&unfinished, path).map(|()| value));
-    if written.is_err() {
-        let _ = fs::remove_file(&unfinished);
-    }
-    written
-}
-
-/// Whether `path` is a file with content that could be lost, and not a device or a pipe.
-fn is_regular(path: &Path) -> bool {
-    path.metadata().is_ok_and(|metadata| metadata.is_file())
 }
 
 #[cfg(test)]
@@ -463,72 +210,5 @@ mod tests {
         }
         let no_terminal = tempfile::tempfile().unwrap();
         assert_eq!(columns(no_terminal.as_fd()), None);
-    }
-
-    #[test]
-    fn what_could_be_written_of_a_long_file_stays_and_the_old_one_too() {
-        let folder = tempfile::tempdir().unwrap();
-        let name = folder.path().join("a.log").to_string_lossy().into_owned();
-        let half = |out: &mut dyn Write| -> io::Result<()> {
-            out.write_all(b"one\n")?;
-            Err(io::ErrorKind::StorageFull.into())
-        };
-        let whole = |out: &mut dyn Write| out.write_all(b"one\ntwo\n");
-        let read = |name: &str| fs::read_to_string(name).ok();
-        let partial = format!("{name}.partial");
-        let failed = write_keeping(&name, false, half).unwrap_err();
-        assert!(failed.code() == 4 && failed.text().contains("a.log.partial"), "{}", failed.text());
-        assert_eq!((read(&name), read(&partial)), (None, Some("one\n".into())));
-        write_keeping(&name, false, whole).unwrap();
-        assert_eq!((read(&name), read(&partial)), (Some("one\ntwo\n".into()), None));
-        assert_eq!(write_keeping(&name, false, whole).unwrap_err().code(), 2, "nothing is overwritten");
-        assert_eq!(write_keeping(&name, true, half).unwrap_err().code(), 4);
-        assert_eq!(read(&name), Some("one\ntwo\n".into()), "the old one is whole");
-    }
-
-    #[test]
-    fn no_link_is_followed_and_what_it_leads_to_is_unchanged() {
-        for hard in [false, true] {
-            let folder = tempfile::tempdir().unwrap();
-            let at = |name: &str| folder.path().join(name);
-            let [log, partial, victim] = ["a.log", "a.log.partial", "victim"].map(at);
-            fs::write(&victim, "precious\n").unwrap();
-            let link = || {
-                if hard {
-                    fs::hard_link(&victim, &partial)
-                } else {
-                    std::os::unix::fs::symlink(&victim, &partial)
-                }
-            };
-            link().unwrap();
-            let name = log.to_string_lossy().into_owned();
-            let half = |out: &mut dyn Write| -> io::Result<()> {
-                out.write_all(b"one\n")?;
-                Err(io::ErrorKind::StorageFull.into())
-            };
-            let failed = write_keeping(&name, false, half).unwrap_err();
-            let told = failed.text().split_once("is in ").unwrap().1.split_once(';').unwrap().0.to_owned();
-            assert_eq!(fs::read_to_string(told).unwrap(), "one\n", "{}", failed.text());
-            assert!(failed.text().contains("cannot write the file"), "{}", failed.text());
-            write_keeping(&name, false, |out| out.write_all(b"one\ntwo\n")).unwrap();
-            assert_eq!(fs::read_to_string(&victim).unwrap(), "precious\n");
-            assert_eq!(fs::read_to_string(&log).unwrap(), "one\ntwo\n");
-            assert!(is_lone(&log), "a file of its own");
-        }
-    }
-
-    #[test]
-    fn what_is_made_meanwhile_is_not_overwritten() {
-        let folder = tempfile::tempdir().unwrap();
-        let name = folder.path().join("a.log").to_string_lossy().into_owned();
-        let slow = |out: &mut dyn Write| {
-            out.write_all(b"slow\n")?;
-            // As another one does it at once.
-            let other = write_keeping(&name, false, |out| out.write_all(b"fast\n"));
-            other.map_err(|failure| io::Error::other(failure.text().to_owned()))
-        };
-        assert_eq!(write_keeping(&name, false, slow).unwrap_err().code(), 2);
-        assert_eq!(fs::read_to_string(&name).unwrap(), "fast\n");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left of it");
     }
 }

@@ -54,8 +54,12 @@ pub(crate) fn unfinished_name(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// [`put`] with bytes at hand.
-pub(crate) fn put_bytes(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+/// Puts a file of these octets at `path`, whole or not at all, in the place of what stands there; a link is not followed. When
+/// this returns the file survives a loss of power.
+///
+/// # Errors
+/// [`StoreError::Io`].
+pub fn put_bytes(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     put(path, |file| io::Write::write_all(file, bytes).map_err(StoreError::io("write the file", path)))
 }
 

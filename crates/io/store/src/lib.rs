@@ -31,6 +31,7 @@ mod writer;
 
 pub use benchmark::BenchmarkRun;
 pub use calibration::CalibrationFile;
+pub use durable::put_bytes;
 pub use error::{ExitClass, StoreError};
 pub use log_thread::{Kept, LogOutcome, LogSender, LogThread};
 pub use parquet_rows::{PACKETS_SCHEMA, RowsFile, is_decoding, read_rows, write_rows};

@@ -1,8 +1,9 @@
-//! Files inside the folder of a run, which may come from anybody.
+//! Files that may come from anybody.
 //!
 //! A folder that was unpacked from an archive may hold links to other files of the system, named pipes, which make a reader wait
-//! for ever, and devices, which have no end. Here only regular files are opened, no link is followed in the last place of a path,
-//! and nothing is read beyond a stated size. The folder itself may be reached by a link: its user named it.
+//! for ever, and devices, which have no end. Here only regular files are opened, and nothing is read beyond a stated size. No link
+//! is followed in the last place of a path, unless the user named that file. The folder itself may be reached by a link: its user
+//! named it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -22,8 +23,20 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open`].
 pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    open_regular(options, path, libc::O_NOFOLLOW)
+}
+
+/// Opens a file for reading that its user named, who may have named a link.
+///
+/// # Errors
+/// Of the system; [`io::ErrorKind::InvalidInput`] where it is no regular file.
+pub fn open_named(path: &Path) -> io::Result<File> {
+    open_regular(OpenOptions::new().read(true), path, 0)
+}
+
+fn open_regular(options: &mut OpenOptions, path: &Path, links: libc::c_int) -> io::Result<File> {
     // Without O_NONBLOCK a pipe would be waited for.
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let flags = links | libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = options.custom_flags(flags).open(path).map_err(|error| match error.raw_os_error() {
         Some(libc::ELOOP) => {
             refused("it is a symbolic link, and none is followed inside the folder of a run")
@@ -56,7 +69,18 @@ pub fn is_folder(path: &Path) -> bool {
 /// # Errors
 /// As [`open`]; [`io::ErrorKind::FileTooLarge`] where it is larger.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
+    read_up_to(open(path)?, most)
+}
+
+/// The octets of a file of `most` octets at the most that its user named, who may have named a link.
+///
+/// # Errors
+/// As [`open_named`]; [`io::ErrorKind::FileTooLarge`] where it is larger.
+pub fn read_named(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read_up_to(open_named(path)?, most)
+}
+
+fn read_up_to(file: File, most: u64) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let too_large = || {
         let why = format!("it has more than {most} octets, and no more are read");
@@ -119,6 +143,10 @@ mod tests {
         assert_eq!(open(&at("nothing")).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(read(&at("file"), 5).unwrap(), b"12345");
         assert_eq!(read(&at("file"), 4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(read_named(&at("link"), 5).unwrap(), b"12345");
+        for name in ["endless", "folder", "pipe", "socket"] {
+            assert_eq!(read_named(&at(name), 5).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name}");
+        }
         assert!(is_file(&at("file")) && is_folder(&at("folder")) && !is_folder(&at("link")));
     }
 }

@@ -5,10 +5,12 @@
 //! the command line says as well counts instead of the file.
 
 use std::ffi::OsString;
-use std::fs;
+use std::io;
 use std::ops::Range;
+use std::path::Path;
 
 use romer_scenario::{is_utf16, nearest};
+use romer_store::untrusted;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -63,26 +65,18 @@ impl Found {
 /// What a plan and the words behind its name on the command line come to.
 pub(super) fn arguments(path: &str, given: &[String]) -> Result<(Read, Places), Failure> {
     let shown = romer_report::escape::terminal(path);
-    let refused = |why: std::io::Error| {
-        Failure::environment(format!("a plan cannot be read ({shown}): {why}; check its path and rights"))
-    };
-    // Looked at before it is opened: opening a pipe would wait for its writer.
-    let metadata = fs::metadata(path).map_err(refused)?;
-    if !metadata.is_file() && !metadata.is_dir() {
-        return Err(Failure::environment(format!(
-            "a plan cannot be read ({shown}): it is not a regular file; name one"
-        )));
-    }
-    let size = metadata.len();
-    if size > LARGEST {
-        return Err(Failure::with_code(
+    let text = untrusted::read_named(Path::new(path), LARGEST).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => Failure::with_code(
             3,
-            format!(
-                "a plan is too long ({shown}): {size} octets are more than {LARGEST}; name a plan of a benchmark"
-            ),
-        ));
-    }
-    let text = fs::read(path).map_err(refused)?;
+            format!("a plan is too long ({shown}): {error}; name a plan of a benchmark"),
+        ),
+        io::ErrorKind::InvalidInput => {
+            Failure::environment(format!("a plan cannot be read ({shown}): {error}; name a file"))
+        }
+        _ => Failure::environment(format!(
+            "a plan cannot be read ({shown}): {error}; check its path and rights"
+        )),
+    })?;
     parse(&text, &shown, given)
 }
 

@@ -1,6 +1,5 @@
 //! Files of single packets.
 
-use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
@@ -77,7 +76,7 @@ pub(super) fn give_up(arguments: &SampleArgs, kept: Option<&Kept>) {
 }
 
 fn sink(path: &Path) -> Result<Sink, Failure> {
-    let file = File::create(path).map_err(|error| cannot(path, &error))?;
+    let file = output::begin_file(path).map_err(|error| cannot(path, &error))?;
     Ok(Sink { path: path.into(), out: Box::new(BufWriter::with_capacity(1 << 18, file)) })
 }
 

@@ -1,10 +1,9 @@
 //! What lies among the runs besides measurements, and what lies beside a measurement.
 
-use std::io::Write;
 use std::path::Path;
 
 use romer_record::emulation::{EMULATED, EMULATION, Emulated, Emulation};
-use romer_store::{BenchmarkRun, Runs, untrusted};
+use romer_store::{BenchmarkRun, Runs, put_bytes, untrusted};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -151,13 +150,16 @@ pub(crate) fn keep_emulation(runs: &Runs, document: &Emulation) -> Result<String
     Ok(folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default())
 }
 
-fn write_emulation(folder: &Path, document: &Emulation) -> std::io::Result<()> {
-    let mut text = serde_json::to_string_pretty(document)?;
+fn write_emulation(folder: &Path, document: &Emulation) -> Result<(), String> {
+    let mut text = serde_json::to_string_pretty(document).map_err(|error| error.to_string())?;
     text.push('\n');
-    std::fs::write(folder.join(SCENARIO_FILE), &document.scenario)?;
-    std::fs::write(folder.join(REPORT_FILE), romer_report::emulation::report_of_counts(document))?;
+    let report = romer_report::emulation::report_of_counts(document);
     // The document last: a folder that has it is whole.
-    std::fs::write(folder.join(EMULATION_FILE), text)
+    for (name, text) in [(SCENARIO_FILE, &document.scenario), (REPORT_FILE, &report), (EMULATION_FILE, &text)]
+    {
+        put_bytes(&folder.join(name), text.as_bytes()).map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }
 
 /// What a measurement passed through, where that was kept with it and can be read.
@@ -170,13 +172,8 @@ pub(super) fn emulated(folder: &Path) -> Option<Emulated> {
 pub(crate) fn keep(folder: &Path, emulated: &Emulated) -> Result<(), String> {
     let mut text = serde_json::to_string_pretty(emulated).map_err(|error| error.to_string())?;
     text.push('\n');
-    let (path, beside) = (folder.join(EMULATED_FILE), folder.join(".emulated.json.new"));
-    let _ = std::fs::remove_file(&beside);
-    let written = untrusted::open_with(std::fs::OpenOptions::new().write(true).create_new(true), &beside)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| std::fs::rename(&beside, &path));
-    written
-        .map_err(|error| format!("what the packets pass through is not kept ({}): {error}", path.display()))
+    put_bytes(&folder.join(EMULATED_FILE), text.as_bytes())
+        .map_err(|error| format!("what the packets pass through is not kept: {error}"))
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use romer_store::untrusted;
+
 use super::{Entry, Spread, UNIT_NS};
 
 /// The version that our files say of themselves.
@@ -32,8 +34,8 @@ const LONGEST: usize = 200;
 /// Whether the `.sta` beside a `.raw` or `.log` (also compressed, `.raw.gz`) says that romer wrote both, of packets of any size.
 pub fn is_ours(raw: &Path) -> bool {
     let mut head = [0; OURS.len()];
-    let file = open_beside(raw);
-    file.is_some_and(|mut file| file.read_exact(&mut head).is_ok()) && head == *OURS.as_bytes()
+    let file = untrusted::open(&beside(raw));
+    file.is_ok_and(|mut file| file.read_exact(&mut head).is_ok()) && head == *OURS.as_bytes()
 }
 
 /// The name of the `.sta` beside a `.raw` or `.log`.
@@ -43,18 +45,10 @@ fn beside(raw: &Path) -> PathBuf {
     bare.with_extension("sta")
 }
 
-/// The `.sta` beside a `.raw` or `.log`, if it is a regular file: opening a pipe would wait for its writer.
-fn open_beside(raw: &Path) -> Option<std::fs::File> {
-    let path = beside(raw);
-    path.is_file().then(|| std::fs::File::open(path).ok()).flatten()
-}
-
-/// What stands in the `.sta` beside a `.raw` or `.log`, if there is one that can be read and is not larger than 64 MiB.
+/// What stands in the `.sta` beside a `.raw` or `.log`, if there is one that can be read and is not larger than 64 MiB. Nobody
+/// named it, so that no link is followed.
 fn text_beside(raw: &Path) -> Option<String> {
-    let mut text = String::new();
-    let file = open_beside(raw)?;
-    let length = file.take(LARGEST + 1).read_to_string(&mut text).ok()?;
-    (length as u64 <= LARGEST).then_some(text)
+    untrusted::read_text(&beside(raw), LARGEST).ok()
 }
 
 /// What a `.sta` of ours tells of the numbers that are missing in the `.raw` beside it.
@@ -427,6 +421,12 @@ mod tests {
         std::fs::write(name("c.sta"), "format").unwrap();
         let ours = ["a.raw", "a.log", "a.raw.gz", "b.raw", "c.raw", "d.raw"].map(|raw| is_ours(&name(raw)));
         assert_eq!(ours, [true, true, true, false, false, false]);
+        // Links are not followed, and pipes are not waited for.
+        std::os::unix::fs::symlink(name("a.sta"), name("e.sta")).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(name("f.sta")).status().unwrap().success());
+        for raw in ["e.raw", "f.raw"].map(name) {
+            assert!(!is_ours(&raw) && File::beside(&raw).is_none(), "{}", raw.display());
+        }
     }
 
     #[test]
