@@ -173,6 +173,42 @@ fn deaf_connections_cost_little() {
     assert_eq!(count(&document, "/stuck_turns"), 0);
 }
 
+/// Connections that begin a long request and do not end it, of networks and of each.
+const BEGUN: usize = 500;
+const NETWORKS: usize = 5;
+
+/// Requests of 64 KiB that are not whole take little memory together, and others are served meanwhile.
+#[test]
+fn unfinished_requests_cost_little() {
+    romer_host::descriptors::raise().unwrap();
+    let (responder, control) = respond(&[]);
+    drop(session(host(9, 1), control).ok().unwrap());
+    let before = memory(&responder);
+    let long = frame(3, &"x".repeat(65_500));
+    let mut links: Vec<Link> = (0..BEGUN)
+        .map(|number| {
+            let mut link = Link::from(host(u8::try_from(1 + number % NETWORKS).unwrap(), 1), control);
+            // Who was cut off already hears nothing.
+            link.greet();
+            link
+        })
+        .collect();
+    let mut most = 0;
+    for part in long[..65_000].chunks(5_000) {
+        for link in &mut links {
+            link.say(part);
+        }
+        assert!(session(host(9, 1), control).is_ok());
+        most = most.max(memory(&responder));
+    }
+    println!("{before} octets before, {most} at most");
+    assert!(most.saturating_sub(before) <= GROWTH, "{before} octets before, {most} at most");
+    drop(links);
+    let document = end(responder);
+    assert!(count(&document, "/sessions/refused/unheard") > 0, "{document:#}");
+    assert_eq!((count(&document, "/stuck_turns"), count(&document, "/sessions/failed")), (0, 0));
+}
+
 /// A request whose traffic has a count without end is refused, and the responder goes on.
 #[test]
 fn endless_genomes_are_refused() {
@@ -326,4 +362,50 @@ fn used_up_descriptors_are_waited_for() {
     drop(held);
     assert!(session(host(2, 1), control).is_ok());
     end(responder);
+}
+
+/// Sessions that one /24 begins by datagrams alone, and what it may have: a quarter of 16,384.
+const BEGUN_BY_ONE: u16 = 6_000;
+const TABLE_SHARE: u64 = 4_096;
+
+/// One network has no more than its share of the reflector's table, whatever its addresses and sessions; another finds places.
+#[test]
+fn networks_share_the_table() {
+    let mut responder = Process::start(&mut romer([
+        "respond",
+        "--stateful",
+        "--listen",
+        "127.0.0.1:0",
+        "--control",
+        "127.0.0.1:0",
+    ]));
+    let line = responder.line();
+    let (_, rest) = line.split_once("test packets at UDP ").unwrap();
+    let test: SocketAddr = rest.split_once(',').unwrap().0.parse().unwrap();
+    // The base packet of RFC 8762, with a session identifier (RFC 8972).
+    let ask = |socket: &UdpSocket, session: u16| {
+        let mut request = [0; 44];
+        request[4..12].copy_from_slice(&0xe900_0000_0000_0001_u64.to_be_bytes());
+        request[12..14].copy_from_slice(&[0x80, 1]);
+        request[14..16].copy_from_slice(&session.to_be_bytes());
+        socket.send_to(&request, test).unwrap();
+        assert_eq!(socket.recv(&mut [0; 100]).expect("it is answered"), 44);
+    };
+    let from = |address| {
+        let socket = UdpSocket::bind(SocketAddr::new(address, 0)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        socket
+    };
+    let sockets: Vec<UdpSocket> = (1..=100).map(|number| from(host(1, number))).collect();
+    for (session, socket) in (0..BEGUN_BY_ONE).zip(sockets.iter().cycle()) {
+        ask(socket, session);
+    }
+    let other = from(host(2, 1));
+    (0..100).for_each(|session| ask(&other, session));
+    let document = end(responder);
+    let [remembered, without] =
+        ["remembered", "without_place"].map(|name| count(&document, &format!("/sessions/{name}")));
+    // By chance a place of the other network's may be taken; of five that has a probability far below 1e-6.
+    assert!((TABLE_SHARE + 96..=TABLE_SHARE + 100).contains(&remembered), "{document:#}");
+    assert_eq!(remembered + without, u64::from(BEGUN_BY_ONE) + 100, "{document:#}");
 }

@@ -1,9 +1,11 @@
 //! How a command fails: one line on standard error, and an exit code.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::panic::PanicHookInfo;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use romer_emulate::EmulateError;
 use romer_measure::MeasureError;
@@ -90,13 +92,18 @@ impl Failure {
     }
 }
 
-/// Tells of a panic, which is always a fault of romer's, in one line.
+/// Tells of a panic, which is always a fault of romer's, in one line. A place is told once: a server goes on, and whoever has found
+/// an input that makes it fail may repeat it without end.
 pub(crate) fn report_panic(panic: &PanicHookInfo<'_>) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     // It becomes an error of the file.
     if romer_store::is_decoding() {
         return;
     }
     let place = panic.location().map_or_else(|| "unknown place".into(), ToString::to_string);
+    if !TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(place.clone()) {
+        return;
+    }
     let why = panic.payload_as_str().unwrap_or("no reason given");
     output::eprint_line(&format!(
         "error: romer has failed ({place}): {}; this is a fault of romer, please report it",

@@ -182,7 +182,8 @@ pub struct RespondSessionsRefused {
     pub gone: u64,
     /// Connections from outside the allowed ranges, which are hung up before a word is said.
     pub not_allowed: u64,
-    /// Connections that were cut off unheard, because there were too many of their network or of all.
+    /// Connections that were cut off unheard, because there were too many of their network or of all, or because what they had
+    /// begun to say took too much memory.
     pub unheard: u64,
     /// Conversations that came to nothing and in which something was said that is no frame of the protocol, or one out of its
     /// turn: as by a program that speaks another. They are counted when they end.
@@ -212,6 +213,9 @@ pub struct RespondSessions {
     /// Sessions that the control channel did not grant, by cause.
     #[serde(default)]
     pub refused: RespondSessionsRefused,
+    /// Control conversations that were closed because of a fault of the responder's own.
+    #[serde(default)]
+    pub failed: u64,
     /// Idle sessions that were ended to make room for others.
     #[serde(default)]
     pub made_room: u64,

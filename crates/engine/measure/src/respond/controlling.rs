@@ -13,6 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{IpAddr, TcpListener};
 use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,13 +33,13 @@ use romer_units::{Dscp, Duration, Monotonic, Timestamp};
 use romer_wire::compact::{self, Heading};
 use romer_wire::stamp::Key;
 
-use self::outbox::{Outbox, Waiting};
+use self::outbox::Outbox;
 use self::resuming::Moved;
 use self::shares::{Holding, NETWORKS, Shares};
 use self::table::Table;
 use super::reflecting::{Note, Order};
-use super::sending::{FarSender, Listener, Path};
-use super::watchdog::Turn;
+use super::sending::{self, FarSender, Listener, Path};
+use super::watchdog::{Turn, Watchdog};
 use super::{RespondOptions, Totals};
 use crate::byte_stream::ByteStream;
 use crate::circumstances::{Keepers, clock_identity, clock_keepers};
@@ -66,8 +67,10 @@ const MOST_SENDERS: usize = 64;
 const LONGEST_OUTBOX: usize = 8 << 20;
 /// The same before a session is granted.
 const LONGEST_ANSWER: usize = 64 * 1024;
-/// The same of all connections together.
-const MOST_WAITING: usize = 64 << 20;
+/// Octets of memory that all connections with a session may take together for what waits to be written to them and for what has
+/// come and is not read, and those without a session.
+const MOST_BUFFERED: usize = 20 << 20;
+const MOST_UNASKED: usize = 8 << 20;
 /// How long the last words of a conversation that led to no session may take to be written.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Longest time between two looks at deadlines, and at records while sessions are open.
@@ -88,6 +91,8 @@ pub(super) struct Links {
     pub(super) send_limit: Arc<Mutex<SendLimit>>,
     /// How long this thread has been at its work.
     pub(super) turn: Arc<Turn>,
+    /// What watches the threads that send.
+    pub(super) watchdog: Arc<Watchdog>,
 }
 
 struct Connection {
@@ -131,6 +136,12 @@ impl Connection {
         })
     }
 
+    /// Octets of memory for what has come and is not read, and for what waits to be written; none once nobody is there.
+    fn buffered(&self) -> usize {
+        let is_there = self.stream.is_some();
+        if is_there { self.outbox.memory() + self.server.unread_memory() } else { 0 }
+    }
+
     /// The number of its session.
     fn number(&self) -> Option<u32> {
         self.session.as_ref().map(|session| session.number)
@@ -162,8 +173,6 @@ pub(super) struct Controlling {
     connections: Table<Connection>,
     by_session: HashMap<u32, usize>,
     shares: Shares,
-    /// Octets that wait to be written.
-    waiting: Waiting,
     /// Connections that may be over.
     ended: Vec<usize>,
     /// When deadlines are looked at next.
@@ -230,7 +239,6 @@ impl Controlling {
             connections: Table::new(),
             by_session: HashMap::new(),
             shares: Shares::default(),
-            waiting: Waiting::default(),
             ended: Vec::new(),
             next_look: clock::monotonic_now(),
             accepts_from: None,
@@ -252,7 +260,7 @@ impl Controlling {
             self.links.turn.begin(clock::monotonic_now());
             for token in &ready {
                 if let Some(index) = self.connection_of(*token) {
-                    self.converse(index);
+                    self.serve(index, |thread| thread.converse(index));
                 }
             }
             self.tell_occurrences(false);
@@ -264,6 +272,24 @@ impl Controlling {
                     self.accept(usize::try_from(index).unwrap_or(usize::MAX));
                 }
             }
+        }
+    }
+
+    /// Does `work` for connection `index`. A panic in it is a fault of romer's, which the hook of panics reports: that connection is
+    /// closed and its session ended, and all others go on.
+    fn serve(&mut self, index: usize, work: impl FnOnce(&mut Self)) {
+        // What a panic leaves half done is of that connection, which is removed. What is counted for all is counted anew from each.
+        if catch_unwind(AssertUnwindSafe(|| work(self))).is_err() {
+            self.fail(index);
+        }
+    }
+
+    /// Ends the conversation in which this responder has failed.
+    fn fail(&mut self, index: usize) {
+        self.totals().failed_conversations += 1;
+        // Its state may be half changed, so that it is asked nothing more.
+        if let Some(connection) = self.connections.remove(index) {
+            self.discharge(&connection);
         }
     }
 
@@ -341,6 +367,8 @@ impl Controlling {
         Others {
             coming: own.coming,
             own: own.own,
+            own_bits: own.own_bits,
+            all_own_bits: all.own_bits,
             all_coming: all.coming,
             all_own: all.own,
             all_sessions,
@@ -357,7 +385,7 @@ impl Controlling {
     /// Counts what connection `index` has now.
     fn account(&mut self, index: usize, now: Timestamp<Monotonic>) {
         let Some(connection) = self.connections.get(index) else { return };
-        let holding = Holding::of(&connection.server, connection.is_closing(), now);
+        let holding = Holding::of(&connection.server, connection.buffered(), connection.is_closing(), now);
         if holding != connection.holding {
             let (network, before) = (Network::of(connection.peer), connection.holding);
             self.shares.replace(network, before, holding);
@@ -404,9 +432,8 @@ impl Controlling {
             }
         }
         self.write_out(index);
-        if self.waiting.octets() > MOST_WAITING {
-            self.relieve();
-        }
+        self.account(index, clock::monotonic_now());
+        self.relieve();
     }
 
     /// Ends the conversation once everything is written.
@@ -417,19 +444,20 @@ impl Controlling {
         self.account(index, now);
     }
 
-    /// Too many octets wait for peers to read them: the connection is cut off for which most wait, of the network for which most do.
+    /// Cuts connections off while too much is buffered for all: the one that takes most, of the network that takes most.
     fn relieve(&mut self) {
-        let mut networks: HashMap<Network, (usize, usize, usize)> = HashMap::new();
-        for (index, connection) in self.connections.iter() {
-            let octets = connection.outbox.rest().len();
-            let (sum, most, of) = networks.entry(Network::of(connection.peer)).or_insert((0, 0, index));
-            *sum += octets;
-            if octets > *most {
-                (*most, *of) = (octets, index);
+        for (most, is_unasked) in [(MOST_UNASKED, true), (MOST_BUFFERED, false)] {
+            let octets = |held: &Holding| if is_unasked { held.unasked } else { held.buffered };
+            while octets(&self.shares.all()) > most {
+                let taking = self.connections.iter().filter(|(_, one)| octets(&one.holding) > 0);
+                let largest = taking.max_by_key(|(_, one)| {
+                    (octets(&self.shares.network(Network::of(one.peer))), octets(&one.holding))
+                });
+                let Some((index, _)) = largest else { break };
+                self.totals().refused_sessions.unheard +=
+                    u64::from(!self.connections[index].server.has_session());
+                self.lose(index);
             }
-        }
-        if let Some((_, _, index)) = networks.into_values().max_by_key(|(sum, ..)| *sum) {
-            self.lose(index);
         }
     }
 
@@ -512,6 +540,7 @@ impl Controlling {
             session: session.number,
             notes: self.links.notes.clone(),
             waker: Arc::clone(&self.links.waker),
+            turn: self.links.watchdog.watch(sending::SEND),
         };
         let limit = Arc::clone(&self.links.send_limit);
         match FarSender::start(stream, *probes, *path, listener, limit, self.threads) {
@@ -586,17 +615,23 @@ impl Controlling {
                 self.ended.push(index);
                 continue;
             }
-            let has_finished = connection.server.has_finished();
-            let actions = self.connections[index].server.on_time(now);
-            if !actions.is_empty() {
-                // A last word that is still on its way is read by a sender that has been slow.
-                if !has_finished {
-                    self.connections[index].outbox.clear();
-                }
-                self.carry_out(index, actions);
-            }
-            self.account(index, now);
+            self.serve(index, |thread| thread.keep_deadlines(index, now));
         }
+    }
+
+    /// Does what is due `now` in the conversation over connection `index`.
+    fn keep_deadlines(&mut self, index: usize, now: Timestamp<Monotonic>) {
+        let connection = &mut self.connections[index];
+        let has_finished = connection.server.has_finished();
+        let actions = connection.server.on_time(now);
+        if !actions.is_empty() {
+            // A last word that is still on its way is read by a sender that has been slow.
+            if !has_finished {
+                connection.outbox.clear();
+            }
+            self.carry_out(index, actions);
+        }
+        self.account(index, now);
     }
 
     /// Removes the conversations that are over and whose last words are written, or are not read.
@@ -615,6 +650,11 @@ impl Controlling {
         if let Some(fruitless) = connection.server.fruitless() {
             self.count_fruitless(fruitless);
         }
+        self.discharge(&connection);
+    }
+
+    /// Takes back what a connection had that is removed.
+    fn discharge(&mut self, connection: &Connection) {
         self.shares.replace(Network::of(connection.peer), connection.holding, Holding::default());
         if let Some(session) = connection.number() {
             self.by_session.remove(&session);
@@ -637,22 +677,4 @@ fn token(index: usize) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// However many sessions there are, of however many networks, what they may buffer together is bounded.
-    #[test]
-    fn buffered_records_are_bounded() {
-        assert_eq!(buffered(BUFFERED, 0, 0), BUFFERED);
-        let (mut all, mut count) = (0, 0);
-        for _ in 0..16 {
-            let mut own = 0;
-            for _ in 0..1_024 {
-                let granted = buffered(BUFFERED, all, own);
-                (all, own, count) = (all + granted, own + granted, count + 1);
-            }
-            assert!(own <= MOST_RECORDS / 2 + 1_024 * LEAST_RECORDS, "{own}");
-        }
-        assert!(all <= MOST_RECORDS + count * LEAST_RECORDS, "{all}");
-    }
-}
+mod tests;

@@ -33,7 +33,7 @@ pub use romer_wire::stamp::{Key, ReplyFormat};
 use self::asking::Asking;
 use self::controlling::shares::NETWORKS;
 pub use self::watchdog::Stuck;
-use self::watchdog::{Turn, Watchdog};
+use self::watchdog::Watchdog;
 use crate::card::{Cards, refusal};
 use crate::occurrences::{Occurrences, Remembered, routers_unheard, unheard};
 use crate::pulse::Pulse;
@@ -126,6 +126,8 @@ pub struct Totals {
     pub refused_proofs: u64,
     /// Sessions that were not granted.
     pub refused_sessions: RespondSessionsRefused,
+    /// Control conversations that were closed because the responder failed in them.
+    pub failed_conversations: u64,
     /// Idle sessions that were ended to make room for others.
     pub made_room: u64,
     /// Sessions that the reflector remembers.
@@ -135,8 +137,8 @@ pub struct Totals {
 }
 
 /// How long threads are waited for at the end. A turn takes milliseconds, and what waits for the kernel's last stamps less than
-/// that.
-const LAST_TURN: std::time::Duration = std::time::Duration::from_secs(5);
+/// that. It leaves a second for the totals of what the process may take to end.
+const LAST_TURN: std::time::Duration = std::time::Duration::from_secs(4);
 /// How often they are looked at meanwhile.
 const LAST_LOOK: std::time::Duration = std::time::Duration::from_millis(5);
 
@@ -150,7 +152,7 @@ pub struct Responder {
     send_limit: Arc<Mutex<SendLimit>>,
     asking: Arc<Asking>,
     remembered: Arc<Mutex<Remembered>>,
-    watchdog: Watchdog,
+    watchdog: Arc<Watchdog>,
     shortcomings: Vec<String>,
     test_addresses: Vec<SocketAddr>,
     control_addresses: Vec<SocketAddr>,
@@ -189,7 +191,8 @@ impl Responder {
         let asking = Arc::new(Asking::new());
         let remembered = Arc::new(Mutex::new(Remembered::default()));
         let pulse = Arc::new(Pulse::new(romer_host::clock::monotonic_now()));
-        let turns = [REFLECT, CONTROL].map(|thread| Arc::new(Turn::new(thread)));
+        let watchdog = Arc::new(Watchdog::default());
+        let turns = [REFLECT, CONTROL].map(|thread| watchdog.watch(thread));
         let (commands, orders) = std::sync::mpsc::sync_channel(1_024);
         let (notes, events) = std::sync::mpsc::sync_channel(65_536);
         let test_port = test_addresses.first().map_or(stamp::PORT, SocketAddr::port);
@@ -211,10 +214,13 @@ impl Responder {
             },
         );
         let is_open = options.key.is_none() && options.allow.is_empty();
-        let send_limit = Arc::new(Mutex::new(SendLimit::new(SendRates::new(options.rate, is_open))));
+        let send_rates = SendRates::new(options.rate, is_open);
+        let send_limit = Arc::new(Mutex::new(SendLimit::new(send_rates)));
         let limits = Limits {
             packets_per_second: options.rate,
             own_packets_per_second: options.rate,
+            own_bits_per_second: send_rates.network_bits,
+            all_own_bits_per_second: send_rates.total_bits,
             all_packets_per_second: options.rate.saturating_mul(u64::try_from(NETWORKS).unwrap_or(u64::MAX)),
             ..Limits::default()
         };
@@ -233,6 +239,7 @@ impl Responder {
                 totals: Arc::clone(&totals),
                 send_limit: Arc::clone(&send_limit),
                 turn: Arc::clone(&turns[1]),
+                watchdog: Arc::clone(&watchdog),
             },
             Occurrences::begin(Arc::clone(&remembered), pulse),
         )?;
@@ -244,7 +251,7 @@ impl Responder {
             send_limit,
             asking,
             remembered,
-            watchdog: Watchdog::new(turns),
+            watchdog,
             test_addresses,
             control_addresses,
             _held: held,
@@ -291,7 +298,7 @@ impl Responder {
         self.watchdog.look(romer_host::clock::monotonic_now())
     }
 
-    /// Ends both threads and gives the totals, with the document of them, and the names of threads that have not ended within five
+    /// Ends both threads and gives the totals, with the document of them, and the names of threads that have not ended within four
     /// seconds. These go on; the program may end all the same.
     pub fn finish(mut self) -> (Totals, Respond, Vec<String>) {
         let unfinished = self.end();

@@ -95,6 +95,8 @@ pub(super) enum Note {
     Departure { session: u32, record: FarSent },
     /// This host has refused probes or replies of ours.
     Refused { session: u32, refused: Refused },
+    /// The thread that sends probes of ours has failed.
+    Failed { session: u32 },
     /// All probes of ours have left.
     Departed { session: u32, count: u64 },
     /// Datagrams found a test socket full.

@@ -5,8 +5,9 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -27,10 +28,13 @@ use super::backlog::Backlog;
 use super::patience::{self, Patience};
 use super::reflecting::Note;
 use super::refusals::{OVER_THE_BITS, OVER_THE_RATE, Refusals, Refused};
+use super::watchdog::Turn;
 use crate::ThreadOptions;
 use crate::card::{self, Card, Unplaced};
 use crate::threads::{STOOD_STILL, TOO_LATE};
 
+/// What the threads are called.
+pub(super) const SEND: &str = "romer-send";
 /// From the order to the first probe.
 const LEAD: Duration = Duration::from_millis(20);
 /// Records that wait for their transmit stamp at the most; the oldest goes without.
@@ -75,6 +79,8 @@ pub(super) struct Listener {
     pub(super) session: u32,
     pub(super) notes: SyncSender<Note>,
     pub(super) waker: Arc<Waker>,
+    /// How long the thread has been at its work.
+    pub(super) turn: Arc<Turn>,
 }
 
 impl FarSender {
@@ -114,11 +120,14 @@ impl FarSender {
             is_untaken: false,
         };
         let floor = stream.floor;
+        let (teller, abandoning) = (sending.listener.clone(), Arc::clone(&wishes));
         let thread = std::thread::Builder::new()
-            .name("romer-send".into())
+            .name(SEND.into())
             .spawn(move || {
                 let _run = threads.begin(c"romer-send", Role::Paces);
-                sending.run(schedule, floor, probes);
+                if catch_unwind(AssertUnwindSafe(|| sending.run(schedule, floor, probes))).is_err() {
+                    tell_failure(&teller, &abandoning);
+                }
             })
             .map_err(|error| error.to_string())?;
         Ok(Self { wishes, waker, thread: Some(thread) })
@@ -154,6 +163,17 @@ impl Drop for FarSender {
             let _ = thread.join();
         }
     }
+}
+
+/// Tells the control thread that the sending has ended by a fault of romer's, unless nobody wants to hear of the session any more.
+fn tell_failure(teller: &Listener, wishes: &Wishes) {
+    while !wishes.abandoned.load(Ordering::Acquire) {
+        match teller.notes.try_send(Note::Failed { session: teller.session }) {
+            Err(TrySendError::Full(_)) => std::thread::sleep(LOOK.to_std()),
+            Ok(()) | Err(TrySendError::Disconnected(_)) => break,
+        }
+    }
+    teller.waker.wake();
 }
 
 struct Waiting {
@@ -199,6 +219,7 @@ struct Sending {
 
 impl Sending {
     fn run(mut self, schedule: Schedule, floor: u32, probes: compact::Session) {
+        self.listener.turn.begin(clock::monotonic_now());
         self.send_all(schedule, floor, probes);
         if self.is_abandoned() {
             return;
@@ -209,11 +230,18 @@ impl Sending {
         self.await_card_stamps();
         self.tell(Note::Departed { session: self.listener.session, count: self.sent });
         while !self.wishes.finishing.load(Ordering::Acquire) && !self.is_abandoned() {
-            let _ = romer_host::socket::wait_any(&[], Some(&self.waker), Some(Duration::from_millis(250)));
+            self.wait(Duration::from_millis(250));
         }
         let flushed =
             Note::Flushed { session: self.listener.session, lost: self.lost, kernel_drops: 0, mistagged: 0 };
         self.tell(flushed);
+    }
+
+    /// Waits for a wish, for so long at the most.
+    fn wait(&self, longest: Duration) {
+        self.listener.turn.end();
+        let _ = romer_host::socket::wait_any(&[], Some(&self.waker), Some(longest));
+        self.listener.turn.begin(clock::monotonic_now());
     }
 
     fn is_abandoned(&self) -> bool {
@@ -237,7 +265,10 @@ impl Sending {
                 if self.is_to_end() {
                     return;
                 }
-                match pacer.wait_until_or(due.at, &self.waker) {
+                self.listener.turn.end();
+                let waited = pacer.wait_until_or(due.at, &self.waker);
+                self.listener.turn.begin(clock::monotonic_now());
+                match waited {
                     Ok(Some(wake)) => break wake.late,
                     // Somebody wants something.
                     Ok(None) => {}
@@ -405,7 +436,7 @@ impl Sending {
         }
         let until = clock::monotonic_now() + patience::CARD;
         while clock::monotonic_now() < until && !self.is_abandoned() {
-            let _ = romer_host::socket::wait_any(&[], Some(&self.waker), Some(LOOK));
+            self.wait(LOOK);
             self.collect_stamps();
         }
         let (backlog, session) = (&mut self.backlog, self.listener.session);
@@ -420,7 +451,7 @@ impl Sending {
             if self.waiting.is_empty() || self.is_abandoned() {
                 return;
             }
-            let _ = romer_host::socket::wait_any(&[], Some(&self.waker), Some(LOOK));
+            self.wait(LOOK);
         }
     }
 
@@ -461,7 +492,46 @@ fn unsent(due: &Due, late: Duration) -> FarSent {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use romer_host::socket::SocketOptions;
+    use romer_session::send_limit::SendRates;
+    use romer_traffic::{Limit, Request, TrafficModel};
+
     use super::*;
+    use crate::respond::watchdog::Watchdog;
+
+    /// A thread that sends and does not come on with its work, here because nobody takes what it tells, is reported as stuck.
+    #[test]
+    fn senders_are_watched() {
+        let watchdog = Watchdog::default();
+        let (notes, _taken_by_nobody) = sync_channel(0);
+        let listener = Listener {
+            session: 1,
+            notes,
+            waker: Arc::new(Waker::new().unwrap()),
+            turn: watchdog.watch(SEND),
+        };
+        let request = Request::new(TrafficModel::Periodic, Limit::Count(1));
+        let socket = StampingSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap();
+        let to = socket.local_address();
+        let probes = compact::Session {
+            number: 1,
+            key: compact::Key::new([7; 16]),
+            heading: compact::Heading::Reverse,
+        };
+        let limit = Arc::new(Mutex::new(SendLimit::new(SendRates::new(1_000, false))));
+        let path = Path { socket: Arc::new(socket), to, from: None, card: None };
+        let stream = FarStream::new(&request, 44, 0, 64);
+        let sender = FarSender::start(&stream, probes, path, listener, limit, ThreadOptions::default());
+        let _sender = sender.unwrap();
+        let stuck = (0..6_000).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            // A turn that is over soon has another beginning at the next look.
+            watchdog.look(clock::monotonic_now()).first().copied()
+        });
+        assert_eq!(stuck.map(|stuck| stuck.thread), Some(SEND));
+    }
 
     #[test]
     fn one_that_was_passed_is_waited_for_from_the_moment_when_it_was() {

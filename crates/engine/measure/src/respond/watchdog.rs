@@ -1,7 +1,7 @@
 //! Whether a thread is stuck: it has been at one turn of its loop for long.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use romer_units::{Duration, Monotonic, Timestamp};
 
@@ -45,9 +45,9 @@ pub struct Stuck {
 }
 
 /// Watches the turns of several threads. It is asked by one that does little else.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Watchdog {
-    turns: Vec<(Arc<Turn>, Mutex<Told>)>,
+    turns: Mutex<Vec<(Weak<Turn>, Told)>>,
     count: AtomicU64,
 }
 
@@ -59,19 +59,25 @@ struct Told {
 }
 
 impl Watchdog {
-    pub(super) fn new<const N: usize>(turns: [Arc<Turn>; N]) -> Self {
-        let told = || Mutex::new(Told { began: WAITS, next: STUCK });
-        Self { turns: turns.into_iter().map(|turn| (turn, told())).collect(), count: AtomicU64::new(0) }
+    /// Watches a thread of this name, for as long as what is given is there.
+    pub(super) fn watch(&self, thread: &'static str) -> Arc<Turn> {
+        let turn = Arc::new(Turn::new(thread));
+        let told = Told { began: WAITS, next: STUCK };
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|(turn, _)| turn.strong_count() > 0);
+        turns.push((Arc::downgrade(&turn), told));
+        turn
     }
 
     /// The threads of which it is to be told `now` that they are stuck.
     pub(super) fn look(&self, now: Timestamp<Monotonic>) -> Vec<Stuck> {
-        let stuck = self.turns.iter().filter_map(|(turn, told)| {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let stuck = turns.iter_mut().filter_map(|(turn, told)| {
+            let turn = turn.upgrade()?;
             let began = turn.began.load(Ordering::Relaxed);
             if began == WAITS {
                 return None;
             }
-            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
             if told.began != began {
                 *told = Told { began, next: STUCK };
             }
@@ -107,8 +113,8 @@ mod tests {
     /// A long turn is told of when it is twice as long as before, and counted once.
     #[test]
     fn long_turns_are_told() {
-        let turns = ["one", "other"].map(|name| Arc::new(Turn::new(name)));
-        let watchdog = Watchdog::new(turns.clone());
+        let watchdog = Watchdog::default();
+        let turns = ["one", "other"].map(|name| watchdog.watch(name));
         turns[0].begin(at(1));
         turns[1].begin(at(3));
         turns[1].end();
@@ -119,5 +125,17 @@ mod tests {
         assert!(watchdog.look(at(54)).is_empty(), "another turn");
         assert_eq!(watchdog.look(at(56)), [Stuck { thread: "one", time: Duration::from_secs(6) }]);
         assert_eq!(watchdog.count(), 2);
+    }
+
+    /// A thread that has ended is watched no longer.
+    #[test]
+    fn ended_threads_are_forgotten() {
+        let watchdog = Watchdog::default();
+        for _ in 0..3 {
+            watchdog.watch("one").begin(at(1));
+        }
+        assert!(watchdog.look(at(9)).is_empty());
+        let _other = watchdog.watch("other");
+        assert_eq!(watchdog.turns.lock().unwrap().len(), 1);
     }
 }

@@ -202,14 +202,25 @@ pub struct Decoder {
 }
 
 /// Memory that a decoder without bytes keeps, octets.
-const RETAINED: usize = 8 * 1024;
+const RETAINED: usize = 1024;
+/// The least by which its memory grows, octets: small reads of a long frame do not move it each time.
+const GROWTH: usize = 1024;
 
 impl Decoder {
     /// Takes in what was read. Call [`Decoder::next`] until it gives nothing before reading more.
     pub fn extend(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.decoded);
         self.decoded = 0;
+        if self.bytes.capacity() - self.bytes.len() < bytes.len() {
+            // Twice as much as is needed would be twice the memory for everybody who sends half a frame.
+            self.bytes.reserve_exact(bytes.len().max(GROWTH));
+        }
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Memory that it holds, octets.
+    pub const fn memory(&self) -> usize {
+        self.bytes.capacity()
     }
 
     /// The next whole frame, if there is one.
@@ -354,6 +365,26 @@ mod tests {
                 }],
             }),
         ]
+    }
+
+    /// A frame that is not whole takes the memory of what has come, and gives it back once it is read.
+    #[test]
+    fn memory_follows_what_has_come() {
+        let body = vec![b' '; LONGEST_FRAME - 1];
+        let length = u32::try_from(LONGEST_FRAME).unwrap().to_be_bytes();
+        let frame = [&length[..], &[99], &body].concat();
+        for step in [1, 700, 8_192] {
+            let mut decoder = Decoder::default();
+            let mut come = 0;
+            for part in frame.chunks(step) {
+                assert!(decoder.next().unwrap().is_none());
+                decoder.extend(part);
+                come += part.len();
+                assert!(decoder.memory() <= come + GROWTH, "{} for {come}", decoder.memory());
+            }
+            assert_eq!(decoder.next().unwrap(), Some(Message::Unknown(99)));
+            assert!(decoder.memory() <= RETAINED);
+        }
     }
 
     proptest! {

@@ -5,7 +5,8 @@ use romer_traffic::{Departure, Schedule};
 use romer_units::{Dscp, Duration, counted};
 use romer_wire::compact;
 
-use super::server::Limits;
+use super::server::{Limits, Others};
+use super::stream::Load;
 use super::{FarStream, RefusalCode, Refused, Request};
 
 /// The shortest payload of a round trip's probes.
@@ -18,6 +19,12 @@ impl Request {
     /// Packets a second that it asks for.
     pub fn rate(&self) -> u64 {
         rate(self.pace())
+    }
+
+    /// Bits of IP packets a second that it asks the responder to send.
+    pub(super) fn bits(&self) -> u64 {
+        let load = |stream: &FarStream| stream.schedule().ok().map(|schedule| stream.load(&schedule).bits());
+        self.stream.as_ref().and_then(load).unwrap_or(0)
     }
 
     /// The same request with the departures that were `told` before it, where its stream is a recorded one. `most` is how
@@ -156,6 +163,7 @@ fn own(stream: &FarStream, limits: &Limits) -> Result<(), Refused> {
     let others = [limits.others.own, limits.others.all_own];
     within_rate(rate(stream.pace(&schedule)), [limit, limits.all_packets_per_second], others, "sends")?;
     within_burst(stream, &schedule, limit.saturating_sub(limits.others.own))?;
+    within_bits(stream.load(&schedule), limits)?;
     within_length(schedule.interval(), schedule.most_count(), limits)
 }
 
@@ -191,6 +199,45 @@ fn within_rate(
     );
     let refused = refused(RefusalCode::Rate, message, Some(left));
     Err(if left == 0 { later(refused) } else { refused })
+}
+
+/// Whether a stream of this load fits into the bits that one network may be sent, and into those that all may, of which other
+/// sessions have some.
+fn within_bits(load: Load, limits: &Limits) -> Result<(), Refused> {
+    let Others { own_bits, all_own_bits, .. } = limits.others;
+    let scopes = [
+        (limits.own_bits_per_second, own_bits, "to one network (a /24 or a /56)", "of this network"),
+        (limits.all_own_bits_per_second, all_own_bits, "to all networks together", "of all networks"),
+    ];
+    for (limit, others, to, whose) in scopes {
+        let Some(limit) = limit else { continue };
+        let left = limit.saturating_sub(others);
+        if load.bits() <= left {
+            continue;
+        }
+        let Load { packets, octets } = load;
+        let held = match others {
+            0 => String::new(),
+            _ => format!(", and other sessions {whose} have {} of them already", megabits(others)),
+        };
+        let message = format!(
+            "{} a second of {octets} octets are {}: this responder, open to all, sends {} {to}{held}; with --key-file or --allow \
+             there it has no such limit, and smaller packets need less",
+            counted(packets, "packet"),
+            megabits(load.bits()),
+            megabits(limit)
+        );
+        let refused = refused(RefusalCode::Rate, message, Some(left / octets.saturating_mul(8).max(1)));
+        return Err(if refused.granted == Some(0) { later(refused) } else { refused });
+    }
+    Ok(())
+}
+
+/// Bits a second in words, rounded up to a tenth of a megabit.
+fn megabits(bits: u64) -> String {
+    let tenths = bits.div_ceil(100_000);
+    let fraction = if tenths.is_multiple_of(10) { String::new() } else { format!(".{}", tenths % 10) };
+    format!("{}{fraction} Mbit/s", tenths / 10)
 }
 
 /// What may be granted another time.

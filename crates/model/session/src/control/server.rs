@@ -31,6 +31,10 @@ pub struct Limits {
     pub own_packets_per_second: u64,
     /// Packets a second of either kind in the sessions of all networks.
     pub all_packets_per_second: u64,
+    /// Bits of IP packets a second that the responder itself may send to one network, in all of its sessions; `None` for no limit.
+    pub own_bits_per_second: Option<u64>,
+    /// The same to all networks.
+    pub all_own_bits_per_second: Option<u64>,
     /// What other sessions have of these.
     pub others: Others,
     /// The largest payload that the responder itself sends, octets.
@@ -72,6 +76,8 @@ impl Default for Limits {
             packets_per_second: 100_000,
             own_packets_per_second: 100_000,
             all_packets_per_second: 400_000,
+            own_bits_per_second: None,
+            all_own_bits_per_second: None,
             others: Others::default(),
             // An IPv6 packet that fills the largest frames that are common.
             largest_payload: 9_000 - 48,
@@ -191,6 +197,8 @@ pub struct Server {
     state: State,
     request: Option<Request>,
     rate: u64,
+    /// Bits a second of a session in which the responder sends.
+    bits: u64,
     started: bool,
     /// A session was refused, or another connection's goes on over this one.
     answered: bool,
@@ -241,6 +249,7 @@ impl Server {
             state: State::Greeting,
             request: None,
             rate: 0,
+            bits: 0,
             started: false,
             answered: false,
             complained: false,
@@ -304,6 +313,11 @@ impl Server {
     /// Records that the session may buffer.
     pub const fn buffered_records(&self) -> usize {
         self.limits.buffered_records
+    }
+
+    /// Octets of memory that hold what has come and is not read, as a frame that is not whole.
+    pub const fn unread_memory(&self) -> usize {
+        self.decoder.memory()
     }
 
     /// Some of what was said has been taken by the connection: somebody is there, who may read slowly.
@@ -572,6 +586,7 @@ impl Server {
             secret: self.secret.filter(|_| self.can_resume).map(hex),
         };
         self.rate = request.rate();
+        self.bits = request.bits();
         self.state = State::Associating { deadline: now + self.limits.handshake };
         actions.push(Action::Open(Session {
             ssid: request.ssid,

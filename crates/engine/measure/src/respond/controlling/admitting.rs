@@ -45,20 +45,25 @@ impl Controlling {
             self.totals().refused_sessions.not_allowed += 1;
             return;
         }
+        // Small frames go at once; a failure only makes them slower.
+        let _ = stream.set_nodelay(true);
+        limit_unsent(&stream, u32::try_from(LONGEST_ANSWER).unwrap_or(u32::MAX));
+        let home = stream.local_addr().ok().map(|address| address.ip().to_canonical());
+        self.converse_over(Box::new(stream), peer, home);
+    }
+
+    /// Begins a conversation with `peer`, which has reached this host at its address `home`.
+    pub(super) fn converse_over(&mut self, stream: Box<dyn ByteStream>, peer: IpAddr, home: Option<IpAddr>) {
         self.make_room_for_pending(peer);
         // Only now: the connection that made room has given its number back.
         let index = self.connections.next();
         if stream.set_patience(None).is_err()
-            || self.poller.add(stream.as_fd(), token(index), Interest::Read).is_err()
+            || self.poller.add(stream.descriptor(), token(index), Interest::Read).is_err()
         {
             self.totals().refused_sessions.unheard += 1;
             return;
         }
-        // Small frames go at once; a failure only makes them slower.
-        let _ = stream.set_nodelay(true);
-        limit_unsent(&stream, u32::try_from(LONGEST_ANSWER).unwrap_or(u32::MAX));
         let now = clock::monotonic_now();
-        let home = stream.local_addr().ok().map(|address| address.ip().to_canonical());
         let welcome = Welcome {
             clock: clock_identity(),
             clock_sync: Some(clock_sync(self.keepers)),
@@ -71,12 +76,12 @@ impl Controlling {
             server = server.locked(std::sync::Arc::clone(key), [random(), random()]);
         }
         let index = self.connections.insert(Connection {
-            stream: Some(Box::new(stream)),
+            stream: Some(stream),
             peer,
             home,
             server,
             begun: now,
-            outbox: Outbox::new(&self.waiting),
+            outbox: Outbox::default(),
             interest: Interest::Read,
             holding: Holding::default(),
             active: now,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use romer_host::{clock, host_info};
 use romer_session::control::{Action, Server};
-use romer_units::Duration;
+use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::Controlling;
 use crate::respond::reflecting::Note;
@@ -26,9 +26,9 @@ impl Controlling {
         // Bounded, so that a flood of records does not keep others from being heard.
         for _ in 0..65_536 {
             let Ok(note) = self.links.events.try_recv() else { break };
-            let session = match note {
+            let session = match &note {
                 Note::Overflowed(overflow) => {
-                    self.tell_overflow(&overflow);
+                    self.tell_overflow(overflow);
                     continue;
                 }
                 Note::Associated { session, .. }
@@ -37,48 +37,62 @@ impl Controlling {
                 | Note::Card { session, .. }
                 | Note::Departed { session, .. }
                 | Note::Refused { session, .. }
+                | Note::Failed { session }
                 | Note::Flushed { session, .. } => session,
             };
-            let Some(index) = self.by_session.get(&session).copied() else { continue };
-            self.connections[index].active = now;
-            let server = &mut self.connections[index].server;
-            let actions = match note {
-                Note::Overflowed(_) => Vec::new(),
-                Note::Associated { address, moves, others, path, .. } => {
-                    let mut actions = self.associated(index, address, &moves, path);
-                    actions.extend(self.tell_others(index, &others));
-                    actions
-                }
-                Note::Record { record, first, .. } => {
-                    if first {
-                        server.on_first_arrival();
-                    }
-                    server.on_record(record)
-                }
-                Note::Departure { record, .. } => server.on_departure(record),
-                Note::Card { card, .. } => server.on_card(card),
-                Note::Departed { count, .. } => server.on_departed(count),
-                Note::Refused { refused, .. } => self.refused(index, refused),
-                Note::Flushed { lost, kernel_drops, mistagged, .. } => {
-                    server.on_losses(lost, kernel_drops);
-                    server.on_mistagged(mistagged);
-                    report_checksum_errors(server);
-                    flushed.push(index);
-                    Vec::new()
-                }
-            };
-            if !actions.is_empty() {
-                self.carry_out(index, actions);
+            let Some(index) = self.by_session.get(session).copied() else { continue };
+            if let Note::Flushed { .. } = &note {
+                flushed.push(index);
             }
+            self.serve(index, |thread| thread.take_note(index, note, now));
         }
         if !flushed.is_empty() {
             // What has happened up to now is told before the last words.
             self.tell_occurrences(true);
         }
         for index in flushed {
-            let actions = self.connections[index].server.finish();
+            if self.connections.get(index).is_some() {
+                self.serve(index, |thread| {
+                    let actions = thread.connections[index].server.finish();
+                    thread.carry_out(index, actions);
+                    thread.account(index, now);
+                });
+            }
+        }
+    }
+
+    /// Takes what is said of the session of connection `index`.
+    fn take_note(&mut self, index: usize, note: Note, now: Timestamp<Monotonic>) {
+        self.connections[index].active = now;
+        let server = &mut self.connections[index].server;
+        let actions = match note {
+            Note::Overflowed(_) => Vec::new(),
+            Note::Associated { address, moves, others, path, .. } => {
+                let mut actions = self.associated(index, address, &moves, path);
+                actions.extend(self.tell_others(index, &others));
+                actions
+            }
+            Note::Record { record, first, .. } => {
+                if first {
+                    server.on_first_arrival();
+                }
+                server.on_record(record)
+            }
+            Note::Departure { record, .. } => server.on_departure(record),
+            Note::Card { card, .. } => server.on_card(card),
+            Note::Departed { count, .. } => server.on_departed(count),
+            Note::Refused { refused, .. } => self.refused(index, refused),
+            // Its sending thread is no more.
+            Note::Failed { .. } => return self.fail(index),
+            Note::Flushed { lost, kernel_drops, mistagged, .. } => {
+                server.on_losses(lost, kernel_drops);
+                server.on_mistagged(mistagged);
+                report_checksum_errors(server);
+                Vec::new()
+            }
+        };
+        if !actions.is_empty() {
             self.carry_out(index, actions);
-            self.account(index, now);
         }
     }
 

@@ -33,7 +33,10 @@ impl Controlling {
         let connection = &mut self.connections[index];
         connection.outbox.clear();
         connection.stream = None;
-        if !connection.server.on_lost_connection(clock::monotonic_now()) {
+        let now = clock::monotonic_now();
+        if connection.server.on_lost_connection(now) {
+            self.account(index, now);
+        } else {
             self.close(index);
         }
     }
@@ -58,7 +61,10 @@ impl Controlling {
         let (own, coming) = (server.own_rate(), server.coming_rate(now));
         let most = &self.limits;
         let no_sender = others.network_sends || others.all_send;
-        if own > 0 && (no_sender || others.own.saturating_add(own) > most.own_packets_per_second) {
+        let bits = others.own_bits.saturating_add(server.own_bits());
+        let too_many = others.own.saturating_add(own) > most.own_packets_per_second
+            || most.own_bits_per_second.is_some_and(|most| bits > most);
+        if own > 0 && (no_sender || too_many) {
             return Err("this responder sends to that host with all it may");
         }
         if coming > 0 && others.coming.saturating_add(coming) > most.packets_per_second {

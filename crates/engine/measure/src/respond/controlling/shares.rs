@@ -20,21 +20,28 @@ pub(super) struct Holding {
     /// Packets a second that come, and that this end sends.
     pub(super) coming: u64,
     pub(super) own: u64,
+    /// Bits a second that this end sends.
+    pub(super) own_bits: u64,
     /// Departures of recorded streams that were told.
     pub(super) departures: usize,
     /// Records that may be buffered.
     pub(super) records: usize,
+    /// Octets of memory for what has come and is not read, and for what waits to be written: of connections without a session, and
+    /// of those with one.
+    pub(super) unasked: usize,
+    pub(super) buffered: usize,
 }
 
 impl Holding {
-    /// What a connection has `now`; of one that is being closed a session counts no more.
-    pub(super) fn of(server: &Server, is_closing: bool, now: Timestamp<Monotonic>) -> Self {
+    /// What a connection has `now` that buffers so many `octets`; of one that is being closed a session counts no more.
+    pub(super) fn of(server: &Server, octets: usize, is_closing: bool, now: Timestamp<Monotonic>) -> Self {
+        let pending = Self { pending: 1, unasked: octets, ..Self::default() };
         if is_closing {
-            return Self { pending: 1, ..Self::default() };
+            return pending;
         }
         let departures = server.told_departures();
         if !server.has_session() {
-            return Self { pending: 1, departures, ..Self::default() };
+            return Self { departures, ..pending };
         }
         let own = server.own_rate();
         Self {
@@ -43,8 +50,11 @@ impl Holding {
             senders: usize::from(own > 0),
             coming: server.coming_rate(now),
             own,
+            own_bits: server.own_bits(),
             departures,
             records: server.buffered_records(),
+            unasked: 0,
+            buffered: octets,
         }
     }
 
@@ -65,8 +75,11 @@ impl Holding {
             senders: count(self.senders, other.senders),
             coming: rate(self.coming, other.coming),
             own: rate(self.own, other.own),
+            own_bits: rate(self.own_bits, other.own_bits),
             departures: count(self.departures, other.departures),
             records: count(self.records, other.records),
+            unasked: count(self.unasked, other.unasked),
+            buffered: count(self.buffered, other.buffered),
         }
     }
 }

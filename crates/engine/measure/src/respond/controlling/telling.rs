@@ -35,19 +35,26 @@ impl Controlling {
         let sessions: Vec<usize> = self.by_session.values().copied().collect();
         for Occurrence { interface, address, route, event } in all {
             for index in sessions.iter().copied() {
-                let connection = &mut self.connections[index];
+                let Some(connection) = self.connections.get(index) else { continue };
                 if (interface.is_some() && interface != connection.interface)
                     || (address.is_some() && address != connection.home)
                     || route.is_some_and(|(to, prefix)| !covers(to, prefix, connection.peer))
                 {
                     continue;
                 }
-                let actions = connection.server.on_event(event.clone());
-                if !actions.is_empty() {
-                    self.carry_out(index, actions);
-                }
+                self.tell(index, &event);
             }
         }
+    }
+
+    /// Tells the sender of a session of an event.
+    fn tell(&mut self, index: usize, event: &Event) {
+        self.serve(index, |thread| {
+            let actions = thread.connections[index].server.on_event(event.clone());
+            if !actions.is_empty() {
+                thread.carry_out(index, actions);
+            }
+        });
     }
 
     /// Tells all who send to here what found a full socket: whose it was is not known.
@@ -55,10 +62,7 @@ impl Controlling {
         let event = self.occurrences.overflowed(overflow);
         let sessions: Vec<usize> = self.by_session.values().copied().collect();
         for index in sessions {
-            let actions = self.connections[index].server.on_event(event.clone());
-            if !actions.is_empty() {
-                self.carry_out(index, actions);
-            }
+            self.tell(index, &event);
         }
     }
 

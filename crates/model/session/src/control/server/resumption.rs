@@ -2,7 +2,7 @@
 
 use romer_units::{Monotonic, Timestamp};
 
-use super::super::{Message, RefusalCode, Refused, Resume, Resumed, SILENCE, hex};
+use super::super::{Decoder, Message, RefusalCode, Refused, Resume, Resumed, SILENCE, hex};
 use super::{Action, Server, State};
 use crate::association::Token;
 
@@ -19,6 +19,8 @@ impl Server {
         if open && self.can_resume && self.alone_until.is_none() {
             self.alone_until = Some(now + SILENCE);
         }
+        // The rest of what came does not come any more.
+        self.decoder = Decoder::default();
         open && self.can_resume
     }
 

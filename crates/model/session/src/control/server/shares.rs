@@ -13,6 +13,10 @@ pub struct Others {
     pub coming: u64,
     /// Packets a second that the responder sends to the network.
     pub own: u64,
+    /// Bits a second that the responder sends to the network.
+    pub own_bits: u64,
+    /// Bits a second that the responder sends to all networks.
+    pub all_own_bits: u64,
     /// Packets a second that all networks send.
     pub all_coming: u64,
     /// Packets a second that the responder sends to all networks.
@@ -44,6 +48,12 @@ impl Server {
     /// Packets a second that the session that was granted asks the responder to send; 0 where it asks for none, or has stopped.
     pub fn own_rate(&self) -> u64 {
         if self.is_own() { self.open_rate() } else { 0 }
+    }
+
+    /// Bits of IP packets a second that the session that was granted asks the responder to send; 0 where it asks for none, or has
+    /// stopped.
+    pub fn own_bits(&self) -> u64 {
+        if self.own_rate() > 0 { self.bits } else { 0 }
     }
 
     fn is_own(&self) -> bool {

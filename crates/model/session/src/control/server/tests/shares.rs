@@ -67,6 +67,49 @@ fn sender_limits_are_named() {
     }
 }
 
+/// A stream of more bits than the responder sends to one network, or to all, is refused with the limit and the remedies; so is one
+/// of more than other sessions leave.
+#[test]
+fn bits_are_refused_at_the_grant() {
+    let limits = |others| Limits {
+        own_bits_per_second: Some(10_000_000),
+        all_own_bits_per_second: Some(100_000_000),
+        others,
+        ..Limits::default()
+    };
+    let asks = |others, interval_ns, size, count| {
+        let mut server = server(limits(others));
+        say(&mut server, &hello());
+        let asked =
+            FarStream { interval_ns: Some(interval_ns), size: Some(size), count: Some(count), ..stream() };
+        let actions = say(&mut server, &reverse(asked));
+        (matches!(actions[..], [Action::Open(_), _]).then(|| server.own_bits()), actions)
+    };
+    let none = Others::default();
+    // 1,250 octets of IP: 1,000 a second are 10 Mbit/s.
+    assert_eq!(asks(none, 1_000_000, 1_222, 9_000).0, Some(10_000_000));
+    let (_, actions) = asks(none, 500_000, 1_222, 9_000);
+    let told = refused(&actions);
+    assert_eq!((told.code, told.granted, told.retry_after_seconds), (RefusalCode::Rate, Some(1_000), None));
+    for part in [
+        "2000 packets a second of 1250 octets are 20 Mbit/s",
+        "sends 10 Mbit/s to one network (a /24 or a /56)",
+        "with --key-file or --allow",
+    ] {
+        assert!(told.message.contains(part), "{told:?}");
+    }
+    // A short train is no more than its packets.
+    assert_eq!(asks(none, 10_000, 1_222, 900).0, Some(9_000_000));
+    let others = Others { own_bits: 4_000_000, all_own_bits: 95_000_000, ..none };
+    let (_, actions) = asks(others, 1_000_000, 1_222, 9_000);
+    let told = refused(&actions);
+    assert!(told.granted == Some(600) && told.message.contains("of this network have 4 Mbit/s"), "{told:?}");
+    let (_, actions) = asks(others, 1_700_000, 1_222, 9_000);
+    let told = refused(&actions);
+    assert!(told.message.contains("100 Mbit/s to all networks together, and other sessions"), "{told:?}");
+    assert_eq!(asks(others, 2_100_000, 1_222, 9_000).0, Some(4_760_000));
+}
+
 /// Many networks together cannot have more than all may have.
 #[test]
 fn rates_are_bounded_in_total() {
