@@ -1,7 +1,7 @@
 //! Processes that end with their test.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use serde_json::Value;
@@ -80,6 +80,15 @@ impl Process {
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         Self { child, stdout }
+    }
+
+    /// Starts `command` with a standard output that takes nothing more: the pipe is full, and what is given does not read from it.
+    pub(crate) fn start_unread(command: &mut Command) -> (Child, std::io::PipeReader) {
+        let (unread, mut full) = std::io::pipe().unwrap();
+        // As much as a pipe holds.
+        full.write_all(&[b'x'; 1 << 16]).unwrap();
+        command.stdin(Stdio::null()).stdout(full).stderr(Stdio::piped());
+        (command.spawn().unwrap(), unread)
     }
 
     /// Its number.

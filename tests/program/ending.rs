@@ -225,3 +225,52 @@ fn a_responder_needs_the_right_to_its_port_and_the_port_to_be_free() {
     assert!(ended.stderr.starts_with("error: ") && ended.stderr.lines().count() == 1, "{ended:?}");
     assert_eq!(ended.stdout, "");
 }
+
+/// Tells a program to end whose standard output takes nothing, and expects that it does, with this code and the words for it.
+pub(crate) fn assert_ends(mut child: std::process::Child, code: i32) {
+    let script = format!("kill -TERM {}", child.id());
+    assert!(std::process::Command::new("sh").args(["-c", &script]).status().unwrap().success());
+    let ended = (0..6_000).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        child.try_wait().unwrap()
+    });
+    let _ = child.kill();
+    let mut said = String::new();
+    std::io::Read::read_to_string(child.stderr.as_mut().unwrap(), &mut said).unwrap();
+    assert_eq!(ended.map(|status| status.code()), Some(Some(code)), "{said}");
+    assert!(said.contains("did not within 5 s: it ends at once"), "{said}");
+}
+
+/// A program that is told to end does so though a thread of it waits without end, here for a reader of standard output.
+#[test]
+fn stuck_programs_end_in_time() {
+    let state = tempfile::tempdir().unwrap();
+    let listen = ["--listen", "127.0.0.1:0"];
+    let awaited = |is_there: &dyn Fn() -> bool| {
+        assert!((0..6_000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            is_there()
+        }));
+    };
+    for arguments in [&["respond", "--control", "127.0.0.1:0"][..], &["console"]] {
+        let mut command = romer(arguments);
+        command.args(listen).env("XDG_STATE_HOME", state.path());
+        let (child, _unread) = Process::start_unread(&mut command);
+        let watched = || {
+            let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+            let mut names = tasks.flatten().map(|task| std::fs::read_to_string(task.path().join("comm")));
+            names.any(|name| name.is_ok_and(|name| name.trim() == "romer-end"))
+        };
+        awaited(&watched);
+        assert_ends(child, 1);
+    }
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let (mut command, home) = lab.measuring(&["--duration", "1h", "--interval", "5ms", FAR]);
+    let (child, _unread) = Process::start_unread(&mut command);
+    let log = home.path().join("run/packets.log");
+    awaited(&|| log.metadata().is_ok_and(|log| log.len() > 4_096));
+    assert_ends(child, 130);
+    // What was measured is there: only the summary was not printed.
+    assert_eq!(at(&kept(&home), "/partial"), true);
+}

@@ -90,3 +90,21 @@ fn a_command_of_a_case_has_its_time_and_no_more() {
     let id = std::fs::read_to_string(folder.path().join("id")).unwrap();
     assert!(is_gone(id.trim().parse().unwrap()), "what the command had started goes on");
 }
+
+/// A benchmark that is told to end does so though nobody takes what it prints.
+#[test]
+fn unread_benchmarks_end_in_time() {
+    let lab = Lab::router();
+    let folder = tempfile::tempdir().unwrap();
+    let sweep = ["load-sweep", "--frame-sizes", "64", "--loads", "20%", "--line-rate", "2Mbit"];
+    let times = ["--trial", "200ms", "--settle", "50ms", "--skip-self-test", "--color", "never"];
+    let cases = ["--case".to_owned(), format!("slow={}", hanging(folder.path()))];
+    let mut command = command(&lab, &folder.path().join("run"), &[&sweep[..], &times].concat());
+    let (child, _unread) = Process::start_unread(command.args(&cases));
+    let begun = folder.path().join("id");
+    assert!((0..6_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        begun.exists()
+    }));
+    crate::ending::assert_ends(child, 130);
+}

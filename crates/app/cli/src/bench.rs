@@ -157,6 +157,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<u8, Failure> {
         None => (Folder::new(run, &options)?, None),
     };
     let stop = signals::interruption()?;
+    signals::end_in_time(130)?;
     let prose = !run.output.quiet;
     let capture = device.output.pcapng.as_deref().map(|file| (file, run.output.force));
     let mut looker = Looker {

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use romer_host::ending::Stage;
 use romer_record::document::{STREAM, StreamLine};
 
 use crate::output;
@@ -102,12 +103,14 @@ impl Writing {
 
     /// Waits for its end. A reader that takes nothing for [`PATIENCE`] is given up, and at once when another signal comes.
     fn finish(self, interrupted: &AtomicBool) {
+        let stage = Stage::begin(PATIENCE + LOOK);
         let was_interrupted = interrupted.load(Ordering::Acquire);
         let (mut taken, mut since) = (self.taken.load(Ordering::Acquire), Instant::now());
         while !self.thread.is_finished() {
             let now = self.taken.load(Ordering::Acquire);
             if now != taken {
                 (taken, since) = (now, Instant::now());
+                stage.renew();
             }
             let why = if since.elapsed() >= PATIENCE {
                 "its reader has taken nothing for 10 s"

@@ -81,6 +81,7 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
         options(arguments)?;
     }
     let interrupted = signals::interruption()?;
+    signals::end_in_time(130)?;
     if !turns.repeat() {
         return turns.wait(&interrupted).map_or(Ok(130), |at| {
             let (outcome, skipped_lines) = once(arguments, at, &interrupted)?;

@@ -40,6 +40,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
     output::check_target(arguments.json.as_deref(), arguments.force)?;
     let [interrupted, terminated] = signals::ending()?;
     let asked = signals::asking()?;
+    signals::end_in_time(1)?;
     let responder = Responder::start(&RespondOptions {
         listen: arguments.listen.clone(),
         control: arguments.control.clone(),
@@ -100,7 +101,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
     }
     if !unfinished.is_empty() {
         return Err(Failure::own(format!(
-            "threads of the responder did not end within 5 s ({}): the program ends without them",
+            "threads of the responder did not end within 4 s ({}): the program ends without them",
             unfinished.join(", ")
         )));
     }
@@ -158,6 +159,7 @@ fn words(totals: &Totals) -> String {
         (totals.refused_sessions.all(), "sessions not granted"),
         (totals.refused_sessions.not_understood, "conversations not understood"),
         (totals.refused_sessions.nothing_asked, "conversations that asked for nothing"),
+        (totals.failed_conversations, "conversations closed because of a fault of romer"),
         (totals.made_room, "idle sessions that made room"),
         (totals.one_way.elsewhere, "probes from another address than their session's"),
         (totals.one_way.mistagged, "that name a session and are none of its probes"),

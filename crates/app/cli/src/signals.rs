@@ -1,12 +1,19 @@
 //! Signals as flags.
 
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
+use romer_host::ending;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
-use signal_hook::flag;
+use signal_hook::{flag, low_level};
 
 use crate::failure::Failure;
+use crate::output;
+
+/// How long the last words of a program may take that is ended: standard error may be what it waits for.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// The signals that end romer in good order. A terminal that is closed is one (SIGHUP), unless that was to be ignored when
 /// we were started (nohup).
@@ -48,6 +55,29 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
             .map_err(|error| refused(&error))?;
     }
     Ok(flag)
+}
+
+/// Sees to it that the program ends, with exit code `code`, within five seconds of a signal that tells it to, whatever its threads
+/// do. What may take longer in good order is an [`ending::Stage`].
+pub(crate) fn end_in_time(code: u8) -> Result<(), Failure> {
+    let (told, teller) = UnixStream::pair().map_err(|error| refused(&error))?;
+    for signal in ends() {
+        let teller = teller.try_clone().map_err(|error| refused(&error))?;
+        low_level::pipe::register(signal, teller).map_err(|error| refused(&error))?;
+    }
+    let end = move || {
+        let (said, heard) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            output::eprint_line(
+                "error: the program was told to end (signal) and did not within 5 s: it ends at once; `romer report` completes \
+                 what is kept of a run",
+            );
+            let _ = said.send(());
+        });
+        let _ = heard.recv_timeout(LAST_WORDS);
+        low_level::exit(code.into());
+    };
+    ending::watch(told, end).map_err(|error| refused(&error))
 }
 
 /// A flag that SIGUSR1 sets, by which a server is asked for its totals.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use romer_host::clock::monotonic_now;
+use romer_host::ending::{self, Stage};
 use romer_host::host_info;
 use romer_method::arrangement::Pace;
 use romer_method::campaign::{Campaign, Design, Procedure};
@@ -208,6 +209,7 @@ pub(crate) fn run_on<B: Bed>(
             None => partial = true,
         }
     }
+    let _evaluating = Stage::begin(ending::EVALUATION);
     Ok(running.document(&campaign, past.started, partial))
 }
 

@@ -16,6 +16,7 @@ pub mod card;
 pub mod clock;
 pub mod control_group;
 pub mod descriptors;
+pub mod ending;
 mod error;
 pub mod ethtool;
 pub mod features;

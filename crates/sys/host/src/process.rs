@@ -239,6 +239,18 @@ mod tests {
         assert_eq!(start_time(u32::MAX), None);
     }
 
+    /// Also on hosts that keep no core dumps at all.
+    #[test]
+    fn core_dumps_are_forbidden() {
+        // SAFETY: the calls take plain numbers, and cannot fail with these.
+        let dumpable = || unsafe { libc::prctl(libc::PR_GET_DUMPABLE, 0, 0, 0, 0) };
+        let before = dumpable();
+        forbid_core_dumps();
+        assert_eq!(dumpable(), 0);
+        // SAFETY: as above.
+        unsafe { libc::prctl(libc::PR_SET_DUMPABLE, libc::c_ulong::from(before.unsigned_abs()), 0, 0, 0) };
+    }
+
     #[test]
     fn a_process_is_ended_even_if_it_will_not() {
         for script in ["exec sleep 1000", "trap '' TERM; echo ready; while :; do sleep 1; done"] {

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration as StdDuration, Instant};
 
+use romer_host::ending::Stage;
 use romer_record::document::Way;
 use romer_record::event::{Event, EventKind};
 use romer_session::control::{End, Message};
@@ -66,7 +67,11 @@ pub(super) fn bring_home(
         // What is asked of a far end that this host has no way to, or that another stream asked in vain, nobody answers.
         let may_resume = stream.has_way && !vain.contains(&conversation.address());
         let (mut records, mut said) = (0_u64, Instant::now());
+        let coming = Stage::begin(LOG + LAST);
         let mut keep = |told: Told| {
+            if !told.entries.is_empty() {
+                coming.renew();
+            }
             happenings.look_waiting(observer);
             records += u64::try_from(told.entries.len()).unwrap_or(u64::MAX);
             if !told.entries.is_empty() && said.elapsed() >= SAY {

@@ -30,6 +30,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::{Duration as StdDuration, SystemTime};
 
 use romer_host::clock;
+use romer_host::ending::{self, Stage};
 use romer_host::host_info;
 use romer_host::socket::Waker;
 use romer_record::document::{Measurement, StreamInterval, Way};
@@ -174,11 +175,14 @@ pub fn measure(
     let left = options.at.and_then(|at| at.duration_since(SystemTime::now()).ok()).map(Duration::from_std);
     let start = clock::monotonic_now() + left.unwrap_or(LEAD).max(LEAD);
     let partial = exchange(options, &mut streams, &log, start, interrupted, observer)?;
+    let evaluating = Stage::begin(ending::EVALUATION);
     route::look_again(&mut streams, start, observer);
     let folder = run.folder().to_path_buf();
     let kept = Arc::clone(log.kept());
     let (rows, not_kept) = close_log(log, &folder, options.direction)?;
-    conclude(run, &streams, dead, &rows, partial, (not_kept, &kept))
+    let outcome = conclude(run, &streams, dead, &rows, partial, (not_kept, &kept));
+    drop(evaluating);
+    outcome
 }
 
 /// Waits until shortly before the first probes are to leave. That they leave later, because it took so long to make all ready, is
@@ -232,7 +236,7 @@ fn exchange(
         let (sender, stop) = (log.sender(), &stop_sending);
         scope.spawn(move || sending::send_all(legs, interval, &sender, stop, threads));
         // Until when a far end is waited for that was told to send no more, once this run was interrupted.
-        let mut no_longer = None;
+        let (mut no_longer, mut waiting) = (None, None);
         let mut keep_alive = clock::monotonic_now();
         // It begins as long after the order as this host does after now.
         if streams.iter().any(|stream| stream.shared.way == Way::Reverse)
@@ -245,7 +249,9 @@ fn exchange(
             if interrupted.load(Ordering::Acquire) && no_longer.is_none() {
                 stop_sending.wake();
                 halt_reverse(streams);
-                no_longer = Some(clock::monotonic_now() + options.waiting_time + PATIENCE);
+                let longest = options.waiting_time + PATIENCE;
+                no_longer = Some(clock::monotonic_now() + longest);
+                waiting = Some(Stage::begin(longest.to_std()));
             }
             let now = clock::monotonic_now();
             if no_longer.is_some_and(|deadline| now >= deadline) {
@@ -267,7 +273,10 @@ fn exchange(
                 break;
             }
         }
+        drop(waiting.take());
+        let last_try = Stage::begin(resuming::LAST);
         resuming::settle(streams, options.key.as_ref(), &mut happenings, observer);
+        drop(last_try);
         live.last(observer);
         happenings.look(observer);
         for (number, stream) in streams.iter_mut().enumerate() {
