@@ -1,10 +1,11 @@
 //! Chores of the repository, run as `cargo xtask COMMAND`.
 //!
-//! `check` holds the house to its own rules: the order of the layers, the purity of `model/`, tidy files, and
+//! `check` holds the house to its own rules: the order of the layers, circles of modules, the purity of `model/`, tidy files, and
 //! documents that say what is so. `schema` writes the JSON schemas from the types. `test-executables` lists the
 //! tests that meet the kernel, for `scripts/rootless-tests` to run them again without privileges.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the terminal")]
 
+mod cycles;
 mod dependencies;
 mod docs;
 mod executables;
@@ -75,6 +76,7 @@ fn check() -> Result<bool> {
     let files = files::texts(root).context("the repository's files cannot be read")?;
     let mut findings = layers::check(&workspace);
     findings.extend(purity::check(&workspace, &files)?);
+    findings.extend(cycles::check(&workspace, &files));
     findings.extend(tidy::check(root, &files));
     findings.extend(docs::check(&workspace, &files));
     findings.extend(schema::check(root)?);

@@ -6,11 +6,11 @@ use romer_method::{Ask, Frames};
 use romer_units::Duration;
 use romer_wire::ethernet::MacAddress;
 
-use crate::BenchError;
+use crate::error::BenchError;
 use crate::options::BenchOptions;
 use crate::port_state::PortFault;
-use crate::self_test::Proof;
-use crate::tester::TrialRecord;
+use crate::proof::Proof;
+use crate::trial::TrialRecord;
 
 /// How a trial is run.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use romer_host::clock::Realtime;
 use romer_method::analysis::Left;
-use romer_port::SNAP;
 use romer_units::Dscp;
 use romer_wire::pcapng;
 use romer_wire::test_frame::{Mark, Signature, locate};
@@ -16,17 +15,6 @@ use crate::send::Sent;
 
 /// Frames that are kept of each end at the most.
 pub(crate) const MOST: usize = 200_000;
-
-/// A frame as it came, of which the beginning is kept.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Caught {
-    /// Nanoseconds after the trial's beginning.
-    pub(crate) at: i64,
-    /// Octets without check sequence.
-    pub(crate) length: u32,
-    pub(crate) octets: [u8; SNAP],
-    pub(crate) kept: usize,
-}
 
 /// The capture: interface 0 has what was sent, interface 1 what came.
 pub(crate) fn pcapng(

@@ -10,7 +10,7 @@ use std::time::{Duration as StdDuration, Instant};
 use romer_host::process;
 use romer_units::Duration;
 
-use crate::BenchError;
+use crate::error::BenchError;
 use crate::options::Case;
 
 /// Letters of what a command says that a message shows, of its last lines.

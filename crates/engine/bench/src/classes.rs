@@ -5,8 +5,11 @@ use romer_method::priority::{ClassLoad, Discipline, owed};
 use romer_record::benchmark::StreamResult;
 
 use crate::frames::{flows, sizes_of};
+use crate::numbers::real;
 use crate::options::BenchOptions;
-use crate::tester::real;
+
+/// How far a class may be from its expectation, as a share of the line's capacity.
+pub(crate) const TOLERANCE: f64 = 0.05;
 
 /// What the streams of a trial with these frames offered, as shares of a line that carries `capacity` bits a second of
 /// layer 2.

@@ -5,27 +5,17 @@ use romer_method::campaign::{Finding, Procedure};
 use romer_method::soft::{chance_of_mean, holm};
 use romer_method::statistics::{of_differences, over_places, paired, repeats};
 use romer_method::{Ask, Frames, Outcome, Unlinked};
-use romer_record::benchmark::{
-    AskedLoad, BenchmarkResult, Difference, Overall, SoftSpot, Standstills, Trial,
-};
+use romer_record::benchmark::{BenchmarkResult, Difference, Overall, SoftSpot, Standstills, Trial};
 use romer_units::Duration;
 
 use crate::classes::owe;
+use crate::numbers::{real, same};
 use crate::options::BenchOptions;
 use crate::soft::soft_spots;
-use crate::tester::{TrialRecord, real};
+use crate::trial::{Kept, TrialRecord, asked_load, frames_words, share_of_limit, to_carry};
 
 /// A difference is told where chance makes one of all of them as great so seldom.
 const LEVEL: f64 = 0.05;
-
-/// A trial with what it is sorted by.
-#[derive(Clone, Debug)]
-pub(crate) struct Kept {
-    pub(crate) case: usize,
-    pub(crate) frames: Frames,
-    pub(crate) load: f64,
-    pub(crate) trial: Trial,
-}
 
 /// The trial as the document has it.
 pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_ns: i64) -> Trial {
@@ -98,31 +88,6 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
         carried_per_second: figures.per_second.clone(),
         host_gaps: record.gaps,
     }
-}
-
-/// The load as it was asked for, as results and `--dry-run` have it; of several loads in one trial the first.
-pub(crate) fn asked_load(options: &BenchOptions, ask: &Ask) -> AskedLoad {
-    let nominal = options.nominal(&ask.frames, ask.load());
-    AskedLoad { percent: nominal.load * 100.0, pps: nominal.pps }
-}
-
-/// The one size of frames, or the name of their mixture.
-pub(crate) fn frames_words(frames: &Frames) -> (Option<u32>, Option<String>) {
-    match frames {
-        Frames::Size(size) => (Some(size.octets()), None),
-        Frames::Mixture(_) | Frames::OfStreams { .. } => (None, Some(frames.to_string())),
-    }
-}
-
-/// Frames that were offered of streams that the device is to carry.
-pub(crate) fn to_carry(trial: &Trial) -> u64 {
-    let dropped = trial.per_stream.iter().filter(|stream| stream.expect_drop);
-    trial.offered.frames - dropped.map(|stream| stream.offered).sum::<u64>().min(trial.offered.frames)
-}
-
-/// The share of a load that the tester could offer, where it was too slow for it.
-pub(crate) fn share_of_limit(limit_pps: Option<f64>, intended_pps: f64) -> Option<f64> {
-    limit_pps.map(|limit| (limit / intended_pps.max(1e-9)).min(1.0))
 }
 
 /// What the procedure was told of a trial.
@@ -228,10 +193,6 @@ fn places(kept: &[Kept]) -> Vec<(Frames, f64)> {
         size(&a.0).cmp(&size(&b.0)).then(a.1.total_cmp(&b.1))
     });
     places
-}
-
-pub(crate) fn same(a: f64, b: f64) -> bool {
-    (a - b).abs() < 1e-9
 }
 
 /// The values of a quantity at a place in a case, by repeat.

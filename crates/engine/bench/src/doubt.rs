@@ -3,9 +3,10 @@
 use romer_record::benchmark::Trial;
 use romer_units::Duration;
 
+use crate::classes::TOLERANCE;
+use crate::numbers::real;
 use crate::stood::Stood;
-use crate::tester::{MOST_FRAMES, real};
-use crate::verdicts::TOLERANCE;
+use crate::trial::MOST_FRAMES;
 
 /// A trial is so long at the most, seconds.
 const LONGEST: f64 = 86_400.0;

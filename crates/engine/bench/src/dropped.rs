@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use romer_record::benchmark::{Judgement, SizeResult, StreamResult, Trial};
 
-use crate::tester::real;
+use crate::numbers::real;
 
 /// Of a size that is dropped no more than this share comes, and of the others no more than it is lost.
 const FEW: f64 = 0.01;

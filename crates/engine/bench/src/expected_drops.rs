@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use romer_record::benchmark::{Judgement, StreamResult, Trial};
 
-use crate::document::to_carry;
 use crate::options::BenchOptions;
+use crate::trial::to_carry;
 
 /// What is claimed of such a stream.
 pub(crate) const EXPECTED: &str = "is dropped (expect=drop)";

@@ -9,13 +9,10 @@ use romer_record::benchmark::{
 };
 use romer_units::Duration;
 
-use crate::document::frames_words;
+use crate::design::{design, takes};
 use crate::frames;
-use crate::options::BenchOptions;
-use crate::run::{design, takes};
-
-/// The procedure that tests the tester itself.
-pub(crate) const SELF_TEST: &str = "self-test";
+use crate::options::{BenchOptions, SELF_TEST};
+use crate::trial::frames_words;
 
 /// A benchmark before its first trial.
 #[derive(Clone, Debug)]
@@ -82,7 +79,7 @@ impl Forecast {
             rx: options.rx.to_string(),
             source: options.source.to_string(),
             destination: options.destination.to_string(),
-            line_rate_bps: crate::tester::real(options.line.bits()),
+            line_rate_bps: crate::numbers::real(options.line.bits()),
             streams: options.streams.iter().map(frames::words).collect(),
             notes: options.notes.iter().cloned().chain(options.in_step_words()).collect(),
             cases: cases.collect(),

@@ -10,7 +10,7 @@ use romer_units::random::Stream as Random;
 use romer_wire::ethernet::MacAddress;
 use romer_wire::test_frame::{Carried, Form, Mark, Signature, Template};
 
-use crate::BenchError;
+use crate::error::BenchError;
 use crate::options::{AddressRange, BenchOptions, Protocol, StreamOptions};
 
 /// Hops that a test frame may make.

@@ -6,8 +6,8 @@ use romer_record::benchmark::{Judgement, StreamResult, Trial};
 
 use crate::claims::{Field, MarkingClaim};
 use crate::options::BenchOptions;
+use crate::policer::stopped_in_profile;
 use crate::stood::within;
-use crate::verdicts::stopped_in_profile;
 
 /// Of what a policer is to remark, so many of a thousand may be lost.
 const LOST: f64 = 0.001;

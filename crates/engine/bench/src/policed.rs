@@ -5,8 +5,8 @@ use romer_method::analysis::{Flight, policed};
 use romer_method::policing::{self, Profile};
 use romer_record::benchmark::{self, PolicedTogether};
 
+use crate::numbers::whole;
 use crate::options::BenchOptions;
-use crate::run::whole;
 
 /// What was found of one bucket.
 type Bucket = (policing::Verdict, policing::Whole);

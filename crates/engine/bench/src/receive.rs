@@ -13,7 +13,6 @@ use romer_wire::ethernet::MacAddress;
 use romer_wire::neighbour::{Said, read, tell};
 use romer_wire::test_frame::{Signature, is_intact};
 
-use crate::capture::Caught;
 use crate::options::AddressRange;
 use crate::recognise::{OtherHeaders, Seen, compare, recognise};
 
@@ -56,6 +55,17 @@ pub(crate) struct Receiving<'a> {
     pub(crate) stop: &'a AtomicBool,
     /// Frames that came up to now, for those who wait.
     pub(crate) count: &'a AtomicU64,
+}
+
+/// A frame as it came, of which the beginning is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caught {
+    /// Nanoseconds after the trial's beginning.
+    pub(crate) at: i64,
+    /// Octets without check sequence.
+    pub(crate) length: u32,
+    pub(crate) octets: [u8; SNAP],
+    pub(crate) kept: usize,
 }
 
 /// What came.

@@ -6,114 +6,43 @@ use std::time::SystemTime;
 
 use romer_host::clock::monotonic_now;
 use romer_host::ending::{self, Stage};
-use romer_host::host_info;
-use romer_method::arrangement::Pace;
-use romer_method::campaign::{Campaign, Design, Procedure};
+use romer_method::campaign::{Campaign, Procedure};
 use romer_method::{Ask, Left};
-use romer_port::PortName;
-use romer_record::benchmark::{
-    BENCHMARK, Baseline, Benchmark, BenchmarkEntry, BenchmarkEvent, Device, InvalidCause, Setup, Trial,
-};
-use romer_units::{Duration, Monotonic, Timestamp};
+use romer_record::benchmark::{BENCHMARK, Baseline, Benchmark, BenchmarkEntry, Device, InvalidCause, Trial};
+use romer_units::Duration;
 
 use crate::bed::{Bed, Manner};
-use crate::document::{Kept, Summed, asked_load, found, frames_words, outcome_of, sweep, trial};
+use crate::check::check;
+use crate::design::{design, takes};
+use crate::document::{Summed, found, outcome_of, sweep, trial};
+use crate::error::BenchError;
+use crate::numbers::{real, whole};
 use crate::options::{BenchOptions, Case};
-use crate::self_test::{NEARLY, Proof, unaccounted};
-use crate::tester::{Tester, TrialRecord, real};
+use crate::proof::{NEARLY, Proof, unaccounted};
+use crate::setup::{rfc3339, setup};
+use crate::tester::Tester;
+use crate::trial::{Kept, TrialRecord, frames_words};
 use crate::verdicts::{undecided, verdicts};
 use crate::warnings::warnings;
-use crate::{BenchError, cases, forecast, frames, self_test, volume};
+use crate::{cases, self_test, volume};
 
 mod again;
 mod pace;
 mod presence;
+mod running;
 mod sizes;
 mod streams;
+mod watcher;
 
 use pace::{Pacing, scaled};
-pub(crate) use presence::AWAY;
 use presence::Standing;
+use running::Running;
+pub use watcher::{Progress, Watcher};
 
 /// How often a trial is made again that told nothing of the device.
 const AGAIN: u32 = 2;
 /// A device is reset when this part of its trial is over.
 const RESET_AFTER: i64 = 5;
-
-/// How far a benchmark is.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
-    /// Number of the trial that begins, from 1.
-    pub trial: u64,
-    /// How many there will be as things stand, where the device carries in long trials what it carries in short ones, and at
-    /// the most.
-    pub of: [u64; 2],
-    /// How long the rest takes, likewise, with the tester's own tests where they are to come: at the pace of what was made up to now.
-    pub left: [Duration; 2],
-    /// How long all of it takes, likewise: what has passed since this run of it began, and what is left.
-    pub whole: [Duration; 2],
-    /// The trial.
-    pub ask: &'a Ask,
-    /// The name of its case.
-    pub case: &'a str,
-    /// What the one before came to.
-    pub last: Option<&'a Trial>,
-}
-
-/// What a trial takes beside its sending: settling before and after, looking whether the device forwards, and waiting for the last
-/// frames, which are under way as long as `path`.
-fn around(options: &BenchOptions, path: Duration) -> Duration {
-    options.settle + options.settle + path + path + Duration::from_millis(30)
-}
-
-/// How long these trials take, with what is around them.
-pub(crate) fn takes(options: &BenchOptions, left: Left, path: Duration) -> Duration {
-    left.time + Left::of(left.trials, around(options, path)).time
-}
-
-pub(crate) fn design(options: &BenchOptions) -> Design {
-    Design {
-        procedure: options.procedure.clone(),
-        cases: options.cases.len(),
-        frames: options.frames.clone(),
-        repeats: options.repeats,
-        seed: options.seed,
-    }
-}
-
-/// The most streams of a benchmark.
-pub const MOST_STREAMS: usize = 64;
-
-/// Who looks on while a benchmark is made.
-pub trait Watcher {
-    /// The tester itself is about to be tested: the first thing that a benchmark does when its device forwards.
-    ///
-    /// # Errors
-    /// What is to be found out cannot be kept, and the benchmark ends.
-    fn tests_itself(&mut self) -> Result<(), BenchError> {
-        Ok(())
-    }
-
-    /// A trial begins.
-    fn begins(&mut self, progress: &Progress<'_>);
-
-    /// The device forwards and the tester was tested, so that more is known of how long all of it takes: right before the first trial.
-    fn knows_more(&mut self, _progress: &Progress<'_>) {}
-
-    /// The trial that was wished for, as pcapng.
-    ///
-    /// # Errors
-    /// It cannot be written, and the benchmark ends.
-    fn captured(&mut self, _octets: &[u8]) -> Result<(), BenchError> {
-        Ok(())
-    }
-
-    /// Something is to be kept; the benchmark goes on when it is.
-    ///
-    /// # Errors
-    /// It cannot be, and the benchmark ends.
-    fn keep(&mut self, entry: &BenchmarkEntry) -> Result<(), BenchError>;
-}
 
 /// What an interrupted benchmark has already come to.
 #[derive(Clone, Debug)]
@@ -211,106 +140,6 @@ pub(crate) fn run_on<B: Bed>(
     }
     let _evaluating = Stage::begin(ending::EVALUATION);
     Ok(running.document(&campaign, past.started, partial))
-}
-
-/// A benchmark that is under way.
-struct Running<'a, B> {
-    options: &'a BenchOptions,
-    stop: &'a AtomicBool,
-    bed: B,
-    watcher: &'a mut dyn Watcher,
-    begin: Timestamp<Monotonic>,
-    /// How long before that the benchmark began, where it was interrupted.
-    offset: Duration,
-    case: Option<usize>,
-    /// When the first frame did not come of a device that was away at the end of a trial, nanoseconds after the benchmark's
-    /// beginning.
-    gone_since: Option<i64>,
-    /// Streams of which nothing came any more at the end of the last trial that tells of them, while others lived.
-    silent: BTreeSet<usize>,
-    /// A trial was made since the ports were opened.
-    begun: bool,
-    /// What the tester's own test came to.
-    proof: Option<Proof>,
-    /// How it gets on, since the ports were opened.
-    pace: Pacing,
-    kept: Vec<Kept>,
-    events: Vec<BenchmarkEvent>,
-}
-
-/// What no thread should have to find out.
-///
-/// # Errors
-/// [`BenchError::Usage`]: ports, addresses or streams that cannot be together.
-pub fn check(options: &BenchOptions) -> Result<(), BenchError> {
-    let refuse = |text: &str| Err(BenchError::Usage(text.into()));
-    if options.source.is_ipv4() != options.destination.is_ipv4() {
-        return refuse(
-            "the addresses do not fit each other (--source, --destination): one is of IPv4 and one of IPv6; give two of \
-             one version",
-        );
-    }
-    for stream in &options.streams {
-        let [source, destination] = [
-            stream.source.map_or(options.source, |range| range.first()),
-            stream.destination.map_or(options.destination, |range| range.first()),
-        ];
-        if source.is_ipv4() != destination.is_ipv4() {
-            return Err(BenchError::Usage(format!(
-                "the addresses of a stream do not fit each other (--stream name={}): it sends from {source} to {destination}, of which \
-                 one is of IPv4 and one of IPv6; give two of one version",
-                stream.name
-            )));
-        }
-    }
-    check_ports(&options.tx, &options.rx)?;
-    for (stream, flow) in options.streams.iter().zip(frames::flows(options)) {
-        let Pace::Bucket(bucket) = stream.pace else { continue };
-        let own = stream.frames.as_ref().map_or(&options.frames[..], std::slice::from_ref);
-        let sizes = own.iter().filter_map(|frames| frames::sizes_of(frames, flow.least).last().copied());
-        let Some(octets) = sizes.max() else { continue };
-        let payload = octets.saturating_sub(flow.overhead);
-        if u64::from(payload) > bucket.depth() {
-            return Err(BenchError::Usage(format!(
-                "a token bucket is too shallow (--stream name={}): a frame of {octets} octets has {payload} of payload, and the bucket \
-                 holds {}, so that it could never leave; make it {payload}B deep at the least, or the frames smaller",
-                stream.name,
-                bucket.depth()
-            )));
-        }
-    }
-    if options.streams.is_empty() || options.streams.len() > MOST_STREAMS {
-        return refuse("a benchmark has 1 to 64 streams (plan): state as many");
-    }
-    let combinations = design(options).combinations();
-    if combinations > Design::MOST_COMBINATIONS {
-        return Err(BenchError::Usage(format!(
-            "a benchmark has too many trials (--loads, --frame-sizes, --case, --repeat): {combinations} combinations of load, \
-             frames, case and repeat are more than {}; use fewer of one of them",
-            Design::MOST_COMBINATIONS
-        )));
-    }
-    if options.streams.iter().all(|stream| stream.expect_drop) {
-        return refuse(
-            "every stream is to be dropped (--stream expect=drop): nothing would show that the device is there; add a stream that it \
-             carries",
-        );
-    }
-    // Tests of the tester are as long as there is room for.
-    if options.name == forecast::SELF_TEST { Ok(()) } else { volume::check(options) }
-}
-
-/// That the ports are two.
-///
-/// # Errors
-/// [`BenchError::Usage`]: they are one.
-pub fn check_ports(tx: &PortName, rx: &PortName) -> Result<(), BenchError> {
-    if tx == rx {
-        return Err(BenchError::Usage(
-            "the ports cannot be one (--tx, --rx): frames must pass the device between them; give two interfaces".into(),
-        ));
-    }
-    Ok(())
 }
 
 impl<B: Bed> Running<'_, B> {
@@ -494,15 +323,6 @@ impl<B: Bed> Running<'_, B> {
         record
     }
 
-    /// Tells that a command was ended with the benchmark.
-    fn cut_off(&mut self, command: &str) -> Result<(), BenchError> {
-        let text = format!(
-            "{command} was running when the benchmark was interrupted, and was ended with all that it had started: nobody knows in \
-             which state it left the device"
-        );
-        self.event("command-ended", text)
-    }
-
     /// What of a latency is the tester's own and is taken out of it.
     fn baseline(&self) -> Duration {
         let known = self.proof.as_ref().and_then(|proof| proof.baseline.as_ref());
@@ -550,8 +370,19 @@ impl<B: Bed> Running<'_, B> {
         true
     }
 
-    fn now(&self) -> i64 {
-        (monotonic_now() - self.begin + self.offset).as_nanos()
+    /// Whether the benchmark ends here because the tester is the limit. To a search, what the tester cannot offer is a bound like
+    /// another.
+    fn ends_early(&mut self, campaign: &Campaign) -> Result<bool, BenchError> {
+        let left = campaign.outlook().usual.trials;
+        let stated = matches!(
+            self.options.procedure,
+            Procedure::Sweep { .. } | Procedure::FrameLoss { .. } | Procedure::Reset { .. }
+        );
+        let Some(text) = self.pace.limit(campaign.asked() + left).filter(|_| stated && left > 0) else {
+            return Ok(false);
+        };
+        self.event("tester-limit", text)?;
+        Ok(true)
     }
 
     /// Brings the device into the case and sees that it forwards; whether to go on.
@@ -575,21 +406,6 @@ impl<B: Bed> Running<'_, B> {
                 Standing::IsBack => self.case = None,
             }
         }
-    }
-
-    /// The load of a trial as it was asked for, in words.
-    fn load_words(&self, ask: &Ask) -> String {
-        format!("{:.1} % asked for", asked_load(self.options, ask).percent)
-    }
-
-    fn event(&mut self, kind: &str, text: String) -> Result<(), BenchError> {
-        self.keep(BenchmarkEvent { at_ns: self.now(), kind: kind.into(), text, dropped: None })
-    }
-
-    fn keep(&mut self, event: BenchmarkEvent) -> Result<(), BenchError> {
-        self.watcher.keep(&BenchmarkEntry::Event(event.clone()))?;
-        self.events.push(event);
-        Ok(())
     }
 
     fn document(self, campaign: &Campaign, started: SystemTime, partial: bool) -> Benchmark {
@@ -632,16 +448,6 @@ impl<B: Bed> Running<'_, B> {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of frames, rounded up")]
-pub(crate) const fn whole(value: f64) -> u64 {
-    value.ceil() as u64
-}
-
-/// A time of day as documents have it.
-pub fn rfc3339(time: SystemTime) -> String {
-    humantime::format_rfc3339_micros(time).to_string()
-}
-
 /// Whether a trial that was kept is the one that is asked for.
 fn is_of(options: &BenchOptions, ask: &Ask, trial: &Trial) -> bool {
     let case = options.cases.get(ask.case).map(|case| case.name.as_str());
@@ -650,26 +456,4 @@ fn is_of(options: &BenchOptions, ask: &Ask, trial: &Trial) -> bool {
         && (size, &mixture) == (trial.frame_size, &trial.mixture)
         && (ask.repeat, ask.purpose) == (trial.repeat, trial.purpose.as_str())
         && ask.length().as_nanos() == trial.duration_ns
-}
-
-pub(crate) fn setup<B: Bed>(options: &BenchOptions, bed: &B) -> Setup {
-    let cases = options.cases.iter().map(|case| (case.name.clone(), case.command.clone()));
-    Setup {
-        tx: options.tx.to_string(),
-        rx: options.rx.to_string(),
-        source: options.source.to_string(),
-        destination: options.destination.to_string(),
-        next_hop: bed.next_hop().to_string(),
-        line_rate_bps: real(options.line.bits()),
-        streams: options.streams.iter().map(frames::words).collect(),
-        trial_ns: options.procedure.length().as_nanos(),
-        settle_ns: options.settle.as_nanos(),
-        repeats: options.repeats,
-        cases: cases.collect(),
-        seed: options.seed.0,
-        software: env!("CARGO_PKG_VERSION").into(),
-        kernel: host_info::kernel_release().unwrap_or_default(),
-        rate_layer: "l1".into(),
-        probes: bed.probes(),
-    }
 }

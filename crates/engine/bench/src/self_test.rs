@@ -14,7 +14,6 @@ use std::time::SystemTime;
 use romer_host::clock::monotonic_now;
 use romer_host::link::Network;
 use romer_host::netns;
-use romer_method::analysis::loss_bound;
 use romer_method::arrangement::Pace;
 use romer_method::{Ask, Frames, Left, Phase};
 use romer_metrics::summary;
@@ -26,19 +25,20 @@ use romer_record::document::Summary;
 use romer_units::{Dscp, Duration, FrameSize, Monotonic, Timestamp};
 use romer_wire::ethernet::MacAddress;
 
-use crate::BenchError;
 use crate::bed::{Bed, Manner};
+use crate::check::check;
 use crate::document::trial;
+use crate::error::BenchError;
 use crate::options::{BenchOptions, Claims, StreamOptions};
-use crate::run::{check, rfc3339, setup};
-use crate::tester::{Tester, TrialRecord};
+use crate::proof::{NEARLY, Proof};
+use crate::setup::{rfc3339, setup};
+use crate::tester::Tester;
+use crate::trial::TrialRecord;
 
 mod gaps;
 
 use gaps::Gaps;
 
-/// A rate counts as tested up to so much above that of the test: a test has whole frames only.
-pub(crate) const NEARLY: f64 = 1.001;
 /// The load of reception above the line's rate.
 const ABOVE: f64 = 1.1;
 /// The load at which the latency of the link alone is measured.
@@ -80,15 +80,6 @@ impl Test {
             purpose: self.name,
         }
     }
-}
-
-/// What the tests came to.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Proof {
-    /// Test by test, and what may be claimed.
-    pub(crate) found: SelfTest,
-    /// The tester's own part of a latency.
-    pub(crate) baseline: Option<Baseline>,
 }
 
 /// Runs the tests between two ports with a link of their own.
@@ -396,13 +387,6 @@ fn accounted(record: &TrialRecord) -> Accounted {
         lost: figures.outcome.lost,
         unaccounted: figures.attribution.unexplained,
     }
-}
-
-/// The share of frames that the tester loses at this rate without knowing, at the most: the upper end of the interval (95 %) of
-/// the worst of its tests at this rate and above. `None` where it was not tested at such rates.
-pub(crate) fn unaccounted(found: &SelfTest, pps: f64) -> Option<f64> {
-    let there = found.ledger.iter().filter(|one| one.offered_pps * NEARLY >= pps);
-    there.filter_map(|one| loss_bound(one.unaccounted, one.offered)).reduce(f64::max)
 }
 
 /// What a test came to.

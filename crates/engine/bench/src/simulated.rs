@@ -19,17 +19,18 @@ use romer_units::random::{Seed, Stream};
 use romer_units::{Dscp, Duration, FrameSize, LineRate};
 use romer_wire::ethernet::MacAddress;
 
-use crate::BenchError;
 use crate::bed::{Bed, Manner};
+use crate::error::BenchError;
 use crate::frames::{flows, known, sizes_of};
 use crate::options::{BenchOptions, Case, Claims, Field, MarkingClaim, StreamOptions};
 use crate::port_state::{PortFault, PortState};
+use crate::proof::Proof;
 use crate::receive::Received;
 use crate::recognise::OtherHeader;
 use crate::run::{Past, Progress, Watcher, run_on};
-use crate::self_test::Proof;
 use crate::send::Sent;
-use crate::tester::{TrialRecord, record};
+use crate::tester::record;
+use crate::trial::TrialRecord;
 
 mod absences;
 mod attributed;

@@ -4,8 +4,10 @@ use romer_method::Frames;
 use romer_method::soft::{Kind, Point, Spread, Suspicion, holm, suspicions};
 use romer_record::benchmark::SoftSpot;
 
-use crate::document::{Kept, Quantity, resolution, same, values};
+use crate::document::{Quantity, resolution, values};
+use crate::numbers::same;
 use crate::options::BenchOptions;
+use crate::trial::Kept;
 
 /// Of a benchmark of a sound device one in so many has a soft spot told by chance, whatever the number of its places.
 const LEVEL: f64 = 0.01;

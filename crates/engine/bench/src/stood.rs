@@ -6,7 +6,7 @@
 use romer_record::benchmark::{Standstills, Trial};
 use romer_units::Duration;
 
-use crate::tester::real;
+use crate::numbers::real;
 
 /// The standstills of a trial that is judged.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,6 +1,5 @@
 //! The two ports, and a trial over them.
 
-use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -22,18 +21,20 @@ use romer_wire::neighbour::{Said, ask as question, read};
 use romer_wire::test_frame::Signature;
 
 use crate::bed::{Bed, Manner};
-use crate::document::share_of_limit;
+use crate::error::BenchError;
 use crate::frames::{Store, flow_numbers, flows, known, sizes_of};
+use crate::numbers::real;
 use crate::options::{AddressRange, BenchOptions};
 use crate::policed::Policed;
 use crate::port_state::{PortFault, PortState};
+use crate::proof::Proof;
 use crate::punctuality::Punctuality;
 use crate::receive::{Host, Received, Receiving, receive};
 use crate::recognise::sent_addresses;
-use crate::run::AWAY;
-use crate::self_test::{Proof, beside};
+use crate::self_test::beside;
 use crate::send::{Sending, Sent, send};
-use crate::{BenchError, capture, next_hop};
+use crate::trial::{AWAY, FEW_AT_ONCE, TrialRecord, share_of_limit};
+use crate::{capture, next_hop};
 
 mod learning;
 
@@ -52,8 +53,6 @@ const KEEPS_UP: f64 = 0.9;
 const BURST_SHORT: f64 = 0.01;
 /// In a trial that is judged by more than its loss, the tester stands still for at most this share of it at a time, ...
 const MOST_STILL: f64 = 0.1;
-/// ... unless it has few frames to send at once then.
-pub(crate) const FEW_AT_ONCE: u64 = 64;
 /// Stalls of the tester put it behind its schedule by this at the most in a trial that counts: a device that is silent for as long
 /// was away.
 const MOST_BEHIND: Duration = AWAY;
@@ -64,70 +63,8 @@ const MOST_DRAINED: i64 = 4;
 const STILL_COMING: Duration = Duration::from_millis(100);
 /// Octets with check sequence of the longest frame that an interface takes with the usual MTU of 1500, and a tag.
 const LONGEST_USUAL: u32 = 1_522;
-/// The most frames of a trial that are kept: with its figures each takes some 200 octets, all of them 8 GB.
-pub(crate) const MOST_FRAMES: u64 = 40_000_000;
 /// The clocks of stamps and of schedules may drift by so much against each other before one of them was set.
 const CLOCK_SET: i64 = 50_000;
-
-/// A trial that was run.
-#[derive(Clone, Debug)]
-pub(crate) struct TrialRecord {
-    /// For how long nobody looked at the device since the last frame left.
-    pub(crate) unseen: Duration,
-    /// Its frames, as pcapng, where that was asked for.
-    pub(crate) capture: Option<Vec<u8>>,
-    /// What it came to.
-    pub(crate) figures: Figures,
-    /// Frames that were due and were not sent.
-    pub(crate) unsent: u64,
-    /// Why it tells nothing of the device.
-    pub(crate) invalid: Option<String>,
-    /// Of which kind that is.
-    pub(crate) cause: Option<InvalidCause>,
-    /// Frames a second that the tester could offer, where it was too slow.
-    pub(crate) limit_pps: Option<f64>,
-    /// Most frames given at once to make up for lost time.
-    pub(crate) longest_catch_up: u64,
-    /// Time that the host took away from the sender.
-    pub(crate) gaps: Gaps,
-    /// A clock was set meanwhile.
-    pub(crate) clock_set: bool,
-    /// The port whose link was lost meanwhile.
-    pub(crate) link_lost: Option<PortName>,
-    /// When the sending port first refused a frame that it did not take at once, after the beginning.
-    pub(crate) refused_at: Option<Duration>,
-    /// Nothing of its size came from some moment on, nor after its end, while others did.
-    pub(crate) size_silent: bool,
-    /// Frames still came when the wait for them ended.
-    pub(crate) still_coming: bool,
-    /// With which other headers than they were sent with frames came.
-    pub(crate) headers: BTreeMap<String, u64>,
-    /// What the policer did, where one is judged.
-    pub(crate) policed: Policed,
-    /// Times from each departure of the first stream to the next, nanoseconds.
-    pub(crate) gaps_between: Vec<i64>,
-    /// Times from each arrival of the first stream to that of the frame that was sent next, nanoseconds.
-    pub(crate) gaps_come: Vec<i64>,
-}
-
-impl TrialRecord {
-    /// Makes it one that tells nothing of the device.
-    pub(crate) fn invalidate(&mut self, cause: InvalidCause, why: String) {
-        (self.invalid, self.cause) = (Some(why), Some(cause));
-        self.figures.outcome.tester_failed = true;
-    }
-
-    /// Makes it one that tells nothing, because the device was away.
-    pub(crate) fn away(&mut self, why: String) {
-        self.invalidate(InvalidCause::DeviceAway, why);
-        self.figures.outcome.device_away = true;
-    }
-
-    /// Whether the tester was too slow for the trial.
-    pub(crate) fn is_slow(&self) -> bool {
-        self.cause == Some(InvalidCause::TesterSlow)
-    }
-}
 
 /// The two ports.
 pub(crate) struct Tester {
@@ -694,11 +631,6 @@ const fn behind(port: MacAddress) -> MacAddress {
 /// Two runs with one seed do not take each other's frames for their own.
 fn process_salt() -> u32 {
     std::process::id()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
-pub(crate) const fn real(count: u64) -> f64 {
-    count as f64
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "saturates")]

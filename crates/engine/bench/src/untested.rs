@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use romer_method::priority::{ClassLoad, Discipline, tells_apart, told_apart_at};
 use romer_record::benchmark::{Judgement, Policed};
 
-use crate::classes::{classes, words};
-use crate::document::Kept;
+use crate::classes::{TOLERANCE, classes, words};
 use crate::expected_drops::EXPECTED;
 use crate::marked::{expected, subject};
 use crate::options::BenchOptions;
-use crate::verdicts::{TOLERANCE, buckets, side_untested};
+use crate::policer::{buckets, side_untested};
+use crate::trial::Kept;
 
 /// The claims that the trials of a case leave open, each with what would tell.
 pub(crate) fn untested(options: &BenchOptions, number: usize, kept: &[Kept]) -> Vec<Judgement> {

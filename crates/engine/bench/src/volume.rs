@@ -5,10 +5,10 @@ use romer_method::campaign::{Campaign, Procedure};
 use romer_method::{Ask, Frames, Outcome, Phase};
 use romer_units::Duration;
 
-use crate::BenchError;
+use crate::error::BenchError;
 use crate::frames::flows;
 use crate::options::BenchOptions;
-use crate::tester::MOST_FRAMES;
+use crate::trial::MOST_FRAMES;
 
 /// Frames of a trial with these loads, in the mean.
 pub(crate) fn frames(options: &BenchOptions, frames: &Frames, phases: &[Phase]) -> f64 {
@@ -18,7 +18,7 @@ pub(crate) fn frames(options: &BenchOptions, frames: &Frames, phases: &[Phase]) 
 }
 
 fn is_too_large(options: &BenchOptions, of: &Frames, phases: &[Phase]) -> bool {
-    frames(options, of, phases) > crate::tester::real(MOST_FRAMES)
+    frames(options, of, phases) > crate::numbers::real(MOST_FRAMES)
 }
 
 /// The next trial that can be made. To a search, one of too many frames is one that the tester cannot offer.
@@ -66,7 +66,7 @@ pub(crate) fn check(options: &BenchOptions) -> Result<(), BenchError> {
 
 /// How long a trial at this rate may be: whole seconds, where it may be as long.
 fn longest(pps: f64) -> Duration {
-    let seconds = crate::tester::real(MOST_FRAMES) / pps.max(1e-9);
+    let seconds = crate::numbers::real(MOST_FRAMES) / pps.max(1e-9);
     let (unit, count) = if seconds >= 1.0 {
         (Duration::from_secs(1), seconds)
     } else {
@@ -83,7 +83,7 @@ pub fn note(options: &BenchOptions) -> Option<String> {
     }
     let full = Phase { load: 1.0, length: options.procedure.length() };
     let worst = options.frames.iter().map(|of| frames(options, of, &[full])).fold(0.0, f64::max);
-    let share = crate::tester::real(MOST_FRAMES) / worst.max(1.0);
+    let share = crate::numbers::real(MOST_FRAMES) / worst.max(1.0);
     (share < 1.0).then(|| {
         format!(
             "a trial has {} million frames at the most: at more than {:.1} % of the line trials of {} are not made, and count as what the \
@@ -101,7 +101,7 @@ mod tests {
     use romer_units::{FrameSize, LineRate};
 
     use super::*;
-    use crate::run::design;
+    use crate::design::design;
     use crate::simulated::sweep;
 
     fn fast(procedure: Procedure) -> BenchOptions {

@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use romer_method::{Ask, Frames};
 use romer_units::{Duration, counted, counted_as};
 
-use crate::classes::classes;
-use crate::document::Kept;
+use crate::classes::{TOLERANCE, classes};
 use crate::frames::{flows, sizes_of};
 use crate::options::{BenchOptions, StreamOptions};
-use crate::self_test::{NEARLY, Proof, unaccounted};
-use crate::tester::FEW_AT_ONCE;
-use crate::verdicts::TOLERANCE;
+use crate::proof::{NEARLY, Proof, unaccounted};
+use crate::trial::{FEW_AT_ONCE, Kept};
 
 /// All of it, of a benchmark that has ended.
 pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Kept]) -> Vec<String> {

@@ -20,48 +20,13 @@ use romer_units::{Dscp, Duration, Ecn, FrameSize, LineRate, Timestamp};
 
 use crate::attribution::{Attribution, attribute};
 use crate::by_size::per_size;
+use crate::flight::Arrivals;
+pub use crate::flight::{Came, Flight, Known, Left, UNTAGGED};
 use crate::order::reordered_within_flows;
 use crate::policing::Policed;
 pub use crate::silences::{LEAST_AWAY, STALLED, Silence, Standstills, StreamSilence};
 use crate::silences::{quiet_end, silence, silent_streams, standstill, standstills, tail};
 use crate::{Outcome, Unlinked, real};
-
-/// A frame that was given to the interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
-    /// When it was due, nanoseconds after the trial's beginning.
-    pub due: i64,
-    /// When it was given, on the same scale.
-    pub sent: i64,
-    /// Octets with check sequence.
-    pub octets: u32,
-}
-
-/// A test frame that came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Came {
-    /// When the kernel had it, nanoseconds after the trial's beginning.
-    pub received: i64,
-    /// When it was sent, by its own mark.
-    pub sent: i64,
-    /// Number in its stream.
-    pub sequence: u32,
-    /// Its stream.
-    pub stream: u16,
-    /// Octets with check sequence, without a VLAN tag.
-    pub octets: u16,
-    /// TOS or traffic class.
-    pub tos: u8,
-    /// What its VLAN tag says (priority, drop eligibility, VLAN: as on the wire), or [`UNTAGGED`].
-    pub tag: u16,
-    /// Its payload is as it was sent.
-    pub intact: bool,
-    /// Its headers are of the kind that it was sent with, so that length and markings can be compared.
-    pub comparable: bool,
-}
-
-/// A frame without a VLAN tag. No tag has that: VLAN 4095 is reserved (IEEE 802.1Q table 9-2).
-pub const UNTAGGED: u16 = u16::MAX;
 
 /// Priority and VLAN of a tag.
 const fn priority_of(tag: u16) -> u16 {
@@ -74,54 +39,6 @@ const fn vlan_of(tag: u16) -> u16 {
 
 /// What went in, and as what it came out how often.
 pub type Changes = BTreeMap<String, BTreeMap<String, u64>>;
-
-/// What is known of a stream before the trial.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
-    /// Its name.
-    pub name: String,
-    /// TOS or traffic class that it is sent with.
-    pub tos: u8,
-    /// What its tag says, as [`Came::tag`], or [`UNTAGGED`].
-    pub tag: u16,
-    /// Octets of a frame around its payload: headers and check sequence.
-    pub overhead: u32,
-    /// The device is to drop all of it, so that what does not come is no loss.
-    pub expect_drop: bool,
-}
-
-/// All that was seen of a trial.
-#[derive(Clone, Debug, Default)]
-pub struct Flight {
-    /// The streams.
-    pub streams: Vec<Known>,
-    /// What left, by stream, in order of sequence.
-    pub left: Vec<Vec<Left>>,
-    /// Which flow (addresses and ports) of its stream each of these is of; empty for a stream that is one flow.
-    pub flows: Vec<Vec<u64>>,
-    /// Frames that were due, by stream.
-    pub intended: Vec<u64>,
-    /// Octets on the line and octets of payload of these.
-    pub intended_octets: [u64; 2],
-    /// What came, in order of arrival.
-    pub came: Vec<Came>,
-    /// How long was to be sent.
-    pub length: Duration,
-    /// Until when what came was taken in, from the beginning, at the least; `None` where that is not known.
-    pub listened: Option<Duration>,
-    /// The line.
-    pub line: Option<LineRate>,
-    /// The line, where frames take their time on it at both ends.
-    pub real_line: Option<LineRate>,
-    /// What is taken out of every latency: the tester's own part, where that is wanted.
-    pub baseline: Duration,
-    /// Frames of the trial that the tester dropped unread, at the least and at the most.
-    pub unread: [u64; 2],
-    /// Frames of the trial that came with their test data damaged, so that nobody knows which they are: those are lost as well.
-    pub damaged: u64,
-    /// In rates, only what came in the time of sending counts, though latencies may just vary: a scheduler is judged by them.
-    pub in_time_only: bool,
-}
 
 /// The figures of a trial.
 #[derive(Clone, Debug, Default)]
@@ -444,9 +361,6 @@ fn jitters(passages: &[Passage], reordered: bool) -> Jitter {
 fn seconds(flight: &Flight) -> f64 {
     flight.length.as_secs_f64().max(1e-9)
 }
-
-/// When the first copy of each frame came, by stream and sequence; `None`: never.
-pub(crate) type Arrivals = Vec<Vec<Option<i64>>>;
 
 fn arrivals(flight: &Flight) -> Arrivals {
     let mut arrivals: Arrivals = flight.left.iter().map(|left| vec![None; left.len()]).collect();

@@ -12,7 +12,7 @@
 
 use romer_metrics::wilson_interval;
 
-use crate::analysis::{Flight, Left};
+use crate::flight::{Flight, Left};
 use crate::real;
 
 /// A frame that leaves with others that were due more than this after it leaves in a burst, ...

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use romer_record::benchmark::SizeResult;
 
-use crate::analysis::Left;
+use crate::flight::Left;
 
 /// Sizes that have a row of their own.
 const ROWS: usize = 32;

@@ -21,6 +21,7 @@ pub mod attribution;
 pub mod bursts;
 mod by_size;
 pub mod campaign;
+mod flight;
 pub mod mlr;
 mod order;
 pub mod policing;

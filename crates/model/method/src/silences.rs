@@ -2,7 +2,7 @@
 
 use romer_units::Duration;
 
-use crate::analysis::{Arrivals, Flight};
+use crate::flight::{Arrivals, Flight};
 use crate::real;
 
 /// A device that carries nothing of what leaves in so long a time, or gives nothing out in it, stands still, ...

@@ -3,14 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use romer_method::campaign::{Campaign, Procedure};
 use romer_record::benchmark::InvalidCause;
 use romer_units::Duration;
 
-use super::Running;
-use crate::BenchError;
-use crate::bed::Bed;
-use crate::tester::TrialRecord;
+use crate::trial::TrialRecord;
 
 /// As many trials, each with those that were made again for it, must have told nothing before a benchmark ends early. Where half of all
 /// trials would tell something, as many in a row by chance of their order are less than one in sixty.
@@ -63,7 +59,7 @@ impl Pacing {
     }
 
     /// That the tester is the limit, where it was in so many trials that fewer than half of `all` can tell anything, or none has yet.
-    fn limit(&self, all: u64) -> Option<String> {
+    pub(super) fn limit(&self, all: u64) -> Option<String> {
         let silent = self.silent.values().sum::<u64>();
         if silent < ENOUGH || (self.told > 0 && 2 * silent <= all) {
             return None;
@@ -92,23 +88,6 @@ impl Pacing {
 #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "a forecast; saturates")]
 pub(super) fn scaled(time: Duration, times: f64) -> Duration {
     Duration::from_nanos((time.as_nanos() as f64 * times) as i64)
-}
-
-impl<B: Bed> Running<'_, B> {
-    /// Whether the benchmark ends here because the tester is the limit. To a search, what the tester cannot offer is a bound like
-    /// another.
-    pub(super) fn ends_early(&mut self, campaign: &Campaign) -> Result<bool, BenchError> {
-        let left = campaign.outlook().usual.trials;
-        let stated = matches!(
-            self.options.procedure,
-            Procedure::Sweep { .. } | Procedure::FrameLoss { .. } | Procedure::Reset { .. }
-        );
-        let Some(text) = self.pace.limit(campaign.asked() + left).filter(|_| stated && left > 0) else {
-            return Ok(false);
-        };
-        self.event("tester-limit", text)?;
-        Ok(true)
-    }
 }
 
 #[cfg(test)]

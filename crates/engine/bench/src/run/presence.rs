@@ -8,20 +8,15 @@ use romer_method::analysis::{LEAST_AWAY, STALLED, Silence};
 use romer_record::benchmark::InvalidCause;
 use romer_units::Duration;
 
-use super::Running;
+use super::running::{PROMPT, Running};
 use super::sizes::Seen;
-use crate::BenchError;
 use crate::bed::Bed;
 use crate::cases;
+use crate::error::BenchError;
 use crate::frames::addresses;
 use crate::options::{BenchOptions, StreamOptions};
-use crate::tester::TrialRecord;
+use crate::trial::{AWAY, TrialRecord};
 
-/// How long a device that forwards takes to show it.
-pub(super) const PROMPT: Duration = Duration::from_secs(1);
-/// A device that carries none of so many frames for so long, and then carries again, was away: in overload frames are lost
-/// between others that come.
-pub(crate) const AWAY: Duration = Duration::from_millis(500);
 /// How often a frame that looks whether the device forwards is repeated, at the most.
 const ROUND: Duration = Duration::from_millis(100);
 

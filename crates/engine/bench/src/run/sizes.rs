@@ -6,14 +6,12 @@ use romer_method::{Ask, Frames};
 use romer_record::benchmark::{BenchmarkEvent, DroppedFrames};
 use romer_units::{Duration, FrameSize};
 
-use super::Running;
-use super::presence::PROMPT;
-use crate::BenchError;
+use super::running::{PROMPT, Running};
 use crate::bed::Bed;
-use crate::document::{asked_load, frames_words};
+use crate::error::BenchError;
 use crate::frames::{flows, sizes_of};
 use crate::options::{BenchOptions, StreamOptions};
-use crate::tester::TrialRecord;
+use crate::trial::{TrialRecord, asked_load, frames_words};
 
 /// Sizes that are tried where nothing comes of those that are asked for.
 const USUAL: [u32; 5] = [64, 256, 512, 1_024, 1_518];

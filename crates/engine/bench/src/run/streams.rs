@@ -4,14 +4,11 @@ use romer_method::Ask;
 use romer_method::analysis::StreamSilence;
 use romer_units::Duration;
 
-use super::Running;
-use super::presence::AWAY;
-use crate::BenchError;
+use super::running::Running;
 use crate::bed::Bed;
-use crate::classes::owe;
-use crate::document::frames_words;
-use crate::tester::TrialRecord;
-use crate::verdicts::TOLERANCE;
+use crate::classes::{TOLERANCE, owe};
+use crate::error::BenchError;
+use crate::trial::{AWAY, TrialRecord, frames_words};
 
 impl<B: Bed> Running<'_, B> {
     /// Tells when a stream falls silent and when it lives again, in a trial that began at `at` and in which the device was

@@ -288,7 +288,7 @@ fn a_bucket_that_no_frame_fits_into_is_refused() {
             frames: frames.map(|imix| Frames::Mixture(imix.parse().unwrap())),
             ..StreamOptions::default()
         };
-        crate::run::check(&BenchOptions { streams: vec![stream], ..sweep(&[0.1]) })
+        crate::check::check(&BenchOptions { streams: vec![stream], ..sweep(&[0.1]) })
             .map_err(|error| error.to_string())
     };
     // Frames of 128 octets have 82 of payload over UDP and IPv4; the largest of the mixture, 1,518, have 1,472.

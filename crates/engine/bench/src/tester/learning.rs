@@ -11,7 +11,7 @@ use romer_wire::neighbour::ask as question;
 use romer_wire::test_frame::{Mark, Signature};
 
 use super::Tester;
-use crate::BenchError;
+use crate::error::BenchError;
 use crate::frames::{Store, addresses, flows, sizes_of};
 use crate::options::{AddressRange, BenchOptions, StreamOptions};
 use crate::recognise::{Seen, recognise};

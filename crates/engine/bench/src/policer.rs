@@ -1,0 +1,170 @@
+//! Verdicts on a policer, bucket by bucket.
+
+use std::fmt::Write as _;
+
+use romer_record::benchmark::{Judgement, Policed, PolicedTogether, Trial};
+use romer_units::Duration;
+
+use crate::classes::TOLERANCE;
+use crate::numbers::{real, whole};
+use crate::options::{BenchOptions, Field, MarkingClaim};
+use crate::stood::{Stood, holds, within};
+use crate::trial::at;
+
+/// A policer may be wrong about so many frames of a thousand that were not at the edge.
+const WRONG: f64 = 0.001;
+/// One side of a policer's decisions.
+const IN: &str = "in profile";
+/// The other.
+const OUT: &str = "out of profile";
+
+/// What a policer did with each bucket of a trial, and which that is: of a stream by itself, or of those that share one.
+pub(crate) fn buckets(trial: &Trial) -> impl Iterator<Item = (Option<&str>, Policed)> {
+    let shared = trial.policed.map(|policed| (None, policed));
+    let own = trial.per_stream.iter();
+    shared.into_iter().chain(own.filter_map(|stream| Some((Some(stream.name.as_str()), stream.policed?))))
+}
+
+/// The policer's decisions in a trial, bucket by bucket.
+pub(crate) fn policing(options: &BenchOptions, trial: &Trial, stood: Stood) -> Vec<Judgement> {
+    buckets(trial).flat_map(|(stream, policed)| bucket(options, trial, (stream, &policed), stood)).collect()
+}
+
+/// Both sides of a policer's decisions, each where there were some: what was not tested is no claim that holds. What was lost while the device stood still may not have been the policer's doing.
+fn bucket(
+    options: &BenchOptions,
+    trial: &Trial,
+    (stream, policed): (Option<&str>, &Policed),
+    stood: Stood,
+) -> Vec<Judgement> {
+    let judged = policed.conforming_passed
+        + policed.conforming_stopped
+        + policed.excess_passed
+        + policed.excess_stopped;
+    let at = stream.map_or_else(|| at(trial), |stream| format!("stream {stream}, {}", at(trial)));
+    let is_marked = |claim: &MarkingClaim| claim.field == Field::CodePoint && claim.is_of(&trial.case);
+    let is_remarked = options.claims.markings.iter().any(|claim| is_marked(claim) && claim.sent != claim.out);
+    let stopped = policed.at_the_edge_stopped;
+    let passed = policed.at_the_edge.saturating_sub(stopped);
+    let conforming_stopped = policed.conforming_stopped;
+    let together = policed.together.unwrap_or_default();
+    let sides = [
+        Side {
+            subject: IN,
+            expected: if is_remarked { "passes as it is to be marked" } else { "passes unchanged" },
+            right: policed.conforming_passed,
+            edge: passed,
+            wrong: conforming_stopped,
+            together: (together.missing, together.nominal.saturating_sub(together.passed), "fewer"),
+        },
+        Side {
+            subject: OUT,
+            expected: if is_remarked { "is dropped or marked otherwise" } else { "is dropped or remarked" },
+            right: policed.excess_stopped,
+            edge: stopped,
+            wrong: policed.excess_passed,
+            together: (together.beyond, together.passed.saturating_sub(together.nominal), "more"),
+        },
+    ];
+    let tested = sides.into_iter().filter(|side| {
+        let (sure, off, _) = side.together;
+        let edge = if side.subject == IN || some_are_out(policed) { side.edge } else { 0 };
+        side.right + edge + side.wrong + sure > 0 || off > open(&together)
+    });
+    let judgement = |Side { subject, expected, right, edge, wrong, together: (sure, off, fewer) }: Side| {
+        // Of what never reached it in a standstill, none passed, and none took tokens: as many more pass afterwards, at the most.
+        let [found, could] = [wrong, stood.without_lost(wrong)].map(|wrong| within(wrong, judged, WRONG));
+        let all = judged + policed.at_the_edge;
+        let [sum, sum_could] = [sure, stood.without_lost(sure)].map(|sure| within(sure, all, WRONG));
+        let mut holds = holds(found && sum, could && sum_could);
+        let mut found = format!(
+            "{right} frames did, {wrong} did not; {edge} more did within a frame of the bucket's edge, where either is right",
+        );
+        let PolicedTogether { passed, nominal, .. } = together;
+        // To a tenth of a millisecond.
+        let tenths = |nanos: i64| Duration::from_nanos((nanos / 100_000).saturating_mul(100_000));
+        if !sum {
+            let _ = write!(
+                found,
+                "; {passed} passed where the bucket lets {nominal} pass, {sure} {fewer} than its latency explains"
+            );
+        } else if holds == Some(true) && off > open(&together) {
+            holds = None;
+            let _ = write!(
+                found,
+                "; whether {passed} may pass where the bucket lets {nominal} pass is not known: frames took up to {} longer than \
+                 others, and the bucket is full after {}; a path whose latency varies less, or a deeper bucket, would tell",
+                tenths(together.latest_ns),
+                tenths(together.fills_in_ns)
+            );
+        }
+        Judgement {
+            case: trial.case.clone(),
+            frame_size: trial.frame_size,
+            mixture: trial.mixture.clone(),
+            subject: format!("{subject}, {at}"),
+            expected: expected.into(),
+            found: stood.told(found, holds),
+            holds,
+        }
+    };
+    tested.map(judgement).collect()
+}
+
+/// One side of a policer's decisions.
+struct Side {
+    subject: &'static str,
+    expected: &'static str,
+    right: u64,
+    edge: u64,
+    wrong: u64,
+    /// Of all frames together: how many are wrong whatever the latency, how many fewer or more there are than nominally, and which.
+    together: (u64, u64, &'static str),
+}
+
+/// Whether the bucket does not let all frames pass, so that of those that were stopped at its edge some were to be.
+fn some_are_out(policed: &Policed) -> bool {
+    let all = policed.conforming_passed
+        + policed.conforming_stopped
+        + policed.excess_passed
+        + policed.excess_stopped
+        + policed.at_the_edge;
+    policed.together.is_none_or(|together| together.nominal < all)
+}
+
+/// So many frames more or fewer than nominally may pass without a doubt about a policer of which nothing wrong is known: as far as
+/// other claims, and the edge. Where the latency hardly varies, what is wrong by less is found frame by frame.
+fn open(together: &PolicedTogether) -> u64 {
+    whole(TOLERANCE * real(together.nominal)).saturating_add(together.edge)
+}
+
+/// Which side of a policer's decisions no trial of a case has tested, and what is expected of it.
+pub(crate) fn side_untested(policed: impl Iterator<Item = Policed>) -> Option<(&'static str, &'static str)> {
+    let [mut passed, mut stopped, mut any] = [false; 3];
+    for one in policed {
+        any = true;
+        passed |=
+            one.conforming_passed + one.conforming_stopped > 0 || one.at_the_edge > one.at_the_edge_stopped;
+        let edge = if some_are_out(&one) { one.at_the_edge_stopped } else { 0 };
+        stopped |= one.excess_passed + one.excess_stopped + edge > 0;
+    }
+    match (any, passed, stopped) {
+        (true, false, _) => Some((IN, "passes")),
+        (true, _, false) => Some((OUT, "is dropped or remarked")),
+        _ => None,
+    }
+}
+
+/// Of how many frames in profile it is certain that a policer stopped them, by dropping or remarking them, and how many more may be
+/// in profile; nobody, where those that are certain are no more than it may be wrong about.
+pub(crate) fn stopped_in_profile(policed: &Policed) -> [u64; 2] {
+    let together = policed.together.unwrap_or_default();
+    let judged = policed.conforming_passed
+        + policed.conforming_stopped
+        + policed.excess_passed
+        + policed.excess_stopped;
+    let stopped = policed.conforming_stopped.max(together.missing);
+    let is_right = within(policed.conforming_stopped, judged, WRONG)
+        && within(together.missing, judged + policed.at_the_edge, WRONG);
+    if is_right { [0; 2] } else { [stopped, together.edge] }
+}

@@ -1,0 +1,78 @@
+//! A benchmark that is under way, and its events.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+
+use romer_host::clock::monotonic_now;
+use romer_method::Ask;
+use romer_record::benchmark::{BenchmarkEntry, BenchmarkEvent};
+use romer_units::{Duration, Monotonic, Timestamp};
+
+use super::pace::Pacing;
+use super::watcher::Watcher;
+use crate::bed::Bed;
+use crate::error::BenchError;
+use crate::options::BenchOptions;
+use crate::proof::Proof;
+use crate::trial::{Kept, asked_load};
+
+/// How long a device that forwards takes to show it.
+pub(super) const PROMPT: Duration = Duration::from_secs(1);
+
+/// A benchmark that is under way.
+pub(super) struct Running<'a, B> {
+    pub(super) options: &'a BenchOptions,
+    pub(super) stop: &'a AtomicBool,
+    pub(super) bed: B,
+    pub(super) watcher: &'a mut dyn Watcher,
+    pub(super) begin: Timestamp<Monotonic>,
+    /// How long before that the benchmark began, where it was interrupted.
+    pub(super) offset: Duration,
+    pub(super) case: Option<usize>,
+    /// When the first frame did not come of a device that was away at the end of a trial, nanoseconds after the benchmark's
+    /// beginning.
+    pub(super) gone_since: Option<i64>,
+    /// Streams of which nothing came any more at the end of the last trial that tells of them, while others lived.
+    pub(super) silent: BTreeSet<usize>,
+    /// A trial was made since the ports were opened.
+    pub(super) begun: bool,
+    /// What the tester's own test came to.
+    pub(super) proof: Option<Proof>,
+    /// How it gets on, since the ports were opened.
+    pub(super) pace: Pacing,
+    pub(super) kept: Vec<Kept>,
+    pub(super) events: Vec<BenchmarkEvent>,
+}
+
+impl<B: Bed> Running<'_, B> {
+    /// Nanoseconds since the benchmark began.
+    pub(super) fn now(&self) -> i64 {
+        (monotonic_now() - self.begin + self.offset).as_nanos()
+    }
+
+    /// The load of a trial as it was asked for, in words.
+    pub(super) fn load_words(&self, ask: &Ask) -> String {
+        format!("{:.1} % asked for", asked_load(self.options, ask).percent)
+    }
+
+    /// Keeps an event of now.
+    pub(super) fn event(&mut self, kind: &str, text: String) -> Result<(), BenchError> {
+        self.keep(BenchmarkEvent { at_ns: self.now(), kind: kind.into(), text, dropped: None })
+    }
+
+    /// Keeps an event.
+    pub(super) fn keep(&mut self, event: BenchmarkEvent) -> Result<(), BenchError> {
+        self.watcher.keep(&BenchmarkEntry::Event(event.clone()))?;
+        self.events.push(event);
+        Ok(())
+    }
+
+    /// Tells that a command was ended with the benchmark.
+    pub(super) fn cut_off(&mut self, command: &str) -> Result<(), BenchError> {
+        let text = format!(
+            "{command} was running when the benchmark was interrupted, and was ended with all that it had started: nobody knows in \
+             which state it left the device"
+        );
+        self.event("command-ended", text)
+    }
+}
