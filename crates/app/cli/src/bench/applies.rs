@@ -68,7 +68,8 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
-    use crate::bench::{Read, known, options};
+    use crate::bench::options::options;
+    use crate::bench::{Read, known};
 
     /// Every option of `romer bench`, a value for it that is not what is so without it, and words that it needs beside it.
     const SAMPLES: [(&str, &[&str]); 48] = [

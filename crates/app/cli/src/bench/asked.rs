@@ -406,7 +406,7 @@ mod tests {
             let read = Cli::try_parse_from(words.into_iter().chain(streams)).unwrap();
             let Command::Bench(arguments) = read.command else { panic!("it is a benchmark") };
             let asked = arguments.procedure.expect("it has a procedure");
-            let streams = super::super::streams(&asked, asked.shared().1.unwrap()).unwrap();
+            let streams = super::super::options::streams(&asked, asked.shared().1.unwrap()).unwrap();
             streams.into_iter().map(|stream| stream.pace).collect::<Vec<_>>()
         };
         let (even, chance) = (Pace::Constant, Pace::Poisson);
