@@ -19,7 +19,7 @@ use romer_record::manifest::{self, ClockRelation, StampRequest};
 use romer_report::live::OneWayDelay;
 use romer_store::{Frame, LogReader, Run};
 use romer_timebase::WatchedDelays;
-use romer_units::Timestamp;
+use romer_units::{Duration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -255,8 +255,9 @@ impl Stream {
         self.round_trips.push(round_trip);
         self.round_trip_jitter.take(round_trip);
         if let Some((came, left)) = back.there_ns {
-            self.forward.take(Timestamp::from_nanos(departure), Timestamp::from_nanos(came));
-            self.reverse.take(Timestamp::from_nanos(left), Timestamp::from_nanos(back.here_ns));
+            let whole = Some(Duration::from_nanos(round_trip));
+            self.forward.take(Timestamp::from_nanos(departure), Timestamp::from_nanos(came), whole);
+            self.reverse.take(Timestamp::from_nanos(left), Timestamp::from_nanos(back.here_ns), whole);
         }
     }
 

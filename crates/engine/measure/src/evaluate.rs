@@ -160,6 +160,11 @@ pub(crate) fn gather(stream: &Stream, rows: impl Rows) -> Gathered {
 }
 
 impl Gathered {
+    /// What contradicts one clock for both ends, for people.
+    pub(crate) fn contradicts_one_clock(&self) -> Option<String> {
+        self.related.contradicts_one_clock()
+    }
+
     /// The way there, with the clocks' error in it.
     pub(crate) fn into_forward(self) -> Vec<Passage> {
         self.related.forward
@@ -338,7 +343,11 @@ impl Accepted {
             location: self.location.finish(),
             cards: self.cards,
             standstill: self.standstill,
-            far_stamps: FarStamps { rejected, false_unit: self.fractions.false_unit() },
+            far_stamps: FarStamps {
+                rejected,
+                false_unit: self.fractions.false_unit(),
+                constant: self.fractions.constant(),
+            },
             markings: self.markings.as_ref().map(Markings::words).unwrap_or_default(),
             any: self.any,
             left_out: 0,

@@ -59,7 +59,7 @@ impl Words {
                 format!("{} from mouth to ear with {buffer}", time(delay, self.unicode))
             }
             (Some(delay), _) => format!(
-                "{} from mouth to ear (half of the round trip for the path) with {buffer}",
+                "{} from mouth to ear, if the path takes half of the round trip, with {buffer}",
                 time(delay, self.unicode)
             ),
             (None, _) => {

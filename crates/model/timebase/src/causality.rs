@@ -1,16 +1,24 @@
 //! Whether one-way delays are possible beside their round trips.
 //!
 //! A delay of one way is no longer than the round trip that contains it. With the clocks' difference taken out rightly, delays above
-//! the least ones are below that. Where many are above it, the clocks were not related: the responder's stamps are of no clock that
-//! the estimate describes, or what it does is left in on request.
+//! the least ones are below that. Where many are above it, there is no telling them: the responder's stamps are of no clock that the
+//! estimate describes, or what it does is left in on request, or the stamps are coarser than the round trip. Where few are, the round trip
+//! bounds them.
+//!
+//! On one clock no packet arrives before it leaves. Where some do, the stamps are of two clocks, whatever is stated of them.
 
 use romer_record::Passage;
 use romer_record::document::ClockState;
-use romer_units::{Duration, Timestamp, counted};
+use romer_units::{Duration, counted};
 
 use crate::Related;
-use crate::rejected::are_many;
-use crate::skew::{Skew, rounded};
+use crate::rejected::{LEAST, are_many};
+use crate::skew::{Resolution, Skew, rounded};
+
+/// Packets of each direction that show what the stamps tell apart.
+const SHOW: usize = 4_096;
+/// One clock is contradicted by one packet in so many that arrives before it leaves, and by no fewer than three.
+const BEFORE: u64 = 100;
 
 /// What speaks against the one-way delays.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,6 +26,8 @@ struct Contradiction {
     /// Round trips that are compared, and those of which one way takes longer than the whole.
     compared: u64,
     impossible: u64,
+    /// Those of these that are longer by more than the stamps leave open.
+    beyond: u64,
     /// The longest such delay, and its round trip, nanoseconds.
     worst: (i64, i64),
 }
@@ -32,17 +42,18 @@ impl Contradiction {
     fn compare(&mut self, delay: Duration, round_trip: Duration, spare_ns: i64) {
         let (delay, round_trip) = (delay.as_nanos(), round_trip.as_nanos());
         self.compared += 1;
-        if delay > round_trip.saturating_add(spare_ns) {
+        if delay > round_trip {
             self.impossible += 1;
+            self.beyond += u64::from(delay > round_trip.saturating_add(spare_ns));
             self.worst = self.worst.max((delay, round_trip));
         }
     }
 }
 
 impl Related {
-    /// Refuses the one-way delays where many of them are longer than their round trips: gives the reason, for people. `least` are the
-    /// least corrected differences of the stamps in both directions, and `skew` is what both directions agree upon, if they do. What the
-    /// stamps do not tell apart, `coarse_ns` in each delay, contradicts nothing.
+    /// Refuses the one-way delays where many of them are longer than their round trips: gives the reason, for people. Single ones become
+    /// what their round trip is. `least` are the least corrected differences of the stamps in both directions, and `skew` is what both
+    /// directions agree upon, if they do. The stamps tell no less than `coarse_ns` apart.
     pub(crate) fn refuse_impossible(
         &mut self,
         least: [Option<i128>; 2],
@@ -50,64 +61,143 @@ impl Related {
         coarse_ns: f64,
     ) -> Option<String> {
         let [there, back] = least;
-        let spare_ns = rounded(2.0 * coarse_ns);
         // A delay there and the one back are together as much longer than the round trip as their least ones are below zero.
-        if there?.saturating_add(back?) >= -i128::from(spare_ns) {
+        if there?.saturating_add(back?) >= 0 {
             return None;
         }
-        let [forward, reverse] = self.contradictions(spare_ns);
+        let spare_ns = rounded(2.0 * coarse_ns);
+        let round_trips = self.round_trips();
+        let [forward, reverse] = self.contradictions(&round_trips, spare_ns);
         let worst = if forward.impossible > reverse.impossible { forward } else { reverse };
-        if !are_many(worst.impossible, worst.compared) {
+        let usual = self.usual_round_trip();
+        let is_coarse = usual.is_some_and(|usual| rounded(coarse_ns) > usual.as_nanos());
+        let is_clock = are_many(worst.beyond, worst.compared);
+        let is_unit = is_coarse && are_many(worst.impossible, worst.compared);
+        if !is_clock && !is_unit {
+            self.bound(&round_trips);
             return None;
         }
-        for passage in self.forward.iter_mut().chain(&mut self.reverse) {
-            passage.delay = None;
-        }
-        self.clock = ClockState { method: core::mem::take(&mut self.clock.method), ..ClockState::default() };
-        self.corrections = Default::default();
-        self.one_way_refused = true;
-        let clocks = skew.map_or_else(String::new, |skew| {
-            format!(
-                "; both directions alike have the responder's clock run {:+.1} ppm off this one",
-                skew.ppm
-            )
-        });
         let (delay, round_trip) = worst.worst;
-        let reason = format!(
-            "no one-way delays are given: by the stamps of the two hosts, {} of {} took longer one way than there and back \
-             (up to {}, and {} there and back){clocks}. The clocks' difference is not known well enough to be taken out",
+        let those = format!(
+            "by the stamps of the two hosts, {} of {} took longer one way than there and back (up to {}, and {} there and back)",
             worst.impossible,
             counted(worst.compared, "probe"),
             shown(delay),
             shown(round_trip)
         );
+        let reason = if is_clock {
+            let clocks = skew.map_or_else(String::new, |skew| {
+                format!(
+                    "; both directions alike have the responder's clock run {:+.1} ppm off this one",
+                    skew.ppm
+                )
+            });
+            for passage in self.forward.iter_mut().chain(&mut self.reverse) {
+                passage.delay = None;
+            }
+            format!(
+                "no one-way delays are given: {those}{clocks}. The clocks' difference is not known well enough to be taken out"
+            )
+        } else {
+            self.without_far_stamps();
+            format!(
+                "no one-way delays are given, and round trips are t4-t1, with the responder's own time: the stamps tell no less than {} \
+                 apart, which is more than the round trip; {those}",
+                Duration::from_nanos(rounded(coarse_ns))
+            )
+        };
+        self.clock = ClockState { method: core::mem::take(&mut self.clock.method), ..ClockState::default() };
+        self.corrections = Default::default();
+        self.one_way_refused = is_clock;
         self.not_identifiable = Some(reason.clone());
         Some(reason)
     }
 
-    fn contradictions(&self, spare_ns: i64) -> [Contradiction; 2] {
-        let delay = |one: &Passage| one.delay.filter(|_| one.copy == 0);
-        let mut forward = Contradiction::default();
-        let mut whole = self.round_trip.iter().filter(|one| delay(one).is_some()).peekable();
-        for (one, delay) in self.forward.iter().filter_map(|one| Some((one, delay(one)?))) {
-            while whole.next_if(|whole| whole.sequence < one.sequence).is_some() {}
-            let of_probe = whole.peek().filter(|whole| whole.sequence == one.sequence);
-            if let Some(round_trip) = of_probe.and_then(|whole| whole.delay) {
-                forward.compare(delay, round_trip, spare_ns);
-            }
-        }
-        // A reply has the number of its order, not of its probe; its arrival is the same.
-        let arrival = |one: &Passage| one.arrival.map(Timestamp::as_nanos);
-        let all = self.round_trip.iter();
+    /// The round trips of the first arrivals, by number of the probe and by when they came back. A reply has the number of its order, not
+    /// of its probe; its arrival is the same.
+    fn round_trips(&self) -> [Vec<(i64, Duration)>; 2] {
+        let firsts = || self.round_trip.iter().filter(|one| one.copy == 0);
+        let by_number =
+            firsts().filter_map(|one| Some((i64::try_from(one.sequence).ok()?, one.delay?))).collect();
         let mut by_arrival: Vec<(i64, Duration)> =
-            all.filter_map(|one| Some((arrival(one)?, delay(one)?))).collect();
+            firsts().filter_map(|one| Some((one.arrival?.as_nanos(), one.delay?))).collect();
         by_arrival.sort_unstable();
-        let mut reverse = Contradiction::default();
-        for (at, delay) in self.reverse.iter().filter_map(|one| Some((arrival(one)?, delay(one)?))) {
-            if let Ok(place) = by_arrival.binary_search_by_key(&at, |one| one.0) {
-                reverse.compare(delay, by_arrival[place].1, spare_ns);
+        [by_number, by_arrival]
+    }
+
+    fn contradictions(&self, round_trips: &[Vec<(i64, Duration)>; 2], spare_ns: i64) -> [Contradiction; 2] {
+        let mut ways = [Contradiction::default(); 2];
+        for (place, passages) in [&self.forward, &self.reverse].into_iter().enumerate() {
+            for one in passages {
+                if let Some((delay, whole)) = one.delay.zip(whole(one, place, round_trips)) {
+                    ways[place].compare(delay, whole, spare_ns);
+                }
             }
         }
-        [forward, reverse]
+        ways
     }
+
+    /// No delay of one way is longer than its round trip.
+    fn bound(&mut self, round_trips: &[Vec<(i64, Duration)>; 2]) {
+        for (place, passages) in [&mut self.forward, &mut self.reverse].into_iter().enumerate() {
+            for one in passages {
+                if let Some(whole) = whole(one, place, round_trips) {
+                    one.delay = one.delay.map(|delay| delay.min(whole.max(Duration::ZERO)));
+                }
+            }
+        }
+    }
+
+    /// The median of the round trips.
+    fn usual_round_trip(&self) -> Option<Duration> {
+        let mut all: Vec<Duration> = self.round_trip.iter().filter_map(|one| one.delay).collect();
+        let middle = all.len() / 2;
+        (!all.is_empty()).then(|| *all.select_nth_unstable(middle).1)
+    }
+
+    /// What contradicts one clock for both ends, for people: packets that arrive before they leave, by more than the stamps leave
+    /// open. The delays are those of one clock.
+    pub fn contradicts_one_clock(&self) -> Option<String> {
+        let delays = || self.forward.iter().chain(&self.reverse).filter_map(|one| one.delay);
+        if delays().all(|delay| delay >= Duration::ZERO) {
+            return None;
+        }
+        let unit = Duration::from_nanos(self.unit());
+        // A unit longer than the round trip excuses everything.
+        let spare =
+            if self.usual_round_trip().is_some_and(|usual| unit > usual) { Duration::ZERO } else { unit };
+        let before: Vec<Duration> = delays().filter(|delay| *delay + spare < Duration::ZERO).collect();
+        let (count, all) = (before.len() as u64, delays().count() as u64);
+        if count < LEAST || count.saturating_mul(BEFORE) < all {
+            return None;
+        }
+        let most = before.into_iter().min().unwrap_or_default();
+        Some(format!(
+            "the stamps are not of one clock: by them, {count} of {} arrived before they left, by up to {}",
+            counted(all, "packet"),
+            shown(most.as_nanos().saturating_neg())
+        ))
+    }
+
+    /// What the stamps tell apart, nanoseconds.
+    fn unit(&self) -> i64 {
+        let [forward, reverse] = [&self.forward, &self.reverse].map(|passages| {
+            let mut resolution = Resolution::default();
+            let stamps = passages.iter().filter_map(|one| one.departure.zip(one.arrival));
+            stamps.take(SHOW).for_each(|(left, came)| resolution.push(left.as_nanos(), came.as_nanos()));
+            resolution
+        });
+        let most = forward.told(Some(&reverse)).most.max(reverse.told(Some(&forward)).most);
+        i64::try_from(most).unwrap_or(i64::MAX)
+    }
+}
+
+/// The round trip that a passage of the way there (0) or back (1) is part of.
+fn whole(one: &Passage, place: usize, round_trips: &[Vec<(i64, Duration)>; 2]) -> Option<Duration> {
+    let key = match place {
+        0 => i64::try_from(one.sequence).ok()?,
+        _ => one.arrival?.as_nanos(),
+    };
+    let all = round_trips.get(place).filter(|_| one.copy == 0)?;
+    all.binary_search_by_key(&key, |round_trip| round_trip.0).ok().map(|at| all[at].1)
 }

@@ -41,7 +41,7 @@ pub struct Related {
     pub round_trip: Vec<Passage>,
     /// No packet that came back has two different stamps of the responder, so that round trips contain its own time.
     pub far_time_unknown: bool,
-    /// The responder's stamps are wrong in themselves, and none of them is in a delay.
+    /// The responder's stamps are wrong in themselves, or too coarse, and none of them is in a delay.
     pub far_stamps_wrong: bool,
     /// The stamps of the two hosts cannot be related, so that there are no one-way delays.
     pub one_way_refused: bool,
@@ -102,14 +102,13 @@ impl Related {
         }
     }
 
-    /// Finds packets of one way that took longer than `waiting_time`, where the two clocks are not known to be one. What a round trip
-    /// that came back in time contains was in time both ways: t4 - t1 bounds either delay, whatever the clocks show. Of other packets a
+    /// Finds packets of one way that took longer than `waiting_time`, where the two clocks are not known to be one; where they are,
+    /// that is known already. What a round trip that came back in time contains was in time both ways: t4 - t1 bounds either delay,
+    /// whatever the clocks show. Of other packets a
     /// delay is known above the least one only; what is more than `waiting_time` even so is late. Of a packet without the chosen stamp
     /// of its departure another tells, with what was taken out for the clocks of the one before it.
     pub fn find_late(&mut self, waiting_time: Duration) {
-        if self.delay_kind != DelayKind::Variable {
-            return;
-        }
+        let on_one_clock = self.delay_kind == DelayKind::Absolute;
         let round_trips = &self.round_trip;
         let mut back_in_time = None;
         for (heading, passages) in Heading::BOTH.into_iter().zip([&mut self.forward, &mut self.reverse]) {
@@ -123,7 +122,12 @@ impl Related {
                 let by_other =
                     || raw.and_then(|((left, came), out)| length(clocks::across(left, came) - out));
                 let took = passage.delay.or_else(by_other);
-                if passage.fate != Fate::Arrived || took.is_none_or(|took| took <= waiting_time) {
+                let is_late = match passage.fate {
+                    Fate::Arrived => !on_one_clock && took.is_some_and(|took| took > waiting_time),
+                    Fate::Late => on_one_clock,
+                    _ => false,
+                };
+                if !is_late {
                     continue;
                 }
                 let in_time = match heading {
@@ -133,9 +137,7 @@ impl Related {
                         passage.arrival.is_some_and(|arrival| back.contains(&arrival.as_nanos()))
                     }
                 };
-                if !in_time {
-                    passage.fate = Fate::Late;
-                }
+                passage.fate = if in_time { Fate::Arrived } else { Fate::Late };
             }
         }
     }

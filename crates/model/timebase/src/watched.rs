@@ -3,20 +3,22 @@
 use romer_metrics::jitter::InterarrivalJitter;
 use romer_record::document::DelayKind;
 use romer_record::manifest::ClockRelation;
-use romer_units::{Arrival, Departure, Timestamp};
+use romer_units::{Arrival, Departure, Duration, Timestamp};
 
 use crate::clocks;
+use crate::rejected::are_many;
 
 /// Takes in the passages of one direction in the order of their arrival.
 ///
 /// On a shared clock a delay is what it is. On two clocks it is what it has above the least that came so far: an earlier
-/// one may turn out to have been told too small, and how far one clock runs from the other is still in it. The document
-/// of the whole measurement says better.
+/// one may turn out to have been told too small, and how far one clock runs from the other is still in it. Where many are longer than
+/// their round trips, there is no delay of the interval. The document of the whole measurement says better.
 #[derive(Clone, Debug)]
 pub struct WatchedDelays {
     relation: ClockRelation,
     least: Option<i128>,
-    fresh: Vec<i128>,
+    /// The differences of the stamps, with the round trip that contains them, if any.
+    fresh: Vec<(i128, Option<i64>)>,
     jitter: InterarrivalJitter,
 }
 
@@ -31,12 +33,17 @@ impl WatchedDelays {
         clocks::delay_kind(self.relation)
     }
 
-    /// The next passage.
-    pub fn take(&mut self, departure: Timestamp<Departure>, arrival: Timestamp<Arrival>) {
+    /// The next passage. `round_trip` is the time there and back, if it is part of one.
+    pub fn take(
+        &mut self,
+        departure: Timestamp<Departure>,
+        arrival: Timestamp<Arrival>,
+        round_trip: Option<Duration>,
+    ) {
         let raw = clocks::across(departure, arrival);
         let least = *self.least.get_or_insert(raw);
         self.least = Some(least.min(raw));
-        self.fresh.push(raw);
+        self.fresh.push((raw, round_trip.map(Duration::as_nanos)));
         // The estimator sees differences only: what the clocks are apart falls out of it.
         if let Some(transit) = clocks::length(raw) {
             self.jitter.take(transit.as_nanos());
@@ -49,7 +56,13 @@ impl WatchedDelays {
             ClockRelation::Shared => 0,
             ClockRelation::Unknown => self.least.unwrap_or(0),
         };
-        let fresh = self.fresh.drain(..).filter_map(|raw| clocks::length(raw - base));
+        let is_longer =
+            |one: &&(i128, Option<i64>)| one.1.is_some_and(|whole| one.0 - base > i128::from(whole));
+        let longer = self.fresh.iter().filter(is_longer).count() as u64;
+        if are_many(longer, self.fresh.len() as u64) {
+            self.fresh.clear();
+        }
+        let fresh = self.fresh.drain(..).filter_map(|(raw, _)| clocks::length(raw - base));
         fresh.map(|delay| delay.as_nanos()).collect()
     }
 
@@ -68,7 +81,7 @@ mod tests {
     fn taken(relation: ClockRelation, passages: &[(i64, i64)]) -> WatchedDelays {
         let mut watched = WatchedDelays::new(relation);
         for (departure, arrival) in passages {
-            watched.take(Timestamp::from_nanos(*departure), Timestamp::from_nanos(*arrival));
+            watched.take(Timestamp::from_nanos(*departure), Timestamp::from_nanos(*arrival), None);
         }
         watched
     }
@@ -90,7 +103,7 @@ mod tests {
     fn the_least_of_before_counts_for_what_comes_after() {
         let mut watched = taken(ClockRelation::Unknown, &PASSAGES[..2]);
         watched.fresh();
-        watched.take(Timestamp::from_nanos(400), Timestamp::from_nanos(1_435));
+        watched.take(Timestamp::from_nanos(400), Timestamp::from_nanos(1_435), None);
         assert_eq!(watched.fresh(), [5]);
     }
 
@@ -99,6 +112,21 @@ mod tests {
         let mut watched = taken(ClockRelation::Shared, &PASSAGES);
         assert_eq!(watched.fresh(), [1_050, 1_030, 1_090, 1_040]);
         assert_eq!(watched.kind(), DelayKind::Absolute);
+    }
+
+    /// Stamps of whole seconds tell no delay of a round trip of 10 ms.
+    #[test]
+    fn longer_than_the_round_trip_is_none() {
+        let round_trip = Some(Duration::from_millis(10));
+        for (unit, given) in [(1_000_000_000, 0), (1_000_000, 100)] {
+            let mut watched = WatchedDelays::new(ClockRelation::Unknown);
+            for number in 0..100_i64 {
+                let left = number * 23_456_789;
+                let came = (left + 5_000_000) / unit * unit;
+                watched.take(Timestamp::from_nanos(left), Timestamp::from_nanos(came), round_trip);
+            }
+            assert_eq!(watched.fresh().len(), given, "{unit}");
+        }
     }
 
     #[test]

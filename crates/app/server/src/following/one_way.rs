@@ -154,7 +154,7 @@ impl OneWay {
         // The two halves do not come in the order of the arrivals.
         self.whole.sort_unstable_by_key(|(_, came)| *came);
         for (left, came) in self.whole.drain(..) {
-            self.delays.take(Timestamp::from_nanos(left), Timestamp::from_nanos(came));
+            self.delays.take(Timestamp::from_nanos(left), Timestamp::from_nanos(came), None);
         }
         LiveWay {
             delay_ns: last(&self.delays.fresh()),

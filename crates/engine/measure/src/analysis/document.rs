@@ -215,10 +215,17 @@ fn untimed(related: &Related, remedy: &str, m: &mut Measurement) {
         // Both stamps are there, and equal: that is said.
         return;
     }
-    m.warnings.push(format!(
-        "of no packet both stamps of the far end are known: the round trips hold the time that it had the packets for, too \
-         ({remedy})"
-    ));
+    if related.far_stamps_wrong {
+        // Why they are not used is said.
+        return;
+    }
+    let what = if is_stamped || related.forward.iter().any(|one| one.arrival.is_some()) {
+        "the responder sends one time stamp of two"
+    } else {
+        "the responder sends no time stamps"
+    };
+    m.warnings
+        .push(format!("{what}: the round trips are t4-t1, with the time that it took to answer ({remedy})"));
 }
 
 /// That numbers are left out, if any are: who wrote the file may have left out lost packets.

@@ -254,8 +254,6 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
         }
         None => (Table::read(&analysis.file, analysis.any_size, analysis.unit_ns)?, None, Vec::new()),
     };
-    // One clock that is set is set for both ends.
-    let known = if analysis.one_clock { Vec::new() } else { known };
     if let Some(reverse) = &analysis.reverse {
         for file in [&analysis.file, reverse] {
             if Table::is_reflected(file)? {
@@ -265,6 +263,10 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
         }
         back = Some((reverse, Table::read(reverse, analysis.any_size, analysis.unit_ns)?));
     }
+    let refuted = refutes_one_clock(analysis, &there, back.as_ref());
+    let analysis = &Analysis { one_clock: analysis.one_clock && refuted.is_none(), ..analysis.clone() };
+    // One clock that is set is set for both ends.
+    let known = if analysis.one_clock { Vec::new() } else { known };
     enough(analysis, &there, back.as_ref().map(|(_, back)| back))?;
     let mut stream = stream(analysis, &analysis.file, &there);
     let mut evaluated = match back {
@@ -304,7 +306,8 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
         }
     };
     let m = &mut evaluated.measurement;
-    m.warnings.extend(may_be_one_clock(analysis, &m.clock));
+    m.warnings.extend(may_be_one_clock(analysis, &m.clock).filter(|_| refuted.is_none()));
+    m.warnings.extend(refuted);
     m.limits = Limit::judge_all(&analysis.limits, m);
     stream.events.clone_from(&m.events);
     let files = match &analysis.capture_b {
@@ -312,6 +315,21 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
         None => LogFiles::One(analysis.file.clone(), analysis.unit_ns),
     };
     Ok(PacketLog { evaluated, stream, files })
+}
+
+/// That one clock is stated and the stamps are of two, where that is so: then nothing follows from what is stated.
+fn refutes_one_clock(analysis: &Analysis, there: &Table, back: Option<&(&PathBuf, Table)>) -> Option<String> {
+    let of = |file: &Path, table: &Table| {
+        gather(&stream(analysis, file, table), &table.packets).contradicts_one_clock()
+    };
+    let found = || {
+        let theirs = || back.and_then(|(file, table)| of(file, table));
+        of(&analysis.file, there).or_else(theirs)
+    };
+    let why = analysis.one_clock.then(found).flatten()?;
+    Some(format!(
+        "--one-clock is not used: {why}; the clocks are taken for two, whose difference is not known"
+    ))
 }
 
 /// That the stamps of two files may be of one clock, as those of two captures on one host, where nothing speaks against it.

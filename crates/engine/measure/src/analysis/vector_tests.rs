@@ -9,8 +9,12 @@ use super::{Analysis, analyze};
 use crate::limits::Limit;
 
 fn analyzed(name: &str) -> Measurement {
+    analyzed_by(name, false)
+}
+
+fn analyzed_by(name: &str, one_clock: bool) -> Measurement {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name);
-    let mut analysis = Analysis::of(&file, String::new());
+    let mut analysis = Analysis { one_clock, ..Analysis::of(&file, String::new()) };
     let limits = ["forward.loss.ratio<=0%", "reverse.loss.ratio<=0%", "round_trip.loss.ratio<=0%"];
     analysis.limits = limits.iter().map(|limit| limit.parse::<Limit>().unwrap()).collect();
     let m = analyze(&analysis).unwrap().measurement;
@@ -73,7 +77,7 @@ fn one_stamp_a_second_early() {
     let whole = &m.round_trip.delay_ns;
     assert!(whole.count == 100 && whole.min.unwrap() > 9.9e6 && whole.max.unwrap() < 11e6, "{whole:?}");
     let said = m.warnings.join("\n");
-    assert!(said.contains("stamps of 1 reply cannot be true") && said.contains("packet 60"), "{said}");
+    assert!(said.contains("stamps of 1 reply cannot be true") && said.contains("it is packet 60"), "{said}");
     assert!(!said.contains("waited at the far end") && !said.contains("below zero"), "{said}");
 }
 
@@ -104,5 +108,71 @@ fn one_clock_gives_absolute_delays() {
     let unknown = of(false, true);
     assert_eq!(unknown.forward.delay_kind, Some(DelayKind::Variable));
     assert!(unknown.warnings.iter().any(|one| one.contains("--one-clock")), "{:?}", unknown.warnings);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A log of two clocks that is stated to be of one: the statement is withdrawn, nothing is lost, and the rate is found all the same.
+#[test]
+fn refuted_clock_is_withdrawn() {
+    for name in ["far-clock-600ppm.csv", "usec-fraction.csv", "no-clock.csv"] {
+        let (stated, alone) = (analyzed_by(name, true), analyzed(name));
+        let said = stated.warnings.join("\n");
+        assert_eq!(said.contains("--one-clock is not used"), name != "no-clock.csv", "{name}: {said}");
+        for (one, other) in [(&stated.forward, &alone.forward), (&stated.reverse, &alone.reverse)] {
+            assert_eq!(
+                (&one.delay_ns, one.packets.received),
+                (&other.delay_ns, other.packets.received),
+                "{name}"
+            );
+        }
+    }
+    let far = analyzed_by("far-clock-600ppm.csv", true);
+    assert!((far.clock.skew_ppm.unwrap() - 600.0).abs() < 0.1, "{:?}", far.clock);
+}
+
+/// Stamps of whole seconds give no delay below a second, of one clock as little as of two.
+#[test]
+fn whole_seconds_of_one_clock() {
+    let folder = folder("whole-seconds");
+    let file = folder.join("whole.csv");
+    let mut lines = "sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\n".to_owned();
+    for n in 0..200_i64 {
+        let t1 = 1_700_000_000 * SECOND + n * 20 * MS + n * n % 97 * 7_919;
+        let far = (t1 + 5 * MS) / SECOND * SECOND;
+        lines += &format!("{n},60,{t1},{far},{far},{}\n", t1 + 10 * MS + n * n % 89 * 6_007);
+    }
+    std::fs::write(&file, lines).unwrap();
+    for one_clock in [false, true] {
+        let m = analyze(&Analysis { one_clock, ..Analysis::of(&file, String::new()) }).unwrap().measurement;
+        assert!(refuses_one_way(&m), "{one_clock}: {:?}", m.forward.delay_ns);
+        assert_eq!((m.round_trip.delay_ns.count, m.forward.packets.lost), (200, Some(0)), "{one_clock}");
+        let said = m.warnings.join("\n");
+        assert!(said.contains("which is more than the round trip"), "{one_clock}: {said}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Two files of one direction each: where packets arrived before they left, they are not of one clock.
+#[test]
+fn negative_delays_refute_one_clock() {
+    let packets = |delay: i64| -> Vec<Packet> {
+        let wait = |n: i64| n * n % 97 * 7_919;
+        (0..200).map(|n| (n * 20 * MS, Some(n * 20 * MS + delay + wait(n)))).collect()
+    };
+    let folder = folder("not-one-clock");
+    let [there, back] = ["there.csv", "back.csv"].map(|name| folder.join(name));
+    let own = |at: i64| 500 * SECOND + at;
+    let far = |at: i64| 500 * SECOND + at + 9 * MS;
+    table(&there, &packets(5 * MS), own, far);
+    table(&back, &packets(5 * MS), far, own);
+    for reverse in [Some(back.clone()), None] {
+        let file = if reverse.is_some() { &there } else { &back };
+        let analysis = Analysis { one_clock: true, reverse, ..Analysis::of(file, String::new()) };
+        let m = analyze(&analysis).unwrap().measurement;
+        assert_eq!(m.forward.delay_kind, Some(DelayKind::Variable), "{:?}", m.warnings);
+        assert!(m.forward.delay_ns.min.unwrap() >= 0.0);
+        let said = m.warnings.join("\n");
+        assert!(said.contains("200 of 200 packets arrived before they left"), "{said}");
+    }
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -158,7 +158,7 @@ fn faults(m: &Measurement, expected: OneWay, with_answer: bool) -> Vec<String> {
                 expect(delay.max.is_some_and(|max| max < most), format!("{delay:?} {:?}", m.clock));
                 expect(way.packets.reordered.unwrap_or(0) == 0, format!("{:?}", way.packets));
             }
-            let left_out = format!("the far end's stamps of {rejected} repl");
+            let left_out = format!("the responder's time stamps of {rejected} repl");
             expect(said.contains(&left_out) == (rejected > 0), said.clone());
         }
     }
@@ -181,6 +181,16 @@ fn false_stamps_lose_nothing() {
             (m.t2 + ahead + off.0, m.t3 + ahead + off.1)
         })
     };
+    // Both stamps of these probes, off by so much.
+    let pairs = |numbers: &'static [i64], off: i64| -> Stamp {
+        Box::new(move |m| {
+            let off = if numbers.contains(&m.number) { off } else { 0 };
+            (m.t2 + ahead + off, m.t3 + ahead + off)
+        })
+    };
+    let in_steps = |unit: i64| -> Stamp {
+        Box::new(move |m| ((m.t2 + ahead) / unit * unit, (m.t3 + ahead) / unit * unit))
+    };
     let both = |clock: fn(i64) -> i64| -> Stamp { Box::new(move |m| (clock(m.t2), clock(m.t3))) };
     let fast_answer = || Run::default();
     let cases: Vec<(&str, Run, Stamp, OneWay, bool)> = vec![
@@ -197,6 +207,16 @@ fn false_stamps_lose_nothing() {
         ("t3 a second late", fast_answer(), only(60, 0, SECOND), Without(1), false),
         ("both a second early", fast_answer(), only(60, -SECOND, -SECOND), Without(1), false),
         ("both a second late", fast_answer(), only(60, SECOND, SECOND), Without(1), false),
+        ("first pair a second late", fast_answer(), pairs(&[0], SECOND), Without(1), false),
+        ("last pair a second early", fast_answer(), pairs(&[199], -SECOND), Without(1), false),
+        ("two neighbours a second late", fast_answer(), pairs(&[99, 100], SECOND), Without(2), false),
+        ("two neighbours 3 ms early", fast_answer(), pairs(&[99, 100], -3 * MS), Without(2), false),
+        ("one pair 3 ms late", fast_answer(), pairs(&[60], 3 * MS), Without(1), false),
+        ("one pair 15 ms early", fast_answer(), pairs(&[60], -15 * MS), Without(1), false),
+        ("t2 8 ms early", fast_answer(), only(60, -8 * MS, 0), Without(1), false),
+        ("whole seconds", fast_answer(), in_steps(SECOND), Refused, true),
+        ("100 ms steps", fast_answer(), in_steps(100 * MS), Refused, true),
+        ("1 ms steps", fast_answer(), in_steps(MS), Without(0), true),
         (
             "t2 = t3 after 15 ms",
             Run { answer: 15 * MS, ..Run::default() },
@@ -231,6 +251,18 @@ fn false_stamps_lose_nothing() {
         .filter(|(_, faults)| !faults.is_empty())
         .collect();
     assert!(found.is_empty(), "{found:#?}");
+}
+
+/// What is said of stamps that show no time: none were sent, or they stand still, or they are coarser than the round trip.
+#[test]
+fn useless_stamps_are_named() {
+    let said = |stamps: fn(Moments) -> (i64, i64)| Run::default().document(stamps).warnings.join("\n");
+    let zero = said(|_| (0, 0));
+    assert!(zero.contains("the responder sends no time stamps"), "{zero}");
+    let standing = said(|_| (START + 77, START + 77));
+    assert!(standing.contains("the responder's time stamps do not advance"), "{standing}");
+    let whole = said(|m| (m.t2 / SECOND * SECOND, m.t3 / SECOND * SECOND));
+    assert!(whole.contains("which is more than the round trip"), "{whole}");
 }
 
 /// What the estimator makes of a slew of a tenth and more, or of an era that is not counted, is right or refused.

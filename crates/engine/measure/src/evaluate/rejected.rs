@@ -10,12 +10,20 @@ use crate::occurrences::rounded;
 pub(super) struct FarStamps {
     pub(super) rejected: RejectedStamps,
     pub(super) false_unit: Option<FalseUnit>,
+    /// The one time that all of them show, nanoseconds since 1970.
+    pub(super) constant: Option<i64>,
 }
+
+/// What is left of the figures where no stamp of the responder is used.
+const WITHOUT_STAMPS: &str =
+    "no one-way delays are given, and round trips are t4-t1, with the responder's own time";
+/// 1900 in nanoseconds since 1970: the beginning of NTP's time.
+const NTP_ZERO_NS: i64 = -2_208_988_800_000_000_000;
 
 impl FarStamps {
     /// Whether the stamps are wrong in themselves, also those that are not rejected one by one.
     fn are_wrong(&self) -> bool {
-        self.rejected.are_most() || self.false_unit.is_some()
+        self.rejected.are_most() || self.false_unit.is_some() || self.constant.is_some()
     }
 
     /// Takes no one-way delay from stamps that are wrong, and for round trips the whole time that probes were away.
@@ -27,6 +35,14 @@ impl FarStamps {
 
     /// The warnings.
     pub(super) fn words(&self) -> Vec<String> {
+        if let Some(at) = self.constant {
+            let what = if at == 0 || at == NTP_ZERO_NS {
+                "the responder sends no time stamps (all of them are 0)"
+            } else {
+                "the responder's time stamps do not advance (all of them are the same)"
+            };
+            return vec![format!("{what}: {WITHOUT_STAMPS}")];
+        }
         let unit = match self.false_unit {
             Some(FalseUnit::Microseconds) => Some(("microseconds", "0.24 ms")),
             Some(FalseUnit::Nanoseconds) => {
@@ -36,8 +52,8 @@ impl FarStamps {
         };
         if let Some((unit, most)) = unit {
             return vec![format!(
-                "the far end's stamps are wrong: the part of a second in them never exceeds {most}, as where {unit} are written in \
-                 place of a fraction of 2^-32 s; no one-way delays are given, and round trips are t4-t1, with the far end's own time"
+                "the responder's time stamps are wrong: the part of a second in them never exceeds {most}, as where {unit} are written \
+                 in place of a fraction of 2^-32 s; {WITHOUT_STAMPS}"
             )];
         }
         let rejected = &self.rejected;
@@ -46,8 +62,14 @@ impl FarStamps {
         }
         let rules = [
             (&rejected.early, "left before the request came (t3 before t2)"),
-            (&rejected.long, "stayed there for longer than the probe was away"),
-            (&rejected.apart, "lie apart from the round trips before and after them"),
+            (
+                &rejected.long,
+                "stayed at the responder for longer than the probe was away (t3-t2 above t4-t1)",
+            ),
+            (
+                &rejected.apart,
+                "took less time one way than the probes before and after, but not less there and back",
+            ),
         ];
         let broken = rules.into_iter().filter(|(rule, _)| rule.replies > 0);
         let those: Vec<String> = broken
@@ -56,24 +78,24 @@ impl FarStamps {
             })
             .collect();
         let those = those.join(", and ");
+        let compared = counted_as(rejected.compared, "reply", "replies");
         if self.are_wrong() {
             return vec![format!(
-                "the far end's stamps contradict themselves: by them, of {}, {those}; they are wrong, or of two clocks, so that no \
-                 one-way delays are given, and round trips are t4-t1, with the far end's own time",
-                counted_as(rejected.compared, "reply", "replies")
+                "the responder's time stamps contradict themselves: by them, of {compared}, {those}; they are wrong, or of two clocks: \
+                 {WITHOUT_STAMPS}"
             )];
         }
         let first =
             [rejected.early.first, rejected.long.first, rejected.apart.first].into_iter().flatten().min();
         let replies = rejected.replies();
-        let (without, whole) = if replies == 1 {
-            ("it has", "its round trip is")
+        let (first_is, without) = if replies == 1 {
+            ("it is", "it has no one-way delays, and its round trip is")
         } else {
-            ("they have", "their round trips are")
+            ("the first is", "they have no one-way delays, and their round trips are")
         };
         vec![format!(
-            "the far end's stamps of {} cannot be true and are left out (packet {} is the first): by them, {those}; {without} no one-way \
-             delays, and {whole} t4-t1, with the far end's own time",
+            "the responder's time stamps of {} cannot be true and are left out ({first_is} packet {}): by them, {those}; {without} \
+             t4-t1, with the responder's own time",
             counted_as(replies, "reply", "replies"),
             first.unwrap_or(0)
         )]

@@ -38,7 +38,7 @@ pub(crate) fn includes_far_time(related: &Related) -> bool {
 /// What a delay spans, with what it does not span: of the ways `without` any arrival, and where stamps were refused.
 pub(crate) fn defined(definition: &str, without: &[&str], related: &Related) -> String {
     let refused = if related.far_stamps_wrong {
-        Some("for the far end's stamps are wrong")
+        Some("for the responder's time stamps tell none")
     } else {
         related.one_way_refused.then_some("for the two clocks cannot be related")
     };

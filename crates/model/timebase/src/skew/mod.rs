@@ -67,6 +67,7 @@ pub use relating::{
     relate_clocks_by, sharpen, sharpened, so_far, state, usable, usable_of,
 };
 pub use resolution::Resolution;
+pub(crate) use resolution::Step;
 pub use set_back::SetBack;
 
 /// The farthest that two moments, or two raw delays, of one estimation may lie apart: 146 years. What is beyond is not

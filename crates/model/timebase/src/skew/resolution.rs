@@ -36,18 +36,18 @@ impl Default for Told {
 
 /// The greatest length of which all differences of some values are multiples; 0 as long as there is no difference.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Step {
+pub(crate) struct Step {
     first: Option<i64>,
     step: u64,
 }
 
 impl Step {
-    pub(super) fn take(&mut self, value: i64) {
+    pub(crate) fn take(&mut self, value: i64) {
         let first = *self.first.get_or_insert(value);
         self.join(value.abs_diff(first));
     }
 
-    pub(super) const fn length(self) -> u64 {
+    pub(crate) const fn length(self) -> u64 {
         self.step
     }
 
