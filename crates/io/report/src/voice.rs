@@ -63,7 +63,9 @@ impl Words {
                 time(delay, self.unicode)
             ),
             (None, _) => {
-                let ends = playout.jitter_buffer_ns + voice.codec.packet_ns + voice.codec.lookahead_ns;
+                let ends = [voice.codec.packet_ns, voice.codec.lookahead_ns]
+                    .into_iter()
+                    .fold(playout.jitter_buffer_ns, i64::saturating_add);
                 format!(
                     "more than {} from mouth to ear, as the path's delay is not known, with {buffer}",
                     self.nanos(ends)

@@ -342,7 +342,7 @@ impl Words {
     /// What the one-way figures mean.
     pub(crate) fn clock(self, m: &Measurement) -> String {
         let clock = &m.clock;
-        let one_way = m.forward.delay_ns.count + m.reverse.delay_ns.count;
+        let one_way = m.forward.delay_ns.count.max(m.reverse.delay_ns.count);
         if clock.method == "shared" && one_way > 0 {
             return "Both ends read one clock: one-way delays are the whole delays.".into();
         }
@@ -471,7 +471,11 @@ fn unsent<'a>(departures: impl Iterator<Item = (&'a Packets, &'static str)>) -> 
     let of = |(packets, end): (&Packets, &str)| {
         let (sent, not_sent) = (packets.sent?, packets.not_sent?);
         (sent > 0 && not_sent > sent).then(|| {
-            format!("Only {} of {} left {end}.", count(sent), counted(sent + not_sent, "probe", "probes"))
+            format!(
+                "Only {} of {} left {end}.",
+                count(sent),
+                counted(sent.saturating_add(not_sent), "probe", "probes")
+            )
         })
     };
     let words: Vec<String> = departures.filter_map(of).collect();

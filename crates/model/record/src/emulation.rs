@@ -211,8 +211,9 @@ pub struct EmulatedDirection {
 impl EmulatedDirection {
     /// Whether every packet is accounted for.
     pub fn balances(&self) -> bool {
-        self.received + self.duplicates_created
-            == self.transmitted + self.queued + self.lost.values().sum::<u64>()
+        let came = [self.received, self.duplicates_created].map(u128::from).iter().sum::<u128>();
+        let went = [self.transmitted, self.queued].into_iter().chain(self.lost.values().copied());
+        came == went.map(u128::from).sum()
     }
 
     /// With what share a packet or copy is lost on its whole way: of the packets that arrived those that the kernel, the
@@ -220,17 +221,16 @@ impl EmulatedDirection {
     /// them, those lost behind it. `None` where nothing arrived.
     #[expect(clippy::cast_precision_loss, reason = "a share of counts")]
     pub fn loss_ratio(&self) -> Option<f64> {
-        let (mut first, mut later) = (0, 0);
+        let (mut first, mut later) = (0_u64, 0_u64);
         for (cause, lost) in &self.lost {
-            *(if ["kernel", "model", "trace"].contains(&cause.as_str()) {
-                &mut first
-            } else {
-                &mut later
-            }) += lost;
+            let is_first = ["kernel", "model", "trace"].contains(&cause.as_str());
+            let sum = if is_first { &mut first } else { &mut later };
+            *sum = sum.saturating_add(*lost);
         }
         let share = |part: u64, whole: u64| (whole > 0).then(|| (part as f64 / whole as f64).min(1.0));
         let before = share(first, self.received)?;
-        let behind = share(later, self.received.saturating_sub(first) + self.duplicates_created);
+        let behind =
+            share(later, self.received.saturating_sub(first).saturating_add(self.duplicates_created));
         Some(before + (1.0 - before) * behind.unwrap_or(0.0))
     }
 }

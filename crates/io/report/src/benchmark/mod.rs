@@ -234,8 +234,8 @@ fn by_size(document: &Benchmark) -> Vec<(String, bool)> {
         for row in trial.per_stream.iter().flat_map(|stream| &stream.per_size) {
             let [offered, lost] =
                 rows.entry((trial.case.as_str(), row.least_octets, row.most_octets)).or_default();
-            *offered += row.offered;
-            *lost += row.lost;
+            *offered = offered.saturating_add(row.offered);
+            *lost = lost.saturating_add(row.lost);
         }
     }
     // Of a mixture of all sizes most have lost nothing: they are told together.
@@ -245,7 +245,7 @@ fn by_size(document: &Benchmark) -> Vec<(String, bool)> {
         if *lost == 0 {
             let (sizes, frames) = whole.entry(case).or_default();
             *sizes += 1;
-            *frames += offered;
+            *frames = frames.saturating_add(*offered);
             continue;
         }
         let size = if least == most { least.to_string() } else { format!("all others, {least} to {most}") };

@@ -89,11 +89,11 @@ pub fn streams(document: &Benchmark) -> Vec<StreamRow> {
                 rows.len() - 1
             });
             let (row, medians) = &mut rows[place];
-            row.offered += stream.offered;
-            row.carried += stream.carried;
-            row.duplicated += stream.duplicated;
-            row.reordered += stream.reordered;
-            row.corrupted += stream.corrupted;
+            row.offered = row.offered.saturating_add(stream.offered);
+            row.carried = row.carried.saturating_add(stream.carried);
+            row.duplicated = row.duplicated.saturating_add(stream.duplicated);
+            row.reordered = row.reordered.saturating_add(stream.reordered);
+            row.corrupted = row.corrupted.saturating_add(stream.corrupted);
             let latency = &stream.latency_ns;
             if let (Some(least), Some(median), Some(greatest)) = (latency.min, latency.median, latency.max) {
                 let [low, _, high] = row.latency.unwrap_or([least, median, greatest]);
@@ -125,14 +125,16 @@ pub fn markings(document: &Benchmark) -> Vec<(String, bool)> {
         for (kind, sent) in kinds {
             for (sent, came) in sent {
                 for (came, count) in came {
-                    *rows.entry((&trial.case, kind, sent, came)).or_default() += count;
+                    let row =
+                        rows.entry((trial.case.as_str(), kind, sent.as_str(), came.as_str())).or_default();
+                    *row = row.saturating_add(*count);
                 }
             }
         }
     }
     let all = |of: (&str, &str, &str)| {
         let same = rows.iter().filter(|((case, kind, sent, _), _)| (*case, *kind, *sent) == of);
-        same.map(|(_, count)| count).sum::<u64>()
+        same.fold(0_u64, |sum, (_, count)| sum.saturating_add(*count))
     };
     rows.iter()
         .map(|(&(case, kind, sent, came), count)| {
