@@ -1,12 +1,9 @@
 //! Packet logs of other programs from the file to the document: whatever the packets say, there is a document or a refusal.
 
-use std::cell::OnceCell;
-use std::fs;
-
 use romer_measure::analysis::{Analysis, analyze};
 use romer_report::text::{TextStyle, summary};
-use tempfile::TempDir;
 
+use crate::scratch::with_file;
 use crate::{Seed, assert_message};
 
 /// The longest message of a refusal.
@@ -14,18 +11,11 @@ const LONGEST_MESSAGE: usize = 2_000;
 /// What a file is taken for, by its name.
 const NAMES: [&str; 4] = ["log.csv", "log.raw", "log.json", "log"];
 
-thread_local! {
-    static FOLDER: OnceCell<TempDir> = const { OnceCell::new() };
-}
-
 /// The first octet says what the rest is taken for.
 pub(crate) fn run(octets: &[u8]) {
     let Some((kind, rest)) = octets.split_first() else { return };
-    FOLDER.with(|folder| {
-        let folder = folder.get_or_init(|| tempfile::tempdir().expect("a folder for the files"));
-        let path = folder.path().join(NAMES[usize::from(*kind) % NAMES.len()]);
-        fs::write(&path, rest).expect("a file in it");
-        match analyze(&Analysis::of(&path, "romer analyze".into())) {
+    with_file(NAMES[usize::from(*kind) % NAMES.len()], rest, |path| {
+        match analyze(&Analysis::of(path, "romer analyze".into())) {
             Ok(evaluated) => {
                 let text = summary(&[evaluated.measurement], None, &TextStyle::default());
                 assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "control characters in {text:?}");

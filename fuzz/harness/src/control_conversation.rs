@@ -5,13 +5,13 @@ use core::net::{Ipv4Addr, SocketAddr};
 use romer_record::document::Way;
 use romer_record::log::{Far, FarSent};
 use romer_session::control::{
-    Action, ClockIdentity, Decoder, Hello, LONGEST_FRAME, Limits, Message, ONE_WAY, Received, Request,
-    Resume, Server, VERSION, Welcome,
+    Action, Decoder, Hello, LONGEST_FRAME, Limits, Message, Received, Request, Resume, Server, VERSION,
 };
 use romer_traffic::Departure;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::Seed;
+use crate::control::{hello, welcome};
 use crate::log_entries::far;
 use crate::script::Script;
 
@@ -56,25 +56,11 @@ fn assert_reads_back(message: &Message) {
     assert_eq!(decoder.next().ok().flatten().as_ref(), Some(message));
 }
 
-fn clock() -> ClockIdentity {
-    ClockIdentity { boot_id: "0f3c".into(), realtime_minus_boottime_ns: 12 }
-}
-
 /// The bytes as what happens: octets below 128 say how many more are received, the others are events.
 fn converse(octets: &[u8]) {
     let mut now = Timestamp::<Monotonic>::from_nanos(0);
     let limits = Limits { buffered_records: 16, ..Limits::default() };
-    let welcome = Welcome {
-        version: VERSION,
-        software: "romer".into(),
-        clock: clock(),
-        test_port: 862,
-        kernel_stamps: true,
-        clock_sync: None,
-        routers_unheard: None,
-        features: vec![ONE_WAY.into()],
-    };
-    let server = Server::new(limits, welcome, [7; 16], now).with_one_way([8; 16]);
+    let server = Server::new(limits, welcome(), [7; 16], now).with_one_way([8; 16]);
     let mut server = server.with_resumption([9; 16]);
     let source = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), 40_000));
     let (mut script, mut opened, mut closed) = (Script::new(octets), 0, false);
@@ -147,14 +133,8 @@ pub(crate) fn seeds() -> Vec<Seed> {
             .flat_map(|chunk| [&[u8::try_from(chunk.len() - 1).expect("at most 128")][..], chunk].concat())
             .collect::<Vec<u8>>()
     };
-    let hello = |version| {
-        frame(&Message::Hello(Hello {
-            version,
-            software: "romer".into(),
-            clock: clock(),
-            features: vec!["resume".into()],
-        }))
-    };
+    let hello =
+        |version| frame(&Message::Hello(Hello { version, features: vec!["resume".into()], ..hello() }));
     let request = |interval_ns, count, payload_octets| {
         frame(&Message::Request(Request {
             ssid: 7,

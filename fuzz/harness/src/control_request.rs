@@ -3,15 +3,13 @@
 use core::net::{Ipv4Addr, SocketAddr};
 
 use romer_record::document::Way;
-use romer_session::control::{
-    Action, ClockIdentity, FarStream, Hello, LONGEST_FRAME, Limits, Message, ONE_WAY, Request, Server,
-    VERSION, Welcome,
-};
+use romer_session::control::{Action, FarStream, LONGEST_FRAME, Limits, Message, Request, Server};
 use romer_traffic::{Limit, Request as Traffic};
 use romer_units::{Duration, Monotonic, Timestamp};
 use serde_json::Value;
 
 use crate::Seed;
+use crate::control::{hello, welcome};
 use crate::json::change;
 use crate::script::Script;
 
@@ -75,28 +73,6 @@ fn frame(template: &Message, body: &Value) -> Vec<u8> {
 
 fn value(body: &impl serde::Serialize) -> Value {
     serde_json::to_value(body).expect("a message is JSON")
-}
-
-fn clock() -> ClockIdentity {
-    ClockIdentity { boot_id: "0f3c".into(), realtime_minus_boottime_ns: 12 }
-}
-
-fn hello() -> Hello {
-    let features = vec![ONE_WAY.into(), "resume".into()];
-    Hello { version: VERSION, software: "romer".into(), clock: clock(), features }
-}
-
-fn welcome() -> Welcome {
-    Welcome {
-        version: VERSION,
-        software: "romer".into(),
-        clock: clock(),
-        test_port: 862,
-        kernel_stamps: true,
-        clock_sync: None,
-        routers_unheard: None,
-        features: vec![ONE_WAY.into()],
-    }
 }
 
 fn request(direction: Way) -> Request {

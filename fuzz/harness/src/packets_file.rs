@@ -1,14 +1,13 @@
 //! The packets of a run as Parquet, whose checksum is made right again, so that what stands behind it is reached.
 
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs;
 
 use romer_record::RoundTrip;
 use romer_store::{read_rows, write_rows};
 use romer_units::Timestamp;
-use tempfile::TempDir;
 
+use crate::scratch::with_file;
 use crate::{Seed, assert_message};
 
 /// The longest message of a refusal.
@@ -20,22 +19,13 @@ const TAIL: usize = 8;
 /// Rows that an octet of the file may stand for: runs of equal values are short.
 const ROWS_OF_AN_OCTET: usize = 1 << 10;
 
-thread_local! {
-    static FOLDER: OnceCell<TempDir> = const { OnceCell::new() };
-}
-
 pub(crate) fn run(octets: &[u8]) {
-    FOLDER.with(|folder| {
-        let folder = folder.get_or_init(|| tempfile::tempdir().expect("a folder for the files"));
-        let path = folder.path().join("packets.parquet");
-        fs::write(&path, sealed(octets.to_vec())).expect("a file in it");
-        match read_rows(&path) {
-            Ok(streams) => {
-                let rows: usize = streams.values().map(Vec::len).sum();
-                assert!(rows <= octets.len() * ROWS_OF_AN_OCTET, "{rows} rows of {} octets", octets.len());
-            }
-            Err(error) => assert_message(&error, LONGEST_MESSAGE),
+    with_file("packets.parquet", &sealed(octets.to_vec()), |path| match read_rows(path) {
+        Ok(streams) => {
+            let rows: usize = streams.values().map(Vec::len).sum();
+            assert!(rows <= octets.len() * ROWS_OF_AN_OCTET, "{rows} rows of {} octets", octets.len());
         }
+        Err(error) => assert_message(&error, LONGEST_MESSAGE),
     });
 }
 

@@ -2,6 +2,9 @@
 
 pub(crate) mod exports;
 #[cfg(test)]
+#[path = "../tests/fixtures/emulation.rs"]
+mod fixture;
+#[cfg(test)]
 mod hostile_tests;
 pub(crate) mod kept;
 

@@ -1,6 +1,8 @@
 //! Requests as they should not be, against a server at work: each is answered in words, none with 500.
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
 
+#[path = "fixtures/emulation.rs"]
+mod fixture;
 #[path = "http/kept.rs"]
 mod kept;
 

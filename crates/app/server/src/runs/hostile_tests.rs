@@ -5,11 +5,10 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation};
 use romer_store::Runs;
 
 use super::kept::keep_emulation;
-use super::{delete, exports, list, open, report};
+use super::{delete, exports, fixture, list, open, report};
 
 struct Place {
     place: tempfile::TempDir,
@@ -31,23 +30,7 @@ impl Place {
 
     /// An emulation that was kept, and its name.
     fn emulation(&self) -> (PathBuf, String) {
-        let document = Emulation {
-            schema: EMULATION.into(),
-            started: "2026-11-22T10:00:00Z".into(),
-            ended: "2026-11-22T10:00:10Z".into(),
-            ended_by: None,
-            seed: [1, 2, 3, 4, 5, 6],
-            generator: "counter".into(),
-            data_plane: "packet".into(),
-            scenario: "[a_to_b.delay]\nfixed = \"30ms\"\n".into(),
-            ports: std::collections::BTreeMap::new(),
-            passing_since: None,
-            changes: Vec::new(),
-            a_to_b: EmulatedDirection::default(),
-            b_to_a: EmulatedDirection::default(),
-            warnings: Vec::new(),
-        };
-        let name = keep_emulation(&self.runs, &document).unwrap();
+        let name = keep_emulation(&self.runs, &fixture::emulation()).unwrap();
         (self.runs.root().join(&name), name)
     }
 }

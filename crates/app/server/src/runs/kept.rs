@@ -178,30 +178,14 @@ pub(crate) fn keep(folder: &Path, emulated: &Emulated) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use romer_record::emulation::EmulatedDirection;
-
+    use super::super::fixture::emulation;
     use super::*;
 
     #[test]
     fn an_emulation_that_has_ended_is_a_run_with_its_page_until_there_are_too_many() {
         let place = tempfile::tempdir().unwrap();
         let runs = Runs::at(place.path().join("runs"));
-        let document = Emulation {
-            schema: EMULATION.into(),
-            started: "2026-11-22T10:00:00Z".into(),
-            ended: "2026-11-22T10:00:10Z".into(),
-            ended_by: None,
-            seed: [1, 2, 3, 4, 5, 6],
-            generator: "counter".into(),
-            data_plane: "packet".into(),
-            scenario: "[a_to_b.delay]\nfixed = \"30ms\"\n".into(),
-            ports: std::collections::BTreeMap::new(),
-            passing_since: None,
-            changes: Vec::new(),
-            a_to_b: EmulatedDirection { received: 7, transmitted: 7, ..EmulatedDirection::default() },
-            b_to_a: EmulatedDirection::default(),
-            warnings: Vec::new(),
-        };
+        let document = emulation();
         let name = keep_emulation(&runs, &document).unwrap();
         let other = keep_emulation(&runs, &document).unwrap();
         assert_ne!(name, other);

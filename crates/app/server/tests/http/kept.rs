@@ -1,10 +1,10 @@
 //! What lies among the runs besides measurements: listed, opened, taken away.
 
-use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation};
 use romer_store::Runs;
 use serde_json::Value;
 
 use super::Console;
+use super::fixture::emulation;
 
 /// The name of a folder that needs its octets encoded.
 const ODD: &str = "löss & delay #1 (50%)";
@@ -19,22 +19,7 @@ fn kept_emulations_are_runs_whatever_their_name() {
     let runs = console.state.path().join("runs");
     let folder = runs.join(ODD);
     std::fs::create_dir_all(folder.join("figures")).unwrap();
-    let document = Emulation {
-        schema: EMULATION.into(),
-        started: "2026-11-22T10:00:00Z".into(),
-        ended: "2026-11-22T10:00:10Z".into(),
-        ended_by: None,
-        seed: [1, 2, 3, 4, 5, 6],
-        generator: "counter".into(),
-        data_plane: "packet".into(),
-        scenario: "[a_to_b.delay]\nfixed = \"30ms\"\n".into(),
-        ports: std::collections::BTreeMap::new(),
-        passing_since: None,
-        changes: Vec::new(),
-        a_to_b: EmulatedDirection::default(),
-        b_to_a: EmulatedDirection::default(),
-        warnings: Vec::new(),
-    };
+    let document = emulation();
     std::fs::write(folder.join("emulation.json"), serde_json::to_string(&document).unwrap()).unwrap();
     std::fs::write(folder.join("report.html"), "<p>the page").unwrap();
     std::fs::write(folder.join("figures/loss.svg"), "<svg/>").unwrap();

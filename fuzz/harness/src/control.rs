@@ -1,0 +1,25 @@
+//! Messages of the control channel as both ends send them.
+
+use romer_session::control::{ClockIdentity, Hello, ONE_WAY, VERSION, Welcome};
+
+fn clock() -> ClockIdentity {
+    ClockIdentity { boot_id: "0f3c".into(), realtime_minus_boottime_ns: 12 }
+}
+
+pub(crate) fn hello() -> Hello {
+    let features = vec![ONE_WAY.into(), "resume".into()];
+    Hello { version: VERSION, software: "romer".into(), clock: clock(), features }
+}
+
+pub(crate) fn welcome() -> Welcome {
+    Welcome {
+        version: VERSION,
+        software: "romer".into(),
+        clock: clock(),
+        test_port: 862,
+        kernel_stamps: true,
+        clock_sync: None,
+        routers_unheard: None,
+        features: vec![ONE_WAY.into()],
+    }
+}
