@@ -170,7 +170,6 @@ struct Trip {
     seqno: u64,
     #[serde(default, deserialize_with = "lost")]
     lost: Option<Loss>,
-    #[serde(default)]
     timestamps: Timestamps,
 }
 
@@ -234,10 +233,10 @@ fn lost<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Loss>, D::E
     deserializer.deserialize_any(Told)
 }
 
-#[derive(Default, Deserialize)]
+/// irtt writes the client's of every packet, lost or not. So a row takes at least 39 octets of the file.
+#[derive(Deserialize)]
 #[serde(expecting = "an object")]
 struct Timestamps {
-    #[serde(default)]
     client: Ends,
     #[serde(default)]
     server: Ends,
@@ -437,6 +436,17 @@ mod tests {
     const TRIP: &str = "{\"seqno\":0,\"lost\":\"false\",\"timestamps\":{\"client\":{\"send\":{\"wall\":1000,\"monotonic\":10},\
         \"receive\":{\"wall\":1900,\"monotonic\":310}},\"server\":{\"receive\":{\"wall\":5000,\"monotonic\":70},\
         \"send\":{\"wall\":5020,\"monotonic\":90}}}}";
+
+    /// What a packet takes in memory is bounded by what it takes in the file: none has less than its number and a place for stamps.
+    #[test]
+    fn rows_are_bounded_by_octets() {
+        let least = "{\"seqno\":0,\"timestamps\":{\"client\":{}}}";
+        assert_eq!(read(document(&[least; 9].join(",")).as_bytes()).unwrap().rows.len(), 9);
+        for shorter in ["{}", "{\"seqno\":0}", "{\"seqno\":0,\"timestamps\":{}}", "[]", "null", "0", "\"\""] {
+            assert!(shorter.len() < least.len());
+            assert!(matches!(read(document(shorter).as_bytes()), Err(Fault::Document { .. })), "{shorter}");
+        }
+    }
 
     #[test]
     fn intervals_are_those_of_the_monotonic_clock_though_the_wall_clock_was_set() {

@@ -36,6 +36,7 @@ mod under_step;
 pub mod unread;
 mod watched;
 
+pub use arrivals::ArrivalsSeen;
 pub use bunches::{Bunches, CardEvidence, bunches};
 pub use clocks::offset_bounds;
 pub use location::{

@@ -63,7 +63,7 @@ impl LocationDifferences {
     pub fn take(&mut self, rows: &[RoundTrip]) {
         for probe in rows.chunk_by(|a, b| (a.way, a.sequence) == (b.way, b.sequence)) {
             self.sender_departure.extend(self.compared.outwards(&probe[0].t1));
-            let mut arrivals = ArrivalsSeen::default();
+            let mut arrivals = ArrivalsSeen::new();
             for row in probe {
                 self.sender_arrival.extend(self.compared.inwards(&row.t4));
                 if arrivals.is_new(row.forward_copy) {

@@ -524,7 +524,7 @@ impl Stream {
 
     fn forward(&self, probe: &[RoundTrip], passages: &mut Vec<Passage>) {
         let from = passages.len();
-        let mut arrivals = ArrivalsSeen::default();
+        let mut arrivals = ArrivalsSeen::new();
         for row in probe.iter().filter(|row| arrived_there(row)) {
             if !arrivals.is_new(row.forward_copy) {
                 continue;

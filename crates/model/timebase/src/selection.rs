@@ -198,7 +198,7 @@ pub(crate) fn count_missing(missing: &mut MissingStamps, probe: &[RoundTrip], se
     let known = |row: &&RoundTrip| stamped(&row.t1) || arrived_there(row);
     let departed = probe.first().filter(|row| !row.not_sent && row.way != Way::Reverse).filter(known);
     missing.sender_departure += u64::from(departed.is_some_and(|row| lacks(&row.t1, selection.t1)));
-    let mut arrivals = ArrivalsSeen::default();
+    let mut arrivals = ArrivalsSeen::new();
     for row in probe {
         if row.returned && lacks(&row.t4, selection.t4) {
             missing.sender_arrival += 1;

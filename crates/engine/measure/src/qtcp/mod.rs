@@ -12,6 +12,7 @@ use romer_exchange::qtcp::{Entry, UNIT_NS, corrected, normalise};
 use romer_record::document::{DelayKind, Way};
 use romer_record::manifest::{SkewRequest, Stream};
 use romer_record::{Fate, Passage, RoundTrip};
+use romer_timebase::ArrivalsSeen;
 use romer_timebase::skew::{ChangeKind, Correction, Heading, InTurn, Method, calibrated_until, sharpened};
 use romer_units::{Dscp, Duration, Timestamp, counted, counted_as};
 use thiserror::Error;
@@ -333,7 +334,7 @@ pub fn entries(evaluated: &Evaluated, rows: &[RoundTrip], way: Way) -> (Vec<Entr
     let mut missing = Missing::default();
     for packet in rows.chunk_by(|a, b| (a.way, a.sequence) == (b.way, b.sequence)) {
         let before = entries.len();
-        let mut arrivals: Vec<u32> = Vec::new();
+        let mut arrivals = ArrivalsSeen::new();
         for row in packet.iter().filter(of_way).filter(|row| !row.not_sent) {
             let stamps = if reverse {
                 row.t3
@@ -348,11 +349,8 @@ pub fn entries(evaluated: &Evaluated, rows: &[RoundTrip], way: Way) -> (Vec<Entr
             };
             let Some((sent, received)) = stamps else { continue };
             // What came there once and back twice has two rows.
-            if !reverse && row.way == Way::RoundTrip {
-                if arrivals.contains(&row.forward_copy) {
-                    continue;
-                }
-                arrivals.push(row.forward_copy);
+            if !reverse && row.way == Way::RoundTrip && !arrivals.is_new(row.forward_copy) {
+                continue;
             }
             entries.push(Entry {
                 sent: units(sent),
