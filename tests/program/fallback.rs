@@ -256,7 +256,7 @@ fn replies_without_the_code_of_the_key_are_told_as_that() {
     let warnings = at(&document, "/warnings").to_string();
     assert!(
         warnings.contains(
-            "10 datagrams came that are not counted as replies: 10 with a code (HMAC) that was not"
+            "10 datagrams arrived that are not counted as replies: 10 with a code (HMAC) that was not"
         ),
         "{warnings}"
     );

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::count;
 use crate::common::process::{self, romer};
 use crate::common::reflector::{Fault, Reflector};
+use crate::common::{at, count, number};
 
 /// Probes of one measurement.
 const PROBES: u64 = 40;
@@ -53,6 +53,21 @@ fn stamps_of_no_clock_are_refused() {
         assert!(said.contains("one-way delays"), "{fault:?}: {said}");
         assert_eq!(count(&document, "/round_trip/delay_ns/count"), PROBES, "{fault:?}: {said}");
     }
+}
+
+/// A reflector's clock that passes from NTP's first era to the second, as all will in 2036, is no clock that was set: every probe has
+/// its one-way delays, which are no longer than its round trip.
+#[test]
+fn era_change_is_no_step() {
+    let (document, said) = measured(Fault::EraChange { after: Duration::from_millis(40) });
+    let longest = number(&document, "/round_trip/delay_ns/max");
+    for way in ["forward", "reverse"] {
+        assert_eq!(count(&document, &format!("/{way}/delay_ns/count")), PROBES, "{way}: {said}");
+        let most = number(&document, &format!("/{way}/delay_ns/max"));
+        assert!((0.0..longest).contains(&most), "{way}: {most} of {longest}: {said}");
+    }
+    let events = at(&document, "/clock/events").as_array().map_or(0, Vec::len);
+    assert_eq!(events, 0, "{document}");
 }
 
 /// One false stamp takes the one-way delays of one probe, and nothing else.

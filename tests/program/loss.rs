@@ -175,7 +175,8 @@ fn a_probe_whose_number_was_altered_on_the_way_is_lost_and_no_other_is_taken_for
         // One-way probes have no such number there.
         let expected = if direction == "both" { 0 } else { 1 };
         assert!((expected..=expected + 2).contains(&packets("lost")), "{document:#}");
-        let told = "1 datagram came to the far end with a number that no probe had: altered on the way";
+        let told =
+            "1 datagram arrived at the far end with a sequence number that was not sent: altered on the path";
         let is_told = at(&document, "/warnings").to_string().contains(told);
         assert_eq!(is_told, direction == "round-trip", "{document:#}");
     }
@@ -197,7 +198,8 @@ fn probes_of_one_direction_that_the_path_alters_are_lost_and_told_as_altered() {
     assert_eq!((lost(&document, "forward"), altered), (10, 10));
     let warnings = at(&document, "/warnings").to_string();
     assert!(
-        warnings.contains("10 datagrams came there that named this stream and were none of its probes"),
+        warnings
+            .contains("10 datagrams arrived at the far end with this session's identifier and a wrong tag"),
         "{warnings}"
     );
 }

@@ -100,7 +100,7 @@ fn faults_that_reject() {
     for (fault, cause, words) in [
         (Fault::OtherPort, "port", "from another port (127.0.0.1:"),
         (Fault::OtherAddress, "address", "from another address (127.0.0.2:"),
-        (Fault::WrongSequence { by: 1_000 }, "sequence", "with a sequence number that no probe had"),
+        (Fault::WrongSequence { by: 1_000 }, "sequence", "with a sequence number that was not sent"),
         (Fault::WrongEcho, "echo", "with a sender's time stamp that the probe did not have"),
         (Fault::Length { octets: 9 }, "size", "too short"),
     ] {

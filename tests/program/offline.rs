@@ -402,7 +402,8 @@ fn a_folder_keeps_samples_results_and_a_page_of_figures_and_is_not_overwritten()
         |arguments: &[&str]| process::run(process::romer(["report"]).arg(file("run")).args(arguments));
     let shown = report(&["--svg", file("svg").to_str().unwrap()]).with_code(0).stdout;
     assert!(
-        shown.starts_with("a to b: 3000 received, ") && shown.contains("the figures are in report.html"),
+        shown.starts_with("a to b: 3000 packets received, ")
+            && shown.contains("the figures are in report.html"),
         "{shown}"
     );
     for (flag, name) in [("--html", "report.html"), ("--csv", "samples.csv")] {

@@ -225,12 +225,9 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
         None => report::hold_limits(&outcome.measurements()),
         Some(first) if first.measurement.replies.rejected.total() > 0 => {
             let Measurement { target, replies, .. } = &first.measurement;
-            let causes = replies::causes(&replies.rejected).join(", ");
+            let came = replies::came(&replies.rejected, "replies");
             let remedy = replies::remedy(&replies.rejected);
-            Err(Failure::with_code(
-                5,
-                format!("no reply to a probe ({target}): datagrams came {causes}; {remedy}"),
-            ))
+            Err(Failure::with_code(5, format!("no reply to a probe ({target}): {came}; {remedy}")))
         }
         Some(first) => Err(Failure::with_code(
             5,

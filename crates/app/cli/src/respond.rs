@@ -162,7 +162,7 @@ fn words(totals: &Totals) -> String {
         (totals.failed_conversations, "conversations closed because of a fault of romer"),
         (totals.made_room, "idle sessions that made room"),
         (totals.one_way.elsewhere, "probes from another address than their session's"),
-        (totals.one_way.mistagged, "that name a session and are none of its probes"),
+        (totals.one_way.mistagged, "with a session's identifier and a wrong tag"),
         (totals.one_way.after_end, "probes of sessions that had ended"),
         (totals.not_sent, "replies not sent"),
         (held_back, "probes held back by the limits of what is sent"),

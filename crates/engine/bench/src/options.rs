@@ -139,7 +139,7 @@ impl StreamOptions {
 impl Default for StreamOptions {
     fn default() -> Self {
         Self {
-            name: "stream 0".into(),
+            name: "0".into(),
             share: 1.0,
             protocol: Protocol::Udp,
             dscp: Dscp::DEFAULT,

@@ -100,6 +100,8 @@ struct Simulated {
     path: Duration,
     /// From this trial on, the sending port is in this state.
     port_state: Option<(u32, PortState)>,
+    /// In the trial with this number, the wait for frames ends when half of the time to send is over, and they still come.
+    waits_too_briefly: Option<u32>,
 }
 
 /// A claim, `IN=OUT`, of a case or of all.
@@ -138,6 +140,7 @@ impl Simulated {
             labels: false,
             path: Duration::ZERO,
             port_state: None,
+            waits_too_briefly: None,
         }
     }
 }
@@ -238,10 +241,14 @@ impl Bed for Simulated {
             self.overflows.as_ref().filter(|(when, _)| *when == trial).map(|(_, full)| full.clone());
         let (dropped, came): (Vec<Came>, Vec<Came>) =
             came.partition(|came| overflow.as_ref().is_some_and(|full| full.contains(&came.received)));
-        // All that comes is waited for.
+        let still_coming = self.waits_too_briefly == Some(trial);
+        let wait = if still_coming { ask.length().as_nanos() / 2 } else { i64::MAX };
+        let came: Vec<Came> = came.into_iter().filter(|came| came.received < wait).collect();
+        // All else that comes is waited for.
         let last = came.iter().map(|came| came.received).max().unwrap_or(0).max(ask.length().as_nanos());
         let listened = Some(Duration::from_nanos(last) + Duration::from_secs(1));
-        let mut received = Received { came, listened, drops: dropped.len() as u64, ..Received::default() };
+        let drops = dropped.len() as u64;
+        let mut received = Received { came, listened, drops, still_coming, ..Received::default() };
         for _ in received.came.iter().filter(|_| self.labels) {
             received.headers.note(OtherHeader::EtherType(0x8847));
         }

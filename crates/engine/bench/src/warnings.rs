@@ -51,8 +51,8 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     warnings.extend(proof.and_then(|proof| beyond_proof(proof, kept)));
     if options.real_line().is_none() {
         warnings.push(
-            "the line is none: the interfaces have no line rate of their own, so that frames leave as fast as they are \
-             given, and loads are shares of the rate that was stated"
+            "neither interface has a line rate: frames leave as fast as they are given, and loads are shares of the \
+             rate stated by --line"
                 .into(),
         );
     }

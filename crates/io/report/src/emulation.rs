@@ -171,8 +171,8 @@ fn table(document: &Emulation, body: &mut String) {
         ("copies made".into(), Box::new(|way| count(way.duplicates_created))),
         ("transmitted".into(), Box::new(|way| count(way.transmitted))),
         ("held".into(), Box::new(|way| count(way.queued))),
-        ("displaced by the reordering stage".into(), Box::new(|way| count(way.reordered))),
-        ("overtaken, whatever the cause".into(), Box::new(|way| count(way.overtaken))),
+        ("reordered by the reordering stage".into(), Box::new(|way| count(way.reordered))),
+        ("transmitted out of order in all".into(), Box::new(|way| count(way.overtaken))),
         ("corrupted".into(), Box::new(|way| count(way.corrupted))),
         (
             "waited so as not to overtake".into(),

@@ -13,7 +13,7 @@ pub fn causes(rejected: &Rejected) -> Vec<String> {
         (rejected.size, "too short", ""),
         (rejected.code, "with a code (HMAC) that was not made with this key, or without one", ""),
         (rejected.session, "with another session identifier", ""),
-        (rejected.sequence, "with a sequence number that no probe had", ""),
+        (rejected.sequence, "with a sequence number that was not sent", ""),
         (rejected.echo, "with a sender's time stamp that the probe did not have", ""),
     ]
     .into_iter()
@@ -39,16 +39,18 @@ pub fn remedy(rejected: &Rejected) -> &'static str {
     .map_or(fields, |(_, remedy)| remedy)
 }
 
-/// That datagrams were rejected, and why; `what` they should have been: `replies`, `probes`.
+/// How many datagrams were rejected, and why; `what` they should have been: `replies`, `probes`.
+pub fn came(rejected: &Rejected, what: &str) -> String {
+    format!(
+        "{} not counted as {what}: {}",
+        counted_as(rejected.total(), "datagram arrived that is", "datagrams arrived that are"),
+        causes(rejected).join(", ")
+    )
+}
+
+/// That datagrams were rejected, and why, and what to do; `what` they should have been.
 pub fn rejected(rejected: &Rejected, what: &str) -> Option<String> {
-    (rejected.total() > 0).then(|| {
-        format!(
-            "{} not counted as {what}: {}; {}",
-            counted_as(rejected.total(), "datagram came that is", "datagrams came that are"),
-            causes(rejected).join(", "),
-            remedy(rejected)
-        )
-    })
+    (rejected.total() > 0).then(|| format!("{}; {}", came(rejected, what), remedy(rejected)))
 }
 
 /// That replies are longer or shorter than their requests.
@@ -90,9 +92,14 @@ mod tests {
         let text = rejected(&port, "replies").unwrap();
         assert!(
             text.starts_with(
-                "100 datagrams came that are not counted as replies: 100 from another port (192.0.2.1:863); "
+                "100 datagrams arrived that are not counted as replies: 100 from another port (192.0.2.1:863); "
             ),
             "{text}"
+        );
+        let number = Rejected { sequence: 60, ..none };
+        assert_eq!(
+            came(&number, "replies"),
+            "60 datagrams arrived that are not counted as replies: 60 with a sequence number that was not sent"
         );
         let all = Rejected {
             address: 1,

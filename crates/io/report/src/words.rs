@@ -179,11 +179,14 @@ impl Words {
         if by_chance > 0.01_f64.ln() {
             return None;
         }
-        let when =
-            longest.at_ns.map_or_else(String::new, |at| format!(", {} after the first", self.time_of(at)));
+        let when = match longest.at_ns {
+            None => String::new(),
+            Some(0) => ", beginning with the first packet".to_owned(),
+            Some(at) => format!(", beginning {} after the first packet", self.time_of(at)),
+        };
         let long = longest.duration_ns.filter(|nanos| *nanos > 0);
-        let long = long.map_or_else(String::new, |nanos| format!(", for {}", self.time_of(nanos)));
-        Some(format!("The most in a row: {}{when}{long}.", count(longest.packets)))
+        let long = long.map_or_else(String::new, |nanos| format!(" ({})", self.time_of(nanos)));
+        Some(format!("{} packets in a row were lost{long}{when}.", count(longest.packets)))
     }
 
     /// Of packets that go one way, or one way each.
@@ -586,20 +589,24 @@ mod tests {
 
     #[test]
     fn the_longest_outage_is_told_with_its_moment_where_it_is_no_chance() {
-        let told = |packets, sent: u64, lost: u64| {
+        let told = |packets, at_s: i64, sent: u64, lost: u64| {
             let mut direction = Direction::default();
             direction.loss.ratio = Some(lost as f64 / sent as f64);
-            let at_ns = Some(400_000_000_000);
+            let at_ns = Some(at_s * 1_000_000_000);
             direction.loss.longest =
                 Some(LossPeriod { packets, sequence: 400_000, at_ns, duration_ns: Some(200_000_000) });
             Words { unicode: true }.outage(&direction, sent).map(|said| said.replace(NO_BREAK, " "))
         };
         assert_eq!(
-            told(200, 1_000_000, 1_200).as_deref(),
-            Some("The most in a row: 200, 400 s after the first, for 200 ms.")
+            told(200, 400, 1_000_000, 1_200).as_deref(),
+            Some("200 packets in a row were lost (200 ms), beginning 400 s after the first packet.")
         );
-        assert_eq!(told(2, 1_000_000, 1_200), None, "of so many two come together by chance");
-        assert_eq!(told(10, 10, 10), None, "all were lost");
+        assert_eq!(
+            told(4, 0, 1_000, 20).as_deref(),
+            Some("4 packets in a row were lost (200 ms), beginning with the first packet.")
+        );
+        assert_eq!(told(2, 400, 1_000_000, 1_200), None, "of so many two come together by chance");
+        assert_eq!(told(10, 0, 10, 10), None, "all were lost");
         assert_eq!(Words { unicode: true }.outage(&Direction::default(), 9), None);
     }
 

@@ -50,7 +50,7 @@ fn ineffective(asked: &ProcedureArgs) -> Option<(String, &'static str)> {
 
 /// The name of a stream, which is its number where none was given.
 pub(super) fn named(given: &str, number: usize) -> String {
-    if given.is_empty() { format!("stream {number}") } else { given.to_owned() }
+    if given.is_empty() { number.to_string() } else { given.to_owned() }
 }
 
 /// Refuses what would have no effect beside the others.

@@ -131,7 +131,7 @@ mod tests {
                 (7, 1),
                 "\"line-rate\" is given twice",
             ),
-            (format!("{priority}{weight}"), (11, 10), "(--stream name=stream 1,weight=)"),
+            (format!("{priority}{weight}"), (11, 10), "(--stream name=1,weight=)"),
         ] {
             let (text, at) = fault(&plan);
             assert!(text.contains(says), "{plan}: {text}");

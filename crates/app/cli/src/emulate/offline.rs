@@ -185,20 +185,7 @@ fn summary(document: &Emulation) -> String {
 }
 
 fn counts(direction: &EmulatedDirection) -> String {
-    let mut text = format!("{} received, {} left", direction.received, direction.transmitted);
-    for (cause, number) in direction.lost.iter().filter(|(_, number)| **number > 0) {
-        let _ = write!(text, ", {number} lost ({cause})");
-    }
-    for (what, number) in [
-        (if direction.duplicates_created == 1 { "copy" } else { "copies" }, direction.duplicates_created),
-        ("displaced", direction.reordered),
-        ("overtaken", direction.overtaken),
-        ("corrupted", direction.corrupted),
-    ] {
-        if number > 0 {
-            let _ = write!(text, ", {number} {what}");
-        }
-    }
+    let mut text = words::counts(direction);
     if let Some((asked, actual)) = direction.requested_delay_ns.mean.zip(direction.actual_delay_ns.mean) {
         let queue = words::left_out(direction);
         let _ = write!(text, "; mean delay{queue} {} of {} asked for", length(actual), length(asked));

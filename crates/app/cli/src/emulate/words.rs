@@ -165,17 +165,19 @@ fn small_percent(ratio: f64) -> String {
     if ratio < 5e-5 { "less than 0.01 %".into() } else { format!("{:.2} %", ratio * 100.0) }
 }
 
-fn counts(direction: &EmulatedDirection) -> String {
-    let mut text = format!("{} received, {} transmitted", direction.received, direction.transmitted);
+/// What became of the packets of a direction.
+pub(super) fn counts(direction: &EmulatedDirection) -> String {
+    let received = romer_units::counted(direction.received, "packet");
+    let mut text = format!("{received} received, {} transmitted", direction.transmitted);
     for (count, what) in [
         (
             direction.duplicates_created,
             if direction.duplicates_created == 1 { "copy made" } else { "copies made" },
         ),
         (direction.corrupted, "corrupted"),
-        (direction.reordered, "displaced"),
-        (direction.overtaken, "overtaken"),
-        (direction.queued, "held"),
+        (direction.reordered, "reordered by the reordering stage"),
+        (direction.overtaken, "transmitted out of order in all"),
+        (direction.queued, "still held"),
     ] {
         if count > 0 {
             text.push_str(&format!(", {count} {what}"));

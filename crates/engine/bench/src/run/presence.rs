@@ -189,7 +189,7 @@ impl<B: Bed> Running<'_, B> {
         let alone = options.streams.len() == 1;
         let one = |(stream, sent): (&StreamOptions, &u64)| {
             let (source, destination) = addresses(options, stream);
-            let of = if alone { String::new() } else { format!(" of {}", stream.name) };
+            let of = if alone { String::new() } else { format!(" of stream {}", stream.name) };
             format!("{sent} frames{of} from {source} to {destination}")
         };
         let mut named: Vec<String> = streams().take(NAMED).map(one).collect();

@@ -35,6 +35,28 @@ fn a_reboot_is_an_event_and_none_of_it_is_loss() {
     assert!(document.partial && document.events.iter().any(|event| event.kind == "device-gone"));
 }
 
+/// A wait that ended while frames still came is told, with what waits longer; other trials are not.
+#[test]
+fn ended_wait_is_told() {
+    let told = |bed: Simulated| {
+        let document = run(&sweep(&[0.1, 0.2, 0.3]), bed);
+        let cut: Vec<bool> = document.trials.iter().map(|trial| trial.still_coming).collect();
+        let notices: Vec<String> =
+            document.warnings.into_iter().filter(|warning| warning.contains("the longest wait")).collect();
+        (cut, notices)
+    };
+    let patient = Simulated::with(carries(1.0, 100));
+    assert_eq!(told(patient.clone()), (vec![false; 3], vec![]));
+    let (cut, notices) = told(Simulated { waits_too_briefly: Some(1), ..patient });
+    assert_eq!(cut, [false, true, false]);
+    let [notice] = &notices[..] else { panic!("{notices:?}") };
+    assert!(
+        notice.starts_with("1 trial still had frames coming when the longest wait for frames was over"),
+        "{notice}"
+    );
+    assert!(notice.contains("a longer --settle"), "{notice}");
+}
+
 #[test]
 fn a_device_that_reboots_whenever_it_is_loaded_is_no_overload_of_the_tester() {
     // Vendor D of seed 003: with classification it rebooted again and again.
@@ -367,7 +389,7 @@ fn a_device_that_forwards_nothing_is_told_with_the_addresses_that_each_stream_wa
     assert!(!alone.contains("198.19.0.2;"), "{alone}");
     let both = told(vec![stream("a", destination), stream("b", None)]);
     assert!(
-        both.contains("of a from 198.18.0.2 to 198.19.0.66-198.19.0.69, nor of 1 frames of b from 198.18.0.2 to 198.19.0.2;"),
+        both.contains("of stream a from 198.18.0.2 to 198.19.0.66-198.19.0.69, nor of 1 frames of stream b from 198.18.0.2 to 198.19.0.2;"),
         "{both}"
     );
 }

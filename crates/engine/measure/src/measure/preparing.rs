@@ -71,20 +71,18 @@ impl Prepared {
         let mut warnings: Vec<String> = self.instead.iter().cloned().collect();
         let altered = self.shared.altered.load(Ordering::Acquire);
         if altered > 0 {
-            let [one, others] =
-                ["datagram came to the far end with a number", "datagrams came to the far end with numbers"];
+            let one = "datagram arrived at the far end with a sequence number that was not sent";
+            let others = "datagrams arrived at the far end with sequence numbers that were not sent";
             warnings.push(format!(
-                "{} that no probe had: altered on the way, or from somebody else; not counted, and a probe whose number was altered is \
-                 among the lost",
+                "{}: altered on the path, or from another sender; not counted, and a probe with an altered number counts as lost",
                 counted_as(altered, one, others)
             ));
         }
         if self.mistagged > 0 {
             warnings.push(format!(
-                "{} there that named this stream and {} none of its probes: cut or altered on the way; the probes that they \
-                 were are among the lost",
-                counted_as(self.mistagged, "datagram came", "datagrams came"),
-                if self.mistagged == 1 { "was" } else { "were" }
+                "{} at the far end with this session's identifier and a wrong tag: truncated or altered on the path; not counted, and the \
+                 probes count as lost",
+                counted_as(self.mistagged, "datagram arrived", "datagrams arrived")
             ));
         }
         let own_drops = self.shared.unread.load(Ordering::Acquire);

@@ -263,7 +263,7 @@ fn classes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
         let octets = first.frame_octets.map_or_else(String::new, |octets| format!(", {octets:.0} B"));
         let carried = of(class).map(|(load, one)| (load, one.carried_l2_bps / 1e6));
         series.push(Series {
-            name: format!("{}{octets}", first.name.chars().take(15).collect::<String>()),
+            name: format!("stream {}{octets}", first.name.chars().take(15).collect::<String>()),
             points: gathered(carried, mean),
             dashed: false,
             twin: false,

@@ -47,7 +47,7 @@ pub struct Rejected {
     pub code: u64,
     /// With another session identifier.
     pub session: u64,
-    /// With a sequence number that no probe had; of one-way probes, with a tag that does not fit.
+    /// With a sequence number that was not sent; of one-way probes, with a tag that does not fit.
     pub sequence: u64,
     /// With another Session-Sender Timestamp than the probe had.
     pub echo: u64,
