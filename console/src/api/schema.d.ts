@@ -2588,6 +2588,11 @@ export interface components {
              * @default []
              */
             voice: components["schemas"]["Voice"][];
+            /**
+             * @description The directions of a call that have no rating, and why.
+             * @default []
+             */
+            voice_unrated: components["schemas"]["Unrated"][];
             /** @description What a reader should know before trusting the numbers, in words. */
             warnings: string[];
         };
@@ -3299,7 +3304,7 @@ export interface components {
             port: number;
             /**
              * Format: uint64
-             * @description With a sequence number that no probe had; of one-way probes, with a tag that does not fit.
+             * @description With a sequence number that was not sent; of one-way probes, with a tag that does not fit.
              */
             sequence: number;
             /**
@@ -4586,6 +4591,27 @@ export interface components {
              */
             to: number;
         };
+        /** @description A direction of a call that has no rating, and why. */
+        Unrated: {
+            /** @description Which way the speech goes. */
+            direction: components["schemas"]["Way"];
+            /**
+             * Format: uint64
+             * @description Packets of which it is known whether they were lost, or which count as lost.
+             */
+            packets: number;
+            /**
+             * Format: uint64
+             * @description So many a rating takes.
+             */
+            packets_min: number;
+            /** @description Why it has none. */
+            reason: components["schemas"]["UnratedReason"];
+        };
+        /** @description Why a direction of a call has no rating. */
+        UnratedReason: "too-few-packets" | "losses-unknown" | "delays-unknown";
+        /** @description Whence it is known how much later than the quickest packet each came, which decides whether the jitter buffer discards it. */
+        VariationBasis: "one-way" | "round-trip";
         /** @description How a finding is to be taken. */
         Verdict: "good" | "limited" | "missing";
         /** @description What the data show. */
@@ -4658,6 +4684,11 @@ export interface components {
             r: number | null;
             /** @description In a word; `null` on other scales than the narrowband one. */
             rating: components["schemas"]["Rating"] | null;
+            /**
+             * @description Whence the delays' variation is known.
+             * @default one-way
+             */
+            variation_basis: components["schemas"]["VariationBasis"];
         };
         /** @description Which ways the packets of a measurement go. */
         Way: "round_trip" | "forward" | "reverse" | "both";

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use romer_metrics::voice::voice;
+use romer_metrics::voice::{unrated, voice};
 use romer_record::document::{Measurement, Traffic, Way};
 use romer_record::manifest::Stream;
-use romer_record::voice::{Codec, Voice, VoiceRequest};
+use romer_record::voice::{Codec, Unrated, UnratedReason, Voice, VoiceRequest};
 use romer_timebase::Related;
 use romer_traffic::{DEFAULT_INTERVAL, Request, TrafficModel};
 use romer_units::Duration;
@@ -69,16 +69,31 @@ pub fn codec_of(request: &VoiceRequest, m: &Measurement) -> Result<Option<Codec>
     codec(request, &m.traffic, gap)
 }
 
-/// The rating of each direction; none where the stream is no call.
-pub(crate) fn ratings(stream: &Stream, related: &Related, m: &Measurement) -> Vec<Voice> {
-    // Who states the call hears of contradictions before that.
-    let Ok(Some(codec)) = codec_of(&stream.voice, m) else { return Vec::new() };
+/// The rating of each direction, and those that have none; neither where the stream is no call.
+pub(crate) fn ratings(stream: &Stream, related: &Related, m: &Measurement) -> (Vec<Voice>, Vec<Unrated>) {
+    let codec = match codec_of(&stream.voice, m) {
+        Ok(Some(codec)) => codec,
+        // Of a call that is stated, one packet does not tell how much speech is in it.
+        Ok(None) if stream.voice != VoiceRequest::default() => return (Vec::new(), too_few(related)),
+        // Who states the call hears of contradictions before that.
+        Ok(None) | Err(_) => return (Vec::new(), Vec::new()),
+    };
     let lacks =
         stream.traffic.direction.is_one_way() && !stream.far_log_complete || !stream.not_logged.is_empty();
     let told = |passages| if lacks { Cow::Owned(known(passages)) } else { Cow::Borrowed(passages) };
     let [there, back] = [&related.forward[..], &related.reverse[..]].map(told);
     let ways = [(Way::Forward, &there[..], &m.forward), (Way::Reverse, &back[..], &m.reverse)];
-    voice(&codec, stream.voice.jitter_buffer_ns, ways, related.delay_kind, m.round_trip.delay_ns.min)
+    let whole = &related.round_trip;
+    voice(&codec, stream.voice.jitter_buffer_ns, ways, related.delay_kind, whole, m.round_trip.delay_ns.min)
+}
+
+/// The ways that have packets, of which there are too few.
+fn too_few(related: &Related) -> Vec<Unrated> {
+    [(Way::Forward, &related.forward), (Way::Reverse, &related.reverse)]
+        .into_iter()
+        .filter(|(_, passages)| !passages.is_empty())
+        .map(|(way, passages)| unrated(way, UnratedReason::TooFewPackets, passages.len()))
+        .collect()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::{Passage, RoundTrip};
 use romer_timebase::calibration::apply;
 use romer_timebase::dropped::{Dropped, is_of_queue, withdraw_dropped};
-use romer_timebase::skew::relate_clocks_by;
+use romer_timebase::skew::{for_calibration, relate_clocks_by};
 use romer_timebase::steps::{undo_steps, withdraw_unsent};
 use romer_timebase::{
     CardEvidence, FarLog, Fractions, LocationDifferences, LocationSeries, LocationThinning, RejectedStamps,
@@ -69,14 +69,23 @@ pub struct Evaluated {
 }
 
 impl Evaluated {
-    /// As a report takes it.
+    /// As a report takes it: what it draws is of the packets that the document's figures are of.
     pub fn for_report(&self) -> romer_report::Stream<'_> {
+        let calibration = self.measurement.calibration_phase.as_ref().map_or(0, |phase| phase.packets);
+        let related = &self.related;
+        let all = [&related.round_trip, &related.forward, &related.reverse];
+        let [round_trip, forward, reverse] =
+            all.map(|passages| &passages[for_calibration(passages, calibration).len()..]);
+        let first = |passages: &[Passage]| passages.iter().filter_map(|one| one.departure).min();
+        let of_one = all.into_iter().zip([round_trip, forward, reverse]).find(|(all, _)| !all.is_empty());
+        let begins = of_one.and_then(|(all, measured)| Some((first(measured)? - first(all)?).as_nanos()));
         romer_report::Stream {
             measurement: &self.measurement,
             passages: Some(romer_report::Passages {
-                forward: &self.related.forward,
-                reverse: &self.related.reverse,
-                round_trip: &self.related.round_trip,
+                begins_ns: begins.unwrap_or(0),
+                forward,
+                reverse,
+                round_trip,
                 corrections: [&self.related.corrections[0], &self.related.corrections[1]],
                 location: &self.location,
             }),
@@ -437,6 +446,7 @@ fn concluded(
         events: in_place(stream, events, &related),
         findings: figures.findings,
         voice: Vec::new(),
+        voice_unrated: Vec::new(),
         interval_method: INTERVAL_METHOD.into(),
         warnings: warnings(stream, &related, &selection, any, cut_short.is_some()),
     };
@@ -462,7 +472,7 @@ fn concluded(
             if under_way == 1 { "it is" } else { "they are" }
         ));
     }
-    measurement.voice = crate::call::ratings(stream, measured, &measurement);
+    (measurement.voice, measurement.voice_unrated) = crate::call::ratings(stream, measured, &measurement);
     measurement.warnings.extend(clock_warnings);
     measurement.warnings.extend(calibration_warnings);
     measurement.warnings.extend(far_stamps.words());

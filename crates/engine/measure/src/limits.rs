@@ -118,7 +118,7 @@ impl Limit {
             }
             // Ratings of different scales, or of which one is a bound, have no difference.
             let basis = |document: &Value| {
-                ["codec/scale", "delay_basis", "loss_basis"]
+                ["codec/scale", "delay_basis", "loss_basis", "variation_basis"]
                     .map(|name| document.pointer(&format!("/{VOICE}/{way}/{name}")).cloned())
             };
             if basis(&a) != basis(&b)
@@ -253,7 +253,7 @@ fn known(path: &[String]) -> Result<(), String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use romer_record::voice::{BufferChoice, LossBasis, Playout, Scale, Voice};
+    use romer_record::voice::{BufferChoice, LossBasis, Playout, Scale, VariationBasis, Voice};
 
     #[test]
     fn limits_are_read_with_the_unit_of_their_number() {
@@ -334,6 +334,7 @@ mod tests {
             jitter_buffer: BufferChoice::Optimal,
             delay_basis: None,
             loss_basis: LossBasis::OneWay,
+            variation_basis: VariationBasis::OneWay,
             playout: Playout {
                 jitter_buffer_ns: 20_000_000,
                 mouth_to_ear_ns: None,

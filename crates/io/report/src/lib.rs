@@ -49,9 +49,11 @@ pub struct Stream<'a> {
     pub passages: Option<Passages<'a>>,
 }
 
-/// What became of each packet of a stream, in order of sequence.
+/// What became of each packet of a stream, in order of sequence; of one whose first packets were for calibration, of the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Passages<'a> {
+    /// When the first of them left, after the first packet of the stream, nanoseconds: events count from that.
+    pub begins_ns: i64,
     /// From sender to responder.
     pub forward: &'a [Passage],
     /// From responder to sender.

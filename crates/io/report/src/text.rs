@@ -279,6 +279,9 @@ impl Page {
         for voice in &m.voice {
             self.note("Voice", &self.words.voice(m, voice), Paint::Plain, lines);
         }
+        for unrated in &m.voice_unrated {
+            self.note("Voice", &self.words.unrated(m, unrated), Paint::Plain, lines);
+        }
         if let Some(calibration) = self.words.calibration(m) {
             self.note("Tool", &calibration, Paint::Plain, lines);
         }

@@ -1,7 +1,12 @@
 //! The rating of a call, in sentences.
 
 use romer_record::document::{Measurement, Way as Asked};
-use romer_record::voice::{BufferChoice, DelayAndLoss, DelayBasis, LossBasis, Playout, Rating, Scale, Voice};
+use romer_record::voice::{
+    BufferChoice, DelayAndLoss, DelayBasis, LossBasis, Playout, Rating, Scale, Unrated, UnratedReason,
+    VariationBasis, Voice,
+};
+
+use romer_units::counted_as;
 
 use crate::figure::capital;
 use crate::number::{percent, time};
@@ -29,8 +34,35 @@ impl Words {
             LossBasis::RoundTrip => ", if this way lost every probe that did not come back",
             LossBasis::OneWay => "",
         };
-        let sentence = format!("{verdict}, {}; {losses}{basis}.", self.delay(voice));
-        self.of_way(m, voice, &sentence)
+        let variation = match voice.variation_basis {
+            VariationBasis::OneWay => "",
+            VariationBasis::RoundTrip => {
+                "; there are no one-way delays, and what the buffer discards is by the variation of the round trip, the most \
+                 that it can be"
+            }
+        };
+        let sentence = format!("{verdict}, {}; {losses}{basis}{variation}.", self.delay(voice));
+        of_way(m, voice.direction, &sentence)
+    }
+
+    /// Why a direction has no rating.
+    pub(crate) fn unrated(self, m: &Measurement, unrated: &Unrated) -> String {
+        let Unrated { packets, packets_min, .. } = unrated;
+        let why = match unrated.reason {
+            UnratedReason::TooFewPackets => {
+                format!(
+                    "{} sent, and a rating takes at least {packets_min}",
+                    counted_as(*packets, "packet was", "packets were")
+                )
+            }
+            UnratedReason::LossesUnknown => {
+                "no packet is known to have arrived, and not whether this direction lost them".into()
+            }
+            UnratedReason::DelaysUnknown => {
+                "the packets that arrived have neither one-way delays nor round trips".into()
+            }
+        };
+        of_way(m, unrated.direction, &format!("no rating: {why}."))
     }
 
     /// What jitter buffers of several lengths make of a call; `None` where there is nothing to choose.
@@ -43,7 +75,7 @@ impl Words {
             format!("{} {rated}", self.nanos(playout.jitter_buffer_ns))
         };
         let each: Vec<String> = voice.jitter_buffers.iter().map(one).collect();
-        (!each.is_empty()).then(|| self.of_way(m, voice, &format!("{}.", each.join(", "))))
+        (!each.is_empty()).then(|| of_way(m, voice.direction, &format!("{}.", each.join(", "))))
     }
 
     fn delay(self, voice: &Voice) -> String {
@@ -78,20 +110,22 @@ impl Words {
     fn nanos(self, nanos: i64) -> String {
         time(nanos as f64, self.unicode)
     }
+}
 
-    fn of_way(self, m: &Measurement, voice: &Voice, sentence: &str) -> String {
-        let way = if voice.direction == Asked::Reverse { Way::Reverse } else { Way::Forward };
-        if ways(m) == [way] { capital(sentence) } else { format!("{}: {sentence}", way.name()) }
-    }
+fn of_way(m: &Measurement, direction: Asked, sentence: &str) -> String {
+    let way = if direction == Asked::Reverse { Way::Reverse } else { Way::Forward };
+    if ways(m) == [way] { capital(sentence) } else { format!("{}: {sentence}", way.name()) }
 }
 
 /// `MOS 4.29 (R 88.2, narrowband scale of G.107, users satisfied) for g711 without echo`.
 fn score(voice: &Voice, r: f64, mos: f64) -> String {
-    let bound = match (voice.delay_basis, voice.loss_basis) {
-        (Some(_), LossBasis::OneWay) => "",
-        (Some(_), LossBasis::RoundTrip) => "at least ",
-        (None, LossBasis::OneWay) => "at most ",
-        (None, LossBasis::RoundTrip) => "about ",
+    let is_least =
+        voice.loss_basis == LossBasis::RoundTrip || voice.variation_basis == VariationBasis::RoundTrip;
+    let bound = match (voice.delay_basis, is_least) {
+        (Some(_), false) => "",
+        (Some(_), true) => "at least ",
+        (None, false) => "at most ",
+        (None, true) => "about ",
     };
     // Where the formula goes below zero, the score is that of zero (G.107 annex B).
     let r = if r > 0.0 { format!("{r:.1}") } else { "0, below which none is scored".into() };

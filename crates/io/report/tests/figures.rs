@@ -6,7 +6,7 @@ mod common;
 use common::{Made, bad, good, make};
 use romer_record::document::{ClockEvent, Measurement, Way};
 use romer_record::finding::{Finding, Pattern};
-use romer_record::voice::{BufferChoice, LossBasis, Playout, Rating, Voice};
+use romer_record::voice::{BufferChoice, LossBasis, Playout, Rating, VariationBasis, Voice};
 use romer_record::{Fate, Passage};
 use romer_report::comparison::{Figure, Subject};
 use romer_report::html;
@@ -277,6 +277,7 @@ fn what_no_number_can_say_is_not_said_with_one() {
         jitter_buffer: BufferChoice::Fixed,
         delay_basis: None,
         loss_basis: LossBasis::OneWay,
+        variation_basis: VariationBasis::OneWay,
         playout: Playout {
             jitter_buffer_ns: 5_000_000,
             mouth_to_ear_ns: None,

@@ -4,21 +4,27 @@
 //! jitter buffer discards what comes later than it waits; how much that is, is counted packet by packet (`playout`),
 //! and adds to what the network lost. BurstR is the mean length of a run of losses over that of independent ones. A short
 //! buffer discards more, and a long one delays more: unless the user fixes it, it is the one with the highest R. Where the
-//! path's delay is not known, what buffer and codec take is the least that it can be, and R the most.
+//! path's delay is not known, what buffer and codec take is the least that it can be, and R the most. Where a way has no one-way
+//! delays, each packet's is taken from its round trip, whose variation holds that of both ways: then R is the least.
 
 pub mod emodel;
 mod playout;
 
-use romer_record::Passage;
-use romer_record::document::{DelayKind, Direction, Way};
-use romer_record::voice::{BufferChoice, Codec, DelayBasis, LossBasis, Playout, Voice};
+use std::borrow::Cow;
 
+use romer_record::document::{DelayKind, Direction, Way};
+use romer_record::voice::{
+    BufferChoice, Codec, DelayBasis, LossBasis, Playout, Unrated, UnratedReason, VariationBasis, Voice,
+};
+use romer_record::{Fate, Passage};
+
+use crate::sample::{delay, sent};
 use crate::summary::{Value as _, real};
 use emodel::{best, delay_and_loss, delay_impairment, effective_impairment, mos, rating};
 use playout::{Counts, Gaps, counts};
 
-/// Packets below which nothing is said of a call: 2 s of speech in packets of 20 ms.
-const FEWEST: usize = 100;
+/// Packets below which a call has no rating: 2 s of speech in packets of 20 ms, of which one lost packet is 1 %.
+pub const FEWEST: usize = 100;
 /// Step in which jitter buffers are tried, nanoseconds: what a packet is delayed by it costs less than 0.2 of R.
 const STEP_NS: i64 = 1_000_000;
 /// The longest jitter buffer that is tried, nanoseconds: the absolute delay of G.107 table 3 ends there.
@@ -26,15 +32,16 @@ const LONGEST_NS: i64 = 500_000_000;
 /// The jitter buffers of the table, nanoseconds.
 const TABLE_NS: [i64; 5] = [20_000_000, 40_000_000, 60_000_000, 80_000_000, 100_000_000];
 
-/// The rating of each way that has packets of `codec`, with a jitter buffer of `fixed` nanoseconds, or else the best.
-/// `round_trip_ns` is the least round trip.
+/// The rating of each way that has packets of `codec`, with a jitter buffer of `fixed` nanoseconds, or else the best; and the ways
+/// that have packets and no rating. `round_trips` is empty where nothing is reflected, and `round_trip_ns` is the least of them.
 pub fn voice(
     codec: &Codec,
     fixed: Option<i64>,
     ways: [(Way, &[Passage], &Direction); 2],
     kind: DelayKind,
+    round_trips: &[Passage],
     round_trip_ns: Option<f64>,
-) -> Vec<Voice> {
+) -> (Vec<Voice>, Vec<Unrated>) {
     let rated = |(way, passages, direction): (Way, &[Passage], &Direction)| {
         let least = direction.delay_ns.min.filter(|_| kind == DelayKind::Absolute);
         let path = match (least, round_trip_ns) {
@@ -43,9 +50,41 @@ pub fn voice(
             (None, Some(round_trip)) => Some((DelayBasis::HalfRoundTrip, round_trip / 2.0)),
             (None, None) => None,
         };
-        of_way(codec, fixed, way, passages, path)
+        of_way(codec, fixed, way, passages, round_trips, path)
     };
-    ways.into_iter().filter_map(rated).collect()
+    let (mut voices, mut unrated) = (Vec::new(), Vec::new());
+    for way in ways.into_iter().filter(|(_, passages, _)| !passages.is_empty()) {
+        match rated(way) {
+            Ok(voice) => voices.push(voice),
+            Err(why) => unrated.push(why),
+        }
+    }
+    (voices, unrated)
+}
+
+/// That a way of so many packets has no rating.
+pub fn unrated(direction: Way, reason: UnratedReason, packets: usize) -> Unrated {
+    Unrated { direction, reason, packets: packets as u64, packets_min: FEWEST as u64 }
+}
+
+/// The passages of a way with the delays by which its variation is known: its own, or where it has none those of the round trips,
+/// which are in order of their numbers as it is; `None` where there is neither.
+fn with_delays<'a>(
+    passages: &'a [Passage],
+    round_trips: &[Passage],
+) -> Option<(VariationBasis, Cow<'a, [Passage]>)> {
+    let mut arrived = sent(passages).filter(|passage| passage.fate == Fate::Arrived).peekable();
+    if arrived.peek().is_none() || arrived.any(|passage| delay(passage).is_some()) {
+        return Some((VariationBasis::OneWay, Cow::Borrowed(passages)));
+    }
+    let mut whole = round_trips.iter().filter(|whole| whole.copy == 0 && delay(whole).is_some()).peekable();
+    whole.peek()?;
+    let with_whole = |passage: &Passage| {
+        while whole.next_if(|whole| whole.sequence < passage.sequence).is_some() {}
+        let same = whole.peek().filter(|whole| whole.sequence == passage.sequence);
+        Passage { delay: same.and_then(|whole| whole.delay), ..*passage }
+    };
+    Some((VariationBasis::RoundTrip, passages.iter().map(with_whole).collect()))
 }
 
 fn of_way(
@@ -53,8 +92,9 @@ fn of_way(
     fixed: Option<i64>,
     direction: Way,
     passages: &[Passage],
+    round_trips: &[Passage],
     path: Option<(DelayBasis, f64)>,
-) -> Option<Voice> {
+) -> Result<Voice, Unrated> {
     // A buffer holds at least one frame.
     let table = TABLE_NS.into_iter().filter(|buffer| *buffer >= codec.frame_ns);
     let steps = (0..).map(|step| codec.frame_ns + step * STEP_NS).take_while(|buffer| *buffer <= LONGEST_NS);
@@ -65,24 +105,33 @@ fn of_way(
     let mut buffers: Vec<i64> = table.clone().chain(tried.iter().copied()).collect();
     buffers.sort_unstable();
     buffers.dedup();
-    let counts = counts(passages, &buffers);
+    let known = with_delays(passages, round_trips);
+    let counts = counts(known.as_ref().map_or(passages, |(_, passages)| passages), &buffers);
+    let without = |reason| unrated(direction, reason, counts.sent);
+    if counts.sent < FEWEST {
+        return Err(without(UnratedReason::TooFewPackets));
+    }
+    let Some((variation_basis, _)) = known else { return Err(without(UnratedReason::DelaysUnknown)) };
     // Where nothing came, and it is not known whether this way lost it, nothing is known of this way.
-    if counts.sent < FEWEST || (counts.least.is_none() && counts.is_uncertain) {
-        return None;
+    if counts.least.is_none() && counts.is_uncertain {
+        return Err(without(UnratedReason::LossesUnknown));
     }
     let path_ns = path.map(|(_, path)| path);
     let of_buffer = |buffer: i64| {
         let place = buffers.binary_search(&buffer).ok()?;
         Some(played(codec, &counts, counts.gaps[place], buffer, path_ns))
     };
-    let chosen = tried.into_iter().filter_map(of_buffer).reduce(better)?;
-    Some(Voice {
+    let Some(chosen) = tried.into_iter().filter_map(of_buffer).reduce(better) else {
+        return Err(without(UnratedReason::DelaysUnknown));
+    };
+    Ok(Voice {
         direction,
         codec: codec.clone(),
         jitter_buffer: if fixed.is_some() { BufferChoice::Fixed } else { BufferChoice::Optimal },
         delay_basis: path.map(|(basis, _)| basis),
         // It may have been lost on the other way: whoever counts on this one promises no better call than there is.
         loss_basis: if counts.is_uncertain { LossBasis::RoundTrip } else { LossBasis::OneWay },
+        variation_basis,
         playout: chosen,
         jitter_buffers: table.filter_map(of_buffer).collect(),
     })
@@ -128,8 +177,8 @@ fn better(first: Playout, second: Playout) -> Playout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use romer_record::Leaving;
     use romer_record::voice::{DelayAndLoss, Rating};
-    use romer_record::{Fate, Leaving};
     use romer_units::{Duration, Timestamp};
 
     const MS: i64 = 1_000_000;
@@ -162,7 +211,7 @@ mod tests {
         direction.delay_ns.min = crate::delays(passages).into_iter().min().map(Value::value);
         let nothing = Direction::default();
         let ways = [(Way::Forward, passages, &direction), (Way::Reverse, &[][..], &nothing)];
-        voice(codec, fixed, ways, DelayKind::Absolute, None).swap_remove(0)
+        voice(codec, fixed, ways, DelayKind::Absolute, &[], None).0.swap_remove(0)
     }
 
     use crate::summary::Value;
@@ -270,7 +319,7 @@ mod tests {
         unknown.iter_mut().for_each(|passage| passage.fate = Fate::Unknown);
         let nothing = Direction::default();
         let ways = [(Way::Forward, &unknown[..], &nothing), (Way::Reverse, &[][..], &nothing)];
-        assert_eq!(voice(&codec("g711", 20.0), None, ways, DelayKind::Absolute, None), []);
+        assert_eq!(voice(&codec("g711", 20.0), None, ways, DelayKind::Absolute, &[], None).0, []);
     }
 
     /// Packets that a host dropped unread were carried by the path; those that went astray otherwise do not count.
@@ -288,16 +337,15 @@ mod tests {
         assert!((found.playout.loss_ratio - 6.0 / 306.0).abs() < 1e-12, "{}", found.playout.loss_ratio);
     }
 
-    /// Without the path's delay R is an upper bound, by what buffer and codec take; of few packets there is no rating.
+    /// Without the path's delay R is an upper bound, by what buffer and codec take.
     #[test]
     fn unknown_delay_gives_bound() {
         let nothing = Direction::default();
         let codec = codec("g711", 20.0);
         let of = |passages: &[Passage], round_trip| {
             let ways = [(Way::Forward, passages, &nothing), (Way::Reverse, &[][..], &nothing)];
-            voice(&codec, None, ways, DelayKind::Variable, round_trip)
+            voice(&codec, None, ways, DelayKind::Variable, &[], round_trip).0
         };
-        assert_eq!(of(&passages(&[Some(5 * MS); 99]), None), []);
         let some = passages(&[Some(5 * MS); 100]);
         let bound = of(&some, None).swap_remove(0);
         assert_eq!((bound.delay_basis, bound.playout.mouth_to_ear_ns), (None, None));
@@ -309,5 +357,48 @@ mod tests {
         // What the buffer takes is known: where half of the packets come 450 ms later there is no good call over any path.
         let far: Vec<Option<i64>> = (0..200_i64).map(|place| Some((5 + 450 * (place % 2)) * MS)).collect();
         assert!(of(&passages(&far), None).swap_remove(0).playout.r.unwrap() < 70.0);
+    }
+
+    /// A way without a rating says why, and a way without packets is none of the stream.
+    #[test]
+    fn unrated_ways_have_reasons() {
+        let (nothing, codec) = (Direction::default(), codec("g711", 20.0));
+        let of = |passages: &[Passage], round_trips: &[Passage]| {
+            let ways = [(Way::Forward, passages, &nothing), (Way::Reverse, &[][..], &nothing)];
+            voice(&codec, None, ways, DelayKind::Variable, round_trips, None)
+        };
+        let few = passages(&[Some(5 * MS); 99]);
+        let why = |reason, packets| vec![unrated(Way::Forward, reason, packets)];
+        assert_eq!(of(&few, &[]), (vec![], why(UnratedReason::TooFewPackets, 99)));
+        assert_eq!(of(&passages(&[Some(5 * MS); 100]), &[]).1, []);
+        let all = |delay: Option<i64>, fate| -> Vec<Passage> {
+            passages(&[delay; 120]).into_iter().map(|one| Passage { fate, ..one }).collect()
+        };
+        let unstamped = all(None, Fate::Arrived);
+        assert_eq!(of(&unstamped, &[]), (vec![], why(UnratedReason::DelaysUnknown, 120)));
+        let unknown = all(None, Fate::Unknown);
+        assert_eq!(of(&unknown, &[]), (vec![], why(UnratedReason::LossesUnknown, 120)));
+    }
+
+    /// Where a way has no delays, the buffer is chosen by the variation of the round trips, and R is the least that it can be.
+    #[test]
+    fn round_trips_stand_for_one_way_delays() {
+        let codec = codec("g711", 20.0);
+        // One round trip in ten is 30 ms longer.
+        let whole: Vec<Option<i64>> =
+            (0..500_i64).map(|n| Some((10 + if n % 10 == 3 { 30 } else { 0 }) * MS)).collect();
+        let whole = passages(&whole);
+        let unstamped: Vec<Passage> = whole.iter().map(|one| Passage { delay: None, ..*one }).collect();
+        let nothing = Direction::default();
+        let of = |passages: &[Passage], round_trips: &[Passage]| {
+            let ways = [(Way::Forward, passages, &nothing), (Way::Reverse, &[][..], &nothing)];
+            voice(&codec, None, ways, DelayKind::Variable, round_trips, Some(10e6)).0.swap_remove(0)
+        };
+        let found = of(&unstamped, &whole);
+        assert_eq!(found.variation_basis, VariationBasis::RoundTrip);
+        assert_eq!((found.playout.jitter_buffer_ns, found.playout.discard_ratio), (30 * MS, 0.0));
+        assert_eq!(Voice { variation_basis: VariationBasis::OneWay, ..found }, of(&whole, &[]));
+        // Delays of their own are used, also where there are round trips.
+        assert_eq!(of(&passages(&[Some(5 * MS); 500]), &whole).variation_basis, VariationBasis::OneWay);
     }
 }

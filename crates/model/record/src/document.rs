@@ -174,6 +174,9 @@ pub struct Measurement {
     /// The rating of each direction as a telephone call (ITU-T G.107); empty where the stream is no call.
     #[serde(default)]
     pub voice: Vec<crate::voice::Voice>,
+    /// The directions of a call that have no rating, and why.
+    #[serde(default)]
+    pub voice_unrated: Vec<crate::voice::Unrated>,
     /// How the intervals of the summaries were found.
     #[serde(default)]
     pub interval_method: String,

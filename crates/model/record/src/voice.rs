@@ -338,6 +338,18 @@ pub enum LossBasis {
     RoundTrip,
 }
 
+/// Whence it is known how much later than the quickest packet each came, which decides whether the jitter buffer discards it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VariationBasis {
+    /// From the one-way delays.
+    #[default]
+    OneWay,
+    /// There are no one-way delays. The round trip's variation holds that of both ways and of the responder, so that `discard_ratio`
+    /// is the most that it can be, and `r` and `mos` the least.
+    RoundTrip,
+}
+
 /// What users think of such calls (G.107 table B.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -421,12 +433,40 @@ pub struct Voice {
     /// Whence the losses are known.
     #[serde(default)]
     pub loss_basis: LossBasis,
+    /// Whence the delays' variation is known.
+    #[serde(default)]
+    pub variation_basis: VariationBasis,
     /// With that jitter buffer.
     #[serde(flatten)]
     pub playout: Playout,
     /// With jitter buffers of 20, 40, 60, 80 and 100 ms; those shorter than a frame are left out.
     #[serde(default)]
     pub jitter_buffers: Vec<Playout>,
+}
+
+/// A direction of a call that has no rating, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unrated {
+    /// Which way the speech goes.
+    pub direction: Way,
+    /// Why it has none.
+    pub reason: UnratedReason,
+    /// Packets of which it is known whether they were lost, or which count as lost.
+    pub packets: u64,
+    /// So many a rating takes.
+    pub packets_min: u64,
+}
+
+/// Why a direction of a call has no rating.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnratedReason {
+    /// `packets` is less than `packets_min`.
+    TooFewPackets,
+    /// Nothing is known to have arrived, and not whether this way lost it.
+    LossesUnknown,
+    /// What arrived has neither one-way delays nor round trips.
+    DelaysUnknown,
 }
 
 /// Reads a jitter buffer: up to a second.

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use romer_record::document::Measurement;
+use romer_record::manifest::SkewRequest;
 use romer_units::random::{Seed, Stream};
 
-use super::{Analysis, analyze};
+use super::{Analysis, analyze, read_log};
 
 pub(super) const MS: i64 = 1_000_000;
 pub(super) const SECOND: i64 = 1_000 * MS;
@@ -211,6 +212,25 @@ fn a_receiver_that_is_set_back_in_a_pause_leaves_no_change_of_the_path() {
                 assert!((told.size_ns.unwrap() - size).abs() < MS / 5, "{name}: {told:?}");
             }
         }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// What a report draws are the packets of which the figures are: those for calibration are none, and events count from these.
+#[test]
+fn charts_are_of_measured_phase() {
+    let folder = folder("phases");
+    let file = folder.join("phases.csv");
+    let packets: Vec<Packet> =
+        (0..200).map(|n| (n * 20 * MS, Some(n * 20 * MS + 5 * MS + n * 7_919 % 99_991))).collect();
+    table(&file, &packets, |at| at, |at| at);
+    for (calibration, drawn) in [(None, 200), (Some(50), 150)] {
+        let skew = SkewRequest { method: "least-absolute".into(), calibration, ..SkewRequest::default() };
+        let log = read_log(&Analysis { skew, ..Analysis::of(&file, String::new()) }).unwrap();
+        let passages = log.evaluated.for_report().passages.unwrap();
+        assert_eq!(passages.forward.len(), drawn);
+        assert_eq!(log.evaluated.measurement.forward.packets.sent, Some(drawn as u64));
+        assert_eq!(passages.begins_ns, calibration.map_or(0, |packets| packets.cast_signed() * 20 * MS));
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use romer_record::document::{DelayKind, Measurement, Way};
+use romer_record::manifest::SkewRequest;
+use romer_record::voice::{DelayBasis, UnratedReason, VariationBasis, VoiceRequest};
 
 use super::file_tests::{MS, Packet, SECOND, folder, table};
 use super::{Analysis, analyze};
@@ -53,6 +55,40 @@ fn microseconds_in_the_fraction() {
     let m = analyzed("usec-fraction.csv");
     assert!(refuses_one_way(&m), "{:?} {:?}", m.forward.delay_ns, m.voice);
     assert!(m.warnings.iter().any(|one| one.contains("microseconds are written")), "{:?}", m.warnings);
+}
+
+/// A call over round trips without one-way delays is rated by these, and the rating says so.
+#[test]
+fn call_without_one_way_delays() {
+    for name in ["usec-fraction.csv", "no-clock.csv"] {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name);
+        let voice = VoiceRequest { codec_name: Some("g711".into()), ..VoiceRequest::default() };
+        let m = analyze(&Analysis { voice, ..Analysis::of(&file, String::new()) }).unwrap().measurement;
+        assert_eq!((m.voice.len(), &m.voice_unrated[..]), (2, &[][..]), "{name}");
+        for rated in &m.voice {
+            let basis = (rated.delay_basis, rated.variation_basis);
+            assert_eq!(basis, (Some(DelayBasis::HalfRoundTrip), VariationBasis::RoundTrip), "{name}");
+        }
+    }
+}
+
+/// A call of too few packets has no rating, and the document says why: also where one packet does not tell their spacing.
+#[test]
+fn short_call_says_why() {
+    let folder = folder("short-call");
+    let file = folder.join("short.csv");
+    for count in [1, 60] {
+        let packets: Vec<Packet> = (0..count).map(|n| (n * 20 * MS, Some(n * 20 * MS + 5 * MS))).collect();
+        table(&file, &packets, |at| at, |at| at);
+        let voice = VoiceRequest { codec_name: Some("g711".into()), ..VoiceRequest::default() };
+        let skew = SkewRequest { method: "none".into(), ..SkewRequest::default() };
+        let m = analyze(&Analysis { voice, skew, ..Analysis::of(&file, String::new()) }).unwrap().measurement;
+        let [why] = &m.voice_unrated[..] else { panic!("{count}: {:?}", m.voice_unrated) };
+        assert_eq!((why.reason, why.packets_min), (UnratedReason::TooFewPackets, 100));
+        assert_eq!((why.direction, why.packets), (Way::Forward, count.unsigned_abs()));
+        assert_eq!(m.voice, []);
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// A clock that is 600 ppm fast: both directions show it, so that it is the clock's and is taken out.

@@ -83,7 +83,7 @@ fn method(a: &Subject<'_>, b: &Subject<'_>) -> String {
         format!(
             "95 % intervals of the difference by a moving-block bootstrap of {RESAMPLES} samples with a fixed seed, the \
              blocks as long as the autocorrelation asks for (Politis and White), because packets that follow each other are \
-             alike; of loss ratios it is at least Newcombe's hybrid score interval; none below {FEWEST} values. Of delays above the \
+             alike; of loss ratios it is at least Newcombe's hybrid score interval; none below {FEWEST} values, and none of ratings. Of delays above the \
              least of each, and of PDV, it has in it besides what both least values leave open, by how far the lowest of \
              the least values of 32 parts of each are apart"
         )
@@ -229,10 +229,14 @@ fn verdict(
     };
     let Some(interval @ [low, high]) = found.interval else {
         let size = amount(by, difference, None);
-        let text = format!(
-            "{name}: the {figure} of B is {size} {}, but the data do not tell how sure that is.",
-            less(difference)
-        );
+        let why = match by.series {
+            Series::R | Series::Mos => {
+                "A rating has no interval, because it follows from the path's delay and losses by the E-model: compare these \
+                 (--by delay_ns.median, --by loss.ratio) to see what is chance."
+            }
+            _ => "The data do not give an interval, so that it is not known whether this is chance.",
+        };
+        let text = format!("{name}: the {figure} of B is {size} {}. {why}", less(difference));
         return (Verdict::NotKnown, text);
     };
     let above = if kind == Some(DelayKind::Variable) && by.series == Series::Delay {
@@ -352,7 +356,8 @@ fn calls(way: Way, a: &Voice, b: &Voice) -> Option<String> {
         ));
     }
     let differs = (&a.codec, a.jitter_buffer) != (&b.codec, b.jitter_buffer)
-        || (a.delay_basis, a.loss_basis) != (b.delay_basis, b.loss_basis);
+        || (a.delay_basis, a.loss_basis, a.variation_basis)
+            != (b.delay_basis, b.loss_basis, b.variation_basis);
     differs.then(|| {
         format!(
             "the calls of A and B differ in codec, choice of the jitter buffer, or what is known of delay and loss ({name}), \
@@ -461,6 +466,29 @@ mod tests {
         for text in ["", "delay_ns", "delay_ns.p98", "loss.mean", "up.delay_ns.p99", "forward"] {
             let why = text.parse::<Figure>().unwrap_err();
             assert!(why.contains("delay_ns.p99") && why.contains("p99_9"), "{text:?}: {why}");
+        }
+    }
+
+    /// A rating is compared without an interval, which the verdict says with the reason and with what to compare instead.
+    #[test]
+    fn rating_has_no_interval() {
+        let by: Figure = "voice.forward.mos".parse().unwrap();
+        let found = ComparedFigure {
+            figure: by.path(),
+            a: Some(4.4),
+            b: Some(4.1),
+            difference: Some(-0.3),
+            interval: None,
+        };
+        let (verdict, words) = verdict(Way::Forward, by, Some(&found), None);
+        assert_eq!(verdict, Verdict::NotKnown);
+        assert!(
+            words.starts_with("forward: the MOS of the call of B is 0.30 less. A rating has no interval"),
+            "{words}"
+        );
+        assert!(words.contains("--by loss.ratio"), "{words}");
+        for named in ["delay_ns.median", "loss.ratio"] {
+            assert!(words.contains(named) && named.parse::<Figure>().is_ok());
         }
     }
 

@@ -79,8 +79,8 @@ pub(super) fn delays(
         }
         layers.push(Layer::Below(Ink::Lost, marks));
     }
-    let happened: Vec<f64> =
-        m.events.iter().flat_map(Event::window).map(|at| as_float(at) / times.unit.nanos()).collect();
+    let since = |at: i64| as_float(at.saturating_sub(passages.begins_ns)) / times.unit.nanos();
+    let happened: Vec<f64> = m.events.iter().flat_map(Event::window).map(since).collect();
     let happened: Vec<f64> = happened.into_iter().filter(|x| (0.0..=times.axis().to).contains(x)).collect();
     if !happened.is_empty() {
         legend.push(("something happened".into(), Ink::Text));

@@ -160,9 +160,11 @@ pub(super) fn trust(m: &Measurement, page: &mut String) {
     if !m.stamps.delay_definition.is_empty() {
         items.push(("What a delay spans", m.stamps.delay_definition.clone()));
     }
+    items.extend(m.calibration_phase.iter().map(|phase| ("Phases", WORDS.calibration_phase(phase))));
     items.extend(WORDS.location_error(m).map(|text| ("Error avoided", text)));
     items.extend(WORDS.calibration(m).map(|text| ("Tool's own share", text)));
     items.extend(m.voice.iter().map(|voice| ("A call", WORDS.voice(m, voice))));
+    items.extend(m.voice_unrated.iter().map(|unrated| ("A call", WORDS.unrated(m, unrated))));
     let buffers = m.voice.iter().filter_map(|voice| WORDS.jitter_buffers(m, voice));
     items.extend(buffers.map(|text| ("Jitter buffers", text)));
     items.extend(m.clock.events.iter().map(|event| ("Event", WORDS.clock_event(m, event))));

@@ -37,6 +37,7 @@ pub(crate) struct Made {
 impl Made {
     pub(crate) fn stream(&self) -> romer_report::Stream<'_> {
         let passages = romer_report::Passages {
+            begins_ns: 0,
             forward: &self.forward,
             reverse: &self.reverse,
             round_trip: &self.round_trip,
@@ -229,6 +230,7 @@ fn document(path: &Path) -> Measurement {
         events: Vec::new(),
         findings: Vec::new(),
         voice: Vec::new(),
+        voice_unrated: Vec::new(),
         interval_method: String::new(),
         warnings: Vec::new(),
     };
