@@ -303,6 +303,7 @@ impl Controlling {
     /// that does not read what it is answered is not read from.
     fn converse(&mut self, index: usize) {
         self.write_out(index);
+        self.account(index, clock::monotonic_now());
         let mut buffer = [0; READ_REQUEST];
         let connection = &mut self.connections[index];
         if connection.is_closing() || !connection.outbox.is_empty() {
