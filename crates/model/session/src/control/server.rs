@@ -1,55 +1,25 @@
 //! The responder's side of one conversation.
 
 use core::net::SocketAddr;
-use std::sync::Arc;
 
 use romer_record::document::ClockSync;
 use romer_record::event::Event;
 use romer_record::log::{Card, Far, FarSent};
 use romer_traffic::Departure;
 use romer_units::{Duration, Monotonic, Timestamp};
-use romer_wire::stamp::Key;
 
 use super::granting::refusal;
-use super::possession;
 use super::resuming::Kept;
 use super::{
     Associated, CARDS, Challenge, ClockIdentity, CodecError, Complaint, ComplaintCode, Decoder, Departed,
-    End, Events, Granted, Heard, Hello, LAST_WORD, LONGEST_FRAME, Message, Moved, Proof, RESUME, Request,
-    Resume, SILENCE, VERSION, Welcome, hex,
+    End, Events, Granted, Heard, Hello, LAST_WORD, LONGEST_FRAME, Message, Moved, RESUME, Request, Resume,
+    SILENCE, VERSION, Welcome, hex,
 };
 use crate::association::Token;
 pub use fruitless::Fruitless;
+pub use limits::Limits;
+use proving::Lock;
 pub use shares::Others;
-
-/// What a responder grants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Packets a second that one network may send, in all of its sessions.
-    pub packets_per_second: u64,
-    /// Packets a second that the responder itself may send to one network, in all of its sessions.
-    pub own_packets_per_second: u64,
-    /// Packets a second of either kind in the sessions of all networks.
-    pub all_packets_per_second: u64,
-    /// Bits of IP packets a second that the responder itself may send to one network, in all of its sessions; `None` for no limit.
-    pub own_bits_per_second: Option<u64>,
-    /// The same to all networks.
-    pub all_own_bits_per_second: Option<u64>,
-    /// What other sessions have of these.
-    pub others: Others,
-    /// The largest payload that the responder itself sends, octets.
-    pub largest_payload: u32,
-    /// Length of one test.
-    pub longest: Duration,
-    /// From connecting to the open session.
-    pub handshake: Duration,
-    /// From connecting to the first whole frame.
-    pub first_frame: Duration,
-    /// Records that a session holds before some are sent back.
-    pub buffered_records: usize,
-    /// Departures of a recorded stream that a conversation may tell.
-    pub told_departures: usize,
-}
 
 /// Faults (what is answered by a complaint, and requests that are refused) with which a conversation is closed.
 const MOST_FAULTS: u32 = 10;
@@ -69,26 +39,6 @@ const TELLING: Duration = Duration::from_secs(60);
 /// Octets that are kept until they have been heard, for each record that is buffered: so what 16,384 of them allow, 8 MiB,
 /// is what 180,000 records take.
 const KEPT_FOR_A_RECORD: usize = 512;
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            packets_per_second: 100_000,
-            own_packets_per_second: 100_000,
-            all_packets_per_second: 400_000,
-            own_bits_per_second: None,
-            all_own_bits_per_second: None,
-            others: Others::default(),
-            // An IPv6 packet that fills the largest frames that are common.
-            largest_payload: 9_000 - 48,
-            longest: Duration::from_secs(31 * 86_400),
-            handshake: Duration::from_secs(10),
-            first_frame: Duration::from_secs(5),
-            buffered_records: 16_384,
-            told_departures: 1 << 18,
-        }
-    }
-}
 
 /// A session that was granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,16 +96,6 @@ enum State {
         deadline: Timestamp<Monotonic>,
     },
     Over,
-}
-
-/// What a sender must prove to have.
-#[derive(Debug)]
-struct Lock {
-    key: Arc<Key>,
-    /// What the sender is asked.
-    nonce: Token,
-    /// What the responder adds to its own proof.
-    own: Token,
 }
 
 /// The responder's side of one conversation. Feed it with [`Server::on_bytes`], [`Server::on_associated`],
@@ -261,18 +201,6 @@ impl Server {
             totals: End::default(),
             checksum_errors_before: None,
         }
-    }
-
-    /// The same conversation, held only with a sender that has `key`. The `nonces` are fresh and random.
-    #[must_use]
-    pub fn locked(self, key: Arc<Key>, nonces: [Token; 2]) -> Self {
-        let [nonce, own] = nonces;
-        Self { lock: Some(Lock { key, nonce, own }), ..self }
-    }
-
-    /// Whether the sender failed to prove that it has the key.
-    pub fn has_refused_proof(&self) -> bool {
-        self.proof_refused
     }
 
     /// The same, for one-way sessions as well, whose probes have `key`, which is fresh and secret.
@@ -513,26 +441,6 @@ impl Server {
         }
     }
 
-    fn prove(&mut self, proof: &Proof, actions: &mut Vec<Action>) {
-        let answer = self.lock.as_ref().and_then(|lock| {
-            let asked = proof.verified(&lock.key, possession::End::Sender, lock.nonce)?;
-            Some(Proof::new(&lock.key, possession::End::Responder, asked, lock.own))
-        });
-        match answer {
-            Some(answer) => {
-                actions.push(Action::Send(Message::Proof(answer)));
-                self.welcome(actions);
-            }
-            None => {
-                self.proof_refused = true;
-                let why = "the proof does not show that the sender has this responder's key";
-                actions.push(complain(ComplaintCode::Proof, why.into()));
-                self.state = State::Over;
-                actions.push(Action::Close);
-            }
-        }
-    }
-
     fn welcome(&mut self, actions: &mut Vec<Action>) {
         actions.push(Action::Send(Message::Welcome(Welcome {
             version: VERSION,
@@ -754,6 +662,8 @@ fn complain(code: ComplaintCode, message: String) -> Action {
 mod cards;
 mod ending;
 mod fruitless;
+mod limits;
+mod proving;
 mod resumption;
 mod shares;
 #[cfg(test)]

@@ -1,7 +1,10 @@
-use super::super::{FarStream, Received, RefusalCode, Refused, Resumed};
+use std::sync::Arc;
+
+use super::super::{FarStream, Proof, Received, RefusalCode, Refused, Resumed, possession};
 use super::*;
 use proptest::prelude::*;
 use romer_record::document::Way;
+use romer_wire::stamp::Key;
 
 mod fruitless;
 mod shares;

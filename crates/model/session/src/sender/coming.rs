@@ -1,0 +1,207 @@
+//! What arrives of a one-way stream.
+
+use core::net::SocketAddr;
+
+use romer_record::document::Rejected;
+use romer_wire::compact;
+
+use super::{Settled, Stray};
+
+/// Probes behind the latest one of which it is known whether they have come.
+const REMEMBERED: u64 = 1 << 16;
+
+/// A one-way probe that has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coming {
+    /// Its whole number.
+    pub sequence: u64,
+    /// No copy of it has come before, as far as is remembered (the latest 65,536 numbers).
+    pub first: bool,
+}
+
+/// The receiving end of a one-way stream: knows its probes, whatever else arrives. It takes a fixed amount of memory
+/// (8 KiB) however long the stream is.
+#[derive(Debug)]
+pub struct Comings {
+    session: compact::Session,
+    source: Option<SocketAddr>,
+    most: u64,
+    latest: Option<u64>,
+    seen: Box<[u64]>,
+    distinct: u64,
+    copies: u64,
+    rejected: Rejected,
+}
+
+impl Comings {
+    /// The probes of `session`, at the most `most` of them. They come from `source`; `None` where the caller has seen
+    /// to that already, as one must who may find them at a new port behind a NAT.
+    pub fn new(session: compact::Session, source: Option<SocketAddr>, most: u64) -> Self {
+        let words = usize::try_from(REMEMBERED / 64).unwrap_or(0);
+        Self {
+            session,
+            source,
+            most,
+            latest: None,
+            seen: vec![0; words].into(),
+            distinct: 0,
+            copies: 0,
+            rejected: Rejected::default(),
+        }
+    }
+
+    /// The session whose probes they are, and the highest number that has come.
+    pub const fn session(&self) -> (compact::Session, Option<u64>) {
+        (self.session, self.latest)
+    }
+
+    /// A datagram arrived. Gives its number, or says why it is not one of this stream.
+    ///
+    /// # Errors
+    /// [`Stray`], which is also counted.
+    pub fn on_datagram(&mut self, payload: &[u8], source: SocketAddr) -> Result<Coming, Stray> {
+        match self.judge(payload, source) {
+            Ok(sequence) => Ok(self.note(sequence)),
+            Err(stray) => {
+                stray.count(source, &mut self.rejected);
+                Err(stray)
+            }
+        }
+    }
+
+    fn judge(&self, payload: &[u8], source: SocketAddr) -> Result<u64, Stray> {
+        if let Some(ours) = self.source.filter(|ours| *ours != source) {
+            return Err(Stray::of_source(source, ours));
+        }
+        let number = compact::number_of(payload).ok_or(Stray::Short)?;
+        if number != self.session.number {
+            return Err(Stray::Session);
+        }
+        // Its tag fits no number that is near, or one that was never to be sent.
+        let sequence = self.session.read(payload, self.latest).ok_or(Stray::Sequence)?;
+        if sequence < self.most { Ok(sequence) } else { Err(Stray::Sequence) }
+    }
+
+    fn note(&mut self, sequence: u64) -> Coming {
+        let before = self.latest;
+        let ahead = before.map_or(sequence.saturating_add(1), |latest| sequence.saturating_sub(latest));
+        if before.is_none_or(|latest| sequence > latest) {
+            // What lies between has not come, whatever stood in its place.
+            for back in 0..ahead.min(REMEMBERED) {
+                self.mark(sequence - back, false);
+            }
+            self.latest = Some(sequence);
+        }
+        let remembered = self.latest.is_some_and(|latest| latest - sequence < REMEMBERED);
+        let first = remembered && !self.is_marked(sequence);
+        self.mark(sequence, true);
+        self.distinct += u64::from(first);
+        self.copies += u64::from(!first);
+        Coming { sequence, first }
+    }
+
+    fn place(&self, sequence: u64) -> (usize, u64) {
+        let place = sequence % REMEMBERED;
+        (usize::try_from(place / 64).unwrap_or(0), 1 << (place % 64))
+    }
+    fn is_marked(&self, sequence: u64) -> bool {
+        let (word, bit) = self.place(sequence);
+        self.seen[word] & bit != 0
+    }
+    fn mark(&mut self, sequence: u64, came: bool) {
+        if self.latest.is_some_and(|latest| sequence + REMEMBERED <= latest) {
+            return;
+        }
+        let (word, bit) = self.place(sequence);
+        if came {
+            self.seen[word] |= bit;
+        } else {
+            self.seen[word] &= !bit;
+        }
+    }
+
+    /// Probes that have come, each counted once.
+    pub const fn distinct(&self) -> u64 {
+        self.distinct
+    }
+    /// Further copies of probes that had come, and probes that came so late that it is not known.
+    pub const fn copies(&self) -> u64 {
+        self.copies
+    }
+    /// Datagrams that were no probes of this stream.
+    pub const fn rejected(&self) -> &Rejected {
+        &self.rejected
+    }
+
+    /// The probes up to the highest number that has come, and those of them that have not.
+    pub fn settled(&self) -> Settled {
+        let probes = self.latest.map_or(0, |latest| latest.saturating_add(1));
+        Settled { probes, lost: probes.saturating_sub(self.distinct) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one_way() -> compact::Session {
+        compact::Session { number: 9, key: compact::Key::new([3; 16]), heading: compact::Heading::Reverse }
+    }
+    fn source() -> SocketAddr {
+        "203.0.113.2:862".parse().unwrap()
+    }
+    fn come(comings: &mut Comings, sequence: u64) -> Result<Coming, Stray> {
+        let mut payload = [0; 14];
+        assert!(one_way().emit(sequence, &mut payload));
+        comings.on_datagram(&payload, source())
+    }
+
+    #[test]
+    fn copies_and_late_ones_are_told_from_first_arrivals() {
+        let mut comings = Comings::new(one_way(), Some(source()), u64::MAX);
+        for (sequence, first) in [
+            (2, true),
+            (0, true),
+            (2, false),
+            (1, true),
+            (0, false),
+            (REMEMBERED + 1, true),
+            (1, false),
+            (2, false),
+            (3, true),
+            (5 * REMEMBERED, true),
+            (5 * REMEMBERED - 1, true),
+            (5 * REMEMBERED, false),
+        ] {
+            assert_eq!(come(&mut comings, sequence), Ok(Coming { sequence, first }), "{sequence}");
+        }
+        assert_eq!((comings.distinct(), comings.copies()), (7, 5));
+    }
+
+    #[test]
+    fn what_is_no_probe_of_the_stream_is_counted_by_its_fault() {
+        let mut comings = Comings::new(one_way(), Some(source()), 100);
+        let mut probe = [0; 14];
+        one_way().emit(5, &mut probe);
+        let elsewhere = "203.0.113.2:863".parse().unwrap();
+        assert_eq!(comings.on_datagram(&probe, elsewhere), Err(Stray::Port));
+        let other_host = "203.0.113.3:862".parse().unwrap();
+        assert_eq!(comings.on_datagram(&probe, other_host), Err(Stray::Address));
+        assert_eq!(comings.on_datagram(&probe[..8], source()), Err(Stray::Short));
+        assert_eq!(comings.on_datagram(&[1; 14], source()), Err(Stray::Session));
+        probe[8] ^= 1;
+        assert_eq!(comings.on_datagram(&probe, source()), Err(Stray::Sequence), "a forged tag");
+        assert_eq!(come(&mut comings, 100), Err(Stray::Sequence), "one more than were to come");
+        let causes = Rejected {
+            address: 1,
+            port: 1,
+            size: 1,
+            session: 1,
+            sequence: 2,
+            source: Some("203.0.113.2:863".into()),
+            ..Rejected::default()
+        };
+        assert_eq!((comings.rejected(), comings.rejected().total()), (&causes, 6));
+        assert_eq!((comings.distinct(), comings.settled()), (0, Settled::default()));
+    }
+}
