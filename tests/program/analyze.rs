@@ -227,7 +227,7 @@ fn replies_that_left_before_their_requests_came_are_told_with_what_becomes_of_th
     let [words] = &told(&document)[..] else { panic!("{document:#}") };
     for part in [
         "stamps of 3 replies cannot be true",
-        "packet 7 is the first",
+        "the first is packet 7",
         "by up to 1.32ms",
         "no one-way delays",
     ] {
