@@ -100,10 +100,31 @@ impl Measuring {
     }
 }
 
-/// How many packets of a way were lost, and how many went astray; all others were received.
-pub(crate) fn not_received(document: &Value, way: &str) -> [u64; 2] {
-    let [sent, received, lost, astray] =
-        ["sent", "received", "lost", "astray"].map(|name| count(document, &format!("/{way}/packets/{name}")));
-    assert_eq!(received + lost + astray, sent, "{way}: {document:#}");
-    [lost, astray]
+/// How many packets of a way were lost without a known cause, and how many with one. All others were received, or dropped by a
+/// host that they arrived at.
+pub(crate) fn losses(document: &Value, way: &str) -> [u64; 2] {
+    let [sent, received, lost] =
+        ["sent", "received", "lost"].map(|name| count(document, &format!("/{way}/packets/{name}")));
+    assert_eq!(received + lost + instrument_drops(document, way), sent, "{way}: {document:#}");
+    let causes = document.pointer(&format!("/{way}/loss/causes")).and_then(Value::as_array);
+    let counted = |is_known: bool| -> u64 {
+        let these = causes.into_iter().flatten().filter(|one| (one["cause"] != "unknown") == is_known);
+        these.map(|one| one["count"].as_u64().unwrap()).sum()
+    };
+    let all = [counted(false), counted(true)];
+    assert_eq!(all.iter().sum::<u64>(), lost, "{way}: the causes add up: {document:#}");
+    all
+}
+
+/// How many packets arrived at a host and were dropped there unread.
+pub(crate) fn instrument_drops(document: &Value, way: &str) -> u64 {
+    let told = document.pointer(&format!("/{way}/packets/instrument_drops"));
+    told.and_then(Value::as_u64).unwrap_or(0)
+}
+
+/// How many losses of a way have this cause.
+pub(crate) fn lost_by(document: &Value, way: &str, cause: &str) -> u64 {
+    let causes = document.pointer(&format!("/{way}/loss/causes")).and_then(Value::as_array);
+    let these = causes.into_iter().flatten().filter(|one| one["cause"] == cause);
+    these.map(|one| one["count"].as_u64().unwrap()).sum()
 }

@@ -322,7 +322,7 @@ fn a_table_that_ends_within_its_last_value_loses_that_line_and_says_so() {
 }
 
 #[test]
-fn what_went_astray_by_the_fates_of_a_table_is_no_loss() {
+fn in_flight_by_fate_is_no_loss() {
     let folder = tempfile::tempdir().unwrap();
     let sent = |n: u64| 1_000_000 * n;
     let line = |n: u64, arrived: bool, fate: &str| {
@@ -331,7 +331,7 @@ fn what_went_astray_by_the_fates_of_a_table_is_no_loss() {
     };
     let lines: String = (0..40)
         .map(|n| match n {
-            10..20 => line(n, false, "astray"),
+            10..20 => line(n, false, "in-flight"),
             20..23 => line(n, false, "lost-there"),
             23 => line(n, false, "unknown"),
             _ => line(n, true, "arrived"),
@@ -343,7 +343,7 @@ fn what_went_astray_by_the_fates_of_a_table_is_no_loss() {
     assert_eq!((packets("sent"), packets("received"), packets("lost")), (29, 26, 3), "{document:#}");
     let warnings = at(&document, "/warnings").to_string();
     assert!(
-        warnings.contains("11 packets that did not arrive are astray or unknown by the file"),
+        warnings.contains("11 packets that did not arrive are in flight or unknown by the file"),
         "{warnings}"
     );
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::common::lab::{FAR, Lab};
-use crate::common::measuring::{Measuring, not_received};
+use crate::common::measuring::{Measuring, losses, lost_by};
 use crate::common::process;
 use crate::common::{at, count};
 
@@ -39,14 +39,10 @@ fn what_a_router_returns_as_too_long_is_told_with_what_passes_and_is_not_lost() 
         measuring.await_told(&["as too long (ICMP): it takes packets of 1300 octets", "not sent: "]);
         let document = measuring.end();
         let way = if options.contains(&"forward") { "forward" } else { "round_trip" };
-        let [lost, astray] = not_received(&document, way);
+        let [unknown, _] = losses(&document, way);
         // Of a hundred a second one or two had left. A busy machine may lose one itself.
-        assert!((1..10).contains(&astray) && lost <= 2, "{target} {options:?}: {document:#}");
-        let warnings = at(&document, "/warnings").to_string();
-        let is_said = ["it is long", "they are long"]
-            .iter()
-            .any(|long| warnings.contains(&format!("one of the path's links takes less than {long}")));
-        assert!(is_said, "{warnings}");
+        let refused = lost_by(&document, way, "path-mtu");
+        assert!((1..10).contains(&refused) && unknown <= 2, "{target} {options:?}: {document:#}");
         let events = at(&document, "/events").as_array().unwrap();
         let event = events.iter().find(|event| event["kind"] == "path-error").unwrap();
         assert_eq!(event["mtu"], 1_300, "{event}");
@@ -187,9 +183,10 @@ fn what_the_way_back_refuses_as_too_long_is_told_and_is_not_lost() {
     process::run(lab.command("R", "ip").args(["link", "set", "r0", "mtu", "1300"])).with_code(0);
     measuring.await_told(&["the responder's host did not send"]);
     let document = measuring.end();
-    let [lost, astray] = not_received(&document, "reverse");
+    let [unknown, _] = losses(&document, "reverse");
     // Of a hundred a second one or two had left. A busy machine may lose one itself.
-    assert!((1..10).contains(&astray) && lost <= 2, "{lost} lost, {astray} astray: {document:#}");
+    let refused = lost_by(&document, "reverse", "path-mtu");
+    assert!((1..10).contains(&refused) && unknown <= 2, "{document:#}");
     let events = at(&document, "/events").as_array().unwrap();
     let event = events.iter().find(|event| event["kind"] == "not-sent").unwrap();
     assert_eq!((&event["side"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
@@ -197,7 +194,7 @@ fn what_the_way_back_refuses_as_too_long_is_told_and_is_not_lost() {
 }
 
 #[test]
-fn replies_that_the_way_back_returns_as_too_long_are_told_with_what_passes_and_are_not_lost() {
+fn replies_too_long_for_the_way_back() {
     for (target, network, most) in
         [(BEHIND, "198.18.0.0/24", "1272B"), (BEHIND_V6, "2001:2:0:18::/64", "1252B")]
     {
@@ -212,19 +209,19 @@ fn replies_that_the_way_back_returns_as_too_long_are_told_with_what_passes_and_a
             &passes,
         ]);
         let document = measuring.end();
-        let [lost, astray] = not_received(&document, "reverse");
+        let [unknown, _] = losses(&document, "reverse");
         // Of a hundred a second one or two had left. A busy machine may lose one itself.
-        assert!((1..10).contains(&astray) && lost <= 2, "{target}: {document:#}");
+        let refused = lost_by(&document, "reverse", "path-mtu");
+        assert!((1..10).contains(&refused) && unknown <= 2, "{target}: {document:#}");
         let not_sent = count(&document, "/reverse/packets/not_sent");
         // It is told half a second after the first.
         assert!(not_sent >= 30, "{target}: {document:#}");
-        let [lost, round_trips] = not_received(&document, "round_trip");
-        assert!(lost <= 2 && round_trips == astray + not_sent, "{target}: {document:#}");
+        let [unknown, _] = losses(&document, "round_trip");
+        let round_trips = lost_by(&document, "round_trip", "path-mtu");
+        assert!(unknown <= 2 && round_trips == refused + not_sent, "{target}: {document:#}");
         let events = at(&document, "/events").as_array().unwrap();
         let event = events.iter().find(|event| event["kind"] == "not-sent").unwrap();
         assert_eq!((&event["side"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
-        let warnings = at(&document, "/warnings").to_string();
-        assert!(warnings.contains("one of the path's links takes less than they are long"), "{warnings}");
     }
 }
 
@@ -239,9 +236,9 @@ fn who_cannot_be_told_that_replies_are_too_long_for_the_way_back_has_them_in_fra
             measuring.await_more();
         }
         let document = measuring.end();
-        let [lost, _] = not_received(&document, "round_trip");
+        let [unknown, _] = losses(&document, "round_trip");
         // The first, which nothing was known of. A busy machine may lose some itself.
-        assert!(lost <= 3, "{target}: {document:#}");
+        assert!(unknown <= 3, "{target}: {document:#}");
         responder.signal("TERM");
         let ended = responder.wait().with_code(0);
         let own: Value = serde_json::from_str(ended.stderr.lines().nth(1).unwrap()).unwrap();
@@ -271,8 +268,8 @@ fn a_host_that_does_not_hear_routers_is_named_before_the_start_and_with_the_loss
         narrow(&lab, network);
         std::thread::sleep(std::time::Duration::from_secs(1));
         let document = measuring.end();
-        let [lost, _] = not_received(&document, way);
-        assert!(lost >= 50, "{way}: {document:#}");
+        let [unknown, _] = losses(&document, way);
+        assert!(unknown >= 50, "{way}: {document:#}");
         let warnings = at(&document, "/warnings").as_array().unwrap();
         let said: Vec<&str> = warnings.iter().filter_map(Value::as_str).collect();
         let said: Vec<&&str> = said.iter().filter(|said| said.contains("does not hear")).collect();

@@ -2433,6 +2433,8 @@ export interface components {
         };
         /** @description Loss and its pattern (RFC 7680, RFC 3357). */
         Loss: {
+            /** @description The losses by cause. The counts add up to `lost` where that is known packet by packet. A cause changes no count. */
+            causes?: components["schemas"]["LossesByCause"][];
             /** @description Distances between consecutive losses, in packets: the first 10,000; empty with `periods`. */
             distances: number[];
             /** @description What all distances are, where there are more than `distances` lists. */
@@ -2448,9 +2450,7 @@ export interface components {
             periods_all?: components["schemas"]["Tally"] | null;
             /**
              * Format: double
-             * @description Lost over sent, without what went astray, but with what was dropped `unread`, which the path carried. Where round trips
-             *     went astray that got to the far host, or may have, it is what the ratios of both ways amount to together,
-             *     1 - (1 - there) (1 - back); so is its interval, by its ends.
+             * @description Lost over sent, without what was in flight at the end.
              */
             ratio: number | null;
             /**
@@ -2463,6 +2463,8 @@ export interface components {
         };
         /** @description Whence it is known which packets were lost on this way. */
         LossBasis: "one-way" | "round-trip";
+        /** @description An event that was under way when a packet was lost. Of several, the first in this order. */
+        LossCause: "interface-down" | "address-change" | "nat-rebinding" | "interface-mtu" | "path-mtu" | "sender-queue" | "responder-restart" | "icmp-unreachable" | "unknown";
         /** @description Consecutive packets that were lost (RFC 3357). */
         LossPeriod: {
             /**
@@ -2486,6 +2488,26 @@ export interface components {
              * @description The number of the first of them.
              */
             sequence: number;
+        };
+        /** @description The losses that have one cause. */
+        LossesByCause: {
+            /** @description The cause. */
+            cause: components["schemas"]["LossCause"];
+            /**
+             * Format: uint64
+             * @description How many packets.
+             */
+            count: number;
+            /**
+             * Format: uint64
+             * @description The sequence number of the first of them.
+             */
+            first: number;
+            /**
+             * Format: uint64
+             * @description The sequence number of the last of them.
+             */
+            last: number;
         };
         /** @description One measured stream. */
         Measurement: {
@@ -2776,15 +2798,6 @@ export interface components {
         Packets: {
             /**
              * Format: uint64
-             * @description Went astray, and are neither received nor lost, for they say nothing of the path: they left while one end did not know
-             *     the other's address, which had changed (an event `address-change`), or left or would have arrived while the interface of the
-             *     host there was down (`link-down`), or the path returned them as too long (`path-error` with its `mtu`); of round trips, the far host did not send the reply (`not_sent` of the way back), or
-             *     they left after the last that a far end which went away is known to have had.
-             * @default null
-             */
-            astray: number | null;
-            /**
-             * Format: uint64
              * @description Arrived damaged; `null` because UDP's checksum drops damage unseen.
              */
             corrupted: number | null;
@@ -2795,12 +2808,26 @@ export interface components {
             duplicated: number | null;
             /**
              * Format: uint64
+             * @description Left less than the waiting time before a run that was killed, and had not arrived: neither received nor lost. Left out
+             *     where there are none.
+             */
+            in_flight?: number | null;
+            /**
+             * Format: uint64
+             * @description Arrived at the destination host, which dropped them before the program read them (`receive-overflow`; RFC 7680
+             *     sections 2.7 and 2.8.3): sent and not lost. Of round trips, those that either host dropped. Left out where there are
+             *     none.
+             */
+            instrument_drops?: number | null;
+            /**
+             * Format: uint64
              * @description Arrived after the waiting time; among the lost.
              */
             late: number | null;
             /**
              * Format: uint64
-             * @description Did not arrive in time; `null` where the direction of the loss cannot be known.
+             * @description Left the sending host and did not arrive within the waiting time (RFC 7680 section 2.4), whatever the cause; `null`
+             *     where the direction of the loss cannot be known.
              */
             lost: number | null;
             /**
@@ -2830,16 +2857,9 @@ export interface components {
             reordered: number | null;
             /**
              * Format: uint64
-             * @description Left the sending host: those that were received, that were lost, and that went astray.
+             * @description Left the sending host: received, lost, dropped by the destination host, in flight, or of unknown fate.
              */
             sent: number | null;
-            /**
-             * Format: uint64
-             * @description Of those that went astray: came to the host, whose kernel dropped them because the program there did not read them in time
-             *     (`receive-overflow`). The path did not lose them, and `loss.ratio` counts them as sent and not lost. Left out where
-             *     there are none.
-             */
-            unread?: number | null;
         };
         /** @description What kinds of pattern there are, with what each is described by. Times are nanoseconds. */
         Pattern: {

@@ -42,7 +42,7 @@ pub(crate) fn seeds() -> Vec<Seed> {
         ("stamps_beyond", table(one_way, "0,160,9223372036854775807,-9223372036854775808\n")),
         (
             "fates",
-            table("sequence,size,sent_ns,received_ns,fate\n", "0,160,1000,,astray\n1,160,1000,,unread\n"),
+            table("sequence,size,sent_ns,received_ns,fate\n", "0,160,1000,,in-flight\n1,160,1000,,unread\n"),
         ),
         ("quoted", table(one_way, "\"0\",\"160\",\"1000\",\"21000\"\n")),
         ("semicolons", "sequence;size;sent_ns;received_ns\n0;160;1000;21000\n".into()),

@@ -466,7 +466,7 @@ fn contents(written: &Written, known: bool, fates: bool) -> String {
         ),
         (
             written.left_out,
-            "left out that did not arrive and were not lost (astray, or unknown: --fates keeps them and says so)",
+            "left out that did not arrive and were not lost (in flight, or unknown: --fates keeps them and says so)",
         ),
         (
             written.unread,

@@ -68,7 +68,7 @@ pub fn fidelity(question: &Question<'_>) -> Fidelity {
     for (name, port) in [("forward", Port::A), ("reverse", Port::B)] {
         let of = |stream: &MeasuredStream<'_>| -> Vec<Passage> {
             let passages = if port == Port::A { stream.forward } else { stream.reverse };
-            let of_the_path = |passage: &&Passage| passage.departure.is_some() && !passage.fate.is_astray();
+            let of_the_path = |passage: &&Passage| passage.departure.is_some() && passage.fate.is_observed();
             passages.iter().filter(of_the_path).copied().collect()
         };
         let streams: Vec<Vec<Passage>> = question.streams.iter().map(of).collect();

@@ -115,7 +115,7 @@ fn head(source: &Source<'_>) -> String {
 
 /// What the path carried and a host dropped unread is not.
 const fn is_lost(passage: &Passage) -> bool {
-    !matches!(passage.fate, Fate::Arrived | Fate::Unread)
+    !matches!(passage.fate, Fate::Arrived | Fate::InstrumentDrop)
 }
 
 struct Way<'a> {
@@ -185,7 +185,7 @@ impl Way<'_> {
         let stamps =
             if self.table == "a_to_b" { "t1_ns,t2_ns,t3_ns,t4_ns" } else { "t3_ns,t4_ns,t1_ns,t2_ns" };
         let mut content = format!("sequence,size,{stamps}\n");
-        for passage in self.passages.iter().filter(|passage| !passage.fate.is_astray()) {
+        for passage in self.passages.iter().filter(|passage| passage.fate.is_observed()) {
             let Some(departure) = passage.departure.map(Timestamp::as_nanos) else { continue };
             let arrival = match (passage.fate, passage.delay) {
                 (Fate::Arrived, Some(delay)) => (departure + delay.as_nanos()).to_string(),
@@ -213,7 +213,7 @@ impl Way<'_> {
 
     /// First copies of what says something of the path.
     fn firsts(&self) -> impl Iterator<Item = &Passage> {
-        self.passages.iter().filter(|passage| passage.copy == 0 && passage.fate != Fate::Astray)
+        self.passages.iter().filter(|passage| passage.copy == 0 && passage.fate != Fate::InFlight)
     }
 
     fn blank(&self, name: &str) -> DirectionModel {

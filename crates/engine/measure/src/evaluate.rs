@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::limits::Limit;
-use happened::{dated, in_place, mark_astray};
+use happened::{causes, in_place, mark_instrument_drops};
 use rejected::FarStamps;
 use romer_metrics::findings::LOOKED_AT;
 use romer_metrics::{INTERVAL_METHOD, Markings};
@@ -23,7 +23,7 @@ use romer_timebase::{
 use romer_units::{Dscp, Duration, Ecn};
 use standstill::{Standstill, late_departures};
 pub(crate) use under_way::known;
-use under_way::leave_astray;
+use under_way::mark_in_flight;
 use without_delay::without_delay;
 
 pub(crate) use carried::Unread;
@@ -399,17 +399,20 @@ fn concluded(
     let impossible =
         related.round_trip.iter().filter_map(|one| one.delay).filter(|delay| *delay < Duration::ZERO).count();
     let (calibration, calibration_warnings) = apply(&mut related, &selection, stream.calibration.as_ref());
-    let mut events = dated(stream, &related);
+    let mut events = stream.events.clone();
     queued::tell(&mut events, &dropped);
     not_logged::leave_unknown(stream, &mut related);
-    let astray = mark_astray(stream, &events, &selection, &mut related);
+    mark_instrument_drops(stream, &mut related);
     unread.mark(&mut related);
-    let under_way = if killed { leave_astray(&mut related, waiting) } else { 0 };
+    if killed {
+        mark_in_flight(&mut related, waiting);
+    }
+    let causes = causes(stream, &events, &related);
     let phases = Phases::of(stream, &related);
     let measured = phases.as_ref().map_or(&related, |phases| &phases.measured);
-    let mut figures = Figures::of(stream, measured, differences);
+    let mut figures = Figures::of(stream, measured, &causes, differences);
     let calibration_phase = phases.as_ref().map(|phases| {
-        let figures = Figures::of(stream, &phases.calibration, LocationDifferences::default());
+        let figures = Figures::of(stream, &phases.calibration, &causes, LocationDifferences::default());
         let Figures { forward, reverse, round_trip, .. } = figures;
         Box::new(CalibrationPhase { packets: phases.packets, forward, reverse, round_trip })
     });
@@ -459,19 +462,10 @@ fn concluded(
         .delay_definition
         .extend(measurement.calibration.as_ref().and_then(stamps::without_baseline));
     measurement.stamps.nic = selection.uses_cards().then(|| cards.document());
-    measurement.warnings.extend(astray);
     measurement.warnings.extend(late_departures(&measurement));
     let is_here = stream.clock_relation == ClockRelation::Shared;
     let is_told = stream.metadata.responder_software.is_some();
     measurement.warnings.extend(standstill.words(&stream.events, is_told, is_here));
-    if under_way > 0 {
-        measurement.warnings.push(format!(
-            "{under_way} left less than the waiting time before the program was killed and had not come: nobody waited for \
-             {}; {} astray, not lost",
-            if under_way == 1 { "it" } else { "them" },
-            if under_way == 1 { "it is" } else { "they are" }
-        ));
-    }
     (measurement.voice, measurement.voice_unrated) = crate::call::ratings(stream, measured, &measurement);
     measurement.warnings.extend(clock_warnings);
     measurement.warnings.extend(calibration_warnings);

@@ -15,8 +15,8 @@ use crate::evaluate::{Evaluated, left};
 /// them. With `name_fates` a last column says in a
 /// word what became of each: `arrived`, `late` (after the waiting time, and so counted lost), `duplicate`, or
 /// `lost-there`, `lost-back`, and `lost` where the way is not known (the far end keeps no log, and what its numbers prove
-/// does not tell of this probe); `unread-there` or `unread-back` of what came to a host that did not read it, and `astray` of what else did
-/// not arrive for no fault of the path; of a one-way stream whose far end's log did not come
+/// does not tell of this probe); `unread-there` or `unread-back` of what came to a host that did not read it, and `in-flight` of what had not
+/// arrived when the run was killed; of a one-way stream whose far end's log did not come
 /// back, `unknown`.
 ///
 /// # Errors
@@ -38,18 +38,17 @@ pub fn csv(
         Way::RoundTrip | Way::Both => &evaluated.related.round_trip,
     };
     let late = late(passages);
-    let astray: HashMap<u64, Fate> = passages
+    let unobserved: HashMap<u64, Fate> = passages
         .iter()
-        .filter(|passage| passage.fate.is_astray())
+        .filter(|passage| !passage.fate.is_observed())
         .map(|passage| (passage.sequence, passage.fate))
         .collect();
-    let went_astray = |sequence: u64, fate: Fate| {
+    let not_lost = |sequence: u64, fate: Fate| {
         let there = || if way.is_one_way() { None } else { fate_of(&evaluated.related.forward, sequence) };
         match fate {
-            Fate::Unread if way == Way::Forward => "unread-there",
-            Fate::Unread => "unread-back",
-            _ if there() == Some(Fate::Unread) => "unread-there",
-            _ => "astray",
+            Fate::InFlight => "in-flight",
+            _ if way == Way::Forward || there() == Some(Fate::InstrumentDrop) => "unread-there",
+            _ => "unread-back",
         }
     };
     let complete = stream.far_log && stream.far_log_complete;
@@ -62,7 +61,7 @@ pub fn csv(
             _ => match fate_of(&evaluated.related.forward, row.sequence) {
                 Some(Fate::Lost) => "lost-there",
                 Some(Fate::Arrived | Fate::Late) => "lost-back",
-                Some(Fate::Unknown | Fate::Astray | Fate::Unread) | None => "lost",
+                Some(Fate::Unknown | Fate::InFlight | Fate::InstrumentDrop) | None => "lost",
             },
         }
     };
@@ -76,8 +75,8 @@ pub fn csv(
             _ if arrival.is_some_and(|arrival| late.contains(&(row.sequence, arrival))) => "late",
             RoundTrip { returned: true, .. } => "arrived",
             RoundTrip { way: Way::Forward, seen_by_responder: true, .. } => "arrived",
-            _ => match astray.get(&row.sequence) {
-                Some(fate) => went_astray(row.sequence, *fate),
+            _ => match unobserved.get(&row.sequence) {
+                Some(fate) => not_lost(row.sequence, *fate),
                 None => lost(row),
             },
         }

@@ -24,7 +24,7 @@ const REMEMBERED: usize = 256;
 pub(crate) const LONGER: &str =
     ": what is longer does not leave there, and many an interface does not take it either";
 /// Whoever has not looked for so long has not been told of what happened when it did: its program stood still.
-pub(crate) const UNWATCHED: Duration = romer_timebase::astray::UNWATCHED;
+pub(crate) const UNWATCHED: Duration = romer_timebase::steps::UNWATCHED;
 /// Between two questions to an interface how it is.
 const QUESTIONS: Duration = Duration::from_millis(20);
 /// Characters of a far end's words that are kept.

@@ -12,6 +12,7 @@
 
 mod alike;
 pub mod benchmark;
+pub mod causes;
 mod chart;
 pub mod comparison;
 pub mod concatenation;

@@ -13,6 +13,7 @@ use romer_record::event::Event;
 use romer_record::manifest::CutShort;
 use romer_units::Dscp;
 
+use crate::causes;
 use crate::number::{NO_BREAK, Unit, absent, count, counted, percent, time};
 use crate::sure;
 use crate::table::{Way, ways};
@@ -133,11 +134,11 @@ impl Words {
             return format!("No probe was sent{to}.");
         }
         if m.round_trip.packets.received.unwrap_or(0) == 0 {
-            let astray = went_astray(&m.round_trip);
+            let causes = causes::appended(&m.round_trip);
             if sent == 1 {
-                return format!("The only probe{to} did not come back{astray}.");
+                return format!("The only probe{to} did not come back{causes}.");
             }
-            return format!("None of {}{to} came back{astray}.", counted(sent, "probe", "probes"));
+            return format!("None of {}{to} came back{causes}.", counted(sent, "probe", "probes"));
         }
         let delay = &m.round_trip.delay_ns;
         let to = if m.stamps.round_trip_includes_responder {
@@ -219,7 +220,7 @@ impl Words {
         if direction.packets.received == Some(0) {
             let of =
                 sent.map_or_else(String::new, |sent| format!(" of {}", counted(sent, "packet", "packets")));
-            return format!("{name}: none{of} arrived{}.", went_astray(direction));
+            return format!("{name}: none{of} arrived{}.", causes::appended(direction));
         }
         let delay = &direction.delay_ns;
         let figures = match (direction.delay_kind, delay.median, delay.p99) {
@@ -325,7 +326,8 @@ impl Words {
             )),
         }
         for (number, what) in [
-            (p.astray, "astray"),
+            (p.instrument_drops, "dropped by the measuring host"),
+            (p.in_flight, "in flight at the end"),
             (p.late, "late"),
             (p.duplicated, "duplicated"),
             (p.reordered, "out of order"),
@@ -428,30 +430,18 @@ impl Words {
 /// How many of how many were lost, and where: `leg` is for several.
 fn loss_sentence(direction: &Direction, sent: u64, one: &str, leg: &str) -> String {
     let Some(lost) = direction.packets.lost else { return "How many were lost is not known.".into() };
-    let astray = direction.packets.astray.unwrap_or(0);
-    // What was dropped unread the path carried.
-    let judged = sent.saturating_sub(astray.saturating_sub(direction.packets.unread.unwrap_or(0)));
+    let judged = sent.saturating_sub(direction.packets.in_flight.unwrap_or(0));
     let of = counted(judged, one, &format!("{one}s"));
-    let more = went_astray(direction);
     if lost == 0 && judged == 1 {
-        let only = if astray == 0 { "only" } else { "other" };
-        return format!("The {only} {one} was not lost{more}.");
+        return format!("The only {one} was not lost.");
     }
     if lost == 0 {
-        return format!("None of {of} was lost{more}.");
+        return format!("None of {of} was lost.");
     }
     let share = direction.loss.ratio.map_or_else(String::new, |ratio| format!(" ({})", percent(ratio)));
     let was = if lost == 1 { "was" } else { "were" };
     let leg = if lost == 1 { leg.strip_prefix(", all").map_or("", |_| leg_of_one(leg)) } else { leg };
-    format!("{} of {of} {was} lost{share}{leg}{more}.", count(lost))
-}
-
-/// How many are neither received nor lost, if any are.
-fn went_astray(direction: &Direction) -> String {
-    match direction.packets.astray {
-        None | Some(0) => String::new(),
-        Some(astray) => format!("; {} went astray", count(astray)),
-    }
+    format!("{} of {of} {was} lost{share}{leg}{}.", count(lost), causes::appended(direction))
 }
 
 /// The counts of what was to leave the one end and the other.

@@ -36,7 +36,7 @@ pub struct DirectionContext {
     pub ecn_sent: Option<Ecn>,
 }
 
-/// How many packets did not arrive, those that went astray among them, where of some it is not known whether they did.
+/// How many packets were not received, those that a host dropped or that were in flight among them, where of some it is not known whether they did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownLost {
     /// So many.
@@ -205,15 +205,14 @@ fn of_counts(passages: &[Passage], context: &DirectionContext, direction: &mut D
     let fates = Fates::of(passages);
     let packets = packets(passages, &fates, context);
     let lost = pattern.as_ref().map(|pattern| pattern.lost as u64);
-    let (late, astray) = (fates.late, fates.all_astray());
+    let (late, unobserved) = (fates.late, fates.instrument_drops + fates.in_flight);
     let counted = match context.lost {
         Some(KnownLost::Exactly(lost)) if pattern.is_none() && context.complete => {
-            Some(lost.saturating_sub(astray) + late)
+            Some(lost.saturating_sub(unobserved) + late)
         }
         _ => None,
     };
-    // What went astray is neither received nor lost.
-    let judged = packets.sent.map(|sent| sent.saturating_sub(astray));
+    let judged = packets.sent.map(|sent| sent.saturating_sub(fates.in_flight));
     direction.loss = match counted.zip(judged) {
         Some((lost, sent)) => loss::of_number(lost, sent),
         None => loss::document(pattern.as_ref()),
@@ -221,11 +220,12 @@ fn of_counts(passages: &[Passage], context: &DirectionContext, direction: &mut D
     let lost = lost.or(counted);
     let least = || {
         let known = fates.lost + late;
-        let told = context.lost.map_or(0, |lost| lost.least().saturating_sub(astray) + late);
+        let told = context.lost.map_or(0, |lost| lost.least().saturating_sub(unobserved) + late);
         Some(known.max(told)).filter(|least| *least > 0)
     };
     // Of those of which it is not known, the rest arrived.
-    let received = counted.zip(judged).map(|(lost, sent)| sent.saturating_sub(lost));
+    let received =
+        counted.zip(packets.sent).map(|(lost, sent)| sent.saturating_sub(lost).saturating_sub(unobserved));
     let received = received.or(packets.received);
     direction.packets = Packets {
         lost,
@@ -307,16 +307,12 @@ struct Fates {
     arrived: u64,
     late: u64,
     lost: u64,
-    astray: u64,
-    unread: u64,
+    instrument_drops: u64,
+    in_flight: u64,
     unknown: u64,
 }
 
 impl Fates {
-    const fn all_astray(&self) -> u64 {
-        self.astray + self.unread
-    }
-
     fn of(passages: &[Passage]) -> Self {
         let mut fates = Self::default();
         for passage in sent(passages) {
@@ -324,8 +320,8 @@ impl Fates {
                 Fate::Arrived => &mut fates.arrived,
                 Fate::Late => &mut fates.late,
                 Fate::Lost => &mut fates.lost,
-                Fate::Astray => &mut fates.astray,
-                Fate::Unread => &mut fates.unread,
+                Fate::InstrumentDrop => &mut fates.instrument_drops,
+                Fate::InFlight => &mut fates.in_flight,
                 Fate::Unknown => &mut fates.unknown,
             } += 1;
         }
@@ -336,22 +332,22 @@ impl Fates {
 /// The counts that need no pattern. Lateness is a matter of the whole delay, and is not known where only its
 /// variable part is. Damage is not seen: the checksum of UDP drops it before us.
 fn packets(passages: &[Passage], fates: &Fates, context: &DirectionContext) -> Packets {
-    let &Fates { arrived, late, lost, unread, unknown, .. } = fates;
-    let astray = fates.all_astray();
+    let &Fates { arrived, late, lost, instrument_drops, in_flight, unknown } = fates;
+    let told = |count: u64| Some(count).filter(|count| context.complete && *count > 0);
     let mut duplicated = 0_u64;
     for copy in passages.iter().filter(|passage| passage.copy > 0) {
         duplicated += u64::from(matches!(copy.fate, Fate::Arrived | Fate::Late));
     }
     Packets {
-        sent: context.complete.then_some(arrived + late + lost + astray + unknown),
+        sent: context.complete.then_some(arrived + late + lost + instrument_drops + in_flight + unknown),
         received: (arrived > 0 || unknown == 0).then_some(arrived),
         received_at_least: false,
         lost: None,
         lost_at_least: None,
         duplicated: Some(duplicated),
         reordered: None,
-        astray: context.complete.then_some(astray),
-        unread: Some(unread).filter(|unread| context.complete && *unread > 0),
+        instrument_drops: told(instrument_drops),
+        in_flight: told(in_flight),
         // By the part above the least delay some may be known to be late, though others may be late as well.
         late: (context.delay_kind == DelayKind::Absolute || late > 0).then_some(late),
         corrupted: None,

@@ -33,7 +33,7 @@ pub use deviation::deviations;
 pub use direction::{DirectionContext, KnownLost, Part, Piece, direction};
 pub use histogram::histogram;
 pub use interval::student_975;
-pub use loss::{LossPattern, loss_of_both, loss_pattern, wilson_interval};
+pub use loss::{LossPattern, loss_pattern, losses_by_cause, wilson_interval};
 pub use marking::{Markings, marking_words};
 pub use order::{nearly_ascending, put_in_order};
 pub use reordering::{ReorderedPacket, reordering};

@@ -1,6 +1,8 @@
 //! Loss and its pattern.
 
-use romer_record::document::{Loss, LossPeriod, Tally};
+use std::collections::BTreeMap;
+
+use romer_record::document::{Loss, LossCause, LossPeriod, LossesByCause, Tally};
 use romer_record::{Fate, Passage};
 use romer_units::Timestamp;
 
@@ -16,8 +18,7 @@ const LOOKED_AT: usize = 1 << 20;
 /// Which packets of a stream were lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LossPattern {
-    /// Packets sent of which it is known whether the path lost them: those that went astray left out, but with those that a
-    /// host dropped unread.
+    /// Packets sent, without those in flight at the end.
     pub sent: usize,
     /// Packets lost, the late ones included (RFC 7680 section 2.4).
     pub lost: usize,
@@ -38,13 +39,13 @@ pub fn loss_pattern(passages: &[Passage]) -> Option<LossPattern> {
     let first = sent(passages).find_map(left);
     let mut period: Option<LossPeriod> = None;
     for (place, passage) in sent(passages).enumerate() {
-        pattern.sent += usize::from(passage.fate != Fate::Astray);
+        pattern.sent += usize::from(passage.fate != Fate::InFlight);
         // When this one left, after the first.
         let at = left(passage).zip(first).map(|(left, first)| left.saturating_sub(first));
         let since = |from: Option<i64>| at.zip(from).map(|(at, from)| at.saturating_sub(from).max(0));
         match passage.fate {
             Fate::Unknown => return None,
-            Fate::Arrived | Fate::Astray | Fate::Unread => {
+            Fate::Arrived | Fate::InstrumentDrop | Fate::InFlight => {
                 pattern.ended(period.take().map(|of| LossPeriod { duration_ns: since(of.at_ns), ..of }));
             }
             Fate::Late | Fate::Lost => {
@@ -67,18 +68,18 @@ pub fn loss_pattern(passages: &[Passage]) -> Option<LossPattern> {
     Some(pattern)
 }
 
-/// The loss of what goes by two ways one after the other, by that of each: what goes astray between them has come by the first
-/// only, and is not to be counted among what both carried or lost. Each end of the interval is what the ways' ends amount to, which is
-/// wider than need be. The pattern is that of `whole`. As `whole` is, where it is not known of both.
-pub fn loss_of_both(whole: &Loss, [first, second]: [&Loss; 2]) -> Loss {
-    let together = |[first, second]: [f64; 2]| 1.0 - (1.0 - first) * (1.0 - second);
-    let Some(ratios) = first.ratio.zip(second.ratio) else { return whole.clone() };
-    let intervals = first.ratio_interval.zip(second.ratio_interval);
-    Loss {
-        ratio: Some(together(ratios.into())),
-        ratio_interval: intervals.map(|(one, other)| [0, 1].map(|end| together([one[end], other[end]]))),
-        ..whole.clone()
+/// The losses among `passages` by cause, in the order of the causes: that of `known` by sequence number, and unknown of the rest.
+pub fn losses_by_cause(passages: &[Passage], known: &BTreeMap<u64, LossCause>) -> Vec<LossesByCause> {
+    let mut causes: BTreeMap<LossCause, LossesByCause> = BTreeMap::new();
+    for passage in sent(passages).filter(|passage| passage.fate.is_lost()) {
+        let sequence = passage.sequence;
+        let cause = known.get(&sequence).copied().unwrap_or(LossCause::Unknown);
+        let own =
+            causes.entry(cause).or_insert(LossesByCause { cause, count: 0, first: sequence, last: sequence });
+        own.count += 1;
+        own.last = sequence;
     }
+    causes.into_values().collect()
 }
 
 /// Wilson's score interval at 95 % of a proportion, on the assumption of independent events; `None` where nothing
@@ -203,5 +204,6 @@ pub(crate) fn document(pattern: Option<&LossPattern>) -> Loss {
         longest: pattern.longest,
         distances,
         distances_all,
+        causes: Vec::new(),
     }
 }

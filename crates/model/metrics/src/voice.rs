@@ -322,13 +322,13 @@ mod tests {
         assert_eq!(voice(&codec("g711", 20.0), None, ways, DelayKind::Absolute, &[], None).0, []);
     }
 
-    /// Packets that a host dropped unread were carried by the path; those that went astray otherwise do not count.
+    /// Packets that the measuring host dropped count as sent and not lost; those in flight at the end do not count.
     #[test]
-    fn unread_count_astray_do_not() {
+    fn instrument_drops_are_no_losses() {
         let fate = |sequence: u64| match sequence {
             0..200 => Fate::Arrived,
-            200..300 => Fate::Unread,
-            300..400 => Fate::Astray,
+            200..300 => Fate::InstrumentDrop,
+            300..400 => Fate::InFlight,
             _ => Fate::Lost,
         };
         let mut passages = passages(&[Some(MS); 406]);

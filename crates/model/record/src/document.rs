@@ -19,7 +19,7 @@ use crate::manifest::{CutShort, NotLogged};
 pub use circumstances::{Chrony, ClockSync, Hop, HopAnswer, Metadata};
 pub use direction::{
     DelayKind, Direction, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, LISTED, Loss,
-    LossPeriod, Packets, Reordering, Tally, Ttl, TtlChange,
+    LossCause, LossPeriod, LossesByCause, Packets, Reordering, Tally, Ttl, TtlChange,
 };
 pub use replies::{ChecksumErrors, OtherLength, Rejected, Replies};
 

@@ -41,7 +41,7 @@ pub enum EventKind {
     /// It is back.
     LinkUp,
     /// Probes leave from another address, or an address went or came. With a length: for so long the session was not at
-    /// home anywhere, and its probes went astray; on the path, a NAT made a new mapping at some moment of that time, which
+    /// home anywhere; on the path, a NAT made a new mapping at some moment of that time, which
     /// lies between the last packet that came by the old one and the first by the new.
     AddressChange,
     /// The control conversation broke off, and the session goes on over another connection.

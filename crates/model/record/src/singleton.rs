@@ -106,22 +106,25 @@ pub enum Fate {
     Arrived,
     /// It arrived after the waiting time, and counts as lost (RFC 7680 section 2.5 and 7679 section 3.6).
     Late,
-    /// It did not arrive.
+    /// It did not arrive within the waiting time (RFC 7680 section 2.4).
     Lost,
-    /// It did not arrive, and that says nothing of the path: an end of it was not to be found under its address then, its
-    /// interface was down, or nobody waited for it to the end.
-    Astray,
-    /// It went astray as well, and of the path it says one thing: that this did not lose it. It came to the host, whose kernel dropped
-    /// it because the program there did not read it in time.
-    Unread,
+    /// It arrived at the destination host, which dropped it before the program read it (RFC 7680 section 2.7): no loss.
+    InstrumentDrop,
+    /// It had not arrived when the run ended before the waiting time was over: neither received nor lost.
+    InFlight,
     /// It cannot be known: the reflection did not return, and nothing says which way it was lost.
     Unknown,
 }
 
 impl Fate {
-    /// Whether it is neither received nor lost.
-    pub const fn is_astray(self) -> bool {
-        matches!(self, Self::Astray | Self::Unread)
+    /// Whether it counts as lost.
+    pub const fn is_lost(self) -> bool {
+        matches!(self, Self::Late | Self::Lost)
+    }
+
+    /// Whether it was observed to its end: neither dropped by the measuring host nor still in flight.
+    pub const fn is_observed(self) -> bool {
+        !matches!(self, Self::InstrumentDrop | Self::InFlight)
     }
 }
 

@@ -12,28 +12,24 @@
 #![forbid(unsafe_code)]
 
 mod arrivals;
-pub mod astray;
 mod bunches;
 pub mod calibration;
 pub mod card;
 mod causality;
+pub mod causes;
 mod clocks;
 pub mod dropped;
 mod due;
-pub mod gone;
-pub mod held_back;
+pub mod instrument;
 mod location;
 mod numbers;
 mod pretended;
-pub mod refused;
 mod rejected;
 mod relate;
 mod selection;
 pub mod skew;
 pub mod steps;
-pub mod too_long;
 mod under_step;
-pub mod unread;
 mod watched;
 
 pub use arrivals::ArrivalsSeen;

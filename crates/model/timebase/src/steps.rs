@@ -6,10 +6,12 @@ use romer_record::document::Way;
 use romer_record::event::{ClockStep, Event, EventKind, Side};
 use romer_record::manifest::ClockRelation;
 use romer_record::{RoundTrip, Stamps};
-use romer_units::{Clock, Timestamp};
+use romer_units::{Clock, Duration, Timestamp};
 
 /// A program that looks often and has not looked for so long has stood still, in nanoseconds.
 pub const PAUSE_NS: i64 = 1_000_000_000;
+/// Whoever has not looked at the interfaces of a host for so long stood still, and says how late it noticed what they did.
+pub const UNWATCHED: Duration = Duration::from_millis(300);
 /// A probe that is so late was due while its program stood still (stopped, or suspended with its host), in nanoseconds: a
 /// busy machine delays by tens of milliseconds, one whose host takes its processors away by hundreds. Sent then, it would
 /// measure another moment, in a burst of all that were due meanwhile.
@@ -347,17 +349,15 @@ pub fn withdraw_unsent(rows: &mut [RoundTrip], events: &[Event]) -> u64 {
     withdrawn
 }
 
-/// When an interface was down, or an address away, by its host's clock.
+/// When an interface was down, by its host's clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Down {
     /// From this moment on it may have been.
     pub(crate) from: i64,
-    /// At this moment it was.
+    /// At this moment it was noticed.
     pub(crate) heard: i64,
     /// After this moment it was no more.
     pub(crate) until: i64,
-    /// It was not known for long that it is: the program there stood still.
-    pub(crate) is_unwatched: bool,
 }
 
 /// When an interface of the host at `side` was down, by that host's clock. It was down before one heard of it, and is
@@ -379,18 +379,18 @@ pub(crate) fn downs(events: &[Event], side: Side) -> Vec<Down> {
             from: down.clock_ns.saturating_sub(late).saturating_sub(HEARD_WITHIN_NS),
             heard: down.clock_ns,
             until,
-            is_unwatched: late > 0,
         }
     };
     let all = events.iter().enumerate();
     all.filter(|(_, event)| own(event) && event.kind == EventKind::LinkDown).map(down).collect()
 }
 
-/// When an interface at `sending` was down for what its program sent. One that stands still sends nothing: what it sent when it
-/// went on, it sent by an interface as that was then.
-pub(crate) fn left_by(events: &[Event], sending: Side) -> Vec<Down> {
-    let downs = downs(events, sending).into_iter();
-    downs.map(|down| Down { from: if down.is_unwatched { down.heard } else { down.from }, ..down }).collect()
+/// When an interface of the host at `side` was down for what its program sent. One that stood still sent nothing meanwhile: where
+/// that is why it was noticed late, the interface was not down for any packet before.
+pub(crate) fn left_by(events: &[Event], side: Side) -> Vec<Down> {
+    let stood_still = |down: &Down| down.heard.saturating_sub(down.from) > UNWATCHED.as_nanos();
+    let downs = downs(events, side).into_iter();
+    downs.map(|down| Down { from: if stood_still(&down) { down.heard } else { down.from }, ..down }).collect()
 }
 
 /// The times when an interface let nothing out: when it was down, and from then on up to the first departure that it is known

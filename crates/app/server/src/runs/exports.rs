@@ -50,8 +50,8 @@ fn chosen(reading: &romer_measure::reading::Reading, stream: u16) -> Result<Pack
     Ok(Packets { evaluated, of, rows })
 }
 
-/// The packets of a stream, as a table that others can read. Its last column says what became of each: so it has those that went
-/// astray as well.
+/// The packets of a stream, as a table that others can read. Its last column says what became of each: so it has those that
+/// were in flight at the end as well.
 pub(crate) fn packets(runs: &Runs, name: &str, which: Which) -> Result<Vec<u8>, Problem> {
     let reading = read(runs, name)?;
     let Packets { evaluated, of, rows } = chosen(&reading, which.stream)?;

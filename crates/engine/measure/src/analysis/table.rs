@@ -306,7 +306,7 @@ impl Digits {
 fn no_losses(count: u64) -> Option<String> {
     (count > 0).then(|| {
         format!(
-            "{} astray or unknown by the file (fate), which says nothing of the path: left out, and neither sent nor lost here",
+            "{} in flight or unknown by the file (fate): left out, and neither sent nor lost here",
             counted_as(count, "packet that did not arrive is", "packets that did not arrive are")
         )
     })

@@ -1,4 +1,4 @@
-//! Packets of which it is told, by a file, that a host dropped them unread: the path carried them.
+//! Packets of which a file says that a host dropped them unread: they arrived, and are no losses.
 
 use romer_record::{Fate, Passage};
 use romer_timebase::Related;
@@ -15,21 +15,21 @@ pub(crate) struct Unread {
 impl Unread {
     /// Marks them, so far as nothing else says that they arrived.
     pub(super) fn mark(&self, related: &mut Related) {
-        mark(&mut related.forward, &self.there, Fate::Unread);
-        mark(&mut related.round_trip, &self.there, Fate::Astray);
-        mark(&mut related.reverse, &self.back, Fate::Unread);
-        mark(&mut related.round_trip, &self.back, Fate::Unread);
+        mark(&mut related.forward, &self.there);
+        mark(&mut related.reverse, &self.back);
+        mark(&mut related.round_trip, &self.there);
+        mark(&mut related.round_trip, &self.back);
     }
 }
 
-fn mark(passages: &mut [Passage], numbers: &[u64], fate: Fate) {
+fn mark(passages: &mut [Passage], numbers: &[u64]) {
     if numbers.is_empty() {
         return;
     }
     let open = |passage: &Passage| matches!(passage.fate, Fate::Lost | Fate::Unknown);
     for passage in passages.iter_mut().filter(|passage| open(passage)) {
         if numbers.binary_search(&passage.sequence).is_ok() {
-            passage.fate = fate;
+            passage.fate = Fate::InstrumentDrop;
         }
     }
 }

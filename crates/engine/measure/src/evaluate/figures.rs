@@ -1,11 +1,12 @@
 //! What takes time of a long run, in parts that do not depend on each other.
 
 use romer_metrics::findings::{Look, in_order, looks};
-use romer_metrics::{DirectionContext, KnownLost, Part, Piece, described, loss_of_both};
+use romer_metrics::{DirectionContext, KnownLost, Part, Piece, described, losses_by_cause};
+use romer_record::Passage;
 use romer_record::document::{DelayKind, Direction, Histogram, LocationError, Summary, Way};
 use romer_record::finding::Finding;
 use romer_record::manifest::Stream;
-use romer_record::{Fate, Passage};
+use romer_timebase::causes::Causes;
 use romer_timebase::{LocationDifferences, LocationShapes, Related, put_together};
 use romer_units::{Dscp, Ecn};
 
@@ -35,7 +36,12 @@ enum Done {
 }
 
 impl Figures {
-    pub(super) fn of(stream: &Stream, related: &Related, differences: LocationDifferences) -> Self {
+    pub(super) fn of(
+        stream: &Stream,
+        related: &Related,
+        causes: &Causes,
+        differences: LocationDifferences,
+    ) -> Self {
         let ways: [(&[Passage], Option<DirectionContext>); 3] = [
             (&related.forward, forward(stream, related)),
             (&related.reverse, reverse(stream, related)),
@@ -59,10 +65,14 @@ impl Figures {
                 Done::Found(way, findings) => found[way] = findings,
             }
         }
-        let [forward, reverse, mut round_trip] = directions;
-        if went_half_way(related) {
-            round_trip.loss = loss_of_both(&round_trip.loss, [&forward.loss, &reverse.loss]);
+        for (direction, (passages, causes)) in directions.iter_mut().zip([
+            (&related.forward, &causes.forward),
+            (&related.reverse, &causes.reverse),
+            (&related.round_trip, &causes.round_trip),
+        ]) {
+            direction.loss.causes = losses_by_cause(passages, causes);
         }
+        let [forward, reverse, round_trip] = directions;
         let (location_error, location_shapes) = put_together(moments);
         Self {
             forward,
@@ -74,19 +84,6 @@ impl Figures {
             location_shapes,
         }
     }
-}
-
-/// Whether a round trip went astray that had come to the far host.
-fn went_half_way(related: &Related) -> bool {
-    let mut astray = related.round_trip.iter().filter(|passage| passage.fate == Fate::Astray);
-    let there = |sequence: u64| {
-        let place = related.forward.partition_point(|passage| passage.sequence < sequence);
-        related.forward.get(place).filter(|passage| passage.sequence == sequence)
-    };
-    astray.any(|passage| {
-        there(passage.sequence)
-            .is_some_and(|there| matches!(there.fate, Fate::Arrived | Fate::Late | Fate::Unread))
-    })
 }
 
 /// All parts: first what gives room back, then what takes long.

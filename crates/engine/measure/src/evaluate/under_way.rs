@@ -1,16 +1,16 @@
-//! Probes that were under way when the program was killed: nobody waited for them.
+//! Packets that were in flight when the program was killed.
 
 use romer_record::{Fate, Passage};
 use romer_timebase::Related;
 use romer_units::Duration;
 
-/// Makes those astray that have no arrival and left less than `waiting` before the last that is known of; how many they are. Of a
+/// Marks the packets in flight: those that have no arrival and left less than `waiting` before the last that is known of. Of a
 /// round trip that did not come back nobody knows either on which way it was; what the far end's log of one way does not tell of
 /// may have arrived, and stays unknown.
-pub(super) fn leave_astray(related: &mut Related, waiting: Duration) -> usize {
+pub(super) fn mark_in_flight(related: &mut Related, waiting: Duration) {
     let is_round_trip = !related.round_trip.is_empty();
     let ways = [&mut related.forward, &mut related.reverse, &mut related.round_trip];
-    ways.map(|passages| mark(passages, waiting, is_round_trip)).into_iter().max().unwrap_or(0)
+    ways.into_iter().for_each(|passages| mark(passages, waiting, is_round_trip));
 }
 
 /// What a call over one way counts: what the far end's log does not tell of, which did not come back whole, is no loss.
@@ -19,13 +19,13 @@ pub(crate) fn known(passages: &[Passage]) -> Vec<Passage> {
     passages.iter().filter(is_known).copied().collect()
 }
 
-fn mark(passages: &mut [Passage], waiting: Duration, is_round_trip: bool) -> usize {
-    let Some(last) = passages.iter().filter_map(Passage::left).max() else { return 0 };
-    let is_under_way = |passage: &&mut Passage| {
+fn mark(passages: &mut [Passage], waiting: Duration, is_round_trip: bool) {
+    let Some(last) = passages.iter().filter_map(Passage::left).max() else { return };
+    let is_in_flight = |passage: &&mut Passage| {
         let is_out = passage.fate == Fate::Lost || (is_round_trip && passage.fate == Fate::Unknown);
         is_out && passage.left().is_some_and(|left| last - left < waiting)
     };
-    passages.iter_mut().filter(is_under_way).map(|passage| passage.fate = Fate::Astray).count()
+    passages.iter_mut().filter(is_in_flight).for_each(|passage| passage.fate = Fate::InFlight);
 }
 
 #[cfg(test)]
@@ -59,15 +59,16 @@ mod tests {
             passage(4, 2_000, Fate::Lost),
         ];
         let waiting = Duration::from_nanos(1_000);
-        assert_eq!(mark(&mut passages, waiting, false), 2);
+        mark(&mut passages, waiting, false);
         let fates = passages.map(|passage| passage.fate);
-        assert_eq!(fates, [Fate::Lost, Fate::Arrived, Fate::Astray, Fate::Arrived, Fate::Astray]);
-        assert_eq!(mark(&mut [], waiting, false), 0);
+        assert_eq!(fates, [Fate::Lost, Fate::Arrived, Fate::InFlight, Fate::Arrived, Fate::InFlight]);
         // On the ways of a round trip it is not known where such a probe was.
         let unknown = || [passage(0, 0, Fate::Unknown), passage(1, 2_000, Fate::Unknown)];
         let (mut one_way, mut both_ways) = (unknown(), unknown());
-        assert_eq!([mark(&mut one_way, waiting, false), mark(&mut both_ways, waiting, true)], [0, 1]);
-        assert_eq!(both_ways.map(|passage| passage.fate), [Fate::Unknown, Fate::Astray]);
+        mark(&mut one_way, waiting, false);
+        mark(&mut both_ways, waiting, true);
+        assert_eq!(one_way, unknown());
+        assert_eq!(both_ways.map(|passage| passage.fate), [Fate::Unknown, Fate::InFlight]);
         assert!(known(&one_way).is_empty());
     }
 }

@@ -233,7 +233,7 @@ impl Happenings {
             (Some(before), Some(now)) if before != now => {
                 let what = format!("the session goes on from {now}, and was at {before}");
                 let detail = format!(
-                    "{what}: for {told} the far end did not know where this host is, and what was sent meanwhile may have gone astray"
+                    "{what}: for {told} the far end did not know where this host is, and what was sent meanwhile may be lost"
                 );
                 let event = event(EventKind::AddressChange, Side::Sender, detail, self.start);
                 (what, event.over(length.as_nanos()))

@@ -120,18 +120,18 @@ fn dropped(side: Side, drops: u64, events: &[Event]) -> Vec<String> {
     let standing = while_standing(side, events).min(drops);
     let (end, that) =
         if side == Side::Responder { ("the far end", "that host") } else { ("this host", "this host") };
-    let astray = "those among them that were probes went astray, and are no losses of the path";
+    let arrived = "those among them that were probes arrived, and are no losses (instrument_drops)";
     let mut words = Vec::new();
     if standing > 0 {
         words.push(format!(
             "{end}'s kernel dropped {} unread while its program stood still (stopped, or its host had no processor for it): \
-             {astray}; see that nothing stops it there, and that {that} is not put to sleep",
+             {arrived}; see that nothing stops it there, and that {that} is not put to sleep",
             counted(standing, "datagram")
         ));
     }
     if drops > standing {
         words.push(format!(
-            "{end} was too slow: its kernel dropped {} unread; {astray}; send more slowly, or leave {that} more time",
+            "{end} was too slow: its kernel dropped {} unread; {arrived}; send more slowly, or leave {that} more time",
             counted(drops - standing, "datagram")
         ));
     }

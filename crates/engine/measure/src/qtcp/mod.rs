@@ -375,7 +375,7 @@ pub struct Missing {
     pub lost: Vec<u64>,
     /// The path carried them to a host that did not read them.
     pub unread: Vec<u64>,
-    /// How many others there are: they did not leave, went astray, or it is not known whether they arrived.
+    /// How many others there are: they did not leave, were in flight at the end, or it is not known whether they arrived.
     pub left_out: u64,
 }
 
@@ -383,8 +383,8 @@ impl Missing {
     fn take(&mut self, sequence: u64, fate: Option<Fate>) {
         match fate {
             Some(Fate::Lost | Fate::Late) => self.lost.push(sequence),
-            Some(Fate::Unread) => self.unread.push(sequence),
-            Some(Fate::Arrived | Fate::Astray | Fate::Unknown) | None => self.left_out += 1,
+            Some(Fate::InstrumentDrop) => self.unread.push(sequence),
+            Some(Fate::Arrived | Fate::InFlight | Fate::Unknown) | None => self.left_out += 1,
         }
     }
 
@@ -395,7 +395,7 @@ impl Missing {
         (count > 0).then(|| {
             let carried = if unread > 0 { format!(", {unread} of them carried by the path and dropped unread") } else { String::new() };
             format!(
-                "{} not lost (not sent, astray, unread or unknown{carried}), and Qtcp takes every missing number for a loss; the .sta \
+                "{} not lost (not sent, in flight, unread or unknown{carried}), and Qtcp takes every missing number for a loss; the .sta \
                  names those that were lost, and `romer analyze` and `romer qtcp -F` go by it while it is beside the file",
                 counted_as(count, "number that is missing was", "numbers that are missing were")
             )

@@ -25,8 +25,6 @@ pub(crate) struct Packet {
     pub(crate) copies: Vec<Copy>,
     /// It came, but after the waiting time.
     pub(crate) late: bool,
-    /// It arrived there, and the host there refused to send the replies.
-    pub(crate) unanswered: bool,
 }
 
 impl Packet {
@@ -188,16 +186,20 @@ impl Truth {
         let (sent, arrived) = (self.packets.len() as u64, self.arrived().len() as u64);
         let packets = &found.packets;
         assert_eq!((packets.sent, packets.received), (Some(sent), Some(arrived)), "{way}");
-        let astray = self.packets.iter().filter(|packet| packet.unanswered).count() as u64;
-        let gone = sent - arrived - astray;
-        assert_eq!((packets.lost, packets.astray), (Some(gone), Some(astray)), "{way}");
+        let gone = sent - arrived;
+        assert_eq!(
+            (packets.lost, packets.instrument_drops, packets.in_flight),
+            (Some(gone), None, None),
+            "{way}"
+        );
+        let by_cause: u64 = found.loss.causes.iter().map(|one| one.count).sum();
+        assert_eq!(by_cause, gone, "{way}: {:?}", found.loss.causes);
         let further = |packet: &Packet| packet.copies.len().saturating_sub(1) as u64;
         assert_eq!(packets.duplicated, Some(self.packets.iter().map(further).sum()), "{way}");
         let late = self.packets.iter().filter(|packet| packet.late).count() as u64;
         assert_eq!(packets.late, (!self.variable || late > 0).then_some(late), "{way}");
         assert_eq!((packets.not_sent, packets.corrupted), (self.refused, None), "{way}");
-        let lost: Vec<bool> =
-            self.packets.iter().map(|packet| packet.first().is_none() && !packet.unanswered).collect();
+        let lost: Vec<bool> = self.packets.iter().map(|packet| packet.first().is_none()).collect();
         let places: Vec<usize> = (0..lost.len()).filter(|place| lost[*place]).collect();
         let distances: Vec<u64> = places.windows(2).map(|pair| (pair[1] - pair[0]) as u64).collect();
         assert_eq!(found.loss.distances, distances, "{way}");
@@ -205,10 +207,7 @@ impl Truth {
             lost.chunk_by(|a, b| a == b).filter(|run| run[0]).map(|run| run.len() as u64).collect();
         assert_eq!(found.loss.periods, periods, "{way}");
         let share = |part: u64, of: u64| (of > 0).then(|| real(part.cast_signed()) / real(of.cast_signed()));
-        // What got only to the far host counts by the ratios of both ways.
-        if astray == 0 {
-            same(found.loss.ratio, share(gone, sent), &format!("{way}: loss"));
-        }
+        same(found.loss.ratio, share(gone, sent), &format!("{way}: loss"));
         let extents = self.extents();
         assert_eq!(found.packets.reordered, Some(extents.len() as u64), "{way}");
         same(found.reordering.ratio, share(extents.len() as u64, arrived), &format!("{way}: reordering"));

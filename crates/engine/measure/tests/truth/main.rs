@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use romer_measure::evaluate::evaluate;
 use romer_record::assemble;
-use romer_record::document::{DelayKind, Measurement, Metadata, Packets, Traffic};
+use romer_record::document::{DelayKind, Measurement, Metadata, Traffic};
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
 use romer_units::random::Seed;
 
@@ -64,7 +64,7 @@ fn forward(world: &World, shared: bool) -> Truth {
         let copies = copies(&came, |one| probe.stamped.then_some(one.at - left));
         let took = copies.first().map(|copy| copy.at - left);
         let (departed, behind) = (probe.stamped.then_some(left), probe.stamped.then_some(left - probe.due));
-        (Packet { number, departed, behind, copies, late: false, unanswered: false }, took)
+        (Packet { number, departed, behind, copies, late: false }, took)
     };
     Truth {
         packets: judged(sent(world).map(packet).collect(), shared),
@@ -94,7 +94,7 @@ fn reverse(world: &World, shared: bool) -> Truth {
         let copies = copies(&reply.came, |one| reply.stamped.then_some(one.at - reply.left));
         let took = copies.first().map(|copy| copy.at - reply.left);
         let departed = reply.stamped.then_some(reply.left);
-        (Packet { number: *number, departed, behind: None, copies, late: false, unanswered: false }, took)
+        (Packet { number: *number, departed, behind: None, copies, late: false }, took)
     };
     Truth {
         packets: judged(replies.iter().zip(&numbers).map(packet).collect(), shared),
@@ -121,8 +121,7 @@ fn round_trip(world: &World) -> Truth {
         copies.sort_by_key(|copy| copy.at);
         let late = is_late(lay.iter().min().map(|(at, lay)| at - left - lay));
         let (departed, behind) = (probe.stamped.then_some(left), probe.stamped.then_some(left - probe.due));
-        let unanswered = !probe.there.is_empty() && probe.there.iter().all(|(_, reply)| reply.is_none());
-        Packet { number, departed, behind, copies, late, unanswered }
+        Packet { number, departed, behind, copies, late }
     };
     Truth {
         packets: sent(world).map(packet).collect(),
@@ -178,11 +177,6 @@ fn check(world: &World, shared: bool, found: &Measurement) {
     forward(world, shared).is_told_by(&found.forward, "forward");
     reverse(world, shared).is_told_by(&found.reverse, "reverse");
     round_trip(world).is_told_by(&found.round_trip, "round trip");
-    if let Packets { astray: Some(1..), .. } = found.round_trip.packets {
-        let ratios = found.forward.loss.ratio.zip(found.reverse.loss.ratio);
-        let both = ratios.map(|(there, back)| 1.0 - (1.0 - there) * (1.0 - back));
-        figures::same(found.round_trip.loss.ratio.filter(|_| both.is_some()), both, "round trip: loss");
-    }
     let kind = |delays: u64, kind| (delays > 0).then_some(kind);
     let one_way = if shared { DelayKind::Absolute } else { DelayKind::Variable };
     assert_eq!(found.forward.delay_kind, kind(found.forward.delay_ns.count, one_way));

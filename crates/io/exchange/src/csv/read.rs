@@ -108,7 +108,7 @@ impl<R: BufRead> Reader<R> {
         self.unended
     }
 
-    /// How many packets are left out of which the column `fate` says that they went astray, or that it is not known what became
+    /// How many packets are left out of which the column `fate` says that they were in flight at the end, or that it is not known what became
     /// of them: their empty fields are no losses. Known when all lines are read.
     pub fn no_losses(&self) -> u64 {
         self.no_losses
@@ -324,7 +324,7 @@ enum Fate {
 impl Fate {
     fn of(word: &str) -> Self {
         match word {
-            "astray" | "unknown" => Self::NoLoss,
+            "in-flight" | "unknown" => Self::NoLoss,
             "unread-there" => Self::UnreadThere,
             "unread-back" => Self::UnreadBack,
             _ => Self::AsStamped,

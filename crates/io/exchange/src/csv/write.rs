@@ -31,7 +31,7 @@ pub struct Written {
     pub late: u64,
     /// Further copies: lines whose sequence number was there before.
     pub duplicates: u64,
-    /// Packets that are not written, because they did not arrive and were not lost (`astray` and `unknown`), and no column says so.
+    /// Packets that are not written, because they did not arrive and were not lost (`in-flight` and `unknown`), and no column says so.
     pub left_out: u64,
     /// Packets that the path carried to a host that did not read them: written with a column that says so, and else left out.
     pub unread: u64,
@@ -51,7 +51,7 @@ impl Written {
 
 /// Writes the round trips of one stream, a line for each. Probes that the host itself refused to send are left out: a
 /// line for one would be taken for a loss. `fate` says in a word what became of a row: `arrived`, `late`, `duplicate`,
-/// or `lost` and more; with `name_fates` it is a column. Without, what is `astray`, `unknown` or `unread` (and more) and did not arrive
+/// or `lost` and more; with `name_fates` it is a column. Without, what is `in-flight`, `unknown` or `unread` (and more) and did not arrive
 /// is left out as well.
 ///
 /// # Errors
@@ -117,7 +117,7 @@ fn table<'a, const N: usize>(
         let fate = fate(row);
         let is_unread = fate.starts_with("unread");
         written.unread += u64::from(is_unread);
-        if !name_fates && (is_unread || ["astray", "unknown"].contains(&fate)) {
+        if !name_fates && (is_unread || ["in-flight", "unknown"].contains(&fate)) {
             written.left_out += u64::from(!is_unread);
             continue;
         }
@@ -185,9 +185,9 @@ mod tests {
     }
 
     #[test]
-    fn what_went_astray_is_named_or_left_out_and_is_no_loss_to_who_reads_it() {
+    fn in_flight_is_no_loss_to_readers() {
         let places = Places { t1: KERNEL, t2: None, t3: None, t4: KERNEL };
-        for fate in ["astray", "unknown"] {
+        for fate in ["in-flight", "unknown"] {
             let fate = |row: &RoundTrip| if row.returned { "arrived" } else { fate };
             for (name_fates, written_so, read_so) in [(true, (3, 0), 1), (false, (2, 1), 0)] {
                 for ended in [true, false] {

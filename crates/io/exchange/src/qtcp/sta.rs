@@ -100,7 +100,7 @@ pub struct Statistics {
     pub lost: Vec<u64>,
     /// The numbers of those that the path carried to a host that did not read them.
     pub unread: Vec<u64>,
-    /// Further numbers that are missing: such packets did not leave, went astray, or it is not known whether they arrived.
+    /// Further numbers that are missing: such packets did not leave, were in flight, or it is not known whether they arrived.
     pub left_out: u64,
     /// Further copies.
     pub duplicated: u64,

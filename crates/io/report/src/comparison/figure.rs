@@ -100,8 +100,8 @@ impl Series {
             Self::InterDeparture => inter_departures(passages),
             Self::InterArrival => inter_arrivals(passages),
             Self::Loss => sent(passages)
-                .filter(|passage| passage.fate != Fate::Astray)
-                .map(|passage| i64::from(!matches!(passage.fate, Fate::Arrived | Fate::Unread)))
+                .filter(|passage| passage.fate != Fate::InFlight)
+                .map(|passage| i64::from(!matches!(passage.fate, Fate::Arrived | Fate::InstrumentDrop)))
                 .collect(),
             Self::R | Self::Mos => Vec::new(),
         };

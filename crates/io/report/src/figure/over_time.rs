@@ -6,7 +6,7 @@ use romer_record::document::Measurement;
 use romer_record::event::Event;
 
 use super::stretches::{Stretches, marks, marks_among};
-use super::strips::lost_at;
+use super::strips::{LOST, sent_at};
 use super::thin::{Far, Thinning};
 use super::{
     Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, MOST_POINTS, Sorted, Times, as_float, ends, thin_peaks,
@@ -31,7 +31,7 @@ pub(super) fn delays(
     let mut layers = Vec::new();
     let mut beyond = 0;
     let round_trip = ways == [Way::RoundTrip];
-    let lost: Vec<f64> = if round_trip { lost_at(passages.round_trip, times, &[]) } else { Vec::new() };
+    let lost: Vec<f64> = if round_trip { sent_at(passages.round_trip, times, &LOST) } else { Vec::new() };
     // A way of which nothing is known has no place in the legend.
     let ways: Vec<Way> = ways.iter().copied().filter(|way| !sorted.of_way(*way).is_empty()).collect();
     for way in &ways {

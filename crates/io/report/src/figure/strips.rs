@@ -15,33 +15,26 @@ use crate::table::Way;
 const STRIP: usize = 400;
 /// Probes in a row that make a moment, where a column stands for more.
 const MOMENT: usize = 20;
+/// What counts as lost.
+pub(super) const LOST: [Fate; 2] = [Fate::Lost, Fate::Late];
 /// The shades of a moment of which few are marked, some, and most.
 const SHADES: [f64; 3] = [0.5, 0.75, 1.0];
 
-/// When those probes were sent that did not arrive in time and are not among `others`.
-pub(super) fn lost_at(passages: &[Passage], times: &Times, others: &[Fate]) -> Vec<f64> {
+/// When those probes were sent that have one of these `fates`.
+pub(super) fn sent_at(passages: &[Passage], times: &Times, fates: &[Fate]) -> Vec<f64> {
     passages
         .iter()
-        .filter(|p| p.fate != Fate::Arrived && !others.contains(&p.fate) && p.copy == 0)
+        .filter(|p| fates.contains(&p.fate) && p.copy == 0)
         .filter_map(|p| times.of_probe(p.sequence))
         .collect()
 }
 
 /// Where packets were lost.
 pub(super) fn losses(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
-    let unknown = [Fate::Unknown, Fate::Astray, Fate::Unread];
-    let known = [Fate::Lost, Fate::Late, Fate::Astray, Fate::Unread];
-    let not_astray = [Fate::Lost, Fate::Late, Fate::Unknown];
-    let astray = |passages| lost_at(passages, times, &not_astray);
-    let mut gone_astray = [astray(passages.forward), astray(passages.reverse)].concat();
-    if gone_astray.is_empty() {
-        gone_astray = astray(passages.round_trip);
-    }
     let rows = [
-        ("lost on the way there", Ink::Forward, lost_at(passages.forward, times, &unknown)),
-        ("lost on the way back", Ink::Reverse, lost_at(passages.reverse, times, &unknown)),
-        ("lost, not known where", Ink::Lost, lost_at(passages.forward, times, &known)),
-        ("astray, which is none of the path's doing", Ink::Text, gone_astray),
+        ("lost on the way there", Ink::Forward, sent_at(passages.forward, times, &LOST)),
+        ("lost on the way back", Ink::Reverse, sent_at(passages.reverse, times, &LOST)),
+        ("lost, not known where", Ink::Lost, sent_at(passages.forward, times, &[Fate::Unknown])),
     ];
     let figure = Figure { name: "loss", title: "Losses".into(), ..bare(times) };
     stripes(figure, rows.map(|(name, ink, marks)| (name.into(), ink, marks)).into(), times, "were lost")
@@ -150,10 +143,8 @@ pub(crate) fn decades(rows: usize, lowest: i32) -> impl Iterator<Item = (f64, i3
 pub(super) fn several_losses(runs: &[Laid<'_>], way: Way, length: f64, name: &'static str) -> Option<Figure> {
     let unit = Unit::of(length);
     let end = length / unit.nanos();
-    let lost: Vec<Vec<f64>> = runs
-        .iter()
-        .map(|run| lost_at(run.passages.of(way), &run.times, &[Fate::Unknown, Fate::Astray, Fate::Unread]))
-        .collect();
+    let lost: Vec<Vec<f64>> =
+        runs.iter().map(|run| sent_at(run.passages.of(way), &run.times, &LOST)).collect();
     if lost.iter().all(Vec::is_empty) {
         return None;
     }

@@ -6,6 +6,7 @@ use romer_record::document::{Direction, Measurement, Summary, Tally};
 
 use super::WORDS;
 use super::overview::class;
+use crate::causes;
 use crate::escape::markup;
 use crate::number::{count, counted, maybe_time, percent};
 use crate::table::{Way, ways};
@@ -42,7 +43,7 @@ pub(super) fn packets(m: &Measurement, page: &mut String) {
 type Cell = fn(&Direction) -> String;
 
 /// A row shows where any direction has something to say.
-const ROWS: [(&str, Cell); 21] = [
+const ROWS: [(&str, Cell); 23] = [
     ("sent", |d| number(d.packets.sent)),
     ("arrived in time", |d| {
         let least = if d.packets.received_at_least { "at least " } else { "" };
@@ -63,9 +64,9 @@ const ROWS: [(&str, Cell); 21] = [
         d.reordering.ratio.filter(|ratio| *ratio > 0.0).map_or_else(String::new, percent)
     }),
     ("damaged", |d| number(d.packets.corrupted)),
-    ("astray while an address changed or an interface was down, not lost", |d| {
-        number(d.packets.astray.filter(|count| *count > 0))
-    }),
+    ("losses by cause", causes::listed),
+    ("arrived and dropped by the measuring host", |d| number(d.packets.instrument_drops)),
+    ("in flight at the end", |d| number(d.packets.in_flight)),
     ("refused by the sending host", |d| number(d.packets.not_sent.filter(|count| *count > 0))),
     ("loss periods, packets", |d| pattern(&d.loss.periods, d.loss.periods_all.as_ref())),
     ("loss distances, packets", |d| pattern(&d.loss.distances, d.loss.distances_all.as_ref())),

@@ -244,7 +244,7 @@ impl Classes {
     }
 
     /// What of the ratios a side's packets tell, whose ratios have the sign `sign`: all of it where they are independent, and less
-    /// where they depend on each other, so that a sum of them goes astray no oftener than it says (Wald's identity).
+    /// where they depend on each other, so that a sum of them is wrong no oftener than it says (Wald's identity).
     fn told(&self, side: &[f64], sign: f64) -> f64 {
         let ratios: Vec<f64> = side.iter().map(|delay| sign * self.ratio(*delay)).collect();
         let mean = ratios.iter().sum::<f64>() / real(ratios.len());

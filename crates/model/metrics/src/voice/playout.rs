@@ -44,8 +44,8 @@ pub(super) fn counts(passages: &[Passage], buffers: &[i64]) -> Counts {
     for passage in sent(passages) {
         counts.is_uncertain |= passage.fate == Fate::Unknown;
         let first = match passage.fate {
-            Fate::Astray => continue,
-            Fate::Unread => {
+            Fate::InFlight => continue,
+            Fate::InstrumentDrop => {
                 // The path carried it; whether the next loss goes on with those before it is not known from this one.
                 counts.sent += 1;
                 continue;

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use romer_metrics::{
     DirectionContext, delays, direction, histogram, inter_arrivals, inter_departures, ipdv, jitter,
-    loss_of_both, loss_pattern, pdv, reordering, stddev_population, summary, wilson_interval,
+    loss_pattern, losses_by_cause, pdv, reordering, stddev_population, summary, wilson_interval,
 };
-use romer_record::document::{DelayKind, Direction, LISTED, Summary};
+use romer_record::document::{DelayKind, Direction, LISTED, LossCause, LossesByCause, Summary};
 use romer_record::{Fate, Leaving, Passage};
 use romer_units::{Arrival, Departure, Dscp, Duration, Ecn, Timestamp};
 
@@ -313,41 +313,40 @@ fn the_longest_loss_period_is_told_with_its_number_its_moment_and_how_long_it_wa
     assert_eq!((longest(&[1, 4], 12), longest(&[], 12)), (None, None));
 }
 
+/// Packets that the measuring host dropped count as sent and not lost; those in flight at the end are in no ratio.
 #[test]
-fn what_went_astray_is_neither_received_nor_lost() {
-    // Of ten, 1 is lost, 2 to 4 went astray, 5 is lost: two losses, each by itself.
+fn instrument_drops_are_no_losses() {
+    // Of ten, 1 is lost, 2 is in flight, 3 and 4 were dropped by the host, 5 is lost: two losses, each by itself.
     let packet = |n: u64| match n {
         1 | 5 => gone(n, 0, Fate::Lost),
-        2..=4 => gone(n, 0, Fate::Astray),
+        2 => gone(n, 0, Fate::InFlight),
+        3..=4 => gone(n, 0, Fate::InstrumentDrop),
         _ => arrived(n, 0, 1),
     };
     let passages: Vec<_> = (0..10).map(packet).collect();
     let document = direction(&passages, &CONTEXT);
     let packets = &document.packets;
-    assert_eq!(
-        (packets.sent, packets.received, packets.lost, packets.astray),
-        (Some(10), Some(5), Some(2), Some(3))
-    );
-    assert_eq!(document.loss.ratio, Some(2.0 / 7.0));
-    assert_eq!((&document.loss.periods[..], &document.loss.distances[..]), (&[1, 1][..], &[4][..]));
-    // Of those that a host dropped unread it is known that the path carried them.
-    let unread = |passage: &Passage| match passage.sequence {
-        3..=4 => Passage { fate: Fate::Unread, ..*passage },
-        _ => *passage,
-    };
-    let document = direction(&passages.iter().map(unread).collect::<Vec<_>>(), &CONTEXT);
-    let packets = &document.packets;
-    assert_eq!(
-        (packets.received, packets.lost, packets.astray, packets.unread),
-        (Some(5), Some(2), Some(3), Some(2))
-    );
+    assert_eq!((packets.sent, packets.received, packets.lost), (Some(10), Some(5), Some(2)));
+    assert_eq!((packets.instrument_drops, packets.in_flight), (Some(2), Some(1)));
     assert_eq!(document.loss.ratio, Some(2.0 / 9.0));
     assert_eq!((&document.loss.periods[..], &document.loss.distances[..]), (&[1, 1][..], &[4][..]));
-    let both = loss_of_both(&document.loss, [&document.loss; 2]);
-    assert_eq!(both.ratio, Some(1.0 - 49.0 / 81.0));
-    let [low, high] = both.ratio_interval.unwrap();
-    assert!(low < 0.2 && high > 0.6, "{low} to {high}");
-    assert_eq!(loss_of_both(&document.loss, [&document.loss, &Default::default()]), document.loss);
+}
+
+/// The counts by cause add up to the losses, those without a known cause included.
+#[test]
+fn causes_add_up_to_losses() {
+    let packet = |n: u64| match n {
+        2..=4 | 7 => gone(n, 0, Fate::Lost),
+        8 => gone(n, 0, Fate::InstrumentDrop),
+        _ => arrived(n, 0, 1),
+    };
+    let passages: Vec<_> = (0..10).map(packet).collect();
+    let known = [(1, LossCause::PathMtu), (3, LossCause::InterfaceDown), (4, LossCause::InterfaceDown)];
+    let found = losses_by_cause(&passages, &known.into());
+    let of = |cause, count, first, last| LossesByCause { cause, count, first, last };
+    assert_eq!(found, [of(LossCause::InterfaceDown, 2, 3, 4), of(LossCause::Unknown, 2, 2, 7)]);
+    let lost = direction(&passages, &CONTEXT).packets.lost;
+    assert_eq!(Some(found.iter().map(|one| one.count).sum()), lost);
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub struct Direction {
 /// Packet counts of a direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Packets {
-    /// Left the sending host: those that were received, that were lost, and that went astray.
+    /// Left the sending host: received, lost, dropped by the destination host, in flight, or of unknown fate.
     pub sent: Option<u64>,
     /// Arrived in time, each counted once; so many at least where `received_at_least` says so.
     pub received: Option<u64>,
@@ -66,7 +66,8 @@ pub struct Packets {
     /// back. Left out where it is false.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub received_at_least: bool,
-    /// Did not arrive in time; `null` where the direction of the loss cannot be known.
+    /// Left the sending host and did not arrive within the waiting time (RFC 7680 section 2.4), whatever the cause; `null`
+    /// where the direction of the loss cannot be known.
     pub lost: Option<u64>,
     /// Where `lost` is `null` and of some it is known nevertheless: so many or more did not arrive in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,17 +76,15 @@ pub struct Packets {
     pub duplicated: Option<u64>,
     /// Arrived after a packet with a higher number (RFC 4737).
     pub reordered: Option<u64>,
-    /// Went astray, and are neither received nor lost, for they say nothing of the path: they left while one end did not know
-    /// the other's address, which had changed (an event `address-change`), or left or would have arrived while the interface of the
-    /// host there was down (`link-down`), or the path returned them as too long (`path-error` with its `mtu`); of round trips, the far host did not send the reply (`not_sent` of the way back), or
-    /// they left after the last that a far end which went away is known to have had.
-    #[serde(default)]
-    pub astray: Option<u64>,
-    /// Of those that went astray: came to the host, whose kernel dropped them because the program there did not read them in time
-    /// (`receive-overflow`). The path did not lose them, and `loss.ratio` counts them as sent and not lost. Left out where
-    /// there are none.
+    /// Arrived at the destination host, which dropped them before the program read them (`receive-overflow`; RFC 7680
+    /// sections 2.7 and 2.8.3): sent and not lost. Of round trips, those that either host dropped. Left out where there are
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unread: Option<u64>,
+    pub instrument_drops: Option<u64>,
+    /// Left less than the waiting time before a run that was killed, and had not arrived: neither received nor lost. Left out
+    /// where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<u64>,
     /// Arrived after the waiting time; among the lost.
     pub late: Option<u64>,
     /// Arrived damaged; `null` because UDP's checksum drops damage unseen.
@@ -138,9 +137,7 @@ pub struct Histogram {
 /// Loss and its pattern (RFC 7680, RFC 3357).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Loss {
-    /// Lost over sent, without what went astray, but with what was dropped `unread`, which the path carried. Where round trips
-    /// went astray that got to the far host, or may have, it is what the ratios of both ways amount to together,
-    /// 1 - (1 - there) (1 - back); so is its interval, by its ends.
+    /// Lost over sent, without what was in flight at the end.
     pub ratio: Option<f64>,
     /// 95 % interval of the ratio: Wilson's, with as many packets as there would have to be independent ones to tell as much, so
     /// that losses which come together widen it. `null` where fewer than six loss periods are not all of one packet; not to be
@@ -161,6 +158,47 @@ pub struct Loss {
     /// What all distances are, where there are more than `distances` lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distances_all: Option<Tally>,
+    /// The losses by cause. The counts add up to `lost` where that is known packet by packet. A cause changes no count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<LossesByCause>,
+}
+
+/// The losses that have one cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LossesByCause {
+    /// The cause.
+    pub cause: LossCause,
+    /// How many packets.
+    pub count: u64,
+    /// The sequence number of the first of them.
+    pub first: u64,
+    /// The sequence number of the last of them.
+    pub last: u64,
+}
+
+/// An event that was under way when a packet was lost. Of several, the first in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossCause {
+    /// An interface that it left or was to arrive by was down (`link-down`).
+    InterfaceDown,
+    /// The address of a host changed (`address-change`).
+    AddressChange,
+    /// A NAT replaced its mapping (`address-change` on the path).
+    NatRebinding,
+    /// It was longer than the interface of the destination host accepts (`mtu-change`).
+    InterfaceMtu,
+    /// It was longer than a link of the path accepts (`path-error` or `not-sent` with an `mtu`).
+    PathMtu,
+    /// The sending host refused packets or its queue dropped them (`not-sent`). Of a round trip also: the responder's host did
+    /// not send the reply.
+    SenderQueue,
+    /// The responder was not reachable, or was restarted (`far-end-gone`).
+    ResponderRestart,
+    /// The path or the far host reported packets as undeliverable (`path-error`).
+    IcmpUnreachable,
+    /// No event is known.
+    Unknown,
 }
 
 /// Consecutive packets that were lost (RFC 3357).

@@ -124,7 +124,7 @@ fn fates(related: &Related) -> String {
         (Fate::Arrived | Fate::Late, Some(_)) => '.',
         (Fate::Arrived | Fate::Late, None) => 'b',
         (Fate::Lost, _) => 't',
-        (Fate::Unknown | Fate::Astray | Fate::Unread, _) => '?',
+        (Fate::Unknown | Fate::InstrumentDrop | Fate::InFlight, _) => '?',
     };
     related.forward.iter().filter(|passage| passage.copy == 0).map(one).collect()
 }

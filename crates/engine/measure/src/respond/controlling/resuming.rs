@@ -117,7 +117,7 @@ impl Controlling {
         self.connections[index].server.on_event(Event { side: Side::Path, datagrams: Some(all), ..event })
     }
 
-    /// Tells both ends that the session has moved, and for how long its probes may have gone astray.
+    /// Tells both ends that the session has moved, and for how long its probes may have been lost.
     pub(super) fn tell_moved(&mut self, index: usize, moved: &Moved, address: SocketAddr) -> Vec<Action> {
         let now = address.ip().to_canonical();
         let event = if now == moved.before {

@@ -1,4 +1,4 @@
-//! Losses that are none of the path's: what arrived at a host whose socket was full.
+//! Packets that arrived at a host whose socket was full: the measuring host dropped them, and the path did not lose them.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ const NEARLY_NS: i64 = 250_000_000;
 /// more were dropped than those, they are the ones that are missing right after them: when the last was dropped is known by a
 /// datagram that was read after it, or not at all. Where most of those in a row were dropped, the ones that the path lost are taken to
 /// lie evenly among them, rather than one after the other.
-pub fn unread(passages: &[Passage], events: &[Event], receiving: Side) -> BTreeSet<u64> {
+pub fn instrument_drops(passages: &[Passage], events: &[Event], receiving: Side) -> BTreeSet<u64> {
     let own = |event: &&Event| event.side == receiving && event.kind == EventKind::ReceiveOverflow;
     let overflows: Vec<(i64, i64, u64)> = events
         .iter()
@@ -28,15 +28,15 @@ pub fn unread(passages: &[Passage], events: &[Event], receiving: Side) -> BTreeS
             Some((event.clock_ns.saturating_sub(NEARLY_NS), until, event.datagrams?))
         })
         .collect();
-    let mut unread = BTreeSet::new();
+    let mut found = BTreeSet::new();
     if overflows.is_empty() {
-        return unread;
+        return found;
     }
     let runs = runs(passages);
     for (from, until, dropped) in overflows {
         let mut missing: Vec<(Vec<u64>, Vec<u64>)> = Vec::new();
         for run in &runs {
-            let left = || run.iter().filter(|(sequence, _)| !unread.contains(sequence));
+            let left = || run.iter().filter(|(sequence, _)| !found.contains(sequence));
             let then: Vec<u64> = left()
                 .filter(|(_, due)| (from..=until).contains(due))
                 .map(|(sequence, _)| *sequence)
@@ -62,10 +62,10 @@ pub fn unread(passages: &[Passage], events: &[Event], receiving: Side) -> BTreeS
                 then.into_iter().chain(after).take(dropped).collect::<Vec<u64>>()
             };
             dropped -= taken.len();
-            unread.extend(taken);
+            found.extend(taken);
         }
     }
-    unread
+    found
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
     use romer_units::Timestamp;
 
     use super::*;
-    use crate::astray::tests::passage;
+    use crate::due::tests::passage;
 
     const MS: i64 = 1_000_000;
 
@@ -116,8 +116,11 @@ mod tests {
         let full = |n: i64| (3_970..6_020).contains(&n);
         let passages = sent(|n| path(n) || full(n));
         // Of the 2,050 the path had lost 21 before they came.
-        let gone =
-            unread(&passages, &[overflow(Side::Responder, 3_999, Some(6_050), 2_029)], Side::Responder);
+        let gone = instrument_drops(
+            &passages,
+            &[overflow(Side::Responder, 3_999, Some(6_050), 2_029)],
+            Side::Responder,
+        );
         assert_eq!(gone.len(), 2_029);
         assert!(gone.iter().all(|n| full(n.cast_signed())), "{:?} to {:?}", gone.first(), gone.last());
         // Of another host's, where it is not known when, or where none was dropped: the path lost them.
@@ -126,7 +129,7 @@ mod tests {
             overflow(Side::Responder, 3_999, None, 2_029),
             overflow(Side::Responder, 1_000, Some(1_001), 0),
         ] {
-            assert!(unread(&passages, &[event], Side::Responder).is_empty());
+            assert!(instrument_drops(&passages, &[event], Side::Responder).is_empty());
         }
     }
 
@@ -137,10 +140,10 @@ mod tests {
         let passages = sent(|n| n % 100 == 55 || full(n));
         let gaps: Vec<Event> =
             (0..10).map(|gap| overflow(Side::Sender, 2_029 + 40 * gap, Some(2_050 + 40 * gap), 20)).collect();
-        let gone = unread(&passages, &gaps, Side::Sender);
+        let gone = instrument_drops(&passages, &gaps, Side::Sender);
         assert_eq!(gone, (2_000..2_400u64).filter(|n| n % 40 < 20).collect());
         let together = [overflow(Side::Sender, 2_029, Some(2_410), 200)];
-        assert_eq!(unread(&passages, &together, Side::Sender), gone);
+        assert_eq!(instrument_drops(&passages, &together, Side::Sender), gone);
     }
 
     #[test]
@@ -148,13 +151,16 @@ mod tests {
         // Full from 4 s to the end, and the last datagram that was read came at 4.15 s; the path loses every hundredth.
         let passages = sent(|n| n % 100 == 50 || n >= 4_000);
         let until_the_end = overflow(Side::Responder, 3_900, Some(4_150), 5_940);
-        let gone = unread(&passages, &[until_the_end], Side::Responder);
+        let gone = instrument_drops(&passages, &[until_the_end], Side::Responder);
         assert_eq!(gone.len(), 5_940);
         assert!(gone.iter().all(|n| *n >= 4_000), "{:?}", gone.first());
         // What is missing after others have come is the path's, however many were dropped.
         let passages = sent(|n| n % 100 == 50 || (4_000..4_100).contains(&n));
-        let gone =
-            unread(&passages, &[overflow(Side::Responder, 3_900, Some(4_050), 5_940)], Side::Responder);
+        let gone = instrument_drops(
+            &passages,
+            &[overflow(Side::Responder, 3_900, Some(4_050), 5_940)],
+            Side::Responder,
+        );
         assert!(gone.iter().all(|n| (3_620..4_280).contains(n)), "{gone:?}");
     }
 }
