@@ -44,6 +44,10 @@ pub(crate) enum Fault {
     LittleEndian,
     /// Both time stamps are those of the first probe.
     Constant,
+    /// The clock advances in steps of this many nanoseconds since 1970.
+    Steps { nanos: i64 },
+    /// Both time stamps of these probes are off by this many nanoseconds.
+    FalsePairs { probes: &'static [u64], nanos: i64 },
     /// The receive time stamp of this probe is a second too small.
     SecondEarly { probe: u64 },
     /// The transmit time stamp of this probe is a second too large.
@@ -263,6 +267,8 @@ impl State {
             Fault::Swapped => [ntp(left), ntp(arrived)],
             Fault::LittleEndian => pair.map(|at| u64::from_be_bytes(ntp(at)).to_le_bytes()),
             Fault::Constant => [ntp(first); 2],
+            Fault::Steps { nanos } => pair.map(|at| ntp(at.div_euclid(nanos) * nanos)),
+            Fault::FalsePairs { probes, nanos } if probes.contains(&probe) => pair.map(|at| ntp(at + nanos)),
             Fault::SecondEarly { probe: one } if one == probe => [ntp(arrived - SECOND), ntp(left)],
             Fault::SecondLate { probe: one } if one == probe => [ntp(arrived), ntp(left + SECOND)],
             Fault::SameStamps { .. } => [ntp(arrived); 2],

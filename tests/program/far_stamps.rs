@@ -16,7 +16,8 @@ fn measured(fault: Fault) -> (Value, String) {
     let reflector = Reflector::start(fault);
     let home = tempfile::tempdir().unwrap();
     // The reflector answers one probe after the other: what it takes for one must be over before the next.
-    let interval = if matches!(fault, Fault::SameStamps { .. }) { "20ms" } else { "2ms" };
+    let interval =
+        if matches!(fault, Fault::SameStamps { .. } | Fault::Steps { .. }) { "20ms" } else { "2ms" };
     let mut command: Command = romer(["measure", "--stamp-only", "--no-route", "--interval", interval]);
     command.args(["--count", &PROBES.to_string(), "--waiting-time", "200ms", "--json", "-"]);
     command.arg(reflector.address.to_string()).arg("--out").arg(home.path().join("run"));
@@ -44,6 +45,8 @@ fn stamps_of_no_clock_are_refused() {
         Fault::Swapped,
         Fault::LittleEndian,
         Fault::Constant,
+        Fault::Steps { nanos: 1_000_000_000 },
+        Fault::Steps { nanos: 100_000_000 },
     ] {
         let (document, said) = measured(fault);
         for way in ["forward", "reverse"] {
@@ -81,6 +84,23 @@ fn one_false_stamp_takes_one_probe() {
         }
         assert_eq!(count(&document, "/round_trip/delay_ns/count"), PROBES, "{fault:?}: {said}");
         assert!(said.contains("stamps of 1 reply cannot be true"), "{fault:?}: {said}");
+    }
+}
+
+/// False pairs at the ends of a run, and beside each other, take the one-way delays of their own probes.
+#[test]
+fn false_pairs_take_their_probes() {
+    for probes in [&[0][..], &[PROBES - 1], &[20, 21]] {
+        for nanos in [-1_000_000_000, 1_000_000_000] {
+            let fault = Fault::FalsePairs { probes, nanos };
+            let (document, said) = measured(fault);
+            for way in ["forward", "reverse"] {
+                let count = count(&document, &format!("/{way}/delay_ns/count"));
+                assert_eq!(count, PROBES - probes.len() as u64, "{fault:?}: {way}: {said}");
+            }
+            assert_eq!(count(&document, "/round_trip/delay_ns/count"), PROBES, "{fault:?}: {said}");
+            assert!(said.contains("cannot be true"), "{fault:?}: {said}");
+        }
     }
 }
 
