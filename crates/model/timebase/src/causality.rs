@@ -32,6 +32,27 @@ struct Contradiction {
     worst: (i64, i64),
 }
 
+/// Packets that arrive before they leave, by one clock.
+#[derive(Clone, Copy, Debug, Default)]
+struct Early {
+    /// How far below zero a delay may be by what the stamps leave open.
+    spare: Duration,
+    all: u64,
+    count: u64,
+    most_ns: i64,
+}
+
+impl Early {
+    fn is(&self, delay: Duration) -> bool {
+        delay + self.spare < Duration::ZERO
+    }
+
+    /// Whether they are too many for single false stamps.
+    const fn are_many(&self) -> bool {
+        self.count >= LEAST && self.count.saturating_mul(BEFORE) >= self.all
+    }
+}
+
 /// A length of time to three digits.
 fn shown(nanos: i64) -> Duration {
     let unit = 10_i64.pow(nanos.unsigned_abs().max(1).ilog10().saturating_sub(2));
@@ -158,25 +179,54 @@ impl Related {
     /// What contradicts one clock for both ends, for people: packets that arrive before they leave, by more than the stamps leave
     /// open. The delays are those of one clock.
     pub fn contradicts_one_clock(&self) -> Option<String> {
-        let delays = || self.forward.iter().chain(&self.reverse).filter_map(|one| one.delay);
-        if delays().all(|delay| delay >= Duration::ZERO) {
+        let early = self.early();
+        early.are_many().then(|| {
+            format!(
+                "the stamps are not of one clock: by them, {} of {} arrived before they left, by up to {}",
+                early.count,
+                counted(early.all, "packet"),
+                shown(early.most_ns)
+            )
+        })
+    }
+
+    /// Takes away single delays below zero by one clock, and says so, for people: one of their stamps is false.
+    pub(crate) fn reject_early(&mut self) -> Option<String> {
+        let early = self.early();
+        if early.count == 0 || early.are_many() {
             return None;
+        }
+        for one in self.forward.iter_mut().chain(&mut self.reverse) {
+            one.delay = one.delay.filter(|delay| !early.is(*delay));
+        }
+        Some(format!(
+            "{} of {} arrived before they left, by up to {}: a time stamp of each is false, and no one-way delay is given for them",
+            early.count,
+            counted(early.all, "packet"),
+            shown(early.most_ns)
+        ))
+    }
+
+    /// The packets that arrive before they leave, by more than the stamps leave open.
+    fn early(&self) -> Early {
+        let delays = || self.forward.iter().chain(&self.reverse).filter_map(|one| one.delay);
+        let mut early = Early::default();
+        if delays().all(|delay| delay >= Duration::ZERO) {
+            return early;
         }
         let unit = Duration::from_nanos(self.unit());
         // A unit longer than the round trip excuses everything.
-        let spare =
-            if self.usual_round_trip().is_some_and(|usual| unit > usual) { Duration::ZERO } else { unit };
-        let before: Vec<Duration> = delays().filter(|delay| *delay + spare < Duration::ZERO).collect();
-        let (count, all) = (before.len() as u64, delays().count() as u64);
-        if count < LEAST || count.saturating_mul(BEFORE) < all {
-            return None;
+        if self.usual_round_trip().is_none_or(|usual| unit <= usual) {
+            early.spare = unit;
         }
-        let most = before.into_iter().min().unwrap_or_default();
-        Some(format!(
-            "the stamps are not of one clock: by them, {count} of {} arrived before they left, by up to {}",
-            counted(all, "packet"),
-            shown(most.as_nanos().saturating_neg())
-        ))
+        for delay in delays() {
+            early.all += 1;
+            if early.is(delay) {
+                early.count += 1;
+                early.most_ns = early.most_ns.max(delay.as_nanos().saturating_neg());
+            }
+        }
+        early
     }
 
     /// What the stamps tell apart, nanoseconds.

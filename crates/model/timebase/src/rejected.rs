@@ -8,8 +8,8 @@
 //!   A probe that really was faster came back earlier by as much, because t4 - t1 does not depend on the responder's stamps. What t4 - t1
 //!   does not explain is compared with the spread of the neighbours' own offsets. Above that, both stamps are rejected.
 //!
-//! At an end of the stream there are neighbours on one side only. Of those that follow one may be false itself. A clock that drifts, is
-//! slewed, or is set keeps its stamps: from that moment on the neighbours after it agree with it.
+//! At an end of the stream there are neighbours on one side only. Of those that follow fewer than half may be false themselves. A clock
+//! that drifts, is slewed, or is set keeps its stamps: from that moment on most neighbours after it agree with it.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -56,6 +56,8 @@ pub struct RejectedStamps {
     pub long: Rejected,
     /// Those by which one direction was faster than its neighbours, though the round trip was not.
     pub apart: Rejected,
+    /// Replies without stamps of a responder that stamps others. None is rejected, and their round trip is t4 - t1 as well.
+    pub absent: Rejected,
 }
 
 impl RejectedStamps {
@@ -77,17 +79,14 @@ pub(crate) const fn are_many(replies: u64, compared: u64) -> bool {
 
 /// Round trips on each side that one is compared with.
 const NEIGHBOURS: usize = 8;
-/// Of the neighbours that follow so many may be false as well; those before were accepted. Where the clock shows another time for no more
-/// round trips than these and one, it cannot be told from false stamps.
-const FALSE_NEIGHBOURS: usize = 1;
-/// A bound is too low by more than so many spreads of the neighbours' offsets: delays that wait by an exponential law are 4 spreads
-/// apart once in 10^12.
-const SPREADS: i128 = 4;
-/// It is too low by more than one in so many of the least round trip: a path may hide rare shortcuts of less.
-const SHARE_OF_ROUND_TRIP: i128 = 4;
+/// A bound is too low by more than so many spreads of the neighbours' offsets: delays that wait by an exponential law are 8 spreads
+/// apart once in 10^12. Half as many again are for delays with heavier tails.
+const SPREADS: i128 = 12;
+/// It is too low by more than one in so many of the least round trip: delays that rise evenly and fall at once have less spread.
+const SHARE_OF_ROUND_TRIP: i128 = 16;
 /// It is too low by more than so many units of the stamps, which neighbours may share by chance.
 const UNITS: i128 = 2;
-/// Of fewer differences between neighbours there is no spread: only the round trip itself is compared.
+/// Of fewer differences between neighbours there is no spread: the least round trip stands for it.
 const FEW: usize = 6;
 /// So many rows wait at the most for neighbours: of a responder that fell silent there are none.
 const WAITING: u64 = 65_536;
@@ -120,6 +119,8 @@ impl Seen {
 enum Verdict {
     /// A stamp is missing.
     Nothing,
+    /// Both of the responder's stamps are missing.
+    Absent,
     Early(i128),
     Long(i128),
     Possible([i64; 4], [i128; 2]),
@@ -247,11 +248,13 @@ impl StampCheck {
         for row in probe.iter().filter(|row| row.returned && row.way == Way::RoundTrip) {
             let verdict = self.verdict(row);
             let is_first = row.copy == 0;
-            self.rejected.compared += u64::from(is_first && !matches!(verdict, Verdict::Nothing));
+            let is_compared = !matches!(verdict, Verdict::Nothing | Verdict::Absent);
+            self.rejected.compared += u64::from(is_first && is_compared);
             match verdict {
                 Verdict::Early(by) if is_first => self.rejected.early.count(row.sequence, nanos(by)),
                 Verdict::Long(by) if is_first => self.rejected.long.count(row.sequence, nanos(by)),
-                Verdict::Early(_) | Verdict::Long(_) => {}
+                Verdict::Absent if is_first => self.rejected.absent.count(row.sequence, 0),
+                Verdict::Early(_) | Verdict::Long(_) | Verdict::Absent => {}
                 Verdict::Nothing | Verdict::Possible(..) => continue,
             }
             copies.insert(row.forward_copy);
@@ -261,6 +264,10 @@ impl StampCheck {
 
     fn verdict(&self, row: &RoundTrip) -> Verdict {
         let at = &self.selection;
+        let is_stamped = at.t2.is_some() && at.t3.is_some() && row.way == Way::RoundTrip;
+        if is_stamped && row.t2 == Stamps::default() && row.t3 == Stamps::default() {
+            return Verdict::Absent;
+        }
         let there = row.t2.at(at.t2).zip(row.t3.at(at.t3));
         let Some((t2, t3)) = there.filter(|_| row.way == Way::RoundTrip) else { return Verdict::Nothing };
         let lay = elapsed(t2, t3);
@@ -281,7 +288,7 @@ impl StampCheck {
 fn too_low(one: &Seen, before: &[Seen], after: &[Seen]) -> Option<i128> {
     let sides = [before, after];
     let below = |way: usize| {
-        let lowest = low(before, way, 0).into_iter().chain(low(after, way, FALSE_NEIGHBOURS)).min()?;
+        let lowest = low(before, way, 0).into_iter().chain(low(after, way, minority(after))).min()?;
         Some(lowest - one.raw[way])
     };
     let by = below(0).max(below(1)).filter(|by| *by > 0)?;
@@ -296,6 +303,12 @@ fn too_low(one: &Seen, before: &[Seen], after: &[Seen]) -> Option<i128> {
     is_false.then_some(by)
 }
 
+/// How many of the neighbours that follow may be false as well; those before were accepted. Where the clock shows another time for no more
+/// round trips than these and one, it cannot be told from false stamps.
+fn minority(after: &[Seen]) -> usize {
+    (after.len().saturating_sub(1) / 2).max(1)
+}
+
 /// The least raw delay of a side, where so many may be false.
 fn low(side: &[Seen], way: usize, may_be_false: usize) -> Option<i128> {
     let mut raw: Vec<i128> = side.iter().map(|one| one.raw[way]).collect();
@@ -303,14 +316,14 @@ fn low(side: &[Seen], way: usize, may_be_false: usize) -> Option<i128> {
     raw.get(may_be_false).copied()
 }
 
-/// How far the offsets of neighbours lie apart from one to the next: the upper quartile, which a false pair among them does not change
-/// much; and of how many differences it is.
+/// How far the offsets of neighbours lie apart from one to the next: the median, which some false pairs among them do not change much;
+/// and of how many differences it is.
 fn spread(sides: [&[Seen]; 2]) -> (i128, usize) {
     let pairs = sides.into_iter().flat_map(|side| side.windows(2));
     let mut apart: Vec<i128> =
         pairs.map(|pair| (pair[1].offset_doubled() - pair[0].offset_doubled()).abs() / 2).collect();
     apart.sort_unstable();
-    (apart.get(apart.len() * 3 / 4).copied().unwrap_or(0), apart.len())
+    (apart.get(apart.len() / 2).copied().unwrap_or(0), apart.len())
 }
 
 /// The unit of the stamps, as far as the neighbours show it: the coarser one of the two clocks.

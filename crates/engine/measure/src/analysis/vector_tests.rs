@@ -212,3 +212,48 @@ fn negative_delays_refute_one_clock() {
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// A single packet that arrives before it leaves has a false stamp: it has no delay, and one clock stands.
+#[test]
+fn single_negative_delays_are_rejected() {
+    let wait = |n: i64| n * n % 97 * 7_919;
+    let packets: Vec<Packet> = (0..200)
+        .map(|n| (n * 20 * MS, Some(n * 20 * MS + if n == 30 { -3 * MS } else { 5 * MS } + wait(n))))
+        .collect();
+    let folder = folder("one-negative");
+    let file = folder.join("there.csv");
+    let own = |at: i64| 500 * SECOND + at;
+    table(&file, &packets, own, own);
+    let m = analyze(&Analysis { one_clock: true, ..Analysis::of(&file, String::new()) }).unwrap().measurement;
+    assert_eq!(m.forward.delay_kind, Some(DelayKind::Absolute), "{:?}", m.warnings);
+    assert!(m.forward.delay_ns.min.unwrap() >= 5e6, "{:?}", m.forward.delay_ns.min);
+    assert_eq!((m.forward.packets.received, m.forward.delay_ns.count), (Some(200), 199));
+    let said = m.warnings.join("\n");
+    assert!(said.contains("1 of 200 packets arrived before they left"), "{said}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A reply without time stamps keeps its round trip, which is the time that the probe was away.
+#[test]
+fn unstamped_replies_keep_round_trips() {
+    let folder = folder("unstamped");
+    let file = folder.join("log.csv");
+    let mut text = "sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\n".to_owned();
+    for n in 0..240_i64 {
+        let t1 = 500 * SECOND + n * 20 * MS;
+        let [t2, t3] = [5_000_000, 5_100_000].map(|after| t1 + after + n * n % 97 * 1_031);
+        let t4 = t3 + 5_000_000 + n * n % 89 * 1_031;
+        let [t2, t3] = [t2, t3].map(|at| if n % 24 == 5 { 0 } else { at });
+        text += &format!("{n},60,{t1},{t2},{t3},{t4}\n");
+    }
+    std::fs::write(&file, text).unwrap();
+    let m = analyze(&Analysis::of(&file, String::new())).unwrap().measurement;
+    assert_eq!((m.round_trip.delay_ns.count, m.forward.delay_ns.count), (240, 230));
+    assert!(m.round_trip.delay_ns.max.unwrap() < 10.4e6);
+    let said = m.warnings.join("\n");
+    assert!(
+        said.contains("10 replies have no time stamps of the responder (the first is packet 5)"),
+        "{said}"
+    );
+    std::fs::remove_dir_all(&folder).unwrap();
+}

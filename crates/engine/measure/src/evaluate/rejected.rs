@@ -56,9 +56,29 @@ impl FarStamps {
                  in place of a fraction of 2^-32 s; {WITHOUT_STAMPS}"
             )];
         }
+        self.absent().into_iter().chain(self.replies()).collect()
+    }
+
+    /// That single replies have no stamps.
+    fn absent(&self) -> Option<String> {
+        let Rejected { replies, first, .. } = self.rejected.absent;
+        let first = first?;
+        let (first_is, without) = if replies == 1 {
+            ("it is", "it has no one-way delays, and its round trip is")
+        } else {
+            ("the first is", "they have no one-way delays, and their round trips are")
+        };
+        Some(format!(
+            "{} no time stamps of the responder ({first_is} packet {first}): {without} t4-t1, with the responder's own time",
+            counted_as(replies, "reply has", "replies have")
+        ))
+    }
+
+    /// That single replies have false stamps, or most of them.
+    fn replies(&self) -> Option<String> {
         let rejected = &self.rejected;
         if rejected.replies() == 0 {
-            return Vec::new();
+            return None;
         }
         let rules = [
             (&rejected.early, "left before the request came (t3 before t2)"),
@@ -80,10 +100,10 @@ impl FarStamps {
         let those = those.join(", and ");
         let compared = counted_as(rejected.compared, "reply", "replies");
         if self.are_wrong() {
-            return vec![format!(
+            return Some(format!(
                 "the responder's time stamps contradict themselves: by them, of {compared}, {those}; they are wrong, or of two clocks: \
                  {WITHOUT_STAMPS}"
-            )];
+            ));
         }
         let first =
             [rejected.early.first, rejected.long.first, rejected.apart.first].into_iter().flatten().min();
@@ -93,11 +113,11 @@ impl FarStamps {
         } else {
             ("the first is", "they have no one-way delays, and their round trips are")
         };
-        vec![format!(
+        Some(format!(
             "the responder's time stamps of {} cannot be true and are left out ({first_is} packet {}): by them, {those}; {without} \
              t4-t1, with the responder's own time",
             counted_as(replies, "reply", "replies"),
             first.unwrap_or(0)
-        )]
+        ))
     }
 }

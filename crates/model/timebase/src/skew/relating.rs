@@ -391,7 +391,8 @@ pub fn relate_clocks(related: &mut Related, request: &SkewRequest) -> Vec<String
 /// The same with `workers`.
 pub fn relate_clocks_by(related: &mut Related, request: &SkewRequest, workers: &impl Both) -> Vec<String> {
     if related.delay_kind == DelayKind::Absolute {
-        return too_long_for_one_clock(request, related).into_iter().collect();
+        let early = related.reject_early();
+        return early.into_iter().chain(too_long_for_one_clock(request, related)).collect();
     }
     let (estimate, set_back, mut warnings) =
         usable_of(request, &mut related.forward, &mut related.reverse, workers);
