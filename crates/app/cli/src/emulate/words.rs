@@ -222,7 +222,7 @@ fn time(nanos: Option<f64>) -> String {
     let rounded = (nanos / unit * 10.0).round() as i64;
     #[expect(clippy::cast_possible_truncation, reason = "a unit is at most a million")]
     let unit = unit as i64;
-    Duration::from_nanos(rounded * unit / 10).to_string()
+    Duration::from_nanos(rounded.saturating_mul(unit) / 10).to_string()
 }
 
 #[cfg(test)]
