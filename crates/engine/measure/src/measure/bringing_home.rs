@@ -14,7 +14,7 @@ use romer_store::LogSender;
 use romer_units::{Duration, Monotonic, Timestamp, counted};
 use romer_wire::stamp::Key;
 
-use super::far::{Conversation, Told};
+use super::far::{Conversation, OVERRUN, Told};
 use super::happenings::{self, Happenings};
 use super::preparing::Prepared;
 use super::resuming::{AGAIN, LAST, QUIET};
@@ -122,7 +122,12 @@ pub(super) fn bring_home(
         stream.manifest.checksum_errors.responder = end.and_then(|end| end.checksum_errors);
         stream.mistagged = end.map_or(0, |end| end.mistagged);
         stream.manifest.far_log_complete = lost == Some(0);
-        if let Some(lacks) = lacking(stream.shared.way, lost, stream.has_way) {
+        let lacks = if conversation.is_overrun() {
+            Some(OVERRUN.into())
+        } else {
+            lacking(stream.shared.way, lost, stream.has_way)
+        };
+        if let Some(lacks) = lacks {
             observer.on_note(number, &format!("the far end's log did not come back whole: {lacks}"));
             stream.manifest.far_log_lacks.push(lacks);
         }

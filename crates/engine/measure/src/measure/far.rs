@@ -26,6 +26,71 @@ const CONNECT: StdDuration = StdDuration::from_secs(3);
 /// How long an answer may take.
 const ANSWER: StdDuration = StdDuration::from_secs(5);
 
+/// What the far end told too much of, and what became of it.
+pub(super) const OVERRUN: &str = "the far end sent more log rows and messages than its probes can make, so the conversation with it \
+                                  was given up";
+/// As many octets cost as much as a message, or a record in one.
+const OCTETS_OF_ONE: u64 = 64;
+/// What the far end may tell of each probe: three records (of the packet and of two stamps of a network card), each with its
+/// octets, of four copies of the probe.
+const FOR_A_PROBE: u64 = 4 * 3 * 2;
+/// What it may tell besides: 65,536 messages with their octets, and 32 more each second.
+const BESIDES: u64 = 2 * 65_536;
+const EACH_SECOND: u64 = 2 * 32;
+/// What is taken of it at a time. The log's queue has room for it.
+const TURN: u64 = 1 << 15;
+
+/// How much a far end has told, and may tell. Its octets cost, and its messages, and the records in them.
+#[derive(Clone, Copy, Debug)]
+struct Budget {
+    began: Instant,
+    probes: u64,
+    octets: u64,
+    messages: u64,
+}
+
+impl Budget {
+    /// From now on, for a conversation without a session.
+    fn begin() -> Self {
+        Self { began: Instant::now(), probes: 0, octets: 0, messages: 0 }
+    }
+
+    const fn spent(&self) -> u64 {
+        self.messages.saturating_add(self.octets / OCTETS_OF_ONE)
+    }
+
+    fn is_overrun(&self) -> bool {
+        let probes = self.probes.saturating_mul(FOR_A_PROBE);
+        let seconds = self.began.elapsed().as_secs().saturating_mul(EACH_SECOND);
+        self.spent() > probes.saturating_add(seconds).saturating_add(BESIDES)
+    }
+
+    /// A message came, one that cannot be read included.
+    fn take(&mut self, message: Option<&Message>) {
+        let items = match message {
+            Some(Message::Log(records)) => records.len(),
+            Some(Message::Departures(records)) => records.len(),
+            Some(Message::Cards(cards)) => cards.len(),
+            Some(Message::Events(events)) => events.events.len(),
+            Some(Message::Associated(associated)) => associated.earlier.len(),
+            _ => 0,
+        };
+        self.messages = self.messages.saturating_add(1).saturating_add(counted(items));
+    }
+
+    /// This conversation goes on where `before` ended.
+    const fn succeed(&mut self, before: &Self) {
+        self.began = before.began;
+        self.probes = before.probes;
+        self.octets = self.octets.saturating_add(before.octets);
+        self.messages = self.messages.saturating_add(before.messages);
+    }
+}
+
+fn counted(items: usize) -> u64 {
+    u64::try_from(items).unwrap_or(u64::MAX)
+}
+
 /// What a far end that hangs up before its welcome may mean by it.
 const HUNG_UP: &str = "it hung up without an answer: it answers other hosts only (its --allow), has too many connections, or is no \
                        romer";
@@ -145,6 +210,8 @@ pub(super) struct Conversation {
     from: Origin,
     stream: Box<dyn ByteStream>,
     decoder: Decoder,
+    budget: Budget,
+    overrun: bool,
     broken: bool,
     asked: Instant,
     heard: Instant,
@@ -170,6 +237,8 @@ impl Conversation {
             from: Origin::default(),
             stream,
             decoder: Decoder::default(),
+            budget: Budget::begin(),
+            overrun: false,
             broken: false,
             asked: Instant::now(),
             heard: Instant::now(),
@@ -275,6 +344,7 @@ impl Conversation {
         for part in request.stream.iter().flat_map(FarStream::parts) {
             self.say(&part).map_err(|error| self.lost(&error))?;
         }
+        self.budget.probes = request.count;
         self.say(&Message::Request(request)).map_err(|error| self.lost(&error))?;
         match self.hear(ANSWER) {
             Ok(Some(Message::Granted(Granted { token, key, secret, .. }))) => {
@@ -324,12 +394,13 @@ impl Conversation {
         moves.collect()
     }
 
-    /// Takes what has come, without waiting. What came before the conversation broke is told as well: it counts as heard, and is
+    /// Takes what has come, without waiting, up to [`TURN`]; the rest is for the next time. What came before the conversation broke is told as well: it counts as heard, and is
     /// not said again.
     pub(super) fn news(&mut self) -> Told {
         let mut told = Told::default();
+        let most = self.budget.spent().saturating_add(TURN);
         while !self.broken {
-            match self.hear(StdDuration::ZERO) {
+            match self.hear_up_to(StdDuration::ZERO, most) {
                 Ok(Some(message)) => {
                     self.inbox.take(&message);
                     told.take(message);
@@ -368,8 +439,16 @@ impl Conversation {
         }
     }
 
-    /// What another connection needs to go on with the session; `None` where the far end cannot.
+    /// Whether the far end told more than it may, so that the conversation is no more.
+    pub(super) const fn is_overrun(&self) -> bool {
+        self.overrun
+    }
+
+    /// What another connection needs to go on with the session; `None` where the far end cannot, or told more than it may.
     pub(super) fn way_on(&self) -> Option<WayOn> {
+        if self.overrun {
+            return None;
+        }
         Some(WayOn {
             address: self.address,
             from: self.from.clone(),
@@ -426,6 +505,7 @@ impl Conversation {
     /// Takes the place of `before`, whose session this is. What was ordered there last is ordered again.
     pub(super) fn succeed(&mut self, before: &mut Self) {
         self.seen_at = before.seen_at.take();
+        self.budget.succeed(&before.budget);
         if let Some(ordered) = before.ordered.take() {
             self.order(ordered);
         }
@@ -487,12 +567,31 @@ impl Conversation {
 
     /// The next message within `time`; `Ok(None)` where the other end has hung up or does not speak our protocol.
     fn hear(&mut self, time: StdDuration) -> io::Result<Option<Message>> {
+        self.hear_up_to(time, u64::MAX)
+    }
+
+    /// The same, until `most` has been spent of the budget: what is left then is as if it had not come yet.
+    fn hear_up_to(&mut self, time: StdDuration, most: u64) -> io::Result<Option<Message>> {
         let deadline = Instant::now() + time;
         let mut buffer = [0; 16 * 1024];
         loop {
+            // The budget grows with time; who overran it once is not heard again.
+            self.overrun |= self.budget.is_overrun();
+            if self.overrun {
+                return Err(io::Error::other(OVERRUN));
+            }
+            if self.budget.spent() >= most {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
             match self.decoder.next() {
-                Ok(Some(Message::Unknown(_))) | Err(CodecError::Body { .. }) => continue,
-                Ok(Some(message)) => return Ok(Some(message)),
+                Ok(Some(Message::Unknown(_))) | Err(CodecError::Body { .. }) => {
+                    self.budget.take(None);
+                    continue;
+                }
+                Ok(Some(message)) => {
+                    self.budget.take(Some(&message));
+                    return Ok(Some(message));
+                }
                 Err(CodecError::Length { .. }) => return Ok(None),
                 Ok(None) => {}
             }
@@ -503,6 +602,7 @@ impl Conversation {
                 Ok(count) => {
                     self.heard = Instant::now();
                     self.unanswered = None;
+                    self.budget.octets = self.budget.octets.saturating_add(counted(count));
                     self.decoder.extend(&buffer[..count]);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -547,7 +647,8 @@ mod tests {
     use std::net::TcpListener;
     use std::os::fd::{AsFd, BorrowedFd};
 
-    use romer_session::control::Departed;
+    use romer_record::log::Far;
+    use romer_session::control::{Associated, Departed};
 
     use super::*;
 
@@ -581,6 +682,87 @@ mod tests {
         }
         fn descriptor(&self) -> BorrowedFd<'_> {
             self.descriptor.as_fd()
+        }
+    }
+
+    /// A connection over which the same frame comes again and again, up to so many octets.
+    #[derive(Debug)]
+    struct Repeating {
+        frame: Vec<u8>,
+        given: usize,
+        most: usize,
+        descriptor: TcpListener,
+    }
+
+    impl Read for Repeating {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            if self.given >= self.most {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            let frame = self.frame.iter().cycle().skip(self.given % self.frame.len());
+            buffer.iter_mut().zip(frame).for_each(|(octet, given)| *octet = *given);
+            self.given += buffer.len();
+            Ok(buffer.len())
+        }
+    }
+
+    impl Write for Repeating {
+        fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+            Ok(buffer.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl ByteStream for Repeating {
+        fn set_patience(&self, _: Option<StdDuration>) -> io::Result<()> {
+            Ok(())
+        }
+        fn descriptor(&self) -> BorrowedFd<'_> {
+            self.descriptor.as_fd()
+        }
+    }
+
+    /// Whatever a far end repeats, little of it is taken at a time, and not for ever; what its probes can make is taken.
+    #[test]
+    fn endless_messages_are_given_up() {
+        const PROBES: u64 = 40_000;
+        let log = Message::Log(vec![Far::default(); Message::RECORDS_IN_A_FRAME]);
+        let associated = |address: String| {
+            Message::Associated(Associated { address, moved_ns: None, earlier: Vec::new() })
+        };
+        let known = [log, associated("127.0.0.1:862".into()), associated("1".repeat(60_000)), Message::Ask];
+        let mut frames = known.map(|message| {
+            let mut frame = Vec::new();
+            message.encode(&mut frame);
+            frame
+        });
+        // Of a type that nobody knows.
+        frames[3] = vec![0, 0, 0, 1, 200];
+        for frame in frames {
+            let descriptor = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = descriptor.local_addr().unwrap();
+            let kind = frame[4];
+            let stream = Repeating { frame, given: 0, most: 1 << 28, descriptor };
+            let mut conversation = Conversation::over(address, Box::new(stream), None);
+            conversation.secret = Some([1; 16]);
+            conversation.budget.probes = PROBES;
+            let (mut turns, mut rows) = (0, 0);
+            while !conversation.is_broken() && turns < 10_000 {
+                let before = conversation.budget.spent();
+                let told = conversation.news();
+                turns += 1;
+                rows += counted(told.entries.len());
+                let taken = conversation.budget.spent() - before;
+                let one = counted(Message::RECORDS_IN_A_FRAME) + 1 + (1 << 16) / OCTETS_OF_ONE;
+                assert!(taken <= TURN + one, "{kind}: {taken}");
+            }
+            assert!(conversation.is_broken() && conversation.is_overrun(), "{kind}: {turns}");
+            assert!(conversation.way_on().is_none(), "{kind}");
+            if kind == 8 {
+                assert!((4 * PROBES..PROBES * FOR_A_PROBE + BESIDES).contains(&rows), "{rows}");
+            }
         }
     }
 

@@ -44,7 +44,7 @@ use romer_units::{Duration, Monotonic, Timestamp, counted};
 use crate::evaluate::{Evaluated, evaluate};
 use crate::occurrences::told_by_far_end;
 use crate::{MeasureError, SOFTWARE};
-use far::Told;
+use far::{OVERRUN, Told};
 use happenings::Happenings;
 use live::Live;
 pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, WAITING_TIME, check_sizes};
@@ -490,7 +490,12 @@ fn take_news(
             shared.sent.store(count, Ordering::Release);
             shared.departed_all();
         }
+        let overrun = conversation.is_overrun();
         if !resuming::tend(stream, place, proved, options.key.as_ref(), happenings) {
+            if overrun {
+                observer.on_note(stream.shared.number, OVERRUN);
+                stream.manifest.far_log_lacks.push(OVERRUN.into());
+            }
             stream.has_way = happenings.has_way(place);
             if stream.has_way {
                 let since = stream.resuming.since().map_or(Duration::ZERO, Duration::from_std);
