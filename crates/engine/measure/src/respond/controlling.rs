@@ -9,7 +9,7 @@ pub(super) mod shares;
 mod table;
 mod telling;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, TcpListener};
 use std::os::fd::AsFd;
@@ -109,8 +109,8 @@ struct Connection {
     interest: Interest,
     /// What it has of what this responder grants, as it was counted last.
     holding: Holding,
-    /// When something came of it or was taken by it last: words, probes, or records of probes.
-    active: Timestamp<Monotonic>,
+    /// The same, and nothing if its session was idle then.
+    in_use: Holding,
     session: Option<Granted>,
     /// The interface by which this end reaches the sender, as far as is known.
     interface: Option<String>,
@@ -130,10 +130,18 @@ impl Connection {
     /// Whether it is over, and its last words are written or are not read.
     fn is_over(&self, now: Timestamp<Monotonic>) -> bool {
         self.closing.is_some_and(|since| {
-            let is_read =
-                if self.session.is_some() { now - self.active < SILENCE } else { now - since < LAST_WORDS };
+            let is_read = if self.session.is_some() {
+                now - self.server.active() < SILENCE
+            } else {
+                now - since < LAST_WORDS
+            };
             self.outbox.is_empty() || !is_read
         })
+    }
+
+    /// Whether its session is idle, so that what it holds is granted to others.
+    fn is_idle(&self, now: Timestamp<Monotonic>) -> bool {
+        !self.is_closing() && self.server.is_idle(now)
     }
 
     /// Octets of memory for what has come and is not read, and for what waits to be written; none once nobody is there.
@@ -173,14 +181,14 @@ pub(super) struct Controlling {
     connections: Table<Connection>,
     by_session: HashMap<u32, usize>,
     shares: Shares,
+    /// The same without what idle sessions hold, which is granted to others.
+    in_use: Shares,
     /// Connections that may be over.
     ended: Vec<usize>,
     /// When deadlines are looked at next.
     next_look: Timestamp<Monotonic>,
     /// When connections are accepted again, while descriptors are used up.
     accepts_from: Option<Timestamp<Monotonic>>,
-    /// Networks, or all of them, that had no idle session when that was looked for, since deadlines were looked at.
-    without_idle: HashSet<Option<Network>>,
     /// A session is reached by an interface that it was not reached by before.
     new_interface: bool,
     next_session: u32,
@@ -239,10 +247,10 @@ impl Controlling {
             connections: Table::new(),
             by_session: HashMap::new(),
             shares: Shares::default(),
+            in_use: Shares::default(),
             ended: Vec::new(),
             next_look: clock::monotonic_now(),
             accepts_from: None,
-            without_idle: HashSet::new(),
             new_interface: false,
             next_session: 0,
             keepers: clock_keepers(),
@@ -328,43 +336,45 @@ impl Controlling {
 
     fn take_bytes(&mut self, index: usize, bytes: &[u8]) {
         let now = clock::monotonic_now();
-        self.connections[index].active = now;
-        let busy = self.allow(index, now);
+        let may_ask = !self.connections[index].server.has_session();
+        let busy = self.allow(index);
         let actions = self.connections[index].server.on_bytes(bytes, busy, now);
         if self.connections[index].server.has_refused_proof() && !actions.is_empty() {
             self.totals().refused_proofs += 1;
         }
         self.carry_out(index, actions);
         self.account(index, now);
+        if may_ask {
+            self.make_room(index, now);
+        }
     }
 
-    /// Tells a conversation that may ask for a session what it may have. Gives whether there is none for it, though idle ones
-    /// would make room.
-    fn allow(&mut self, index: usize, now: Timestamp<Monotonic>) -> bool {
+    /// Tells a conversation that may ask for a session what it may have. Gives whether there is no place for it.
+    fn allow(&mut self, index: usize) -> bool {
         if self.connections[index].server.has_session() {
             return false;
         }
         let network = Network::of(self.connections[index].peer);
-        let others = self.others(network, index, now);
-        let held = self.connections[index].holding;
-        let [all, own] = [self.shares.all(), self.shares.network(network)].map(|all| all.minus(held));
+        let others = self.others(network, index);
+        let Connection { holding, in_use, .. } = self.connections[index];
+        let [all, own] = [self.shares.all(), self.shares.network(network)].map(|all| all.minus(holding));
+        // Memory of idle sessions is used until they are ended.
+        let records = buffered(self.limits.buffered_records, all.records, own.records);
+        let [all, own] = [self.in_use.all(), self.in_use.network(network)].map(|all| all.minus(in_use));
         let [left, own_left] = [(MOST_DEPARTURES, all), (MOST_DEPARTURES / NETWORKS, own)]
             .map(|(most, held)| most.saturating_sub(held.departures));
         let departures = self.limits.told_departures.min(left).min(own_left);
-        let records = buffered(self.limits.buffered_records, all.records, own.records);
         self.connections[index].server.allow(others, departures, records);
-        all.sessions >= self.most_sessions && self.idle_session(None, now).is_none()
+        all.sessions >= self.most_sessions
     }
 
-    /// What other sessions than that of connection `index` have of what `network` and all may have.
-    fn others(&mut self, network: Network, index: usize, now: Timestamp<Monotonic>) -> Others {
-        let held = self.connections[index].holding;
-        let all = self.shares.all().minus(held);
+    /// What other sessions than that of connection `index` use of what `network` and all may have.
+    fn others(&self, network: Network, index: usize) -> Others {
+        let held = self.connections[index].in_use;
+        let all = self.in_use.all().minus(held);
         let held =
             if Network::of(self.connections[index].peer) == network { held } else { Holding::default() };
-        let own = self.shares.network(network).minus(held);
-        let all_sessions =
-            own.sessions >= self.share_of_sessions() && self.idle_session(Some(network), now).is_none();
+        let own = self.in_use.network(network).minus(held);
         Others {
             coming: own.coming,
             own: own.own,
@@ -372,7 +382,7 @@ impl Controlling {
             all_own_bits: all.own_bits,
             all_coming: all.coming,
             all_own: all.own,
-            all_sessions,
+            all_sessions: own.sessions >= self.share_of_sessions(),
             network_sends: own.senders >= MOST_SENDERS / NETWORKS,
             all_send: all.senders >= MOST_SENDERS,
         }
@@ -386,11 +396,22 @@ impl Controlling {
     /// Counts what connection `index` has now.
     fn account(&mut self, index: usize, now: Timestamp<Monotonic>) {
         let Some(connection) = self.connections.get(index) else { return };
-        let holding = Holding::of(&connection.server, connection.buffered(), connection.is_closing(), now);
-        if holding != connection.holding {
-            let (network, before) = (Network::of(connection.peer), connection.holding);
-            self.shares.replace(network, before, holding);
-            self.connections[index].holding = holding;
+        let holding = Holding::of(&connection.server, connection.buffered(), connection.is_closing());
+        let is_idle = connection.is_idle(now);
+        self.hold(index, holding, if is_idle { Holding::default() } else { holding });
+    }
+
+    /// Connection `index` has `holding` now, and uses `in_use` of it.
+    fn hold(&mut self, index: usize, holding: Holding, in_use: Holding) {
+        let connection = &mut self.connections[index];
+        let network = Network::of(connection.peer);
+        for (shares, held, now) in [
+            (&mut self.shares, &mut connection.holding, holding),
+            (&mut self.in_use, &mut connection.in_use, in_use),
+        ] {
+            if *held != now {
+                shares.replace(network, std::mem::replace(held, now), now);
+            }
         }
     }
 
@@ -490,7 +511,6 @@ impl Controlling {
     }
 
     fn open(&mut self, index: usize, session: Session) {
-        self.make_room(index);
         notes::report_checksum_errors(&mut self.connections[index].server);
         let number = self.next_session;
         self.next_session = self.next_session.wrapping_add(1);
@@ -570,7 +590,6 @@ impl Controlling {
                 Ok(count) if count > 0 => {
                     connection.outbox.advance(count);
                     connection.server.on_written(now);
-                    connection.active = now;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -607,7 +626,6 @@ impl Controlling {
         if now < self.next_look {
             return;
         }
-        self.without_idle.clear();
         self.next_look = now + if self.by_session.is_empty() { LOOK } else { RECORD_LOOK };
         self.resume_accepting(now);
         for index in 0..self.connections.end() {
@@ -656,7 +674,9 @@ impl Controlling {
 
     /// Takes back what a connection had that is removed.
     fn discharge(&mut self, connection: &Connection) {
-        self.shares.replace(Network::of(connection.peer), connection.holding, Holding::default());
+        let network = Network::of(connection.peer);
+        self.shares.replace(network, connection.holding, Holding::default());
+        self.in_use.replace(network, connection.in_use, Holding::default());
         if let Some(session) = connection.number() {
             self.by_session.remove(&session);
             self.order(Order::Close { session });

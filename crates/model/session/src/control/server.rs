@@ -131,6 +131,10 @@ pub struct Server {
     has_more: bool,
     key: Option<[u8; 16]>,
     last_word: Timestamp<Monotonic>,
+    /// When a message or a probe came last, or what was said was taken.
+    active: Timestamp<Monotonic>,
+    /// When the session was granted.
+    granted: Timestamp<Monotonic>,
     connected: Timestamp<Monotonic>,
     heard: bool,
     decoder: Decoder,
@@ -183,6 +187,8 @@ impl Server {
             has_more: false,
             key: None,
             last_word: now,
+            active: now,
+            granted: now,
             connected: now,
             heard: false,
             decoder: Decoder::default(),
@@ -251,6 +257,7 @@ impl Server {
     /// Some of what was said has been taken by the connection: somebody is there, who may read slowly.
     pub fn on_written(&mut self, now: Timestamp<Monotonic>) {
         self.last_word = now;
+        self.active = now;
     }
 
     fn is_one_way(&self) -> bool {
@@ -301,6 +308,7 @@ impl Server {
         self.decoder.extend(bytes);
         self.has_more = false;
         self.last_word = now;
+        self.active = now;
         if !self.has_session() {
             self.octets = self.octets.saturating_add(bytes.len());
             let most = self.limits.told_departures.saturating_mul(TOLD_DEPARTURE);
@@ -493,6 +501,7 @@ impl Server {
             key: key.map(hex),
             secret: self.secret.filter(|_| self.can_resume).map(hex),
         };
+        self.granted = now;
         self.rate = request.rate();
         self.bits = request.bits();
         self.state = State::Associating { deadline: now + self.limits.handshake };

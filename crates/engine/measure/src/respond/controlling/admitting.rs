@@ -6,14 +6,14 @@ use std::os::fd::AsFd;
 use romer_host::clock;
 use romer_host::poller::Interest;
 use romer_host::stream::{is_exhausted, limit_unsent};
-use romer_session::control::{SILENCE, Server, Welcome};
+use romer_session::control::{Server, Welcome};
 use romer_session::network::Network;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::outbox::Outbox;
 use super::places::{Place, Scope, Stage, to_close};
 use super::shares::{Holding, NETWORKS};
-use super::{Connection, Controlling, LISTENERS, LONGEST_ANSWER, token};
+use super::{Connection, Controlling, LISTENERS, LONGEST_ANSWER, MOST_DEPARTURES, MOST_SENDERS, token};
 use crate::byte_stream::ByteStream;
 use crate::circumstances::{clock_identity, clock_sync, random};
 use crate::occurrences::routers_unheard;
@@ -84,7 +84,7 @@ impl Controlling {
             outbox: Outbox::default(),
             interest: Interest::Read,
             holding: Holding::default(),
-            active: now,
+            in_use: Holding::default(),
             session: None,
             interface: None,
             refused_over: None,
@@ -111,47 +111,72 @@ impl Controlling {
         }
     }
 
-    /// Ends an idle session where the one that is opened over connection `index` would be one too many, of its network or of all.
-    pub(super) fn make_room(&mut self, index: usize) {
-        let now = clock::monotonic_now();
-        let network = Network::of(self.connections[index].peer);
-        let scope = if self.shares.network(network).sessions >= self.share_of_sessions() {
-            Some(network)
-        } else if self.shares.all().sessions >= self.most_sessions {
-            None
-        } else {
-            return;
-        };
-        if let Some(idle) = self.idle_session(scope, now) {
+    /// Ends idle sessions until all sessions together hold what they may, where connection `index` has been granted what idle
+    /// ones held: of its network, or of all.
+    pub(super) fn make_room(&mut self, index: usize, now: Timestamp<Monotonic>) {
+        let Some(connection) = self.connections.get(index) else { return };
+        let network = Network::of(connection.peer);
+        let [of_one, of_all] = self.most();
+        loop {
+            let (own, all) = (self.shares.network(network).minus(of_one), self.shares.all().minus(of_all));
+            let idle = if own != Holding::default() {
+                self.idle_session(index, own, Some(network), now)
+            } else if all != Holding::default() {
+                self.idle_session(index, all, None, now)
+            } else {
+                return;
+            };
+            let Some(idle) = idle else { return };
             self.totals().made_room += 1;
             self.remove(idle);
         }
     }
 
-    /// The session, of `network` or of any, from and to which nothing came for longest, and for [`SILENCE`] at least; of the
-    /// network with most sessions first.
-    pub(super) fn idle_session(
-        &mut self,
+    /// What the sessions of one network may hold, and those of all.
+    fn most(&self) -> [Holding; 2] {
+        let limits = &self.limits;
+        let bits = |most: Option<u64>| most.unwrap_or(u64::MAX);
+        let of_one = Holding {
+            sessions: self.share_of_sessions(),
+            senders: MOST_SENDERS / NETWORKS,
+            coming: limits.packets_per_second,
+            own: limits.own_packets_per_second,
+            own_bits: bits(limits.own_bits_per_second),
+            departures: MOST_DEPARTURES / NETWORKS,
+            ..Holding::UNLIMITED
+        };
+        let of_all = Holding {
+            sessions: self.most_sessions,
+            senders: MOST_SENDERS,
+            coming: limits.all_packets_per_second,
+            own: limits.all_packets_per_second,
+            own_bits: bits(limits.all_own_bits_per_second),
+            departures: MOST_DEPARTURES,
+            ..Holding::UNLIMITED
+        };
+        [of_one, of_all]
+    }
+
+    /// The session, of `network` or of any, that holds some of what is held in `excess` and is idle for longest; of the network
+    /// with most sessions first. Not that of connection `newcomer`.
+    fn idle_session(
+        &self,
+        newcomer: usize,
+        excess: Holding,
         network: Option<Network>,
         now: Timestamp<Monotonic>,
     ) -> Option<usize> {
-        if self.without_idle.contains(&network) {
-            return None;
-        }
-        let counts = |one: &Connection| match network {
-            Some(network) => Network::of(one.peer) == network,
-            None => true,
-        };
+        let counts = |one: &Connection| network.is_none_or(|network| Network::of(one.peer) == network);
         let sessions =
             self.by_session.values().filter_map(|index| Some((*index, self.connections.get(*index)?)));
-        let idle = sessions
-            .filter(|(_, one)| !one.is_closing() && now - one.active > SILENCE && counts(one))
-            .max_by_key(|(_, one)| (self.shares.network(Network::of(one.peer)).sessions, now - one.active));
-        let idle = idle.map(|(index, _)| index);
-        if idle.is_none() {
-            self.without_idle.insert(network);
-        }
-        idle
+        sessions
+            .filter(|(index, one)| {
+                *index != newcomer && one.is_idle(now) && counts(one) && one.holding.has_some_of(excess)
+            })
+            .max_by_key(|(_, one)| {
+                (self.shares.network(Network::of(one.peer)).sessions, now - one.server.unused_since())
+            })
+            .map(|(index, _)| index)
     }
 
     /// The descriptors are used up: whoever is not accepted waits, and looking at it again and again would help nobody.

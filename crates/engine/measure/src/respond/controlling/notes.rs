@@ -7,6 +7,7 @@ use romer_session::control::{Action, Server};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::Controlling;
+use super::shares::Holding;
 use crate::respond::reflecting::Note;
 use crate::respond::sending::Path;
 
@@ -63,7 +64,7 @@ impl Controlling {
 
     /// Takes what is said of the session of connection `index`.
     fn take_note(&mut self, index: usize, note: Note, now: Timestamp<Monotonic>) {
-        self.connections[index].active = now;
+        self.connections[index].server.on_activity(now);
         let server = &mut self.connections[index].server;
         let actions = match note {
             Note::Overflowed(_) => Vec::new(),
@@ -93,6 +94,9 @@ impl Controlling {
         };
         if !actions.is_empty() {
             self.carry_out(index, actions);
+        } else if self.connections[index].in_use == Holding::default() {
+            // It is perhaps idle no more.
+            self.account(index, now);
         }
     }
 

@@ -56,9 +56,9 @@ impl Controlling {
         let gone = "there is no such session here: it has ended, or the responder was started anew";
         let index = shown.filter(|index| *index != from).ok_or(gone)?;
         let peer = self.connections[from].peer;
-        let others = self.others(Network::of(peer), index, now);
+        let others = self.others(Network::of(peer), index);
         let server = &self.connections[index].server;
-        let (own, coming) = (server.own_rate(), server.coming_rate(now));
+        let (own, coming) = (server.own_rate(), server.coming_rate());
         let most = &self.limits;
         let no_sender = others.network_sends || others.all_send;
         let bits = others.own_bits.saturating_add(server.own_bits());
@@ -72,8 +72,7 @@ impl Controlling {
         }
         let number = self.connections[index].number().ok_or(gone)?;
         // It is counted for the network where it was until then.
-        let holding = std::mem::take(&mut self.connections[index].holding);
-        self.shares.replace(Network::of(self.connections[index].peer), holding, Holding::default());
+        self.hold(index, Holding::default(), Holding::default());
         let [own, other] = self.connections.pair([index, from]).ok_or(gone)?;
         let token = random();
         let resumed = own.server.resume(&mut other.server, resume, token, now);
@@ -89,10 +88,10 @@ impl Controlling {
         own.interest = Interest::Nothing;
         own.outbox.clear();
         own.peer = peer;
-        own.active = now;
         other.outbox.clear();
         self.close(from);
         self.account(index, now);
+        self.make_room(index, now);
         self.order(Order::Move { session: number, token, peer });
         // What came with the question is heard as well.
         actions.extend(self.connections[index].server.on_bytes(&[], false, now));

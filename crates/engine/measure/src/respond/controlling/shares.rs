@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use romer_session::control::Server;
 use romer_session::network::Network;
-use romer_units::{Monotonic, Timestamp};
 
 /// A network may have one part in so many of what all may have.
 pub(in crate::respond) const NETWORKS: usize = 4;
@@ -33,8 +32,22 @@ pub(super) struct Holding {
 }
 
 impl Holding {
-    /// What a connection has `now` that buffers so many `octets`; of one that is being closed a session counts no more.
-    pub(super) fn of(server: &Server, octets: usize, is_closing: bool, now: Timestamp<Monotonic>) -> Self {
+    /// The limit of what has none.
+    pub(super) const UNLIMITED: Self = Self {
+        pending: usize::MAX,
+        sessions: usize::MAX,
+        senders: usize::MAX,
+        coming: u64::MAX,
+        own: u64::MAX,
+        own_bits: u64::MAX,
+        departures: usize::MAX,
+        records: usize::MAX,
+        unasked: usize::MAX,
+        buffered: usize::MAX,
+    };
+
+    /// What a connection has that buffers so many `octets`; of one that is being closed a session counts no more.
+    pub(super) fn of(server: &Server, octets: usize, is_closing: bool) -> Self {
         let pending = Self { pending: 1, unasked: octets, ..Self::default() };
         if is_closing {
             return pending;
@@ -48,7 +61,7 @@ impl Holding {
             pending: 0,
             sessions: 1,
             senders: usize::from(own > 0),
-            coming: server.coming_rate(now),
+            coming: server.coming_rate(),
             own,
             own_bits: server.own_bits(),
             departures,
@@ -66,6 +79,11 @@ impl Holding {
     /// What is left without `other`.
     pub(super) fn minus(self, other: Self) -> Self {
         self.with(other, usize::saturating_sub, u64::saturating_sub)
+    }
+
+    /// Whether it has some of what `excess` has.
+    pub(super) fn has_some_of(self, excess: Self) -> bool {
+        self.with(excess, usize::min, u64::min) != Self::default()
     }
 
     fn with(self, other: Self, count: fn(usize, usize) -> usize, rate: fn(u64, u64) -> u64) -> Self {

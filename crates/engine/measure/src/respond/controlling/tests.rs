@@ -187,3 +187,73 @@ fn buffered_records_are_bounded() {
     }
     assert!(all <= MOST_RECORDS + count * LEAST_RECORDS, "{all}");
 }
+
+/// Asks at `then` for a session, as a host of network `network` that does not begin its test. Gives whether it is granted.
+fn ask_at(
+    controlling: &mut Controlling,
+    network: u8,
+    request: &romer_session::control::Request,
+    then: Timestamp<Monotonic>,
+) -> bool {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let other_end = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    other_end.set_nonblocking(true).unwrap();
+    let index = controlling.connections.next();
+    controlling.converse_over(Box::new(other_end), [192, 0, network, 1].into(), None);
+    let clock = ClockIdentity { boot_id: String::new(), realtime_minus_boottime_ns: 0 };
+    let hello = Hello { version: VERSION, software: "test".into(), clock, features: Vec::new() };
+    let mut octets = Vec::new();
+    Message::Hello(hello).encode(&mut octets);
+    Message::Request(request.clone()).encode(&mut octets);
+    let busy = controlling.allow(index);
+    let actions = controlling.connections[index].server.on_bytes(&octets, busy, then);
+    let is_granted = actions.iter().any(|action| matches!(action, Action::Open(_)));
+    controlling.carry_out(index, actions);
+    let now = clock::monotonic_now();
+    controlling.account(index, now);
+    controlling.make_room(index, now);
+    is_granted
+}
+
+/// Where four networks hold all rates, or all sessions in which this end sends, an idle session makes room for a fifth network:
+/// the one idle for longest. One that is not idle yet makes none.
+#[test]
+fn idle_sessions_make_room() {
+    let round_trip = romer_session::control::Request {
+        ssid: 1,
+        interval_ns: 10_000,
+        count: 1_000_000_000,
+        payload_octets: 44,
+        direction: Way::RoundTrip,
+        stream: None,
+    };
+    let stream = serde_json::json!({
+        "model": "periodic", "interval_ns": 1_000_000_000, "size": 14, "count": 100_000, "seed": [0, 0, 0, 0, 0, 0],
+        "ipv6": false, "floor": 9, "dscp": 0, "ecn": 0, "ttl": 255
+    });
+    let reverse = romer_session::control::Request {
+        interval_ns: 1_000_000_000,
+        payload_octets: 14,
+        direction: Way::Reverse,
+        stream: Some(serde_json::from_value(stream).unwrap()),
+        ..round_trip
+    };
+    for (request, of_each) in [(round_trip, 1), (reverse, MOST_SENDERS / NETWORKS)] {
+        for (age, is_idle) in [(15, false), (60, true)] {
+            let mut controlling = Bench::new().controlling;
+            let begun = clock::monotonic_now() - Duration::from_secs(age);
+            for number in 0..4 * of_each {
+                let network = u8::try_from(number / of_each).unwrap();
+                let then = begun + Duration::from_millis(10 * i64::try_from(number).unwrap());
+                assert!(ask_at(&mut controlling, network, &request, then), "{number}");
+            }
+            assert_eq!(controlling.by_session.len(), 4 * of_each);
+            assert_eq!(ask_at(&mut controlling, 5, &request, clock::monotonic_now()), is_idle);
+            assert_eq!(controlling.totals().made_room, u64::from(is_idle));
+            assert_eq!(
+                (controlling.by_session.len(), controlling.by_session.contains_key(&0)),
+                (4 * of_each, !is_idle)
+            );
+        }
+    }
+}

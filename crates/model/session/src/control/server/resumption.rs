@@ -54,6 +54,7 @@ impl Server {
         other.answered = true;
         self.token = token;
         self.last_word = now;
+        self.active = now;
         // Nobody sends to an address for long of which only an old one is proved; at the end nobody sends.
         let sends = !matches!(self.state, State::Finishing { .. } | State::Finished { .. });
         self.alone_until = sends.then(|| now + self.limits.handshake);

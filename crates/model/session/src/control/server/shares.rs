@@ -38,11 +38,32 @@ impl Server {
         self.limits.buffered_records = buffered_records;
     }
 
-    /// Packets a second that the sender of the session that was granted may send `now`: 0 where it sends none, or has stopped, or
-    /// would have asked for signs of life by now if it were still there.
-    pub fn coming_rate(&self, now: Timestamp<Monotonic>) -> u64 {
-        let is_gone = self.hangs_up && now - self.last_word > SILENCE;
-        if self.is_own() || is_gone { 0 } else { self.open_rate() }
+    /// Probes of the session, or records of them, came or left `now`.
+    pub const fn on_activity(&mut self, now: Timestamp<Monotonic>) {
+        self.active = now;
+    }
+
+    /// When a message or a probe came last, or the peer took a message.
+    pub const fn active(&self) -> Timestamp<Monotonic> {
+        self.active
+    }
+
+    /// Since when the session has been unused: its last activity, or its grant if no probe has come and no stream was started.
+    /// Messages alone do not keep a session that never began.
+    pub const fn unused_since(&self) -> Timestamp<Monotonic> {
+        let has_begun = self.started || self.heard_of.received > 0 || self.totals.received > 0;
+        if has_begun { self.active } else { self.granted }
+    }
+
+    /// Whether the session has been unused for longer than [`SILENCE`]. What it holds (its place, its rates, its sender) is
+    /// available to a new session, which ends it.
+    pub fn is_idle(&self, now: Timestamp<Monotonic>) -> bool {
+        self.has_session() && now - self.unused_since() > SILENCE
+    }
+
+    /// Packets a second that the sender of the session that was granted may send; 0 where it sends none, or has stopped.
+    pub fn coming_rate(&self) -> u64 {
+        if self.is_own() { 0 } else { self.open_rate() }
     }
 
     /// Packets a second that the session that was granted asks the responder to send; 0 where it asks for none, or has stopped.

@@ -127,18 +127,53 @@ fn rates_are_bounded_in_total() {
     }
 }
 
+/// A session holds its rate until it stops, and becomes idle 20 seconds after its last activity.
 #[test]
-fn a_sessions_rate_is_its_own_until_it_has_stopped_or_nobody_is_there_any_more() {
+fn rates_are_held_until_idle() {
     let features = [RESUME, LAST_WORD].map(str::to_owned).to_vec();
     let asks = Hello { version: VERSION, software: "t".into(), clock: clock(), features };
     let mut server = server(Limits::default());
     say(&mut server, &Message::Hello(asks));
-    assert_eq!(server.coming_rate(at(1)), 0);
+    assert_eq!(server.coming_rate(), 0);
+    assert!(!server.is_idle(at(100)), "it has no session");
     say(&mut server, &Message::Request(request()));
     server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
-    assert_eq!((server.coming_rate(at(1)), server.own_rate()), (100, 0));
-    assert_eq!(server.coming_rate(at(21)), 100);
-    assert_eq!(server.coming_rate(at(22)), 0, "it would have asked");
+    assert_eq!((server.coming_rate(), server.own_rate()), (100, 0));
+    assert!(!server.is_idle(at(21)) && server.is_idle(at(22)));
+    server.on_record(Far { t3_user_ns: Some(1), ..Far::default() });
+    server.on_activity(at(30));
+    assert!(!server.is_idle(at(50)) && server.is_idle(at(51)));
+    server.on_bytes(&bytes(&Message::Ask), false, at(60));
+    assert!(!server.is_idle(at(80)), "the path may be down, and its sender is there");
     say(&mut server, &Message::Stop);
-    assert_eq!(server.coming_rate(at(1)), 0, "it sends no more");
+    assert_eq!(server.coming_rate(), 0, "it sends no more");
+}
+
+/// A session that is associated, and has not begun.
+fn associated(message: &Message) -> Server {
+    let mut server = server(Limits::default());
+    say(&mut server, &hello());
+    assert!(matches!(say(&mut server, message)[..], [Action::Open(_), _]));
+    server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
+    server
+}
+
+/// Messages do not keep a session that never began: no probe has come, or the stream of the responder was not started.
+#[test]
+fn sessions_never_begun_become_idle() {
+    for message in [Message::Request(request()), forward(10_000_000), reverse(stream())] {
+        let mut server = associated(&message);
+        for second in 2..60 {
+            server.on_bytes(&bytes(&Message::Ask), false, at(second));
+            assert_eq!(server.is_idle(at(second)), second > 21, "{second} s: {message:?}");
+        }
+    }
+    let mut started = associated(&reverse(stream()));
+    assert_eq!(say(&mut started, &Message::Start), [Action::Start]);
+    started.on_bytes(&bytes(&Message::Ask), false, at(30));
+    assert!(!started.is_idle(at(50)) && started.is_idle(at(51)));
+    let mut forward = associated(&forward(10_000_000));
+    forward.on_first_arrival();
+    forward.on_bytes(&bytes(&Message::Ask), false, at(30));
+    assert!(!forward.is_idle(at(50)));
 }
