@@ -20,6 +20,16 @@ const WITHOUT_STAMPS: &str =
 /// 1900 in nanoseconds since 1970: the beginning of NTP's time.
 const NTP_ZERO_NS: i64 = -2_208_988_800_000_000_000;
 
+/// How the first packet of some replies is introduced, and what these keep without their stamps: words before its number, and before
+/// "t4-t1".
+const fn first_and_rest(replies: u64) -> (&'static str, &'static str) {
+    if replies == 1 {
+        ("it is", "it has no one-way delays, and its round trip is")
+    } else {
+        ("the first is", "they have no one-way delays, and their round trips are")
+    }
+}
+
 impl FarStamps {
     /// Whether the stamps are wrong in themselves, also those that are not rejected one by one.
     fn are_wrong(&self) -> bool {
@@ -63,11 +73,7 @@ impl FarStamps {
     fn absent(&self) -> Option<String> {
         let Rejected { replies, first, .. } = self.rejected.absent;
         let first = first?;
-        let (first_is, without) = if replies == 1 {
-            ("it is", "it has no one-way delays, and its round trip is")
-        } else {
-            ("the first is", "they have no one-way delays, and their round trips are")
-        };
+        let (first_is, without) = first_and_rest(replies);
         Some(format!(
             "{} no time stamps of the responder ({first_is} packet {first}): {without} t4-t1, with the responder's own time",
             counted_as(replies, "reply has", "replies have")
@@ -108,11 +114,7 @@ impl FarStamps {
         let first =
             [rejected.early.first, rejected.long.first, rejected.apart.first].into_iter().flatten().min();
         let replies = rejected.replies();
-        let (first_is, without) = if replies == 1 {
-            ("it is", "it has no one-way delays, and its round trip is")
-        } else {
-            ("the first is", "they have no one-way delays, and their round trips are")
-        };
+        let (first_is, without) = first_and_rest(replies);
         Some(format!(
             "the responder's time stamps of {} cannot be true and are left out ({first_is} packet {}): by them, {those}; {without} \
              t4-t1, with the responder's own time",

@@ -394,8 +394,8 @@ impl Conversation {
         moves.collect()
     }
 
-    /// Takes what has come, without waiting, up to [`TURN`]; the rest is for the next time. What came before the conversation broke is told as well: it counts as heard, and is
-    /// not said again.
+    /// Takes what has come, without waiting, up to [`TURN`]; the rest is for the next time. What came before the conversation broke is
+    /// told as well: it counts as heard, and is not said again.
     pub(super) fn news(&mut self) -> Told {
         let mut told = Told::default();
         let most = self.budget.spent().saturating_add(TURN);
