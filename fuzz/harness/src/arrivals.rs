@@ -123,6 +123,10 @@ pub(crate) fn captures() -> Vec<Seed> {
         ("pcapng_third_interface", ng(&[(2, 1_000, &[2; 60])])),
         ("pcapng_far", ng(&[(0, u64::MAX, &[2; 60])])),
         ("pcapng_empty_frame", ng(&[(0, 1, &[])])),
+        (
+            "pcapng_process_of_ten_octets",
+            [ng(&[]), vec![1, 0, 0, 0x80, 10, 0, 0, 0, 13, 13, 10, 44]].concat(),
+        ),
     ];
     captures.map(|(name, octets)| Seed::new(name, octets)).into()
 }

@@ -100,6 +100,7 @@ pub(crate) fn seeds() -> Vec<Seed> {
         Seed::new("emulation_without_ports", [2, 13, 9, 0]),
         Seed::new("benchmark_list_of_nulls", [3, 9, 9, 255]),
         Seed::new("benchmark_text", [3, 3, 8, 9, b'<', b'b', b'>', b'f', b'u', b'z', b'z', b'<', b'/']),
+        Seed::new("benchmark_control_characters", [3, 110, 12, 0, 0, 96, 26, 0, 0, 0, 0, 0]),
         Seed::new("benchmark_deep", [3, 5, 0, 10, 200]),
     ]
 }

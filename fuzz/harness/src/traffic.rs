@@ -77,6 +77,7 @@ pub(crate) fn seeds() -> Vec<Seed> {
         ("imix_huge_group", "imix:18446744073709551615(a)"),
         ("imix_many_groups", "imix:4096(a)4096(b)4096(c)4096(d)"),
         ("trace", "trace:departures.csv"),
+        ("trace_long_name", &format!("trace:{}", "\u{1}".repeat(300))),
         ("jitter_of_hours", "periodic\nexponential:1h"),
         ("jitter_reversed", "periodic\nuniform:2ms,1ms"),
         ("control_characters", "per\u{1b}[31modic\n\u{7}"),

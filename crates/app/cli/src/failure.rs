@@ -97,7 +97,7 @@ impl Failure {
 pub(crate) fn report_panic(panic: &PanicHookInfo<'_>) {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     // It becomes an error of the file.
-    if romer_store::is_decoding() {
+    if romer_store::decoding::is_decoding() {
         return;
     }
     let place = panic.location().map_or_else(|| "unknown place".into(), ToString::to_string);

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::net::IpAddr;
 
 use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
+use romer_store::decoding::guarded;
 use romer_wire::dissect::{Network, Transport};
 use romer_wire::udp::Datagram;
 use romer_wire::{dissect, ip, ipv4, ipv6};
@@ -241,13 +242,16 @@ pub fn walk(
     mut each: impl FnMut(&Record<'_>) -> Result<(), String>,
 ) -> Result<Walked, Fault> {
     let first = |why: &str| Fault::Record { record: 1, why: why.into() };
-    let mut reader = create_reader(BUFFER, inner).map_err(|error| match error {
+    let opened =
+        guarded(|| create_reader(BUFFER, inner)).map_err(|undecodable| first(&undecodable.to_string()))?;
+    let mut reader = opened.map_err(|error| match error {
         PcapError::Eof => first("the file is empty; name a capture"),
         _ => first("it is neither pcap nor pcapng; name a capture, as tcpdump -w writes it"),
     })?;
     let mut state = State::default();
     loop {
-        match reader.next() {
+        let next = guarded(|| reader.next()).map_err(|undecodable| state.fault(undecodable.to_string()))?;
+        match next {
             Ok((length, block)) => {
                 if matches!(block, PcapBlockOwned::NG(_)) && !length.is_multiple_of(4) {
                     return Err(state.uneven(length));

@@ -17,6 +17,7 @@
 
 mod benchmark;
 mod calibration;
+pub mod decoding;
 mod durable;
 mod error;
 mod frame;
@@ -34,7 +35,7 @@ pub use calibration::CalibrationFile;
 pub use durable::put_bytes;
 pub use error::{ExitClass, StoreError};
 pub use log_thread::{Kept, LogOutcome, LogSender, LogThread};
-pub use parquet_rows::{PACKETS_SCHEMA, RowsFile, is_decoding, read_rows, write_rows};
+pub use parquet_rows::{PACKETS_SCHEMA, RowsFile, read_rows, write_rows};
 pub use reader::{Frame, LogReader, Recovered, recover};
 pub use run::{Finished, Location, NewRun, Rows, RowsSource, Run, State, document_of};
 pub use runs::{Listed, Runs};

@@ -6,7 +6,6 @@
 //! clock of the host that took them. Any reader of Parquet can read the file; ours asks for these columns only, by
 //! name, and leaves others alone.
 
-mod decoding;
 mod pages;
 mod reading;
 
@@ -30,7 +29,6 @@ use romer_units::{Clock, Timestamp};
 use crate::durable;
 use crate::error::StoreError;
 use crate::guard::Summed;
-pub use decoding::is_decoding;
 pub use reading::{RowsFile, read_rows};
 
 /// The schema's name and version, in the file's key-value metadata under `romer.schema`.

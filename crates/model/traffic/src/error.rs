@@ -46,7 +46,8 @@ pub enum TrafficError {
     },
     /// An interval beside a model that has its own.
     #[error(
-        "{model} sends every {own} by itself, so that no other interval applies; leave the interval out{}",
+        "{} sends every {own} by itself, so that no other interval applies; leave the interval out{}",
+        brief(model),
         more(model)
     )]
     IntervalOfModel {
@@ -56,14 +57,15 @@ pub enum TrafficError {
         own: Duration,
     },
     /// A size beside a model that has its own.
-    #[error("{model} has sizes of its own, so that no other applies; leave the size out")]
+    #[error("{} has sizes of its own, so that no other applies; leave the size out", brief(model))]
     SizeOfModel {
         /// The model.
         model: TrafficModel,
     },
     /// Bundling asked of a model that has no frames.
     #[error(
-        "{model} has no frames to bundle; leave the bundling out, or use melp, g711, g729, opus, amr-wb or evs"
+        "{} has no frames to bundle; leave the bundling out, or use melp, g711, g729, opus, amr-wb or evs",
+        brief(model)
     )]
     NothingToBundle {
         /// The model.
@@ -102,7 +104,8 @@ pub enum TrafficError {
     },
     /// Packets so far apart that most spurts have none.
     #[error(
-        "{model} is on for {on} in the mean, which is shorter than the {interval} between packets; use a shorter interval"
+        "{} is on for {on} in the mean, which is shorter than the {interval} between packets; use a shorter interval",
+        brief(model)
     )]
     SpurtTooShort {
         /// The model.
@@ -113,15 +116,16 @@ pub enum TrafficError {
         interval: Duration,
     },
     /// A model that wants a trace, without one.
-    #[error("{model} was not read; read its file first")]
+    #[error("{} was not read; read its file first", brief(model))]
     TraceMissing {
         /// The model.
         model: TrafficModel,
     },
     /// A trace of which nothing is due in the time that was asked for.
     #[error(
-        "the first packet of {model} is due {first} after the start, and nothing is sent in {duration}; use a longer \
-         duration, or a number of packets"
+        "the first packet of {} is due {first} after the start, and nothing is sent in {duration}; use a longer \
+         duration, or a number of packets",
+        brief(model)
     )]
     TraceBeginsLater {
         /// The model.
@@ -158,6 +162,11 @@ impl TrafficError {
             _ => "traffic",
         }
     }
+}
+
+/// A model in a message: a trace may have a path of 4,095 octets.
+fn brief(model: &TrafficModel) -> String {
+    romer_units::excerpt(&model.to_string(), 200)
 }
 
 /// What else a user can do who wants another interval.

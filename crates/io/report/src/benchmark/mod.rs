@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use romer_record::benchmark::{Benchmark, Overall};
 use romer_units::counted;
 
-use crate::escape::markup;
+use crate::escape::{self, markup};
 pub use figures::figures;
 pub use repeated::{events, repeated};
 pub use streams::{StreamRow, markings, streams};
@@ -49,14 +49,14 @@ pub fn csv(document: &Benchmark) -> String {
             result.theoretical,
         ];
         let mut row = vec![
-            result.case.clone(),
+            escape::terminal(&result.case),
             result.frame_size.map_or_else(String::new, |size| size.to_string()),
             number(result.load_percent),
-            result.quantity.clone(),
+            escape::terminal(&result.quantity),
             result.count.to_string(),
         ];
         row.extend(numbers.map(number));
-        row.push(result.bounded_by.clone().unwrap_or_default());
+        row.push(result.bounded_by.as_deref().map(escape::terminal).unwrap_or_default());
         row
     });
     let header = writer.write_record(columns.split(','));

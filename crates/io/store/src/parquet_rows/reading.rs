@@ -14,8 +14,8 @@ use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnPath;
 use romer_record::RoundTrip;
 
-use super::decoding::guarded;
 use super::{COLUMNS, Column, Row, SCHEMA_FAMILY, SCHEMA_KEY, SCHEMA_VERSION, SOMETIMES, pages};
+use crate::decoding::guarded;
 use crate::error::StoreError;
 use crate::guard::{self, Verdict};
 use crate::untrusted;
@@ -70,7 +70,7 @@ impl RowsFile {
         }
         check_guard(&mut file, path)?;
         let own = file.try_clone().map_err(StoreError::io("open the packet log", path))?;
-        let reader = guarded(|| SerializedFileReader::new(file))
+        let reader = decoded(|| SerializedFileReader::new(file))
             .map_err(|error| StoreError::malformed(path, "Parquet", error))?;
         check(reader.metadata(), path, octets)?;
         Ok(Self { reader, file: own, path: path.to_path_buf() })
@@ -93,7 +93,7 @@ impl RowsFile {
             let mut batch = Vec::new();
             loop {
                 batch.clear();
-                let count = guarded(|| column.read(&mut batch, 0, true))
+                let count = decoded(|| column.read(&mut batch, 0, true))
                     .map_err(|why| self.fault(index, &COLUMNS[0], why))?;
                 if count == 0 {
                     break;
@@ -121,7 +121,7 @@ impl RowsFile {
     }
 
     fn group(&self, index: usize) -> Result<Box<dyn RowGroupReader + '_>, StoreError> {
-        guarded(|| self.reader.get_row_group(index))
+        decoded(|| self.reader.get_row_group(index))
             .map_err(|error| StoreError::malformed(&self.path, "Parquet", error))
     }
 
@@ -132,7 +132,7 @@ impl RowsFile {
         index: usize,
         column: &'c Column,
     ) -> Result<Source<'c>, StoreError> {
-        guarded(|| Source::open(group, column, &self.file)).map_err(|why| self.fault(index, column, why))
+        decoded(|| Source::open(group, column, &self.file)).map_err(|why| self.fault(index, column, why))
     }
 
     /// All columns side by side, so that a row is whole while it is at hand.
@@ -152,7 +152,7 @@ impl RowsFile {
             batch.clear();
             for (number, source) in columns.iter_mut().enumerate() {
                 let column = source.column;
-                let count = guarded(|| source.read(&mut batch, before, number == 0))
+                let count = decoded(|| source.read(&mut batch, before, number == 0))
                     .map_err(|why| self.fault(index, column, why))?;
                 let end = before + count;
                 if count != batch.len() || end > claimed || (count == 0 && end != claimed) {
@@ -470,6 +470,11 @@ impl<T: DataType> Pages<T> {
         }
         Ok(())
     }
+}
+
+/// [`guarded`], of what fails with an error too.
+fn decoded<T, E: From<ParquetError>>(decode: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    guarded(decode).unwrap_or_else(|undecodable| Err(ParquetError::General(undecodable.to_string()).into()))
 }
 
 #[cfg(test)]

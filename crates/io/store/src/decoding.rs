@@ -1,13 +1,18 @@
-//! Calls into the Parquet reader, whose panics are errors of the file that it reads.
+//! Calls into a library that reads a file's format, whose panics are errors of the file that it reads.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use parquet::errors::ParquetError;
+use thiserror::Error;
 
 thread_local! {
     static DECODING: Cell<bool> = const { Cell::new(false) };
 }
+
+/// What makes a library that reads a file panic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("its content contradicts itself, and cannot be decoded")]
+pub struct Undecodable;
 
 /// Whether this thread is decoding a file: a panic is then caught, and is an error of the file. A program's panic hook may ask,
 /// and say nothing.
@@ -15,14 +20,15 @@ pub fn is_decoding() -> bool {
     DECODING.get()
 }
 
-/// Does `decode`, whose panic becomes an error. What it had in hand is not used any more after that.
-pub(super) fn guarded<T, E: From<ParquetError>>(decode: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+/// Does `decode`. What it had in hand must not be used any more where this fails.
+///
+/// # Errors
+/// [`Undecodable`] where it panics.
+pub fn guarded<T>(decode: impl FnOnce() -> T) -> Result<T, Undecodable> {
     let before = DECODING.replace(true);
     let decoded = catch_unwind(AssertUnwindSafe(decode));
     DECODING.set(before);
-    decoded.unwrap_or_else(|_| {
-        Err(ParquetError::General("its content contradicts itself, and cannot be decoded".into()).into())
-    })
+    decoded.map_err(|_| Undecodable)
 }
 
 #[cfg(test)]
@@ -37,9 +43,8 @@ mod tests {
                 hook(panic);
             }
         }));
-        let failed = guarded(|| -> Result<(), ParquetError> { panic!("as a reader may do") });
-        assert!(failed.unwrap_err().to_string().contains("contradicts itself"));
+        assert_eq!(guarded(|| -> u8 { panic!("as a reader may do") }), Err(Undecodable));
         assert!(!is_decoding());
-        assert!(guarded(|| Ok::<_, ParquetError>(is_decoding())).unwrap());
+        assert_eq!(guarded(is_decoding), Ok(true));
     }
 }
