@@ -237,7 +237,7 @@ mod tests {
     fn the_vectors_of_the_manual_are_the_generators() {
         const LANES: [(&str, Lane); 3] =
             [("loss", Lane::Loss), ("delay", Lane::Delay), ("queue", Lane::Queue)];
-        let manual = include_str!("../../../../docs/EMULATION.md");
+        let manual = include_str!("../../../../docs/reference/random-generators.md");
         let rows = manual.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
         let mut vectors = 0;
         for cells in rows.filter(|cells| cells.len() == 9) {

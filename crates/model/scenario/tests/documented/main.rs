@@ -1,4 +1,4 @@
-//! `docs/SCENARIO.md` against the reader: its examples are read, it names every key and word that the reader knows and no
+//! `docs/reference/scenario.md` against the reader: its examples are read, it names every key and word that the reader knows and no
 //! other, and its ranges and defaults are the reader's. `docs/scenario.schema.json` too: it has the reader's keys and words,
 //! takes what the reader takes, and refuses what has another form.
 #![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use romer_scenario::{Scenario, parse};
 
-const PAGE: &str = include_str!("../../../../../docs/SCENARIO.md");
+const PAGE: &str = include_str!("../../../../../docs/reference/scenario.md");
 /// Where keys and words stand in the reader's sources.
 const READER: [&str; 2] = [include_str!("../../src/lib.rs"), include_str!("../../src/stages.rs")];
 /// Keys that the reader has in a list, and not beside the call that asks for them.
@@ -106,13 +106,13 @@ fn every_key_and_word_that_the_reader_knows_is_named() {
     let (keys, words, code) = (keys(), words(), code());
     assert!(keys.len() > 60 && words.len() > 35, "{keys:?} {words:?}");
     let unnamed: Vec<&&str> = keys.iter().filter(|key| !code.contains(*key)).collect();
-    assert!(unnamed.is_empty(), "keys that docs/SCENARIO.md does not name: {unnamed:?}");
+    assert!(unnamed.is_empty(), "keys that docs/reference/scenario.md does not name: {unnamed:?}");
     let named = |word: &str| {
         let quoted = format!("\"{word}\"");
         code.iter().any(|code| code.contains(&quoted)) || keys.contains(word)
     };
     let unnamed: Vec<&&str> = words.iter().filter(|word| !named(word)).collect();
-    assert!(unnamed.is_empty(), "words that docs/SCENARIO.md does not name: {unnamed:?}");
+    assert!(unnamed.is_empty(), "words that docs/reference/scenario.md does not name: {unnamed:?}");
 }
 
 #[test]
@@ -141,14 +141,14 @@ fn ranges() -> Vec<Range> {
     let law = |text: &str| delay(&format!("variable={{{text}}}"));
     vec![
         (
-            "The whole",
+            "Top level",
             "seed",
             "from 0 to 4294967295",
             at("seed=[1,2,3,4,5,@]"),
             ["0", "4294967295"],
             ["-1", "4294967296"],
         ),
-        ("The whole", "about", "1900 to 2200", at("about.year=@"), ["1900", "2200"], ["1899", "2201"]),
+        ("Top level", "about", "1900 to 2200", at("about.year=@"), ["1900", "2200"], ["1899", "2201"]),
         (
             "loss",
             "probability",
@@ -330,7 +330,7 @@ fn ranges() -> Vec<Range> {
             ["-1", "65536"],
         ),
         (
-            "Changes by time",
+            "Changes over time",
             "at",
             "0s to 365d",
             at("[[timeline]]\nat=@"),
@@ -338,7 +338,7 @@ fn ranges() -> Vec<Range> {
             ["\"-1s\"", "\"366d\""],
         ),
         (
-            "Changes by time",
+            "Changes over time",
             "ramp",
             "0s to 365d",
             at("[[timeline]]\nat=\"1s\"\nramp=@"),
@@ -346,7 +346,7 @@ fn ranges() -> Vec<Range> {
             ["\"-1s\"", "\"366d\""],
         ),
         (
-            "Changes by time",
+            "Changes over time",
             "every",
             "to 365d, longer than the timeline",
             at("[[timeline]]\nat=\"1s\"\n[timeline_repeat]\nevery=@"),
@@ -377,7 +377,7 @@ fn what_is_left_out_is_what_the_page_says() {
     let chain = "model=\"markov\", step=\"packets\", transition=[[0,1],[1,0]], state=[{duration=1, probability=0}, {duration=2, probability=1}]";
     let measured = "file=\"packets.csv\", format=\"measurement\"";
     let whole = [
-        ("The whole", "generator", "`\"counter\"`", String::new(), "generator=\"counter\"".to_owned()),
+        ("Top level", "generator", "`\"counter\"`", String::new(), "generator=\"counter\"".to_owned()),
         (
             "loss",
             "model",
@@ -512,7 +512,7 @@ fn what_is_left_out_is_what_the_page_says() {
             format!("a_to_b.trace={{{measured}, order=\"fifo\"}}"),
         ),
         (
-            "Changes by time",
+            "Changes over time",
             "ramp",
             "|0s|",
             "[[timeline]]\nat=\"1s\"\na_to_b.loss.probability=1".into(),
@@ -560,10 +560,10 @@ fn what_is_needed_is_refused_where_it_is_missing() {
         ),
         ("Recorded networks", "file", "a_to_b.trace={format=\"mahimahi\"}"),
         ("Recorded networks", "format", "a_to_b.trace={file=\"link.up\"}"),
-        ("Changes by time", "at", "[[timeline]]\na_to_b.delay.fixed=\"1ms\""),
-        ("Changes by time", "every", "[[timeline]]\nat=\"1s\"\n[timeline_repeat]"),
+        ("Changes over time", "at", "[[timeline]]\na_to_b.delay.fixed=\"1ms\""),
+        ("Changes over time", "every", "[[timeline]]\nat=\"1s\"\n[timeline_repeat]"),
     ] {
-        assert!(row(heading, key).contains("needed"), "{heading}: {key}");
+        assert!(row(heading, key).contains("required"), "{heading}: {key}");
         let error = read(without).expect_err(without);
         assert!(error.contains("has no"), "{without}: {error}");
     }
