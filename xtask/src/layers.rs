@@ -1,7 +1,7 @@
 //! The order of the rooms.
 //!
 //! A crate uses only crates of the layers above its own, or of its own layer; within `model` only those that
-//! stand before it in [`MODEL`]. Tests of a model crate may besides use the simulator, which stands last.
+//! stand before it in [`MODEL`]. Tests of a model crate may besides use those of [`FOR_TESTS`].
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ const LAYERS: [&str; 5] = ["model", "sys", "io", "engine", "app"];
 const MODEL: [&str; 10] =
     ["units", "wire", "record", "metrics", "timebase", "traffic", "impair", "session", "method", "scenario"];
 
-/// The last room of `model`: the simulated network.
-const SIMULATOR: &str = "sim";
+/// The last rooms of `model`, which the tests of every other may use: the simulated network, and what tests share.
+const FOR_TESTS: [&str; 2] = ["sim", "testing"];
 
 /// Where a package stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ fn rank(layer: usize, room: &str) -> Option<usize> {
     if layer > 0 {
         return Some(0);
     }
-    if room == SIMULATOR { Some(MODEL.len()) } else { MODEL.iter().position(|known| *known == room) }
+    if FOR_TESTS.contains(&room) { Some(MODEL.len()) } else { MODEL.iter().position(|known| *known == room) }
 }
 
 /// Whether a package that stands at `user` may use one that stands at `used`.
@@ -60,7 +60,7 @@ fn may_use(user: Standing<'_>, used: Standing<'_>, for_tests: bool) -> bool {
     if user_layer != used_layer || user_layer > 0 {
         return used_layer <= user_layer;
     }
-    (for_tests && used_room == SIMULATOR) || rank(0, used_room) < rank(0, user_room)
+    (for_tests && FOR_TESTS.contains(&used_room)) || rank(0, used_room) < rank(0, user_room)
 }
 
 /// Every room in its place, every use in order.

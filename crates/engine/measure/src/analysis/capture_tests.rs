@@ -1,12 +1,10 @@
 //! Captures of a stream by hosts whose clocks are set while they capture.
 
-#[path = "../../../../../tests/common/pcap.rs"]
-mod pcap;
-
 use std::path::{Path, PathBuf};
 
 use romer_record::document::Measurement;
 use romer_session::association;
+use romer_testing::pcap;
 use romer_units::random::{Seed, Stream};
 
 use super::{Analysis, analyze};

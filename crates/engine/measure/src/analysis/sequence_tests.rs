@@ -11,7 +11,7 @@ use super::file_tests::folder;
 use super::{Analysis, AnalysisError, analyze};
 
 fn vector(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/vectors/packet-logs").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/packet-logs").join(name)
 }
 
 fn document(file: &Path) -> Measurement {

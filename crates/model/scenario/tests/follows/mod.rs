@@ -1,23 +1,14 @@
-//! Scenarios held against `docs/scenario.schema.json`.
+//! Scenarios compared with `docs/scenario.schema.json`.
 
-#[path = "../../../../../tests/common/schema.rs"]
-#[expect(dead_code, reason = "documents have their schema by name")]
-mod check;
-
-use std::path::{Path, PathBuf};
-
+use romer_testing::schema;
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
-}
 
 /// What is not in a scenario's text as the schema says.
 pub(crate) fn faults(text: &str) -> Vec<String> {
     let document = DeTable::parse(text).unwrap();
-    let schema = serde_json::from_str(include_str!("../../../../../docs/scenario.schema.json")).unwrap();
-    check::faults(&table(document.get_ref()), &schema, |pattern, text| {
+    let root = serde_json::from_str(include_str!("../../../../../docs/scenario.schema.json")).unwrap();
+    schema::faults(&table(document.get_ref()), &root, |pattern, text| {
         regex_lite::Regex::new(pattern).unwrap().is_match(text)
     })
 }

@@ -1,0 +1,154 @@
+//! On the way of a packet nothing is allocated.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use romer_emulate::live::{DataPlane, FeedOptions, LiveBridge, LiveOptions};
+use romer_impair::config::{Corrupt, Delay, Duplicate, Model, Reorder, Variable};
+use romer_impair::{Decision, Law, Path};
+
+use crate::live::{Bench, assert_balanced, drain, numbered};
+use romer_testnet::link::wait_until;
+use romer_testnet::namespace::with_network;
+
+/// Says that this process runs one test alone, so that the threads that begin during the test are the bridge's.
+const ALONE: &str = "ROMER_BRIDGE_ALONE";
+/// Frames each way.
+const PACKETS: u32 = 10_000;
+
+/// The system's allocator, which counts.
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Threads that are told apart; all later ones are one.
+const THREADS: usize = 256;
+/// Allocations by thread, in the order in which threads came to allocate first.
+static COUNTS: [AtomicU64; THREADS] = [const { AtomicU64::new(0) }; THREADS];
+static KNOWN: AtomicUsize = AtomicUsize::new(0);
+
+std::thread_local! {
+    /// The place of this thread.
+    static PLACE: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+fn count() {
+    // A thread that is ending has no place any more, and does nothing for us.
+    let _ = PLACE.try_with(|place| {
+        if place.get() == usize::MAX {
+            place.set(KNOWN.fetch_add(1, Ordering::Relaxed).min(THREADS - 1));
+        }
+        COUNTS[place.get()].fetch_add(1, Ordering::Relaxed);
+    });
+}
+
+/// Allocations of the threads that came after the first `known`.
+fn of_later(known: usize) -> u64 {
+    COUNTS[known.min(THREADS - 1)..].iter().map(|count| count.load(Ordering::Relaxed)).sum()
+}
+
+// SAFETY: every call goes to the system's allocator as it is; counting touches neither the memory nor the layout, and
+// allocates nothing itself.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promises are those that the system's allocator wants.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the pointer came from the system's allocator with this layout, as the caller promises.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: as of `alloc`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as of `dealloc`, and `size` is what the caller promises.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+fn everything() -> Path {
+    let bernoulli = |probability| Decision::Bernoulli { probability };
+    Path {
+        loss: Model::Plain(bernoulli(0.05)),
+        duplicate: Model::Plain(Duplicate { decision: bernoulli(0.05), delay: 200_000 }),
+        reorder: Model::Plain(Reorder { decision: bernoulli(0.05), ..Reorder::default() }),
+        delay: Model::Plain(Delay {
+            fixed: 500_000,
+            variable: Some(Variable::new(Law::Gamma { shape: 2.0, scale: 1e5 }, None)),
+        }),
+        corrupt: Corrupt { decision: bernoulli(0.05), bits: 2, repair_checksum: true },
+        ..Path::default()
+    }
+}
+
+#[test]
+fn nothing_is_allocated_on_the_way_of_a_packet() {
+    const NAME: &str = "quiet::nothing_is_allocated_on_the_way_of_a_packet";
+    if std::env::var_os(ALONE).is_none() {
+        // The other tests of this process have bridges as well.
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let ended = command.args([NAME, "--exact", "--nocapture"]).env(ALONE, "1").output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success() && said.contains("1 passed"), "{said}");
+        return;
+    }
+    with_network(NAME, || {
+        let bench = Bench::new();
+        let options = LiveOptions { data_plane: DataPlane::Packet, ..bench.options(everything()) };
+        let known = KNOWN.load(Ordering::Relaxed);
+        let bridge = LiveBridge::start(&options).unwrap();
+        let options = FeedOptions { octets: true, ..FeedOptions::default() };
+        let mut feed = bridge.control().samples(options).unwrap();
+        let mut hosts = bench.hosts();
+        let control = bridge.control();
+        let mut sampled = 0;
+        // What has come to the bridge, and what it holds.
+        let mut settled = 0;
+        let mut pass = |numbers: std::ops::Range<u32>| {
+            for begin in numbers.step_by(100) {
+                for number in begin..begin + 100 {
+                    for host in &mut hosts {
+                        assert_eq!(host.send(&numbered(number)).frames, 1);
+                    }
+                }
+                settled += 100;
+                wait_until("all is settled", || {
+                    hosts.iter_mut().for_each(|host| drop(drain(host)));
+                    sampled += feed.drain(|_| {});
+                    let snapshot = control.snapshot().unwrap();
+                    snapshot
+                        .directions
+                        .iter()
+                        .all(|way| way.ledger.received >= settled && way.ledger.queued == 0)
+                });
+            }
+        };
+        // The first packets find what a thread needs once.
+        pass(0..500);
+        let before = of_later(known);
+        assert!(before > 0, "the bridge's thread is seen");
+        pass(500..500 + PACKETS);
+        let after = of_later(known);
+        assert_eq!(after - before, 0, "allocations over {PACKETS} packets each way");
+        let snapshot = bridge.stop().unwrap();
+        assert_balanced(&snapshot);
+        assert!(
+            snapshot
+                .directions
+                .iter()
+                .all(|way| way.ledger.duplicates_created > 0 && way.ledger.corrupted > 0)
+        );
+        assert!(sampled > PACKETS as usize);
+    });
+}

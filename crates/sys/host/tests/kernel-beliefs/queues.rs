@@ -1,0 +1,55 @@
+//! Beliefs about the queues that packets leave by.
+
+use std::process::Command;
+
+use romer_host::netns;
+use romer_host::queue::Queues;
+use romer_host::socket::{Outgoing, ReceiveBatch, SocketOptions, TransmitEvents};
+use romer_units::Duration;
+
+use romer_testnet::namespace::{Pair, with_network};
+
+const SENT: u32 = 100;
+const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
+
+/// A queue that drops the oldest of what it holds has told the sender that it took it. Of that the driver stamps nothing, and the
+/// interface's first queue counts it. Relied on by `timebase::dropped`, which tells such packets from those that the path lost.
+#[test]
+fn what_a_queue_drops_after_taking_it_is_counted_there_and_never_stamped() {
+    with_network("queues::what_a_queue_drops_after_taking_it_is_counted_there_and_never_stamped", || {
+        let pair = Pair::create();
+        // IPv6 announces itself in packets of its own, which the queue would drop and count, too.
+        let without_ipv6 = || std::fs::write("/proc/sys/net/ipv6/conf/v0/disable_ipv6", "1");
+        netns::with_namespace(&pair.one.0, without_ipv6).unwrap().unwrap();
+        let dropped = || {
+            let all = netns::with_namespace(&pair.one.0, || Queues::open()?.all()).unwrap().unwrap();
+            all.iter().filter(|queue| queue.is_root).map(|queue| queue.dropped).sum::<u32>()
+        };
+        for queue in
+            ["root handle 1: tbf rate 800kbit burst 3000 limit 100000", "parent 1:1 pfifo_head_drop limit 6"]
+        {
+            let mut command = Command::new("tc");
+            command.args(["qdisc", "add", "dev", "v0"]).args(queue.split(' '));
+            assert!(netns::with_namespace(&pair.one.0, || command.status()).unwrap().unwrap().success());
+        }
+        let [one, other] = pair.sockets(0, &SocketOptions::default());
+        for id in 0..SENT {
+            one.send(&Outgoing::new(&[7; 1_000], other.local_address(), id)).unwrap();
+        }
+        let (mut batch, mut arrived) = (ReceiveBatch::new(32, 2_000), 0);
+        let (mut events, mut stamped) = (TransmitEvents::new(256), Vec::new());
+        // What came last is what leaves last.
+        while stamped.last() != Some(&(SENT - 1)) {
+            assert!(!one.wait(PATIENCE).unwrap().timed_out(), "the last has no stamp: {stamped:?}");
+            one.transmit_events(&mut events).unwrap();
+            stamped.extend(events.stamps().iter().map(|stamp| stamp.id));
+        }
+        while arrived < stamped.len() {
+            assert!(!other.wait(PATIENCE).unwrap().timed_out(), "{arrived} of {stamped:?} came");
+            arrived += other.receive_batch(&mut batch).unwrap();
+        }
+        assert_eq!(other.receive_batch(&mut batch).unwrap(), 0);
+        assert_eq!(stamped.len(), usize::try_from(SENT - dropped()).unwrap(), "{stamped:?}");
+        assert!(dropped() >= 50, "{stamped:?}");
+    });
+}
