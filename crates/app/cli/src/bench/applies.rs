@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_self_test_of_the_manual_has_all_that_it_needs() {
-        let manual = include_str!("../../../../../docs/BENCHMARK.md");
+        let manual = include_str!("../../../../../docs/reference/bench-plan.md");
         let (_, command) = manual.split_once("`romer bench self-test --tx ").unwrap();
         let command = command.split_once('`').unwrap().0;
         for flag in ["--rx ", "--source ", "--destination "] {

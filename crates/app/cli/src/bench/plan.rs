@@ -379,7 +379,7 @@ mod tests {
 
     #[test]
     fn the_plan_of_the_documentation_is_one() {
-        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/BENCHMARK.md");
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/reference/bench-plan.md");
         let text = std::fs::read_to_string(root).unwrap();
         let (_, plan) = text.split_once("```toml\n").unwrap();
         let (plan, _) = plan.split_once("```").unwrap();

@@ -138,7 +138,7 @@ fn the_manual_has_a_page_for_each_command_and_completions_for_each_shell() {
     assert_eq!(serde_json::from_str::<Value>(&published).unwrap(), schema, "ROMER_GOLDEN=write renews it");
     let scenario: Value = serde_json::from_str(&text("romer-scenario.schema.json")).unwrap();
     assert!(scenario["properties"].get("a_to_b").is_some(), "{scenario}");
-    let documented = std::fs::read_to_string(repository().join("docs/BENCHMARK.md")).unwrap();
+    let documented = std::fs::read_to_string(repository().join("docs/reference/bench-plan.md")).unwrap();
     let plans: Vec<&str> =
         documented.split("```toml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0).collect();
     assert!(!plans.is_empty());
