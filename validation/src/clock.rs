@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::{Result, bail};
+use romer_clock::skew::{Estimate, Estimator, Heading, Method};
 use romer_sim::clocks::{Play, Scenario, drawn, fifteen};
-use romer_timebase::skew::{Estimate, Estimator, Heading, Method};
 use romer_units::{Duration, Timestamp};
 use serde::Serialize;
 

@@ -12,8 +12,10 @@ use crate::workspace::{Package, Workspace};
 const LAYERS: [&str; 5] = ["model", "sys", "io", "engine", "app"];
 
 /// The rooms of `model`, each using only those before it.
-const MODEL: [&str; 10] =
-    ["units", "wire", "record", "metrics", "timebase", "traffic", "impair", "session", "method", "scenario"];
+const MODEL: [&str; 11] = [
+    "units", "wire", "record", "clock", "metrics", "passages", "traffic", "impair", "session", "method",
+    "scenario",
+];
 
 /// The last rooms of `model`, which the tests of every other may use: the simulated network, and what tests share.
 const FOR_TESTS: [&str; 2] = ["sim", "testing"];

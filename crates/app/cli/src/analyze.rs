@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use romer_clock::skew::method_of;
 use romer_exchange::qtcp::Selection;
 use romer_measure::analysis::Analysis;
 use romer_measure::evaluate::Evaluated;
@@ -12,7 +13,6 @@ use romer_measure::reading::Otherwise;
 use romer_record::document::{Direction, Measurement, Way};
 use romer_report::comparison::Subject;
 use romer_report::concatenation;
-use romer_timebase::skew::method_of;
 use romer_units::Duration;
 
 use crate::args::{AnalyzeArgs, check_calibration};

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as StdDuration;
 
 use romer_calibrate::{CalibrateError, ClockOptions, Options, choose, this_machine, unreadable};
+use romer_clock::PretendedClock;
 use romer_lab::{Host, Kind, Running, Standing};
 use romer_record::calibration::CalibrationRecord;
 use romer_record::manifest::CalibrationUse;
 use romer_store::CalibrationFile;
-use romer_timebase::PretendedClock;
 use romer_units::Duration;
 
 use crate::args::CalibrateArgs;

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 
 use romer_metrics::jitter::InterarrivalJitter;
 use romer_metrics::summary;
+use romer_passages::WatchedDelays;
 use romer_record::document::{DelayKind, StreamWay, Way};
 use romer_record::log::Entry;
 use romer_record::manifest::{self, ClockRelation, StampRequest};
 use romer_report::live::OneWayDelay;
 use romer_store::{Frame, LogReader, Run};
-use romer_timebase::WatchedDelays;
 use romer_units::{Duration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use romer_measure::SOFTWARE;
 use romer_measure::measure::ProbeSize;
+use romer_passages::{FarLog, Selection, calibration as figures, relate};
 use romer_record::RoundTrip;
 use romer_record::calibration::{CALIBRATION, CalibrationRecord, HostGaps, PlaceError, TwoRates};
 use romer_record::manifest::{ClockRelation, StampRequest};
-use romer_timebase::{FarLog, Selection, calibration as figures, relate};
 use romer_traffic::{Limit, Request, Trace, TrafficModel};
 use romer_units::{Duration, Place};
 

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use romer_metrics::voice::{unrated, voice};
+use romer_passages::Related;
 use romer_record::document::{Measurement, Traffic, Way};
 use romer_record::manifest::Stream;
 use romer_record::voice::{Codec, Unrated, UnratedReason, Voice, VoiceRequest};
-use romer_timebase::Related;
 use romer_traffic::{DEFAULT_INTERVAL, Request, TrafficModel};
 use romer_units::Duration;
 

@@ -1,7 +1,7 @@
 //! Network cards that stamp this host's packets, and what their stamps are on the host's clock.
 //!
 //! While a card is used its clock is read beside the host's ten times a second, by a thread of its own. A stamp of the card
-//! is known on the host's clock once a later reading is in ([`romer_timebase::card`]); until then it waits in
+//! is known on the host's clock once a later reading is in ([`romer_clock::card`]); until then it waits in
 //! [`Unplaced`]. It is written beside the record of its packet, so that nothing waits for it.
 
 use std::collections::VecDeque;
@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration as StdDuration;
 
+use romer_clock::card::{Placed, Reading, Relation};
 use romer_host::HostError;
 use romer_host::card::{CardClock, CardStamps, CardTime};
 use romer_host::link::Network;
 use romer_host::socket::Datagram;
 use romer_record::log::{Card as CardRecord, CardMoment};
-use romer_timebase::card::{Placed, Reading, Relation};
 
 use crate::MeasureError;
 

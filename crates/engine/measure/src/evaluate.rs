@@ -6,20 +6,20 @@ use std::borrow::Cow;
 use crate::limits::Limit;
 use happened::{causes, in_place, mark_instrument_drops};
 use rejected::FarStamps;
+use romer_clock::skew::for_calibration;
+use romer_clock::steps::undo_steps;
 use romer_metrics::findings::LOOKED_AT;
 use romer_metrics::{INTERVAL_METHOD, Markings};
+use romer_passages::calibration::apply;
+use romer_passages::dropped::{Dropped, is_of_queue, withdraw_dropped};
+use romer_passages::{
+    CardEvidence, FarLog, Fractions, LocationDifferences, LocationSeries, LocationThinning, RejectedStamps,
+    Related, Relating, Selection, StampCheck, Tallies, relate_clocks_by, withdraw_unsent,
+};
 use romer_record::document::{CalibrationPhase, MEASUREMENT, Measurement};
 use romer_record::event::{Event, EventKind};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::{Passage, RoundTrip};
-use romer_timebase::calibration::apply;
-use romer_timebase::dropped::{Dropped, is_of_queue, withdraw_dropped};
-use romer_timebase::skew::{for_calibration, relate_clocks_by};
-use romer_timebase::steps::{undo_steps, withdraw_unsent};
-use romer_timebase::{
-    CardEvidence, FarLog, Fractions, LocationDifferences, LocationSeries, LocationThinning, RejectedStamps,
-    Related, Relating, Selection, StampCheck, Tallies,
-};
 use romer_units::{Dscp, Duration, Ecn};
 use standstill::{Standstill, late_departures};
 pub(crate) use under_way::known;

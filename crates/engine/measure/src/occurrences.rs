@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use romer_clock::steps::{ClockChange, ClockWatch, Reading};
 use romer_host::clock;
 use romer_host::host_info::{self, TooLongHeard};
 use romer_host::link::Network;
 use romer_host::watch::{NetworkChange, Watch, read_clocks};
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::ClockRelation;
-use romer_timebase::steps::{ClockChange, ClockWatch, Reading};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::interface::{self, Deed, Tidings};
@@ -24,7 +24,7 @@ const REMEMBERED: usize = 256;
 pub(crate) const LONGER: &str =
     ": what is longer does not leave there, and many an interface does not take it either";
 /// Whoever has not looked for so long has not been told of what happened when it did: its program stood still.
-pub(crate) const UNWATCHED: Duration = romer_timebase::steps::UNWATCHED;
+pub(crate) const UNWATCHED: Duration = romer_passages::UNWATCHED;
 /// Between two questions to an interface how it is.
 const QUESTIONS: Duration = Duration::from_millis(20);
 /// Characters of a far end's words that are kept.

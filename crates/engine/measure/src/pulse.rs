@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use romer_timebase::steps::PAUSE_NS;
+use romer_clock::steps::PAUSE_NS;
 use romer_units::{Monotonic, Timestamp};
 
 /// When the threads of a program ran, whichever it was.

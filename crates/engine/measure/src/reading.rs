@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc;
 
+use romer_passages::Selection;
 use romer_record::RoundTrip;
 use romer_record::manifest::{SkewRequest, Status, Stream};
 use romer_record::voice::VoiceRequest;
 use romer_store::{Finished, Rows, RowsFile, Run, State};
-use romer_timebase::Selection;
 
 use crate::MeasureError;
 use crate::evaluate::{Evaluated, Sweep, evaluate};

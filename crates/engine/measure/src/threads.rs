@@ -11,8 +11,10 @@ use romer_units::Duration;
 
 use crate::MeasureError;
 
-/// A probe that is so late, or later, does not leave, at whichever end it was due.
-pub(crate) const TOO_LATE: Duration = Duration::from_nanos(romer_timebase::steps::TOO_LATE_NS);
+/// A probe that is so late, or later, does not leave, at whichever end it was due. It was due while its program was stopped, or
+/// suspended with its host: a busy machine delays by tens of milliseconds, one of which the host takes the processors away by
+/// hundreds. Sent then, it would measure another moment, in a burst of all that were due meanwhile.
+pub(crate) const TOO_LATE: Duration = Duration::from_secs(2);
 /// The error number under which such probes are logged (`ECANCELED`); no send call gives it.
 pub(crate) const STOOD_STILL: i32 = 125;
 

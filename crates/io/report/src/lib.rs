@@ -35,10 +35,10 @@ mod words;
 
 pub use finding::unless_set;
 pub use number::{count, maybe_time, percent};
+use romer_clock::skew::Correction;
+use romer_passages::LocationSeries;
 use romer_record::Passage;
 use romer_record::document::Measurement;
-use romer_timebase::LocationSeries;
-use romer_timebase::skew::Correction;
 use thiserror::Error;
 
 /// One stream: its document, and the singletons behind it where they are at hand.

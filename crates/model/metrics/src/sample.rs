@@ -1,6 +1,6 @@
 //! Samples: sequences of numbers taken from the passages of one direction.
 //!
-//! All take passages in order of sequence and copy, as the timebase gives them.
+//! All take passages in order of sequence and copy, as `romer_passages` returns them.
 
 use romer_record::{Fate, Passage};
 

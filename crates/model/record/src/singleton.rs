@@ -129,7 +129,7 @@ impl Fate {
 }
 
 /// One packet's way in one direction. Departure and arrival are on two clocks, so that they cannot be subtracted;
-/// `delay` is what the timebase made of them.
+/// `delay` is what `romer_passages` computes from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// Number of the packet in its stream, from 0.
@@ -144,7 +144,7 @@ pub struct Passage {
     pub departure: Option<Timestamp<Departure>>,
     /// When it arrived; `None` where it did not, or the stamp is missing.
     pub arrival: Option<Timestamp<Arrival>>,
-    /// The delay as the timebase gives it; `None` where either stamp is missing.
+    /// The delay as `romer_passages` computes it; `None` where either stamp is missing.
     pub delay: Option<Duration>,
     /// TTL or hop limit on arrival.
     pub ttl: Option<u8>,

@@ -10,7 +10,7 @@
 //! use romer_units::{Responder, Sender, Timestamp};
 //! let left = Timestamp::<Sender>::from_nanos(1_000);
 //! let arrived = Timestamp::<Responder>::from_nanos(1_500);
-//! let delay = arrived - left; // different clocks: only a timebase may relate them
+//! let delay = arrived - left; // different clocks: only `romer_clock::across` relates them
 //! ```
 //!
 //! The same clock is no obstacle:

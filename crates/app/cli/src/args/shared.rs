@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use romer_clock::skew::Method;
 use romer_host::thread::Policy;
 use romer_measure::{ThreadOptions, call};
 use romer_record::document::Measurement;
 use romer_record::manifest::SkewRequest;
 use romer_record::voice::{Scale, VoiceRequest};
-use romer_timebase::skew::Method;
 use romer_units::Duration;
 
 use crate::failure::Failure;

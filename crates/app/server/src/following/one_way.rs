@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use romer_passages::WatchedDelays;
 use romer_record::log::FarSent;
 use romer_record::manifest::ClockRelation;
-use romer_timebase::WatchedDelays;
 use romer_units::Timestamp;
 
 use super::{AWAITED, LiveWay, last};

@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use romer_exchange::csv::Shape;
+use romer_passages::Related;
 use romer_record::document::{ClockEvent, ClockState, Measurement, Metadata, StampPlaces, Traffic, Way};
 use romer_record::event::Side;
 use romer_record::manifest::{ClockRelation, StampRequest, Stream};
-use romer_timebase::Related;
 use romer_units::Place;
 
 use super::Analysis;

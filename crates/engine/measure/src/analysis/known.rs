@@ -1,9 +1,9 @@
 //! Steps of clocks that are out of the stamps but for a little, which the clocks' estimate finds: so it tells how large they were.
 
+use romer_clock::skew::{ChangeKind, ClockChange, Estimate, Heading, InTurn, sharpened};
 use romer_record::Passage;
 use romer_record::event::{ClockStep, Event, Side};
 use romer_record::manifest::SkewRequest;
-use romer_timebase::skew::{ChangeKind, ClockChange, Estimate, Heading, InTurn, sharpened};
 use romer_units::Timestamp;
 
 use super::set_back::{Found, rounded, step_event};

@@ -33,18 +33,18 @@ mod vector_tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use romer_clock::skew::{
+    Estimate, Heading, InTurn, Method, SetBack, correct, method_of, put_right, state, usable,
+};
 use romer_exchange::csv::Shape;
 use romer_exchange::packed;
+use romer_passages::{Related, relate_clocks};
 use romer_record::RoundTrip;
 use romer_record::document::{ClockState, Measurement, Way};
 use romer_record::event::{Event, Side};
 use romer_record::finding::Finding;
 use romer_record::manifest::{SkewRequest, Stream};
 use romer_record::voice::{Voice, VoiceRequest};
-use romer_timebase::Related;
-use romer_timebase::skew::{
-    Estimate, Heading, InTurn, Method, SetBack, correct, method_of, put_right, relate_clocks, state, usable,
-};
 use romer_units::Duration;
 use thiserror::Error;
 

@@ -4,11 +4,11 @@
 //! A file may be in order of departure instead, and then the packet has overtaken. The delays tell which: the clock's step
 //! is in all that follow, and what overtakes changes nothing for those behind it.
 
+use romer_clock::skew::{Heading, InTurn, sharpened};
 use romer_exchange::csv::Shape;
 use romer_record::Passage;
 use romer_record::event::{ClockStep, Event, Side};
 use romer_record::manifest::SkewRequest;
-use romer_timebase::skew::{Heading, InTurn, sharpened};
 
 use super::packets::Gathering;
 use super::set_back::{lower, rounded, step_event};

@@ -4,7 +4,7 @@
 //!
 //! Captures, departures by their numbers, and lines in order of arrival are looked at in this one way.
 
-use romer_timebase::skew::Resolution;
+use romer_clock::skew::Resolution;
 
 /// Of so many stamps that go back most do so because they are in another order.
 const MANY: usize = 12;

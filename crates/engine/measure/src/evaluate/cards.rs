@@ -1,8 +1,8 @@
 //! What is to be said of network cards' stamps: where they were asked for and are not, and what they show of the kernel's.
 
+use romer_passages::{CardEvidence, Selection};
 use romer_record::document::Way;
 use romer_record::manifest::{StampRequest, Stream};
-use romer_timebase::{CardEvidence, Selection};
 use romer_units::Place;
 
 /// The warnings, most important first.

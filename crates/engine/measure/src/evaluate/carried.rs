@@ -1,7 +1,7 @@
 //! Packets of which a file says that a host dropped them unread: they arrived, and are no losses.
 
+use romer_passages::Related;
 use romer_record::{Fate, Passage};
-use romer_timebase::Related;
 
 /// Their numbers, each ascending.
 #[derive(Clone, Debug, Default)]

@@ -2,12 +2,12 @@
 
 use romer_metrics::findings::{Look, in_order, looks};
 use romer_metrics::{DirectionContext, KnownLost, Part, Piece, described, losses_by_cause};
+use romer_passages::causes::Causes;
+use romer_passages::{LocationDifferences, LocationShapes, Related, put_together};
 use romer_record::Passage;
 use romer_record::document::{DelayKind, Direction, Histogram, LocationError, Summary, Way};
 use romer_record::finding::Finding;
 use romer_record::manifest::Stream;
-use romer_timebase::causes::Causes;
-use romer_timebase::{LocationDifferences, LocationShapes, Related, put_together};
 use romer_units::{Dscp, Ecn};
 
 use super::ecn_sent;

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 mod parts;
 
+use romer_passages::Related;
+use romer_passages::causes::Causes;
+use romer_passages::instrument::instrument_drops;
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, Stream};
 use romer_record::{Fate, Passage};
-use romer_timebase::Related;
-use romer_timebase::causes::Causes;
-use romer_timebase::instrument::instrument_drops;
 
 /// The `events`, with those of the far host at their moment of the run: it was told of them when the network let it, and by
 /// the far clock, which the stamps of what went there and back relate to this one to half a round trip.

@@ -1,9 +1,9 @@
 //! What this host's own packet log did not keep: what was not logged is not known.
 
+use romer_passages::Related;
 use romer_record::document::Way;
 use romer_record::manifest::{EntryKind, NotLogged, Stream};
 use romer_record::{Fate, Passage};
-use romer_timebase::Related;
 use romer_units::{counted_as, was};
 
 /// Leaves open what became of the packets that are told as lost, though the log may have had no room for their arrival here. Which

@@ -1,6 +1,6 @@
 //! What is said where the far end keeps no log, by whether it counts its replies.
 
-use romer_timebase::{Numbering, ReplyNumbers};
+use romer_passages::{Numbering, ReplyNumbers};
 use romer_units::{counted, counted_as, was};
 
 /// Notes for readers.

@@ -1,9 +1,9 @@
 //! A run whose first packets were sent to fit the clocks by: what they say of the path is apart from what was measured.
 
+use romer_clock::skew::{for_calibration, method_of};
+use romer_passages::Related;
 use romer_record::Passage;
 use romer_record::manifest::Stream;
-use romer_timebase::Related;
-use romer_timebase::skew::{for_calibration, method_of};
 
 /// The two phases of a run.
 pub(super) struct Phases {

@@ -1,6 +1,6 @@
 //! Stamps of the far end that cannot be true: what is left out because of them, and what a reader learns of it.
 
-use romer_timebase::{FalseUnit, Rejected, RejectedStamps, Related};
+use romer_passages::{FalseUnit, Rejected, RejectedStamps, Related};
 use romer_units::counted_as;
 
 use crate::occurrences::rounded;

@@ -1,8 +1,8 @@
 //! Steps of the delay that are smaller than what the stamps of a run may be off by.
 
+use romer_passages::Selection;
 use romer_record::document::{LocationError, Way};
 use romer_record::finding::{Finding, Pattern};
-use romer_timebase::Selection;
 use romer_units::Place;
 
 /// Leaves out steps that are smaller than what lies between this host's or the far one's programs and their kernels as a rule: what

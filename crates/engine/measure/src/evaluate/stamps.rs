@@ -1,9 +1,9 @@
 //! Which stamps were taken, and which did not come.
 
+use romer_passages::{Related, Selection};
 use romer_record::document::{Calibration, Measurement, MissingStamps, StampPlaces, Way};
 use romer_record::manifest::Stream;
 use romer_record::{Fate, Passage};
-use romer_timebase::{Related, Selection};
 use romer_units::{Place, counted};
 
 /// The places of the stamps. A moment that no packet had has none.
@@ -119,9 +119,9 @@ pub(super) fn missing(missing: &MissingStamps, selection: &Selection) -> Vec<Str
 
 #[cfg(test)]
 mod tests {
+    use romer_passages::{FarLog, relate};
     use romer_record::document::Way;
     use romer_record::manifest::ClockRelation;
-    use romer_timebase::{FarLog, relate};
     use romer_units::Duration;
 
     use super::*;

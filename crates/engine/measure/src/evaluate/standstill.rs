@@ -1,10 +1,10 @@
 //! What shows that a program stood still, or that a host kept packets: probes lay long at the far end, or left long after their
 //! time.
 
+use romer_clock::steps::PAUSE_NS;
 use romer_record::RoundTrip;
 use romer_record::document::Measurement;
 use romer_record::event::{Event, EventKind, Side};
-use romer_timebase::steps::PAUSE_NS;
 use romer_units::{Duration, Responder, Sender, Timestamp};
 
 use crate::occurrences::rounded;
@@ -101,7 +101,7 @@ impl Standstill {
 const LATE_NS: f64 = 250e6;
 
 /// Says where packets left long after their time, or after their program had sent them. Longer than
-/// [`romer_timebase::steps::TOO_LATE_NS`] after their time they do not leave at all, and an event says so.
+/// [`TOO_LATE`](crate::threads::TOO_LATE) after their time they do not leave at all, and an event says so.
 pub(super) fn late_departures(m: &Measurement) -> Vec<String> {
     let two_way = m.round_trip.packets.sent.is_some();
     let errors = &m.location_error_ns;

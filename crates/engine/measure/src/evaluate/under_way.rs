@@ -1,7 +1,7 @@
 //! Packets that were in flight when the program was killed.
 
+use romer_passages::Related;
 use romer_record::{Fate, Passage};
-use romer_timebase::Related;
 use romer_units::Duration;
 
 /// Marks the packets in flight: those that have no arrival and left less than `waiting` before the last that is known of. Of a

@@ -1,9 +1,9 @@
 //! Losses that may be of packets too long for their way, of which a host that sent them does not hear.
 
+use romer_passages::Related;
 use romer_record::manifest::Stream;
 use romer_record::{Fate, Passage};
 use romer_session::association;
-use romer_timebase::Related;
 use romer_units::counted;
 use romer_wire::stamp::BASE;
 

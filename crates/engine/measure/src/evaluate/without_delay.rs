@@ -1,9 +1,9 @@
 //! Packets that arrived and have no delay, because a stamp of theirs did not come.
 
+use romer_passages::Related;
 use romer_record::document::Way;
 use romer_record::manifest::Stream;
 use romer_record::{Fate, Passage};
-use romer_timebase::Related;
 
 /// Parts of a run whose shares of packets without a delay are compared.
 const PARTS: usize = 10;

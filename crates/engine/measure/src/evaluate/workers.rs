@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::sync::Mutex;
 use std::thread;
 
-use romer_timebase::skew::Both;
+use romer_clock::skew::Both;
 
 /// From so many passages on a second thread is worth its making.
 const MANY: usize = 100_000;

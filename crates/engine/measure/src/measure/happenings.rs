@@ -11,11 +11,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use romer_clock::steps::ClockWatch;
 use romer_host::watch::{NetworkChange, Watch};
 use romer_host::{clock, host_info};
+use romer_passages::dropped::is_of_queue;
 use romer_record::event::{Event, EventKind, Side};
-use romer_timebase::dropped::is_of_queue;
-use romer_timebase::steps::ClockWatch;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::Observer;

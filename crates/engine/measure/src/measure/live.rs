@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
+use romer_clock::skew::{Estimator, Heading, Method, method_of, so_far};
 use romer_host::clock;
 use romer_metrics::summary;
 use romer_record::document::{ClockSoFar, STREAM, StreamInterval, Way};
 use romer_record::manifest::{ClockRelation, Stream};
 use romer_store::{Kept, LogThread};
-use romer_timebase::skew::{Estimator, Heading, Method, method_of, so_far};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::preparing::Prepared;

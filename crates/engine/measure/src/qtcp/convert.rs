@@ -2,11 +2,11 @@
 
 use std::io::{self, BufRead, Write};
 
+use romer_clock::skew::{Estimate, Estimator, Heading, Method, sharpen};
 use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::{
     Entry, Examined, Lines, Options, Record, Records, Selection, Spread, UNIT_NS, examine,
 };
-use romer_timebase::skew::{Estimate, Estimator, Heading, Method, sharpen};
 use romer_units::{Arrival, Departure, Timestamp};
 use thiserror::Error;
 

@@ -7,13 +7,13 @@ mod receiver;
 mod sender;
 mod thinned;
 
+use romer_clock::skew::{ChangeKind, Correction, Heading, InTurn, Method, calibrated_until, sharpened};
 use romer_exchange::qtcp::sta::Statistics;
 use romer_exchange::qtcp::{Entry, UNIT_NS, corrected, normalise};
+use romer_passages::ArrivalsSeen;
 use romer_record::document::{DelayKind, Way};
 use romer_record::manifest::{SkewRequest, Stream};
 use romer_record::{Fate, Passage, RoundTrip};
-use romer_timebase::ArrivalsSeen;
-use romer_timebase::skew::{ChangeKind, Correction, Heading, InTurn, Method, calibrated_until, sharpened};
 use romer_units::{Dscp, Duration, Timestamp, counted, counted_as};
 use thiserror::Error;
 

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use romer_clock::skew::Correction;
 use romer_record::document::{Histogram, Measurement};
 use romer_record::{Fate, Passage};
-use romer_timebase::skew::Correction;
 
 use super::distributions::{BINS, density, outline_in};
 use super::stretches::Stretches;

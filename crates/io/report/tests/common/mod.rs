@@ -1,6 +1,8 @@
 //! A made-up path, always the same, for the tests and the example.
 #![allow(dead_code, reason = "each test program uses a part, so that no expectation fits all")]
 
+use romer_clock::skew::{Correction, Leg};
+use romer_passages::{LocationSeries, LocationShapes};
 use romer_record::document::Way;
 use romer_record::document::{
     ClockState, DelayKind, Direction, Histogram, Hop, HopAnswer, Limit, MEASUREMENT, Measurement, Metadata,
@@ -8,8 +10,6 @@ use romer_record::document::{
 };
 use romer_record::finding::{Finding, GridOf, Pattern};
 use romer_record::{Fate, Passage};
-use romer_timebase::skew::{Correction, Leg};
-use romer_timebase::{LocationSeries, LocationShapes};
 use romer_units::{Duration, Place, Timestamp};
 
 /// What a stream is made of.

@@ -13,7 +13,7 @@ const SENT: u32 = 100;
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
 
 /// A queue that drops the oldest of what it holds has told the sender that it took it. Of that the driver stamps nothing, and the
-/// interface's first queue counts it. Relied on by `timebase::dropped`, which tells such packets from those that the path lost.
+/// interface's first queue counts it. `passages::dropped` relies on it to distinguish such packets from losses on the path.
 #[test]
 fn what_a_queue_drops_after_taking_it_is_counted_there_and_never_stamped() {
     with_network("queues::what_a_queue_drops_after_taking_it_is_counted_there_and_never_stamped", || {

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
+use romer_clock::steps::ClockChange;
 use romer_host::clock;
 use romer_record::document::Way;
 use romer_record::event::{Event, Side};
-use romer_timebase::steps::ClockChange;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::Happenings;

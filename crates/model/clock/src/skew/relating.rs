@@ -1,0 +1,682 @@
+//! The estimate of a stream's clocks, and its delays without their error.
+
+use romer_record::document::{ClockEvent, ClockSoFar, ClockState};
+use romer_record::manifest::SkewRequest;
+use romer_record::{Fate, Passage};
+use romer_units::Duration;
+
+use super::bounds::bounds;
+use super::pauses::{in_pauses, passed};
+use super::{ChangeKind, Correction, Estimate, Estimator, Heading, Method, SetBack, Skew};
+use super::{dated, path_dates};
+use romer_units::{Arrival, Departure, Timestamp};
+
+use crate::clocks::{across, length};
+
+/// So many packets beside a jump may be on its wrong side.
+const STRAY: usize = 3;
+/// Fewer packets do not tell by themselves where a level is.
+const FEW: usize = 60;
+/// Rates of clocks do not differ by more than the kernel can steer them: a greater slope of one direction alone may be the path's.
+pub(super) const PLAUSIBLE_PPM: f64 = 500.0;
+/// No clock is steered by more: adjtimex(2) changes the length of a tick by up to a tenth, and the frequency by up to 500 ppm. A greater
+/// rate is of stamps that no clock gave.
+const STEERED_PPM: f64 = 100_500.0;
+/// A skew that is less certain than this would spoil more than it mends.
+const USELESS_PPM: f64 = 100.0;
+
+/// Legs that meet do so to rounding, nanoseconds; most legs of a rate that wanders do.
+const MEET: f64 = 1.0;
+
+/// What was asked for; the default for what a later romer may have written.
+pub fn method_of(request: &SkewRequest) -> Method {
+    request.method.parse().unwrap_or_default()
+}
+
+/// Does two things, at once where the caller has threads for it: the model has none.
+pub trait Both {
+    /// Does both, and gives what they gave.
+    fn both<A: Send, B: Send>(&self, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B);
+}
+
+/// One after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InTurn;
+
+impl Both for InTurn {
+    fn both<A: Send, B: Send>(&self, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+        (a(), b())
+    }
+}
+
+/// The number after that of the last of the first `stated` packets that were sent, of these passages in order of number. Where
+/// there is none for any packet that was lost, and numbers are missing, packets count from 0; else from the first there is.
+/// Numbers that begin beyond `stated` begin anywhere.
+pub fn calibrated_until(passages: &[Passage], stated: u64) -> u64 {
+    let Some(first) = passages.first() else { return stated };
+    // A file that has no line for what was lost has no departure of it.
+    let lines = || passages.iter().filter(|passage| passage.departure.is_some());
+    let whole = || {
+        lines().zip(lines().skip(1)).all(|(one, next)| next.sequence.saturating_sub(one.sequence) <= 1)
+            || lines().any(|passage| passage.fate == Fate::Lost)
+    };
+    let from = if first.sequence < stated && !whole() { 0 } else { first.sequence };
+    from.saturating_add(stated)
+}
+
+/// The passages of the first `stated` packets that were sent, whether they arrived or not: in order of number, as they are.
+pub fn for_calibration(passages: &[Passage], stated: u64) -> &[Passage] {
+    let until = calibrated_until(passages, stated);
+    &passages[..passages.partition_point(|passage| passage.sequence < until)]
+}
+
+/// Estimates the clocks of two directions. Packets without both stamps say nothing. With calibration packets, the methods that
+/// take them use the first so many that were sent, of which those that came count.
+pub fn estimate(
+    request: &SkewRequest,
+    forward: &[Passage],
+    reverse: &[Passage],
+    workers: &impl Both,
+) -> Estimate {
+    let method = method_of(request);
+    let stated = request.calibration.filter(|_| method.takes_calibration());
+    let (all, mut estimator) = ([forward, reverse], Estimator::new(method, None));
+    let calibrating = all.map(|passages| stated.map_or(passages, |stated| for_calibration(passages, stated)));
+    let [forward, reverse] = match (&method, stated) {
+        // A clock jumps after its calibration, too.
+        (Method::LeastAbsoluteJumps, Some(_)) => {
+            let came = |passages: &[Passage]| passages.iter().filter_map(stamps).count() as u64;
+            estimator = Estimator::calibrated(method, calibrating.map(came));
+            all
+        }
+        _ => calibrating,
+    };
+    // The first packet of each direction is what the others are counted from.
+    let mut rest = [&[][..]; 2];
+    for ((heading, passages), rest) in Heading::BOTH.into_iter().zip([forward, reverse]).zip(&mut rest) {
+        let first = passages.iter().position(|passage| stamps(passage).is_some());
+        let (first, others) = passages.split_at(first.map_or(passages.len(), |first| first + 1));
+        push(&mut estimator, heading, &first[first.len().saturating_sub(1)..]);
+        *rest = others;
+    }
+    let [there, back] = rest;
+    let Some(mut other) = estimator.fork() else {
+        push(&mut estimator, Heading::Forward, there);
+        push(&mut estimator, Heading::Reverse, back);
+        return estimator.estimate();
+    };
+    let total = there.len() + back.len();
+    let (near, far) = there.split_at(there.len().min(total / 2));
+    let (first, last) = back.split_at((total / 2).saturating_sub(near.len()).min(back.len()));
+    workers.both(
+        || {
+            push(&mut estimator, Heading::Forward, near);
+            push(&mut estimator, Heading::Reverse, first);
+        },
+        || {
+            push(&mut other, Heading::Forward, far);
+            push(&mut other, Heading::Reverse, last);
+        },
+    );
+    estimator.absorb(other);
+    estimator.estimate()
+}
+
+pub(super) fn stamps(passage: &Passage) -> Option<(Timestamp<Departure>, Timestamp<Arrival>)> {
+    passage.departure.zip(passage.arrival)
+}
+
+fn push(estimator: &mut Estimator, heading: Heading, passages: &[Passage]) {
+    for (departure, arrival) in passages.iter().filter_map(stamps) {
+        estimator.push(heading, departure, arrival);
+    }
+}
+
+/// The difference of a passage's stamps.
+pub(super) fn raw(passage: &Passage) -> Option<i128> {
+    stamps(passage).map(|(departure, arrival)| across(departure, arrival))
+}
+
+/// The moment of a passage on the sender's clock.
+pub(super) fn moment(passage: &Passage, heading: Heading) -> Option<i64> {
+    match heading {
+        Heading::Forward => passage.departure.map(Timestamp::as_nanos),
+        Heading::Reverse => passage.arrival.map(Timestamp::as_nanos),
+    }
+}
+
+/// The difference of a passage's stamps without the correction.
+fn corrected(passage: &Passage, heading: Heading, correction: &Correction) -> Option<i128> {
+    let raw = across(passage.departure?, passage.arrival?);
+    Some(raw - i128::from(correction.at(moment(passage, heading)?)))
+}
+
+/// The moment of a packet on the sender's clock.
+fn moment_of((departure, arrival): (Timestamp<Departure>, Timestamp<Arrival>), heading: Heading) -> i64 {
+    match heading {
+        Heading::Forward => departure.as_nanos(),
+        Heading::Reverse => arrival.as_nanos(),
+    }
+}
+
+/// Moves the jumps of a correction to between two packets of these stamps: after one upwards no packet may lie well below the
+/// new level, and before one downwards none below the old. The packets come in any order, and need not be all: of those far
+/// from the jumps a part is enough.
+pub fn sharpen(
+    correction: &mut Correction,
+    heading: Heading,
+    packets: impl Iterator<Item = (Timestamp<Departure>, Timestamp<Arrival>)>,
+) {
+    if correction.legs.len() < 2 {
+        return;
+    }
+    let origin = correction.origin_ns;
+    let mut points: Vec<(i64, f64)> = packets
+        .map(|packet| {
+            let since = moment_of(packet, heading).saturating_sub(origin);
+            (since, across(packet.0, packet.1) as f64)
+        })
+        .collect();
+    points.sort_by_key(|point| point.0);
+    let (passed, near) = passed(&points);
+    // As near as the search for jumps has come, and a stretch that tells the level on either side.
+    let far = near.saturating_mul(10);
+    for index in 1..correction.legs.len() {
+        let (before, after) = (correction.legs[index - 1], correction.legs[index]);
+        let jump = before.jump_to(&after);
+        if jump.abs() < MEET {
+            continue;
+        }
+        // Where the points begin that lie so far from the jump, or further.
+        let behind = points.partition_point(|point| point.0 < after.from_ns);
+        let here = match behind.checked_sub(1) {
+            Some(last) => {
+                let since = after.from_ns.saturating_sub(points[last].0);
+                let next = passed.get(behind).copied().unwrap_or(i64::MAX);
+                passed[last].saturating_add(since).min(next)
+            }
+            None => 0,
+        };
+        let place = |away: i64| {
+            let at = here.saturating_add(away);
+            passed.partition_point(|passed| *passed < at)
+        };
+        let level = |leg: &super::correction::Leg, stretch: &[(i64, f64)]| {
+            stretch.iter().map(|point| point.1 - leg.at(point.0)).reduce(f64::min)
+        };
+        let (mut begin, mut end) = (place(-near), place(near + 1));
+        let (mut first, mut last) = (place(-far), place(far + 1));
+        // What lies beyond the next jump is of another level, and half of what lies before it, or before an end of the run, tells of this one.
+        let at = |moment: i64| points.partition_point(|point| point.0 < moment);
+        let earlier = beside(&correction.legs, index, false).map_or(0, at);
+        first = first.max(earlier);
+        begin = begin.max(earlier.midpoint(behind));
+        let later = beside(&correction.legs, index, true).map_or(points.len(), at);
+        last = last.min(later);
+        end = end.min(behind.midpoint(later));
+        let old = level(&before, &points[first.min(begin)..begin]);
+        let new = level(&after, &points[end..last.max(end)]);
+        let (Some(mut old), Some(mut new)) = (old, new) else { continue };
+        // Of few packets each may have waited; how far the jump goes is known.
+        let few = |packets: usize| packets < FEW;
+        if few(begin.saturating_sub(first)) || few(last.saturating_sub(end)) {
+            (old, new) = (old.min(new), old.min(new));
+        }
+        let mut doubtful = points[begin..end].iter();
+        let spare = jump.abs() / 4.0;
+        let at = if jump > 0.0 {
+            let earlier = doubtful.rfind(|point| point.1 - after.at(point.0) < new - spare);
+            earlier.map(|point| point.0.saturating_add(1))
+        } else {
+            doubtful.find(|point| point.1 - before.at(point.0) < old - spare).map(|point| point.0)
+        };
+        if let Some(at) = at {
+            correction.put_jump(index, at);
+        }
+    }
+}
+
+/// The moment of the next jump after that before one of the legs, or of the last one before it.
+fn beside(legs: &[super::correction::Leg], index: usize, is_after: bool) -> Option<i64> {
+    let jumps = |leg: &usize| legs[*leg - 1].jump_to(&legs[*leg]).abs() >= MEET;
+    let leg = if is_after { (index + 1..legs.len()).find(jumps) } else { (1..index).rev().find(jumps) };
+    leg.map(|leg| legs[leg].from_ns)
+}
+
+/// The times around jumps and sudden changes of rate, those of slews, and the short times between two changes, on the sender's clock. In a direction
+/// whose queue is never empty the least packet may lie anywhere, so that there it is no more than the times around the jumps.
+fn changes(passages: &[Passage], heading: Heading, estimate: &Estimate) -> Vec<[i64; 2]> {
+    /// A jump by so many nanoseconds, and a change of rate by so much: a rate that wanders has smaller ones.
+    const JUMP: f64 = 1_000.0;
+    const TURN: f64 = 20e-6;
+    /// A time between two changes is short below one in so many of the longest.
+    const SHORT: i64 = 3;
+    /// A slew may have begun so much earlier, and ended so much later, as a part of its length.
+    const WIDER: i64 = 4;
+    let correction = estimate.correction(heading);
+    let moments = || passages.iter().filter_map(|passage| moment(passage, heading));
+    // Also those that are out of the stamps already.
+    let steps = estimate.events.iter().filter(|event| event.kind == ChangeKind::ClockStep);
+    let steps: Vec<i64> = steps.map(|step| step.at_ns).collect();
+    if correction.legs.len() < 2 && steps.is_empty() {
+        return Vec::new();
+    }
+    let (Some(first), Some(last)) = (moments().min(), moments().max()) else { return Vec::new() };
+    let is_full = estimate.is_full(heading);
+    let near = last.saturating_sub(first) / if is_full { 200 } else { 100 };
+    let sudden = |pair: &&[super::correction::Leg]| {
+        let [before, after] = [pair[0], pair[1]];
+        // Beside a turn a correction is off by far less than such a queue varies.
+        before.jump_to(&after).abs() >= JUMP || !is_full && (after.slope - before.slope).abs() >= TURN
+    };
+    let sudden = correction.legs.windows(2).filter(sudden);
+    let at = sudden.map(|pair| correction.origin_ns.saturating_add(pair[1].from_ns));
+    let bounds: Vec<i64> = core::iter::once(first).chain(at).chain([last]).collect();
+    let longest = bounds.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max().unwrap_or(0);
+    let short = bounds.windows(2).filter(|pair| pair[1].saturating_sub(pair[0]) < longest / SHORT);
+    let around = |at: &i64| [at.saturating_sub(near), at.saturating_add(near)];
+    let inner = bounds.get(1..bounds.len() - 1).unwrap_or_default();
+    let slews = estimate.events.iter().filter(|event| event.kind == ChangeKind::Slew);
+    let slews = slews.filter_map(|slew| {
+        let until = slew.until_ns?;
+        let wider = near.max(until.saturating_sub(slew.at_ns) / WIDER);
+        Some([slew.at_ns.saturating_sub(wider), until.saturating_add(wider)])
+    });
+    let longer = short.map(|pair| [pair[0], pair[1]]).chain(slews).filter(|_| !is_full);
+    inner.iter().chain(&steps).map(around).chain(longer).collect()
+}
+
+/// The least corrected differences: of the packets that count, and of all.
+type Least = [Option<i128>; 2];
+
+fn lesser(a: Least, b: Least) -> Least {
+    let least = |place: usize| a[place].into_iter().chain(b[place]).min();
+    [least(0), least(1)]
+}
+
+/// By how much the least delay may be another than what [`correct`] takes for it, or a packet has been cut to it, nanoseconds: what lies next to a
+/// change may be lower than all else, because it is, or because it was corrected too much.
+fn in_doubt(passages: &[Passage], heading: Heading, estimate: &Estimate) -> f64 {
+    let doubtful = changes(passages, heading, estimate);
+    if doubtful.is_empty() {
+        return 0.0;
+    }
+    let correction = estimate.correction(heading);
+    let least = passages.iter().filter_map(|passage| {
+        let one = corrected(passage, heading, correction)?;
+        let at = moment(passage, heading)?;
+        Some([Some(one).filter(|_| !is_within(&doubtful, at)), Some(one)])
+    });
+    match least.fold([None; 2], lesser) {
+        [Some(sure), Some(any)] => (sure - any) as f64,
+        _ => 0.0,
+    }
+}
+
+fn is_within(spans: &[[i64; 2]], at: i64) -> bool {
+    spans.iter().any(|[begin, end]| (*begin..=*end).contains(&at))
+}
+
+/// Takes the clocks' error out of the delays of one direction: they become what is above the least one, or 0 where they
+/// were corrected too much. Gives the least corrected difference of the stamps.
+///
+/// What lies next to a change of the clock, or within a slew, may be corrected too much, because when exactly the change
+/// began or ended is not known: it does not count for the least, unless there is nothing else.
+pub fn correct(
+    passages: &mut [Passage],
+    heading: Heading,
+    estimate: &Estimate,
+    workers: &impl Both,
+) -> Option<i128> {
+    let correction = estimate.correction(heading);
+    let doubtful = changes(passages, heading, estimate);
+    let (one, other) = passages.split_at_mut(passages.len() / 2);
+    let fill = |passages: &mut [Passage]| fill(passages, heading, correction, &doubtful);
+    let (a, b) = workers.both(|| fill(one), || fill(other));
+    let [sure, any] = lesser(a, b);
+    let base = match (sure, any) {
+        // Of a full queue many packets beside a jump may be lower than all others; of what the jump put wrong there are few.
+        (Some(sure), Some(any)) if estimate.is_full(heading) => {
+            let lower =
+                |passage: &&Passage| passage.delay.is_some_and(|delay| i128::from(delay.as_nanos()) < sure);
+            Some(if passages.iter().filter(lower).count() > STRAY { any } else { sure })
+        }
+        _ => sure.or(any),
+    };
+    let (one, other) = passages.split_at_mut(passages.len() / 2);
+    let settle = |passages: &mut [Passage]| settle(passages, heading, correction, base.unwrap_or(0));
+    workers.both(|| settle(one), || settle(other));
+    base
+}
+
+/// Puts the corrected differences where the delays belong, so far as they fit, and gives the least of them.
+fn fill(passages: &mut [Passage], heading: Heading, correction: &Correction, doubtful: &[[i64; 2]]) -> Least {
+    let mut least = [None; 2];
+    for passage in passages {
+        let corrected = corrected(passage, heading, correction);
+        passage.delay = corrected.and_then(length);
+        if corrected.is_none() {
+            continue;
+        }
+        let doubted =
+            !doubtful.is_empty() && moment(passage, heading).is_some_and(|at| is_within(doubtful, at));
+        least = lesser(least, [corrected.filter(|_| !doubted), corrected]);
+    }
+    least
+}
+
+/// Makes delays of what [`fill`] has put there.
+fn settle(passages: &mut [Passage], heading: Heading, correction: &Correction, base: i128) {
+    for passage in passages {
+        let there = match passage.delay {
+            Some(delay) => Some(i128::from(delay.as_nanos())),
+            // What does not fit by itself may fit above the least.
+            None => corrected(passage, heading, correction),
+        };
+        passage.delay = there.map(|nanos| (nanos - base).max(0)).and_then(length);
+        if let (Some(delay), Some(at)) = (passage.delay, moment(passage, heading)) {
+            let more = correction.more(at, heading, delay.as_nanos());
+            passage.delay = length(i128::from(delay.as_nanos().saturating_sub(more).max(0)));
+        }
+    }
+}
+
+/// What a rate of more than [`PLAUSIBLE_PPM`] is, by each direction alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attribution {
+    /// Both directions show it equal and opposite: it is the clocks'.
+    Clocks,
+    /// They do not: the least delay of one of them changes.
+    Path,
+    /// There is one direction only, or it was not asked for.
+    Open,
+}
+
+/// Whose a rate is that is too large for clocks as a rule.
+fn attribution(
+    request: &SkewRequest,
+    [forward, reverse]: [&[Passage]; 2],
+    workers: &impl Both,
+) -> Attribution {
+    /// Rates are equal within so many half widths of both intervals.
+    const WITHIN: f64 = 2.0;
+    let alone = [(forward, &[][..]), (&[][..], reverse)]
+        .map(|(forward, reverse)| estimate(request, forward, reverse, workers).skew);
+    let [Some(one), Some(other)] = alone else { return Attribution::Open };
+    let half = |skew: Skew| (skew.interval_ppm[1] - skew.interval_ppm[0]) / 2.0;
+    let alike = (one.ppm - other.ppm).abs() <= WITHIN * (half(one) + half(other));
+    if alike { Attribution::Clocks } else { Attribution::Path }
+}
+
+/// Why a skew is not to be believed, or of no use.
+fn doubt(skew: &Skew, coarse_ns: f64, attribution: impl FnOnce() -> Attribution) -> Option<String> {
+    let half = (skew.interval_ppm[1] - skew.interval_ppm[0]) / 2.0;
+    if !half.is_finite() {
+        Some(format!("of so few packets it cannot be told how far off their line is ({:+.1} ppm)", skew.ppm))
+    } else if let Some(why) = too_fast(skew.ppm, attribution) {
+        Some(why)
+    } else if half > USELESS_PPM {
+        let coarse = (coarse_ns > 0.0).then(|| {
+            let told = Duration::from_nanos(super::rounded(coarse_ns));
+            format!(" for stamps that tell no less than {told} apart")
+        });
+        let coarse = coarse.unwrap_or_default();
+        Some(format!("the run is too short{coarse}: {:+.0} ppm, and {half:.0} more or less", skew.ppm))
+    } else {
+        None
+    }
+}
+
+/// Why a rate of clocks is too large to be believed, if it is.
+fn too_fast(ppm: f64, attribution: impl FnOnce() -> Attribution) -> Option<String> {
+    if ppm.abs() <= PLAUSIBLE_PPM {
+        return None;
+    }
+    let beyond = ppm.abs() > STEERED_PPM;
+    Some(match attribution() {
+        Attribution::Clocks if beyond => {
+            format!(
+                "by both directions alike the responder's stamps go {ppm:+.1} ppm off this clock, which no clock does"
+            )
+        }
+        Attribution::Clocks => return None,
+        Attribution::Path => format!(
+            "{ppm:+.1} ppm is more than clocks differ by, and the directions do not show it alike, so that a path changes"
+        ),
+        Attribution::Open => format!(
+            "{ppm:+.1} ppm is more than clocks differ by, and one direction alone does not tell whether a path changes"
+        ),
+    })
+}
+
+/// What an estimator that goes on can say by now: the figure of [`usable`], as far as the packets have come.
+pub fn so_far(estimator: &Estimator) -> ClockSoFar {
+    let estimate = estimator.estimate();
+    let doubt = estimate.skew.as_ref().and_then(|skew| doubt(skew, estimate.coarse_ns, || Attribution::Open));
+    let skew = estimate.skew.filter(|_| doubt.is_none());
+    ClockSoFar {
+        method: shown(estimator.method()),
+        skew_ppm: skew.map(|skew| skew.ppm),
+        skew_interval_ppm: skew.map(|skew| skew.interval_ppm),
+        why_not: doubt.or(estimate.why_not),
+    }
+}
+
+/// The method by its own name.
+fn shown(method: Method) -> String {
+    if method == Method::Best { Method::Piecewise.to_string() } else { method.to_string() }
+}
+
+/// The [`estimate`], with the jumps of its corrections between the two packets where they belong.
+pub fn sharpened(
+    request: &SkewRequest,
+    forward: &[Passage],
+    reverse: &[Passage],
+    workers: &impl Both,
+) -> Estimate {
+    let mut found = estimate(request, forward, reverse, workers);
+    for ((correction, heading), passages) in
+        found.corrections.iter_mut().zip(Heading::BOTH).zip([forward, reverse])
+    {
+        // Where the queue is never empty, packets tell less of a jump's moment than those of the other direction.
+        if found.full != Some(heading) {
+            sharpen(correction, heading, passages.iter().filter_map(stamps));
+        }
+    }
+    dated::by_the_other(&mut found, forward, reverse);
+    found.date_steps();
+    path_dates::by_packets(&mut found, forward, reverse);
+    in_pauses(&mut found, forward);
+    found
+}
+
+/// That more packets are stated to be for calibration than were sent in either direction, where that is so.
+fn fewer_than_stated(request: &SkewRequest, directions: [&[Passage]; 2]) -> Option<String> {
+    let stated = request.calibration.filter(|_| method_of(request).takes_calibration())?;
+    let sent = |passages: &[Passage]| {
+        let (first, last) = (passages.first()?, passages.last()?);
+        Some((last.sequence - first.sequence).saturating_add(1))
+    };
+    let sent = directions.into_iter().filter_map(sent).max().filter(|sent| *sent < stated)?;
+    Some(format!(
+        "{stated} packets are stated to be for calibration (--calibration), and {sent} were sent: the clocks are fitted to all \
+         of them"
+    ))
+}
+
+/// That the first window is most of what Khlifi's mean holds, where it is: of few windows, which say little of each other.
+fn few_windows(request: &SkewRequest, directions: [&[Passage]; 2]) -> Option<String> {
+    /// A greater share of the first window is told.
+    const MOST: f64 = 0.5;
+    let Method::Khlifi { window, weight } = method_of(request) else { return None };
+    let span = |(passages, heading): (&[Passage], Heading)| {
+        let mut moments =
+            passages.iter().filter(|one| stamps(one).is_some()).filter_map(|one| moment(one, heading));
+        let first = moments.next()?;
+        let (low, high) = moments.fold((first, first), |(low, high), at| (low.min(at), high.max(at)));
+        Some(high.saturating_sub(low))
+    };
+    let span = directions.into_iter().zip(Heading::BOTH).filter_map(span).max()?;
+    // What is left over at the end is a window from half of one on.
+    let windows = (span.saturating_add(window.as_nanos() / 2) / window.as_nanos()).max(1);
+    let share = weight.powi(i32::try_from(windows.saturating_sub(1)).unwrap_or(i32::MAX));
+    (share > MOST).then(|| {
+        let (has, one) = if windows == 1 { ("is one window", "it") } else { ("are few windows", "the first of them") };
+        format!(
+            "there {has} of {window} in these packets ({windows}): {one} is {:.0} % of khlifi's mean, whatever happened in it, and the \
+             interval says so; state a shorter window (--skew khlifi:WINDOW,WEIGHT)",
+            100.0 * share
+        )
+    })
+}
+
+/// An estimate whose corrections can be trusted, with words on what is left out and why.
+pub fn usable(
+    request: &SkewRequest,
+    forward: &[Passage],
+    reverse: &[Passage],
+    workers: &impl Both,
+) -> (Estimate, Vec<String>) {
+    let mut found = sharpened(request, forward, reverse, workers);
+    let mut warnings = Vec::new();
+    if let Some(skew) = found.skew {
+        let mut attributed = None;
+        let why = doubt(&skew, found.coarse_ns, || {
+            *attributed.insert(attribution(request, [forward, reverse], workers))
+        });
+        let beyond = Some(skew).filter(|_| attributed == Some(Attribution::Clocks));
+        match why {
+            Some(why) => {
+                found = Estimate { coarse_ns: found.coarse_ns, beyond, ..Estimate::refused(&why) };
+            }
+            None => found.beyond = beyond,
+        }
+    }
+    warnings.extend(fewer_than_stated(request, [forward, reverse]));
+    warnings.extend(few_windows(request, [forward, reverse]).filter(|_| found.why_not.is_none()));
+    warnings.extend(found.remark.iter().cloned());
+    let all = || forward.iter().chain(reverse);
+    // Of packets of which none arrived nothing is asked of the clocks.
+    if let Some(why) = &found.why_not
+        && all().any(|passage| passage.fate == Fate::Arrived)
+    {
+        let both = |passage: &Passage| passage.departure.is_some() && passage.arrival.is_some();
+        let still = if all().any(both) {
+            "; what they drift apart (tens of microseconds a second between free-running clocks) is still in the one-way delays"
+        } else {
+            ""
+        };
+        warnings.push(format!("the clocks' difference in rate is not identifiable: {why}{still}"));
+    }
+    (found, warnings)
+}
+
+/// The [`usable`] estimate of stamps that are put right where the responder's clock was set, as they are then; and what was put
+/// right. Which passages came first may have changed by that.
+pub fn usable_of(
+    request: &SkewRequest,
+    forward: &mut [Passage],
+    reverse: &mut [Passage],
+    workers: &impl Both,
+) -> (Estimate, SetBack, Vec<String>) {
+    let (found, warnings) = usable(request, forward, reverse, workers);
+    put_right(request, (found, warnings), forward, reverse, workers)
+}
+
+/// The same of an estimate that is there already.
+pub fn put_right(
+    request: &SkewRequest,
+    (mut found, mut warnings): (Estimate, Vec<String>),
+    forward: &mut [Passage],
+    reverse: &mut [Passage],
+    workers: &impl Both,
+) -> (Estimate, SetBack, Vec<String>) {
+    let by_floors = matches!(method_of(request), Method::Piecewise | Method::Best) && found.skew.is_some();
+    if by_floors {
+        let set_back = SetBack::take_out(&mut found, forward, reverse);
+        set_back.put_right(forward, Heading::Forward);
+        set_back.put_right(reverse, Heading::Reverse);
+        return (found, set_back, warnings);
+    }
+    if !go_back(forward) {
+        return (found, SetBack::default(), warnings);
+    }
+    // Other methods tell no steps, or not of both directions, and the order is another without them all the same.
+    let mut floors = sharpened(&SkewRequest::default(), forward, reverse, workers);
+    let set_back = SetBack::take_out(&mut floors, forward, reverse);
+    if !set_back.is_empty() {
+        set_back.put_right(forward, Heading::Forward);
+        set_back.put_right(reverse, Heading::Reverse);
+        (found, warnings) = usable(request, forward, reverse, workers);
+        set_back.tell(&floors, &mut found);
+    }
+    (found, set_back, warnings)
+}
+
+/// Whether arrivals of packets that were sent one after another go back.
+fn go_back(forward: &[Passage]) -> bool {
+    let mut arrivals = forward.iter().filter(|one| one.copy == 0).filter_map(|one| one.arrival);
+    let later = arrivals.clone().skip(1);
+    arrivals.by_ref().zip(later).any(|(one, next)| next < one)
+}
+
+/// What the document says of the clocks, of passages whose delays are [corrected](correct). The bounds of the offset are those of the moment
+/// of the first packet: no packet may have arrived before it left, or before the least time that a way is known to take. Where that
+/// time contradicts the packets, it is not used, and a warning says so. `least` are the least corrected differences of both
+/// directions, as [`correct`] gives them.
+pub fn state(
+    request: &SkewRequest,
+    estimate: &Estimate,
+    forward: &[Passage],
+    reverse: &[Passage],
+    least: [Option<i128>; 2],
+) -> (ClockState, Option<String>) {
+    let error = [(Heading::Forward, forward), (Heading::Reverse, reverse)]
+        .into_iter()
+        .flat_map(|(heading, passages)| {
+            let ends = passages.first().into_iter().chain(passages.last());
+            let at_ends = ends.filter_map(move |passage| {
+                Some(estimate.correction(heading).error_at(moment(passage, heading)?))
+            });
+            at_ends.chain(estimate.skew.map(|_| in_doubt(passages, heading, estimate)))
+        })
+        .fold(estimate.coarse_ns, f64::max);
+    let (offset_bounds_ns, warning) = bounds(request, estimate, [forward, reverse], least);
+    let method = method_of(request);
+    let clock = ClockState {
+        method: shown(method),
+        calibration_packets: request.calibration.filter(|_| method.takes_calibration()),
+        identifiable: estimate.skew.is_some(),
+        skew_ppm: estimate.skew.map(|skew| skew.ppm),
+        skew_interval_ppm: estimate.skew.map(|skew| skew.interval_ppm),
+        offset_bounds_ns,
+        delay_error_ns: estimate.skew.map(|_| error),
+        events: estimate.events.iter().map(|event| told(event, estimate)).collect(),
+    };
+    (clock, warning)
+}
+
+fn told(event: &super::ClockChange, estimate: &Estimate) -> ClockEvent {
+    let origin = estimate.correction(Heading::Forward).origin_ns;
+    let since = |moment: i64| moment.saturating_sub(origin);
+    // Both ways a packet's time on its way is seen by the responder's clock, and delays are told by the sender's.
+    let size_ns = match (event.kind, &estimate.skew) {
+        (ChangeKind::PathChange, Some(skew)) => super::rounded(event.size_ns as f64 / (1.0 + skew.ppm / 1e6)),
+        _ => event.size_ns,
+    };
+    ClockEvent {
+        at_ns: since(event.at_ns),
+        until_ns: event.until_ns.map(since),
+        kind: event.kind.name().into(),
+        direction: Some(match (event.kind, event.heading) {
+            (ChangeKind::PathChange, Some(heading)) => heading.name().into(),
+            _ => "both".into(),
+        }),
+        may_be: event.may_be.map(|kind| kind.name().into()),
+        size_ns: Some(size_ns),
+        size_interval_ns: (event.error_ns > 0.0 && event.error_ns.is_finite()).then(|| {
+            let half = super::rounded(event.error_ns);
+            [size_ns.saturating_sub(half), size_ns.saturating_add(half)]
+        }),
+    }
+}

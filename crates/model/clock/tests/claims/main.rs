@@ -1,0 +1,29 @@
+//! What the estimate of the clocks claims, compared with simulated truth, closed forms and other methods.
+
+mod at_once;
+mod beside;
+mod bounds;
+mod brink;
+mod card;
+mod chances;
+mod close;
+mod coarse;
+mod common;
+mod ends;
+mod hidden;
+mod humps;
+mod long_way;
+mod one_floor;
+mod path_dates;
+mod pauses;
+mod pretended;
+mod round_trip;
+mod scenarios;
+mod set_in_pauses;
+mod sizes;
+mod skew;
+mod soft;
+mod steps;
+mod under_way;
+mod unrest;
+mod wander;

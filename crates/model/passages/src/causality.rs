@@ -1,0 +1,252 @@
+//! Whether one-way delays are possible beside their round trips.
+//!
+//! A delay of one way is no longer than the round trip that contains it. With the clocks' difference taken out rightly, delays above
+//! the least ones are below that. Where many are above it, there is no telling them: the responder's stamps are of no clock that the
+//! estimate describes, or what it does is left in on request, or the stamps are coarser than the round trip. Where few are, the round trip
+//! bounds them.
+//!
+//! On one clock no packet arrives before it leaves. Where some do, the stamps are of two clocks, whatever is stated of them.
+
+use romer_record::Passage;
+use romer_record::document::ClockState;
+use romer_units::{Duration, counted};
+
+use crate::rejected::{LEAST, are_many};
+use crate::relate::Related;
+use romer_clock::skew::{Resolution, Skew, rounded};
+
+/// Packets of each direction that show what the stamps tell apart.
+const SHOW: usize = 4_096;
+/// One clock is contradicted by one packet in so many that arrives before it leaves, and by no fewer than three.
+const BEFORE: u64 = 100;
+
+/// What speaks against the one-way delays.
+#[derive(Clone, Copy, Debug, Default)]
+struct Contradiction {
+    /// Round trips that are compared, and those of which one way takes longer than the whole.
+    compared: u64,
+    impossible: u64,
+    /// Those of these that are longer by more than the stamps leave open.
+    beyond: u64,
+    /// The longest such delay, and its round trip, nanoseconds.
+    worst: (i64, i64),
+}
+
+/// Packets that arrive before they leave, by one clock.
+#[derive(Clone, Copy, Debug, Default)]
+struct Early {
+    /// How far below zero a delay may be by what the stamps leave open.
+    spare: Duration,
+    all: u64,
+    count: u64,
+    most_ns: i64,
+}
+
+impl Early {
+    fn is(&self, delay: Duration) -> bool {
+        delay + self.spare < Duration::ZERO
+    }
+
+    /// Whether they are too many for single false stamps.
+    const fn are_many(&self) -> bool {
+        self.count >= LEAST && self.count.saturating_mul(BEFORE) >= self.all
+    }
+}
+
+/// A length of time to three digits.
+fn shown(nanos: i64) -> Duration {
+    let unit = 10_i64.pow(nanos.unsigned_abs().max(1).ilog10().saturating_sub(2));
+    Duration::from_nanos(nanos / unit * unit)
+}
+
+impl Contradiction {
+    fn compare(&mut self, delay: Duration, round_trip: Duration, spare_ns: i64) {
+        let (delay, round_trip) = (delay.as_nanos(), round_trip.as_nanos());
+        self.compared += 1;
+        if delay > round_trip {
+            self.impossible += 1;
+            self.beyond += u64::from(delay > round_trip.saturating_add(spare_ns));
+            self.worst = self.worst.max((delay, round_trip));
+        }
+    }
+}
+
+impl Related {
+    /// Refuses the one-way delays where many of them are longer than their round trips: gives the reason, for people. Single ones become
+    /// what their round trip is. `least` are the least corrected differences of the stamps in both directions, and `skew` is what both
+    /// directions agree upon, if they do. The stamps tell no less than `coarse_ns` apart.
+    pub(crate) fn refuse_impossible(
+        &mut self,
+        least: [Option<i128>; 2],
+        skew: Option<Skew>,
+        coarse_ns: f64,
+    ) -> Option<String> {
+        let [there, back] = least;
+        // A delay there and the one back are together as much longer than the round trip as their least ones are below zero.
+        if there?.saturating_add(back?) >= 0 {
+            return None;
+        }
+        let spare_ns = rounded(2.0 * coarse_ns);
+        let round_trips = self.round_trips();
+        let [forward, reverse] = self.contradictions(&round_trips, spare_ns);
+        let worst = if forward.impossible > reverse.impossible { forward } else { reverse };
+        let usual = self.usual_round_trip();
+        let is_coarse = usual.is_some_and(|usual| rounded(coarse_ns) > usual.as_nanos());
+        let is_clock = are_many(worst.beyond, worst.compared);
+        let is_unit = is_coarse && are_many(worst.impossible, worst.compared);
+        if !is_clock && !is_unit {
+            self.bound(&round_trips);
+            return None;
+        }
+        let (delay, round_trip) = worst.worst;
+        let those = format!(
+            "by the stamps of the two hosts, {} of {} took longer one way than there and back (up to {}, and {} there and back)",
+            worst.impossible,
+            counted(worst.compared, "probe"),
+            shown(delay),
+            shown(round_trip)
+        );
+        let reason = if is_clock {
+            let clocks = skew.map_or_else(String::new, |skew| {
+                format!(
+                    "; both directions alike have the responder's clock run {:+.1} ppm off this one",
+                    skew.ppm
+                )
+            });
+            for passage in self.forward.iter_mut().chain(&mut self.reverse) {
+                passage.delay = None;
+            }
+            format!(
+                "no one-way delays are given: {those}{clocks}. The clocks' difference is not known well enough to be taken out"
+            )
+        } else {
+            self.without_far_stamps();
+            format!(
+                "no one-way delays are given, and round trips are t4-t1, with the responder's own time: the stamps tell no less than {} \
+                 apart, which is more than the round trip; {those}",
+                Duration::from_nanos(rounded(coarse_ns))
+            )
+        };
+        self.clock = ClockState { method: core::mem::take(&mut self.clock.method), ..ClockState::default() };
+        self.corrections = Default::default();
+        self.one_way_refused = is_clock;
+        self.not_identifiable = Some(reason.clone());
+        Some(reason)
+    }
+
+    /// The round trips of the first arrivals, by number of the probe and by when they came back. A reply has the number of its order, not
+    /// of its probe; its arrival is the same.
+    fn round_trips(&self) -> [Vec<(i64, Duration)>; 2] {
+        let firsts = || self.round_trip.iter().filter(|one| one.copy == 0);
+        let by_number =
+            firsts().filter_map(|one| Some((i64::try_from(one.sequence).ok()?, one.delay?))).collect();
+        let mut by_arrival: Vec<(i64, Duration)> =
+            firsts().filter_map(|one| Some((one.arrival?.as_nanos(), one.delay?))).collect();
+        by_arrival.sort_unstable();
+        [by_number, by_arrival]
+    }
+
+    fn contradictions(&self, round_trips: &[Vec<(i64, Duration)>; 2], spare_ns: i64) -> [Contradiction; 2] {
+        let mut ways = [Contradiction::default(); 2];
+        for (place, passages) in [&self.forward, &self.reverse].into_iter().enumerate() {
+            for one in passages {
+                if let Some((delay, whole)) = one.delay.zip(whole(one, place, round_trips)) {
+                    ways[place].compare(delay, whole, spare_ns);
+                }
+            }
+        }
+        ways
+    }
+
+    /// No delay of one way is longer than its round trip.
+    fn bound(&mut self, round_trips: &[Vec<(i64, Duration)>; 2]) {
+        for (place, passages) in [&mut self.forward, &mut self.reverse].into_iter().enumerate() {
+            for one in passages {
+                if let Some(whole) = whole(one, place, round_trips) {
+                    one.delay = one.delay.map(|delay| delay.min(whole.max(Duration::ZERO)));
+                }
+            }
+        }
+    }
+
+    /// The median of the round trips.
+    fn usual_round_trip(&self) -> Option<Duration> {
+        let mut all: Vec<Duration> = self.round_trip.iter().filter_map(|one| one.delay).collect();
+        let middle = all.len() / 2;
+        (!all.is_empty()).then(|| *all.select_nth_unstable(middle).1)
+    }
+
+    /// What contradicts one clock for both ends, for people: packets that arrive before they leave, by more than the stamps leave
+    /// open. The delays are those of one clock.
+    pub fn contradicts_one_clock(&self) -> Option<String> {
+        let early = self.early();
+        early.are_many().then(|| {
+            format!(
+                "the stamps are not of one clock: by them, {} of {} arrived before they left, by up to {}",
+                early.count,
+                counted(early.all, "packet"),
+                shown(early.most_ns)
+            )
+        })
+    }
+
+    /// Takes away single delays below zero by one clock, and says so, for people: one of their stamps is false.
+    pub(crate) fn reject_early(&mut self) -> Option<String> {
+        let early = self.early();
+        if early.count == 0 || early.are_many() {
+            return None;
+        }
+        for one in self.forward.iter_mut().chain(&mut self.reverse) {
+            one.delay = one.delay.filter(|delay| !early.is(*delay));
+        }
+        Some(format!(
+            "{} of {} arrived before they left, by up to {}: a time stamp of each is false, and no one-way delay is given for them",
+            early.count,
+            counted(early.all, "packet"),
+            shown(early.most_ns)
+        ))
+    }
+
+    /// The packets that arrive before they leave, by more than the stamps leave open.
+    fn early(&self) -> Early {
+        let delays = || self.forward.iter().chain(&self.reverse).filter_map(|one| one.delay);
+        let mut early = Early::default();
+        if delays().all(|delay| delay >= Duration::ZERO) {
+            return early;
+        }
+        let unit = Duration::from_nanos(self.unit());
+        // A unit longer than the round trip excuses everything.
+        if self.usual_round_trip().is_none_or(|usual| unit <= usual) {
+            early.spare = unit;
+        }
+        for delay in delays() {
+            early.all += 1;
+            if early.is(delay) {
+                early.count += 1;
+                early.most_ns = early.most_ns.max(delay.as_nanos().saturating_neg());
+            }
+        }
+        early
+    }
+
+    /// What the stamps tell apart, nanoseconds.
+    fn unit(&self) -> i64 {
+        let [forward, reverse] = [&self.forward, &self.reverse].map(|passages| {
+            let mut resolution = Resolution::default();
+            let stamps = passages.iter().filter_map(|one| one.departure.zip(one.arrival));
+            stamps.take(SHOW).for_each(|(left, came)| resolution.push(left.as_nanos(), came.as_nanos()));
+            resolution
+        });
+        i64::try_from(forward.coarser(&reverse)).unwrap_or(i64::MAX)
+    }
+}
+
+/// The round trip that a passage of the way there (0) or back (1) is part of.
+fn whole(one: &Passage, place: usize, round_trips: &[Vec<(i64, Duration)>; 2]) -> Option<Duration> {
+    let key = match place {
+        0 => i64::try_from(one.sequence).ok()?,
+        _ => one.arrival?.as_nanos(),
+    };
+    let all = round_trips.get(place).filter(|_| one.copy == 0)?;
+    all.binary_search_by_key(&key, |round_trip| round_trip.0).ok().map(|at| all[at].1)
+}

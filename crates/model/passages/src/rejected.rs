@@ -1,0 +1,407 @@
+//! Stamps of the responder that cannot be true.
+//!
+//! A reply leaves the responder after its request came, and both lie between the probe's departure and its return. So each round trip
+//! bounds the offset of the clocks (responder minus sender) from both sides: t3 - t4 <= offset <= t2 - t1. Two rules follow:
+//!
+//! - Where a round trip's own bounds cross, or t3 lies before t2, one of the two stamps is false. This rule needs no threshold.
+//! - Where a bound lies below those of the neighbours on either side, one of the two directions would have been faster than the path.
+//!   A probe that really was faster came back earlier by as much, because t4 - t1 does not depend on the responder's stamps. What t4 - t1
+//!   does not explain is compared with the spread of the neighbours' own offsets. Above that, both stamps are rejected.
+//!
+//! At an end of the stream there are neighbours on one side only. Of those that follow one may be false itself. A clock that drifts, is
+//! slewed, or is set keeps its stamps: from that moment on the neighbours after it agree with it.
+
+use std::collections::{HashSet, VecDeque};
+
+use romer_record::document::Way;
+use romer_record::{RoundTrip, Stamps};
+use romer_units::{Clock, Place, Timestamp};
+
+use crate::selection::Selection;
+use romer_clock::skew::Step;
+use romer_clock::{across, elapsed};
+
+/// From one rejected reply in so many on, all of the responder's stamps are wrong in themselves ...
+const SHARE: u64 = 10;
+/// ... of so many rejected replies at the least.
+pub(crate) const LEAST: u64 = 3;
+
+/// The replies that one rule rejects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rejected {
+    /// How many.
+    pub replies: u64,
+    /// The first packet.
+    pub first: Option<u64>,
+    /// By how much the rule was broken at the most, nanoseconds.
+    pub most_ns: i64,
+}
+
+impl Rejected {
+    fn count(&mut self, sequence: u64, by_ns: i64) {
+        self.replies += 1;
+        self.first.get_or_insert(sequence);
+        self.most_ns = self.most_ns.max(by_ns);
+    }
+}
+
+/// What was rejected of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RejectedStamps {
+    /// Replies with both of the responder's stamps.
+    pub compared: u64,
+    /// Those that left before their request came: t3 before t2.
+    pub early: Rejected,
+    /// Those that were at the responder for longer than the probe was away: t3 - t2 above t4 - t1.
+    pub long: Rejected,
+    /// Those by which one direction was faster than its neighbours, though the round trip was not.
+    pub apart: Rejected,
+    /// Replies without stamps of a responder that stamps others. None is rejected, and their round trip is t4 - t1 as well.
+    pub absent: Rejected,
+}
+
+impl RejectedStamps {
+    /// How many replies were rejected.
+    pub const fn replies(&self) -> u64 {
+        self.early.replies + self.long.replies + self.apart.replies
+    }
+
+    /// Whether there are so many that the stamps are wrong in themselves, also those of the other replies.
+    pub const fn are_most(&self) -> bool {
+        are_many(self.replies(), self.compared)
+    }
+}
+
+/// Whether so many replies of so many are too many for single false stamps.
+pub(crate) const fn are_many(replies: u64, compared: u64) -> bool {
+    replies >= LEAST && replies.saturating_mul(SHARE) >= compared
+}
+
+/// Round trips on each side that one is compared with.
+const NEIGHBOURS: usize = 8;
+/// Of the neighbours that follow so many may be false as well; those before were accepted. Where the clock shows another time for no more
+/// round trips than these and one, it cannot be told from false stamps.
+const FALSE_NEIGHBOURS: usize = 1;
+/// A bound is too low by more than so many spreads of the neighbours' offsets: delays that wait by an exponential law are 4 spreads
+/// apart once in 10^12.
+const SPREADS: i128 = 4;
+/// It is too low by more than one in so many of the least round trip: a path may hide rare shortcuts of less.
+const SHARE_OF_ROUND_TRIP: i128 = 4;
+/// It is too low by more than so many units of the stamps, which neighbours may share by chance.
+const UNITS: i128 = 2;
+/// Of fewer differences between neighbours there is no spread: only the round trip itself is compared.
+const FEW: usize = 6;
+/// So many rows wait at the most for neighbours: of a responder that fell silent there are none.
+const WAITING: u64 = 65_536;
+
+/// The four stamps of a round trip that does not contradict itself, and where its rows are.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    sequence: u64,
+    /// The number of its first row among all, and how many rows it has.
+    rows: (u64, u64),
+    /// t1, t2, t3, t4; each pair by one clock.
+    stamps: [i64; 4],
+    /// t2 - t1 and t4 - t3: the delays of both ways, with the offset in them.
+    raw: [i128; 2],
+}
+
+impl Seen {
+    /// The time away: t4 - t1.
+    fn away(&self) -> i128 {
+        i128::from(self.stamps[3]) - i128::from(self.stamps[0])
+    }
+
+    /// Twice the offset of the clocks, if both ways take the same time.
+    const fn offset_doubled(&self) -> i128 {
+        self.raw[0] - self.raw[1]
+    }
+}
+
+/// What a round trip says of the responder's stamps.
+enum Verdict {
+    /// A stamp is missing.
+    Nothing,
+    /// Both of the responder's stamps are missing.
+    Absent,
+    Early(i128),
+    Long(i128),
+    Possible([i64; 4], [i128; 2]),
+}
+
+/// Passes rows on without the stamps that are rejected. Of a rejected reply the row [says so](RoundTrip::far_stamps_rejected).
+#[derive(Clone, Debug, Default)]
+pub struct StampCheck {
+    selection: Selection,
+    /// How many rows were taken, and how many of these were passed on.
+    taken: u64,
+    passed: u64,
+    /// The last round trips that were accepted.
+    before: VecDeque<Seen>,
+    /// Those that are not decided on: the next ones decide.
+    open: VecDeque<Seen>,
+    /// The rows from the first of these on.
+    held: Vec<RoundTrip>,
+    /// The numbers of rows to be rejected that are not passed on yet.
+    false_rows: HashSet<u64>,
+    rejected: RejectedStamps,
+}
+
+impl StampCheck {
+    /// Begins with no row. The stamps of the places of `selection` are compared.
+    pub fn new(selection: Selection) -> Self {
+        Self { selection, ..Self::default() }
+    }
+
+    /// Takes the next rows, in order of sequence and copy; all rows of a probe come together. They are passed on in the same order;
+    /// some wait for the next call, or for [`finish`](Self::finish).
+    pub fn take(&mut self, rows: &[RoundTrip], pass: &mut dyn FnMut(&[RoundTrip])) {
+        let first = self.taken;
+        for probe in rows.chunk_by(|a, b| (a.way, a.sequence) == (b.way, b.sequence)) {
+            let begin = self.taken;
+            self.taken += probe.len() as u64;
+            let false_copies = self.false_copies(probe);
+            if !false_copies.is_empty() {
+                let numbered = (begin..).zip(probe);
+                let those = numbered.filter(|(_, row)| false_copies.contains(&row.forward_copy));
+                self.false_rows.extend(those.map(|(number, _)| number));
+            }
+            let of_first = probe.iter().find(|row| row.returned && !false_copies.contains(&row.forward_copy));
+            if let Some((row, Verdict::Possible(stamps, raw))) = of_first.map(|row| (row, self.verdict(row)))
+            {
+                let rows = (begin, probe.len() as u64);
+                self.open.push_back(Seen { sequence: row.sequence, rows, stamps, raw });
+            }
+            let waits = |open: &VecDeque<Seen>| {
+                open.front().is_some_and(|one| open.len() > NEIGHBOURS || begin - one.rows.0 > WAITING)
+            };
+            while waits(&self.open) {
+                self.decide();
+            }
+        }
+        self.pass_on(first, rows, pass);
+    }
+
+    /// Passes on what waited, and gives what was rejected.
+    pub fn finish(mut self, pass: &mut dyn FnMut(&[RoundTrip])) -> RejectedStamps {
+        while !self.open.is_empty() {
+            self.decide();
+        }
+        self.pass_on(self.taken, &[], pass);
+        self.rejected
+    }
+
+    /// Passes on all rows before the first that is not decided on. `rows` are the last that were taken, from number `first` on.
+    fn pass_on(&mut self, first: u64, rows: &[RoundTrip], pass: &mut dyn FnMut(&[RoundTrip])) {
+        let until = self.open.front().map_or(self.taken, |one| one.rows.0);
+        let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let held = place(until.min(first).saturating_sub(self.passed)).min(self.held.len());
+        if held > 0 {
+            let mut waited: Vec<RoundTrip> = self.held.drain(..held).collect();
+            for (number, row) in (self.passed..).zip(&mut waited) {
+                if self.false_rows.remove(&number) {
+                    reject(row);
+                }
+            }
+            pass(&waited);
+        }
+        let decided = place(until.saturating_sub(first)).min(rows.len());
+        // Rows of a long stream are copied only where one is false.
+        let mut whole = 0;
+        let mut false_rows: Vec<u64> =
+            self.false_rows.iter().copied().filter(|number| *number < until).collect();
+        false_rows.sort_unstable();
+        for number in false_rows {
+            self.false_rows.remove(&number);
+            let at = place(number - first);
+            if whole < at {
+                pass(&rows[whole..at]);
+            }
+            let mut row = rows[at];
+            reject(&mut row);
+            pass(&[row]);
+            whole = at + 1;
+        }
+        if whole < decided {
+            pass(&rows[whole..decided]);
+        }
+        self.held.extend_from_slice(&rows[decided..]);
+        self.passed = until.max(self.passed);
+    }
+
+    /// Accepts or rejects the first round trip that is not decided on, by its neighbours.
+    fn decide(&mut self) {
+        let Some(one) = self.open.pop_front() else { return };
+        let after: Vec<Seen> = self.open.iter().take(NEIGHBOURS).copied().collect();
+        let before = self.before.make_contiguous();
+        if let Some(by) = too_low(&one, before, &after) {
+            self.rejected.apart.count(one.sequence, nanos(by));
+            self.false_rows.extend(one.rows.0..one.rows.0 + one.rows.1);
+            return;
+        }
+        if self.before.len() >= NEIGHBOURS {
+            self.before.pop_front();
+        }
+        self.before.push_back(one);
+    }
+
+    /// The arrivals at the responder whose stamps contradict themselves, by their numbers.
+    fn false_copies(&mut self, probe: &[RoundTrip]) -> HashSet<u32> {
+        let mut copies = HashSet::new();
+        for row in probe.iter().filter(|row| row.returned && row.way == Way::RoundTrip) {
+            let verdict = self.verdict(row);
+            let is_first = row.copy == 0;
+            let is_compared = !matches!(verdict, Verdict::Nothing | Verdict::Absent);
+            self.rejected.compared += u64::from(is_first && is_compared);
+            match verdict {
+                Verdict::Early(by) if is_first => self.rejected.early.count(row.sequence, nanos(by)),
+                Verdict::Long(by) if is_first => self.rejected.long.count(row.sequence, nanos(by)),
+                Verdict::Absent if is_first => self.rejected.absent.count(row.sequence, 0),
+                Verdict::Early(_) | Verdict::Long(_) | Verdict::Absent => {}
+                Verdict::Nothing | Verdict::Possible(..) => continue,
+            }
+            copies.insert(row.forward_copy);
+        }
+        copies
+    }
+
+    fn verdict(&self, row: &RoundTrip) -> Verdict {
+        let at = &self.selection;
+        let is_stamped = at.t2.is_some() && at.t3.is_some() && row.way == Way::RoundTrip;
+        if is_stamped && row.t2 == Stamps::default() && row.t3 == Stamps::default() {
+            return Verdict::Absent;
+        }
+        let there = row.t2.at(at.t2).zip(row.t3.at(at.t3));
+        let Some((t2, t3)) = there.filter(|_| row.way == Way::RoundTrip) else { return Verdict::Nothing };
+        let lay = elapsed(t2, t3);
+        if lay < 0 {
+            return Verdict::Early(-lay);
+        }
+        let Some((t1, t4)) = row.t1.at(at.t1).zip(row.t4.at(at.t4)) else { return Verdict::Nothing };
+        let over = lay - elapsed(t1, t4);
+        if over > 0 {
+            return Verdict::Long(over);
+        }
+        let raw = [across(t1.renamed(), t2.renamed()), across(t3.renamed(), t4.renamed())];
+        Verdict::Possible([t1.as_nanos(), t2.as_nanos(), t3.as_nanos(), t4.as_nanos()], raw)
+    }
+}
+
+/// By how much a bound of `one` lies below those of the round trips before and after it, if that is too much for a path.
+fn too_low(one: &Seen, before: &[Seen], after: &[Seen]) -> Option<i128> {
+    let sides = [before, after];
+    let below = |way: usize| {
+        let lowest = low(before, way, 0).into_iter().chain(low(after, way, FALSE_NEIGHBOURS)).min()?;
+        Some(lowest - one.raw[way])
+    };
+    let by = below(0).max(below(1)).filter(|by| *by > 0)?;
+    let mut away: Vec<i128> = sides.into_iter().flatten().map(Seen::away).collect();
+    away.sort_unstable();
+    let (least, usual) = (away[0], away[away.len() / 2]);
+    let unexplained = by - (usual - one.away()).max(0);
+    let (spread, differences) = spread(sides);
+    let share = if differences < FEW { 1 } else { SHARE_OF_ROUND_TRIP };
+    let limit = (SPREADS * spread).max(least / share);
+    let is_false = unexplained > limit && unexplained > UNITS * i128::from(unit(sides));
+    is_false.then_some(by)
+}
+
+/// The least raw delay of a side, where so many may be false.
+fn low(side: &[Seen], way: usize, may_be_false: usize) -> Option<i128> {
+    let mut raw: Vec<i128> = side.iter().map(|one| one.raw[way]).collect();
+    raw.sort_unstable();
+    raw.get(may_be_false).copied()
+}
+
+/// How far the offsets of neighbours lie apart from one to the next: the upper quartile, which a false pair among them does not change
+/// much; and of how many differences it is.
+fn spread(sides: [&[Seen]; 2]) -> (i128, usize) {
+    let pairs = sides.into_iter().flat_map(|side| side.windows(2));
+    let mut apart: Vec<i128> =
+        pairs.map(|pair| (pair[1].offset_doubled() - pair[0].offset_doubled()).abs() / 2).collect();
+    apart.sort_unstable();
+    (apart.get(apart.len() * 3 / 4).copied().unwrap_or(0), apart.len())
+}
+
+/// The unit of the stamps, as far as the neighbours show it: the coarser one of the two clocks.
+fn unit(sides: [&[Seen]; 2]) -> u64 {
+    let of_clock = |places: [usize; 2]| {
+        let mut step = Step::default();
+        let all = sides.into_iter().flatten().flat_map(|one| places.map(|place| one.stamps[place]));
+        all.for_each(|stamp| step.take(stamp));
+        step.length()
+    };
+    of_clock([0, 3]).max(of_clock([1, 2]))
+}
+
+fn reject(row: &mut RoundTrip) {
+    (row.t2, row.t3) = (Stamps::default(), Stamps::default());
+    row.far_stamps_rejected = true;
+}
+
+fn nanos(by: i128) -> i64 {
+    i64::try_from(by).unwrap_or(i64::MAX)
+}
+
+/// The part of a second that stamps show, of all of a stream: whether the responder writes another unit into it, or the time of no clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fractions {
+    /// Replies with a stamp of the responder.
+    replies: u64,
+    /// The first and the last time of the responder.
+    ends: Option<(i64, i64)>,
+    /// The greatest part of a second of the responder, nanoseconds.
+    most_ns: Option<i64>,
+    /// The sixteenths of a second in which the sender has stamps, a bit each.
+    sender: u16,
+}
+
+/// A unit of time that is written where a fraction of 2^-32 s is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FalseUnit {
+    /// Microseconds: the part of a second never exceeds 0.24 ms.
+    Microseconds,
+    /// Nanoseconds (a PTP time stamp without the Z bit of RFC 8762): it never exceeds 0.24 s.
+    Nanoseconds,
+}
+
+const SECOND_NS: i64 = 1_000_000_000;
+
+impl Fractions {
+    /// Takes the next rows.
+    pub fn take(&mut self, rows: &[RoundTrip], selection: &Selection) {
+        for row in rows.iter().filter(|row| row.returned && row.way == Way::RoundTrip) {
+            let there = stamp(&row.t2, selection.t2).into_iter().chain(stamp(&row.t3, selection.t3));
+            self.replies += u64::from(there.clone().next().is_some());
+            for at in there.clone() {
+                let (first, last) = self.ends.unwrap_or((at, at));
+                self.ends = Some((first.min(at), last.max(at)));
+            }
+            let most = there.map(|at| at.rem_euclid(SECOND_NS)).max();
+            let Some((most, here)) = most.zip(stamp(&row.t1, selection.t1)) else { continue };
+            self.most_ns = self.most_ns.max(Some(most));
+            self.sender |= 1 << (here.rem_euclid(SECOND_NS) * 16 / SECOND_NS);
+        }
+    }
+
+    /// The time that all of the responder's stamps show, nanoseconds since 1970, where it is one and the same.
+    pub fn constant(&self) -> Option<i64> {
+        self.ends.filter(|(first, last)| first == last && self.replies >= LEAST).map(|(first, _)| first)
+    }
+
+    /// The unit that the responder writes, if its stamps show nothing but the beginning of seconds while the sender's lie all over them.
+    /// Stamps of whole seconds show no unit.
+    pub fn false_unit(&self) -> Option<FalseUnit> {
+        let whole = |unit: i64| unit * SECOND_NS / (1 << 32);
+        let most = self.most_ns.filter(|most| *most > 0 && self.sender.count_ones() > 8)?;
+        match most {
+            most if most <= whole(1_000_000) => Some(FalseUnit::Microseconds),
+            most if most <= whole(1_000_000_000) => Some(FalseUnit::Nanoseconds),
+            _ => None,
+        }
+    }
+}
+
+fn stamp<C: Clock>(stamps: &Stamps<C>, place: Option<Place>) -> Option<i64> {
+    stamps.at(place).map(Timestamp::as_nanos)
+}

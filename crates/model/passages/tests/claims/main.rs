@@ -1,0 +1,10 @@
+//! What passages claim, compared with simulated truth.
+
+mod bunches;
+mod calibration;
+mod numbers;
+mod rejected;
+mod relate;
+mod set_back;
+mod under_step;
+mod unsent;

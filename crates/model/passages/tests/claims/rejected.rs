@@ -1,0 +1,207 @@
+//! Stamps of the responder that causality contradicts.
+
+use romer_passages::{RejectedStamps, Selection, StampCheck};
+use romer_record::{RoundTrip, Stamps};
+use romer_units::random::{Seed, Stream};
+use romer_units::{Clock, Timestamp};
+
+const MS: i64 = 1_000_000;
+
+/// Round trips of 10 ms every 50 ms; the responder's stamps are `ahead` of the true ones by number.
+fn rows(count: i64, ahead: impl Fn(i64) -> [i64; 2]) -> Vec<RoundTrip> {
+    fn at<C: Clock>(nanos: i64) -> Stamps<C> {
+        Stamps { told: Some(Timestamp::from_nanos(nanos)), ..Stamps::default() }
+    }
+    let row = |number: i64| {
+        let t1 = number * 50 * MS;
+        let [far2, far3] = ahead(number);
+        RoundTrip {
+            sequence: number.unsigned_abs(),
+            t1: at(t1),
+            t2: at(t1 + 5 * MS + far2),
+            t3: at(t1 + 5 * MS + far3),
+            t4: at(t1 + 10 * MS),
+            returned: true,
+            ..RoundTrip::default()
+        }
+    };
+    (0..count).map(row).collect()
+}
+
+/// The same with delays that wait, 100 us on average each way, and time to answer.
+fn waiting(count: i64, ahead: impl Fn(i64) -> [i64; 2]) -> Vec<RoundTrip> {
+    let random = Stream::new(Seed([3, 6, 9, 0, 0, 0]), [0, 0]);
+    #[expect(clippy::cast_possible_truncation, reason = "some microseconds")]
+    let wait = |number: u64| (-1e5 * (1.0 - random.unit(number)).ln()) as i64;
+    let mut all = rows(count, |number| ahead(number).map(|far| far + wait(2 * number.unsigned_abs() + 1)));
+    for row in &mut all {
+        row.t3.told = row.t3.told.map(|at| Timestamp::from_nanos(at.as_nanos() + MS / 10));
+        let back = MS / 10 + wait(2 * row.sequence + 1) + wait(2 * row.sequence + 2);
+        row.t4.told = row.t4.told.map(|at| Timestamp::from_nanos(at.as_nanos() + back));
+    }
+    all
+}
+
+/// What comes out of rows that come in parts of so many.
+fn checked(rows: &[RoundTrip], part: usize) -> (Vec<RoundTrip>, RejectedStamps) {
+    let mut check = StampCheck::new(Selection::default());
+    let mut passed = Vec::new();
+    for part in rows.chunks(part) {
+        check.take(part, &mut |rows| passed.extend_from_slice(rows));
+    }
+    let rejected = check.finish(&mut |rows| passed.extend_from_slice(rows));
+    (passed, rejected)
+}
+
+/// Each kind of false stamp is rejected alone, however the rows come in parts, and all other rows stay as they are.
+#[test]
+fn single_false_stamps_are_rejected() {
+    let second = 1_000 * MS;
+    let kinds = [[-second, 0], [second, 0], [0, -second], [0, second], [-second, -second], [second, second]];
+    for kind in kinds {
+        let all = rows(40, |number| if number == 20 { kind } else { [0, 0] });
+        for part in [1, 2, 3, 7, 20, 21, 40] {
+            let (passed, rejected) = checked(&all, part);
+            assert_eq!(rejected.replies(), 1, "{kind:?} in parts of {part}: {rejected:?}");
+            assert_eq!(rejected.compared, 40);
+            assert_eq!(passed.len(), all.len());
+            for (one, before) in passed.iter().zip(&all) {
+                if one.sequence == 20 {
+                    let cleared = [one.t2.told.is_none(), one.t3.told.is_none(), one.far_stamps_rejected];
+                    assert_eq!(cleared, [true; 3]);
+                    assert_eq!((one.t1, one.t4), (before.t1, before.t4));
+                } else {
+                    assert_eq!(one, before);
+                }
+            }
+        }
+    }
+}
+
+/// A clock that drifts, is slewed or is set keeps all its stamps, also where neighbours do not agree.
+#[test]
+fn clocks_keep_their_stamps() {
+    type Clock = fn(i64) -> i64;
+    let clocks: [(&str, Clock); 6] = [
+        ("600 ppm of minutes", |n| n * 36 * MS),
+        ("stands still", |n| -n * 50 * MS),
+        ("set at once", |n| if n < 17 { 0 } else { -1_000 * MS }),
+        ("set twice", |n| {
+            if n < 17 {
+                0
+            } else if n < 20 {
+                1_000 * MS
+            } else {
+                3 * MS
+            }
+        }),
+        ("slewed", |n| n.clamp(10, 20) * 12 * MS),
+        ("slewed back", |n| (n - 20).abs() * 4 * MS),
+    ];
+    for (name, clock) in clocks {
+        let all = rows(40, |number| [clock(number); 2]);
+        for part in [1, 5, 40] {
+            let (passed, rejected) = checked(&all, part);
+            assert_eq!((rejected.replies(), &passed), (0, &all), "{name}: {rejected:?}");
+        }
+    }
+}
+
+/// Lost replies and contradictory ones do not stand between a false reply and its neighbours, and the order of rows stays.
+#[test]
+fn parts_make_no_difference() {
+    let random = Stream::new(Seed([3, 6, 3, 0, 0, 0]), [0, 0]);
+    let mut all = rows(300, |number| match random.unit(number.unsigned_abs() + 1) {
+        unit if unit < 0.03 => [-1_000 * MS; 2],
+        unit if unit < 0.06 => [0, 700 * MS],
+        _ => [0, 0],
+    });
+    for row in &mut all {
+        if random.unit(1_000 + row.sequence) < 0.2 {
+            (row.returned, row.t2, row.t3, row.t4) = Default::default();
+        }
+    }
+    let whole = checked(&all, all.len());
+    assert!(whole.1.apart.replies > 2 && whole.1.long.replies > 2, "{:?}", whole.1);
+    assert!(whole.0.iter().map(|row| row.sequence).eq(0..300));
+    for part in [1, 2, 3, 10, 64] {
+        assert_eq!(checked(&all, part), whole, "{part}");
+    }
+}
+
+/// A false pair is rejected at either end of a stream, beside another one, and where it is off by less than the round trip; and no
+/// other is.
+#[test]
+fn false_pairs_are_rejected_anywhere() {
+    let places: [&[i64]; 8] = [&[0], &[1], &[199], &[198], &[0, 1], &[198, 199], &[100, 101], &[60, 140]];
+    for place in places {
+        for off in [-1_000, -15, -3, 3, 15, 1_000].map(|off| off * MS) {
+            let all = waiting(200, |number| if place.contains(&number) { [off; 2] } else { [0, 0] });
+            let (passed, rejected) = checked(&all, 64);
+            let false_ones = passed.iter().filter(|row| row.far_stamps_rejected);
+            let false_ones: Vec<i64> = false_ones.map(|row| row.sequence.cast_signed()).collect();
+            assert_eq!(false_ones, place, "{off}: {rejected:?}");
+        }
+    }
+}
+
+/// One stamp of the two is enough: an early t2, or a late t3, within the round trip.
+#[test]
+fn single_stamps_within_the_round_trip() {
+    for off in [[-3 * MS, 0], [-8 * MS, 0], [0, 3 * MS], [0, 4 * MS]] {
+        for place in [0, 100, 199] {
+            let all = waiting(200, |number| if number == place { off } else { [0, 0] });
+            let (_, rejected) = checked(&all, 200);
+            assert_eq!(
+                (rejected.replies(), rejected.apart.first),
+                (1, Some(place.unsigned_abs())),
+                "{off:?}"
+            );
+        }
+    }
+}
+
+/// A packet that finds a standing queue empty is fast both by its own stamps and by the round trip: nothing is false.
+#[test]
+fn fast_packets_keep_their_stamps() {
+    let mut all = waiting(200, |_| [30 * MS; 2]);
+    for row in &mut all {
+        // A queue of 30 ms on the way there, but for every fortieth; the clocks agree.
+        let off = if row.sequence % 40 == 39 { -30 * MS } else { 0 };
+        let moved = |at: i64| Timestamp::from_nanos(at + off);
+        row.t2.told = row.t2.told.map(|at| moved(at.as_nanos()));
+        row.t3.told = row.t3.told.map(|at| moved(at.as_nanos()));
+        row.t4.told = row.t4.told.map(|at| Timestamp::from_nanos(at.as_nanos() + 30 * MS + off));
+    }
+    let (passed, rejected) = checked(&all, 50);
+    assert_eq!((rejected.replies(), &passed), (0, &all), "{rejected:?}");
+}
+
+/// Stamps of whole units, which jump by one now and then, are not false.
+#[test]
+fn coarse_stamps_are_kept() {
+    for unit in [MS, 10 * MS, 100 * MS, 1_000 * MS] {
+        let mut all = waiting(500, |number| [number * MS / 100; 2]);
+        for row in &mut all {
+            let floor = |at: i64| Timestamp::from_nanos(at.div_euclid(unit) * unit);
+            row.t2.told = row.t2.told.map(|at| floor(at.as_nanos()));
+            row.t3.told = row.t3.told.map(|at| floor(at.as_nanos()));
+        }
+        let (_, rejected) = checked(&all, 50);
+        // Where a unit begins between t2 and t3, and is longer than the round trip, the two contradict it.
+        assert_eq!(rejected.apart.replies + rejected.early.replies, 0, "{unit}: {rejected:?}");
+    }
+}
+
+/// Where a responder falls silent, rows do not wait for its next reply without end.
+#[test]
+fn silence_does_not_hold_rows() {
+    let mut all = waiting(70_000, |_| [0, 0]);
+    for row in &mut all[20..] {
+        (row.returned, row.t2, row.t3, row.t4) = Default::default();
+    }
+    let mut check = StampCheck::new(Selection::default());
+    let mut passed = 0;
+    check.take(&all, &mut |rows| passed += rows.len());
+    assert_eq!(passed, all.len());
+}
