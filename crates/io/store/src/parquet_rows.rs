@@ -376,3 +376,17 @@ fn write_column<W: std::io::Write + Send>(
 const fn low_bits(value: i64) -> i32 {
     (value as u32).cast_signed()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The reference names every column that a file can have.
+    #[test]
+    fn columns_are_documented() {
+        const PAGE: &str = include_str!("../../../../docs/reference/parquet.md");
+        for column in columns([true; SOMETIMES.len()]) {
+            assert!(PAGE.contains(&format!("`{}`", column.name())), "{}", column.name());
+        }
+    }
+}

@@ -389,6 +389,24 @@ mod tests {
         assert_eq!(asked.limits.len(), 1);
     }
 
+    /// The reference names every key that a plan and a stream may have.
+    #[test]
+    fn plan_keys_are_documented() {
+        const PAGE: &str = include_str!("../../../../../docs/reference/bench-plan.md");
+        const SCHEMA: &str = include_str!("../../../../../docs/plan.schema.json");
+        let schema: serde_json::Value = serde_json::from_str(SCHEMA).unwrap();
+        let keys = |properties: &serde_json::Value| -> Vec<String> {
+            properties.as_object().unwrap().keys().cloned().collect()
+        };
+        let plan = keys(&schema["properties"]);
+        let stream = keys(&schema["properties"]["stream"]["items"]["properties"]);
+        assert!(plan.len() > 40 && stream.len() > 12, "{plan:?} {stream:?}");
+        for key in plan.iter().chain(&stream) {
+            let named = ["-", "_"].map(|mark| format!("`{}`", key.replace(['-', '_'], mark)));
+            assert!(named.iter().any(|key| PAGE.contains(key)), "{key}");
+        }
+    }
+
     #[test]
     fn what_has_no_effect_is_refused_with_its_place() {
         let fault = |rest: &str| {
