@@ -28,23 +28,49 @@ pub(crate) fn check(workspace: &Workspace, files: &[Text]) -> Vec<Finding> {
     findings.extend(promises(content(SECURITY), |reference| exists(workspace, files, reference)));
     for file in files.iter().filter(|file| file.extension() == "md") {
         let folder = Path::new(&workspace.root).join(&file.path).with_file_name("");
-        findings.extend(links(file, |target| folder.join(target).exists()));
+        findings.extend(links(file, |target, anchor| {
+            if target.is_empty() {
+                return has_heading(&file.content, anchor);
+            }
+            let path = folder.join(target);
+            path.exists()
+                && (anchor.is_empty()
+                    || std::fs::read_to_string(path).is_ok_and(|content| has_heading(&content, anchor)))
+        }));
     }
     findings
 }
 
-/// Links within the repository that lead nowhere.
-fn links(file: &Text, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
+/// Links within the repository that lead nowhere: to no file, or to no heading of it. `exists` takes a file, empty for the page
+/// itself, and an anchor, empty for none.
+fn links(file: &Text, exists: impl Fn(&str, &str) -> bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, line) in file.lines() {
-        let targets = line.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
-        for target in targets.filter(|target| !target.is_empty() && !target.contains(':') && !exists(target))
-        {
-            findings
-                .push(Finding::error(format!("{}:{number}", file.path), format!("{target} does not exist")));
+        let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for target in targets.filter(|target| !target.is_empty() && !target.contains(':')) {
+            let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+            if !exists(path, anchor) {
+                let place = format!("{}:{number}", file.path);
+                findings.push(Finding::error(place, format!("{target} does not exist")));
+            }
         }
     }
     findings
+}
+
+/// Whether a page has a heading with this anchor, formed as GitHub does: lower case, spaces as hyphens, no punctuation.
+fn has_heading(content: &str, anchor: &str) -> bool {
+    let headings = content
+        .lines()
+        .filter(|line| line.starts_with('#'))
+        .filter_map(|line| line.trim_start_matches('#').strip_prefix(' '));
+    headings
+        .map(|heading| {
+            let lower = heading.trim().to_lowercase();
+            let marks = lower.chars().filter(|mark| mark.is_alphanumeric() || [' ', '-', '_'].contains(mark));
+            marks.collect::<String>().replace(' ', "-")
+        })
+        .any(|of_heading| of_heading == anchor)
 }
 
 /// The changelog has a heading with the version that is being built.
@@ -166,9 +192,21 @@ mod tests {
 
     #[test]
     fn a_link_that_leads_nowhere_is_found() {
-        let content = "[a](here) [b](gone)\n![c](here#part) [d](https://example.net) [e](#part)\n".to_owned();
-        let findings = links(&Text { path: "a.md".into(), content }, |target| target == "here");
-        assert_eq!(findings, [Finding::error("a.md:1", "gone does not exist")]);
+        let content =
+            "[a](here) [b](gone)\n![c](here#part) [d](https://example.net) [e](#other)\n".to_owned();
+        let findings = links(&Text { path: "a.md".into(), content }, |target, anchor| {
+            target == "here" && ["", "part"].contains(&anchor)
+        });
+        let missing = [("a.md:1", "gone does not exist"), ("a.md:2", "#other does not exist")];
+        assert_eq!(findings, missing.map(|(place, what)| Finding::error(place, what)));
+    }
+
+    /// Anchors are those of headings of any level, without punctuation.
+    #[test]
+    fn anchors_are_headings() {
+        let page = "# Title\n\n## Order and `delay`: variation\n\ntext\n";
+        assert!(has_heading(page, "title") && has_heading(page, "order-and-delay-variation"));
+        assert!(!has_heading(page, "text"));
     }
 
     #[test]
