@@ -55,14 +55,19 @@ impl Measuring {
         line
     }
 
-    /// The next interval's count of probes that are back.
-    pub(crate) fn returned(&mut self) -> u64 {
+    /// The line of the next interval.
+    pub(crate) fn interval(&mut self) -> Value {
         loop {
             let line = self.line();
             if at(&line, "/type") == "interval" {
-                return count(&line, "/returned");
+                return line;
             }
         }
+    }
+
+    /// The next interval's count of probes that are back.
+    pub(crate) fn returned(&mut self) -> u64 {
+        count(&self.interval(), "/returned")
     }
 
     pub(crate) fn await_returned(&mut self, probes: u64) {
@@ -85,6 +90,12 @@ impl Measuring {
     pub(crate) fn await_more(&mut self) {
         let before = self.returned();
         self.await_returned(before + 50);
+    }
+
+    /// Waits until so many more probes were sent.
+    pub(crate) fn await_sent(&mut self, more: u64) {
+        let before = count(&self.interval(), "/sent");
+        while count(&self.interval(), "/sent") < before + more {}
     }
 
     /// Ends it, and gives its document.

@@ -57,16 +57,7 @@ fn without_a_far_log_the_direction_of_a_loss_is_not_claimed() {
             "E",
             &format!("table bridge test {{ chain c {{ type filter hook forward priority 0; {rule}; }}; }}"),
         );
-        let run = lab.measure(&[
-            "--stamp-only",
-            "--count",
-            "50",
-            "--interval",
-            "2ms",
-            "--waiting-time",
-            "300ms",
-            "198.18.0.3:862",
-        ]);
+        let run = lab.measure(&["--stamp-only", "--count", "50", "--interval", "2ms", "198.18.0.3:862"]);
         assert_without_far_log(&run.document(), 50, 5);
         lab.filter("E", "delete table bridge test");
     }
@@ -162,16 +153,7 @@ fn a_reflector_that_counts_its_replies_tells_on_which_way_probes_were_lost() {
     let lab = Lab::path();
     let _responder = lab.respond(&["--stateful"]);
     lab.bridge(&losing(&LOST_THERE, &LOST_BACK));
-    let run = lab.measure(&[
-        "--stamp-only",
-        "--count",
-        "400",
-        "--interval",
-        "2ms",
-        "--waiting-time",
-        "500ms",
-        "198.18.0.3:862",
-    ]);
+    let run = lab.measure(&["--stamp-only", "--count", "400", "--interval", "2ms", "198.18.0.3:862"]);
     let [there, back] = ["there", "back"].map(|counter| lab.counted("E", "bridge", counter));
     assert_eq!([there, back], [13, 6], "the kernel's own count");
     let again = process::run(romer(["report", "--quiet", "--json", "-"]).arg(run.folder())).with_code(0);
@@ -220,16 +202,7 @@ fn behind_the_last_reply_the_way_of_a_loss_is_not_known_and_what_is_known_is_tol
     let lab = Lab::path();
     let _responder = lab.respond(&["--stateful"]);
     lab.bridge(&losing(&[10, 99], &[20, 98]));
-    let run = lab.measure(&[
-        "--stamp-only",
-        "--count",
-        "100",
-        "--interval",
-        "2ms",
-        "--waiting-time",
-        "300ms",
-        "198.18.0.3:862",
-    ]);
+    let run = lab.measure(&["--stamp-only", "--count", "100", "--interval", "2ms", "198.18.0.3:862"]);
     let document = run.document();
     for way in ["forward", "reverse"] {
         assert!(at(&document, &format!("/{way}/packets/lost")).is_null(), "{way}");

@@ -192,8 +192,7 @@ fn probes_of_one_direction_that_the_path_alters_are_lost_and_told_as_altered() {
     lab.bridge(
         "iifname e0 udp dport 862 numgen inc mod 10 0 @th,112,16 set 0x5a5a udp checksum set 0 counter name there",
     );
-    let options =
-        ["--direction", "forward", "--count", "100", "--interval", "2ms", "--waiting-time", "500ms"];
+    let options = ["--direction", "forward", "--count", "100", "--interval", "2ms"];
     let document = lab.measure(&[&options[..], &[FAR]].concat()).document();
     let altered = lab.counted("E", "bridge", "there");
     assert_eq!((lost(&document, "forward"), altered), (10, 10));

@@ -17,7 +17,7 @@ const PROBES: u64 = 40;
 fn command(reflector: &Reflector, arguments: &[&str]) -> (Command, TempDir) {
     let home = tempfile::tempdir().unwrap();
     let mut command = romer(["measure", "--stamp-only", "--no-route", "--interval", "2ms"]);
-    command.args(["--count", &PROBES.to_string(), "--waiting-time", "200ms", "--json", "-"]);
+    command.args(["--count", &PROBES.to_string(), "--json", "-"]);
     command.args(arguments).arg(reflector.address.to_string()).arg("--out").arg(home.path().join("run"));
     (command, home)
 }

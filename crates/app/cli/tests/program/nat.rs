@@ -1,5 +1,7 @@
 //! Through a NAT: the router between the hosts masquerades what comes from host A.
 
+use std::time::{Duration, Instant};
+
 use crate::common::lab::Lab;
 use crate::common::measuring::{Measuring, losses, lost_by};
 use crate::common::process;
@@ -225,7 +227,7 @@ fn new_mapping_is_one_event() {
     change_outer_address(&lab);
     measuring.await_told(&["198.19.0.77", "the session goes on over another connection"]);
     // Both directions have asked anew by then.
-    std::thread::sleep(std::time::Duration::from_secs(4));
+    std::thread::sleep(Duration::from_secs(4));
     measuring.await_more();
     let told = measuring.told.clone();
     let document = measuring.end();
@@ -304,22 +306,28 @@ fn a_mapping_that_is_gone_right_after_the_last_probe_costs_nothing() {
     }
 }
 
-/// Has the responder answer to a mapping that is gone: what it was sent by the old one waits while it stands still.
-fn answer_the_dead(lab: &Lab, responder: &process::Process) {
+/// Has the responder answer to a mapping that is gone: what it was sent by the old one waits while it stands still. Gives when
+/// that began.
+fn answer_the_dead(lab: &Lab, responder: &process::Process) -> Instant {
+    let begin = Instant::now();
     responder.signal("STOP");
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    std::thread::sleep(Duration::from_millis(300));
     masquerade(lab, "50000-50099");
     forget(lab);
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    std::thread::sleep(Duration::from_millis(100));
     responder.signal("CONT");
+    begin
 }
 
-/// What was answered to a mapping that was gone is lost for that, and the log of the far end is whole.
-fn assert_dead_answers_lost(document: &serde_json::Value) {
+/// What was answered to a mapping that was gone is lost for that, and the log of the far end is whole. The new mapping was seen
+/// within `time`.
+fn assert_dead_answers_lost(document: &serde_json::Value, time: Duration) {
+    let milliseconds = u64::try_from(time.as_millis()).unwrap();
     for way in ["reverse", "round_trip"] {
         let [unknown, known] = losses(document, way);
         // A hundred a second; what came to the router while its interface was down is lost there.
-        assert!((15..200).contains(&known) && unknown <= 8, "{way}: {document:#}");
+        let most = 100 + milliseconds / 10;
+        assert!((15..=most).contains(&known) && unknown <= 8, "{way}: {document:#}");
         assert!(lost_by(document, way, "nat-rebinding") > 0, "{way}: {document:#}");
     }
     let packets = |way: &str| at(document, &format!("/{way}/packets")).clone();
@@ -329,9 +337,9 @@ fn assert_dead_answers_lost(document: &serde_json::Value) {
     let moved: Vec<_> = events.iter().filter(|event| event["kind"] == "address-change").collect();
     let [moved] = moved[..] else { panic!("{events:#?}") };
     assert!(moved["detail"].as_str().unwrap().contains("between the last packet from there"), "{moved}");
-    // It took about as long as the interface was away, and the two packets are no further apart than that.
+    // The two packets are no further apart than that.
     let length = moved["until_ns"].as_i64().unwrap() - moved["at_ns"].as_i64().unwrap();
-    assert!((0..2_000_000_000).contains(&length), "{moved}");
+    assert!(u64::try_from(length / 1_000_000).unwrap() <= milliseconds, "{moved}");
     let warnings = at(document, "/warnings").as_array().unwrap();
     let said = |text: &str| warnings.iter().filter(|one| one.as_str().unwrap().contains(text)).count();
     assert_eq!(said("did not come back whole"), 0, "{warnings:#?}");
@@ -343,10 +351,11 @@ fn answers_to_a_gone_mapping_are_lost() {
     let responder = lab.respond(&[]);
     masquerade(&lab, "40000-40099");
     let mut measuring = Measuring::begin(&lab, TARGET, &[]);
-    answer_the_dead(&lab, &responder);
+    let begin = answer_the_dead(&lab, &responder);
     measuring.await_told(&[&format!("come from {ROUTER}:500")]);
+    let time = begin.elapsed();
     measuring.await_more();
-    assert_dead_answers_lost(&measuring.end());
+    assert_dead_answers_lost(&measuring.end(), time);
 }
 
 #[test]
@@ -365,9 +374,9 @@ fn mapping_gone_before_the_end_is_cause() {
             break;
         }
     }
-    answer_the_dead(&lab, &responder);
+    let begin = answer_the_dead(&lab, &responder);
     measuring.wait().with_code(0);
-    assert_dead_answers_lost(&crate::common::lab::kept(&home));
+    assert_dead_answers_lost(&crate::common::lab::kept(&home), begin.elapsed());
 }
 
 #[test]

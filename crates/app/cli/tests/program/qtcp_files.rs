@@ -120,11 +120,13 @@ fn qtcp_with_the_runs_calibration() {
     let _responder = lab.respond(&[]);
     let calibration = ["--skew", "least-squares", "--calibration", "20"];
     let run = lab.measure(&[&calibration[..], &["--count", "60", "--interval", "2ms", FAR]].concat());
+    // The file and the words about it: a skew that no pair of clocks has is in the words alone.
     let log = |name: &str, more: &[&str]| {
         let prefix = run.home.path().join(name);
-        let mut command = romer(["report", "--quiet", "-k", "1", "--qtcp"]);
-        process::run(command.arg(&prefix).arg(run.folder()).args(more)).with_code(0);
-        std::fs::read_to_string(prefix.with_extension("log")).unwrap()
+        let mut command = romer(["report", "-k", "1", "--qtcp"]);
+        let ended = process::run(command.arg(&prefix).arg(run.folder()).args(more)).with_code(0);
+        let file = std::fs::read_to_string(prefix.with_extension("log")).unwrap();
+        (file, ended.stderr.replace(prefix.to_str().unwrap(), ""))
     };
     let (own, stated, all) = (log("own", &[]), log("stated", &["-c", "20"]), log("all", &["-c", "0"]));
     assert_eq!(own, stated);
@@ -157,7 +159,8 @@ fn a_runs_files_of_qtcp_hold_its_packets_and_convert_into_each_other() {
     prefix.push(name("there"));
     process::run(romer(["qtcp", "--force", "-k0"]).arg(&prefix)).with_code(0);
     assert_eq!((read("there.log"), read("there.raw")), (log, raw.clone()));
-    let said = process::run(romer(["qtcp", "--force"]).arg(&prefix)).with_code(0);
+    // On a busy machine, so few packets have a skew that no pair of clocks has.
+    let said = process::run(romer(["qtcp", "--force", "--any-skew"]).arg(&prefix)).with_code(0);
     assert!(said.stdout.contains("60 packets, 0 lost, skew "), "{said:?}");
     assert_eq!(read("there.raw"), raw);
     process::run(romer(["qtcp", "--force", "-k0", "-q", "10"]).arg(&prefix)).with_code(0);
