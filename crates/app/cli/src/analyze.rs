@@ -145,7 +145,7 @@ fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<u8, Failure>
     };
     let output = &arguments.output;
     if !output.quiet && !output.json_to_stdout() {
-        output::print(&concatenation::text(&found, &output::style(output.color)));
+        output::print_summary(&concatenation::text(&found, &output::style(output.color)));
     }
     if let Some(file) = &output.json {
         let text = output::document_text(&found)?;
@@ -218,7 +218,7 @@ fn show(reported: &Reported, arguments: &AnalyzeArgs) -> Result<(), Failure> {
     let output = &arguments.output;
     let to_stdout = [&output.json, &arguments.html, &arguments.log];
     if !output.quiet && !to_stdout.iter().any(|target| target.as_deref() == Some("-")) {
-        output::print(&report::summary(&reported.measurements(), output.color, reported.folder()));
+        output::print_summary(&report::summary(&reported.measurements(), output.color, reported.folder()));
     }
     reported.write_document(output)?;
     if let Some(file) = &arguments.html {

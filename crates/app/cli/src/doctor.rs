@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &DoctorArgs) -> Result<u8, Failure> {
         let text = output::document_text(&document)?;
         output::print(&text);
     } else {
-        output::print(&romer_doctor::text(&document, &output::style(arguments.color)));
+        output::print_summary(&romer_doctor::text(&document, &output::style(arguments.color)));
     }
     Ok(0)
 }

@@ -147,7 +147,7 @@ fn write(line: &StreamLine, taken: &AtomicU64) {
     }
     let Ok(mut text) = serde_json::to_string(line) else { return };
     text.push('\n');
-    output::print_in_pieces(text.as_bytes(), PIECE, || {
+    output::print_in_pieces(romer_report::escape::data(&text).as_bytes(), PIECE, || {
         taken.fetch_add(1, Ordering::Release);
     });
 }

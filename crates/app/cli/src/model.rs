@@ -63,7 +63,7 @@ fn against(arguments: &ModelArgs, scenario: &Path, streams: &[Evaluated]) -> Res
     let opened = open(scenario)?;
     let found = compare(&opened.scenario.config, streams, arguments.allow);
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
-        output::print(&romer_report::fidelity::text(&found, &output::style(arguments.output.color)));
+        output::print_summary(&romer_report::fidelity::text(&found, &output::style(arguments.output.color)));
     }
     document(arguments, &found)?;
     Ok(0)
@@ -145,7 +145,7 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<u8
         text.push_str("Beside what it was made from:\n\n");
         let style = output::style(arguments.output.color);
         text.extend(model.check.iter().map(|check| romer_report::fidelity::text(check, &style)));
-        output::print(&text);
+        output::print_summary(&text);
     }
     document(arguments, &model)?;
     Ok(0)

@@ -9,6 +9,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::sync::OnceLock;
 
 use romer_host::descriptors::{self, Standard};
+use romer_report::escape;
 use romer_report::text::TextStyle;
 
 use crate::failure::Failure;
@@ -22,10 +23,16 @@ const EIO: i32 = 5;
 /// What standard output refused first.
 static REFUSED: OnceLock<io::Error> = OnceLock::new();
 
-/// Writes to standard output. A reader that has gone away (`| head`, a terminal that was closed) is no failure; any other is
-/// told at the end ([`refusal`]), so that a measurement goes on and is kept.
+/// Writes text without colours to standard output, with all control characters but line ends and tabs escaped. A reader that has
+/// gone away (`| head`, a terminal that was closed) is no failure. Any other failure is reported at the end ([`refusal`]), so that a
+/// measurement goes on and is kept.
 pub(crate) fn print(text: &str) {
-    print_in_pieces(romer_report::escape::screen(text).as_bytes(), usize::MAX, || {});
+    print_in_pieces(escape::data(text).as_bytes(), usize::MAX, || {});
+}
+
+/// As [`print`], for a summary, which may have colours. Text from files and peers in it must be escaped ([`escape::terminal`]).
+pub(crate) fn print_summary(text: &str) {
+    print_in_pieces(escape::screen(text).as_bytes(), usize::MAX, || {});
 }
 
 /// The same, so many octets at once; `taken` hears of each piece that was taken.
@@ -87,9 +94,9 @@ pub(crate) fn refusal() -> Option<Failure> {
     })
 }
 
-/// Writes a line to standard error.
+/// Writes a line without colours to standard error, escaped as [`print`] does.
 pub(crate) fn eprint_line(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", romer_report::escape::screen(text));
+    let _ = writeln!(io::stderr().lock(), "{}", escape::data(text));
 }
 
 /// When colour is used.

@@ -203,7 +203,7 @@ fn show(reported: &Reported, arguments: &ReportArgs) {
         .iter()
         .any(|one| one.as_deref() == Some("-"));
     if !to_stdout {
-        output::print(&summary(&reported.measurements(), arguments.output.color, reported.folder()));
+        output::print_summary(&summary(&reported.measurements(), arguments.output.color, reported.folder()));
     }
 }
 

@@ -40,9 +40,19 @@ pub fn lines(text: &str) -> String {
     text.lines().map(markup).collect::<Vec<_>>().join("\n")
 }
 
-/// Makes control characters visible in whole lines for a terminal (`\u001b`, as JSON writes them). Line ends and tabs stay, and so
-/// do the sequences that colour text or make it bold (SGR): a summary is made with them, and they end with it.
+/// Makes control characters visible in lines of data for a terminal (`\u001b`, as JSON writes them). Line ends and tabs stay.
+pub fn data(text: &str) -> Cow<'_, str> {
+    escaped(text, |_| 0)
+}
+
+/// As [`data`], but keeps the sequences that colour text or make it bold (SGR). It is for our own summaries, which are made with
+/// them, and in which text from files and peers is escaped already ([`terminal`]).
 pub fn screen(text: &str) -> Cow<'_, str> {
+    escaped(text, |from| style_length(from).unwrap_or(0))
+}
+
+/// Makes control characters visible, except line ends, tabs and the sequences of which `kept` gives the length.
+fn escaped(text: &str, kept: impl Fn(&str) -> usize) -> Cow<'_, str> {
     let is_harmful = |c: char| is_control(c) && !matches!(c, '\n' | '\t');
     if !text.contains(is_harmful) {
         return Cow::Borrowed(text);
@@ -52,17 +62,14 @@ pub fn screen(text: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find(is_harmful) {
         let (before, from) = rest.split_at(at);
         safe.push_str(before);
-        let length = style_length(from).unwrap_or_else(|| {
-            let c = from.chars().next().unwrap_or_default();
-            let _ = write!(safe, "\\u{:04x}", u32::from(c));
-            0
-        });
+        let length = kept(from);
+        let c = from.chars().next().unwrap_or_default();
         if length > 0 {
             safe.push_str(&from[..length]);
-            rest = &from[length..];
         } else {
-            rest = from.split_at(from.chars().next().map_or(0, char::len_utf8)).1;
+            let _ = write!(safe, "\\u{:04x}", u32::from(c));
         }
+        rest = &from[length.max(c.len_utf8())..];
     }
     safe.push_str(rest);
     Cow::Owned(safe)
@@ -108,7 +115,18 @@ mod tests {
         assert_eq!(serde_json::from_str::<String>(&screen(&json)).unwrap(), "\u{9b}2J\u{7f}\x1b");
     }
 
+    /// Data has no colours of its own: a sequence in it is from a file or a peer.
+    #[test]
+    fn data_keeps_no_styles() {
+        assert_eq!(data("a\x1b[31mb\t\x1b[1mc\n"), "a\\u001b[31mb\t\\u001b[1mc\n");
+    }
+
     proptest! {
+        #[test]
+        fn data_keeps_no_control_characters(text in any::<String>()) {
+            prop_assert!(!data(&text).contains(|c| is_control(c) && !matches!(c, '\n' | '\t')));
+        }
+
         #[test]
         fn screen_leaves_styles_only(text in "[a\x1b\\[0-9;mJ\x07\u{9b}\n]{0,40}") {
             let safe = screen(&text);

@@ -37,7 +37,7 @@ pub(crate) fn report(folder: &Path, arguments: &ReportArgs) -> Result<(), Failur
     let targets = [&arguments.html, &arguments.csv, &arguments.output.json];
     let to_stdout = targets.iter().any(|target| target.as_deref() == Some("-"));
     if !arguments.output.quiet && !to_stdout {
-        output::print(&words::summary(&document, false, output::sheet(arguments.output.color)));
+        output::print_summary(&words::summary(&document, false, output::sheet(arguments.output.color)));
         output::print(&words::kept(folder, &document));
     }
     let force = arguments.output.force;

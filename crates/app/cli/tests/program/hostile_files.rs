@@ -9,8 +9,8 @@ use tempfile::TempDir;
 
 use super::common::process::{self, romer};
 
-/// Sets the title of a terminal, clears its screen, and does the same by a single character of eight bits.
-const HARMFUL: &str = "\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}2J";
+/// Colours text, sets the title of a terminal, clears its screen, and does the same by a single character of eight bits.
+const HARMFUL: &str = "\u{1b}[31m\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}2J";
 
 fn assert_harmless(text: &str) {
     let harmful = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
