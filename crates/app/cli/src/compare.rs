@@ -1,6 +1,5 @@
 //! `romer compare`.
 
-use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -11,6 +10,7 @@ use romer_measure::reading;
 use romer_record::document::{MEASUREMENT, Measurement, Measurements};
 use romer_report::Stream;
 use romer_report::comparison::{self, Subject};
+use romer_store::untrusted;
 use serde_json::Value;
 
 use crate::args::CompareArgs;
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<u8, Failure> {
     };
     compared.limits = Limit::judge_differences(&arguments.limit, a.measurement(), b.measurement());
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
-        output::print(&comparison::text(&compared, &output::style(arguments.output.color)));
+        output::print_summary(&comparison::text(&compared, &output::style(arguments.output.color)));
     }
     if let Some(file) = &arguments.output.json {
         let text = output::document_text(&compared)?;
@@ -126,14 +126,14 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 /// Whether the file begins as a JSON object does.
 fn is_json(path: &Path) -> Result<bool, Failure> {
     let mut head = [0; 64];
-    let mut file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
+    let mut file = untrusted::open_input(path).map_err(|error| unreadable(path, &error))?;
     let read = file.read(&mut head).map_err(|error| unreadable(path, &error))?;
     Ok(head[..read].iter().find(|octet| !octet.is_ascii_whitespace()) == Some(&b'{'))
 }
 
 fn document(path: &Path) -> Result<Vec<Found>, Failure> {
     let mut text = Vec::new();
-    let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
+    let file = untrusted::open_input(path).map_err(|error| unreadable(path, &error))?;
     file.take(LARGEST).read_to_end(&mut text).map_err(|error| unreadable(path, &error))?;
     let bad = |why: String| {
         Failure::with_code(

@@ -43,7 +43,8 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
         };
         Failure::environment(format!("cannot read the .raw file ({shown}): {error}; {mend}"))
     };
-    let file = File::open(&raw).map_err(|error| another_file(name).unwrap_or_else(|| unread(&error)))?;
+    let file = untrusted::open_input(Path::new(&raw))
+        .map_err(|error| another_file(name).unwrap_or_else(|| unread(&error)))?;
     output::read_from([Path::new(&raw)]);
     output::check_target(Some(&log), arguments.force)?;
     let file = again_and_again(file, &log).map_err(|error| unread(&error))?;

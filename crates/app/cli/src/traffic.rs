@@ -1,8 +1,9 @@
 //! What `--traffic` and the arguments beside it ask for.
 
-use std::fs::File;
 use std::io::Read;
+use std::path::Path;
 
+use romer_store::untrusted;
 use romer_traffic::{Limit, Request, Trace, TrafficModel};
 use romer_units::Duration;
 use romer_units::random::Seed;
@@ -73,7 +74,7 @@ fn read(file: &str) -> Result<Trace, Failure> {
             format!("the trace is too large ({file}): more than 64 MiB are not read; cut it into parts");
         Failure::with_code(3, text)
     };
-    let open = File::open(file).map_err(refused)?;
+    let open = untrusted::open_input(Path::new(file)).map_err(refused)?;
     if open.metadata().map_err(refused)?.len() > LARGEST {
         return Err(too_large());
     }
@@ -102,7 +103,7 @@ mod tests {
         std::fs::write(path("bad.csv"), "offset_ns,size\n0,44\nlater,44\n").unwrap();
         let bad = text(read(&path("bad.csv")).unwrap_err());
         assert!(bad.contains("code: 3") && bad.contains("bad.csv:3"), "{bad}");
-        File::create(path("large.csv")).unwrap().set_len(LARGEST + 1).unwrap();
+        std::fs::File::create(path("large.csv")).unwrap().set_len(LARGEST + 1).unwrap();
         let large = text(read(&path("large.csv")).unwrap_err());
         assert!(large.contains("code: 3") && large.contains("64 MiB"), "{large}");
         std::fs::write(path("good.csv"), "offset_ns,size\n0,44\n5,44\n").unwrap();

@@ -8,6 +8,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
+use romer_store::untrusted;
 use thiserror::Error;
 
 /// How a file begins that gzip compressed.
@@ -51,7 +52,7 @@ impl Source {
     /// # Errors
     /// Of the system.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let mut file = BufReader::with_capacity(BUFFER, File::open(path)?);
+        let mut file = BufReader::with_capacity(BUFFER, untrusted::open_input(path)?);
         let inner = if file.fill_buf()?.starts_with(&MAGIC) {
             let decoder = Box::new(MultiGzDecoder::new(Counted { inner: file, taken: 0 }));
             Inner::Packed { decoder, unpacked: 0 }

@@ -7,7 +7,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Opens a file for reading.
@@ -34,6 +34,18 @@ pub fn open_named(path: &Path) -> io::Result<File> {
     open_regular(OpenOptions::new().read(true), path, 0)
 }
 
+/// Opens a file for reading that its user named as an input: a regular file, or a pipe, which ends with its writers. A device may have
+/// no end.
+///
+/// # Errors
+/// Of the system; [`io::ErrorKind::InvalidInput`] where it is a device or a socket.
+pub fn open_input(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOCTTY).open(path)?;
+    let kind = file.metadata()?.file_type();
+    // Of a folder, reading tells what is wrong.
+    if kind.is_file() || kind.is_fifo() || kind.is_dir() { Ok(file) } else { Err(refused(NO_INPUT)) }
+}
+
 fn open_regular(options: &mut OpenOptions, path: &Path, links: libc::c_int) -> io::Result<File> {
     // Without O_NONBLOCK a pipe would be waited for.
     let flags = links | libc::O_NONBLOCK | libc::O_NOCTTY;
@@ -49,6 +61,7 @@ fn open_regular(options: &mut OpenOptions, path: &Path, links: libc::c_int) -> i
 }
 
 const NO_FILE: &str = "it is not a regular file";
+const NO_INPUT: &str = "it is a device, and only regular files and pipes are read";
 
 fn refused(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
@@ -115,6 +128,25 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+
+    /// Devices are refused as inputs, also by a link; files are read by their links, and pipes.
+    #[test]
+    fn devices_are_no_inputs() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        symlink("/dev/zero", at("endless")).unwrap();
+        for device in [at("endless"), "/dev/zero".into(), "/dev/null".into()] {
+            let error = open_input(&device).err().map(|error| error.kind());
+            assert_eq!(error, Some(io::ErrorKind::InvalidInput), "{device:?}");
+        }
+        fs::write(at("file"), "12345").unwrap();
+        symlink(at("file"), at("link")).unwrap();
+        assert!(open_input(&at("link")).is_ok());
+        assert!(Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+        // Opened for both, it does not wait for a reader.
+        let _writer = OpenOptions::new().read(true).write(true).open(at("pipe")).unwrap();
+        assert!(open_input(&at("pipe")).is_ok());
+    }
 
     /// Links, folders, pipes, sockets and devices are refused at once; a regular file is read up to the bound.
     #[test]

@@ -8,6 +8,7 @@ use std::path::Path;
 use romer_emulate::{Arrivals, EmulateError, Opened, TooLong, offline};
 use romer_record::emulation::{EmulatedDirection, Emulation};
 use romer_report::escape;
+use romer_store::untrusted;
 use romer_units::Duration;
 use romer_units::random::Seed;
 
@@ -165,7 +166,7 @@ fn opened_file(path: &Path) -> Result<BufReader<File>, Failure> {
         let why = "it is a directory; name a file".into();
         return Err(EmulateError::NoFile { what: "the arrivals", path: path.into(), why }.into());
     }
-    Ok(BufReader::with_capacity(1 << 16, File::open(path).map_err(failed)?))
+    Ok(BufReader::with_capacity(1 << 16, untrusted::open_input(path).map_err(failed)?))
 }
 
 /// What happened, in words.

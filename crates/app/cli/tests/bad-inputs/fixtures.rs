@@ -153,6 +153,7 @@ impl World {
             _ if name.starts_with("arrivals/") => {
                 fs::write(&path, scenarios::arrivals(&name["arrivals/".len()..])).unwrap();
             }
+            "endless" | "endless.raw" => std::os::unix::fs::symlink("/dev/zero", &path).unwrap(),
             "pipe" => {
                 let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
                 assert!(made.success());
