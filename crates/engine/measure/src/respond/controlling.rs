@@ -67,8 +67,8 @@ const MOST_SENDERS: usize = 64;
 const LONGEST_OUTBOX: usize = 8 << 20;
 /// The same before a session is granted.
 const LONGEST_ANSWER: usize = 64 * 1024;
-/// Octets of memory that all connections with a session may take together for what waits to be written to them and for what has
-/// come and is not read, and those without a session.
+/// Octets of memory that all sessions may take together for what waits to be written, for what has come and is not read, and for
+/// what is kept for a resumption; and the same of all connections without a session.
 const MOST_BUFFERED: usize = 20 << 20;
 const MOST_UNASKED: usize = 8 << 20;
 /// How long the last words of a conversation that led to no session may take to be written.
@@ -144,10 +144,12 @@ impl Connection {
         !self.is_closing() && self.server.is_idle(now)
     }
 
-    /// Octets of memory for what has come and is not read, and for what waits to be written; none once nobody is there.
+    /// Octets of memory for what has come and is not read and for what waits to be written, while there is a connection, and for
+    /// what is kept for a resumption.
     fn buffered(&self) -> usize {
         let is_there = self.stream.is_some();
-        if is_there { self.outbox.memory() + self.server.unread_memory() } else { 0 }
+        let of_connection = if is_there { self.outbox.memory() + self.server.unread_memory() } else { 0 };
+        of_connection + self.server.kept_memory()
     }
 
     /// The number of its session.
@@ -461,12 +463,15 @@ impl Controlling {
     /// Ends the conversation once everything is written.
     fn close(&mut self, index: usize) {
         let now = clock::monotonic_now();
-        self.connections[index].closing.get_or_insert(now);
+        let connection = &mut self.connections[index];
+        connection.closing.get_or_insert(now);
+        connection.server.forget_kept();
         self.ended.push(index);
         self.account(index, now);
     }
 
-    /// Cuts connections off while too much is buffered for all: the one that takes most, of the network that takes most.
+    /// Frees memory while too much is buffered for all, of the connection that takes most in the network that takes most: first what
+    /// is kept for a resumption, then the connection, then the session.
     fn relieve(&mut self) {
         for (most, is_unasked) in [(MOST_UNASKED, true), (MOST_BUFFERED, false)] {
             let octets = |held: &Holding| if is_unasked { held.unasked } else { held.buffered };
@@ -476,9 +481,16 @@ impl Controlling {
                     (octets(&self.shares.network(Network::of(one.peer))), octets(&one.holding))
                 });
                 let Some((index, _)) = largest else { break };
-                self.totals().refused_sessions.unheard +=
-                    u64::from(!self.connections[index].server.has_session());
-                self.lose(index);
+                let connection = &mut self.connections[index];
+                if connection.server.drop_kept() {
+                    self.account(index, clock::monotonic_now());
+                } else if connection.stream.is_some() {
+                    let is_unheard = !connection.server.has_session();
+                    self.totals().refused_sessions.unheard += u64::from(is_unheard);
+                    self.lose(index);
+                } else {
+                    self.close(index);
+                }
             }
         }
     }

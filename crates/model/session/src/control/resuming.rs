@@ -55,7 +55,7 @@ pub(super) struct Kept {
 #[derive(Debug)]
 struct One {
     /// The frame; `None` where there was no room for it any more.
-    frame: Option<Vec<u8>>,
+    frame: Option<Box<[u8]>>,
     records: u64,
 }
 
@@ -82,16 +82,30 @@ impl Kept {
         let mut frame = Vec::new();
         message.encode(&mut frame);
         self.octets += frame.len();
-        self.queue.push_back(One { frame: Some(frame), records: message.records() });
-        // The oldest go first, so that what is left hangs together.
-        while self.octets > self.most_octets {
+        self.queue.push_back(One { frame: Some(frame.into()), records: message.records() });
+        self.drop_frames(self.most_octets);
+        while self.queue.len() > self.most_messages {
+            self.forget_first();
+        }
+    }
+
+    /// Drops frames until at most `most` octets of them are left. The oldest go first, so that what is left hangs together.
+    pub(super) fn drop_frames(&mut self, most: usize) {
+        while self.octets > most {
             let Some(one) = self.queue.get_mut(self.gone) else { break };
             self.octets -= one.frame.take().map_or(0, |frame| frame.len());
             self.gone += 1;
         }
-        while self.queue.len() > self.most_messages {
-            self.forget_first();
-        }
+    }
+
+    /// Octets of frames that are kept, and of memory that holds them.
+    pub(super) const fn octets(&self) -> usize {
+        self.octets
+    }
+
+    /// Octets of memory, including those of the queue.
+    pub(super) fn memory(&self) -> usize {
+        self.octets + self.queue.len() * size_of::<One>()
     }
 
     /// Forgets the oldest message. Gives the records in it where its frame was gone.

@@ -254,6 +254,25 @@ impl Server {
         self.decoder.memory()
     }
 
+    /// Octets of memory that hold messages until they are acknowledged, for a resumption.
+    pub fn kept_memory(&self) -> usize {
+        self.kept.memory()
+    }
+
+    /// Drops the messages that are kept for a resumption; a resumption counts the records in them as lost. Gives whether there were
+    /// any.
+    pub fn drop_kept(&mut self) -> bool {
+        let has_some = self.kept.octets() > 0;
+        self.kept.drop_frames(0);
+        has_some
+    }
+
+    /// The session will not be resumed: no message is kept any more.
+    pub fn forget_kept(&mut self) {
+        self.can_resume = false;
+        self.kept = kept(0);
+    }
+
     /// Some of what was said has been taken by the connection: somebody is there, who may read slowly.
     pub fn on_written(&mut self, now: Timestamp<Monotonic>) {
         self.last_word = now;

@@ -133,7 +133,7 @@ impl Controlling {
     }
 
     /// What the sessions of one network may hold, and those of all.
-    fn most(&self) -> [Holding; 2] {
+    pub(super) fn most(&self) -> [Holding; 2] {
         let limits = &self.limits;
         let bits = |most: Option<u64>| most.unwrap_or(u64::MAX);
         let of_one = Holding {

@@ -56,20 +56,7 @@ impl Controlling {
         let gone = "there is no such session here: it has ended, or the responder was started anew";
         let index = shown.filter(|index| *index != from).ok_or(gone)?;
         let peer = self.connections[from].peer;
-        let others = self.others(Network::of(peer), index);
-        let server = &self.connections[index].server;
-        let (own, coming) = (server.own_rate(), server.coming_rate());
-        let most = &self.limits;
-        let no_sender = others.network_sends || others.all_send;
-        let bits = others.own_bits.saturating_add(server.own_bits());
-        let too_many = others.own.saturating_add(own) > most.own_packets_per_second
-            || most.own_bits_per_second.is_some_and(|most| bits > most);
-        if own > 0 && (no_sender || too_many) {
-            return Err("this responder sends to that host with all it may");
-        }
-        if coming > 0 && others.coming.saturating_add(coming) > most.packets_per_second {
-            return Err("other sessions of that network have what this responder takes of one network");
-        }
+        self.check_move(index, Network::of(peer))?;
         let number = self.connections[index].number().ok_or(gone)?;
         // It is counted for the network where it was until then.
         self.hold(index, Holding::default(), Holding::default());
@@ -97,6 +84,21 @@ impl Controlling {
         actions.extend(self.connections[index].server.on_bytes(&[], false, now));
         self.carry_out(index, actions);
         Ok(())
+    }
+
+    /// Refuses a session that goes on in `network` where that, or all networks together, would use more than they may have.
+    fn check_move(&self, index: usize, network: Network) -> Result<(), &'static str> {
+        let Connection { peer, holding, in_use, .. } = self.connections[index];
+        let own = if Network::of(peer) == network { in_use } else { Holding::default() };
+        let [most_of_one, most_of_all] = self.most();
+        let exceeds = |others: Holding, most| holding.has_some_of(others.plus(holding).minus(most));
+        if exceeds(self.in_use.network(network).minus(own), most_of_one) {
+            Err("other sessions of that network have what this responder grants one network")
+        } else if exceeds(self.in_use.all().minus(in_use), most_of_all) {
+            Err("other sessions have all that this responder grants")
+        } else {
+            Ok(())
+        }
     }
 
     /// Tells that probes of a session came from other addresses before it was found where it is now: how many from each.

@@ -25,8 +25,8 @@ pub(super) struct Holding {
     pub(super) departures: usize,
     /// Records that may be buffered.
     pub(super) records: usize,
-    /// Octets of memory for what has come and is not read, and for what waits to be written: of connections without a session, and
-    /// of those with one.
+    /// Octets of memory for what has come and is not read, for what waits to be written and for what is kept for a resumption: of
+    /// connections without a session, and of those with one.
     pub(super) unasked: usize,
     pub(super) buffered: usize,
 }
@@ -72,7 +72,7 @@ impl Holding {
     }
 
     /// Both together.
-    fn plus(self, other: Self) -> Self {
+    pub(super) fn plus(self, other: Self) -> Self {
         self.with(other, usize::saturating_add, u64::saturating_add)
     }
 

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration as StdDuration;
 
-use romer_session::control::{ClockIdentity, Decoder, Hello};
+use romer_session::control::{ClockIdentity, Decoder, Granted, Hello, Resume};
 use romer_session::send_limit::SendRates;
 
 use super::*;
@@ -188,72 +188,263 @@ fn buffered_records_are_bounded() {
     assert!(all <= MOST_RECORDS + count * LEAST_RECORDS, "{all}");
 }
 
-/// Asks at `then` for a session, as a host of network `network` that does not begin its test. Gives whether it is granted.
-fn ask_at(
-    controlling: &mut Controlling,
-    network: u8,
-    request: &romer_session::control::Request,
-    then: Timestamp<Monotonic>,
-) -> bool {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let other_end = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    other_end.set_nonblocking(true).unwrap();
-    let index = controlling.connections.next();
-    controlling.converse_over(Box::new(other_end), [192, 0, network, 1].into(), None);
-    let clock = ClockIdentity { boot_id: String::new(), realtime_minus_boottime_ns: 0 };
-    let hello = Hello { version: VERSION, software: "test".into(), clock, features: Vec::new() };
-    let mut octets = Vec::new();
-    Message::Hello(hello).encode(&mut octets);
-    Message::Request(request.clone()).encode(&mut octets);
-    let busy = controlling.allow(index);
-    let actions = controlling.connections[index].server.on_bytes(&octets, busy, then);
-    let is_granted = actions.iter().any(|action| matches!(action, Action::Open(_)));
-    controlling.carry_out(index, actions);
-    let now = clock::monotonic_now();
-    controlling.account(index, now);
-    controlling.make_room(index, now);
-    is_granted
+/// What asks for a session.
+#[derive(Clone, Debug)]
+struct Asking {
+    request: romer_session::control::Request,
+    /// Departures of a recorded stream, which are told before.
+    departures: usize,
+    features: Vec<String>,
 }
 
-/// Where four networks hold all rates, or all sessions in which this end sends, an idle session makes room for a fifth network:
-/// the one idle for longest. One that is not idle yet makes none.
-#[test]
-fn idle_sessions_make_room() {
-    let round_trip = romer_session::control::Request {
+impl From<romer_session::control::Request> for Asking {
+    fn from(request: romer_session::control::Request) -> Self {
+        Self { request, departures: 0, features: Vec::new() }
+    }
+}
+
+fn round_trip(interval_ns: i64) -> romer_session::control::Request {
+    romer_session::control::Request {
         ssid: 1,
-        interval_ns: 10_000,
-        count: 1_000_000_000,
+        interval_ns,
+        count: (10_000_000_000_000 / interval_ns).unsigned_abs(),
         payload_octets: 44,
         direction: Way::RoundTrip,
         stream: None,
-    };
+    }
+}
+
+/// A stream that the responder sends.
+fn reverse(model: &str, interval_ns: Option<i64>, size: Option<u32>) -> romer_session::control::Request {
     let stream = serde_json::json!({
-        "model": "periodic", "interval_ns": 1_000_000_000, "size": 14, "count": 100_000, "seed": [0, 0, 0, 0, 0, 0],
-        "ipv6": false, "floor": 9, "dscp": 0, "ecn": 0, "ttl": 255
+        "model": model, "interval_ns": interval_ns, "size": size, "count": 100_000, "seed": [0, 0, 0, 0, 0, 0],
+        "ipv6": false, "floor": 9, "dscp": 0, "ecn": 0, "ttl": 255, "recorded_sizes": interval_ns.is_none().then_some(true)
     });
-    let reverse = romer_session::control::Request {
-        interval_ns: 1_000_000_000,
+    romer_session::control::Request {
         payload_octets: 14,
         direction: Way::Reverse,
         stream: Some(serde_json::from_value(stream).unwrap()),
-        ..round_trip
-    };
-    for (request, of_each) in [(round_trip, 1), (reverse, MOST_SENDERS / NETWORKS)] {
+        ..round_trip(1_000_000_000)
+    }
+}
+
+fn greeting(features: Vec<String>) -> Vec<u8> {
+    let clock = ClockIdentity { boot_id: String::new(), realtime_minus_boottime_ns: 0 };
+    encoded(&Message::Hello(Hello { version: VERSION, software: "test".into(), clock, features }))
+}
+
+fn encoded(message: &Message) -> Vec<u8> {
+    let mut octets = Vec::new();
+    message.encode(&mut octets);
+    octets
+}
+
+/// A control thread that is not started, and the other ends of its connections.
+struct Hosts {
+    controlling: Controlling,
+    ends: Vec<TcpStream>,
+}
+
+impl Hosts {
+    fn new() -> Self {
+        let mut controlling = Bench::new().controlling;
+        controlling.limits.own_bits_per_second = Some(10_000_000);
+        controlling.limits.all_own_bits_per_second = Some(100_000_000);
+        Self { controlling, ends: Vec::new() }
+    }
+
+    /// Begins a conversation with a host of network `network`. Gives the connection.
+    fn connect(&mut self, network: u8) -> usize {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        self.ends.push(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let index = self.controlling.connections.next();
+        self.controlling.converse_over(Box::new(stream), [192, 0, network, 1].into(), None);
+        index
+    }
+
+    /// Asks at `then` for a session, as a host of network `network` that does not begin its test. Gives the connection, and what is
+    /// granted.
+    fn ask_at(
+        &mut self,
+        network: u8,
+        asking: &Asking,
+        then: Timestamp<Monotonic>,
+    ) -> Option<(usize, Granted)> {
+        let index = self.connect(network);
+        let mut octets = greeting(asking.features.clone());
+        let departure =
+            |number| romer_traffic::Departure { offset: Duration::from_millis(10 * number), size: 44 };
+        let departures: Vec<_> = (0_i64..).take(asking.departures).map(departure).collect();
+        departures.chunks(1_000).for_each(|part| octets.extend(encoded(&Message::Part(part.to_vec()))));
+        octets.extend(encoded(&Message::Request(asking.request.clone())));
+        let controlling = &mut self.controlling;
+        let busy = controlling.allow(index);
+        let actions = controlling.connections[index].server.on_bytes(&octets, busy, then);
+        let granted = actions.iter().find_map(|action| match action {
+            Action::Send(Message::Granted(granted)) => Some(granted.clone()),
+            _ => None,
+        });
+        controlling.carry_out(index, actions);
+        let now = clock::monotonic_now();
+        controlling.account(index, now);
+        controlling.make_room(index, now);
+        Some((index, granted?))
+    }
+
+    /// Resumes over a new connection the session of which `granted` has the secret, as a host of network `network`.
+    fn resume_from(&mut self, granted: &Granted, network: u8) {
+        let from = self.connect(network);
+        let mut octets = greeting(FEATURES.map(str::to_owned).to_vec());
+        let resume = Resume { secret: granted.secret.clone().unwrap(), heard: 0, silent_ns: 0 };
+        octets.extend(encoded(&Message::Resume(resume)));
+        self.controlling.take_bytes(from, &octets);
+    }
+}
+
+/// Where all rates, bits, recorded departures or sessions in which this end sends are held, an idle session makes room for another
+/// network: the one idle for longest. One that is not idle yet makes none.
+#[test]
+fn idle_sessions_make_room() {
+    // 1,250 octets of IP: 1,000 a second are 10 Mbit/s.
+    let bits = reverse("periodic", Some(1_000_000), Some(1_222));
+    let departures =
+        Asking { departures: MOST_DEPARTURES / NETWORKS, ..reverse("trace:told", None, None).into() };
+    for (asking, networks, of_each) in [
+        (round_trip(10_000).into(), NETWORKS, 1),
+        (reverse("periodic", Some(1_000_000_000), Some(14)).into(), NETWORKS, MOST_SENDERS / NETWORKS),
+        (bits.into(), 10, 1),
+        (departures, NETWORKS, 1),
+    ] {
         for (age, is_idle) in [(15, false), (60, true)] {
-            let mut controlling = Bench::new().controlling;
+            let mut hosts = Hosts::new();
             let begun = clock::monotonic_now() - Duration::from_secs(age);
-            for number in 0..4 * of_each {
+            let all = networks * of_each;
+            for number in 0..all {
                 let network = u8::try_from(number / of_each).unwrap();
                 let then = begun + Duration::from_millis(10 * i64::try_from(number).unwrap());
-                assert!(ask_at(&mut controlling, network, &request, then), "{number}");
+                assert!(hosts.ask_at(network, &asking, then).is_some(), "{number}");
             }
-            assert_eq!(controlling.by_session.len(), 4 * of_each);
-            assert_eq!(ask_at(&mut controlling, 5, &request, clock::monotonic_now()), is_idle);
+            assert_eq!(hosts.controlling.by_session.len(), all);
+            let newcomer = hosts.ask_at(100, &asking, clock::monotonic_now());
+            let controlling = &hosts.controlling;
+            assert_eq!(newcomer.is_some(), is_idle, "{:?}", asking.request);
             assert_eq!(controlling.totals().made_room, u64::from(is_idle));
             assert_eq!(
                 (controlling.by_session.len(), controlling.by_session.contains_key(&0)),
-                (4 * of_each, !is_idle)
+                (all, !is_idle)
             );
         }
+    }
+}
+
+/// A session that can be resumed.
+fn resumable(request: romer_session::control::Request) -> Asking {
+    Asking { features: FEATURES.map(str::to_owned).to_vec(), ..request.into() }
+}
+
+fn event() -> romer_record::event::Event {
+    serde_json::from_value(serde_json::json!({
+        "kind": "missed", "side": "responder", "detail": "x".repeat(300), "at_ns": 1, "clock_ns": 1
+    }))
+    .unwrap()
+}
+
+/// However many sessions keep messages that nobody acknowledges, these are bounded together, and the sessions go on.
+#[test]
+fn kept_messages_are_bounded_in_total() {
+    let mut hosts = Hosts::new();
+    let now = clock::monotonic_now();
+    let mut sessions = Vec::new();
+    for network in 0..20 {
+        let (index, _) = hosts.ask_at(network, &resumable(round_trip(1_000_000_000)), now).unwrap();
+        hosts.controlling.lose(index);
+        sessions.push(index);
+    }
+    let controlling = &mut hosts.controlling;
+    let mut said = 0;
+    for index in sessions.iter().copied().cycle().take(20 * 4_000) {
+        let actions = controlling.connections[index].server.on_event(event());
+        said += 300;
+        controlling.carry_out(index, actions);
+        let kept = controlling.connections.iter().map(|(_, one)| one.server.kept_memory()).sum::<usize>();
+        assert!(kept <= MOST_BUFFERED && controlling.shares.all().buffered == kept, "{kept}");
+    }
+    assert!(said > MOST_BUFFERED, "more was said than is kept");
+    assert_eq!(controlling.by_session.len(), 20);
+}
+
+/// A session that goes on in another network counts there: it does not where that network would have more than its share.
+#[test]
+fn resumed_sessions_count_where_they_are() {
+    let departures = MOST_DEPARTURES / NETWORKS;
+    let recorded = Asking { departures, ..resumable(reverse("trace:told", None, None)) };
+    for (asking, most) in [
+        (resumable(round_trip(10_000)), 1),
+        (resumable(round_trip(1_000_000_000)), 2),
+        (resumable(reverse("periodic", Some(1_000_000), Some(1_222))), 1),
+        (recorded, 1),
+    ] {
+        let mut hosts = Hosts::new();
+        hosts.controlling.most_sessions = 2 * NETWORKS;
+        let now = clock::monotonic_now();
+        let granted: Vec<Granted> =
+            (0..=most).map(|network| hosts.ask_at(network, &asking, now).unwrap().1).collect();
+        let sessions_of = |hosts: &Hosts, network| {
+            hosts.controlling.shares.network(Network::of([192, 0, network, 1].into())).sessions
+        };
+        for (number, granted) in (0..).zip(&granted) {
+            hosts.resume_from(granted, 100);
+            let sessions = sessions_of(&hosts, 100);
+            assert_eq!(sessions, usize::from((number + 1).min(most)), "{:?}", asking.request);
+        }
+        assert_eq!(hosts.controlling.by_session.len(), granted.len(), "a session that does not move stays");
+        // In its own network it goes on.
+        hosts.controlling.lose(usize::from(most));
+        hosts.resume_from(&granted[usize::from(most)], most);
+        assert_eq!(sessions_of(&hosts, most), 1, "{:?}", asking.request);
+        assert!(hosts.controlling.connections[usize::from(most)].stream.is_some());
+    }
+}
+
+/// A sender that floods the connection over which it resumes its session, or over which the log comes back at the end, and reads
+/// nothing, takes little memory. It is served once it reads.
+#[test]
+fn floods_of_sessions_cost_little() {
+    for has_finished in [false, true] {
+        let mut hosts = Hosts::new();
+        let now = clock::monotonic_now();
+        let (index, granted) = hosts.ask_at(0, &resumable(round_trip(1_000_000_000)), now).unwrap();
+        hosts.resume_from(&granted, 0);
+        let (controlling, mut other_end) = (&mut hosts.controlling, hosts.ends.pop().unwrap());
+        let flood = if has_finished {
+            let finishing =
+                controlling.connections[index].server.on_bytes(&encoded(&Message::Stop), false, now);
+            controlling.carry_out(index, finishing);
+            let last = controlling.connections[index].server.finish();
+            controlling.carry_out(index, last);
+            encoded(&Message::Stop)
+        } else {
+            encoded(&Message::Ask)
+        };
+        other_end.set_nonblocking(true).unwrap();
+        let flood = flood.repeat(1 << 10);
+        let mut given = 0;
+        for _ in 0..20_000 {
+            if let Ok(count) = other_end.write(&flood[given % flood.len()..]) {
+                given += count;
+            }
+            controlling.converse(index);
+            let buffered = controlling.connections[index].buffered();
+            assert!(buffered <= LONGEST_ANSWER, "{buffered}");
+        }
+        assert!(!controlling.connections[index].outbox.is_empty(), "it does not read what it is answered");
+        let mut read = 0;
+        while !controlling.connections[index].outbox.is_empty() {
+            read += other_end.read(&mut [0; 1 << 16]).unwrap_or(0);
+            controlling.converse(index);
+        }
+        assert!(read > LONGEST_ANSWER, "{read}");
     }
 }
