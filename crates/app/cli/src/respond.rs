@@ -40,7 +40,6 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
     output::check_target(arguments.json.as_deref(), arguments.force)?;
     let [interrupted, terminated] = signals::ending()?;
     let asked = signals::asking()?;
-    signals::end_in_time(1)?;
     let responder = Responder::start(&RespondOptions {
         listen: arguments.listen.clone(),
         control: arguments.control.clone(),
@@ -160,6 +159,7 @@ fn words(totals: &Totals) -> String {
         (totals.refused_sessions.not_understood, "conversations not understood"),
         (totals.refused_sessions.nothing_asked, "conversations that asked for nothing"),
         (totals.failed_conversations, "conversations closed because of a fault of romer"),
+        (totals.failed_turns, "datagrams and turns given up because of a fault of romer"),
         (totals.made_room, "idle sessions that made room"),
         (totals.one_way.elsewhere, "probes from another address than their session's"),
         (totals.one_way.mistagged, "with a session's identifier and a wrong tag"),

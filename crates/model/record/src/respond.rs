@@ -42,6 +42,9 @@ pub struct Respond {
     pub tlvs: RespondTlvs,
     /// Sessions.
     pub sessions: RespondSessions,
+    /// Datagrams and turns of its work that the thread that reflects gave up because of a fault of the responder's own.
+    #[serde(default)]
+    pub failed_turns: u64,
     /// Pieces of work of one of its threads that took longer than five seconds: a fault of romer's.
     #[serde(default)]
     pub stuck_turns: u64,

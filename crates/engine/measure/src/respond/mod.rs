@@ -128,6 +128,8 @@ pub struct Totals {
     pub refused_sessions: RespondSessionsRefused,
     /// Control conversations that were closed because the responder failed in them.
     pub failed_conversations: u64,
+    /// Datagrams and turns of its work that the thread that reflects gave up because it failed in them.
+    pub failed_turns: u64,
     /// Idle sessions that were ended to make room for others.
     pub made_room: u64,
     /// Sessions that the reflector remembers.

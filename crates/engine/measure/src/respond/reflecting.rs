@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -227,6 +228,7 @@ pub(super) struct Reflecting {
     stateful: bool,
     not_sent: u64,
     one_way: OneWay,
+    failed_turns: u64,
     threads: ThreadOptions,
 }
 
@@ -278,6 +280,7 @@ impl Reflecting {
             stateful: options.stateful,
             not_sent: 0,
             one_way: OneWay::default(),
+            failed_turns: 0,
             threads: options.threads,
         }
     }
@@ -294,31 +297,63 @@ impl Reflecting {
             self.links.turn.begin(woken);
             self.links.pulse.beat(woken);
             run.turn(before, woken);
-            let asked = self.links.asking.asked();
-            let mut read_to = i64::MAX;
-            for index in 0..self.ports.len() {
-                read_to = read_to.min(self.receive(index, &mut batch));
-                self.collect_stamps(index);
-            }
-            self.obey_orders();
-            self.backlog.catch_up();
-            self.settle();
-            self.flush_sessions(read_to);
-            let now = clock::monotonic_now();
-            if now - housekeeping > HOUSEKEEPING {
-                housekeeping = now;
-                self.hear_senders(&mut batch);
-                self.give_up_waiting(now);
-                self.tell_overflows();
-                self.tell_refusals(now);
-                self.error = clock_error();
-                self.reflector.set_clock(clock_information(self.error));
-                self.publish(asked);
-            } else if self.links.asking.is_open(asked) {
-                self.publish(asked);
+            if !self.attempt(|thread| thread.work(&mut batch, &mut housekeeping)) {
+                self.start_anew();
             }
         }
         self.publish(self.links.asking.asked());
+    }
+
+    /// Does what is to be done in a turn.
+    fn work(&mut self, batch: &mut ReceiveBatch, housekeeping: &mut Timestamp<Monotonic>) {
+        let asked = self.links.asking.asked();
+        let mut read_to = i64::MAX;
+        for index in 0..self.ports.len() {
+            read_to = read_to.min(self.receive(index, batch));
+            self.collect_stamps(index);
+        }
+        self.obey_orders();
+        self.backlog.catch_up();
+        self.settle();
+        self.flush_sessions(read_to);
+        let now = clock::monotonic_now();
+        if now - *housekeeping > HOUSEKEEPING {
+            *housekeeping = now;
+            self.hear_senders(batch);
+            self.give_up_waiting(now);
+            self.tell_overflows();
+            self.tell_refusals(now);
+            self.error = clock_error();
+            self.reflector.set_clock(clock_information(self.error));
+            self.publish(asked);
+        } else if self.links.asking.is_open(asked) {
+            self.publish(asked);
+        }
+    }
+
+    /// Does `work`. Gives whether that succeeded: a panic in it is a fault of romer's, which the hook of panics reports.
+    fn attempt(&mut self, work: impl FnOnce(&mut Self)) -> bool {
+        let is_done = catch_unwind(AssertUnwindSafe(|| work(self))).is_ok();
+        self.failed_turns += u64::from(!is_done);
+        is_done
+    }
+
+    /// Begins anew after a fault outside of a datagram's answer: what is remembered of sessions and replies may be half changed, so
+    /// that the sessions end. The sockets, the totals and the rates of addresses stay.
+    fn start_anew(&mut self) {
+        let sessions: Vec<u32> = self.sessions.keys().copied().collect();
+        for session in sessions {
+            self.obey(Order::Close { session });
+            self.backlog.tell(Note::Failed { session });
+        }
+        self.links.control_waker.wake();
+        (self.unclaimed, self.unplaced) = (Unclaimed::default(), Unplaced::default());
+        for port in &mut self.ports {
+            port.waiting = vec![None; PENDING];
+            port.in_waiting = 0;
+            port.departing.fill(None);
+            port.patience = Patience::default();
+        }
     }
 
     fn wait(&self) {
@@ -352,7 +387,8 @@ impl Reflecting {
                     for datagram in batch.iter() {
                         self.ports[index].overflows.take(&datagram);
                         read_to = datagram.kernel.map_or(i64::MIN, Realtime::as_nanos);
-                        self.answer(index, &datagram);
+                        // One that cannot be answered is dropped, and the others are answered.
+                        self.attempt(|thread| thread.answer(index, &datagram));
                     }
                 }
             }
@@ -381,7 +417,9 @@ impl Reflecting {
         for (index, socket) in senders.collect::<Vec<_>>() {
             if matches!(socket.receive_batch(batch), Ok(1..)) {
                 self.obey_orders();
-                batch.iter().for_each(|datagram| self.answer(index, &datagram));
+                for datagram in batch.iter() {
+                    self.attempt(|thread| thread.answer(index, &datagram));
+                }
             }
         }
     }
@@ -536,6 +574,7 @@ impl Reflecting {
         totals.reflector = *self.reflector.counters();
         totals.kernel_drops = drops;
         totals.not_sent = self.not_sent;
+        totals.failed_turns = self.failed_turns;
         totals.one_way = OneWay { mistagged: self.expected.mistagged(), ..self.one_way };
         totals.remembered = self.reflector.remembered();
         drop(totals);
@@ -552,3 +591,6 @@ mod refusing;
 mod replying;
 mod sharing;
 mod unclaimed;
+
+#[cfg(test)]
+mod tests;
