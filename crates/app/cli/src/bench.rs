@@ -118,7 +118,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<u8, Failure> {
     let perhaps = asked::check_capture(&options, &forecast, made)?;
     if run.dry_run {
         if !run.output.quiet && !run.output.json_to_stdout() {
-            output::print(&words::dry_run(&options, &forecast, output::sheet(run.output.color)));
+            output::print_summary(&words::dry_run(&options, &forecast, output::sheet(run.output.color)));
             for note in options.notes.iter().chain(&perhaps) {
                 output::print(&format!("{note}\n"));
             }
@@ -137,7 +137,6 @@ fn procedure(asked: &ProcedureArgs) -> Result<u8, Failure> {
         None => (Folder::new(run, &options)?, None),
     };
     let stop = signals::interruption()?;
-    signals::end_in_time(130)?;
     let prose = !run.output.quiet;
     let capture = device.output.pcapng.as_deref().map(|file| (file, run.output.force));
     let mut looker = Looker {
@@ -168,7 +167,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<u8, Failure> {
     kept.finish(&document, &page)?;
     if prose && !run.output.json_to_stdout() {
         let required = device.claims.require_verdicts;
-        output::print(&words::summary(&document, required, output::sheet(run.output.color)));
+        output::print_summary(&words::summary(&document, required, output::sheet(run.output.color)));
         output::print(&words::kept(kept.folder(), &document));
     }
     if let Some(file) = &run.output.json {

@@ -8,6 +8,7 @@ use std::time::Duration as StdDuration;
 
 use romer_calibrate::{CalibrateError, ClockOptions, Options, choose, this_machine, unreadable};
 use romer_clock::PretendedClock;
+use romer_host::ending::{self, Stage};
 use romer_lab::{Host, Kind, Running, Standing};
 use romer_record::calibration::CalibrationRecord;
 use romer_record::manifest::CalibrationUse;
@@ -94,7 +95,7 @@ fn clock(arguments: &CalibrateArgs) -> Result<u8, Failure> {
     let proof = romer_calibrate::prove_clock(&options, &stop)?;
     let quiet = arguments.output.quiet || arguments.output.json.as_deref() == Some("-");
     if !quiet {
-        output::print(&romer_calibrate::clock_text(&proof, &output::style(arguments.output.color)));
+        output::print_summary(&romer_calibrate::clock_text(&proof, &output::style(arguments.output.color)));
     }
     if let Some(target) = &arguments.output.json {
         let text = output::document_text(&proof)?;
@@ -117,8 +118,9 @@ fn outside(arguments: &CalibrateArgs) -> Result<u8, Failure> {
     let record: CalibrationRecord = serde_json::from_str(&text).map_err(Failure::own)?;
     file.write(&record)?;
     if !arguments.output.quiet && arguments.output.json.as_deref() != Some("-") {
-        output::print(&romer_calibrate::text(&record, &output::style(arguments.output.color)));
-        output::eprint_line(&format!("kept in {}; later runs use it", file.path().display()));
+        output::print_summary(&romer_calibrate::text(&record, &output::style(arguments.output.color)));
+        let shown = romer_report::escape::terminal(&file.path().to_string_lossy());
+        output::eprint_line(&format!("kept in {shown}; later runs use it"));
     }
     if let Some(target) = &arguments.output.json {
         output::write_document(target, &text, arguments.output.force)?;
@@ -152,6 +154,8 @@ fn measured(
         let _ = pipe.as_mut().map(|pipe| pipe.read_to_string(&mut text));
         text
     });
+    // It ends in time itself, and evaluates what it has measured.
+    let _waiting = Stage::begin(ending::EVALUATION);
     loop {
         if let Some(status) = child.ended().map_err(|error| failed("wait for the measurement", &error))? {
             return Ok((status, reader.join().unwrap_or_default()));

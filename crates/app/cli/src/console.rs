@@ -20,7 +20,6 @@ const LOOK: StdDuration = StdDuration::from_millis(50);
 /// Serves until it is ended, and gives the exit code.
 pub(crate) fn run(arguments: &ConsoleArgs) -> Result<u8, Failure> {
     let [interrupted, terminated] = signals::ending()?;
-    signals::end_in_time(1)?;
     let server = start(arguments.listen, &arguments.serving, "--listen", None)?;
     output::print(&format!("console at {}\n", server.url()));
     while !interrupted.load(Ordering::Acquire) && !terminated.load(Ordering::Acquire) {

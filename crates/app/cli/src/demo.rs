@@ -3,13 +3,13 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration as StdDuration, Instant};
 
+use romer_host::ending::{self, Stage};
 use romer_lab::{Host, Kind, Lab, Running, Standing};
 use romer_measure::ThreadOptions;
 use romer_measure::measure::{self, MeasureOptions, Outcome, ProbeSize, StreamOptions, WAITING_TIME};
@@ -66,7 +66,7 @@ fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
     say("Two hosts are made on this machine, A and B, with a path between them.");
     let standing = Standing::up(Kind::Path, PREFIX)?;
     let lab = standing.lab();
-    let scratch = Scratch::new()?;
+    let scratch = Scratch(lab.make_scratch()?);
     let program = std::env::current_exe().map_err(|error| {
         Failure::environment(format!("cannot find this program (demo): {error}; call it by its path"))
     })?;
@@ -84,10 +84,13 @@ fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
     // What comes from the terminal is ours to hand on, once for each time it comes.
     command.process_group(0);
     let mut child = Running::start(command).map_err(|error| spawn_failed(&error))?;
+    // It ends in time itself, and evaluates what it has measured.
+    let waiting = Stage::begin(ending::EVALUATION);
     loop {
         match child.ended() {
             Ok(Some(status)) => {
                 let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+                drop(waiting);
                 return tell(arguments, emulator, &scratch, code);
             }
             Ok(None) => {}
@@ -151,31 +154,16 @@ fn ready(mut command: Command) -> Option<Running> {
     matches!(told.recv_timeout(PATIENCE), Ok(true)).then_some(child)
 }
 
-/// A folder for what the parts of the demonstration tell each other; gone at its end.
+/// A folder for what the parts of the demonstration hand over; it goes with the lab.
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new() -> Result<Self, Failure> {
-        let folder = std::env::temp_dir().join(format!("romer-demo-{}", std::process::id()));
-        let made = fs::DirBuilder::new().mode(0o700).create(&folder);
-        made.map(|()| Self(folder.clone())).map_err(|error| {
-            let shown = romer_report::escape::terminal(&folder.to_string_lossy());
-            Failure::environment(format!("cannot make a folder ({shown}): {error}; see to TMPDIR"))
-        })
-    }
-
     fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
     fn read<T: serde::de::DeserializeOwned>(&self, name: &str) -> Option<T> {
         serde_json::from_str(&fs::read_to_string(self.file(name)).ok()?).ok()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -190,18 +178,20 @@ struct Measured {
 
 /// The end of the story: what was asked for beside what was measured, and the document.
 fn tell(arguments: &DemoArgs, mut emulator: Running, scratch: &Scratch, code: u8) -> Result<u8, Failure> {
+    let ending = Stage::begin(PATIENCE);
     emulator.interrupt();
     let asked = Instant::now();
     while matches!(emulator.ended(), Ok(None)) && asked.elapsed() < PATIENCE {
         std::thread::sleep(StdDuration::from_millis(10));
     }
+    drop(ending);
     let emulation: Option<Emulation> = scratch.read(EMULATED);
     // Where the measurement failed it has said why.
     let Some(Measured { measurement, comparison, folder }) = scratch.read(MEASURED) else { return Ok(code) };
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         output::print("\nAsked for, and measured:\n\n");
         let style = output::style(arguments.output.color);
-        output::print(&romer_report::fidelity::text(&comparison, &style));
+        output::print_summary(&romer_report::fidelity::text(&comparison, &style));
         if let Some(emulation) = &emulation {
             output::print(&(wrap(&kept(emulation), style.width).join("\n") + "\n"));
         }
@@ -278,7 +268,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
 fn conclude(outcome: &Outcome, arguments: &DemoArgs) -> Result<u8, Failure> {
     let measurements = outcome.measurements();
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
-        output::print(&report::summary(&measurements, arguments.output.color, Some(&outcome.folder)));
+        output::print_summary(&report::summary(&measurements, arguments.output.color, Some(&outcome.folder)));
     }
     if let Some(file) = &arguments.hand_over {
         let scenario = romer_emulate::open_preset(PRESET)?.scenario;

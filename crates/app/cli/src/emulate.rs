@@ -17,6 +17,7 @@ use std::time::{Duration as StdDuration, Instant};
 
 use romer_emulate::Opened;
 use romer_emulate::live::{Control, LiveBridge, LiveError, LiveOptions, Recorder};
+use romer_host::ending::{self, Stage};
 use romer_impair::config::{DEFAULT_FLUSH, DEFAULT_QUEUE, Delay, Discipline, Model, RateLimit};
 use romer_impair::{Config, Decision, Path};
 use romer_port::{PortError, PortName};
@@ -140,6 +141,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     let snapshot = bridge.stop()?;
     drop(server);
     let mut document = control.document_of(&snapshot);
+    let keeping = Stage::begin(ending::EVALUATION);
     let recorded = recorder.map(Recorder::finish);
     document.warnings.extend(recorded.as_ref().and_then(samples::note));
     if prose && !arguments.output.json_to_stdout() {
@@ -152,6 +154,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     if let Some(kept) = &kept {
         let config = &options.scenario.scenario.config;
         kept.finish(&document, Some(config).filter(|_| control.scenario().revision == 1))?;
+        drop(keeping);
         if prose && !arguments.output.json_to_stdout() {
             output::print(&kept.words());
         }

@@ -81,7 +81,6 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
         options(arguments)?;
     }
     let interrupted = signals::interruption()?;
-    signals::end_in_time(130)?;
     if !turns.repeat() {
         return turns.wait(&interrupted).map_or(Ok(130), |at| {
             let (outcome, skipped_lines) = once(arguments, at, &interrupted)?;
@@ -162,7 +161,7 @@ fn conclude(
     }
     let stdout_is_taken = arguments.stream || arguments.output.json_to_stdout();
     if !arguments.output.quiet && !stdout_is_taken {
-        output::print(&report::summary(&measurements, arguments.output.color, Some(&outcome.folder)));
+        output::print_summary(&report::summary(&measurements, arguments.output.color, Some(&outcome.folder)));
     }
     if let Some(file) = &arguments.output.json {
         let mut text = document_of(&measurements).map_err(Failure::own)?;

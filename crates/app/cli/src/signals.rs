@@ -15,6 +15,10 @@ use crate::output;
 /// How long the last words of a program may take that is ended: standard error may be what it waits for.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
+/// The exit code of a program that was interrupted, and that of a server that had to be ended.
+const INTERRUPTED: u8 = 130;
+const NOT_IN_ORDER: u8 = 1;
+
 /// The signals that end romer in good order. A terminal that is closed is one (SIGHUP), unless that was to be ignored when
 /// we were started (nohup).
 fn ends() -> Vec<i32> {
@@ -31,8 +35,9 @@ fn hangup_is_ignored() -> bool {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
 }
 
-/// A flag that every interrupt, SIGTERM and hang-up sets, for who hands them on.
+/// A flag that every interrupt, SIGTERM and hang-up sets, for who hands them on. The program ends in time ([`end_in_time`]).
 pub(crate) fn every() -> Result<Arc<AtomicBool>, Failure> {
+    end_in_time(INTERRUPTED)?;
     let flag = Arc::new(AtomicBool::new(false));
     for signal in ends() {
         flag::register(signal, Arc::clone(&flag)).map_err(|error| refused(&error))?;
@@ -45,21 +50,22 @@ fn refused(error: &std::io::Error) -> Failure {
 }
 
 /// A flag that the first interrupt (or SIGTERM, or a closed terminal) sets; the second ends the program at once with
-/// exit code 130.
+/// exit code 130. After the first it ends in time ([`end_in_time`]).
 pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in ends() {
         // In this order: the exit is armed by the flag that the same signal sets after it.
-        flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))
+        flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&flag))
             .and_then(|_| flag::register(signal, Arc::clone(&flag)))
             .map_err(|error| refused(&error))?;
     }
+    end_in_time(INTERRUPTED)?;
     Ok(flag)
 }
 
 /// Sees to it that the program ends, with exit code `code`, within five seconds of a signal that tells it to, whatever its threads
 /// do. What may take longer in good order is an [`ending::Stage`].
-pub(crate) fn end_in_time(code: u8) -> Result<(), Failure> {
+fn end_in_time(code: u8) -> Result<(), Failure> {
     let (told, teller) = UnixStream::pair().map_err(|error| refused(&error))?;
     for signal in ends() {
         let teller = teller.try_clone().map_err(|error| refused(&error))?;
@@ -88,8 +94,9 @@ pub(crate) fn asking() -> Result<Arc<AtomicBool>, Failure> {
 }
 
 /// Flags for a server, which ends in good order by either: the first is set by an interrupt, the second by SIGTERM and by
-/// a closed terminal.
+/// a closed terminal. It ends in time ([`end_in_time`]).
 pub(crate) fn ending() -> Result<[Arc<AtomicBool>; 2], Failure> {
+    end_in_time(NOT_IN_ORDER)?;
     let flags = [Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false))];
     let [interrupted, terminated] = &flags;
     for signal in ends() {

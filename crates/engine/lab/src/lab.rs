@@ -190,6 +190,14 @@ impl Lab {
         Ok(entry.into_command(Command::new(program)))
     }
 
+    /// Makes a folder for what programs of this laboratory hand over. It is removed when the laboratory is taken down.
+    ///
+    /// # Errors
+    /// It exists, or the system refuses to make it.
+    pub fn make_scratch(&self) -> Result<PathBuf, LabError> {
+        Folder::lock(self.state.mode)?.make_scratch(&self.prefix)
+    }
+
     /// The name of the host's network namespace.
     ///
     /// # Errors

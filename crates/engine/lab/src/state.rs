@@ -1,7 +1,7 @@
 //! What is noted of a laboratory, so that it can be found, and cleared away after a crash.
 //!
 //! One file for each prefix, in a folder of the user's own that nobody else can write. It is written before
-//! anything is made and removed after everything is gone. The folder itself is the lock.
+//! anything is made and removed after everything is gone. A folder beside it holds what programs hand over. The folder itself is the lock.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
@@ -102,6 +102,18 @@ impl Folder {
         self.path.join(format!("{}.json", prefix.as_str()))
     }
 
+    /// The folder for what programs of the laboratory of `prefix` hand over.
+    fn scratch(&self, prefix: &Prefix) -> PathBuf {
+        self.path.join(format!("{}.d", prefix.as_str()))
+    }
+
+    /// Makes that folder, which [`Folder::remove`] removes.
+    pub(crate) fn make_scratch(&self, prefix: &Prefix) -> Result<PathBuf, LabError> {
+        let path = self.scratch(prefix);
+        DirBuilder::new().mode(0o700).create(&path).map_err(trouble("make", &path))?;
+        Ok(path)
+    }
+
     /// All prefixes under which something is noted, sorted.
     pub(crate) fn prefixes(&self) -> Result<Vec<Prefix>, LabError> {
         let entries = self.path.read_dir().map_err(trouble("read", &self.path))?;
@@ -154,8 +166,15 @@ impl Folder {
         write().map_err(trouble("write", &path))
     }
 
-    /// Forgets `prefix`.
+    /// Forgets `prefix`, and removes what its programs handed over.
     pub(crate) fn remove(&self, prefix: &Prefix) -> Result<(), LabError> {
+        let scratch = self.scratch(prefix);
+        match std::fs::remove_dir_all(&scratch) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(trouble("remove", &scratch)(error));
+            }
+            _ => {}
+        }
         for path in [self.file(prefix), self.file(prefix).with_extension("json.draft")] {
             match std::fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 /// How long a process may take to end besides its stages.
 pub const PATIENCE: Duration = Duration::from_secs(5);
-/// How long the evaluation of what was measured may take: minutes, for hours of many packets.
+/// How long the evaluation of what was measured may take: minutes, for hours of many packets. The packet log stays until it has
+/// ended, so that the run can be completed from it.
 pub const EVALUATION: Duration = Duration::from_secs(600);
 /// Between two looks. Time is counted in looks: what a host that stands still does not do is not held against a thread.
 const LOOK: Duration = Duration::from_millis(100);
@@ -131,6 +132,13 @@ mod tests {
         assert_eq!(looks_until_the_end(0, 0), 50);
         assert_eq!(looks_until_the_end(200, 100), 150, "a stage that ends");
         assert_eq!(looks_until_the_end(200, u64::MAX), 249, "one that is stuck");
+    }
+
+    /// An evaluation that does not end has ten minutes, and the process five seconds more.
+    #[test]
+    fn evaluations_have_ten_minutes() {
+        let ends = looks_until_the_end(looks(EVALUATION), u64::MAX);
+        assert_eq!(ends, looks(Duration::from_secs(600)) + looks(PATIENCE) - 1);
     }
 
     /// A stage that comes forward has its whole time again, and is forgotten when it ends.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::lab::noted_prefixes;
+use crate::common::lab::{noted_prefixes, state_folder};
 use crate::common::process::{self, Process, romer};
 use crate::common::{at, count, schema};
 
@@ -112,16 +112,19 @@ fn killed_calibration_leaves_no_lab() {
     }
 }
 
-/// A demonstration that is killed leaves no lab, and the run as far as it came.
+/// A demonstration that is killed leaves no lab, no folder of its own, and the run as far as it came.
 #[test]
 fn killed_demonstration_leaves_no_lab() {
     let home = tempfile::tempdir().unwrap();
     let demo = demonstration(home.path(), "1h");
     let killed = demo.id();
     await_log(&home.path().join("run"));
+    let scratch = state_folder().join(format!("rdemo{killed}.d"));
+    assert!(scratch.is_dir());
     demo.signal("KILL");
     demo.wait();
     await_no_lab(&format!("rdemo{killed}"));
+    assert!(!scratch.exists() && !std::env::temp_dir().join(format!("romer-demo-{killed}")).exists());
     // Its measurement was told of the end, and kept what it had, or left a log that can be completed.
     loop {
         let report = process::run(romer(["report", "--quiet"]).arg(home.path().join("run")));

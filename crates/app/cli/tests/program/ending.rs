@@ -248,24 +248,41 @@ fn stuck_programs_end_in_time() {
             is_there()
         }));
     };
+    let has_thread = |process: u32, name: &str| {
+        let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+        let mut names = tasks.flatten().map(|task| std::fs::read_to_string(task.path().join("comm")));
+        names.any(|found| found.is_ok_and(|found| found.trim() == name))
+    };
     for arguments in [&["respond", "--control", "127.0.0.1:0"][..], &["console"]] {
         let mut command = romer(arguments);
         command.args(listen).env("XDG_STATE_HOME", state.path());
         let (child, _unread) = Process::start_unread(&mut command);
-        let watched = || {
-            let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
-            let mut names = tasks.flatten().map(|task| std::fs::read_to_string(task.path().join("comm")));
-            names.any(|name| name.is_ok_and(|name| name.trim() == "romer-end"))
-        };
-        awaited(&watched);
+        awaited(&|| has_thread(child.id(), "romer-end"));
         assert_ends(child, 1);
     }
+    let mut command = romer(["calibrate", "--clock", "--duration", "2s"]);
+    let (child, _unread) = Process::start_unread(command.env("XDG_STATE_HOME", state.path()));
+    // What it has found is printed once its responder has ended.
+    awaited(&|| has_thread(child.id(), "romer-reflect"));
+    awaited(&|| !has_thread(child.id(), "romer-reflect"));
+    assert_ends(child, 130);
+    let lab = Lab::path();
+    let mut command = lab.romer("E", ["emulate", "--port", "a=e0", "--port", "b=e1"]);
+    let (child, _unread) = Process::start_unread(&mut command);
+    awaited(&|| has_thread(child.id(), "romer-end"));
+    assert_ends(child, 1);
+    let run = state.path().join("demonstration");
+    let mut command = romer(["demo", "--duration", "1h", "--out"]);
+    let (child, _unread) = Process::start_unread(command.arg(&run));
+    let has_measured =
+        |run: &std::path::Path| run.join("packets.log").metadata().is_ok_and(|log| log.len() > 4_096);
+    awaited(&|| has_measured(&run));
+    assert_ends(child, 130);
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
     let (mut command, home) = lab.measuring(&["--duration", "1h", "--interval", "5ms", FAR]);
     let (child, _unread) = Process::start_unread(&mut command);
-    let log = home.path().join("run/packets.log");
-    awaited(&|| log.metadata().is_ok_and(|log| log.len() > 4_096));
+    awaited(&|| has_measured(&home.path().join("run")));
     assert_ends(child, 130);
     // What was measured is there: only the summary was not printed.
     assert_eq!(at(&kept(&home), "/partial"), true);
