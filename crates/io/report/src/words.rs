@@ -46,6 +46,7 @@ impl Words {
         match m.cut_short {
             Some(CutShort::Interrupted) => "the run was interrupted",
             Some(CutShort::FarEndGone) => "the far end went away before the end",
+            Some(CutShort::FarEndExcess) => "the far end sent more than its probes can make",
             Some(CutShort::NoWay) if refused_all(departures(m)) => {
                 "this host had no way to the far end, and nothing left it"
             }

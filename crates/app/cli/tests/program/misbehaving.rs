@@ -1,12 +1,14 @@
 //! Measuring against reflectors that misbehave.
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::process::{self, Ended, romer};
+use crate::common::process::{self, Ended, Process, romer};
 use crate::common::reflector::{Fault, Reflector};
 use crate::common::{at, count, schema};
 
@@ -181,4 +183,41 @@ fn live_loss_of_the_same_probes() {
         let open = count(one, "/sent") - probes;
         assert!(outstanding <= open, "{one}");
     }
+}
+
+/// Relays a control conversation, and sends frames of an unknown type without end once the far end is silent.
+fn relay_and_flood(listener: &TcpListener, far_end: &str) {
+    let (mut near, _) = listener.accept().unwrap();
+    let mut far = TcpStream::connect(far_end).unwrap();
+    far.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let (mut asked, mut asking) = (far.try_clone().unwrap(), near.try_clone().unwrap());
+    std::thread::spawn(move || std::io::copy(&mut asking, &mut asked));
+    let mut buffer = [0; 4_096];
+    while let Ok(count) = far.read(&mut buffer) {
+        near.write_all(&buffer[..count]).unwrap();
+    }
+    let flood = [0, 0, 0, 1, 200].repeat(1_000);
+    while near.write_all(&flood).is_ok() {}
+}
+
+/// The error of a measurement whose far end sent more than its probes can make names that reason, as the summary does.
+#[test]
+fn excess_is_the_reason() {
+    let listen = "127.0.0.1:0";
+    let mut responder = Process::start(&mut romer(["respond", "--listen", listen, "--control", listen]));
+    let line = responder.line();
+    let far_end = line.trim().rsplit_once("TCP ").unwrap().1.to_owned();
+    let listener = TcpListener::bind(listen).unwrap();
+    let target = listener.local_addr().unwrap().to_string();
+    let flooding = std::thread::spawn(move || relay_and_flood(&listener, &far_end));
+    let home = TempDir::new().unwrap();
+    let mut command = romer(["measure", "--count", "400", "--interval", "10ms", &target, "--out"]);
+    let ended = process::run(command.arg(home.path().join("run")).env("XDG_STATE_HOME", home.path()));
+    let ended = ended.with_code(5);
+    assert!(ended.stderr.contains("error: the far end sent more than its probes can make"), "{ended:?}");
+    assert!(ended.stdout.contains("the far end sent more than its probes can make"), "{ended:?}");
+    assert!(!ended.stderr.contains("went away") && !ended.stdout.contains("went away"), "{ended:?}");
+    flooding.join().unwrap();
+    responder.signal("TERM");
+    responder.wait().with_code(0);
 }

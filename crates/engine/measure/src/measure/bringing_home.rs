@@ -122,7 +122,8 @@ pub(super) fn bring_home(
         stream.manifest.checksum_errors.responder = end.and_then(|end| end.checksum_errors);
         stream.mistagged = end.map_or(0, |end| end.mistagged);
         stream.manifest.far_log_complete = lost == Some(0);
-        let lacks = if conversation.is_overrun() {
+        stream.overrun = conversation.is_overrun();
+        let lacks = if stream.overrun {
             Some(OVERRUN.into())
         } else {
             lacking(stream.shared.way, lost, stream.has_way)

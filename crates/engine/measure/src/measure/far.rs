@@ -489,7 +489,11 @@ impl Conversation {
         let resume = Resume { secret: hex(way_on.secret), heard: way_on.heard, silent_ns };
         let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));
         conversation.say(&Message::Resume(resume)).map_err(unreachable)?;
-        match conversation.hear(ANSWER).map_err(unreachable)? {
+        let heard = conversation.hear(ANSWER);
+        if conversation.is_overrun() {
+            return Err(Absent::Foreign(OVERRUN.into()));
+        }
+        match heard.map_err(unreachable)? {
             Some(Message::Resumed(resumed)) => {
                 let odd = || Absent::Foreign("its answer makes no sense".into());
                 let token = unhex(&resumed.token).ok_or_else(odd)?;
@@ -724,6 +728,15 @@ mod tests {
         }
     }
 
+    /// A frame of a type that nobody knows.
+    const UNKNOWN: [u8; 5] = [0, 0, 0, 1, 200];
+
+    fn encoded(message: &Message) -> Vec<u8> {
+        let mut frame = Vec::new();
+        message.encode(&mut frame);
+        frame
+    }
+
     /// Whatever a far end repeats, little of it is taken at a time, and not for ever; what its probes can make is taken.
     #[test]
     fn endless_messages_are_given_up() {
@@ -733,13 +746,8 @@ mod tests {
             Message::Associated(Associated { address, moved_ns: None, earlier: Vec::new() })
         };
         let known = [log, associated("127.0.0.1:862".into()), associated("1".repeat(60_000)), Message::Ask];
-        let mut frames = known.map(|message| {
-            let mut frame = Vec::new();
-            message.encode(&mut frame);
-            frame
-        });
-        // Of a type that nobody knows.
-        frames[3] = vec![0, 0, 0, 1, 200];
+        let mut frames = known.map(|message| encoded(&message));
+        frames[3] = UNKNOWN.to_vec();
         for frame in frames {
             let descriptor = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = descriptor.local_addr().unwrap();
@@ -764,6 +772,52 @@ mod tests {
                 assert!((4 * PROBES..PROBES * FOR_A_PROBE + BESIDES).contains(&rows), "{rows}");
             }
         }
+    }
+
+    /// What comes back of a log at the end is bounded as well.
+    #[test]
+    fn endless_last_words_are_given_up() {
+        const PROBES: u64 = 1_000;
+        let mut frames = [Message::Log(vec![Far::default(); Message::RECORDS_IN_A_FRAME]), Message::Ask]
+            .map(|message| encoded(&message));
+        frames[1] = UNKNOWN.to_vec();
+        for frame in frames {
+            let descriptor = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = descriptor.local_addr().unwrap();
+            let stream = Repeating { frame, given: 0, most: 1 << 28, descriptor };
+            let mut conversation = Conversation::over(address, Box::new(stream), None);
+            conversation.secret = Some([1; 16]);
+            conversation.budget.probes = PROBES;
+            let mut rows = 0;
+            let mut keep = |told: Told| rows += counted(told.entries.len());
+            assert_eq!(conversation.hear_last(StdDuration::from_secs(600), &mut keep), None);
+            assert!(conversation.is_broken() && conversation.is_overrun() && conversation.way_on().is_none());
+            let one = counted(Message::RECORDS_IN_A_FRAME);
+            assert!(rows <= PROBES * FOR_A_PROBE + BESIDES + EACH_SECOND * 600 + one, "{rows}");
+        }
+    }
+
+    /// A far end that floods the connection over which its session is to go on is given up, too.
+    #[test]
+    fn flooded_resumptions_are_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut stream, _) = listener.accept().unwrap();
+                let _ = stream.read(&mut [0; 4_096]).unwrap();
+                let welcome =
+                    Conversation::over(address, Box::new(stream.try_clone().unwrap()), None).welcome;
+                stream
+                    .write_all(&encoded(&Message::Welcome(Welcome { version: VERSION, ..welcome })))
+                    .unwrap();
+                let flood = UNKNOWN.repeat(1 << 12);
+                while stream.write_all(&flood).is_ok() {}
+            });
+            let way_on = WayOn { address, from: Origin::default(), secret: [1; 16], heard: 0 };
+            let absent = Conversation::resume(&way_on, None, StdDuration::ZERO).unwrap_err();
+            assert!(absent.why() == OVERRUN && !absent.may_pass(), "{absent:?}");
+        });
     }
 
     #[test]

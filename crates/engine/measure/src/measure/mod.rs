@@ -106,13 +106,15 @@ pub struct Gone {
     /// This host had no way to it any more: an interface was down, or an address or route was gone. Else the far end, or
     /// the path to it, went away.
     pub here: bool,
+    /// It sent more than its probes can make, and its conversation was closed.
+    pub excess: bool,
     /// There was none from the start, so that nothing left: why, in the words of the run's event where there is one.
     pub never: Option<String>,
 }
 
 impl core::fmt::Display for Gone {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let Self { target, here, never } = self;
+        let Self { target, here, excess, never } = self;
         if let Some(why) = never {
             write!(
                 f,
@@ -123,6 +125,12 @@ impl core::fmt::Display for Gone {
                 f,
                 "this host had no way to the far end any more ({target}): its interface was down, or its address or route \
                  gone, as the run's events tell; what was measured is kept as a part, mend that here and measure again"
+            )
+        } else if *excess {
+            write!(
+                f,
+                "the far end sent more than its probes can make ({target}): the conversation with it was closed before the end; \
+                 what was measured is kept as a part, see what answers there"
             )
         } else {
             write!(
@@ -493,13 +501,14 @@ fn take_news(
         let overrun = conversation.is_overrun();
         if !resuming::tend(stream, place, proved, options.key.as_ref(), happenings) {
             if overrun {
-                observer.on_note(stream.shared.number, OVERRUN);
+                stream.overrun = true;
                 stream.manifest.far_log_lacks.push(OVERRUN.into());
             }
             stream.has_way = happenings.has_way(place);
             if stream.has_way {
                 let since = stream.resuming.since().map_or(Duration::ZERO, Duration::from_std);
-                happenings.gone(place, what_is_left(stream.shared.way, true), since);
+                let detail = if overrun { OVERRUN } else { what_is_left(stream.shared.way, true) };
+                happenings.gone(place, detail, since);
                 leave(stream);
             } else {
                 give_up(stream, observer);
@@ -648,13 +657,14 @@ fn conclude(
     let measurements: Vec<Measurement> = evaluated.iter().map(|one| one.measurement.clone()).collect();
     let html = page(&evaluated);
     let far_end_gone = manifests.iter().zip(&measurements).find_map(|(manifest, measurement)| {
-        let here = match manifest.cut_short? {
+        let (here, excess) = match manifest.cut_short? {
             CutShort::Interrupted | CutShort::Killed => return None,
-            CutShort::FarEndGone => false,
-            CutShort::NoWay => true,
+            CutShort::FarEndGone => (false, false),
+            CutShort::FarEndExcess => (false, true),
+            CutShort::NoWay => (true, false),
         };
         let never = if here { why_never(measurement) } else { None };
-        Some(Gone { target: manifest.target.clone(), here, never })
+        Some(Gone { target: manifest.target.clone(), here, excess, never })
     });
     let whole = !measurements.iter().any(|one| one.partial);
     let unanswering = streams.iter().filter(|stream| stream.shared.was_never_answered());

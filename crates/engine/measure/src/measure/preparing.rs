@@ -51,6 +51,8 @@ pub(super) struct Prepared {
     pub(super) far_drops: u64,
     /// Datagrams that came there, named this stream and were none of its probes.
     pub(super) mistagged: u64,
+    /// The far end sent more than it may, and its conversation was closed.
+    pub(super) overrun: bool,
     /// Looks for the way to the target, where that is asked for; of two directions, the first has it.
     pub(super) pathfinder: Option<Pathfinder>,
     /// What is being done so that the session outlives its connection.
@@ -62,7 +64,11 @@ pub(super) struct Prepared {
 impl Prepared {
     /// Why the far end is out of reach.
     pub(super) const fn gone(&self) -> CutShort {
-        if self.has_way { CutShort::FarEndGone } else { CutShort::NoWay }
+        match (self.overrun, self.has_way) {
+            (true, _) => CutShort::FarEndExcess,
+            (false, true) => CutShort::FarEndGone,
+            (false, false) => CutShort::NoWay,
+        }
     }
 
     /// What was seen that the rows do not tell.
@@ -284,6 +290,7 @@ pub(super) fn prepare(
         instead,
         far_drops: 0,
         mistagged: 0,
+        overrun: false,
         pathfinder: None,
         resuming: Resuming::default(),
         has_way: true,
