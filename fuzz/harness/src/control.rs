@@ -12,14 +12,5 @@ pub(crate) fn hello() -> Hello {
 }
 
 pub(crate) fn welcome() -> Welcome {
-    Welcome {
-        version: VERSION,
-        software: "romer".into(),
-        clock: clock(),
-        test_port: 862,
-        kernel_stamps: true,
-        clock_sync: None,
-        routers_unheard: None,
-        features: vec![ONE_WAY.into()],
-    }
+    Welcome { kernel_stamps: true, features: vec![ONE_WAY.into()], ..Welcome::new("romer", clock(), 862) }
 }

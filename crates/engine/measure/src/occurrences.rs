@@ -44,19 +44,7 @@ pub(crate) fn reading() -> Reading {
 /// An event of now, with its time told from `start`.
 pub(crate) fn event(kind: EventKind, side: Side, detail: String, start: Timestamp<Monotonic>) -> Event {
     let now = clock::now();
-    Event {
-        at_ns: (now.monotonic - start).as_nanos(),
-        until_ns: None,
-        kind,
-        side,
-        detail,
-        clock_ns: now.realtime.as_nanos(),
-        step: None,
-        datagrams: None,
-        mtu: None,
-        sequence: None,
-        noticed_late_ns: None,
-    }
+    Event { detail, ..Event::new(kind, side, (now.monotonic - start).as_nanos(), now.realtime.as_nanos()) }
 }
 
 /// That a route came or went. `whose` says whose it is.
@@ -318,7 +306,7 @@ impl Occurrences {
         }
         for change in changes {
             match change {
-                NetworkChange::Link { interface, name, up, mtu, carrier_changes } => {
+                NetworkChange::Link { interface, name, up, mtu, carrier_changes, .. } => {
                     let tidings = Tidings { up, index: interface, changes: carrier_changes };
                     self.link(&name, tidings, mtu, &mut all);
                 }
@@ -643,17 +631,10 @@ mod tests {
         let start = clock::monotonic_now() - Duration::from_secs(100);
         let step = Some(ClockStep { size_ns: 5, size_interval_ns: None, before_ns: 1, after_ns: 9 });
         let told = Event {
-            at_ns: 7_000_000_000,
             until_ns: Some(10_000_000_000),
-            kind: EventKind::Pause,
-            side: Side::Sender,
             detail: format!("\x1b[2J{}", "x".repeat(1_000)),
-            clock_ns: 42,
             step,
-            datagrams: None,
-            mtu: None,
-            sequence: None,
-            noticed_late_ns: None,
+            ..Event::new(EventKind::Pause, Side::Sender, 7_000_000_000, 42)
         };
         let kept = told_by_far_end(&told, ClockRelation::Shared, start).unwrap();
         assert_eq!((kept.side, kept.clock_ns, kept.step), (Side::Responder, 42, None));

@@ -58,17 +58,8 @@ fn a_summary_without_answers_says_so() {
 fn what_happened_is_told_with_its_moment_and_a_summary_tells_a_dozen() {
     let mut made = make(&good());
     let down = |second: i64| Event {
-        at_ns: second * 1_000_000_000,
-        until_ns: None,
-        kind: EventKind::LinkDown,
-        side: Side::Sender,
         detail: format!("interface <b>{second} went down"),
-        clock_ns: 0,
-        step: None,
-        datagrams: None,
-        mtu: None,
-        sequence: None,
-        noticed_late_ns: None,
+        ..Event::new(EventKind::LinkDown, Side::Sender, second * 1_000_000_000, 0)
     };
     made.measurement.events = (1..15).map(down).collect();
     let text = summary(std::slice::from_ref(&made.measurement), None, &plain(80));

@@ -221,19 +221,7 @@ mod tests {
     }
 
     fn event(kind: EventKind, side: Side, clock_ns: i64, length: Option<i64>) -> Event {
-        Event {
-            at_ns: 0,
-            until_ns: length.map(|length| length * MS),
-            kind,
-            side,
-            detail: String::new(),
-            clock_ns,
-            step: None,
-            datagrams: None,
-            mtu: None,
-            sequence: None,
-            noticed_late_ns: None,
-        }
+        Event { until_ns: length.map(|length| length * MS), ..Event::new(kind, side, 0, clock_ns) }
     }
 
     /// The cause, how many have it, and the first and the last of them.

@@ -155,17 +155,9 @@ mod tests {
 
     fn dropped(side: Side, from: i64, until: i64, datagrams: Option<u64>) -> Event {
         Event {
-            at_ns: from * MS,
             until_ns: Some(until * MS),
-            kind: EventKind::NotSent,
-            side,
-            detail: String::new(),
-            clock_ns: from * MS,
-            step: None,
             datagrams,
-            mtu: None,
-            sequence: None,
-            noticed_late_ns: None,
+            ..Event::new(EventKind::NotSent, side, from * MS, from * MS)
         }
     }
 

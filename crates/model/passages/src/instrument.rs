@@ -95,17 +95,9 @@ mod tests {
 
     fn overflow(side: Side, from: i64, until: Option<i64>, datagrams: u64) -> Event {
         Event {
-            at_ns: from * MS,
             until_ns: until.map(|until| until * MS),
-            kind: EventKind::ReceiveOverflow,
-            side,
-            detail: String::new(),
-            clock_ns: HOUR + from * MS,
-            step: None,
             datagrams: Some(datagrams),
-            mtu: None,
-            sequence: None,
-            noticed_late_ns: None,
+            ..Event::new(EventKind::ReceiveOverflow, side, from * MS, HOUR + from * MS)
         }
     }
 

@@ -107,9 +107,6 @@ pub struct Event {
     /// to get there. Octets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// Of a `path-error`, the first probe that the path is known to have refused as too long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sequence: Option<u64>,
     /// Where it happened while the program there stood still, and no packet tells when: it was at some moment of so many
     /// nanoseconds before `at_ns`, which is when it was noticed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,6 +114,22 @@ pub struct Event {
 }
 
 impl Event {
+    /// An event of one moment, without words: `at_ns` after the start, which is `clock_ns` by the clock of that host.
+    pub const fn new(kind: EventKind, side: Side, at_ns: i64, clock_ns: i64) -> Self {
+        Self {
+            at_ns,
+            until_ns: None,
+            kind,
+            side,
+            detail: String::new(),
+            clock_ns,
+            step: None,
+            datagrams: None,
+            mtu: None,
+            noticed_late_ns: None,
+        }
+    }
+
     /// The same, noticed later than it was: it was at some moment between so many nanoseconds before.
     #[must_use]
     pub fn between(self, earliest_ns: i64, latest_ns: i64) -> Self {
@@ -169,17 +182,8 @@ mod tests {
     #[test]
     fn what_began_before_the_run_is_told_from_its_start_and_ends_when_it_did() {
         let at = |at_ns, until_ns| Event {
-            at_ns,
             until_ns,
-            kind: EventKind::NotSent,
-            side: Side::Sender,
-            detail: String::new(),
-            clock_ns: 100 * S,
-            step: None,
-            datagrams: None,
-            mtu: None,
-            sequence: None,
-            noticed_late_ns: None,
+            ..Event::new(EventKind::NotSent, Side::Sender, at_ns, 100 * S)
         };
         let early = at(-S, Some(3 * S)).from_start();
         assert_eq!((early.at_ns, early.clock_ns, early.until_ns), (0, 101 * S, Some(3 * S)));

@@ -114,20 +114,8 @@ fn detail(whose: &str, size_ns: i64, why: &str) -> String {
 }
 
 /// That an end's clock was set, at a moment after the first packet left.
-pub(super) const fn step_event(side: Side, detail: String, at_ns: i64, step: ClockStep) -> Event {
-    Event {
-        at_ns,
-        until_ns: None,
-        kind: EventKind::ClockStep,
-        side,
-        detail,
-        clock_ns: step.after_ns,
-        step: Some(step),
-        datagrams: None,
-        mtu: None,
-        sequence: None,
-        noticed_late_ns: None,
-    }
+pub(super) fn step_event(side: Side, detail: String, at_ns: i64, step: ClockStep) -> Event {
+    Event { detail, step: Some(step), ..Event::new(EventKind::ClockStep, side, at_ns, step.after_ns) }
 }
 
 /// Its size with three digits, for people.

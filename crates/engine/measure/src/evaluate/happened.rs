@@ -92,19 +92,7 @@ mod tests {
 
     #[test]
     fn events_are_listed_in_order_of_their_moments() {
-        let event = |at_ns| Event {
-            at_ns,
-            until_ns: None,
-            kind: EventKind::NotSent,
-            side: Side::Sender,
-            detail: String::new(),
-            clock_ns: 0,
-            step: None,
-            datagrams: None,
-            mtu: None,
-            sequence: None,
-            noticed_late_ns: None,
-        };
+        let event = |at_ns| Event::new(EventKind::NotSent, Side::Sender, at_ns, 0);
         // A run whose beginning is not known as a moment of the day has none to place them by.
         let stream = Stream { events: vec![event(5), event(3), event(4)], ..crate::made_up::stream() };
         let document = crate::evaluate::evaluate(&stream, &[], false).measurement;

@@ -34,17 +34,10 @@ mod tests {
     #[test]
     fn a_queue_is_told_with_what_it_dropped_of_the_stream_and_not_if_that_is_nothing() {
         let event = |detail: &str, datagrams| Event {
-            at_ns: 0,
             until_ns: Some(5),
-            kind: EventKind::NotSent,
-            side: Side::Responder,
             detail: detail.into(),
-            clock_ns: 0,
-            step: None,
             datagrams,
-            mtu: None,
-            sequence: None,
-            noticed_late_ns: None,
+            ..Event::new(EventKind::NotSent, Side::Responder, 0, 0)
         };
         let refused = event("refused", None);
         let mut events =

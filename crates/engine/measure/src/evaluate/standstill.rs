@@ -159,17 +159,9 @@ mod tests {
             "it tells no less than a second: {words}"
         );
         let event = |kind, side| Event {
-            at_ns: 1,
             until_ns: Some(1_000_000_001),
-            kind,
-            side,
-            detail: String::new(),
-            clock_ns: 1,
-            step: None,
             datagrams: Some(9),
-            mtu: None,
-            sequence: None,
-            noticed_late_ns: None,
+            ..Event::new(kind, side, 1, 1)
         };
         let full = event(EventKind::ReceiveOverflow, Side::Responder);
         let words = looked.words(std::slice::from_ref(&full), true, false).unwrap();

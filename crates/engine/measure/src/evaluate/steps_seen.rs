@@ -57,17 +57,8 @@ mod tests {
 
     fn seen(at_ns: i64, size_ns: i64, size_interval_ns: Option<[i64; 2]>) -> Event {
         Event {
-            at_ns,
-            until_ns: None,
-            kind: EventKind::ClockStep,
-            side: Side::Sender,
-            detail: String::new(),
-            clock_ns: at_ns,
             step: Some(ClockStep { size_ns, size_interval_ns, before_ns: 0, after_ns: 1 }),
-            datagrams: None,
-            mtu: None,
-            sequence: None,
-            noticed_late_ns: None,
+            ..Event::new(EventKind::ClockStep, Side::Sender, at_ns, at_ns)
         }
     }
 

@@ -90,16 +90,7 @@ mod tests {
         const TCP: usize = 20;
         let (clock, software) = (clock_identity(), String::new());
         let hello = Hello { version: VERSION, software, clock: clock.clone(), features: Vec::new() };
-        let welcome = Welcome {
-            version: VERSION,
-            software: String::new(),
-            clock,
-            test_port: 0,
-            kernel_stamps: false,
-            clock_sync: None,
-            routers_unheard: None,
-            features: Vec::new(),
-        };
+        let welcome = Welcome::new("", clock, 0);
         for message in [Message::Hello(hello), Message::Welcome(welcome)] {
             let mut frame = Vec::new();
             message.encode(&mut frame);

@@ -234,7 +234,7 @@ mod tests {
     use romer_host::stream::Origin;
     use romer_record::event::Side;
     use romer_record::log::{Entry, Far, FarSent};
-    use romer_session::control::{Action, FEATURES, Limits, Request, Server, VERSION, Welcome};
+    use romer_session::control::{Action, FEATURES, Limits, Request, Server, Welcome};
 
     use super::*;
     use crate::circumstances::clock_identity;
@@ -250,14 +250,9 @@ mod tests {
 
     fn server() -> Server {
         let welcome = Welcome {
-            version: VERSION,
-            software: "romer".into(),
-            clock: clock_identity(),
-            test_port: 862,
             kernel_stamps: true,
-            clock_sync: None,
-            routers_unheard: None,
             features: FEATURES.map(str::to_owned).to_vec(),
+            ..Welcome::new("romer", clock_identity(), 862)
         };
         Server::new(Limits::default(), welcome, [7; 16], clock::monotonic_now()).with_resumption([9; 16])
     }
@@ -268,19 +263,8 @@ mod tests {
             server.on_record(Far { sequence, ..Far::default() });
         }
         server.on_departure(FarSent::default());
-        let event = Event {
-            kind: EventKind::Missed,
-            side: Side::Responder,
-            detail: "something".into(),
-            at_ns: 1,
-            clock_ns: 1,
-            until_ns: None,
-            step: None,
-            datagrams: None,
-            mtu: None,
-            sequence: None,
-            noticed_late_ns: None,
-        };
+        let event =
+            Event { detail: "something".into(), ..Event::new(EventKind::Missed, Side::Responder, 1, 1) };
         let mut actions = server.on_departed(1);
         actions.extend(server.on_event(event));
         actions.extend(server.finish());

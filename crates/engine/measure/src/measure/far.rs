@@ -248,16 +248,7 @@ impl Conversation {
             secret: None,
             inbox: Inbox::default(),
             ordered: None,
-            welcome: Welcome {
-                version: VERSION,
-                software: String::new(),
-                clock: clock_identity(),
-                test_port: 0,
-                kernel_stamps: false,
-                clock_sync: None,
-                routers_unheard: None,
-                features: Vec::new(),
-            },
+            welcome: Welcome::new("", clock_identity(), 0),
         }
     }
 

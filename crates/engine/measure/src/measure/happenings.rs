@@ -429,17 +429,9 @@ mod tests {
 
     fn kept(kind: EventKind, clock_ns: i64, until_ns: Option<i64>) -> Kept {
         let event = Event {
-            at_ns: clock_ns,
             until_ns,
-            kind,
-            side: Side::Sender,
             detail: "in words".into(),
-            clock_ns,
-            step: None,
-            datagrams: None,
-            mtu: None,
-            sequence: None,
-            noticed_late_ns: None,
+            ..Event::new(kind, Side::Sender, clock_ns, clock_ns)
         };
         Kept { stream: Some(3), by: vec![0], what: "words".into(), event }
     }

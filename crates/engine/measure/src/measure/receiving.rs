@@ -332,9 +332,6 @@ fn collect_stamps(
             };
             too_long += 1;
             stream.path_mtu.store(mtu, Ordering::Release);
-            if let Some(sequence) = error.quoted.and_then(|quoted| quoted_number(stream, quoted, sent)) {
-                stream.first_too_long.fetch_min(sequence, Ordering::AcqRel);
-            }
         }
         stream.stamped.fetch_add(stamps, Ordering::Release);
         stream.path_errors.fetch_add(errors, Ordering::Release);

@@ -174,17 +174,13 @@ pub(super) fn look_again(streams: &mut [Prepared], began: Timestamp<Monotonic>, 
         let detail = words(&stream.manifest.target, &changed);
         observer.on_note(stream.shared.number, &detail);
         let event = Event {
-            at_ns: (now.monotonic - began).as_nanos(),
-            until_ns: None,
-            kind: EventKind::RouteChange,
-            side: Side::Path,
             detail,
-            clock_ns: now.realtime.as_nanos(),
-            step: None,
-            datagrams: None,
-            mtu: None,
-            sequence: None,
-            noticed_late_ns: None,
+            ..Event::new(
+                EventKind::RouteChange,
+                Side::Path,
+                (now.monotonic - began).as_nanos(),
+                now.realtime.as_nanos(),
+            )
         };
         // It was at some moment between the two searches.
         stream.manifest.events.push(event.between((now.monotonic - pathfinder.began).as_nanos(), 0));

@@ -79,8 +79,6 @@ pub(super) struct Shared {
     own: Mutex<Option<IpAddr>>,
     /// Probes of which a router reported that they are too long for the path.
     pub(super) too_long: AtomicU64,
-    /// The first of them since somebody looked; `u64::MAX` where there is none, or its report does not tell.
-    pub(super) first_too_long: AtomicU64,
     /// Octets of the longest packet that a link of the path takes, as the path has reported it last; 0 where it has not.
     pub(super) path_mtu: AtomicU32,
     halted: AtomicBool,
@@ -151,7 +149,6 @@ impl Shared {
             unanswered: AtomicU64::new(0),
             own: Mutex::new(None),
             too_long: AtomicU64::new(0),
-            first_too_long: AtomicU64::new(u64::MAX),
             path_mtu: AtomicU32::new(0),
             halted: AtomicBool::new(false),
             all_departed: AtomicBool::new(false),

@@ -24,7 +24,7 @@ use romer_host::socket::{SocketOptions, Waker};
 use romer_record::document::Way;
 use romer_session::control::{
     Action, FEATURES, FarStream, Fruitless, HAS_CARD, Limits, Message, Others, RefusalCode, SILENCE, Server,
-    Session, VERSION, Welcome, possession,
+    Session, Welcome, possession,
 };
 use romer_session::network::Network;
 use romer_session::reflector::Prefix;
@@ -223,18 +223,13 @@ impl Controlling {
                 )
             })?;
         let welcome = Welcome {
-            version: VERSION,
-            software: SOFTWARE.into(),
-            clock: clock_identity(),
-            test_port,
             kernel_stamps: options.kernel_stamps,
-            clock_sync: None,
-            routers_unheard: None,
             features: FEATURES
                 .into_iter()
                 .chain(options.card_stamps.then_some(HAS_CARD))
                 .map(str::to_owned)
                 .collect(),
+            ..Welcome::new(SOFTWARE, clock_identity(), test_port)
         };
         Ok(Self {
             listeners,

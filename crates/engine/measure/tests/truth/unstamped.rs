@@ -65,17 +65,9 @@ fn told(way: Way, mostly: bool, relation: ClockRelation, request: StampRequest) 
     let side = if way == Way::Reverse { Side::Sender } else { Side::Responder };
     let by = if side == Side::Responder { ahead } else { 0 };
     let overflow = Event {
-        at_ns: FULL,
         until_ns: Some(STANDS[1]),
-        kind: EventKind::ReceiveOverflow,
-        side,
-        detail: String::new(),
-        clock_ns: FULL + by,
-        step: None,
         datagrams: Some(dropped),
-        mtu: None,
-        sequence: None,
-        noticed_late_ns: None,
+        ..Event::new(EventKind::ReceiveOverflow, side, FULL, FULL + by)
     };
     let any = crate::manifest(&World::new(romer_units::random::Seed([1; 6]), true), true);
     let traffic = Traffic { direction: way, waiting_time_ns: 2_000 * MS, ..any.traffic.clone() };
@@ -139,17 +131,9 @@ fn instrument_drops_leave_loss_ratio() {
     };
     let rows: Vec<RoundTrip> = (0..10_000).map(row).collect();
     let overflow = |side, from: i64, datagrams| Event {
-        at_ns: from * MS,
         until_ns: Some((from + 3_000) * MS),
-        kind: EventKind::ReceiveOverflow,
-        side,
-        detail: String::new(),
-        clock_ns: from * MS,
-        step: None,
         datagrams: Some(datagrams),
-        mtu: None,
-        sequence: None,
-        noticed_late_ns: None,
+        ..Event::new(EventKind::ReceiveOverflow, side, from * MS, from * MS)
     };
     let events =
         vec![overflow(Side::Responder, 1_000, dropped[0]), overflow(Side::Sender, 6_000, dropped[1])];

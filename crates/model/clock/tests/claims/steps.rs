@@ -44,19 +44,7 @@ fn a_step_a_suspension_and_a_pause_are_told_apart_and_slewing_is_none_of_them() 
 }
 
 fn event(side: Side, step: ClockStep) -> Event {
-    Event {
-        at_ns: 0,
-        until_ns: None,
-        kind: EventKind::ClockStep,
-        side,
-        detail: String::new(),
-        clock_ns: step.after_ns,
-        step: Some(step),
-        datagrams: None,
-        mtu: None,
-        sequence: None,
-        noticed_late_ns: None,
-    }
+    Event { step: Some(step), ..Event::new(EventKind::ClockStep, side, 0, step.after_ns) }
 }
 
 /// A clock that steps by `size` at the true time `at`.

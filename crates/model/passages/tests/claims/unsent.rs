@@ -26,17 +26,8 @@ fn probes_that_were_handed_to_a_dead_link_are_not_sent_and_others_are_as_they_we
     rows[200].returned = false;
     rows[200].seen_by_responder = false;
     let down = Event {
-        at_ns: 2_000 * MS,
         until_ns: Some(3_000 * MS),
-        kind: EventKind::LinkDown,
-        side: Side::Sender,
-        detail: String::new(),
-        clock_ns: START + 2_000 * MS,
-        step: None,
-        datagrams: None,
-        mtu: None,
-        sequence: None,
-        noticed_late_ns: None,
+        ..Event::new(EventKind::LinkDown, Side::Sender, 2_000 * MS, START + 2_000 * MS)
     };
     assert_eq!(withdraw_unsent(&mut rows, &[down]), 50);
     let unsent: Vec<u64> = rows.iter().filter(|row| row.not_sent).map(|row| row.sequence).collect();
@@ -45,19 +36,7 @@ fn probes_that_were_handed_to_a_dead_link_are_not_sent_and_others_are_as_they_we
 
 #[test]
 fn probes_that_the_responder_handed_to_a_dead_link_are_not_sent() {
-    let far = |kind, at: i64| Event {
-        at_ns: at,
-        until_ns: None,
-        kind,
-        side: Side::Responder,
-        detail: String::new(),
-        clock_ns: START + at,
-        step: None,
-        datagrams: None,
-        mtu: None,
-        sequence: None,
-        noticed_late_ns: None,
-    };
+    let far = |kind, at: i64| Event::new(kind, Side::Responder, at, START + at);
     let probe = |n: u64| {
         let mut row = RoundTrip { way: Way::Reverse, sequence: n, ..RoundTrip::default() };
         let left = Timestamp::from_nanos(START + i64::try_from(n).unwrap() * 10 * MS);

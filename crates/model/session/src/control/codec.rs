@@ -283,14 +283,10 @@ mod tests {
                 features: vec!["resume".into()],
             }),
             Message::Welcome(Welcome {
-                version: 1,
-                software: "romer".into(),
-                clock,
-                test_port: 862,
                 kernel_stamps: true,
-                clock_sync: None,
                 routers_unheard: Some(3),
                 features: vec!["one-way".into()],
+                ..Welcome::new("romer", clock, 862)
             }),
             Message::Challenge(Challenge { nonce: "1f".repeat(16) }),
             Message::Proof(Proof { nonce: "2e".repeat(16), code: "3d".repeat(16) }),
@@ -346,22 +342,14 @@ mod tests {
             Message::Part(vec![Departure { offset: Duration::from_nanos(1 << 40), size: 44 }; 3]),
             Message::Events(Events {
                 events: vec![Event {
-                    at_ns: 1,
-                    until_ns: None,
-                    kind: EventKind::ClockStep,
-                    side: Side::Responder,
                     detail: "set".into(),
-                    clock_ns: 2,
                     step: Some(ClockStep {
                         size_ns: 3,
                         size_interval_ns: Some([2, 4]),
                         before_ns: 4,
                         after_ns: 5,
                     }),
-                    datagrams: None,
-                    mtu: None,
-                    sequence: None,
-                    noticed_late_ns: None,
+                    ..Event::new(EventKind::ClockStep, Side::Responder, 1, 2)
                 }],
             }),
         ]

@@ -182,6 +182,21 @@ pub struct Welcome {
 }
 
 impl Welcome {
+    /// The answer of a responder that does round trips without stamps of its kernel.
+    pub fn new(software: &str, clock: ClockIdentity, test_port: u16) -> Self {
+        let software = software.to_owned();
+        Self {
+            version: VERSION,
+            software,
+            clock,
+            test_port,
+            kernel_stamps: false,
+            clock_sync: None,
+            routers_unheard: None,
+            features: Vec::new(),
+        }
+    }
+
     /// Whether the responder has `feature`.
     pub fn has(&self, feature: &str) -> bool {
         self.features.iter().any(|own| own == feature)

@@ -248,16 +248,7 @@ impl World {
 fn conversation(request: &Request, buffered: usize) -> (Server, Decoder) {
     let now = Timestamp::<Monotonic>::from_nanos(0);
     let clock = ClockIdentity { boot_id: "far".into(), realtime_minus_boottime_ns: 0 };
-    let welcome = Welcome {
-        version: VERSION,
-        software: "simulated".into(),
-        clock: clock.clone(),
-        test_port: 862,
-        kernel_stamps: true,
-        clock_sync: None,
-        routers_unheard: None,
-        features: Vec::new(),
-    };
+    let welcome = Welcome { kernel_stamps: true, ..Welcome::new("simulated", clock.clone(), 862) };
     let limits = Limits { buffered_records: buffered, ..Limits::default() };
     let mut server = Server::new(limits, welcome, [9; 16], now).with_one_way(KEY);
     let mut to_sender = Decoder::default();

@@ -80,17 +80,10 @@ mod tests {
 
     fn told(detail: &str, at_ms: i64, until_ms: i64) -> Event {
         Event {
-            at_ns: at_ms * 1_000_000,
             until_ns: Some(until_ms * 1_000_000),
-            kind: EventKind::NotSent,
-            side: Side::Responder,
             detail: detail.into(),
-            clock_ns: 1,
-            step: None,
-            datagrams: None,
             mtu: Some(1_000),
-            sequence: None,
-            noticed_late_ns: None,
+            ..Event::new(EventKind::NotSent, Side::Responder, at_ms * 1_000_000, 1)
         }
     }
 

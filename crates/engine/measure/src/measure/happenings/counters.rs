@@ -95,10 +95,7 @@ impl Happenings {
         );
         let place = self.ways[index].too_long.event;
         if let Some(event) = self.event(place).filter(|_| has_grown) {
-            let first = shared.first_too_long.swap(u64::MAX, Ordering::AcqRel);
             event.mtu = Some(mtu).filter(|mtu| *mtu > 0);
-            event.sequence =
-                Some(event.sequence.unwrap_or(u64::MAX).min(first)).filter(|first| *first < u64::MAX);
         }
     }
 

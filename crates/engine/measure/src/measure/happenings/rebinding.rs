@@ -143,17 +143,9 @@ mod tests {
 
     fn seen(at_ns: i64, until_ns: Option<i64>) -> Event {
         Event {
-            at_ns,
             until_ns,
-            kind: EventKind::AddressChange,
-            side: Side::Path,
             detail: format!("{at_ns} to {until_ns:?}"),
-            clock_ns: at_ns + 100 * S,
-            step: None,
-            datagrams: None,
-            mtu: None,
-            sequence: None,
-            noticed_late_ns: None,
+            ..Event::new(EventKind::AddressChange, Side::Path, at_ns, at_ns + 100 * S)
         }
     }
 

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration as StdDuration;
 
-use romer_session::control::{ClockIdentity, Decoder, Granted, Hello, Resume};
+use romer_session::control::{ClockIdentity, Decoder, Granted, Hello, Resume, VERSION};
 use romer_session::send_limit::SendRates;
 
 use super::*;

@@ -46,14 +46,9 @@ mod tests {
     fn server() -> Server {
         let clock = ClockIdentity { boot_id: "b".into(), realtime_minus_boottime_ns: 0 };
         let welcome = Welcome {
-            version: VERSION,
-            software: "romer".into(),
-            clock: clock.clone(),
-            test_port: 862,
             kernel_stamps: true,
-            clock_sync: None,
-            routers_unheard: None,
             features: FEATURES.map(str::to_owned).to_vec(),
+            ..Welcome::new("romer", clock.clone(), 862)
         };
         let features = welcome.features.clone();
         let mut server = Server::new(Limits::default(), welcome, [7; 16], NOW).with_resumption([9; 16]);

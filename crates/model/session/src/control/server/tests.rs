@@ -17,14 +17,9 @@ fn clock() -> ClockIdentity {
 }
 fn server(limits: Limits) -> Server {
     let welcome = Welcome {
-        version: VERSION,
-        software: "romer".into(),
-        clock: clock(),
-        test_port: 862,
         kernel_stamps: true,
-        clock_sync: None,
-        routers_unheard: None,
         features: vec!["one-way".into()],
+        ..Welcome::new("romer", clock(), 862)
     };
     Server::new(limits, welcome, [7; 16], at(0)).with_one_way([8; 16]).with_resumption([9; 16])
 }
@@ -142,17 +137,8 @@ fn a_responder_with_a_key_speaks_only_to_who_has_it_and_proves_that_it_has_it_to
 #[test]
 fn what_happens_to_the_responder_is_told_while_there_is_a_session_and_not_before_or_after() {
     let event = Event {
-        at_ns: 1,
-        until_ns: None,
-        kind: romer_record::event::EventKind::Pause,
-        side: romer_record::event::Side::Responder,
         detail: "stood still".into(),
-        clock_ns: 2,
-        step: None,
-        datagrams: None,
-        mtu: None,
-        sequence: None,
-        noticed_late_ns: None,
+        ..Event::new(romer_record::event::EventKind::Pause, romer_record::event::Side::Responder, 1, 2)
     };
     let mut server = server(Limits::default());
     say(&mut server, &hello());
