@@ -3,6 +3,8 @@
 use std::fmt;
 
 use romer_host::link::{Link, Network};
+use romer_host::netns::with_namespace;
+use romer_host::watch::{NetworkChange, Watch};
 use romer_port::PortName;
 
 /// Why a port carries no frames, or may carry others than it was opened for.
@@ -27,6 +29,33 @@ impl PortState {
     /// Whether waiting may help.
     pub(crate) const fn may_pass(&self) -> bool {
         matches!(self, Self::Down | Self::NoCarrier)
+    }
+}
+
+/// Watches whether a port is switched off on this host.
+#[derive(Debug)]
+pub(crate) struct PortWatch {
+    /// The index of its interface.
+    index: u32,
+    /// `None` where the kernel reports no changes.
+    watch: Option<Watch>,
+}
+
+impl PortWatch {
+    pub(crate) fn new(port: &PortName, index: u32) -> Self {
+        let watch = match port.namespace() {
+            Some(namespace) => with_namespace(namespace, Watch::new).and_then(|watch| watch),
+            None => Watch::new(),
+        };
+        Self { index, watch: watch.ok() }
+    }
+
+    /// Whether it was switched off since the last call.
+    pub(crate) fn was_off(&mut self) -> bool {
+        let changes = self.watch.as_mut().map(Watch::changes).unwrap_or_default();
+        changes.iter().any(|change| {
+            matches!(change, NetworkChange::Link { interface, on: false, .. } if *interface == self.index)
+        })
     }
 }
 

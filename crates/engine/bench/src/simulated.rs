@@ -80,6 +80,8 @@ struct Simulated {
     stands_still: Vec<(u32, std::ops::Range<i64>)>,
     /// In the trial with this number, the link of its sending port is lost.
     unplugged: Option<u32>,
+    /// In the trial with this number, that port is switched off on this host, and on again.
+    switched_off: Option<u32>,
     /// In the trial with this number, the tester drops unread what comes in this time, and the kernel counts it.
     overflows: Option<(u32, std::ops::Range<i64>)>,
     /// In the trials with these numbers, nothing comes of this stream that leaves in this time, nanoseconds.
@@ -130,6 +132,7 @@ impl Simulated {
             unseen: Duration::ZERO,
             stands_still: Vec::new(),
             unplugged: None,
+            switched_off: None,
             overflows: None,
             mute: None,
             drifts: Duration::ZERO,
@@ -252,12 +255,13 @@ impl Bed for Simulated {
         for _ in received.came.iter().filter(|_| self.labels) {
             received.headers.note(OtherHeader::EtherType(0x8847));
         }
-        let link_lost = self.unplugged.filter(|when| *when == trial).map(|_| options.tx.clone());
+        let tx = |at: Option<u32>| at.filter(|when| *when == trial).map(|_| options.tx.clone());
+        let (link_lost, switched_off) = (tx(self.unplugged), tx(self.switched_off));
         // What is due without a link waits for it.
         let waits = self.stands_still.iter().find(|(when, _)| link_lost.is_some() && *when == trial);
         sent.refused_at = waits.map(|(_, still)| Duration::from_nanos(still.start));
         let record = record(options, ask, manner.baseline, false, sent, received);
-        Ok(TrialRecord { link_lost, unseen: self.unseen, ..record })
+        Ok(TrialRecord { link_lost, switched_off, unseen: self.unseen, ..record })
     }
 
     /// Who is patient sees the device come back.

@@ -26,7 +26,7 @@ use crate::frames::{Store, flow_numbers, flows, known, sizes_of};
 use crate::numbers::real;
 use crate::options::{AddressRange, BenchOptions};
 use crate::policed::Policed;
-use crate::port_state::{PortFault, PortState};
+use crate::port_state::{PortFault, PortState, PortWatch};
 use crate::proof::Proof;
 use crate::punctuality::Punctuality;
 use crate::receive::{Host, Received, Receiving, receive};
@@ -79,6 +79,8 @@ pub(crate) struct Tester {
     mtu: u32,
     /// The indices of the ports' interfaces, which they keep whatever they are called.
     indices: [u32; 2],
+    /// Whether somebody switches them off.
+    watches: [PortWatch; 2],
     /// How long the frame was under way by which the device was last seen to forward.
     path: Duration,
     /// Which of a stream's sizes it forwarded then.
@@ -119,6 +121,7 @@ impl Tester {
             probes: 0,
             mtu: own.mtu.min(other.mtu),
             indices: [own.index, other.index],
+            watches: [PortWatch::new(tx, own.index), PortWatch::new(rx, other.index)],
             path: Duration::ZERO,
             turn: 0,
             _guards: guards,
@@ -156,6 +159,13 @@ impl Tester {
         [&options.tx, &options.rx].map(|port| {
             Network::open(port.namespace()).and_then(|network| network.carrier_losses(port.interface())).ok()
         })
+    }
+
+    /// The port that was switched off since the last call.
+    fn switched_off(&mut self, options: &BenchOptions) -> Option<PortName> {
+        let off = self.watches.each_mut().map(PortWatch::was_off);
+        let ports = [&options.tx, &options.rx].into_iter().zip(off);
+        ports.filter(|(_, off)| *off).map(|(port, _)| port.clone()).next()
     }
 
     fn signature(&mut self) -> Signature {
@@ -238,6 +248,7 @@ impl Bed for Tester {
         let (done, count) = (AtomicBool::new(false), AtomicU64::new(0));
         let overruns = self.overruns(options);
         let losses = Self::link_losses(options);
+        self.switched_off(options);
         let sending = Sending {
             arrangement: Arrangement::new(
                 &flows,
@@ -289,8 +300,9 @@ impl Bed for Tester {
         // A port that has gone altogether has lost its link as well.
         let mut lost = ports.filter(|((_, before), after)| before.is_some() && after != before);
         let link_lost = lost.next().map(|((port, _), _)| port.clone());
+        let switched_off = self.switched_off(options);
         let record = record(options, ask, manner.baseline, clock_set, sent, received);
-        Ok(TrialRecord { capture, link_lost, unseen: monotonic_now() - last, ..record })
+        Ok(TrialRecord { capture, link_lost, switched_off, unseen: monotonic_now() - last, ..record })
     }
 
     fn prove(
@@ -513,6 +525,7 @@ pub(crate) fn record(
         },
         clock_set,
         link_lost: None,
+        switched_off: None,
         refused_at: sent.refused_at,
         size_silent: false,
         still_coming,

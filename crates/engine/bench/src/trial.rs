@@ -44,6 +44,8 @@ pub(crate) struct TrialRecord {
     pub(crate) clock_set: bool,
     /// The port whose link was lost meanwhile.
     pub(crate) link_lost: Option<PortName>,
+    /// The port that was switched off on this host meanwhile.
+    pub(crate) switched_off: Option<PortName>,
     /// When the sending port first refused a frame that it did not take at once, after the beginning.
     pub(crate) refused_at: Option<Duration>,
     /// Nothing of its size came from some moment on, nor after its end, while others did.

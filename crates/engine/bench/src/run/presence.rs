@@ -266,6 +266,12 @@ impl<B: Bed> Running<'_, B> {
             record.invalidate(InvalidCause::PortDown, fault.to_string());
             return Ok(());
         }
+        if let Some(port) = &record.switched_off {
+            let why = format!("the tester's port {port} was switched off on this host during the trial");
+            record.invalidate(InvalidCause::PortDown, why);
+            self.case = None;
+            return Ok(());
+        }
         if ask.purpose == Ask::RESET {
             if let Some(port) = &record.link_lost {
                 let and_so = match record.figures.outcome.unlinked.frames {

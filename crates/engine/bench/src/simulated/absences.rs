@@ -466,6 +466,20 @@ fn where_no_long_frame_comes_the_devices_mtu_is_named() {
     assert_eq!(warned(512), None, "longer ones come");
 }
 
+/// A port that was switched off and on again within a trial costs that trial, and is not the device's absence.
+#[test]
+fn port_switched_off_in_trial() {
+    let still = vec![(1, 100 * MILLI..700 * MILLI)];
+    let bed = Simulated { stands_still: still, ..Simulated::with(carries(1.0, 100)) };
+    let document =
+        run(&sweep(&[0.1, 0.2, 0.3]), Simulated { unplugged: Some(1), switched_off: Some(1), ..bed });
+    assert_eq!(kinds(&document), ["trial-repeated"], "{:?}", document.events);
+    let why: Vec<Option<&str>> = document.trials.iter().map(|trial| trial.invalid.as_deref()).collect();
+    let told = "the tester's port a was switched off on this host during the trial";
+    assert_eq!(why, [None, Some(told), None, None]);
+    assert!(document.trials.iter().all(|trial| !trial.device_away));
+}
+
 /// A port that was switched off on this host is waited for, named, and never the device's absence; one that was renamed ends the benchmark.
 #[test]
 fn own_port_down_is_no_absence() {

@@ -29,6 +29,7 @@ fn change(kind: u16, body: &[u8]) -> Option<NetworkChange> {
             Some(NetworkChange::Link {
                 interface,
                 name: name(body),
+                on: false,
                 up: false,
                 mtu: None,
                 carrier_changes: None,
@@ -53,14 +54,15 @@ pub(super) fn request(name: &str) -> Vec<u8> {
 pub(super) fn link(body: &[u8]) -> Option<NetworkChange> {
     let interface = u32_at(body, 4)?;
     let flags = u32_at(body, 8)?;
+    let has = |flag: i32| flags & flag.cast_unsigned() != 0;
+    let on = has(libc::IFF_UP);
     // The interface is switched on, and its carrier is there. RFC 2863's operational state (`IFF_RUNNING`) says the same, but
     // up to a second later.
-    let on = libc::IFF_UP | libc::IFF_LOWER_UP;
-    let up = flags & on.cast_unsigned() == on.cast_unsigned();
+    let up = on && has(libc::IFF_LOWER_UP);
     let attributes = body.get(LINK..)?;
     let number = |kind| attribute(attributes, kind).and_then(|bytes| u32_at(bytes, 0));
     let (mtu, carrier_changes) = (number(libc::IFLA_MTU), number(libc::IFLA_CARRIER_CHANGES));
-    Some(NetworkChange::Link { interface, name: name(body), up, mtu, carrier_changes })
+    Some(NetworkChange::Link { interface, name: name(body), on, up, mtu, carrier_changes })
 }
 
 fn name(body: &[u8]) -> String {
@@ -150,6 +152,7 @@ mod tests {
                 NetworkChange::Link {
                     interface: 7,
                     name: "t0".into(),
+                    on: true,
                     up: true,
                     mtu: Some(1_280),
                     carrier_changes: Some(5)

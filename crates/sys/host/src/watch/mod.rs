@@ -63,6 +63,8 @@ pub enum NetworkChange {
         interface: u32,
         /// Its name.
         name: String,
+        /// Whether it is switched on.
+        on: bool,
         /// Whether it is on and has a carrier.
         up: bool,
         /// Octets of IP packet that it takes; `None` where it is gone.

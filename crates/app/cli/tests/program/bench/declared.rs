@@ -26,6 +26,27 @@ fn port_without_link_is_named() {
     assert!(cut.contains(&format!("the tester's port {} has no carrier; ", port("B", "t1"))), "{cut}");
 }
 
+/// A port that is switched off and on again within a trial is named, and the device is not said to be away.
+#[test]
+fn port_switched_off_is_named() {
+    let lab = Lab::router();
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let arguments = [&LOAD[..], &["--trial", "300ms", "--repeat", "1000", "--skip-self-test"]].concat();
+    let mut begun = Process::start(&mut command(&lab, &run, &arguments));
+    let log = || std::fs::read_to_string(run.join("trials.log")).unwrap_or_default();
+    let told =
+        format!("the tester's port {}B/t1 was switched off on this host during the trial", lab.prefix());
+    // The port may be off between two trials, which no trial has to say.
+    while !log().contains(&told) {
+        assert!(begun.is_running(), "it ended: {:?}", begun.wait());
+        process::run(lab.command("B", "ip").args(["link", "set", "t1", "down"])).with_code(0);
+        process::run(lab.command("B", "ip").args(["link", "set", "t1", "up"])).with_code(0);
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    assert!(!log().contains("device-away"), "{}", log());
+}
+
 /// A port that is renamed under way ends the benchmark, with its name and what to do.
 #[test]
 fn renamed_port_is_named() {

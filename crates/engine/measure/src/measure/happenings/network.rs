@@ -28,7 +28,7 @@ impl Happenings {
         }
         for change in changes {
             match change {
-                NetworkChange::Link { interface, name, up, mtu, carrier_changes } => {
+                NetworkChange::Link { interface, name, up, mtu, carrier_changes, .. } => {
                     let tidings = Tidings { up, index: interface, changes: carrier_changes };
                     self.link(&name, tidings, mtu);
                 }
