@@ -16,6 +16,7 @@ export default defineConfig({
       },
     },
   },
-  server: { proxy: { '/api': 'http://127.0.0.1:8800' } },
+  // The tests compare words with the sources of the program.
+  server: { fs: { allow: ['..'] }, proxy: { '/api': 'http://127.0.0.1:8800' } },
   test: { include: ['tests/unit/**/*.test.ts'] },
 });

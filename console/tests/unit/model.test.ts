@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import source from '../../../crates/io/report/src/causes.rs?raw';
 import { askedFor, asksAnything, meanDelay, share } from '../../src/lib/asked';
+import { CAUSES, causesOf } from '../../src/lib/causes';
 import { byOthers, changes, fileChanges, History, standsSame, type Known, type Stands } from '../../src/lib/changes';
 import { besides, did, frame, rate, span } from '../../src/lib/beside';
 import { curve, mixture } from '../../src/lib/density';
@@ -631,5 +633,18 @@ describe('a chart', () => {
     expect(zoomed({ min: 40, max: 50 }, whole, 'End')).toEqual({ min: 90, max: 100 });
     expect(zoomed({ min: 40, max: 50 }, whole, '0')).toBeNull();
     expect(zoomed({ min: 0, max: 0 }, { min: 5, max: 5 }, '+')).toBeNull();
+  });
+});
+
+describe('causes of losses', () => {
+  it('are listed where one is known', () => {
+    expect(causesOf(undefined)).toBe('');
+    expect(causesOf([{ cause: 'unknown', count: 3 }])).toBe('');
+    expect(causesOf([{ cause: 'interface-down', count: 12 }, { cause: 'unknown', count: 3 }])).toBe('12 while an interface was down, 3 of unknown cause');
+  });
+
+  it('have the words of the text summary', () => {
+    const words = [...source.matchAll(/LossCause::\w+ => "([^"]+)"/g)].map(([, words]) => words);
+    expect(words).toEqual(Object.values(CAUSES));
   });
 });

@@ -471,7 +471,7 @@ fn contents(written: &Written, known: bool, fates: bool) -> String {
         (
             written.unread,
             if fates {
-                "unread (the path carried them, and a host dropped them: the fate says so, and other programs take the empty field for a loss)"
+                "instrument drops (the path carried them, and a host dropped them: the column fate says so, and other programs take the empty field for a loss)"
             } else {
                 "left out that the path carried and a host dropped unread (of the packets in the table the path seems to have lost a greater \
                  share than it did: --fates keeps these and says so)"

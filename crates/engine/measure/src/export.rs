@@ -15,7 +15,7 @@ use crate::evaluate::{Evaluated, left};
 /// them. With `name_fates` a last column says in a
 /// word what became of each: `arrived`, `late` (after the waiting time, and so counted lost), `duplicate`, or
 /// `lost-there`, `lost-back`, and `lost` where the way is not known (the far end keeps no log, and what its numbers prove
-/// does not tell of this probe); `unread-there` or `unread-back` of what came to a host that did not read it, and `in-flight` of what had not
+/// does not tell of this probe); `instrument-drop-there` or `instrument-drop-back` of what came to a host that did not read it, and `in-flight` of what had not
 /// arrived when the run was killed; of a one-way stream whose far end's log did not come
 /// back, `unknown`.
 ///
@@ -47,8 +47,8 @@ pub fn csv(
         let there = || if way.is_one_way() { None } else { fate_of(&evaluated.related.forward, sequence) };
         match fate {
             Fate::InFlight => "in-flight",
-            _ if way == Way::Forward || there() == Some(Fate::InstrumentDrop) => "unread-there",
-            _ => "unread-back",
+            _ if way == Way::Forward || there() == Some(Fate::InstrumentDrop) => "instrument-drop-there",
+            _ => "instrument-drop-back",
         }
     };
     let complete = stream.far_log && stream.far_log_complete;

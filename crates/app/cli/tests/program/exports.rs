@@ -14,7 +14,7 @@ use super::common::process::{self, Process, romer};
 /// one was lost, and the first was not read.
 fn fate(n: i64) -> &'static str {
     match n {
-        0..20 => "unread-there",
+        0..20 => "instrument-drop-there",
         40..50 => "in-flight",
         60..64 | 99 => "lost-there",
         _ => "arrived",
@@ -63,7 +63,7 @@ fn no_file_makes_losses_of_packets_that_the_path_did_not_lose() {
     let said = report(&["--qtcp"], "q");
     assert!(said.contains("20 numbers that are missing were not lost"), "{said}");
     let sta = std::fs::read_to_string(name("q.sta")).unwrap();
-    assert!(sta.contains("\nreceived: 65\nlost: 5\nduplicated: 0\nunread: 20\n"), "{sta}");
+    assert!(sta.contains("\nreceived: 65\nlost: 5\nduplicated: 0\ninstrument drops: 20\n"), "{sta}");
     assert_eq!(sta.matches("\nlost sequence: ").count(), 5, "{sta}");
     assert_same_losses(&analyzed(&name("q.raw")), "a .raw beside its .sta");
     let mut prefix = std::ffi::OsString::from("-F");
@@ -111,8 +111,8 @@ fn round_trips_that_a_host_did_not_read_are_unread_on_their_way() {
         let sent = n * 1_000_000_000;
         let there = format!("{sent},{},{}", sent + 5_000_000, sent + 5_010_000);
         table += &match n {
-            20..30 => format!("{n},100,{sent},,,,unread-there\n"),
-            40..55 => format!("{n},100,{there},,unread-back\n"),
+            20..30 => format!("{n},100,{sent},,,,instrument-drop-there\n"),
+            40..55 => format!("{n},100,{there},,instrument-drop-back\n"),
             60..64 => format!("{n},100,{sent},,,,lost-there\n"),
             _ => format!("{n},100,{there},{},arrived\n", sent + 10_000_000),
         };
@@ -129,7 +129,10 @@ fn round_trips_that_a_host_did_not_read_are_unread_on_their_way() {
     process::run(romer(["report", "--fates", "--csv"]).arg(&again).arg(&file)).with_code(0);
     let written = std::fs::read_to_string(&again).unwrap();
     let of = |fate: &str| written.lines().filter(|line| line.ends_with(fate)).count();
-    assert_eq!([of(",unread-there"), of(",unread-back"), of(",lost-there"), of(",arrived")], [10, 15, 4, 71]);
+    assert_eq!(
+        [of(",instrument-drop-there"), of(",instrument-drop-back"), of(",lost-there"), of(",arrived")],
+        [10, 15, 4, 71]
+    );
 }
 
 #[test]

@@ -395,7 +395,7 @@ impl Missing {
         (count > 0).then(|| {
             let carried = if unread > 0 { format!(", {unread} of them carried by the path and dropped unread") } else { String::new() };
             format!(
-                "{} not lost (not sent, in flight, unread or unknown{carried}), and Qtcp takes every missing number for a loss; the .sta \
+                "{} not lost (not sent, in flight, dropped by a host or unknown{carried}), and Qtcp takes every missing number for a loss; the .sta \
                  names those that were lost, and `romer analyze` and `romer qtcp -F` go by it while it is beside the file",
                 counted_as(count, "number that is missing was", "numbers that are missing were")
             )

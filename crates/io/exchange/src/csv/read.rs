@@ -179,8 +179,8 @@ impl<R: BufRead> Reader<R> {
         match fate {
             Fate::AsStamped => {}
             Fate::NoLoss => self.no_losses += 1,
-            Fate::UnreadThere => self.unread.there.push(self.given),
-            Fate::UnreadBack => self.unread.back.push(self.given),
+            Fate::InstrumentDropThere => self.unread.there.push(self.given),
+            Fate::InstrumentDropBack => self.unread.back.push(self.given),
         }
         fate == Fate::NoLoss
     }
@@ -316,17 +316,17 @@ enum Fate {
     /// Where the packet did not arrive, it was not lost.
     NoLoss,
     /// Where it did not arrive, the host that it went to did not read it.
-    UnreadThere,
+    InstrumentDropThere,
     /// The same of the host that it went back to.
-    UnreadBack,
+    InstrumentDropBack,
 }
 
 impl Fate {
     fn of(word: &str) -> Self {
         match word {
             "in-flight" | "unknown" => Self::NoLoss,
-            "unread-there" => Self::UnreadThere,
-            "unread-back" => Self::UnreadBack,
+            "instrument-drop-there" => Self::InstrumentDropThere,
+            "instrument-drop-back" => Self::InstrumentDropBack,
             _ => Self::AsStamped,
         }
     }

@@ -51,7 +51,7 @@ impl Written {
 
 /// Writes the round trips of one stream, a line for each. Probes that the host itself refused to send are left out: a
 /// line for one would be taken for a loss. `fate` says in a word what became of a row: `arrived`, `late`, `duplicate`,
-/// or `lost` and more; with `name_fates` it is a column. Without, what is `in-flight`, `unknown` or `unread` (and more) and did not arrive
+/// or `lost` and more; with `name_fates` it is a column. Without, what is `in-flight`, `unknown` or `instrument-drop` (and more) and did not arrive
 /// is left out as well.
 ///
 /// # Errors
@@ -115,7 +115,7 @@ fn table<'a, const N: usize>(
     let mut written = Written::default();
     for row in rows.into_iter().filter(|row| !row.not_sent) {
         let fate = fate(row);
-        let is_unread = fate.starts_with("unread");
+        let is_unread = fate.starts_with("instrument-drop");
         written.unread += u64::from(is_unread);
         if !name_fates && (is_unread || ["in-flight", "unknown"].contains(&fate)) {
             written.left_out += u64::from(!is_unread);
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn what_nobody_read_is_named_and_is_told_to_who_reads_it_or_left_out() {
         let places = Places { t1: KERNEL, t2: None, t3: None, t4: KERNEL };
-        for (word, told) in [("unread-there", [1, 0]), ("unread-back", [0, 1])] {
+        for (word, told) in [("instrument-drop-there", [1, 0]), ("instrument-drop-back", [0, 1])] {
             let fate = |row: &RoundTrip| if row.returned { "arrived" } else { word };
             for name_fates in [true, false] {
                 let mut out = Vec::new();

@@ -23,7 +23,7 @@ const DUPLICATED_KEY: &str = "duplicated";
 /// The key of a lost packet's number.
 const LOST_KEY: &str = "lost sequence";
 /// The key of the number of a packet that the path carried and nobody read.
-const UNREAD_KEY: &str = "unread sequence";
+const INSTRUMENT_DROP_KEY: &str = "instrument drop sequence";
 /// The most octets of a file of ours that is read beside a `.raw`: millions of lost packets. Of more, a part would make the others none.
 const LARGEST: u64 = 64 << 20;
 /// The most keys of a file, and of a table: there are some forty.
@@ -75,7 +75,7 @@ impl Missing {
         for (key, value) in text.lines().skip(1).filter_map(|line| line.split_once(": ")) {
             match key {
                 LOST_KEY => missing.lost.push(value.parse().ok()?),
-                UNREAD_KEY => missing.unread.push(value.parse().ok()?),
+                INSTRUMENT_DROP_KEY => missing.unread.push(value.parse().ok()?),
                 RECEIVED_KEY | DUPLICATED_KEY => packets = packets.checked_add(value.parse().ok()?)?,
                 _ => {}
             }
@@ -128,7 +128,7 @@ impl Statistics {
         line(RECEIVED_KEY, &self.received);
         line("lost", &self.lost.len());
         line(DUPLICATED_KEY, &self.duplicated);
-        for (key, count) in [("unread", self.unread.len() as u64), ("left out", self.left_out)] {
+        for (key, count) in [("instrument drops", self.unread.len() as u64), ("left out", self.left_out)] {
             if count > 0 {
                 line(key, &count);
             }
@@ -145,7 +145,7 @@ impl Statistics {
         for (name, value) in delays(log) {
             line(name, &format!("{value:.1}"));
         }
-        for (key, numbers) in [(LOST_KEY, &self.lost), (UNREAD_KEY, &self.unread)] {
+        for (key, numbers) in [(LOST_KEY, &self.lost), (INSTRUMENT_DROP_KEY, &self.unread)] {
             for sequence in numbers {
                 line(key, sequence);
             }
@@ -220,7 +220,7 @@ impl File {
             if key.len() > LONGEST || value.len() > LONGEST {
                 return fault("it is longer than a .sta file's lines are; is it one?");
             }
-            if [LOST_KEY, UNREAD_KEY].contains(&key) {
+            if [LOST_KEY, INSTRUMENT_DROP_KEY].contains(&key) {
                 continue;
             }
             if !keys.insert(key) {
@@ -471,7 +471,7 @@ mod tests {
             ..Statistics::default()
         };
         let text = statistics.text(&[]);
-        assert!(text.contains("lost: 2\nduplicated: 1\nunread: 1\nleft out: 5\n"), "{text}");
+        assert!(text.contains("lost: 2\nduplicated: 1\ninstrument drops: 1\nleft out: 5\n"), "{text}");
         let told = Missing { lost: vec![2, 7], unread: vec![4] };
         assert_eq!(Missing::told(&text, 4), Some(told));
         assert_eq!(Missing::told(&text, 5), None, "of another file");
