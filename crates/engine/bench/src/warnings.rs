@@ -52,7 +52,7 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     if options.real_line().is_none() {
         warnings.push(
             "neither interface has a line rate: frames leave as fast as they are given, and loads are shares of the \
-             rate stated by --line"
+             rate stated by --line-rate"
                 .into(),
         );
     }

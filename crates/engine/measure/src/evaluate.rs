@@ -605,8 +605,8 @@ fn warnings(
     warn(
         !one_way && stream.far_log && !stream.far_log_complete,
         format!(
-            "the far end's log did not come back whole{why}: the direction of some losses is not known, and departures there \
-             are stamped before sending"
+            "the far end's log did not come back whole{why}: the direction of some losses is not known, and departures from the \
+             responder are stamped before sending"
         ),
     );
     let replies = if one_way { "probes" } else { "replies" };

@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
+use romer_host::link::Network;
+
 use crate::MeasureError;
 
 /// A target: `HOST`, `HOST:PORT`, `192.0.2.1:PORT`, `2001:db8::1`, `[2001:db8::1]:PORT`, `fe80::1%eth0`,
@@ -167,7 +169,9 @@ impl Target {
     pub fn addresses(&self, family: Family, port: u16) -> Result<Vec<SocketAddr>, MeasureError> {
         let named = |why: String| MeasureError::Name { name: self.host.clone(), why };
         self.check_family(family)?;
-        let found = (self.host.as_str(), port).to_socket_addrs().map_err(|error| named(error.to_string()))?;
+        let resolved = (self.host.as_str(), port).to_socket_addrs();
+        let found =
+            resolved.map_err(|error| self.without_interface().unwrap_or_else(|| named(error.to_string())))?;
         let suits = |address: &SocketAddr| match family {
             Family::Any => true,
             Family::V4 => address.is_ipv4(),
@@ -193,6 +197,19 @@ impl Target {
                 Family::Any => "the resolver knows none".into(),
             })),
         }
+    }
+
+    /// The zone of the target, where this host has no such interface: the resolver knows no such name then.
+    fn without_interface(&self) -> Option<MeasureError> {
+        let zone = Some(zone(&self.host)).filter(|zone| !zone.is_empty())?;
+        let links = Network::open(None).and_then(|network| network.links()).ok()?;
+        let is_missing = links.iter().all(|link| link.name != zone);
+        is_missing.then(|| {
+            MeasureError::Usage(format!(
+                "bad target ({}): this host has no interface {zone}; name one of those that `ip link` lists",
+                self.host
+            ))
+        })
     }
 
     /// An address of one family cannot be measured over the other.
@@ -237,6 +254,14 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The resolver knows no name with such a zone; what is missing is the interface.
+    #[test]
+    fn missing_interface_is_named() {
+        let target: Target = "fe80::1%nosuch0".parse().unwrap();
+        let why = target.addresses(Family::Any, 862).unwrap_err().to_string();
+        assert!(why.contains("(fe80::1%nosuch0): this host has no interface nosuch0; "), "{why}");
+    }
 
     #[test]
     fn targets_are_read_as_people_write_them() {

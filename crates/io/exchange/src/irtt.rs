@@ -283,8 +283,8 @@ pub fn read(inner: impl Read) -> Result<Recording, Fault> {
     let refuse = |why: String| Err(Fault::Document { line: 1, why });
     if trips.is_empty() {
         return refuse(
-            "it holds no round trip (`round_trips`), and the statistics alone give no analysis; give the file as `irtt client -o` \
-             wrote it, or see why irtt sent nothing"
+            "it holds no round trips (`round_trips` is missing or empty), and the statistics alone give no analysis; give the file \
+             as `irtt client -o` wrote it"
                 .into(),
         );
     }

@@ -236,7 +236,7 @@ pub fn skew(clock: &ClockSoFar, unicode: bool) -> String {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 4")]
             let decimals = decimals as usize;
             let sign = if unicode { "±" } else { "+-" };
-            format!("{ppm:+.decimals$} ppm ({sign} {half:.decimals$})")
+            format!("{ppm:+.decimals$} {sign} {half:.decimals$} ppm")
         }
         _ => "not identifiable yet".into(),
     }
@@ -366,7 +366,7 @@ mod tests {
             ClockSoFar { skew_ppm: Some(-12.3456), skew_interval_ppm: Some([-12.3956, -12.2956]), ..not_yet };
         view.take(&told(Some(known)));
         let line = view.lines(&plain(120)).swap_remove(1);
-        assert!(line.contains("clocks -12.346 ppm (± 0.050)"), "{line}");
+        assert!(line.contains("clocks -12.346 ± 0.050 ppm"), "{line}");
     }
 
     #[test]

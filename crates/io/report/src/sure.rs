@@ -40,7 +40,7 @@ impl Sure {
 }
 
 /// The median with how sure it is, in a sentence about `one` such packet or several: `121.8 ± 0.7 µs`,
-/// `27.0 µs (95 %: 26.5 µs to 697 ms)`, `27.0 µs (of 3 probes, which do not tell how sure that is)`. `None` where there is none.
+/// `27.0 µs (95 %: 26.5 µs to 697 ms)`, `27.0 µs (3 probes: too few, or too dependent, for a confidence interval)`. `None` where there is none.
 pub(crate) fn median(delay: &Summary, one: &str, unicode: bool) -> Option<String> {
     let median = delay.median?;
     let alone = time(median, unicode);
@@ -49,14 +49,9 @@ pub(crate) fn median(delay: &Summary, one: &str, unicode: bool) -> Option<String
         Sure::Between([low, high]) => {
             format!("{alone} (95{NO_BREAK}%: {} to {})", time(low, unicode), time(high, unicode))
         }
-        Sure::NotKnown if delay.count == 1 => {
-            format!("{alone} (of 1 {one}, which does not tell how sure that is)")
-        }
         Sure::NotKnown => {
-            format!(
-                "{alone} (of {}, which do not tell how sure that is)",
-                counted(delay.count, one, &format!("{one}s"))
-            )
+            let those = counted(delay.count, one, &format!("{one}s"));
+            format!("{alone} ({those}: too few, or too dependent, for a confidence interval)")
         }
     })
 }
@@ -101,8 +96,20 @@ mod tests {
             (9, 27_000.0, Some([27_000.0; 2]), Sure::Within(0.0), "27.0 ± 0.0 µs"),
             (9, 0.0, Some([0.0; 2]), Sure::Within(0.0), "0 ± 0 ns"),
             (9, 0.0, Some([0.0, 5.0]), Sure::Between([0.0, 5.0]), "0 ns (95 %: 0 ns to 5 ns)"),
-            (3, 27_000.0, None, Sure::NotKnown, "27.0 µs (of 3 probes, which do not tell how sure that is)"),
-            (1, 27_000.0, None, Sure::NotKnown, "27.0 µs (of 1 probe, which does not tell how sure that is)"),
+            (
+                3,
+                27_000.0,
+                None,
+                Sure::NotKnown,
+                "27.0 µs (3 probes: too few, or too dependent, for a confidence interval)",
+            ),
+            (
+                1,
+                27_000.0,
+                None,
+                Sure::NotKnown,
+                "27.0 µs (1 probe: too few, or too dependent, for a confidence interval)",
+            ),
         ] {
             let delay = summary(count, median_ns, interval);
             assert_eq!(Sure::of(&delay), Some(sure));

@@ -37,8 +37,9 @@ struct Contradiction {
 struct Early {
     /// How far below zero a delay may be by what the stamps leave open.
     spare: Duration,
-    all: u64,
-    count: u64,
+    /// The packets with a delay, forward and in reverse, and those of them that are early.
+    all: [u64; 2],
+    count: [u64; 2],
     most_ns: i64,
 }
 
@@ -48,8 +49,19 @@ impl Early {
     }
 
     /// Whether they are too many for single false stamps.
-    const fn are_many(&self) -> bool {
-        self.count >= LEAST && self.count.saturating_mul(BEFORE) >= self.all
+    fn are_many(&self) -> bool {
+        let [all, count] = [self.all, self.count].map(|[forward, reverse]| forward.saturating_add(reverse));
+        count >= LEAST && count.saturating_mul(BEFORE) >= all
+    }
+
+    /// How many of which direction, for people.
+    fn words(&self) -> String {
+        let ways = ["forward", "in reverse"].into_iter().zip(self.count.into_iter().zip(self.all));
+        let those: Vec<String> = ways
+            .filter(|(_, (count, _))| *count > 0)
+            .map(|(way, (count, all))| format!("{count} of {} {way}", counted(all, "packet")))
+            .collect();
+        format!("{} arrived before they left, by up to {}", those.join(" and "), shown(self.most_ns))
     }
 }
 
@@ -180,38 +192,30 @@ impl Related {
     /// open. The delays are those of one clock.
     pub fn contradicts_one_clock(&self) -> Option<String> {
         let early = self.early();
-        early.are_many().then(|| {
-            format!(
-                "the stamps are not of one clock: by them, {} of {} arrived before they left, by up to {}",
-                early.count,
-                counted(early.all, "packet"),
-                shown(early.most_ns)
-            )
-        })
+        early.are_many().then(|| format!("the stamps are not of one clock: by them, {}", early.words()))
     }
 
     /// Takes away single delays below zero by one clock, and says so, for people: one of their stamps is false.
     pub(crate) fn reject_early(&mut self) -> Option<String> {
         let early = self.early();
-        if early.count == 0 || early.are_many() {
+        if early.count == [0, 0] || early.are_many() {
             return None;
         }
         for one in self.forward.iter_mut().chain(&mut self.reverse) {
             one.delay = one.delay.filter(|delay| !early.is(*delay));
         }
         Some(format!(
-            "{} of {} arrived before they left, by up to {}: a time stamp of each is false, and no one-way delay is given for them",
-            early.count,
-            counted(early.all, "packet"),
-            shown(early.most_ns)
+            "{}: a time stamp of each is false, and no one-way delay is given for them",
+            early.words()
         ))
     }
 
     /// The packets that arrive before they leave, by more than the stamps leave open.
     fn early(&self) -> Early {
-        let delays = || self.forward.iter().chain(&self.reverse).filter_map(|one| one.delay);
+        let ways = [&self.forward, &self.reverse];
         let mut early = Early::default();
-        if delays().all(|delay| delay >= Duration::ZERO) {
+        if ways.iter().all(|way| way.iter().filter_map(|one| one.delay).all(|delay| delay >= Duration::ZERO))
+        {
             return early;
         }
         let unit = Duration::from_nanos(self.unit());
@@ -219,11 +223,13 @@ impl Related {
         if self.usual_round_trip().is_none_or(|usual| unit <= usual) {
             early.spare = unit;
         }
-        for delay in delays() {
-            early.all += 1;
-            if early.is(delay) {
-                early.count += 1;
-                early.most_ns = early.most_ns.max(delay.as_nanos().saturating_neg());
+        for (place, way) in ways.into_iter().enumerate() {
+            for delay in way.iter().filter_map(|one| one.delay) {
+                early.all[place] += 1;
+                if early.is(delay) {
+                    early.count[place] += 1;
+                    early.most_ns = early.most_ns.max(delay.as_nanos().saturating_neg());
+                }
             }
         }
         early

@@ -348,8 +348,8 @@ fn nanos(by: i128) -> i64 {
 pub struct Fractions {
     /// Replies with a stamp of the responder.
     replies: u64,
-    /// The first and the last time of the responder.
-    ends: Option<(i64, i64)>,
+    /// The first and the last time of arrival there, and those of departure there.
+    ends: [Option<(i64, i64)>; 2],
     /// The greatest part of a second of the responder, nanoseconds.
     most_ns: Option<i64>,
     /// The sixteenths of a second in which the sender has stamps, a bit each.
@@ -371,22 +371,26 @@ impl Fractions {
     /// Takes the next rows.
     pub fn take(&mut self, rows: &[RoundTrip], selection: &Selection) {
         for row in rows.iter().filter(|row| row.returned && row.way == Way::RoundTrip) {
-            let there = stamp(&row.t2, selection.t2).into_iter().chain(stamp(&row.t3, selection.t3));
-            self.replies += u64::from(there.clone().next().is_some());
-            for at in there.clone() {
-                let (first, last) = self.ends.unwrap_or((at, at));
-                self.ends = Some((first.min(at), last.max(at)));
+            let there = [stamp(&row.t2, selection.t2), stamp(&row.t3, selection.t3)];
+            self.replies += u64::from(there != [None, None]);
+            for (ends, at) in self.ends.iter_mut().zip(there) {
+                let Some(at) = at else { continue };
+                let (first, last) = ends.unwrap_or((at, at));
+                *ends = Some((first.min(at), last.max(at)));
             }
-            let most = there.map(|at| at.rem_euclid(SECOND_NS)).max();
+            let most = there.into_iter().flatten().map(|at| at.rem_euclid(SECOND_NS)).max();
             let Some((most, here)) = most.zip(stamp(&row.t1, selection.t1)) else { continue };
             self.most_ns = self.most_ns.max(Some(most));
             self.sender |= 1 << (here.rem_euclid(SECOND_NS) * 16 / SECOND_NS);
         }
     }
 
-    /// The time that all of the responder's stamps show, nanoseconds since 1970, where it is one and the same.
+    /// The time that the responder's stamps show in every reply, nanoseconds since 1970: the least, where those of arrival and of
+    /// departure differ. `None` where one of the two advances.
     pub fn constant(&self) -> Option<i64> {
-        self.ends.filter(|(first, last)| first == last && self.replies >= LEAST).map(|(first, _)| first)
+        let ends = || self.ends.into_iter().flatten();
+        let is_constant = self.replies >= LEAST && ends().all(|(first, last)| first == last);
+        ends().map(|(first, _)| first).min().filter(|_| is_constant)
     }
 
     /// The unit that the responder writes, if its stamps show nothing but the beginning of seconds while the sender's lie all over them.

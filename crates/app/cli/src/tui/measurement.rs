@@ -489,7 +489,7 @@ mod tests {
         };
         painter.on_interval(&StreamInterval { clock: Some(clock), ..interval(0, 1, 10, 10, 1e6) });
         let text = shown(&*picture.lock().unwrap(), 140, 20);
-        assert!(text.contains("clocks") && text.contains("+20.50 ppm (± 0.50)"), "{text}");
+        assert!(text.contains("clocks") && text.contains("+20.50 ± 0.50 ppm"), "{text}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::Analysis;
 use super::packets::Numbered;
 use super::table::{About, Far, Table};
 use crate::SOFTWARE;
-use crate::evaluate::stamps::{defined, includes_far_time};
+use crate::evaluate::stamps::{defined, includes_far_time, includes_responder};
 use crate::evaluate::{Evaluated, gather};
 
 /// Times that are taken for the time of day: from 2001 to 2096, in nanoseconds since 1970. Others are from an origin
@@ -211,21 +211,11 @@ fn untimed(related: &Related, remedy: &str, m: &mut Measurement) {
     none(related.forward.iter().any(|one| one.arrival.is_some()), &mut m.stamps.responder_arrival);
     let is_stamped = related.reverse.iter().any(|one| one.departure.is_some());
     none(is_stamped, &mut m.stamps.responder_departure);
-    if is_stamped && related.forward.iter().any(|one| one.arrival.is_some()) {
-        // Both stamps are there, and equal: that is said.
-        return;
+    let is_whole = is_stamped && related.forward.iter().any(|one| one.arrival.is_some());
+    let said = includes_responder(m, related).filter(|_| !is_whole);
+    if let Some(warning) = m.warnings.iter_mut().find(|warning| said.as_ref() == Some(*warning)) {
+        *warning = format!("{warning} ({remedy})");
     }
-    if related.far_stamps_wrong {
-        // Why they are not used is said.
-        return;
-    }
-    let what = if is_stamped || related.forward.iter().any(|one| one.arrival.is_some()) {
-        "the responder sends one time stamp of two"
-    } else {
-        "the responder sends no time stamps"
-    };
-    m.warnings
-        .push(format!("{what}: the round trips are t4-t1, with the time that it took to answer ({remedy})"));
 }
 
 /// That numbers are left out, if any are: who wrote the file may have left out lost packets.

@@ -68,7 +68,7 @@ impl Default for About {
         Self {
             notes: Vec::new(),
             stepped: [None, None],
-            stamps_missing: "t2_ns and t3_ns are empty; a far end that runs romer respond stamps its packets, and romer report \
+            stamps_missing: "t2_ns and t3_ns are missing; a far end that runs romer respond stamps its packets, and romer report \
                              --csv writes the stamps of a run",
             place: None,
             protocol: "as recorded in a file".into(),

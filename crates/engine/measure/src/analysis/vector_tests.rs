@@ -208,7 +208,7 @@ fn negative_delays_refute_one_clock() {
         assert_eq!(m.forward.delay_kind, Some(DelayKind::Variable), "{:?}", m.warnings);
         assert!(m.forward.delay_ns.min.unwrap() >= 0.0);
         let said = m.warnings.join("\n");
-        assert!(said.contains("200 of 200 packets arrived before they left"), "{said}");
+        assert!(said.contains("200 of 200 packets forward arrived before they left"), "{said}");
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -229,7 +229,7 @@ fn single_negative_delays_are_rejected() {
     assert!(m.forward.delay_ns.min.unwrap() >= 5e6, "{:?}", m.forward.delay_ns.min);
     assert_eq!((m.forward.packets.received, m.forward.delay_ns.count), (Some(200), 199));
     let said = m.warnings.join("\n");
-    assert!(said.contains("1 of 200 packets arrived before they left"), "{said}");
+    assert!(said.contains("1 of 200 packets forward arrived before they left"), "{said}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -34,10 +34,10 @@ fn without_card(stream: &Stream, selection: &Selection, any: bool) -> Option<Str
     let way = stream.traffic.direction;
     let (there, back) = (way != Way::Reverse, way != Way::Forward);
     let moments = [
-        (there, selection.t1, "departures here"),
-        (there, selection.t2, "arrivals there"),
-        (back, selection.t3, "departures there"),
-        (back, selection.t4, "arrivals here"),
+        (there, selection.t1, "departures from this host"),
+        (there, selection.t2, "arrivals at the responder"),
+        (back, selection.t3, "departures from the responder"),
+        (back, selection.t4, "arrivals at this host"),
     ];
     let without: Vec<&str> = moments
         .into_iter()

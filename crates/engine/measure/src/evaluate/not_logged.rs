@@ -34,7 +34,7 @@ fn leave(passages: &mut [Passage], may_be: impl Fn(u64) -> bool) {
 pub(super) fn words(not_logged: &[NotLogged]) -> Option<String> {
     let all: u64 = not_logged.iter().map(|one| one.entries).sum();
     let each: Vec<String> =
-        not_logged.iter().map(|one| format!("{} of {}", one.entries, about(one.kind))).collect();
+        not_logged.iter().map(|one| format!("{} for {}", one.entries, about(one.kind))).collect();
     let means: Vec<&str> = not_logged.iter().map(|one| means(one.kind)).collect();
     (all > 0).then(|| {
         format!(
@@ -51,9 +51,9 @@ pub(super) fn words(not_logged: &[NotLogged]) -> Option<String> {
 
 const fn about(kind: EntryKind) -> &'static str {
     match kind {
-        EntryKind::Departure => "departures here",
-        EntryKind::DepartureStamp => "the kernel's stamps of departures here",
-        EntryKind::Arrival => "arrivals here",
+        EntryKind::Departure => "departures from this host",
+        EntryKind::DepartureStamp => "the kernel's stamps of departures from this host",
+        EntryKind::Arrival => "arrivals at this host",
         EntryKind::FarRecord => "the far end's records",
         EntryKind::CardStamp => "network cards' stamps",
     }
@@ -85,11 +85,13 @@ mod tests {
         let one = |kind, entries| NotLogged { kind, entries, first: 3, last: 9 };
         let told = words(&[one(EntryKind::Departure, 1)]).unwrap();
         assert!(
-            told.starts_with("1 entry of this host's packet log was not kept (1 of departures here)"),
+            told.starts_with(
+                "1 entry of this host's packet log was not kept (1 for departures from this host)"
+            ),
             "{told}"
         );
         let told = words(&[one(EntryKind::Arrival, 20), one(EntryKind::FarRecord, 5)]).unwrap();
-        let those = "25 entries of this host's packet log were not kept (20 of arrivals here, 5 of the far end's records)";
+        let those = "25 entries of this host's packet log were not kept (20 for arrivals at this host, 5 for the far end's records)";
         assert!(told.starts_with(those) && told.contains("neither in the losses"), "{told}");
     }
 }

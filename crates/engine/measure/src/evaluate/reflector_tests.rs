@@ -91,6 +91,10 @@ impl Run {
     }
 
     fn document(&self, stamps: impl Fn(Moments) -> (i64, i64)) -> Measurement {
+        self.evaluated(&self.rows(stamps))
+    }
+
+    fn evaluated(&self, rows: &[RoundTrip]) -> Measurement {
         let mut stream = Stream {
             clock_relation: ClockRelation::Unknown,
             far_log: false,
@@ -101,7 +105,7 @@ impl Run {
         stream.traffic.direction = Way::RoundTrip;
         stream.traffic.waiting_time_ns = 2 * SECOND;
         stream.traffic.interval_ns = self.interval;
-        evaluate(&stream, &self.rows(stamps), false).measurement
+        evaluate(&stream, rows, false).measurement
     }
 }
 
@@ -197,6 +201,7 @@ fn false_stamps_lose_nothing() {
         ("honest", fast_answer(), both(|at| fast(at, 20) + 3 * SECOND), Without(0), false),
         ("zero", fast_answer(), both(|_| 0), Refused, true),
         ("constant", fast_answer(), both(|_| START + 77), Refused, true),
+        ("two constants", fast_answer(), Box::new(|_| (START + 77, START + 1_077)), Refused, true),
         ("all ones", fast_answer(), both(|_| 4_294_967_295 * SECOND - 2_208_988_800 * SECOND), Refused, true),
         ("microseconds", fast_answer(), both(|at| unit_in_fraction(at, US)), Refused, true),
         ("nanoseconds", fast_answer(), both(|at| unit_in_fraction(at, 1)), Refused, true),
@@ -261,8 +266,32 @@ fn useless_stamps_are_named() {
     assert!(zero.contains("the responder sends no time stamps"), "{zero}");
     let standing = said(|_| (START + 77, START + 77));
     assert!(standing.contains("the responder's time stamps do not advance"), "{standing}");
+    let constant = said(|_| (START + 77, START + 1_077));
+    assert!(constant.contains("the responder's time stamps do not advance"), "{constant}");
     let whole = said(|m| (m.t2 / SECOND * SECOND, m.t3 / SECOND * SECOND));
     assert!(whole.contains("which is more than the round trip"), "{whole}");
+}
+
+/// A reply that is too short for one of the two stamps, or for both, has no equal stamps: what it lacks is named.
+#[test]
+fn missing_stamps_are_named() {
+    let run = Run::default();
+    let said = |t2: bool, t3: bool| {
+        let mut rows = run.rows(|m| (m.t2, m.t3));
+        for row in &mut rows {
+            row.t2.told = row.t2.told.filter(|_| t2);
+            row.t3.told = row.t3.told.filter(|_| t3);
+        }
+        run.evaluated(&rows).warnings.join("\n")
+    };
+    for (t2, t3, lacks) in [
+        (false, false, "the replies have no time stamps of the responder: "),
+        (false, true, "the replies have no time stamp of the responder's arrival (t2): "),
+        (true, false, "the replies have no time stamp of the responder's departure (t3): "),
+    ] {
+        let said = said(t2, t3);
+        assert!(said.contains(lacks) && !said.contains("t2 = t3"), "{said}");
+    }
 }
 
 /// What the estimator makes of a slew of a tenth and more, or of an era that is not counted, is right or refused.

@@ -10,7 +10,7 @@ use crate::occurrences::rounded;
 pub(super) struct FarStamps {
     pub(super) rejected: RejectedStamps,
     pub(super) false_unit: Option<FalseUnit>,
-    /// The one time that all of them show, nanoseconds since 1970.
+    /// The time that they show in every reply, nanoseconds since 1970.
     pub(super) constant: Option<i64>,
 }
 
@@ -49,7 +49,7 @@ impl FarStamps {
             let what = if at == 0 || at == NTP_ZERO_NS {
                 "the responder sends no time stamps (all of them are 0)"
             } else {
-                "the responder's time stamps do not advance (all of them are the same)"
+                "the responder's time stamps do not advance (every reply has the same ones)"
             };
             return vec![format!("{what}: {WITHOUT_STAMPS}")];
         }

@@ -64,17 +64,22 @@ pub(crate) fn defined(definition: &str, without: &[&str], related: &Related) -> 
     definition.split("; ").map(part).collect::<Vec<String>>().join("; ")
 }
 
-/// That the far end's two stamps are equal in every reply, so that the round trips contain its own time, where that is so.
-pub(super) fn includes_responder(m: &Measurement, related: &Related) -> Option<String> {
-    let stamped = related.reverse.iter().any(|one| one.departure.is_some());
-    let equal = m.stamps.round_trip_includes_responder && !related.far_stamps_wrong && stamped;
+/// Why the round trips contain the time that the far end took to answer, where they do and its stamps are not wrong.
+pub(crate) fn includes_responder(m: &Measurement, related: &Related) -> Option<String> {
     let came = m.round_trip.packets.received.is_some_and(|received| received > 0);
-    (equal && came).then(|| {
-        let and_back = if related.one_way_refused { "" } else { " and in the delays back" };
-        format!(
-            "the far end's two stamps are equal in every reply (t2 = t3): the time that it took to answer is in the round trips{and_back}"
-        )
-    })
+    if !came || !m.stamps.round_trip_includes_responder || related.far_stamps_wrong {
+        return None;
+    }
+    let arrived = related.forward.iter().any(|one| one.arrival.is_some());
+    let left = related.reverse.iter().any(|one| one.departure.is_some());
+    let what = match (arrived, left) {
+        (true, true) => "the responder's two time stamps are equal in every reply (t2 = t3)",
+        (true, false) => "the replies have no time stamp of the responder's departure (t3)",
+        (false, true) => "the replies have no time stamp of the responder's arrival (t2)",
+        (false, false) => "the replies have no time stamps of the responder",
+    };
+    let and_back = if left && !related.one_way_refused { " and in the delays in reverse" } else { "" };
+    Some(format!("{what}: the time that it took to answer is in the round trips{and_back}"))
 }
 
 /// What is to be added to what a delay spans, where a baseline is taken out of it: nothing else in the stamps tells such a
@@ -91,10 +96,10 @@ pub(super) fn without_baseline(calibration: &Calibration) -> Option<String> {
 /// That stamps of the chosen places did not come: of which moments, and how many of each.
 pub(super) fn missing(missing: &MissingStamps, selection: &Selection) -> Vec<String> {
     let moments = [
-        ("departures here", selection.t1, missing.sender_departure),
-        ("arrivals there", selection.t2, missing.responder_arrival),
-        ("departures there", selection.t3, missing.responder_departure),
-        ("arrivals here", selection.t4, missing.sender_arrival),
+        ("departures from this host", selection.t1, missing.sender_departure),
+        ("arrivals at the responder", selection.t2, missing.responder_arrival),
+        ("departures from the responder", selection.t3, missing.responder_departure),
+        ("arrivals at this host", selection.t4, missing.sender_arrival),
     ];
     let those = |of_card: bool| {
         let lacking = moments
@@ -102,18 +107,17 @@ pub(super) fn missing(missing: &MissingStamps, selection: &Selection) -> Vec<Str
             .filter(|(_, place, count)| *count > 0 && (*place == Some(Place::Nic)) == of_card)
             .copied();
         let all: u64 = lacking.clone().map(|(.., count)| count).sum();
-        let each: Vec<String> = lacking.map(|(moment, _, count)| format!("{count} of {moment}")).collect();
+        let each: Vec<String> = lacking.map(|(moment, _, count)| format!("{count} for {moment}")).collect();
         (all > 0).then(|| (counted(all, "stamp"), each.join(", ")))
     };
     let of_cards = those(true).map(|(stamps, each)| {
         format!(
-            "{stamps} of network cards did not come (many a card stamps one departure at a time), {each}: the kernel's stand in \
+            "{stamps} of network cards did not come ({each}), as many cards stamp one departure at a time: the kernel's stamps are used \
              for them, which are microseconds off"
         )
     });
-    let others = those(false).map(|(stamps, each)| {
-        format!("{stamps} did not come, of packets that were lost or of others: {each}")
-    });
+    let others = those(false)
+        .map(|(stamps, each)| format!("{stamps} did not come ({each}); the packets may have been lost"));
     of_cards.into_iter().chain(others).collect()
 }
 
@@ -152,11 +156,14 @@ mod tests {
         let mut selection = Selection { t3: Some(Place::Nic), ..Selection::default() };
         let told = missing(&lacking, &selection);
         assert_eq!(told.len(), 2);
-        assert!(told[0].starts_with("1 stamp of network cards") && told[0].contains("1 of departures there"));
-        let others = "403182 stamps did not come, of packets that were lost or of others: 403180 of departures here, 2 of arrivals here";
+        assert!(
+            told[0].starts_with("1 stamp of network cards")
+                && told[0].contains("1 for departures from the responder")
+        );
+        let others = "403182 stamps did not come (403180 for departures from this host, 2 for arrivals at this host); the packets may have been lost";
         assert_eq!(told[1], others);
         selection.t3 = Some(Place::Kernel);
-        assert!(missing(&lacking, &selection)[0].contains("1 of departures there"));
+        assert!(missing(&lacking, &selection)[0].contains("1 for departures from the responder"));
         assert!(missing(&MissingStamps::default(), &selection).is_empty());
     }
 }

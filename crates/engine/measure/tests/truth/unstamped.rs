@@ -215,7 +215,11 @@ fn what_this_hosts_log_did_not_keep_is_neither_lost_nor_received() {
         assert_eq!(after.received, before.received.map(|received| received - without), "{way:?}");
         assert_eq!((after.sent, after.not_sent), (before.sent, before.not_sent), "{way:?}");
         assert_eq!(after.lost, None, "{way:?}: those of the span may have arrived");
-        assert!(part.warnings.iter().any(|one| one.contains("150 of arrivals here")), "{:?}", part.warnings);
+        assert!(
+            part.warnings.iter().any(|one| one.contains("150 for arrivals at this host")),
+            "{:?}",
+            part.warnings
+        );
         // Outside the span it is known what was lost.
         let outside = [NotLogged { first: 9_910, last: 9_990, ..lacking[0] }];
         assert_eq!(of(&told(&all, &outside)).lost, Some(lost), "{way:?}");

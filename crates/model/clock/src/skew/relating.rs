@@ -412,7 +412,7 @@ fn attribution(
 fn doubt(skew: &Skew, coarse_ns: f64, attribution: impl FnOnce() -> Attribution) -> Option<String> {
     let half = (skew.interval_ppm[1] - skew.interval_ppm[0]) / 2.0;
     if !half.is_finite() {
-        Some(format!("of so few packets it cannot be told how far off their line is ({:+.1} ppm)", skew.ppm))
+        Some(format!("there are too few packets for the uncertainty of their slope ({:+.1} ppm)", skew.ppm))
     } else if let Some(why) = too_fast(skew.ppm, attribution) {
         Some(why)
     } else if half > USELESS_PPM {
@@ -421,7 +421,7 @@ fn doubt(skew: &Skew, coarse_ns: f64, attribution: impl FnOnce() -> Attribution)
             format!(" for stamps that tell no less than {told} apart")
         });
         let coarse = coarse.unwrap_or_default();
-        Some(format!("the run is too short{coarse}: {:+.0} ppm, and {half:.0} more or less", skew.ppm))
+        Some(format!("the run is too short{coarse}: {:+.0} ± {half:.0} ppm", skew.ppm))
     } else {
         None
     }
