@@ -17,6 +17,7 @@ mod known;
 mod one_way_tests;
 mod overtaken;
 mod packets;
+mod pause;
 mod received;
 #[cfg(test)]
 mod sequence_tests;

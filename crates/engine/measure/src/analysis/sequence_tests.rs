@@ -139,6 +139,33 @@ fn era_change_is_no_step() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// Two runs with ascending numbers cannot be told from one with a pause: the note names the lines beside it, and how to split.
+#[test]
+fn long_pause_is_noted() {
+    let folder = folder("pause");
+    let of = |name: &str, numbers: [i64; 2], pause: i64| {
+        let file = folder.join(name);
+        let mut text = "sequence,size,sent_ns,received_ns\n".to_owned();
+        for (first, start) in numbers.into_iter().zip([0, 150 * 20_000_000 + pause]) {
+            for n in 0..150_i64 {
+                let sent = start + n * 20_000_000;
+                writeln!(text, "{},60,{sent},{}", first + n, sent + 5_000_000 + n * 7_919 % 9_973).unwrap();
+            }
+        }
+        std::fs::write(&file, text).unwrap();
+        document(&file)
+    };
+    for numbers in [[0, 150], [0, 200]] {
+        let m = of("joined.csv", numbers, 3_600_000_000_000);
+        let note = "no packet left for 3600s between line 151 and line 152, which is longer than the rest of the file; if two runs \
+                    are joined there, split the file (head -n 151; for the second, head -n 1 and tail -n +152)";
+        assert!(says(&m, note), "{:?}", m.warnings);
+    }
+    let m = of("whole.csv", [0, 150], 2_000_000_000);
+    assert!(!says(&m, "no packet left"), "{:?}", m.warnings);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// A second run with lower numbers, none of which the first has, is refused where it begins.
 #[test]
 fn lower_second_run_is_refused() {

@@ -16,7 +16,7 @@ use romer_units::{Clock, Place, Timestamp, counted_as};
 use super::absent::Placeholders;
 use super::packets::{Gathering, Packets, Unstamped};
 use super::received::{self, Back};
-use super::{AnalysisError, eras, formats};
+use super::{AnalysisError, eras, formats, pause};
 use crate::evaluate::Unread;
 
 /// Octets that are read at a time.
@@ -188,6 +188,8 @@ impl Table {
             lines.renumber(&renumbered.numbers);
             notes.push(renumbered.words());
         }
+        let departures = lines.rows().map(|row| row.stamps[0].or(row.user[0]));
+        notes.extend(pause::words(departures, |row| places.line(row)));
         notes.extend(digits.cut());
         notes.extend(no_losses(reader.no_losses()));
         notes.extend(reader.unended().map(csv::Unended::words));
