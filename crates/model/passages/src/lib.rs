@@ -1,6 +1,6 @@
 //! Passages: from probe records to the singletons of each direction and of the round trip.
 //!
-//! [`relate`] converts the rows of a packet log to the passages of each direction. A [`Selection`] says which of the
+//! [`relate()`] converts the rows of a packet log to the passages of each direction. A [`Selection`] says which of the
 //! time stamps of a moment is used. A passage has a fate (arrived, late, lost, not known) and a delay. On one clock
 //! the delay is absolute. On two clocks it is the part above the minimum, and [`relate_clocks`] removes from it what
 //! [`romer_clock`] estimates of their error. The delay of a round trip needs no offset, because each of its

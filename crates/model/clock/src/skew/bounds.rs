@@ -15,8 +15,11 @@ use romer_record::Passage;
 use romer_record::manifest::SkewRequest;
 use romer_units::Duration;
 
-use super::relating::{method_of, moment, raw};
-use super::{Estimate, Heading, Method, rounded};
+use super::arithmetic::rounded;
+use super::estimate::Estimate;
+use super::heading::Heading;
+use super::method::{Method, method_of};
+use super::stamps::{moment, raw};
 
 /// Two clocks that are both steered by as much as a kernel steers them, in opposite senses, drift apart by so much, as a share of the time.
 const FASTEST: f64 = 1e-3;

@@ -2,11 +2,13 @@
 //! beyond it decides all the same which delay is the least, by which all others are told: so it is told where both
 //! directions show it, and where one of them does and the other leaves it open, delays may be off by it.
 
-use super::estimator::{ChangeKind, ClockChange, Estimate, Heading};
-use super::joining::{Event, step};
+use super::arithmetic::{many, median, rounded};
+use super::estimate::{ChangeKind, ClockChange, Estimate};
+use super::event::{Event, step};
+use super::heading::Heading;
 use super::near::EARLY;
-use super::survey::{Survey, Transition};
-use super::{many, median, rounded};
+use super::survey::Survey;
+use super::transition::Transition;
 
 /// Packets of a direction at an end, at least: half of them tell the level.
 const KNOWN: usize = 60;

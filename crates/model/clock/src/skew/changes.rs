@@ -1,8 +1,8 @@
 //! Where the floor of the delays changes: the segmentation with the least cost, by dynamic programming.
 
-use super::estimator::coarse;
+use super::arithmetic::{many, median};
+use super::estimate::coarse;
 use super::floors::Floor;
-use super::many;
 
 /// Floors of a segment, at least.
 const LEAST: usize = 3;
@@ -192,7 +192,7 @@ fn cut(floors: &[Floor], slope: f64, grain: f64, penalty: f64) -> Vec<Segment> {
     }
     let points: Vec<(f64, f64)> = floors.iter().map(|floor| (floor.x, floor.above(slope))).collect();
     let mut jumps: Vec<f64> = points.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()).collect();
-    let least_excess = (0.1 * super::median(&mut jumps)).max(grain);
+    let least_excess = (0.1 * median(&mut jumps)).max(grain);
     let penalty = penalty * many(total).ln();
     let mut best = vec![(f64::INFINITY, 0); total + 1];
     best[0].0 = 0.0;

@@ -1,8 +1,8 @@
 //! Lines through delays: least squares, least absolute deviation, and the latter with jumps.
 
+use super::arithmetic::median;
 use super::hull::Point;
 use super::jumps::{Jump, jumps, measured_by};
-use super::median;
 
 /// The 97.5 % quantile of the normal distribution.
 pub(crate) const NORMAL: f64 = 1.959_964;

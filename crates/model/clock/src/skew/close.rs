@@ -3,11 +3,13 @@
 //! Between two such steps the clock stood elsewhere for some tenths of a second. In one direction packets of that time seem to have waited, as
 //! packets do. In the other they come sooner than after any one step, which none does: that tells the steps apart.
 
-use super::estimator::Heading;
-use super::joining::{Event, step};
+use super::arithmetic::many;
+use super::estimate::ChangeKind;
+use super::event::{Event, step};
+use super::heading::Heading;
 use super::near::Near;
-use super::survey::{Survey, Transition};
-use super::{ChangeKind, many};
+use super::survey::Survey;
+use super::transition::Transition;
 
 /// So many floors before a step and after it are looked at.
 const REACH: f64 = 4.0;

@@ -4,12 +4,14 @@
 //! end later than it did, by a floor or two, and delays beside its corners are off by what the clock goes in that time. The least packets of each
 //! cell of time are many more. Where exactly the corners are is what explains them best in both directions; what they leave open of it is told with it.
 
+use super::arithmetic::{many, median, rounded};
 use super::classic::NORMAL;
-use super::estimator::{ChangeKind, Heading};
-use super::joining::{Event, FASTEST_SLEW};
-use super::survey::{Survey, Transition};
+use super::estimate::ChangeKind;
+use super::event::{Event, FASTEST_SLEW};
+use super::heading::Heading;
+use super::survey::Survey;
 use super::tails;
-use super::{many, median};
+use super::transition::Transition;
 
 /// The share of the cells that lie below the level: what lies below it costs so many times as much as what lies above as those are fewer.
 const BELOW: f64 = 0.05;
@@ -79,7 +81,7 @@ impl Side {
         if beside.len() < FEWEST || last - first < FEWEST / 2 {
             return None;
         }
-        let lowest = super::rounded(BELOW * many(beside.len()));
+        let lowest = rounded(BELOW * many(beside.len()));
         let lowest = usize::try_from(lowest).unwrap_or(0).min(beside.len() - 1);
         let level = *beside.select_nth_unstable_by(lowest, f64::total_cmp).1;
         beside.iter_mut().for_each(|height| *height = (*height - level).max(0.0));

@@ -1,6 +1,7 @@
 //! What is to be taken out of raw delays.
 
-use super::{Heading, rounded};
+use super::arithmetic::rounded;
+use super::heading::Heading;
 
 /// From one moment on, a straight line.
 #[derive(Clone, Copy, Debug, PartialEq)]

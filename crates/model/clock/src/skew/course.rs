@@ -5,7 +5,7 @@
 //! the other's judge it.
 
 use super::near::cost;
-use super::survey::Transition;
+use super::transition::Transition;
 
 /// Moments that are tried for each change, and how often what was found is looked for more finely.
 const MOMENTS: u32 = 24;

@@ -5,8 +5,10 @@
 
 use romer_record::Passage;
 
-use super::relating::{moment, raw};
-use super::{ChangeKind, ClockChange, Estimate, Heading, median};
+use super::arithmetic::median;
+use super::estimate::{ChangeKind, ClockChange, Estimate};
+use super::heading::Heading;
+use super::stamps::{moment, raw};
 
 /// Packets on either side that tell how high a queue stood.
 const BESIDE: usize = 3;

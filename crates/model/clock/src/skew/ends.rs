@@ -1,10 +1,11 @@
 //! Steps of a clock so near an end of the run that there are too few floors for a stretch of their own: the packets of both
 //! directions tell them, which lie as much lower in the one from there to the end as they lie higher in the other.
 
+use super::arithmetic::{many, median};
 use super::floors::Floor;
 use super::near::cost;
-use super::survey::{Survey, Transition};
-use super::{many, median};
+use super::survey::Survey;
+use super::transition::Transition;
 
 /// Floors in which a step is looked for, and by how many times as many before it the level is known.
 const FLOORS: f64 = 3.5;

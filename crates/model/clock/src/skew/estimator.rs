@@ -2,166 +2,17 @@
 
 use romer_units::{Arrival, Departure, Duration, Timestamp};
 
+use super::arithmetic::{REACH_NS, many, rounded};
 use super::classic::{self, LeastSquares, NORMAL, Sloped};
 use super::correction::{Correction, Leg};
+use super::estimate::{ChangeKind, ClockChange, Estimate, Skew, TOO_FEW, coarse};
+use super::heading::Heading;
 use super::hull::{Hull, Point};
 use super::khlifi::Windows;
 use super::method::Method;
 use super::piecewise::Piecewise;
 use super::resolution::Resolution;
-use super::{REACH_NS, rounded};
 use crate::clocks::across;
-
-/// Which way packets go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Heading {
-    /// From the sender to the responder.
-    Forward,
-    /// From the responder to the sender.
-    Reverse,
-}
-
-impl Heading {
-    /// Both.
-    pub const BOTH: [Self; 2] = [Self::Forward, Self::Reverse];
-
-    /// `forward` or `reverse`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Forward => "forward",
-            Self::Reverse => "reverse",
-        }
-    }
-
-    /// The opposite one.
-    pub(crate) const fn other(self) -> Self {
-        match self {
-            Self::Forward => Self::Reverse,
-            Self::Reverse => Self::Forward,
-        }
-    }
-
-    /// 1 forward, -1 in reverse: how the difference of the clocks enters a raw delay.
-    pub(crate) const fn sign(self) -> f64 {
-        match self {
-            Self::Forward => 1.0,
-            Self::Reverse => -1.0,
-        }
-    }
-}
-
-/// How much faster the responder's clock runs than the sender's.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Skew {
-    /// Parts in a million.
-    pub ppm: f64,
-    /// 95 % interval.
-    pub interval_ppm: [f64; 2],
-}
-
-/// What kind of event a change is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeKind {
-    /// A clock was set: both directions change at once, by the same amount and in opposite senses.
-    ClockStep,
-    /// A clock ran at another rate for a while.
-    Slew,
-    /// The way became longer or shorter.
-    PathChange,
-}
-
-impl ChangeKind {
-    /// As the measurement document has it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ClockStep => "clock-step",
-            Self::Slew => "slew",
-            Self::PathChange => "path-change",
-        }
-    }
-}
-
-/// Something that happened to the clocks or to the path.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ClockChange {
-    /// When it was seen first, on the sender's clock, nanoseconds.
-    pub at_ns: i64,
-    /// When it was over, likewise; `None` where it came at once.
-    pub until_ns: Option<i64>,
-    /// What it was.
-    pub kind: ChangeKind,
-    /// The direction of a path change; `None` where it was a clock's.
-    pub heading: Option<Heading>,
-    /// How much more the responder's clock shows after it, or how much longer the way takes, nanoseconds.
-    pub size_ns: i64,
-    /// Half the width of the 95 % interval of the size, nanoseconds; 0 where the method says nothing of it.
-    pub error_ns: f64,
-    /// The direction that tells its moment, where it is one of two.
-    pub dated_by: Option<Heading>,
-    /// What it may be as well, because that cannot be told.
-    pub may_be: Option<ChangeKind>,
-}
-
-/// What an estimator has found.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Estimate {
-    /// The skew; `None` where it is not identifiable, or was not looked for.
-    pub skew: Option<Skew>,
-    /// Why it is not identifiable, for people.
-    pub why_not: Option<String>,
-    /// What it rests on where that is not both directions though there are both, or what cannot be told; for people.
-    pub remark: Option<String>,
-    /// The direction whose least delay is that of a queue which is never empty, where it is only one.
-    pub full: Option<Heading>,
-    /// What happened, in order of time.
-    pub events: Vec<ClockChange>,
-    /// What is to be taken out of raw delays, forward and in reverse.
-    pub corrections: [Correction; 2],
-    /// The rate that both directions show alike, where it is more than free-running clocks differ by.
-    pub beyond: Option<Skew>,
-    /// By how much a raw delay may be off, at the most, because of what the stamps do not tell apart, nanoseconds; 0 where
-    /// they tell single nanoseconds.
-    pub coarse_ns: f64,
-}
-
-impl Estimate {
-    /// What is to be taken out of the raw delays of a direction. For packets forward the moment is that of departure,
-    /// in reverse that of arrival: the one on the sender's clock.
-    pub fn correction(&self, heading: Heading) -> &Correction {
-        &self.corrections[usize::from(heading == Heading::Reverse)]
-    }
-
-    /// The same, to be changed.
-    pub fn correction_mut(&mut self, heading: Heading) -> &mut Correction {
-        &mut self.corrections[usize::from(heading == Heading::Reverse)]
-    }
-
-    /// Whether the least delay of a direction is a queue's, which tells nothing of the clocks by itself.
-    pub(crate) fn is_full(&self, heading: Heading) -> bool {
-        self.full == Some(heading) || self.events.iter().any(|event| event.dated_by == Some(heading.other()))
-    }
-
-    /// Puts steps where the corrections jump, which packets tell better than the cells by which steps are found.
-    pub(crate) fn date_steps(&mut self) {
-        for event in self.events.iter_mut().filter(|event| event.kind == ChangeKind::ClockStep) {
-            let heading = event.dated_by.unwrap_or(Heading::Forward);
-            let size =
-                if heading == Heading::Forward { event.size_ns } else { event.size_ns.saturating_neg() };
-            let correction = &self.corrections[usize::from(heading == Heading::Reverse)];
-            if let Some((_, from)) = correction.jump_near(event.at_ns, size) {
-                event.at_ns = correction.origin_ns.saturating_add(from);
-            }
-        }
-        self.events.sort_by_key(|event| event.at_ns);
-    }
-
-    pub(crate) fn refused(why: &str) -> Self {
-        Self { why_not: Some(why.into()), ..Self::default() }
-    }
-}
-
-/// Why there is no skew of so few packets.
-pub(crate) const TOO_FEW: &str = "there are too few packets, or they are too close in time";
 
 /// Packets, and nanoseconds from the first to the last, that would tell a slope and how sure it is in shorter windows.
 const ENOUGH: (u64, i64) = (10, 1_000_000_000);
@@ -458,11 +309,6 @@ impl Estimator {
     }
 }
 
-/// What stamps do not tell, where that is more than a nanosecond.
-pub(crate) fn coarse(grain: f64) -> f64 {
-    if grain > 1.0 { grain } else { 0.0 }
-}
-
 /// How far delays may be off, nanoseconds, that are freed of a calibration's slope and of jumps after it.
 fn after_jumps(left_open: f64) -> String {
     let nanos = rounded(left_open.ceil()).max(1);
@@ -505,7 +351,7 @@ fn of_hull(hull: &Hull, sample: &[Point]) -> Option<Fit> {
         return None;
     }
     let (_, reach, _) = excess.select_nth_unstable_by(near, f64::total_cmp);
-    let share = super::many(near) / super::many(sample.len());
+    let share = many(near) / many(sample.len());
     let density = share * (hull.count() as f64) / reach.max(0.5);
     let [_, low, high] = hull.posterior(density)?;
     Some(Fit::line([slope, low.min(slope), high.max(slope)], hull.mean_at()))

@@ -1,13 +1,14 @@
 //! Slews that a run begins or ends in, too short or too slight for floors: the least packets of all cells there tell them, of both directions
 //! together. In the one they come sooner and sooner, which nothing else does; in the other none comes as soon as before.
 
+use super::arithmetic::{many, median, rounded};
 use super::classic::NORMAL;
-use super::estimator::{ChangeKind, coarse};
+use super::estimate::{ChangeKind, coarse};
+use super::event::{Event, step};
 use super::hidden::gone;
-use super::joining::{Event, step};
 use super::near::{EARLY, cost};
-use super::survey::{Survey, Transition};
-use super::{many, median};
+use super::survey::Survey;
+use super::transition::Transition;
 
 /// The share of the run in which such a slew is looked for, and before it as much twice again, where the level is known.
 const WITHIN: f64 = 0.12;
@@ -47,7 +48,7 @@ impl Side {
             return None;
         }
         let mut before: Vec<f64> = cells[from..to].iter().map(|cell| cell.1).collect();
-        let lowest = usize::try_from(super::rounded(BELOW * many(before.len()))).unwrap_or(0);
+        let lowest = usize::try_from(rounded(BELOW * many(before.len()))).unwrap_or(0);
         let level = *before.select_nth_unstable_by(lowest.min(to - from - 1), f64::total_cmp).1;
         before.iter_mut().for_each(|height| *height = (*height - level).max(0.0));
         let least = coarse(survey.grain).max(survey.grain).max(1.0);

@@ -1,8 +1,8 @@
 //! What lies lowest, by time: all that a long run keeps of a direction.
 
+use super::arithmetic::{many, median, rounded};
 use super::hull::{Hull, Point};
 use super::outermost::Outermost;
-use super::{many, median};
 
 /// Cells at most; there are half as many at least, in a run of more than two seconds.
 const CELLS: usize = 2_048;
@@ -140,7 +140,7 @@ pub(crate) fn join(floors: &[Floor], stretches: usize, slope: f64) -> Vec<Floor>
     let width = (passed / many(stretches)).max(1e-12);
     // The last moment belongs to the last stretch, and is none of its own.
     let last = i64::try_from(stretches).unwrap_or(i64::MAX) - 1;
-    let stretch = |moment: f64| super::rounded((moment / width).floor()).min(last);
+    let stretch = |moment: f64| rounded((moment / width).floor()).min(last);
     let mut groups: Vec<core::ops::Range<usize>> = Vec::new();
     for (place, moment) in moments.iter().enumerate() {
         match groups.last_mut() {

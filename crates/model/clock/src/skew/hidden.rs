@@ -4,9 +4,10 @@
 //! a line of another slope as well: a rate that is wrong, and looks sure. But both directions have it at the same time, with opposite signs. So
 //! floors are taken as the responder's clock would be ahead by them, and a line through those of both is sought that has a ramp in it.
 
-use super::estimator::coarse;
-use super::survey::{Survey, Transition};
-use super::{many, median};
+use super::arithmetic::{many, median};
+use super::estimate::coarse;
+use super::survey::Survey;
+use super::transition::Transition;
 
 /// Floors of a direction, at least.
 const FLOORS: usize = 40;

@@ -1,5 +1,7 @@
 //! Lower convex hulls in whole numbers.
 
+use super::arithmetic::float;
+
 /// A packet: a moment on the sender's clock and its raw delay, nanoseconds, each counted from that of the first packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Point {
@@ -39,7 +41,7 @@ impl Point {
     /// Rise over run to a later point.
     pub(crate) fn slope_to(self, later: Self) -> f64 {
         let wide = |high: i64, low: i64| i128::from(high) - i128::from(low);
-        super::float(wide(later.delay, self.delay)) / super::float(wide(later.at, self.at))
+        float(wide(later.delay, self.delay)) / float(wide(later.at, self.at))
     }
 }
 
@@ -132,7 +134,7 @@ impl Hull {
 
     /// The mean moment of all points.
     pub fn mean_at(&self) -> f64 {
-        super::float(self.sum_at) / (self.count.max(1) as f64)
+        float(self.sum_at) / (self.count.max(1) as f64)
     }
 
     /// The mean of the slope, and its 2.5 % and 97.5 % quantiles, if of packets that come near the floor the excess is

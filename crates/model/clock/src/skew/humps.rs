@@ -4,10 +4,11 @@
 //! that the queue was not empty for as long. A level that is really higher for a while is met there as often as the usual one is elsewhere; a
 //! queue's height is met by one packet or two, at its edges, and the others lie above it by as much as it seems to be a level.
 
+use super::arithmetic::median;
+use super::event::{TOGETHER, cancel};
 use super::floors::Floor;
-use super::joining::{TOGETHER, cancel};
-use super::median;
-use super::survey::{Survey, TooLittle, Transition};
+use super::survey::{Survey, TooLittle};
+use super::transition::Transition;
 
 /// Such a time is no longer than this share of the run: what lasts has been looked at by many floors.
 const LASTS: f64 = 0.15;

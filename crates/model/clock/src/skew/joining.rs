@@ -2,77 +2,19 @@
 
 use super::brink;
 use super::ends;
-use super::estimator::{ChangeKind, Heading};
+use super::estimate::ChangeKind;
+use super::event::{Event, FASTEST_SLEW, GRADUAL, TOGETHER, by_both, cancel, step};
 use super::faint;
+use super::heading::Heading;
 use super::near::{borne_out, mirrored, two_steps};
-use super::survey::{Survey, Transition};
+use super::survey::Survey;
 use super::tails;
+use super::transition::Transition;
 
-/// Changes in both directions belong together if they are no further apart than this share of the run.
-pub(crate) const TOGETHER: f64 = 0.02;
 /// So far apart may they lie if the packets in between say so.
 const APART: f64 = 0.04;
 /// A slew that both directions take for a jump lasts no longer than this share of the run: it has few floors.
 const HIDDEN: f64 = 0.06;
-/// Two changes cancel each other if what remains is no more than so many errors, or than this share of the greater.
-const CANCEL: (f64, f64) = (6.0, 0.1);
-/// A longer transition is a slew, as a share of the run.
-pub(crate) const GRADUAL: f64 = 0.008;
-/// No clock is slewed faster, in nanoseconds a second: a kernel lets one run a tenth faster or slower at the most.
-pub(crate) const FASTEST_SLEW: f64 = 1e8;
-
-/// Something that happened, with both directions put together.
-#[derive(Clone)]
-pub(crate) struct Event {
-    pub(crate) transition: Transition,
-    /// When a jump was forward and in reverse, where those were found apart: moments are the sender's clock's, and the
-    /// responder stamps a packet later than it left and earlier than it came back.
-    pub(crate) apart: Option<[f64; 2]>,
-    pub(crate) kind: ChangeKind,
-    pub(crate) heading: Option<Heading>,
-    /// The direction that tells its moment, where the other does not.
-    pub(crate) dated_by: Option<Heading>,
-    /// What it may be as well.
-    pub(crate) may_be: Option<ChangeKind>,
-}
-
-impl Event {
-    /// The transition as a direction sees it.
-    pub(crate) fn seen(&self, heading: Heading) -> Transition {
-        match self.apart {
-            Some([forward, reverse]) => {
-                let at = if heading == Heading::Forward { forward } else { reverse };
-                Transition { from: at, to: at, ..self.transition }
-            }
-            None => self.transition,
-        }
-    }
-}
-
-impl Event {
-    /// Leaves open whether it was a clock's or the path's.
-    pub(crate) fn leave_open(&mut self) {
-        let of_a_clock = match self.transition.to > self.transition.from {
-            true => ChangeKind::Slew,
-            false => ChangeKind::ClockStep,
-        };
-        self.may_be = Some(match self.kind {
-            ChangeKind::PathChange => of_a_clock,
-            _ => ChangeKind::PathChange,
-        });
-    }
-
-    /// By how much longer a direction's packets of a moment take for it, by the clocks.
-    pub(crate) fn longer(&self, heading: Heading, x: f64) -> f64 {
-        let one = self.seen(heading);
-        match (self.kind, self.heading) {
-            (ChangeKind::PathChange, Some(whose)) if whose != heading => 0.0,
-            (ChangeKind::PathChange, _) => one.gone(x),
-            _ => heading.sign() * one.gone(x),
-        }
-    }
-}
-
 /// Puts the transitions of both directions together: what is opposite and equal in both is a clock's, the rest are the
 /// path's. Of one direction alone a jump is taken for the path's, since routes change more often than clocks are set,
 /// and a gradual change for a slew, unless no clock is as fast.
@@ -148,14 +90,6 @@ fn hidden(one: &Transition, other: &Transition) -> Option<(f64, f64)> {
     let (rise, fall) = if one.size > 0.0 { (one, other) } else { (other, one) };
     let jumps = one.from >= one.to && other.from >= other.to;
     (jumps && rise.size > 0.0 && fall.size < 0.0 && fall.to < rise.from).then_some((fall.to, rise.from))
-}
-
-/// Whether the changes of one direction and those of the other cancel each other.
-pub(crate) fn cancel(ones: &[Transition], others: &[Transition]) -> bool {
-    let size = |all: &[Transition]| all.iter().map(|one| one.size).sum::<f64>();
-    let error = ones.iter().chain(others).fold(0.0, |error: f64, one| error.hypot(one.error));
-    let rest = (size(ones) + size(others)).abs();
-    rest <= CANCEL.0 * error || rest <= CANCEL.1 * size(ones).abs().max(size(others).abs())
 }
 
 /// Changes that follow each other closely, of which one direction shows more than the other: of two steps of a clock, up
@@ -234,18 +168,6 @@ fn at_ends(
     clock.into_iter().map(|one| step(Transition { size: sign * one.size, ..one })).collect()
 }
 
-/// A step of the responder's clock.
-pub(crate) fn step(transition: Transition) -> Event {
-    Event {
-        transition,
-        apart: None,
-        kind: ChangeKind::ClockStep,
-        heading: None,
-        dated_by: None,
-        may_be: None,
-    }
-}
-
 fn first_sign(surveys: &[(&Survey, Heading)]) -> f64 {
     surveys.first().map_or(1.0, |(_, heading)| heading.sign())
 }
@@ -256,12 +178,6 @@ fn signed(one: &Transition, kind: ChangeKind, sign: f64) -> Transition {
         ChangeKind::PathChange => *one,
         _ => Transition { size: sign * one.size, ..*one },
     }
-}
-
-/// How far a clock went that both directions show, each by what its own error leaves open, and how far that may be off.
-pub(crate) fn by_both(forward: &Transition, reverse: &Transition) -> (f64, f64) {
-    let (a, b) = (forward.error.powi(-2), reverse.error.powi(-2));
-    ((a * forward.size - b * reverse.size) / (a + b), (a + b).powf(-0.5))
 }
 
 fn both(forward: &Transition, reverse: &Transition, gradual: bool, hidden: Option<(f64, f64)>) -> Event {

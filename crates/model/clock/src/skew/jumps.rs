@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::{many, median, scatter};
+use super::arithmetic::{many, median, rounded, scatter};
 
 /// A jump of the clock that least-absolute-jumps compensates.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -118,7 +118,7 @@ impl Level {
         // As many below the median as a fair coin gives, but for one in twenty times.
         let half = 0.98 * many(heights.len()).sqrt();
         let rank = |off: f64| {
-            let place = super::rounded(0.5 * many(heights.len() - 1) + off);
+            let place = rounded(0.5 * many(heights.len() - 1) + off);
             heights[usize::try_from(place).unwrap_or(0).min(heights.len() - 1)]
         };
         Some(Self { middle, error: by_parts.max(0.5 * (rank(half) - rank(-half))) })
@@ -242,7 +242,7 @@ impl Search<'_> {
 
     /// Makes one of those that stand together: the first is off by what the next one mends.
     fn join(&mut self) {
-        let apart = super::rounded((TOGETHER * many(self.length)).ceil());
+        let apart = rounded((TOGETHER * many(self.length)).ceil());
         let apart = usize::try_from(apart).unwrap_or(1);
         let mut joined: Vec<Place> = Vec::with_capacity(self.found.len());
         for one in &self.found {

@@ -1,8 +1,8 @@
 //! Khlifi's combined algorithm (seed 004, equation (1)).
 
+use super::arithmetic::many;
 use super::correction::Leg;
 use super::hull::{Hull, Point};
-use super::many;
 
 /// Windows of a fixed length; of each the slope of its hull, and of these an exponential mean.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
+use romer_record::manifest::SkewRequest;
 use romer_units::Duration;
 use thiserror::Error;
 
@@ -127,4 +128,9 @@ fn khlifi(parameters: &str) -> Result<Method, MethodError> {
         return Err(wrong("khlifi's weight lies between 0 and 1"));
     }
     Ok(Method::Khlifi { window, weight })
+}
+
+/// What was asked for; the default for what a later romer may have written.
+pub fn method_of(request: &SkewRequest) -> Method {
+    request.method.parse().unwrap_or_default()
 }

@@ -4,10 +4,11 @@
 //! two steps may be seen as two by one direction and as one by the other, or by both together as one slew. The least
 //! packets of each cell of time, many more than floors, tell which it was.
 
-use super::estimator::Heading;
+use super::arithmetic::{many, median};
 use super::floors::Floor;
-use super::survey::{Survey, Transition};
-use super::{many, median};
+use super::heading::Heading;
+use super::survey::Survey;
+use super::transition::Transition;
 
 /// What lies below a level costs so many times as much as what lies above it: nothing is early.
 pub(super) const EARLY: f64 = 20.0;

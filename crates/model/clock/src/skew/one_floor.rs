@@ -4,13 +4,15 @@
 //! slope tells nothing of a clock. The other way has its floor all the same: the rate and what happened are its alone. Whether a
 //! change was the clock's or the path's the full queue [still tells](super::whose), mostly.
 
-use super::estimator::{ChangeKind, Heading};
-use super::joining::{Event, TOGETHER, events, step};
-use super::relating::PLAUSIBLE_PPM;
+use super::arithmetic::{many, median, rounded};
+use super::estimate::{ChangeKind, PLAUSIBLE_PPM};
+use super::event::{Event, TOGETHER, step};
+use super::heading::Heading;
+use super::joining::events;
 use super::round_trip::is_path;
-use super::survey::{Survey, Transition};
+use super::survey::Survey;
+use super::transition::Transition;
 use super::whose::{Moved, Witness};
-use super::{many, median};
 
 /// A floor that moves for more than this share of the run is no floor.
 const MOVING: f64 = 0.25;
@@ -128,7 +130,7 @@ fn of_a_clock(change: &Transition, heading: Heading, apart: [f64; 2]) -> Event {
 
 /// That delays may be off because of changes of which it could not be told whose they were, if there are such.
 pub(crate) fn doubted(doubt_ns: f64) -> Option<String> {
-    let off = romer_units::Duration::from_nanos(super::rounded(doubt_ns));
+    let off = romer_units::Duration::from_nanos(rounded(doubt_ns));
     (doubt_ns > 0.0).then(|| {
         format!(
             "of a change in one direction it cannot be told whether it was the path's or a clock's, because delays of the other vary by as \

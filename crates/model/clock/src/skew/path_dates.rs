@@ -4,8 +4,10 @@
 use romer_record::Passage;
 
 use super::correction::{Correction, Leg};
-use super::relating::{sharpen, stamps};
-use super::{ChangeKind, Estimate, Heading};
+use super::estimate::{ChangeKind, Estimate};
+use super::heading::Heading;
+use super::sharpen::sharpen;
+use super::stamps::stamps;
 
 /// Moves the changes of ways that came at once to where packets have them, as jumps of a clock are.
 pub(super) fn by_packets(estimate: &mut Estimate, forward: &[Passage], reverse: &[Passage]) {

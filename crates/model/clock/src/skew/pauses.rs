@@ -2,8 +2,10 @@
 
 use romer_record::Passage;
 
-use super::relating::stamps;
-use super::{ChangeKind, Estimate, Heading, rounded};
+use super::arithmetic::rounded;
+use super::estimate::{ChangeKind, Estimate};
+use super::heading::Heading;
+use super::stamps::stamps;
 
 /// How much time has passed by each of these packets, in order, since the first, without pauses, and a hundredth of the whole. What lies in a pause, as
 /// the step of a clock, or what a clock left out that was set ahead, is as near to the packets before as to those after it.

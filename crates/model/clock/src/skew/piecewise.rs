@@ -1,22 +1,25 @@
 //! Our own estimator: floors between events, in each direction by itself, and then both together.
 
+use super::arithmetic::{many, rounded};
 use super::brink;
 use super::close;
 use super::corners;
 use super::correction::{Correction, Leg};
-use super::estimator::{ChangeKind, ClockChange, Estimate, Heading, Skew, coarse};
+use super::estimate::{ChangeKind, ClockChange, Estimate, Skew, coarse};
+use super::event::{Event, GRADUAL, TOGETHER, step};
 use super::floors::Floors;
+use super::heading::Heading;
 use super::hidden;
 use super::humps;
-use super::joining::{Event, GRADUAL, TOGETHER, events, step};
+use super::joining::events;
 use super::one_floor::{self, Moving};
 use super::rates::{Combined, Rate, TILT, combine, rate};
 use super::round_trip::{self, Settled, is_path};
 use super::sizes;
-use super::survey::{SLEWED, Survey, TooLittle, Transition};
+use super::survey::{SLEWED, Survey, TooLittle};
 use super::tails;
+use super::transition::Transition;
 use super::wander::{self, Curve, Shown};
-use super::{many, rounded};
 
 /// Both directions' rates may differ by so many errors.
 const DISAGREE: f64 = 6.0;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::{many, median};
+use super::arithmetic::{many, median, rounded};
 
 /// Scales of the stamps' lateness that are considered, in units of what floors lie above the lowest, and how many of them.
 const LATENESS: [f64; 2] = [0.02, 2.0];
@@ -291,7 +291,7 @@ impl Line {
         }
         let mut sorted: Vec<f64> = observations.iter().map(|one| above(one) / one.scale).collect();
         sorted.sort_by(f64::total_cmp);
-        let place = usize::try_from(super::rounded(COUNTED * many(sorted.len()))).unwrap_or(0);
+        let place = usize::try_from(rounded(COUNTED * many(sorted.len()))).unwrap_or(0);
         let cut = sorted[place.min(sorted.len() - 1)];
         let bases = middles.iter().map(|(sum, count, lowest)| (sum / count, *lowest)).collect();
         let groups = vec![Vec::new(); groups];
@@ -507,7 +507,7 @@ pub(super) fn normal(words: [u32; 2]) -> f64 {
 type Table = Vec<(f64, f64)>;
 static TABLES: LazyLock<[Table; KINDS.len()]> = LazyLock::new(|| {
     KINDS.map(|kind| {
-        let steps = super::rounded(TABULATED[1] / TABLE) + 2;
+        let steps = rounded(TABULATED[1] / TABLE) + 2;
         (0..steps).map(|step| kind.computed(step as f64 * TABLE)).collect()
     })
 });

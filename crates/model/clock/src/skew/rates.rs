@@ -1,8 +1,9 @@
 //! What each direction leaves open of the clocks' rate between events, and both together: by their posteriors, by what floors that depend on each
 //! other tell less, and by what those that wander add.
 
-use super::estimator::{Heading, coarse};
-use super::many;
+use super::arithmetic::many;
+use super::estimate::coarse;
+use super::heading::Heading;
 use super::posterior::{Line, Observation, Told, leverage, roughly, told};
 use super::survey::Survey;
 use super::unrest::{self, Side, Unrest};

@@ -5,33 +5,28 @@ use romer_record::manifest::SkewRequest;
 use romer_record::{Fate, Passage};
 use romer_units::Duration;
 
+use super::arithmetic::rounded;
 use super::bounds::bounds;
-use super::pauses::{in_pauses, passed};
-use super::{ChangeKind, Correction, Estimate, Estimator, Heading, Method, SetBack, Skew};
+use super::correction::{Correction, Leg};
+use super::estimate::{ChangeKind, ClockChange, Estimate, PLAUSIBLE_PPM, Skew};
+use super::estimator::Estimator;
+use super::heading::Heading;
+use super::method::{Method, method_of};
+use super::pauses::in_pauses;
+use super::set_back::SetBack;
+use super::sharpen::sharpen;
+use super::stamps::{moment, stamps};
 use super::{dated, path_dates};
-use romer_units::{Arrival, Departure, Timestamp};
 
 use crate::clocks::{across, length};
 
 /// So many packets beside a jump may be on its wrong side.
 const STRAY: usize = 3;
-/// Fewer packets do not tell by themselves where a level is.
-const FEW: usize = 60;
-/// Rates of clocks do not differ by more than the kernel can steer them: a greater slope of one direction alone may be the path's.
-pub(super) const PLAUSIBLE_PPM: f64 = 500.0;
 /// No clock is steered by more: adjtimex(2) changes the length of a tick by up to a tenth, and the frequency by up to 500 ppm. A greater
 /// rate is of stamps that no clock gave.
 const STEERED_PPM: f64 = 100_500.0;
 /// A skew that is less certain than this would spoil more than it mends.
 const USELESS_PPM: f64 = 100.0;
-
-/// Legs that meet do so to rounding, nanoseconds; most legs of a rate that wanders do.
-const MEET: f64 = 1.0;
-
-/// What was asked for; the default for what a later romer may have written.
-pub fn method_of(request: &SkewRequest) -> Method {
-    request.method.parse().unwrap_or_default()
-}
 
 /// Does two things, at once where the caller has threads for it: the model has none.
 pub trait Both {
@@ -122,26 +117,9 @@ pub fn estimate(
     estimator.estimate()
 }
 
-pub(super) fn stamps(passage: &Passage) -> Option<(Timestamp<Departure>, Timestamp<Arrival>)> {
-    passage.departure.zip(passage.arrival)
-}
-
 fn push(estimator: &mut Estimator, heading: Heading, passages: &[Passage]) {
     for (departure, arrival) in passages.iter().filter_map(stamps) {
         estimator.push(heading, departure, arrival);
-    }
-}
-
-/// The difference of a passage's stamps.
-pub(super) fn raw(passage: &Passage) -> Option<i128> {
-    stamps(passage).map(|(departure, arrival)| across(departure, arrival))
-}
-
-/// The moment of a passage on the sender's clock.
-pub(super) fn moment(passage: &Passage, heading: Heading) -> Option<i64> {
-    match heading {
-        Heading::Forward => passage.departure.map(Timestamp::as_nanos),
-        Heading::Reverse => passage.arrival.map(Timestamp::as_nanos),
     }
 }
 
@@ -149,98 +127,6 @@ pub(super) fn moment(passage: &Passage, heading: Heading) -> Option<i64> {
 fn corrected(passage: &Passage, heading: Heading, correction: &Correction) -> Option<i128> {
     let raw = across(passage.departure?, passage.arrival?);
     Some(raw - i128::from(correction.at(moment(passage, heading)?)))
-}
-
-/// The moment of a packet on the sender's clock.
-fn moment_of((departure, arrival): (Timestamp<Departure>, Timestamp<Arrival>), heading: Heading) -> i64 {
-    match heading {
-        Heading::Forward => departure.as_nanos(),
-        Heading::Reverse => arrival.as_nanos(),
-    }
-}
-
-/// Moves the jumps of a correction to between two packets of these stamps: after one upwards no packet may lie well below the
-/// new level, and before one downwards none below the old. The packets come in any order, and need not be all: of those far
-/// from the jumps a part is enough.
-pub fn sharpen(
-    correction: &mut Correction,
-    heading: Heading,
-    packets: impl Iterator<Item = (Timestamp<Departure>, Timestamp<Arrival>)>,
-) {
-    if correction.legs.len() < 2 {
-        return;
-    }
-    let origin = correction.origin_ns;
-    let mut points: Vec<(i64, f64)> = packets
-        .map(|packet| {
-            let since = moment_of(packet, heading).saturating_sub(origin);
-            (since, across(packet.0, packet.1) as f64)
-        })
-        .collect();
-    points.sort_by_key(|point| point.0);
-    let (passed, near) = passed(&points);
-    // As near as the search for jumps has come, and a stretch that tells the level on either side.
-    let far = near.saturating_mul(10);
-    for index in 1..correction.legs.len() {
-        let (before, after) = (correction.legs[index - 1], correction.legs[index]);
-        let jump = before.jump_to(&after);
-        if jump.abs() < MEET {
-            continue;
-        }
-        // Where the points begin that lie so far from the jump, or further.
-        let behind = points.partition_point(|point| point.0 < after.from_ns);
-        let here = match behind.checked_sub(1) {
-            Some(last) => {
-                let since = after.from_ns.saturating_sub(points[last].0);
-                let next = passed.get(behind).copied().unwrap_or(i64::MAX);
-                passed[last].saturating_add(since).min(next)
-            }
-            None => 0,
-        };
-        let place = |away: i64| {
-            let at = here.saturating_add(away);
-            passed.partition_point(|passed| *passed < at)
-        };
-        let level = |leg: &super::correction::Leg, stretch: &[(i64, f64)]| {
-            stretch.iter().map(|point| point.1 - leg.at(point.0)).reduce(f64::min)
-        };
-        let (mut begin, mut end) = (place(-near), place(near + 1));
-        let (mut first, mut last) = (place(-far), place(far + 1));
-        // What lies beyond the next jump is of another level, and half of what lies before it, or before an end of the run, tells of this one.
-        let at = |moment: i64| points.partition_point(|point| point.0 < moment);
-        let earlier = beside(&correction.legs, index, false).map_or(0, at);
-        first = first.max(earlier);
-        begin = begin.max(earlier.midpoint(behind));
-        let later = beside(&correction.legs, index, true).map_or(points.len(), at);
-        last = last.min(later);
-        end = end.min(behind.midpoint(later));
-        let old = level(&before, &points[first.min(begin)..begin]);
-        let new = level(&after, &points[end..last.max(end)]);
-        let (Some(mut old), Some(mut new)) = (old, new) else { continue };
-        // Of few packets each may have waited; how far the jump goes is known.
-        let few = |packets: usize| packets < FEW;
-        if few(begin.saturating_sub(first)) || few(last.saturating_sub(end)) {
-            (old, new) = (old.min(new), old.min(new));
-        }
-        let mut doubtful = points[begin..end].iter();
-        let spare = jump.abs() / 4.0;
-        let at = if jump > 0.0 {
-            let earlier = doubtful.rfind(|point| point.1 - after.at(point.0) < new - spare);
-            earlier.map(|point| point.0.saturating_add(1))
-        } else {
-            doubtful.find(|point| point.1 - before.at(point.0) < old - spare).map(|point| point.0)
-        };
-        if let Some(at) = at {
-            correction.put_jump(index, at);
-        }
-    }
-}
-
-/// The moment of the next jump after that before one of the legs, or of the last one before it.
-fn beside(legs: &[super::correction::Leg], index: usize, is_after: bool) -> Option<i64> {
-    let jumps = |leg: &usize| legs[*leg - 1].jump_to(&legs[*leg]).abs() >= MEET;
-    let leg = if is_after { (index + 1..legs.len()).find(jumps) } else { (1..index).rev().find(jumps) };
-    leg.map(|leg| legs[leg].from_ns)
 }
 
 /// The times around jumps and sudden changes of rate, those of slews, and the short times between two changes, on the sender's clock. In a direction
@@ -264,7 +150,7 @@ fn changes(passages: &[Passage], heading: Heading, estimate: &Estimate) -> Vec<[
     let (Some(first), Some(last)) = (moments().min(), moments().max()) else { return Vec::new() };
     let is_full = estimate.is_full(heading);
     let near = last.saturating_sub(first) / if is_full { 200 } else { 100 };
-    let sudden = |pair: &&[super::correction::Leg]| {
+    let sudden = |pair: &&[Leg]| {
         let [before, after] = [pair[0], pair[1]];
         // Beside a turn a correction is off by far less than such a queue varies.
         before.jump_to(&after).abs() >= JUMP || !is_full && (after.slope - before.slope).abs() >= TURN
@@ -417,7 +303,7 @@ fn doubt(skew: &Skew, coarse_ns: f64, attribution: impl FnOnce() -> Attribution)
         Some(why)
     } else if half > USELESS_PPM {
         let coarse = (coarse_ns > 0.0).then(|| {
-            let told = Duration::from_nanos(super::rounded(coarse_ns));
+            let told = Duration::from_nanos(rounded(coarse_ns));
             format!(" for stamps that tell no less than {told} apart")
         });
         let coarse = coarse.unwrap_or_default();
@@ -656,12 +542,12 @@ pub fn state(
     (clock, warning)
 }
 
-fn told(event: &super::ClockChange, estimate: &Estimate) -> ClockEvent {
+fn told(event: &ClockChange, estimate: &Estimate) -> ClockEvent {
     let origin = estimate.correction(Heading::Forward).origin_ns;
     let since = |moment: i64| moment.saturating_sub(origin);
     // Both ways a packet's time on its way is seen by the responder's clock, and delays are told by the sender's.
     let size_ns = match (event.kind, &estimate.skew) {
-        (ChangeKind::PathChange, Some(skew)) => super::rounded(event.size_ns as f64 / (1.0 + skew.ppm / 1e6)),
+        (ChangeKind::PathChange, Some(skew)) => rounded(event.size_ns as f64 / (1.0 + skew.ppm / 1e6)),
         _ => event.size_ns,
     };
     ClockEvent {
@@ -675,7 +561,7 @@ fn told(event: &super::ClockChange, estimate: &Estimate) -> ClockEvent {
         may_be: event.may_be.map(|kind| kind.name().into()),
         size_ns: Some(size_ns),
         size_interval_ns: (event.error_ns > 0.0 && event.error_ns.is_finite()).then(|| {
-            let half = super::rounded(event.error_ns);
+            let half = rounded(event.error_ns);
             [size_ns.saturating_sub(half), size_ns.saturating_add(half)]
         }),
     }

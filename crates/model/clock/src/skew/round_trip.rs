@@ -5,12 +5,14 @@
 //! clock's, however each direction shows them. Which course the clock took is then looked for among those that each
 //! direction shows by itself, and those of a slew beside a step: all packets of both have to bear it out.
 
+use super::arithmetic::{many, median};
 use super::course::{self, Course, Side};
-use super::estimator::{ChangeKind, Heading};
+use super::estimate::ChangeKind;
+use super::event::{Event, step};
 use super::floors::Floor;
-use super::joining::{Event, step};
-use super::survey::{Survey, Transition};
-use super::{many, median};
+use super::heading::Heading;
+use super::survey::Survey;
+use super::transition::Transition;
 
 /// Cells of a window, whose least packets are added up; and how many it has at least, of either direction.
 const WINDOW: (usize, usize) = (12, 4);

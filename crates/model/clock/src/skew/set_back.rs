@@ -8,9 +8,11 @@
 use romer_record::Passage;
 use romer_units::Timestamp;
 
+use super::arithmetic::median;
 use super::correction::{Correction, Leg};
-use super::estimator::{ChangeKind, ClockChange, Estimate, Heading};
-use super::relating::moment;
+use super::estimate::{ChangeKind, ClockChange, Estimate};
+use super::heading::Heading;
+use super::stamps::moment;
 
 /// What lies below a level by more than this part of a step is not at that level.
 const SPARE: f64 = 0.25;
@@ -104,7 +106,7 @@ impl Judge {
         let is_earlier = |packet: &&Packet| packet.stamp.saturating_sub(size_ns) < between[0];
         let median = |packets: Vec<Packet>| {
             let mut heights: Vec<f64> = packets.iter().map(|one| self.height(*one, heading)).collect();
-            (!heights.is_empty()).then(|| super::median(&mut heights))
+            (!heights.is_empty()).then(|| median(&mut heights))
         };
         let first = packets.iter().filter(is_later).filter(|one| !is_earlier(one)).take(NEIGHBOURS);
         let last = packets.iter().rev().filter(is_earlier).filter(|one| !is_later(one)).take(NEIGHBOURS);
@@ -136,7 +138,7 @@ impl Set {
 
 impl SetBack {
     /// Finds the steps in `estimate` that are the responder's, and takes them out of its corrections, which are
-    /// [sharpened](super::sharpen): what is left of these is of stamps that are [put right](Self::put_right). The estimate tells of
+    /// [sharpened](super::sharpen()): what is left of these is of stamps that are [put right](Self::put_right). The estimate tells of
     /// them as before. Where no stamp of the responder's goes back there are none.
     pub fn take_out(estimate: &mut Estimate, forward: &[Passage], reverse: &[Passage]) -> Self {
         let is_step = |event: &&ClockChange| event.kind == ChangeKind::ClockStep && event.until_ns.is_none();

@@ -4,9 +4,10 @@
 //! clocks is known, so is each level: as far as what the rate leaves open, what the floors leave open besides ([`posterior`](super::posterior)),
 //! and what floors that depend on each other or that wander add to both.
 
-use super::estimator::{ChangeKind, Heading, coarse};
-use super::joining::Event;
-use super::many;
+use super::arithmetic::many;
+use super::estimate::{ChangeKind, coarse};
+use super::event::Event;
+use super::heading::Heading;
 use super::posterior::{Line, Observation};
 use super::survey::Survey;
 

@@ -2,14 +2,13 @@
 
 use romer_units::random::{Seed, Stream};
 
+use super::arithmetic::{many, median, scatter};
 use super::changes::{Segment, finer, segments};
-use super::classic::NORMAL;
-use super::estimator::coarse;
+use super::estimate::{PLAUSIBLE_PPM, coarse};
 use super::floors::{Floor, Floors, drop_outliers, first_slope, join, lowest};
 use super::posterior::Observation;
-use super::relating::PLAUSIBLE_PPM;
 use super::tails;
-use super::{many, median, scatter};
+use super::transition::Transition;
 
 /// Fewer packets than these say too little.
 pub(crate) const LEAST_PACKETS: u64 = 60;
@@ -43,35 +42,6 @@ const NEARLY: f64 = 0.1;
 const GRADUAL: (usize, f64, usize) = (3, 6.0, 12);
 /// Where waiting differs by more than this within a run, the places count by how much packets wait there.
 const UNEVEN: f64 = 8.0;
-
-/// A change of the level, or a stretch of another rate that ends in one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Transition {
-    /// From when to when, seconds; the same for a jump.
-    pub(crate) from: f64,
-    pub(crate) to: f64,
-    /// How much raw delays have more afterwards, nanoseconds, and its error.
-    pub(crate) size: f64,
-    pub(crate) error: f64,
-    /// What the floors on either side lie above their lines: a level that itself moves a little moves by no more.
-    pub(crate) doubt: f64,
-}
-
-impl Transition {
-    /// How much of it has happened at a moment.
-    pub(crate) fn gone(&self, x: f64) -> f64 {
-        if x >= self.to {
-            self.size
-        } else {
-            self.size * ((x - self.from) / (self.to - self.from)).clamp(0.0, 1.0)
-        }
-    }
-
-    /// How far its size may be off, at 95 %.
-    pub(crate) fn half(&self) -> f64 {
-        NORMAL * self.error + self.doubt
-    }
-}
 
 /// What one direction shows.
 #[derive(Clone, Debug)]

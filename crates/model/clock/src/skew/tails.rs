@@ -3,11 +3,13 @@
 //! Of a slew within a run the floors tell the level before it and the one after it. One that is under way when the run begins or ends has one level
 //! only, and a rate of its own up to the end: the floors turn, and do not turn back. A clock's rate that changes for good is the same.
 
+use super::arithmetic::{many, rounded};
 use super::changes::Segment;
-use super::estimator::{ChangeKind, Heading};
-use super::joining::{Event, by_both, cancel, step};
-use super::many;
-use super::survey::{Survey, Transition, predicted};
+use super::estimate::ChangeKind;
+use super::event::{Event, by_both, cancel, step};
+use super::heading::Heading;
+use super::survey::{Survey, predicted};
+use super::transition::Transition;
 
 /// Both directions turn within this share of the run, or of what the slew lasts, of each other.
 const TOGETHER: f64 = 0.04;
@@ -130,7 +132,7 @@ pub(crate) fn open(surveys: &[(&Survey, Heading)]) -> f64 {
 
 /// That delays may be off by that, where they may.
 pub(crate) fn opened(off_ns: f64) -> Option<String> {
-    let off = romer_units::Duration::from_nanos(super::rounded(off_ns));
+    let off = romer_units::Duration::from_nanos(rounded(off_ns));
     (off_ns > 0.0).then(|| {
         format!(
             "at an end of the run delays rise or fall steadily, and of one direction alone it cannot be told whether that is the path or a \

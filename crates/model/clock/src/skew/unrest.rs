@@ -20,8 +20,8 @@
 
 use romer_units::random::{Seed, Stream};
 
+use super::arithmetic::{many, rounded};
 use super::posterior::{Observation, normal, unit};
-use super::{many, rounded};
 
 /// Floors whose least is one of the heights that are looked at, about; and how many heights there are, at least and at most.
 const TOGETHER: usize = 4;

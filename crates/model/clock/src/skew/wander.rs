@@ -1,8 +1,8 @@
 //! A rate that changes by itself: with temperature, and at random.
 
+use super::arithmetic::{many, median, rounded};
 use super::classic::LeastSquares;
 use super::floors::Floor;
-use super::{many, median};
 
 /// What one direction shows.
 #[derive(Clone, Debug)]
@@ -224,7 +224,7 @@ fn level(points: &[Point], variance: f64, time: f64) -> f64 {
 fn paces(points: usize, span: (f64, f64)) -> impl Iterator<Item = f64> {
     let length = span.1 - span.0;
     let finest = 3.0 * many(points).log10();
-    let most = super::rounded(2.0 * finest).try_into().unwrap_or(12);
+    let most = rounded(2.0 * finest).try_into().unwrap_or(12);
     (-2..most).map(move |power: i32| 10f64.powf(f64::from(power) / 2.0) / length.powi(3))
 }
 

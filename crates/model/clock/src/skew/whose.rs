@@ -5,10 +5,11 @@
 //! the packets themselves say. So it is asked how often such a queue rises by as much, in as short a time, as it did then; and how often by what it
 //! had risen without the clock. Where one is many times as frequent as the other, it is known whose the change was.
 
-use super::estimator::Heading;
+use super::arithmetic::{many, median};
 use super::floors::Floor;
-use super::survey::{Survey, Transition};
-use super::{many, median};
+use super::heading::Heading;
+use super::survey::Survey;
+use super::transition::Transition;
 
 /// Cells on either side of a change, whose median tells how high the queue stood.
 const BESIDE: usize = 3;
