@@ -1,7 +1,7 @@
 # What people and CI call. Each target installs what it misses (see scripts/need) and then does its work.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test page rootless fuzz bench guest nic-guest lint audit soak console schema manual
+.PHONY: help build demo test page rootless fuzz bench guest nic-guest lint audit soak console schema manual docs
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -114,3 +114,8 @@ schema: ## write docs/schema/*.json from the types
 
 manual: build ## write the manual's pages and the completions of shells to target/manual
 	@$(TARGET)/release/romer manual $(TARGET)/manual
+
+docs: ## build the site of the documentation into target/docs
+	@scripts/venv docs
+	@NO_MKDOCS_2_WARNING=1 .tools/venv-docs/bin/mkdocs build --quiet --strict
+	@echo 'documentation: target/docs/index.html'
