@@ -34,20 +34,20 @@ impl FromStr for Limit {
         if !quantities().any(|known| known == quantity) {
             let known: Vec<&str> = quantities().collect();
             return Err(format!(
-                "{shown:?}: {quantity:?} is no quantity of the results; choose one of {}",
+                "{shown:?}: unknown quantity {quantity:?}; choose one of {}",
                 known.join(", ")
             ));
         }
         if !STATISTICS.contains(&statistic) {
             return Err(format!(
-                "{shown:?}: {statistic:?} is not in a result; choose one of {}",
+                "{shown:?}: unknown statistic {statistic:?}; choose one of {}",
                 STATISTICS.join(", ")
             ));
         }
         let bound = limit::bound(&[quantity.to_owned()], bound).map_err(|why| format!("{shown:?}: {why}"))?;
         if quantity == "loss_ratio" && !(0.0..=1.0).contains(&bound) {
             return Err(format!(
-                "{shown:?}: a share of frames is from 0 % to 100 %, so that this limit says nothing"
+                "{shown:?}: a loss ratio is from 0 % to 100 %; write for instance 1% or 0.01"
             ));
         }
         Ok(Self {
@@ -78,7 +78,7 @@ impl Limit {
             return Ok(());
         }
         Err(format!(
-            "a limit is on what is not found (--limit {}): {name} finds {}; limit one of these",
+            "no such quantity (--limit {}): {name} measures {}; limit one of these",
             self.text,
             found.join(", ")
         ))
@@ -156,13 +156,13 @@ mod tests {
     #[test]
     fn what_is_no_limit_is_refused_with_what_there_is() {
         for (text, part) in [
-            ("loss_ratio", "compares nothing"),
+            ("loss_ratio", "has no comparison"),
             ("los<1%", "choose one of carried_percent"),
             ("loss_ratio.p98<1%", "choose one of mean"),
-            ("loss_ratio<0.5", "percent"),
+            ("loss_ratio<5", "1% or 0.01"),
             ("loss_ratio<=200%", "from 0 % to 100 %"),
             ("latency_mean_ns<5", "unit"),
-            ("throughput_pps>=many", "no number"),
+            ("throughput_pps>=many", "not a number"),
         ] {
             let why = text.parse::<Limit>().unwrap_err();
             assert!(why.contains(part), "{text:?}: {why}");

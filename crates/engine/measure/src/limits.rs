@@ -353,13 +353,13 @@ mod tests {
     #[test]
     fn what_is_no_limit_is_refused_with_what_there_is() {
         for (text, part) in [
-            ("forward.delay_ns.p99", "compares nothing"),
+            ("forward.delay_ns.p99", "has no comparison"),
             ("forward.delay_ns.p98<30ms", "p99"),
             ("delay<30ms", "round_trip"),
             ("forward.delay_ns<30ms", "go on to one of"),
             ("forward.delay_ns.p99<30", "unit"),
-            ("forward.loss.ratio<0.5", "percent"),
-            ("reverse.packets.lost<many", "no number"),
+            ("forward.loss.ratio<5", "1% or 0.01"),
+            ("reverse.packets.lost<many", "not a number"),
             ("forward.packets.lost.more<1", "too deep"),
             ("forward.delay_ns.mean_interval<1ms", "an interval, which has two ends; choose one of count, "),
             ("forward.delay_ns.p99_interval.0<1ms", "too deep"),
@@ -372,7 +372,7 @@ mod tests {
             ("voice.forward.moss>=4", "choose one of"),
             ("voice.forward>=4", "go on to one of"),
             ("<", "direction"),
-            ("", "compares nothing"),
+            ("", "has no comparison"),
         ] {
             let why = text.parse::<Limit>().unwrap_err();
             assert!(why.contains(part), "{text:?}: {why}");

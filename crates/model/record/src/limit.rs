@@ -65,7 +65,7 @@ pub fn written<'t>(text: &'t str, what: &str, example: &str) -> Result<Written<'
         return Err(format!("{shown:?}... is too long; write for instance '{example}'"));
     }
     let (path, relation, bound) = split(text).ok_or_else(|| {
-        format!("{shown:?} compares nothing; write {what}, <, <=, > or >=, and a bound, such as '{example}'")
+        format!("{shown:?} has no comparison; write {what}, <, <=, > or >=, and a value, e.g. '{example}'")
     })?;
     Ok(Written { shown, path, relation, bound })
 }
@@ -75,7 +75,7 @@ pub fn is_score(path: &str) -> bool {
     path.starts_with("voice.") && [".r", ".mos"].iter().any(|score| path.trim_end().ends_with(score))
 }
 
-/// The bound in the unit of the number at `path`: a time where it is one (`_ns`), percent of a ratio or a percentage, a
+/// The bound in the unit of the number at `path`: a time (`_ns`), a ratio as a percentage or a fraction, a percentage, or a
 /// plain number of anything else.
 ///
 /// # Errors
@@ -90,11 +90,35 @@ pub fn bound(path: &[String], text: &str) -> Result<f64, String> {
     }
     let is_ratio = last == "ratio" || path.iter().any(|name| name.ends_with("_ratio"));
     if is_ratio || path.iter().any(|name| name.ends_with("_percent")) {
-        let percent = text
-            .strip_suffix('%')
-            .and_then(number)
-            .ok_or("a ratio is bounded in percent; write for instance 1%")?;
-        return Ok(if is_ratio { percent / 100.0 } else { percent });
+        let percent = text.strip_suffix('%').and_then(number);
+        // Without a sign, a ratio is a fraction, and a percentage is in percent as its name says.
+        return match (percent, number(text)) {
+            (Some(percent), _) => Ok(if is_ratio { percent / 100.0 } else { percent }),
+            (None, Some(fraction)) if !is_ratio || fraction.abs() <= 1.0 => Ok(fraction),
+            _ if is_ratio => Err(format!("{text:?} is not a ratio; write for instance 1% or 0.01")),
+            _ => Err(format!("{text:?} is not a percentage; write for instance 1%")),
+        };
     }
-    number(text).ok_or_else(|| format!("{text:?} is no number; write for instance 5"))
+    number(text).ok_or_else(|| format!("{text:?} is not a number; write for instance 5"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ratio is bounded by a percentage or by a fraction; a plain number above 1 is refused.
+    #[test]
+    fn ratio_takes_percent_or_fraction() {
+        let of = |path: &str, text: &str| {
+            let path: Vec<String> = path.split('.').map(str::to_owned).collect();
+            bound(&path, text)
+        };
+        for path in ["forward.loss.ratio", "loss_ratio"] {
+            assert_eq!((of(path, "1%"), of(path, "0.01"), of(path, "0")), (Ok(0.01), Ok(0.01), Ok(0.0)));
+            assert!(of(path, "5").unwrap_err().contains("write for instance 1% or 0.01"));
+            assert!(of(path, "1ms").is_err() && of(path, "").is_err() && of(path, "%").is_err());
+        }
+        assert_eq!((of("throughput_percent", "90%"), of("throughput_percent", "90")), (Ok(90.0), Ok(90.0)));
+        assert_eq!(of("forward.delay_ns.p99", "30ms"), Ok(3e7));
+    }
 }
