@@ -59,15 +59,18 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<u8, Failure> {
         return Err(Failure::with_code(
             3,
             format!(
-                "nothing can be compared ({}, {}): they have no direction in common that --by {} asks for; compare \
-                 measurements of the same directions",
+                "nothing to compare ({}, {}): no common direction has --by {}; compare measurements of the same directions",
                 names[0], names[1], arguments.by
             ),
         ));
     };
     compared.limits = Limit::judge_differences(&arguments.limit, a.measurement(), b.measurement());
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
-        output::print_summary(&comparison::text(&compared, &output::style(arguments.output.color)));
+        output::print_summary(&comparison::text(
+            &compared,
+            arguments.explain,
+            &output::style(arguments.output.color),
+        ));
     }
     if let Some(file) = &arguments.output.json {
         let text = output::document_text(&compared)?;
@@ -84,13 +87,13 @@ fn one_of(mut found: Vec<Found>, arguments: &CompareArgs, name: &str) -> Result<
         None if count == 1 => 0,
         None => {
             return Err(Failure::usage(format!(
-                "it is not said which stream ({name}): there are {count}; choose one of both with --stream, from 0"
+                "missing option --stream N ({name}): it has {count} streams; choose one with --stream, counted from 0"
             )));
         }
     };
     if place >= count {
         return Err(Failure::usage(format!(
-            "there is no such stream (--stream {place}): {name} has {count}, counted from 0; name one of them"
+            "no such stream (--stream {place}): {name} has {count}, counted from 0; choose one of them"
         )));
     }
     Ok(found.swap_remove(place))
@@ -118,7 +121,7 @@ pub(crate) fn with_packets(path: &Path) -> Result<Vec<Evaluated>, Failure> {
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::environment(format!(
-        "cannot read the measurement ({}): {error}; name a run, a document or a packet log that can be read",
+        "cannot read the measurement ({}): {error}; name a readable run, document or packet log",
         path.display()
     ))
 }
@@ -138,10 +141,7 @@ fn document(path: &Path) -> Result<Vec<Found>, Failure> {
     let bad = |why: String| {
         Failure::with_code(
             3,
-            format!(
-                "this is not a measurement ({}): {why}; give a document of {MEASUREMENT}",
-                path.display()
-            ),
+            format!("not a measurement ({}): {why}; name a document of {MEASUREMENT}", path.display()),
         )
     };
     let value: Value = serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))?;

@@ -49,15 +49,15 @@ pub(crate) fn hold_limits(measurements: &[Measurement]) -> Result<u8, Failure> {
 pub(crate) fn hold<'a>(limits: impl IntoIterator<Item = &'a Limit>, what: &str) -> Result<u8, Failure> {
     let limits: Vec<&Limit> = limits.into_iter().collect();
     let Some(first) = limits.iter().find(|limit| !limit.held) else { return Ok(0) };
-    let broken = limits.iter().filter(|limit| !limit.held).count();
+    let failed = limits.iter().filter(|limit| !limit.held).count();
     let found = match first.value {
         Some(value) => format!("{what} is {}", value_of(&first.limit, value)),
-        None => "the value is not known".into(),
+        None => "the value is unknown".into(),
     };
     Err(Failure::with_code(
         6,
         format!(
-            "a stated limit is broken (--limit '{}'): {found}; {broken} of {} limits did not hold",
+            "limit failed (--limit '{}'): {found}; {failed} of {} limits failed",
             first.limit,
             limits.len()
         ),

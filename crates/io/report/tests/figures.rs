@@ -342,9 +342,7 @@ fn the_page_of_several_runs_judges_as_the_comparison_does() {
         [Subject { name: &a, stream: made[0].stream() }, Subject { name: &b, stream: made[1].stream() }];
     let by: Figure = Figure::DEFAULT.parse().unwrap();
     let page = html::overlay(&subjects, by, "romer report --overlay a b --html <here>").unwrap();
-    assert!(
-        page.contains("To make this page again") && page.contains("--overlay a b --html &lt;here&gt;</code>")
-    );
+    assert!(page.contains("Reproduce") && page.contains("--overlay a b --html &lt;here&gt;</code>"));
     assert!(page.contains("median delay") && !page.contains("(delay_ns."), "figures are named in words");
     let compared = romer_report::comparison::compare(&subjects[0], &subjects[1], by).unwrap();
     assert!(!compared.directions.is_empty());
@@ -373,13 +371,13 @@ fn files_on_the_same_axes_are_named_once_and_have_no_command_of_their_own() {
     let page = page_of(&made);
     assert!(page.contains("<li>oa.csv</li><li>ob.csv</li>"), "each once");
     assert_eq!(page.matches(&format!("<code>{command}</code>")).count(), 1, "that of the page");
-    assert!(page.contains("from the files that are named above") && !page.contains("in its folder"));
+    assert!(page.contains("from the files above") && !page.contains("in its folder"));
     made[0].measurement.source = None;
     made[0].measurement.started = "2026-11-07T10:11:12Z".into();
     let page = page_of(&made);
     assert!(
         page.contains("<li>oa.csv · 2026-11-07 10:11:12 UTC</li>")
-            && page.contains("in their folder; of a file")
+            && page.contains("in their folder; values of a file")
     );
 }
 
@@ -502,13 +500,20 @@ fn runs_on_the_same_axes_are_told_apart_and_held_against_the_first() {
         names.iter().zip(&made).map(|(name, made)| Subject { name, stream: made.stream() }).collect();
     let page = html::overlay(&subjects, "delay_ns.p95".parse::<Figure>().unwrap(), "").unwrap();
     assert!(
-        page.contains("3 runs on the same axes")
-            && page.contains("&lt;b&gt;second")
-            && !page.contains("<b>second")
+        page.contains("3 runs compared") && page.contains("&lt;b&gt;second") && !page.contains("<b>second")
     );
-    assert!(page.contains("<h2>2 against 1</h2>") && page.contains("<h2>3 against 1</h2>"));
+    assert!(
+        page.contains("<h2>Comparison: run 2 vs. run 1</h2>")
+            && page.contains("<h2>Comparison: run 3 vs. run 1</h2>")
+    );
     // What differs has one table for all directions, so that its columns stand below each other.
-    let against = page.split_once("<h2>2 against 1</h2>").unwrap().1.split_once("</section>").unwrap().0;
+    let against = page
+        .split_once("<h2>Comparison: run 2 vs. run 1</h2>")
+        .unwrap()
+        .1
+        .split_once("</section>")
+        .unwrap()
+        .0;
     assert_eq!((against.matches("<table>").count(), against.matches("class=\"head\"").count()), (1, 3));
     assert_eq!(page.matches("of the others, the least is taken off").count(), 2, "there and back");
     // Each run has its circumstances, and the command that repeats it.
@@ -589,7 +594,7 @@ fn runs_on_the_same_axes_are_told_apart_and_held_against_the_first() {
             );
         }
         let first = delays["legend"].as_array().unwrap()[0][0].as_str().unwrap();
-        assert_eq!(first.contains("above its least"), way != "round-trip", "{first}");
+        assert_eq!(first.contains("above the minimum"), way != "round-trip", "{first}");
         // The slower path lies to the right of the others, which are one path.
         let middle = |run: usize| {
             let line = distribution["layers"][run]["points"].as_array().unwrap();

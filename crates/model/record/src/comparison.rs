@@ -19,15 +19,15 @@ pub struct Comparison {
     pub b: Side,
     /// The figure by which the verdicts are given, such as `delay_ns.median`.
     pub by: String,
-    /// How the intervals were found, in words.
+    /// Method of the confidence intervals.
     pub method: String,
     /// Seed of the resampling, six unsigned 32-bit integers; it is always the same.
     pub seed: [u32; 6],
     /// The directions that both have.
     pub directions: Vec<ComparedDirection>,
-    /// Limits on differences, and whether they held.
+    /// Limits on differences, and whether each passed.
     pub limits: Vec<Limit>,
-    /// What a reader should know before trusting the verdicts, in words.
+    /// Notes on what may affect the verdicts.
     pub warnings: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ pub struct Side {
     pub target: String,
     /// When it was measured, UTC (RFC 3339); `null` where it is not known.
     pub started: Option<String>,
-    /// The user's words.
+    /// The user's comment.
     pub comment: Option<String>,
 }
 
@@ -49,11 +49,11 @@ pub struct Side {
 pub struct ComparedDirection {
     /// `forward`, `reverse` or `round_trip`.
     pub direction: String,
-    /// What the delays of both are; `null` where they are not of one kind, and then they are not compared.
+    /// Kind of the delays of both; `null` where the kinds differ, and then they are not compared.
     pub delay_kind: Option<DelayKind>,
-    /// By the figure `by`.
+    /// The verdict by the metric `by`.
     pub verdict: Verdict,
-    /// The verdict in words.
+    /// The verdict in words: `improved`, `worse`, `mixed` and so on, the clear differences, and the metrics that show none.
     pub words: String,
     /// Each figure.
     pub figures: Vec<ComparedFigure>,
@@ -67,9 +67,9 @@ pub enum Verdict {
     More,
     /// B is less.
     Less,
-    /// There is no difference that these data can show.
+    /// No significant difference.
     NoneShown,
-    /// The data are too few, or not at hand, to give the difference an interval.
+    /// The difference has no confidence interval.
     NotKnown,
 }
 
@@ -84,6 +84,6 @@ pub struct ComparedFigure {
     pub b: Option<f64>,
     /// B minus A.
     pub difference: Option<f64>,
-    /// 95 % interval of the difference; `null` where the data do not allow one.
+    /// 95 % confidence interval of the difference; `null` where the data do not allow one.
     pub interval: Option<[f64; 2]>,
 }

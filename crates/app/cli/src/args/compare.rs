@@ -12,29 +12,32 @@ use crate::values;
 /// Arguments of `romer compare`.
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Compare two measurements: the difference of each figure, B minus A, with its 95 % interval, and a \
-        verdict for each direction that both have.\n\n\
-        A and B are folders of runs, packet logs (CSV, .raw or .log of Qtcp, .json of irtt), or measurement \
-        documents. Of documents the packets are not at \
-        hand, and only means and medians get an interval, where they are not of delays above their least. A --limit holds for the difference.",
+    long_about = "Compare two measurements: a verdict for each common direction, and the difference of each metric, B - A, \
+        with its 95 % confidence interval.\n\n\
+        A and B are run folders, packet logs (CSV, .raw or .log of Qtcp, .json of irtt), or measurement documents. \
+        Documents have no packets: only means, medians and loss ratios get an interval. A --limit applies to the \
+        difference.",
     after_help = "Examples:\n  romer compare BEFORE AFTER\n  \
         romer compare BEFORE AFTER --by forward.delay_ns.p99 --limit 'forward.delay_ns.p99<1ms'"
 )]
 pub(crate) struct CompareArgs {
-    /// What is compared with: RUN, FILE.csv, FILE.raw or FILE.json
+    /// Baseline: RUN, FILE.csv, FILE.raw or FILE.json
     #[arg(value_name = "A")]
     pub(crate) a: PathBuf,
-    /// What is compared: RUN, FILE.csv, FILE.raw or FILE.json
+    /// Measurement to compare with the baseline: RUN, FILE.csv, FILE.raw or FILE.json
     #[arg(value_name = "B")]
     pub(crate) b: PathBuf,
-    /// The figure by which the verdict is given
-    #[arg(long, value_name = "FIGURE", default_value = Figure::DEFAULT, value_parser = values::parsed::<Figure>)]
+    /// Metric that decides the verdict
+    #[arg(long, value_name = "METRIC", default_value = Figure::DEFAULT, value_parser = values::parsed::<Figure>)]
     pub(crate) by: Figure,
-    /// Which stream of both, from 0, where there are several
+    /// Also print the method of the confidence intervals
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Stream to compare, counted from 0, where there are several
     #[arg(long, value_name = "N", value_parser = values::stream_number, allow_hyphen_values = true)]
     pub(crate) stream: Option<u16>,
-    /// Hold a difference, B minus A, against a bound; repeat for more; one that is broken gives exit code 6
-    #[arg(long, value_name = "PATH<BOUND", value_parser = values::parsed::<Limit>)]
+    /// Fail (exit code 6) if a difference, B - A, violates a threshold; repeat for more
+    #[arg(long, value_name = "METRIC<VALUE", value_parser = values::parsed::<Limit>)]
     pub(crate) limit: Vec<Limit>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -62,7 +62,8 @@ fn a_longer_path_is_told_with_how_much_longer_and_one_alike_is_not_told_apart() 
     let document = compare(&a, &b, &[], 0);
     let round_trip = way(&document, "round_trip");
     assert_eq!(at(round_trip, "/verdict"), "more");
-    assert!(at(round_trip, "/words").as_str().unwrap().contains("B is longer by"), "{round_trip:#}");
+    let words = at(round_trip, "/words").as_str().unwrap();
+    assert!(words.starts_with("round trip worse: median delay +"), "{words}");
     for name in ["delay_ns.mean", "delay_ns.median", "delay_ns.p95"] {
         let [low, high] = interval(figure(round_trip, name));
         assert!(low < 300.0 && 300.0 < high && high - low < 300.0, "{name}: {low} to {high}");
@@ -72,8 +73,8 @@ fn a_longer_path_is_told_with_how_much_longer_and_one_alike_is_not_told_apart() 
     let same = compare(&a, &alike, &[], 0);
     assert_eq!(at(way(&same, "round_trip"), "/verdict"), "none_shown");
     let words = at(way(&same, "round_trip"), "/words").as_str().unwrap();
-    assert!(words.contains("of the median delay no difference that these data can show"), "{words}");
-    assert!(!words.contains("show to differ"), "{words}");
+    assert!(words.starts_with("round trip without significant difference: median delay"), "{words}");
+    assert!(!words.contains("; "), "{words}");
     assert_eq!(compare(&a, &b, &[], 0), document, "the seed is fixed");
 }
 
@@ -99,8 +100,27 @@ fn a_verdict_by_one_figure_names_the_others_that_differ() {
     let forward = way(&forward, "forward");
     assert_eq!(at(forward, "/verdict"), "none_shown");
     let words = at(forward, "/words").as_str().unwrap();
-    assert!(words.contains("of the median delay no difference that these data can show"), "{words}");
-    assert!(words.contains("What these data do show to differ: share of lost packets (+"), "{words}");
+    assert!(words.starts_with("forward worse: loss +"), "{words}");
+    assert!(words.contains("; median delay not significant, "), "{words}");
+}
+
+/// The terminal leads with the verdicts; the method of the intervals is printed on request.
+#[test]
+fn method_needs_explain() {
+    let folder = tempfile::tempdir().unwrap();
+    let a = log(folder.path(), "a.csv", 500, 20_000, 1, 0);
+    let b = log(folder.path(), "b.csv", 500, 25_000, 2, 0);
+    let text =
+        |more: &[&str]| process::run(romer(["compare"]).arg(&a).arg(&b).args(more)).with_code(0).stdout;
+    let short = text(&[]);
+    assert!(short.starts_with("Forward without significant difference: "), "{short}");
+    assert!(short.contains("\nRound trip worse: median delay +"), "{short}");
+    assert!(!short.contains("bootstrap"), "{short}");
+    let long = text(&["--explain"]);
+    assert!(
+        long.starts_with(short.trim_end()) && long.contains("Method: 95 % confidence intervals"),
+        "{long}"
+    );
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl Unit {
 }
 
 impl Series {
-    /// Whether its numbers are those above the least of all, where delays are of this kind.
+    /// Whether its numbers are those above the minimum of all, where delays are of this kind.
     pub(super) fn is_above_least(self, kind: Option<DelayKind>) -> bool {
         self == Self::Pdv || (self == Self::Delay && kind == Some(DelayKind::Variable))
     }
@@ -177,16 +177,19 @@ impl Figure {
             Series::DelayDifference => "|IPDV|",
             Series::InterDeparture => "time between departures",
             Series::InterArrival => "time between arrivals",
-            Series::Loss => return "share of lost packets".into(),
-            Series::R => return "R of the call".into(),
-            Series::Mos => return "MOS of the call".into(),
+            Series::Loss => return "loss".into(),
+            Series::R => return "R".into(),
+            Series::Mos => return "MOS".into(),
         };
-        match self.statistic().0 {
-            plain @ ("mean" | "median") => format!("{plain} {series}"),
-            percentile => {
-                let number = percentile.trim_start_matches('p').replace('_', ".");
-                format!("{number}th percentile of the {series}")
-            }
+        format!("{} {series}", self.statistic().0.replace('_', "."))
+    }
+
+    /// Whether a change by `difference` is an improvement. `None` of what is neither good nor bad.
+    pub(super) fn is_better(self, difference: f64) -> Option<bool> {
+        match self.series {
+            Series::Delay | Series::Pdv | Series::DelayDifference | Series::Loss => Some(difference < 0.0),
+            Series::R | Series::Mos => Some(difference > 0.0),
+            Series::Ipdv | Series::InterDeparture | Series::InterArrival => None,
         }
     }
 
@@ -251,7 +254,7 @@ impl FromStr for Figure {
         let names = |names: &mut dyn Iterator<Item = &'static str>| names.collect::<Vec<_>>().join(", ");
         found.map(|(series, statistic)| Self { way, series, statistic }).ok_or_else(|| {
             format!(
-                "{shown:?} cannot be compared; write one of {}, a point, and one of {}, such as delay_ns.p99; or {}",
+                "{shown:?} cannot be compared; write one of {}, a dot, and one of {}, e.g. delay_ns.p99; or one of {}",
                 names(&mut Series::ALL.iter().map(|(name, _)| *name)),
                 names(&mut STATISTICS.iter().map(|(name, _)| *name)),
                 names(&mut Series::SINGLE.iter().map(|(path, _)| *path)),

@@ -8,7 +8,7 @@ use romer_record::document::{Calibration, DelayKind, Direction, Measurement, Sta
 use romer_record::voice::{Scale, Voice};
 use romer_units::Place;
 
-use crate::number::{NO_BREAK, percent, time, time_with_half};
+use crate::number::{NO_BREAK, time};
 use crate::table::Way;
 use crate::{Passages, Stream};
 
@@ -81,16 +81,16 @@ pub(crate) fn side(subject: &Subject<'_>) -> Side {
 fn method(a: &Subject<'_>, b: &Subject<'_>) -> String {
     if a.stream.passages.is_some() && b.stream.passages.is_some() {
         format!(
-            "95 % intervals of the difference by a moving-block bootstrap of {RESAMPLES} samples with a fixed seed, the \
-             blocks as long as the autocorrelation asks for (Politis and White), because packets that follow each other are \
-             alike; of loss ratios it is at least Newcombe's hybrid score interval; none below {FEWEST} values, and none of ratings. Of delays above the \
-             least of each, and of PDV, it has in it besides what both least values leave open, by how far the lowest of \
-             the least values of 32 parts of each are apart"
+            "95 % confidence intervals of the difference by a moving-block bootstrap ({RESAMPLES} resamples, fixed seed). The \
+             block length follows from the autocorrelation (Politis and White). The interval of a loss ratio is at least \
+             Newcombe's hybrid score interval. There is none below {FEWEST} values, and none of ratings. For PDV, and for \
+             delays above the minimum, the interval includes the uncertainty of both minima: the spread of the minima of \
+             32 parts of each series."
         )
     } else {
-        "95 % intervals of the difference from the intervals of both means or medians in the documents, by the root of \
-         the sum of their squares (Welch); other figures have none, because the packets are not at hand, nor have delays above \
-         the least of each"
+        "95 % confidence intervals of the difference from the intervals of both means, medians or loss ratios in the \
+         documents: the root of the sum of their squares (Welch). Other metrics, and delays above the minimum, have none, \
+         because the packets are not available."
             .into()
     }
 }
@@ -125,11 +125,18 @@ fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Way, by: Figure) -> Compared
         .collect();
     let main = figures.iter().find(|(figure, _)| figure.path() == by.path()).map(|(_, found)| found);
     let (verdict, words) = if comparable || by.series != Series::Delay {
-        let (verdict, words) = verdict(way, by, main, of_a.delay_kind);
-        (verdict, words + &besides(by, verdict, &figures))
+        let verdict = verdict(main);
+        let has_packets = a.stream.passages.is_some() && b.stream.passages.is_some();
+        let mut words = format!("{} {}", way.name(), sentence(by, verdict, main, &figures, has_packets));
+        if by.series == Series::Delay && of_a.delay_kind == Some(DelayKind::Variable) {
+            words.push_str(
+                " Delays are relative to the minimum of each run (clock offset unknown): a constant shift is not visible.",
+            );
+        }
+        (verdict, words)
     } else {
-        let why = "one is the whole delay and the other the part above its least value";
-        (Verdict::NotKnown, format!("{}: the delays cannot be compared, because {why}.", way.name()))
+        let why = "one is absolute and the other relative to its minimum";
+        (Verdict::NotKnown, format!("{}: the delays cannot be compared: {why}.", way.name()))
     };
     ComparedDirection {
         direction: field(way).into(),
@@ -168,7 +175,7 @@ fn compared(figure: Figure, a: &Subject<'_>, b: &Subject<'_>, way: Way) -> Compa
                     opened(values, drawn?, figure.series, passages_of(pa, way), passages_of(pb, way))
                 }
                 (_, Some(_)) => drawn,
-                // Documents do not tell how firm their least values are.
+                // Documents have no uncertainty of their minima.
                 (_, None) => stated.filter(|_| !least),
             }
         }),
@@ -216,114 +223,133 @@ fn hull(one: Option<[f64; 2]>, other: Option<[f64; 2]>) -> Option<[f64; 2]> {
     }
 }
 
-fn verdict(
-    way: Way,
-    by: Figure,
-    found: Option<&ComparedFigure>,
-    kind: Option<DelayKind>,
-) -> (Verdict, String) {
-    let name = way.name();
-    let figure = by.words();
-    let Some((difference, found)) = found.and_then(|found| Some((found.difference?, found))) else {
-        return (Verdict::NotKnown, format!("{name}: the {figure} is not known of both."));
-    };
-    let Some(interval @ [low, high]) = found.interval else {
-        let size = amount(by, difference, None);
-        let why = match by.series {
-            Series::R | Series::Mos => {
-                "A rating has no interval, because it follows from the path's delay and losses by the E-model: compare these \
-                 (--by delay_ns.median, --by loss.ratio) to see what is chance."
-            }
-            _ => "The data do not give an interval, so that it is not known whether this is chance.",
-        };
-        let text = format!("{name}: the {figure} of B is {size} {}. {why}", less(difference));
-        return (Verdict::NotKnown, text);
-    };
-    let above = if kind == Some(DelayKind::Variable) && by.series == Series::Delay {
-        " Delays are those above each one's least: a shift of all is not seen, and what both leasts leave open is in the interval."
-    } else {
-        ""
-    };
-    let (verdict, how) = match (low > 0.0, high < 0.0) {
-        (true, _) => (Verdict::More, if by.series == Series::Delay { "longer" } else { "more" }),
-        (_, true) => (Verdict::Less, if by.series == Series::Delay { "shorter" } else { "less" }),
-        _ => {
-            let text = format!(
-                "{name}: of the {figure} no difference that these data can show (B minus A: {}).{above}",
-                signed(by, difference, interval)
-            );
-            return (Verdict::NoneShown, text);
-        }
-    };
-    // Plus or minus only where both arms are as long as each other, and never so long that it reads as none.
-    let arms = (difference - low, high - difference);
-    let even = arms.0 < 1.1 * arms.1 && arms.1 < 1.1 * arms.0 && (high - low) / 2.0 < 0.9 * difference.abs();
-    let text = if even {
-        let size = amount(by, difference, Some((high - low) / 2.0));
-        format!("{name}: B is {how} by {size} ({figure}, 95{NO_BREAK}%).{above}")
-    } else {
-        let (size, least, most) =
-            (amount(by, difference, None), low.abs().min(high.abs()), low.abs().max(high.abs()));
-        let (least, most) = (amount(by, least, None), amount(by, most, None));
-        format!("{name}: B is {how} by {size} ({figure}, 95{NO_BREAK}%: {least} to {most}).{above}")
-    };
-    (verdict, text)
+/// The verdict by one figure.
+fn verdict(main: Option<&ComparedFigure>) -> Verdict {
+    match main.and_then(|main| main.interval) {
+        None => Verdict::NotKnown,
+        Some([low, _]) if low > 0.0 => Verdict::More,
+        Some([_, high]) if high < 0.0 => Verdict::Less,
+        Some(_) => Verdict::NoneShown,
+    }
 }
 
-/// Of some fifteen figures of three directions one lies outside its interval of 95 % by chance in every other comparison. One in
-/// twenty has one that is so many times as far from nothing (2.94 deviations in place of 1.96).
+/// Of some fifteen figures of three directions one lies outside its 95 % interval by chance in every other comparison. One in
+/// twenty has one that is further from 0 by this factor (2.94 standard deviations instead of 1.96).
 const CLEAR: f64 = 1.5;
 
-/// What differs besides, so that nobody takes a verdict by one figure for one by all: where `by` shows a difference, only
-/// that which goes the other way or is of another kind.
-fn besides(by: Figure, verdict: Verdict, figures: &[(Figure, ComparedFigure)]) -> String {
-    let same_sign = |low: f64| match verdict {
-        Verdict::More => low > 0.0,
-        Verdict::Less => low < 0.0,
-        Verdict::NoneShown | Verdict::NotKnown => false,
-    };
-    let differing: Vec<String> = figures
-        .iter()
-        .filter(|(figure, _)| figure.path() != by.path())
-        .filter_map(|(figure, found)| {
-            let (difference, interval @ [low, high]) = found.difference.zip(found.interval)?;
-            let told = figure.series == by.series && same_sign(low);
+/// The differences of one direction that count, and those that remain open.
+struct Differences<'a> {
+    /// That of `by`, if it is significant, and the other clear ones.
+    clear: Vec<(Figure, &'a ComparedFigure)>,
+    /// Figures of the series of `by` without a significant difference, or without an interval, although `by` has one.
+    open: Vec<Figure>,
+}
+
+impl<'a> Differences<'a> {
+    fn new(by: Figure, verdict: Verdict, figures: &'a [(Figure, ComparedFigure)]) -> Self {
+        let same_sign = |low: f64| match verdict {
+            Verdict::More => low > 0.0,
+            Verdict::Less => low < 0.0,
+            Verdict::NoneShown | Verdict::NotKnown => false,
+        };
+        let by_is_significant = matches!(verdict, Verdict::More | Verdict::Less);
+        let mut found = Self { clear: Vec::new(), open: Vec::new() };
+        for (figure, compared) in figures {
+            if figure.path() == by.path() {
+                if by_is_significant {
+                    found.clear.insert(0, (*figure, compared));
+                }
+                continue;
+            }
+            let is_like_by = figure.series == by.series;
+            let Some((difference, [low, high])) = compared.difference.zip(compared.interval) else {
+                if compared.difference.is_some() && is_like_by && by_is_significant {
+                    found.open.push(*figure);
+                }
+                continue;
+            };
             let is_clear =
                 difference > CLEAR * (difference - low) || -difference > CLEAR * (high - difference);
-            (is_clear && !told)
-                .then(|| format!("{} ({})", figure.words(), signed(*figure, difference, interval)))
-        })
-        .collect();
-    if differing.is_empty() {
-        return String::new();
+            if is_clear && !(is_like_by && same_sign(low)) {
+                found.clear.push((*figure, compared));
+            } else if is_like_by && by_is_significant && low <= 0.0 && high >= 0.0 {
+                found.open.push(*figure);
+            }
+        }
+        found
     }
-    let what = match verdict {
-        Verdict::More | Verdict::Less => "What differs besides",
-        Verdict::NoneShown | Verdict::NotKnown => "What these data do show to differ",
-    };
-    format!(" {what}: {}.", differing.join(", "))
+
+    /// The differences in one word. `None` where none of them is an improvement or the opposite.
+    fn word(&self) -> Option<&'static str> {
+        let better: Vec<bool> =
+            self.clear.iter().filter_map(|(figure, found)| figure.is_better(found.difference?)).collect();
+        match (better.contains(&true), better.contains(&false)) {
+            (true, false) => Some("improved"),
+            (false, true) => Some("worse"),
+            (true, true) => Some("mixed"),
+            (false, false) => None,
+        }
+    }
 }
 
-fn less(difference: f64) -> &'static str {
-    if difference < 0.0 { "less" } else { "more" }
+/// The verdict and the differences behind it, to follow the name of a direction.
+fn sentence(
+    by: Figure,
+    verdict: Verdict,
+    main: Option<&ComparedFigure>,
+    figures: &[(Figure, ComparedFigure)],
+    has_packets: bool,
+) -> String {
+    let found = Differences::new(by, verdict, figures);
+    let name = by.words();
+    let of_main = main.and_then(|main| Some((main.difference?, main.interval)));
+    let mut parts: Vec<String> =
+        found.clear.iter().filter_map(|(figure, found)| shown_difference(*figure, found)).collect();
+    match (verdict, of_main) {
+        (Verdict::More | Verdict::Less, _) => {}
+        (_, Some((difference, Some(interval)))) => {
+            let qualifier = if parts.is_empty() { "" } else { " not significant," };
+            parts.push(format!("{name}{qualifier} {}", signed(by, difference, interval)));
+        }
+        (_, Some((difference, None))) => {
+            parts.push(format!("{name} {} ({})", size(by, difference), no_interval(by, has_packets)));
+        }
+        (_, None) => parts.push(format!("{name} not known of both")),
+    }
+    if !found.open.is_empty() {
+        let names: Vec<String> = found.open.iter().map(|figure| figure.words()).collect();
+        parts.push(format!("inconclusive: {}", names.join(", ")));
+    }
+    let word = found.word().unwrap_or(match verdict {
+        Verdict::NoneShown => "without significant difference",
+        Verdict::NotKnown => "inconclusive",
+        Verdict::More | Verdict::Less => "changed",
+    });
+    format!("{word}: {}.", parts.join("; "))
 }
 
-/// A difference without its sign, and half the width of its interval.
-fn amount(by: Figure, value: f64, half: Option<f64>) -> String {
-    let value = value.abs();
-    match (by.unit(), half) {
-        (Unit::Time, Some(half)) => time_with_half(value, half, true),
-        (Unit::Time, None) => time(value, true),
-        (Unit::Share, Some(half)) => format!("{} ± {} of the packets", percent(value), percent(half)),
-        (Unit::Share, None) => format!("{} of the packets", percent(value)),
-        (Unit::Score, _) => text::shown(value, Unit::Score, true),
+/// Why a figure has no interval.
+fn no_interval(by: Figure, has_packets: bool) -> &'static str {
+    match by.series {
+        Series::R | Series::Mos => {
+            "no interval for a rating: compare --by delay_ns.median and --by loss.ratio"
+        }
+        _ if has_packets => "no interval: too few distinct values",
+        _ => "no interval: the packets are not available, only a document",
     }
+}
+
+fn shown_difference(figure: Figure, found: &ComparedFigure) -> Option<String> {
+    Some(format!("{} {}", figure.words(), signed(figure, found.difference?, found.interval?)))
+}
+
+fn size(figure: Figure, difference: f64) -> String {
+    text::signed(difference, figure.unit(), true)
 }
 
 /// A difference with its interval.
 fn signed(by: Figure, value: f64, [low, high]: [f64; 2]) -> String {
-    let show = |value: f64| text::signed(value, by.unit(), true);
-    format!("{}, 95{NO_BREAK}%: {} to {}", show(value), show(low), show(high))
+    format!("{} (95{NO_BREAK}%{NO_BREAK}CI {} to {})", size(by, value), size(by, low), size(by, high))
 }
 
 /// What may be the difference besides the paths, of the ways that are compared.
@@ -331,13 +357,14 @@ fn warnings(a: &Measurement, b: &Measurement, ways: &[Way]) -> Vec<String> {
     let mut warnings = Vec::new();
     for (name, m) in [("A", a), ("B", b)] {
         if m.partial {
-            warnings.push(format!("{name} did not end as asked: its figures are those of a part"));
+            warnings.push(format!("{name} is partial (interrupted): its metrics cover a part of the run"));
         }
     }
     let (at, bt) = (&a.traffic, &b.traffic);
     if at.payload_octets != bt.payload_octets || at.dscp.zip(bt.dscp).is_some_and(|(a, b)| a != b) {
-        warnings
-            .push("the packets of A and B differ in size or code point, which may be the difference".into());
+        warnings.push(
+            "the packets of A and B differ in size or code point, which may cause the difference".into(),
+        );
     }
     warnings.extend(ways.iter().filter_map(|way| calls(*way, rating(a, *way)?, rating(b, *way)?)));
     warnings.extend(places(&a.stamps, &b.stamps, ways));
@@ -351,7 +378,7 @@ fn calls(way: Way, a: &Voice, b: &Voice) -> Option<String> {
     let name = way.name();
     if a.codec.scale != b.codec.scale {
         return Some(format!(
-            "the calls of A and B are rated on different scales ({name}: {} and {}), so that their MOS is not compared",
+            "the calls of A and B are rated on different scales ({name}: {} and {}): their MOS is not compared",
             a.codec.scale, b.codec.scale
         ));
     }
@@ -360,33 +387,34 @@ fn calls(way: Way, a: &Voice, b: &Voice) -> Option<String> {
             != (b.delay_basis, b.loss_basis, b.variation_basis);
     differs.then(|| {
         format!(
-            "the calls of A and B differ in codec, choice of the jitter buffer, or what is known of delay and loss ({name}), \
-             which may be the difference of their MOS"
+            "the calls of A and B differ in codec, jitter buffer, or the basis of delay and loss ({name}), which may cause the \
+             difference of their MOS"
         )
     })
 }
 
 /// That the stamps of the ways that are compared were taken in different places.
 fn places(a: &StampPlaces, b: &StampPlaces, ways: &[Way]) -> Option<String> {
-    // A round trip has the stamps of both its ways.
+    // A round trip has the time stamps of both directions.
     let of = |way: Way| ways.contains(&way) || ways.contains(&Way::RoundTrip);
-    let (there, back) = (of(Way::Forward), of(Way::Reverse));
+    let (forward, reverse) = (of(Way::Forward), of(Way::Reverse));
     let moments = [
-        ("departure here", there, a.sender_departure, b.sender_departure),
-        ("arrival there", there, a.responder_arrival, b.responder_arrival),
-        ("departure there", back, a.responder_departure, b.responder_departure),
-        ("arrival here", back, a.sender_arrival, b.sender_arrival),
+        ("departure at the initiator", forward, a.sender_departure, b.sender_departure),
+        ("arrival at the responder", forward, a.responder_arrival, b.responder_arrival),
+        ("departure at the responder", reverse, a.responder_departure, b.responder_departure),
+        ("arrival at the initiator", reverse, a.sender_arrival, b.sender_arrival),
     ];
-    let said =
-        |place: Option<Place>| place.map_or_else(|| "a place not told".to_owned(), |place| place.to_string());
+    let said = |place: Option<Place>| {
+        place.map_or_else(|| "an unknown source".to_owned(), |place| place.to_string())
+    };
     let differing: Vec<String> = moments
         .into_iter()
         .filter(|(_, compared, a, b)| *compared && a != b)
-        .map(|(moment, _, a, b)| format!("{moment} by {} and by {}", said(a), said(b)))
+        .map(|(moment, _, a, b)| format!("{moment}: {} and {}", said(a), said(b)))
         .collect();
     (!differing.is_empty()).then(|| {
         format!(
-            "the stamps of A and B were taken in different places ({}), which may be the difference",
+            "the time stamps of A and B have different sources ({}), which may cause the difference",
             differing.join(", ")
         )
     })
@@ -401,8 +429,8 @@ fn responder_time(a: &StampPlaces, b: &StampPlaces, ways: &[Way]) -> Option<Stri
     };
     ways.contains(&Way::RoundTrip).then(|| {
         format!(
-            "the round trips of {with} contain the time that the responder took to answer, and those of {without} do not, which may \
-             be the difference"
+            "the round trips of {with} include the processing time of the responder, and those of {without} do not, which may cause \
+             the difference"
         )
     })
 }
@@ -421,8 +449,8 @@ fn subtracted(a: Option<&Calibration>, b: Option<&Calibration>, ways: &[Way]) ->
     let ((subtracted, whole), told) =
         only(a, b).map(|told| (("A", "B"), told)).or_else(|| only(b, a).map(|told| (("B", "A"), told)))?;
     Some(format!(
-        "the calibrated baseline is taken out of the delays of {subtracted} (--subtract-baseline) and not of those of {whole}: \
-         as much of the difference is not the path's ({told})"
+        "the calibrated baseline is subtracted from the delays of {subtracted} (--subtract-baseline) and not from those of {whole}: \
+         this part of the difference is not due to the path ({told})"
     ))
 }
 
@@ -445,7 +473,10 @@ mod tests {
         let (with, without) = (Some(&with), Some(&without));
         let ways = [Way::Forward, Way::RoundTrip];
         let said = subtracted(without, with, &ways).unwrap().replace(NO_BREAK, " ");
-        assert!(said.contains("of the delays of B (--subtract-baseline) and not of those of A"), "{said}");
+        assert!(
+            said.contains("from the delays of B (--subtract-baseline) and not from those of A"),
+            "{said}"
+        );
         assert!(said.contains("(forward 9.00 µs, round trip 18.7 µs)"), "{said}");
         assert!(subtracted(with, None, &ways).unwrap().contains("delays of A"));
         assert_eq!(subtracted(with, with, &ways), None);
@@ -469,27 +500,63 @@ mod tests {
         }
     }
 
-    /// A rating is compared without an interval, which the verdict says with the reason and with what to compare instead.
-    #[test]
-    fn rating_has_no_interval() {
-        let by: Figure = "voice.forward.mos".parse().unwrap();
+    fn figure(by: Figure, difference: f64, interval: Option<[f64; 2]>) -> (Figure, ComparedFigure) {
         let found = ComparedFigure {
             figure: by.path(),
-            a: Some(4.4),
-            b: Some(4.1),
-            difference: Some(-0.3),
-            interval: None,
+            a: Some(1.0),
+            b: Some(1.0 + difference),
+            difference: Some(difference),
+            interval,
         };
-        let (verdict, words) = verdict(Way::Forward, by, Some(&found), None);
-        assert_eq!(verdict, Verdict::NotKnown);
-        assert!(
-            words.starts_with("forward: the MOS of the call of B is 0.30 less. A rating has no interval"),
-            "{words}"
+        (by, found)
+    }
+
+    fn said(by: &str, figures: &[(&str, f64, Option<[f64; 2]>)], has_packets: bool) -> String {
+        let by: Figure = by.parse().unwrap();
+        let figures: Vec<_> = figures
+            .iter()
+            .map(|(path, difference, interval)| figure(path.parse().unwrap(), *difference, *interval))
+            .collect();
+        let main = figures.iter().find(|(one, _)| one.path() == by.path()).map(|(_, found)| found);
+        sentence(by, verdict(main), main, &figures, has_packets).replace(NO_BREAK, " ")
+    }
+
+    /// The verdict leads: a word, the differences that count, and what remains open.
+    #[test]
+    fn verdict_leads() {
+        let median = ("delay_ns.median", -3.2e6, Some([-3.27e6, -3.11e6]));
+        let loss = ("loss.ratio", -0.003, Some([-0.004, -0.002]));
+        let p99 = ("delay_ns.p99", -2e6, Some([-5e6, 1e6]));
+        assert_eq!(
+            said("delay_ns.median", &[median, p99, loss], true),
+            "improved: median delay -3.20 ms (95 % CI -3.27 ms to -3.11 ms); loss -0.30 pp (95 % CI -0.40 pp to -0.20 pp); \
+             inconclusive: p99 delay."
         );
-        assert!(words.contains("--by loss.ratio"), "{words}");
+        let more = ("loss.ratio", 0.003, Some([0.002, 0.004]));
+        assert!(said("delay_ns.median", &[median, more], true).starts_with("mixed: median delay"));
+        assert!(said("loss.ratio", &[median, more], true).starts_with("mixed: loss +0.30 pp"));
+        assert!(said("loss.ratio", &[more], true).starts_with("worse: loss +0.30 pp"));
+        assert!(
+            said("delay_ns.p99", &[p99], true)
+                .starts_with("without significant difference: p99 delay -2.00 ms (95 %")
+        );
+        let gap = ("inter_arrival_ns.mean", 2e6, Some([1e6, 3e6]));
+        assert!(
+            said("inter_arrival_ns.mean", &[gap], true).starts_with("changed: mean time between arrivals")
+        );
+    }
+
+    /// A missing interval is stated with its reason, and for a rating with the metrics to compare instead.
+    #[test]
+    fn missing_interval_has_reason() {
+        let mos = said("voice.forward.mos", &[("voice.forward.mos", -0.3, None)], true);
+        assert!(mos.starts_with("inconclusive: MOS -0.30 (no interval for a rating"), "{mos}");
         for named in ["delay_ns.median", "loss.ratio"] {
-            assert!(words.contains(named) && named.parse::<Figure>().is_ok());
+            assert!(mos.contains(named) && named.parse::<Figure>().is_ok());
         }
+        let few = [("delay_ns.p99", 2e6, None)];
+        assert!(said("delay_ns.p99", &few, true).contains("(no interval: too few distinct values)"));
+        assert!(said("delay_ns.p99", &few, false).contains("(no interval: the packets are not available"));
     }
 
     /// Round trips with and without the responder's own time are not compared silently.
@@ -499,7 +566,7 @@ mod tests {
         let without = StampPlaces::default();
         let said = responder_time(&without, &with, &[Way::RoundTrip]).unwrap();
         assert!(
-            said.starts_with("the round trips of B contain") && said.contains("those of A do not"),
+            said.starts_with("the round trips of B include") && said.contains("those of A do not"),
             "{said}"
         );
         assert_eq!(responder_time(&with, &with, &[Way::RoundTrip]), None);
@@ -515,12 +582,12 @@ mod tests {
         assert_eq!(places(&a, &b, &[Way::Forward]), None);
         for ways in [&[Way::Forward, Way::Reverse][..], &[Way::RoundTrip]] {
             let said = places(&a, &b, ways).unwrap();
-            assert!(said.contains("(departure there by kernel and by a place not told)"), "{said}");
+            assert!(said.contains("(departure at the responder: kernel and an unknown source)"), "{said}");
         }
         let words = |text: &str| text.parse::<Figure>().unwrap().words();
         assert_eq!(words("forward.delay_ns.median"), "median delay");
-        assert_eq!(words("jitter_ns.delay_difference.p99_9"), "99.9th percentile of the |IPDV|");
-        assert_eq!(words("loss.ratio"), "share of lost packets");
+        assert_eq!(words("jitter_ns.delay_difference.p99_9"), "p99.9 |IPDV|");
+        assert_eq!(words("loss.ratio"), "loss");
     }
 
     #[test]

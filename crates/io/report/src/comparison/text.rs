@@ -12,11 +12,16 @@ use crate::text::{TextStyle, wrap};
 /// The widest that prose is set.
 const WIDEST: usize = 110;
 
-/// `comparison` for a terminal: the verdicts, and then the figures behind them. The text ends with a newline; what came
-/// from outside is escaped.
-pub fn text(comparison: &Comparison, style: &TextStyle) -> String {
+/// `comparison` for a terminal: the verdicts, and then the figures behind them; with `explain` also the method of the
+/// intervals. The text ends with a newline; what came from outside is escaped.
+pub fn text(comparison: &Comparison, explain: bool, style: &TextStyle) -> String {
     let width = style.width.clamp(40, WIDEST);
     let mut lines = Vec::new();
+    for direction in &comparison.directions {
+        let words = plain(&capital(&direction.words), style.unicode);
+        lines.extend(wrap(&words, width).into_iter().map(|line| strong(line, style)));
+    }
+    lines.push(String::new());
     for (letter, side) in [("A", &comparison.a), ("B", &comparison.b)] {
         let mut line = format!("{letter}  {}", side.name);
         if side.target != side.name {
@@ -26,20 +31,17 @@ pub fn text(comparison: &Comparison, style: &TextStyle) -> String {
         line.extend(side.comment.iter().flat_map(|comment| [", ", comment]));
         lines.extend(wrap(&escape::terminal(&line), width));
     }
-    lines.push(String::new());
-    for direction in &comparison.directions {
-        let words = plain(&capital(&direction.words), style.unicode);
-        lines.extend(wrap(&words, width).into_iter().map(|line| strong(line, style)));
-    }
     for direction in comparison.directions.iter().filter(|direction| !direction.figures.is_empty()) {
         lines.push(String::new());
         lines.extend(table(direction, style, width));
     }
-    lines.push(String::new());
+    if explain || !comparison.limits.is_empty() || !comparison.warnings.is_empty() {
+        lines.push(String::new());
+    }
     for limit in &comparison.limits {
-        let word = if limit.held { "Held" } else { "Broken" };
+        let word = if limit.held { "Passed" } else { "Failed" };
         let value = limit.value.map_or_else(String::new, |value| {
-            format!(", B minus A is {}", of_limit(&limit.limit, value, style.unicode))
+            format!(", B - A = {}", of_limit(&limit.limit, value, style.unicode))
         });
         lines.extend(wrap(
             &escape::terminal(&plain(&format!("{word}: {}{value}", limit.limit), style.unicode)),
@@ -49,7 +51,9 @@ pub fn text(comparison: &Comparison, style: &TextStyle) -> String {
     for warning in &comparison.warnings {
         lines.extend(wrap(&escape::terminal(&format!("Note: {warning}")), width));
     }
-    lines.extend(wrap(&format!("How: {}.", comparison.method), width));
+    if explain {
+        lines.extend(wrap(&format!("Method: {}", comparison.method), width));
+    }
     let mut text = lines.join("\n").replace(NO_BREAK, " ");
     text.push('\n');
     text
@@ -72,9 +76,12 @@ pub(super) fn shown(value: f64, unit: Unit, unicode: bool) -> String {
     }
 }
 
-/// A difference with its sign.
+/// A difference with its sign; of shares in percentage points.
 pub(super) fn signed(value: f64, unit: Unit, unicode: bool) -> String {
-    let size = shown(value.abs(), unit, unicode);
+    let mut size = shown(value.abs(), unit, unicode);
+    if unit == Unit::Share {
+        size = size.replace('%', "pp");
+    }
     // What reads as nothing has no sign.
     let shows = size.contains(|c: char| ('1'..='9').contains(&c));
     match value {
@@ -84,7 +91,7 @@ pub(super) fn signed(value: f64, unit: Unit, unicode: bool) -> String {
     }
 }
 
-/// A difference that a limit is on, in the unit that its path tells.
+/// A difference that a limit is on, in the unit of its path.
 fn of_limit(limit: &str, value: f64, unicode: bool) -> String {
     if limit.contains("_ns") {
         signed(value, Unit::Time, unicode)
@@ -100,14 +107,14 @@ fn of_limit(limit: &str, value: f64, unicode: bool) -> String {
 
 /// The figures of one direction.
 fn table(direction: &ComparedDirection, style: &TextStyle, width: usize) -> Vec<String> {
-    let mut rows = vec![["", "A", "B", "B - A", "95 % of B - A"].map(String::from)];
+    let mut rows = vec![["", "A", "B", "B - A", "95 % CI of B - A"].map(String::from)];
     rows[0][0] = direction.direction.replace('_', " ");
     rows.extend(direction.figures.iter().map(|figure| cells(figure, style.unicode)));
     let mut columns = 5;
     let widths: Vec<usize> =
         (0..5).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
     let total = |columns: usize| widths[..columns].iter().sum::<usize>() + 2 * (columns - 1);
-    // Where there is little room the interval goes, which the verdict has as well.
+    // A narrow terminal omits the interval, which the verdict has as well.
     while columns > 2 && total(columns) > width {
         columns -= 1;
     }
@@ -126,7 +133,7 @@ fn table(direction: &ComparedDirection, style: &TextStyle, width: usize) -> Vec<
 fn label(figure: &str) -> String {
     match figure.strip_prefix("jitter_ns.delay_difference.") {
         Some(statistic) => format!("|ipdv| {statistic}"),
-        None if figure == "loss.ratio" => "lost".into(),
+        None if figure == "loss.ratio" => "loss".into(),
         None if figure.starts_with("voice.") => figure.trim_start_matches("voice.").to_uppercase(),
         None => figure.replace("_ns.", " ").replace('_', " "),
     }
@@ -143,7 +150,7 @@ pub(crate) fn cells(figure: &ComparedFigure, unicode: bool) -> [String; 5] {
         value(figure.a),
         value(figure.b),
         figure.difference.map_or_else(|| "-".into(), difference),
-        interval.unwrap_or_else(|| "not known".into()),
+        interval.unwrap_or_else(|| "n/a".into()),
     ]
 }
 
@@ -162,7 +169,7 @@ mod tests {
     #[test]
     fn what_a_limit_is_on_has_its_unit_and_no_digits_of_the_machine() {
         let told = |limit, value| of_limit(limit, value, false).replace(NO_BREAK, " ");
-        assert_eq!(told("round_trip.loss.ratio<0.01", 0.028 - 0.015), "+1.30 %");
+        assert_eq!(told("round_trip.loss.ratio<0.01", 0.028 - 0.015), "+1.30 pp");
         assert_eq!(told("forward.delay_ns.p99<1ms", 1_500.0), "+1.50 us");
         assert_eq!(told("voice.forward.mos>=0", 4.3 - 4.4), "-0.10");
         assert_eq!(told("forward.packets.lost<=0", 3.0), "3");

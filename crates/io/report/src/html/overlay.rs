@@ -22,10 +22,7 @@ const INKS: [Ink; MOST] = [Ink::Forward, Ink::Reverse, Ink::RoundTrip, Ink::Lost
 /// [`ReportError::Chart`].
 pub fn overlay(subjects: &[Subject<'_>], by: Compared, command: &str) -> Result<String, ReportError> {
     let (mut drawn, mut body) = (Vec::new(), String::new());
-    body.push_str(&format!(
-        "<article><header><h1>{} runs on the same axes</h1></header>\n<ol>",
-        subjects.len()
-    ));
+    body.push_str(&format!("<article><header><h1>{} runs compared</h1></header>\n<ol>", subjects.len()));
     for subject in subjects {
         let m = subject.stream.measurement;
         body.push_str(&format!("<li>{}</li>", markup(&named(subject.name, m))));
@@ -50,9 +47,7 @@ pub fn overlay(subjects: &[Subject<'_>], by: Compared, command: &str) -> Result<
     }
     if !command.is_empty() {
         let command = markup(command);
-        body.push_str(&format!(
-            "<section><h2>To make this page again</h2>\n<pre><code>{command}</code></pre></section>\n"
-        ));
+        body.push_str(&format!("<section><h2>Reproduce</h2>\n<pre><code>{command}</code></pre></section>\n"));
     }
     body.push_str("</article>\n<section id=\"data\"><h2>Data in this page</h2></section>\n");
     let streams: Vec<_> = subjects.iter().map(|subject| subject.stream).collect();
@@ -76,12 +71,10 @@ fn named(name: &str, m: &Measurement) -> String {
 fn where_kept(subjects: &[Subject<'_>]) -> &'static str {
     let files = subjects.iter().filter(|subject| subject.stream.measurement.source.is_some()).count();
     match files {
-        0 => "Each run's own page and packet log are in its folder.",
-        all if all == subjects.len() => {
-            "Every number here can be computed again from the files that are named above."
-        }
+        0 => "The report and the packet log of each run are in its folder.",
+        all if all == subjects.len() => "All values can be recomputed from the files above.",
         _ => {
-            "Runs have a page and a packet log in their folder; of a file, every number can be computed again from it."
+            "Runs have a report and a packet log in their folder; values of a file can be recomputed from it."
         }
     }
 }
@@ -105,7 +98,7 @@ fn level(runs: &mut [Laid<'_>], subjects: &[Subject<'_>], way: Way) {
         let m = subject.stream.measurement;
         if let (Some(DelayKind::Absolute), Some(least)) = (kind(subject), way.of(m).delay_ns.min) {
             run.floor = least;
-            run.name.push_str(", above its least");
+            run.name.push_str(", above the minimum");
         }
     }
 }
@@ -115,7 +108,7 @@ fn differences(subjects: &[Subject<'_>], by: Compared, body: &mut String) {
     let Some((first, others)) = subjects.split_first() else { return };
     let mut methods: Vec<String> = Vec::new();
     for (other, number) in others.iter().zip(2..) {
-        body.push_str(&format!("<section><h2>{number} against 1</h2>\n"));
+        body.push_str(&format!("<section><h2>Comparison: run {number} vs. run 1</h2>\n"));
         match compare(first, other, by) {
             Some(comparison) => {
                 difference(&comparison, number, body);
@@ -128,12 +121,12 @@ fn differences(subjects: &[Subject<'_>], by: Compared, body: &mut String) {
         body.push_str("</section>\n");
     }
     for method in methods {
-        body.push_str(&format!("<p class=\"when\">{}.</p>\n", markup(&method)));
+        body.push_str(&format!("<p class=\"when\">{}</p>\n", markup(&method)));
     }
 }
 
 fn difference(comparison: &Comparison, number: usize, body: &mut String) {
-    body.push_str(&format!("<p class=\"when\">A is 1, B is {number}.</p>\n"));
+    body.push_str(&format!("<p class=\"when\">A is run 1, B is run {number}.</p>\n"));
     for direction in &comparison.directions {
         body.push_str(&format!("<p><strong>{}</strong></p>\n", markup(&capital(&direction.words))));
     }
@@ -149,7 +142,7 @@ fn difference(comparison: &Comparison, number: usize, body: &mut String) {
     body.push_str("<div class=\"scroll\"><table>\n");
     for direction in directions {
         body.push_str(&format!(
-            "<tbody><tr class=\"head\"><th>{}</th><th>A</th><th>B</th><th>B − A</th><th>95 % of B − A</th></tr>\n",
+            "<tbody><tr class=\"head\"><th>{}</th><th>A</th><th>B</th><th>B − A</th><th>95 % CI of B − A</th></tr>\n",
             direction.direction.replace('_', " ")
         ));
         for figure in &direction.figures {
