@@ -1298,15 +1298,15 @@ export interface components {
         };
         /** @description One direction of both. */
         ComparedDirection: {
-            /** @description What the delays of both are; `null` where they are not of one kind, and then they are not compared. */
+            /** @description Kind of the delays of both; `null` where the kinds differ, and then they are not compared. */
             delay_kind: components["schemas"]["DelayKind"] | null;
             /** @description `forward`, `reverse` or `round_trip`. */
             direction: string;
             /** @description Each figure. */
             figures: components["schemas"]["ComparedFigure"][];
-            /** @description By the figure `by`. */
+            /** @description The verdict by the metric `by`. */
             verdict: components["schemas"]["Verdict2"];
-            /** @description The verdict in words. */
+            /** @description The verdict in words: `improved`, `worse`, `mixed` and so on, the clear differences, and the metrics that show none. */
             words: string;
         };
         /** @description A figure of both. */
@@ -1328,7 +1328,7 @@ export interface components {
             difference: number | null;
             /** @description Its place in a direction of the measurement document, such as `delay_ns.p99`. */
             figure: string;
-            /** @description 95 % interval of the difference; `null` where the data do not allow one. */
+            /** @description 95 % confidence interval of the difference; `null` where the data do not allow one. */
             interval: number[] | null;
         };
         /** @description Two measurements compared. Every difference is B minus A. */
@@ -1341,15 +1341,15 @@ export interface components {
             by: string;
             /** @description The directions that both have. */
             directions: components["schemas"]["ComparedDirection"][];
-            /** @description Limits on differences, and whether they held. */
+            /** @description Limits on differences, and whether each passed. */
             limits: components["schemas"]["Limit"][];
-            /** @description How the intervals were found, in words. */
+            /** @description Method of the confidence intervals. */
             method: string;
             /** @description `romer/comparison/1`. */
             schema: string;
             /** @description Seed of the resampling, six unsigned 32-bit integers; it is always the same. */
             seed: number[];
-            /** @description What a reader should know before trusting the verdicts, in words. */
+            /** @description Notes on what may affect the verdicts. */
             warnings: string[];
         };
         /** @description A problem document. */
@@ -1868,11 +1868,6 @@ export interface components {
              *     nanoseconds before `at_ns`, which is when it was noticed.
              */
             noticed_late_ns?: number | null;
-            /**
-             * Format: uint64
-             * @description Of a `path-error`, the first probe that the path is known to have refused as too long.
-             */
-            sequence?: number | null;
             /** @description Where it was. */
             side: components["schemas"]["Side"];
             /** @description Of a step of the clock, how large it was and between which readings. */
@@ -1927,10 +1922,10 @@ export interface components {
         Finding: {
             /** @description What follows for the user. */
             consequence: string;
+            /** @description What to do about it, where something can be done. */
+            fix: string | null;
             /** @description What was found, in words. */
             found: string;
-            /** @description What to do about it, where something can be done. */
-            mend: string | null;
             /** @description What was looked at, a stable name. */
             name: string;
             /** @description Values behind it, by name. */
@@ -3503,7 +3498,7 @@ export interface components {
         Side: "sender" | "responder" | "path";
         /** @description One of the two. */
         Side2: {
-            /** @description The user's words. */
+            /** @description The user's comment. */
             comment: string | null;
             /** @description As it was given. */
             name: string;

@@ -67,9 +67,9 @@ fn least_step() -> Duration {
 
 /// What the clock source means.
 pub(crate) fn source(reading: &Reading, rights: &Rights) -> Finding {
-    let name = reading.source.as_deref().unwrap_or("not told");
+    let name = reading.source.as_deref().unwrap_or("unknown");
     let found = format!(
-        "Clock source: {name}; a reading takes {}, the least step is {}.",
+        "Clock source: {name}; reading takes {}, resolution {}.",
         time(reading.cost),
         time(reading.step)
     );
@@ -78,15 +78,14 @@ pub(crate) fn source(reading: &Reading, rights: &Rights) -> Finding {
         let better = ["tsc", "kvm-clock", "arch_sys_counter"]
             .into_iter()
             .find(|better| *better != name && reading.available.iter().any(|one| one == better));
-        let mend = better.map_or_else(
-            || "Let the hypervisor offer a clock that programs can read themselves (an invariant TSC, kvm-clock).".into(),
+        let fix = better.map_or_else(
+            || "Configure the hypervisor to provide a clock that user space can read (invariant TSC, kvm-clock).".into(),
             |better| rights.write(&format!("{FOLDER}/current_clocksource"), better),
         );
-        let consequence =
-            "Each stamp by a program costs a system call, and the sender's waits end less exactly.";
-        limited(SOURCE, found, consequence, mend)
+        let consequence = "Each user-space time stamp costs a system call, and the sender is less punctual.";
+        limited(SOURCE, found, consequence, fix)
     } else {
-        good(SOURCE, found, "Reading the clock costs next to nothing against what is measured.")
+        good(SOURCE, found, "The cost of reading the clock is negligible.")
     };
     finding
         .value("source", reading.source.clone())
@@ -116,11 +115,11 @@ impl Source {
         }
     }
 
-    fn mend(self, rights: &Rights) -> String {
+    fn fix(self, rights: &Rights) -> String {
         match self {
             Self::Systemd => rights.command("timedatectl set-ntp true"),
             Self::Apt => rights.command("apt-get install chrony"),
-            Self::Unknown => "Run chrony, or another daemon that keeps the clock.".into(),
+            Self::Unknown => "Run chrony, or another daemon that synchronises the clock.".into(),
         }
     }
 }
@@ -137,8 +136,8 @@ pub(crate) fn synchronisation(
     source: Source,
     rights: &Rights,
 ) -> Finding {
-    const DRIFT: &str = "STAMP packets tell the other end so, and one-way delays between hosts (given above their \
-                         least) drift with the clock. Round trips, and two ends on one host, do not depend on it.";
+    const DRIFT: &str = "STAMP packets report this, and one-way delays between hosts (relative to their minimum) \
+                         drift with the clock. Round trips, and two ends on one host, are not affected.";
     let sync = match sync {
         Ok(sync) => sync,
         Err(error) => return unknown(SYNC, &error, DRIFT),
@@ -146,30 +145,33 @@ pub(crate) fn synchronisation(
     let bound = time(sync.maximum_error);
     let by = if running.is_empty() { String::new() } else { format!(" (by {})", words(running)) };
     let finding = if !sync.synchronised {
-        let (found, mend) = match running.first() {
+        let (found, fix) = match running.first() {
             Some(first) => (
-                format!("The kernel holds its clock for not synchronised, though {} runs.", words(running)),
                 format!(
-                    "See what {} says: it may have no server yet, or may not be allowed to set the clock.",
+                    "The kernel reports the clock as unsynchronised, although {} is running.",
+                    words(running)
+                ),
+                format!(
+                    "Check the status of {}: it may have no server yet, or no permission to set the clock.",
                     first.name()
                 ),
             ),
-            None => ("The kernel holds its clock for not synchronised.".to_owned(), source.mend(rights)),
+            None => ("The kernel reports the clock as unsynchronised.".to_owned(), source.fix(rights)),
         };
-        limited(SYNC, found, DRIFT, mend)
+        limited(SYNC, found, DRIFT, fix)
     } else if sync.maximum_error > CLOSE {
         limited(
             SYNC,
-            format!("The clock is synchronised{by}; its error is bounded by {bound}."),
-            "Times of day in a run may be wrong by that much, and STAMP packets say so. Round trips, and one-way delays \
-             above their least, do not depend on it.",
-            "Use a nearer time server, or PTP, where times of different hosts are to be compared.",
+            format!("The clock is synchronised{by}; maximum error {bound}."),
+            "Wall-clock times may be wrong by that much, and STAMP packets report it. Round trips, and one-way delays \
+             relative to their minimum, are not affected.",
+            "Use a nearer time server, or PTP, to compare times of different hosts.",
         )
     } else {
         good(
             SYNC,
-            format!("The clock is synchronised{by}; its error is bounded by {bound}."),
-            "Times of day in a run are right to that bound, and STAMP packets say so.",
+            format!("The clock is synchronised{by}; maximum error {bound}."),
+            "Wall-clock times are correct to that bound, and STAMP packets report it.",
         )
     };
     finding
@@ -188,26 +190,26 @@ pub(crate) fn kernel(release: Result<String, HostError>) -> Finding {
     let release = match release {
         Ok(release) => release,
         Err(error) => {
-            return unknown(KERNEL, &error, &format!("romer is made for Linux {oldest} and later."));
+            return unknown(KERNEL, &error, &format!("romer requires Linux {oldest} or later."));
         }
     };
     let finding = match version(&release) {
         Some(version) if version >= OLDEST => good(
             KERNEL,
-            format!("Linux {release}; romer is made for {oldest} and later."),
-            "What romer asks of a kernel is there; the other findings say what it came to.",
+            format!("Linux {release}; romer requires {oldest} or later."),
+            "The kernel has the features that romer uses; see the other findings.",
         ),
         Some(_) => missing(
             KERNEL,
-            format!("Linux {release}; romer is made for {oldest} and later."),
-            "Sockets with kernel stamps or the rootless lab may fail.",
+            format!("Linux {release}; romer requires {oldest} or later."),
+            "Kernel time stamps or the rootless lab may fail.",
             format!("Install a kernel of {oldest} or later."),
         ),
         None => limited(
             KERNEL,
-            format!("A kernel that calls itself {release}."),
-            format!("romer is made for Linux {oldest} and later; whether this is one cannot be told."),
-            "Go by the other findings, which were tried.",
+            format!("Unknown kernel release {release}."),
+            format!("romer requires Linux {oldest} or later."),
+            "Rely on the other findings, which are tests.",
         ),
     };
     finding.value("release", release).value("oldest", oldest)
@@ -236,15 +238,15 @@ fn offsets_of(text: &str) -> Option<Duration> {
 
 /// What the time namespace means.
 pub(crate) fn time_namespace(offset: Option<Duration>) -> Finding {
-    let alone = "A romer elsewhere on this host is known to read the same clock.";
+    let alone = "romer in other namespaces of this host reads the same clock.";
     match offset {
         None => good(NAMESPACE, "This kernel has no time namespaces.", alone),
-        Some(Duration::ZERO) => good(NAMESPACE, "The clocks have the system's own origin.", alone),
+        Some(Duration::ZERO) => good(NAMESPACE, "No clock offset in this time namespace.", alone),
         Some(offset) => limited(
             NAMESPACE,
-            format!("A time namespace moves this process's clocks by {}.", time(offset)),
-            "A romer outside of it on this host is taken for another host: one-way delays between the two are given \
-             above their least only.",
+            format!("The time namespace of this process shifts its clocks by {}.", time(offset)),
+            "romer outside of it on this host is treated as another host: one-way delays between the two are relative \
+             to their minimum.",
             "Start both ends in the same time namespace.",
         ),
     }
@@ -258,7 +260,7 @@ mod tests {
     use romer_record::document::Verdict;
 
     #[test]
-    fn a_slow_clock_is_mended_by_a_better_one_if_there_is_any() {
+    fn a_slow_clock_is_fixed_by_a_better_one_if_there_is_any() {
         let reading = |cost, available: &[&str]| Reading {
             source: Some("hpet".into()),
             available: available.iter().map(|&one| one.into()).collect(),
@@ -268,12 +270,12 @@ mod tests {
         let anybody = Rights::of_anybody();
         let slow = source(&reading(1_200, &["hpet", "tsc"]), &anybody);
         assert_eq!(slow.verdict, Verdict::Limited);
-        let mend = slow.mend.unwrap();
+        let fix = slow.fix.unwrap();
         assert!(
-            mend.starts_with("echo tsc | sudo tee /sys/") && mend.ends_with("/current_clocksource"),
-            "{mend}"
+            fix.starts_with("echo tsc | sudo tee /sys/") && fix.ends_with("/current_clocksource"),
+            "{fix}"
         );
-        assert!(source(&reading(1_200, &["hpet"]), &anybody).mend.unwrap().ends_with('.'));
+        assert!(source(&reading(1_200, &["hpet"]), &anybody).fix.unwrap().ends_with('.'));
         assert_eq!(source(&reading(25, &["hpet", "tsc"]), &anybody).verdict, Verdict::Good);
     }
 
@@ -294,12 +296,12 @@ mod tests {
         assert_eq!(judge(sync(true, 30_000)).verdict, Verdict::Limited);
         let off = judge(sync(false, 16_000_000));
         assert_eq!(
-            (off.verdict, off.mend.unwrap()),
+            (off.verdict, off.fix.unwrap()),
             (Verdict::Limited, "sudo timedatectl set-ntp true".into())
         );
         assert_eq!(judge(Err(HostError::Unsuitable("forbidden"))).verdict, Verdict::Limited);
         let kept = |sync| synchronisation(sync, &[Keeper::Chrony], Source::Systemd, &Rights::of_anybody());
-        assert!(kept(sync(false, 0)).mend.unwrap().starts_with("See what chronyd says"));
+        assert!(kept(sync(false, 0)).fix.unwrap().starts_with("Check the status of chronyd"));
         assert!(kept(sync(true, 300)).found.contains("synchronised (by chronyd)"));
     }
 

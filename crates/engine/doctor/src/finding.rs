@@ -15,9 +15,9 @@ pub(crate) fn limited(
     name: &str,
     found: impl Into<String>,
     consequence: impl Into<String>,
-    mend: impl Into<String>,
+    fix: impl Into<String>,
 ) -> Finding {
-    finding(name, Verdict::Limited, found.into(), consequence.into(), Some(mend.into()))
+    finding(name, Verdict::Limited, found.into(), consequence.into(), Some(fix.into()))
 }
 
 /// A finding of something that does not work here.
@@ -25,36 +25,23 @@ pub(crate) fn missing(
     name: &str,
     found: impl Into<String>,
     consequence: impl Into<String>,
-    mend: impl Into<String>,
+    fix: impl Into<String>,
 ) -> Finding {
-    finding(name, Verdict::Missing, found.into(), consequence.into(), Some(mend.into()))
+    finding(name, Verdict::Missing, found.into(), consequence.into(), Some(fix.into()))
 }
 
 /// A finding of something that could not be looked at.
 pub(crate) fn unknown(name: &str, error: &HostError, consequence: &str) -> Finding {
-    let mend = if error.is_permission() {
-        "Run romer doctor as root, to see what this user may not."
+    let fix = if error.is_permission() {
+        "Run romer doctor as root."
     } else {
-        "Run romer doctor outside the container or sandbox, which may be hiding this."
+        "Run romer doctor outside the container or sandbox."
     };
-    limited(name, format!("Not known: {error}."), consequence, mend)
+    limited(name, format!("Unknown: {error}."), consequence, fix)
 }
 
-fn finding(
-    name: &str,
-    verdict: Verdict,
-    found: String,
-    consequence: String,
-    mend: Option<String>,
-) -> Finding {
-    Finding {
-        name: name.into(),
-        verdict,
-        found,
-        consequence,
-        mend,
-        values: std::collections::BTreeMap::new(),
-    }
+fn finding(name: &str, verdict: Verdict, found: String, consequence: String, fix: Option<String>) -> Finding {
+    Finding { name: name.into(), verdict, found, consequence, fix, values: std::collections::BTreeMap::new() }
 }
 
 /// Adding the values behind a finding.
@@ -75,13 +62,13 @@ impl WithValue for Finding {
     }
 }
 
-/// A time with about three significant digits: `21.4 us`.
+/// A time with about three significant digits: `21.4 µs`.
 pub(crate) fn time(duration: Duration) -> String {
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
     let nanos = duration.as_nanos() as f64;
     let (unit, name) = match nanos.abs() {
         below if below < 999.5 => return format!("{nanos} ns"),
-        below if below < 999.5e3 => (1e3, "us"),
+        below if below < 999.5e3 => (1e3, "µs"),
         below if below < 999.5e6 => (1e6, "ms"),
         _ => (1e9, "s"),
     };
@@ -98,7 +85,7 @@ pub(crate) fn time(duration: Duration) -> String {
 pub(crate) fn percent(ratio: f64) -> String {
     match ratio * 100.0 {
         none if none <= 0.0 => "0 %".to_owned(),
-        little if little < 0.01 => "less than 0.01 %".to_owned(),
+        little if little < 0.01 => "< 0.01 %".to_owned(),
         small if small < 9.995 => format!("{small:.2} %"),
         most => format!("{most:.1} %"),
     }
@@ -135,9 +122,9 @@ mod tests {
         for (nanos, text) in [
             (0, "0 ns"),
             (999, "999 ns"),
-            (1_500, "1.50 us"),
-            (21_437, "21.4 us"),
-            (-130_400, "-130 us"),
+            (1_500, "1.50 µs"),
+            (21_437, "21.4 µs"),
+            (-130_400, "-130 µs"),
             (2_500_000, "2.50 ms"),
             (16_000_000_000, "16.0 s"),
         ] {
@@ -149,7 +136,7 @@ mod tests {
         );
         assert_eq!(
             (percent(0.0), percent(1e-6), percent(0.002)),
-            ("0 %".into(), "less than 0.01 %".into(), "0.20 %".into())
+            ("0 %".into(), "< 0.01 %".into(), "0.20 %".into())
         );
         assert_eq!(
             (list::<&str>(&[]), list(&["a"]), list(&["a", "b", "c"])),

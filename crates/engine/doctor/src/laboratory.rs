@@ -66,7 +66,7 @@ impl Switches {
     }
 
     /// The command that takes away what stands in the way, as far as these settings do.
-    fn mend(self, rights: &Rights) -> Option<String> {
+    fn fix(self, rights: &Rights) -> Option<String> {
         let set = |text: &str| rights.command(&format!("sysctl -w {text}"));
         let all = [
             (self.unprivileged == Some(0)).then(|| set("kernel.unprivileged_userns_clone=1")),
@@ -122,13 +122,13 @@ fn remove_left_over() {
 
 /// Starts this program once more, as a probe.
 fn ask(program: Option<PathBuf>) -> Result<Attempt, String> {
-    let failed = |error: std::io::Error| format!("this program could not be started once more: {error}");
+    let failed = |error: std::io::Error| format!("cannot start this program again: {error}");
     let program = program.map_or_else(std::env::current_exe, Ok).map_err(failed)?;
     let mut command = Command::new(program);
     command.arg(PROBE_ARGUMENT).stdin(Stdio::null()).stderr(Stdio::null());
     let output = command.output().map_err(failed)?;
     let text = String::from_utf8_lossy(&output.stdout);
-    parse(&text).ok_or_else(|| "this program knows no probes".into())
+    parse(&text).ok_or_else(|| "this program has no probe mode".into())
 }
 
 fn parse(text: &str) -> Option<Attempt> {
@@ -168,29 +168,29 @@ pub(crate) fn judge(trial: &Trial, rights: &Rights) -> Finding {
     match trial {
         Trial::Root(Attempt::Built) => good(
             NAME,
-            "A network namespace with a link in it could be made, as root.",
-            "romer lab and romer demo work, in namespaces that have names on this host.",
+            "Network namespaces and virtual links work, as root.",
+            "romer lab and romer demo work, with named namespaces.",
         ),
         Trial::Root(Attempt::NoNamespace(why)) => missing(
             NAME,
-            format!("No network namespace could be made, though the rights are there: {why}."),
+            format!("Cannot create a network namespace despite sufficient capabilities: {why}."),
             "romer lab and romer demo do not work here.",
-            "Run romer on the host itself: this container or sandbox keeps namespaces from being made.",
+            "Run romer on the host itself: this container or sandbox blocks namespaces.",
         ),
         Trial::Rootless(Attempt::Built, _) => good(
             NAME,
-            "A network with a link in it could be made in a user namespace.",
-            "romer lab and romer demo work without root, in namespaces that nobody outside sees.",
+            "Network namespaces and virtual links work in a user namespace.",
+            "romer lab and romer demo work without root, in private namespaces.",
         ),
         Trial::Rootless(Attempt::NoNamespace(why), switches) => missing(
             NAME,
-            format!("No user namespace could be made: {why}."),
+            format!("Cannot create a user namespace: {why}."),
             AS_ROOT,
-            switches.mend(rights).unwrap_or_else(|| rights.as_root("romer lab up path")),
+            switches.fix(rights).unwrap_or_else(|| rights.as_root("romer lab up path")),
         ),
         Trial::Root(Attempt::NoLink(why)) | Trial::Rootless(Attempt::NoLink(why), _) => missing(
             NAME,
-            format!("Network namespaces can be made, but no virtual link: {why}."),
+            format!("Network namespaces work, but virtual links do not: {why}."),
             "romer lab and romer demo do not work here.",
             rights.command("modprobe veth"),
         ),
@@ -208,17 +208,17 @@ pub(crate) fn judge(trial: &Trial, rights: &Rights) -> Finding {
 
 /// The settings alone are known.
 fn not_tried(why: &str, switches: Switches, rights: &Rights) -> Finding {
-    match switches.mend(rights) {
-        Some(mend) => missing(
+    match switches.fix(rights) {
+        Some(fix) => missing(
             NAME,
-            "The system's settings forbid user namespaces.",
+            "The system settings forbid user namespaces.",
             "romer lab and romer demo do not work for this user.",
-            mend,
+            fix,
         ),
         None => limited(
             NAME,
-            format!("Not tried, because {why}; the system's settings do not forbid user namespaces."),
-            "Whether romer lab and romer demo work for this user shows when they are run.",
+            format!("Not tested: {why}; the system settings do not forbid user namespaces."),
+            "romer lab and romer demo may work for this user.",
             "romer lab up path && romer lab down",
         ),
     }
@@ -233,7 +233,7 @@ mod tests {
     fn the_setting_that_stands_in_the_way_is_the_one_to_change() {
         let anybody = Rights::of_anybody();
         let refused = || Attempt::NoNamespace("make a namespace: Operation not permitted".into());
-        for (switches, mend) in [
+        for (switches, fix) in [
             (Switches::default(), "sudo romer lab up path"),
             (
                 Switches { unprivileged: Some(0), most: Some(4_000), apparmor: Some(0) },
@@ -246,7 +246,7 @@ mod tests {
             ),
         ] {
             let finding = judge(&Trial::Rootless(refused(), switches), &anybody);
-            assert_eq!((finding.verdict, finding.mend.as_deref()), (Verdict::Missing, Some(mend)));
+            assert_eq!((finding.verdict, finding.fix.as_deref()), (Verdict::Missing, Some(fix)));
         }
     }
 
@@ -258,12 +258,12 @@ mod tests {
         assert_eq!(verdict(&Trial::Rootless(Attempt::Built, Switches::default())), Verdict::Good);
         assert_eq!(verdict(&Trial::None("so".into(), Switches::default())), Verdict::Limited);
         let refused = Trial::Rootless(Attempt::NoNamespace("no".into()), Switches::default());
-        assert!(judge(&refused, &Rights::of_root()).mend.unwrap().contains("--cap-add=SYS_ADMIN"));
+        assert!(judge(&refused, &Rights::of_root()).fix.unwrap().contains("--cap-add=SYS_ADMIN"));
         let forbidden = Switches { most: Some(0), ..Switches::default() };
         assert_eq!(verdict(&Trial::None("so".into(), forbidden)), Verdict::Missing);
         let no_link = Attempt::NoLink("unknown device type".into());
         let finding = judge(&Trial::Rootless(no_link, Switches::default()), &anybody);
-        assert_eq!((finding.verdict, finding.mend.unwrap()), (Verdict::Missing, "sudo modprobe veth".into()));
+        assert_eq!((finding.verdict, finding.fix.unwrap()), (Verdict::Missing, "sudo modprobe veth".into()));
     }
 
     #[test]

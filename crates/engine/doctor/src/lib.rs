@@ -5,7 +5,7 @@
 //! cannot be looked at becomes a finding that says why. Each module reads first and judges afterwards, and what it
 //! reads is a value, so that every judgement is tested without the machine that would call for it.
 //!
-//! A mend is a command to be pasted into a shell, or a sentence where no command would help. A sentence ends with a
+//! A fix is a command to be pasted into a shell, or a sentence where no command would help. A sentence ends with a
 //! full stop and a command never does.
 #![forbid(unsafe_code)]
 

@@ -30,18 +30,18 @@ pub(crate) fn realtime(tried: Result<(), PolicyError>, rights: &Rights, barred: 
     let finding = match tried {
         Ok(()) => good(
             REALTIME,
-            "Threads that sleep may run in real time (SCHED_FIFO).",
-            "The sender uses it by itself; with --realtime the receiving threads do, too.",
+            "Real-time scheduling (SCHED_FIFO) is available.",
+            "The sender uses it by default; with --realtime the receiving threads do, too.",
         ),
         Err(error) => limited(
             REALTIME,
-            format!("Threads may not run in real time: {error}."),
-            "With --realtime romer ends with exit code 4; departures are met as other programs allow.",
+            format!("Real-time scheduling is not available: {error}."),
+            "With --realtime romer exits with code 4; other programs can delay departures.",
             barred.map_or_else(
                 || rights.grant(&[Capability::SysNice]),
                 |file| {
                     format!(
-                        "Give this control group time for real-time threads, which it has none of ({}), or start romer outside it.",
+                        "Give this control group a budget for real-time threads ({}), or start romer outside it.",
                         file.display()
                     )
                 },
@@ -60,23 +60,21 @@ pub(crate) fn try_locking() -> Result<(), HostError> {
 pub(crate) fn memory(tried: &Result<(), HostError>, rights: &Rights) -> Finding {
     let limit = lock_limit().ok().flatten();
     let finding = match tried {
-        Ok(()) => good(
-            MEMORY,
-            "romer may keep all of its memory from being paged out.",
-            "With --lock-memory it does so; that matters on a host that is short of memory only.",
-        ),
+        Ok(()) => {
+            good(MEMORY, "romer can lock its memory.", "Use --lock-memory on a host that is short of memory.")
+        }
         Err(_) => {
             let found = match limit {
                 Some(octets) => {
-                    format!("This user may lock {} KiB of memory, which is too little.", octets >> 10)
+                    format!("This user may lock only {} KiB of memory.", octets >> 10)
                 }
                 None => "This user may not lock memory.".to_owned(),
             };
             limited(
                 MEMORY,
                 found,
-                "With --lock-memory romer ends with exit code 4; on a host that is short of memory a page may be fetched \
-                 from the disk in the middle of a measurement.",
+                "With --lock-memory romer exits with code 4; on a host that is short of memory, a page fault may delay a \
+                 measurement.",
                 rights.grant(&[Capability::IpcLock]),
             )
         }
@@ -124,22 +122,22 @@ pub(crate) fn affinity(cpus: &Cpus) -> Finding {
     };
     let isolated = match cpus.isolated.as_str() {
         "" => String::new(),
-        list => format!(" The kernel keeps ordinary programs off processor {list}."),
+        list => format!(" Isolated from ordinary programs: processor {list}."),
     };
     let found = format!("{may}{isolated}");
     let finding = if all || cpus.usable.len() > 1 {
         good(
             AFFINITY,
             found,
-            "With --cpu N the threads that send and receive stay on one of them; best on one that no other program, and \
-             no interrupt of the interface, uses.",
+            "Use --cpu N to pin the threads that send and receive to a processor without other programs and without the \
+             interrupts of the interface.",
         )
     } else {
         limited(
             AFFINITY,
             found,
-            "All threads of romer share that processor: the sender delays the receiver, and the other way round.",
-            "Give the container or the service more processors (of systemd: AllowedCPUs=, CPUAffinity=).",
+            "All threads of romer share that processor: sender and receiver delay each other.",
+            "Give the container or service more processors (systemd: AllowedCPUs=, CPUAffinity=).",
         )
     };
     finding
@@ -178,12 +176,12 @@ impl Idle {
 /// What rest and speed mean.
 pub(crate) fn idle(idle: &Idle, rights: &Rights) -> Finding {
     let state = match &idle.deepest {
-        Some((name, wake)) => format!("The deepest idle state, {name}, takes {} to wake from.", time(*wake)),
-        None => "The system does not choose idle states here; a hypervisor may.".to_owned(),
+        Some((name, wake)) => format!("Deepest idle state {name}: wake-up latency {}.", time(*wake)),
+        None => "Idle states are not controlled here (a hypervisor may).".to_owned(),
     };
     let speed = match idle.governor.as_deref() {
-        Some(governor) => format!(" Their speed is chosen by {governor}."),
-        None => " Nothing changes their speed from here.".to_owned(),
+        Some(governor) => format!(" Frequency governor: {governor}."),
+        None => " Frequency scaling is not controlled here.".to_owned(),
     };
     let found = format!("{state}{speed}");
     let slow = idle.deepest.as_ref().is_some_and(|(_, wake)| *wake > SLOW_WAKE);
@@ -193,7 +191,7 @@ pub(crate) fn idle(idle: &Idle, rights: &Rights) -> Finding {
             let micros = SLOW_WAKE.as_nanos() / 1_000;
             format!("exec 3> /dev/cpu_dma_latency && printf '{micros:#x}' >&3")
         });
-        let mend = match (saving, wake) {
+        let fix = match (saving, wake) {
             (true, _) => format!(
                 "for f in {CPUS}/cpu*/cpufreq/scaling_governor; do {}; done",
                 rights.write("$f", "performance")
@@ -203,12 +201,12 @@ pub(crate) fn idle(idle: &Idle, rights: &Rights) -> Finding {
         limited(
             IDLE,
             found,
-            "A processor that has to wake or to speed up first stamps later: the program's own stamps err by that much, \
-             the kernel's by less.",
-            mend,
+            "Waking up or speeding up delays time stamps: user-space time stamps by that much, kernel time stamps by \
+             less.",
+            fix,
         )
     } else {
-        good(IDLE, found, "Waking a processor adds little to what is measured.")
+        good(IDLE, found, "Idle states have little effect on measurements.")
     };
     finding
         .value("deepest", idle.deepest.as_ref().map(|(name, _)| name.clone()))
@@ -241,34 +239,33 @@ pub(crate) fn write_speed(runs: &Path) -> Result<f64, HostError> {
 
 /// What the disk means.
 pub(crate) fn folder(speed: Option<Result<f64, HostError>>) -> Finding {
-    const KEEPS: &str =
-        "Runs are kept there, a packet log of about 100 octets for each probe while it is measured.";
+    const KEEPS: &str = "A run stores a packet log of about 100 bytes per probe there.";
     let speed = match speed {
         None => {
             return missing(
                 FOLDER,
-                "There is no folder for runs: neither HOME nor XDG_STATE_HOME names one.",
-                "romer measure keeps its runs only where --out says so.",
-                "Set HOME, or XDG_STATE_HOME, to a folder of this user.",
+                "No run directory: neither HOME nor XDG_STATE_HOME is set.",
+                "romer measure needs --out.",
+                "Set HOME, or XDG_STATE_HOME, to a directory of this user.",
             );
         }
         Some(Err(error)) => {
             return missing(
                 FOLDER,
-                format!("The folder of runs cannot be written: {error}."),
-                "romer measure keeps its runs only where --out says so.",
-                "Set XDG_STATE_HOME to a folder of this user, on a disk with room.",
+                format!("Run directory: not writable: {error}."),
+                "romer measure needs --out.",
+                "Set XDG_STATE_HOME to a directory of this user, on a disk with free space.",
             );
         }
         Some(Ok(speed)) => speed,
     };
-    let found = format!("The disk of the runs takes {:.0} MB a second.", speed / 1e6);
+    let found = format!("Run directory: {:.0} MB/s write.", speed / 1e6);
     let finding = if speed < SLOW_DISK {
         limited(
             FOLDER,
             found,
-            format!("{KEEPS} At high rates entries may not fit the queue before the disk; they are counted."),
-            "Keep fast runs on another disk, with --out.",
+            format!("{KEEPS} At high rates entries may be dropped; they are counted."),
+            "Store runs with high rates on another disk, with --out.",
         )
     } else {
         good(FOLDER, found, KEEPS)
@@ -287,18 +284,15 @@ mod tests {
         let refused =
             realtime(Err(PolicyError::RealTime(HostError::Unsuitable("not allowed"))), &anybody, None);
         assert_eq!(refused.verdict, Verdict::Limited);
-        assert!(refused.mend.unwrap().starts_with("sudo setcap cap_"));
+        assert!(refused.fix.unwrap().starts_with("sudo setcap cap_"));
         let file = Path::new("/sys/fs/cgroup/cpu/x/cpu.rt_runtime_us");
         let error = PolicyError::RealTime(HostError::Unsuitable("not allowed"));
-        let mend = realtime(Err(error), &anybody, Some(file)).mend.unwrap();
-        assert!(
-            mend.contains("(/sys/fs/cgroup/cpu/x/cpu.rt_runtime_us)") && !mend.contains("setcap"),
-            "{mend}"
-        );
+        let fix = realtime(Err(error), &anybody, Some(file)).fix.unwrap();
+        assert!(fix.contains("(/sys/fs/cgroup/cpu/x/cpu.rt_runtime_us)") && !fix.contains("setcap"), "{fix}");
         assert_eq!(realtime(Ok(()), &anybody, None).verdict, Verdict::Good);
         let refused = memory(&Err(HostError::Unsuitable("too little")), &anybody);
         assert!(
-            refused.consequence.contains("--lock-memory") && refused.mend.unwrap().contains("cap_ipc_lock")
+            refused.consequence.contains("--lock-memory") && refused.fix.unwrap().contains("cap_ipc_lock")
         );
         assert_eq!(memory(&Ok(()), &anybody).verdict, Verdict::Good);
     }
@@ -323,8 +317,8 @@ mod tests {
         };
         assert_eq!(with(None, None).verdict, Verdict::Good);
         assert_eq!(with(Some(2), Some("performance")).verdict, Verdict::Good);
-        assert!(with(Some(133), None).mend.unwrap().contains("cpu_dma_latency"));
-        assert!(with(Some(2), Some("powersave")).mend.unwrap().contains("scaling_governor"));
+        assert!(with(Some(133), None).fix.unwrap().contains("cpu_dma_latency"));
+        assert!(with(Some(2), Some("powersave")).fix.unwrap().contains("scaling_governor"));
     }
 
     #[test]

@@ -113,11 +113,11 @@ fn hardware_clock(name: &str) -> Option<String> {
 
 /// Whether hardware could stamp, and how it is asked to.
 pub(crate) fn stamps(interfaces: &Result<Vec<Interface>, HostError>) -> Finding {
-    const INSIDE: &str = "Kernel stamps are used. They are taken at the driver, so that delays contain the waits between \
-                          driver and wire: microseconds on an idle host, more under load.";
-    const CARD: &str = "romer measure --stamp nic, with romer respond --stamp nic at the far end, takes stamps at the wire, \
-                        carried over to the host's clock to within a microsecond or so. It takes root's rights; the card's \
-                        setting is put back at the end. Without it kernel stamps are used.";
+    const INSIDE: &str = "Kernel time stamps are used. They are taken at the driver: delays include the wait between \
+                          driver and wire, microseconds on an idle host and more under load.";
+    const CARD: &str = "romer measure --stamp nic, with romer respond --stamp nic at the remote end, takes time stamps at the \
+                        wire, converted to the host clock to about a microsecond. It needs root; the setting of the card is \
+                        restored at exit. Without it, kernel time stamps are used.";
     let interfaces = match interfaces {
         Ok(interfaces) => interfaces,
         Err(error) => return unknown(STAMPS, error, INSIDE),
@@ -131,16 +131,15 @@ pub(crate) fn stamps(interfaces: &Result<Vec<Interface>, HostError>) -> Finding 
     let names: Vec<String> = with_driver.iter().map(|one| named(one)).collect();
     let finding = if able.is_empty() {
         let found = match (clocks.is_empty(), names.is_empty()) {
-            (false, _) => format!("The hardware clock behind {} does not stamp packets.", list(&clocks)),
-            (true, false) => format!("No hardware clock is behind {}.", shortened(&names, "interfaces")),
-            (true, true) => "No interface with a driver is up, loopback aside.".to_owned(),
+            (false, _) => format!("The hardware clock of {} does not time-stamp packets.", list(&clocks)),
+            (true, false) => format!("No hardware clock: {}.", shortened(&names, "interfaces")),
+            (true, true) => "No interface with a driver is up, except loopback.".to_owned(),
         };
-        let mend =
-            "Nothing to do here: use an interface whose card stamps packets, where microseconds matter.";
-        limited(STAMPS, found, INSIDE, mend)
+        let fix = "No action needed: if microseconds matter, use an interface with hardware time stamps.";
+        limited(STAMPS, found, INSIDE, fix)
     } else {
         let texts: Vec<String> = able.iter().map(|one| one.card_named()).collect();
-        let found = format!("Network cards stamp packets: {}.", shortened(&texts, "interfaces"));
+        let found = format!("Hardware time stamps: {}.", shortened(&texts, "interfaces"));
         good(STAMPS, found, CARD)
     };
     let values = with_driver.iter().map(|one| {
@@ -175,7 +174,7 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
 
 /// What drivers do to packets.
 pub(crate) fn offloads(interfaces: &Result<Vec<Interface>, HostError>, rights: &Rights) -> Finding {
-    const PROBES: &str = "romer's probes are not touched: each is a datagram of its own.";
+    const PROBES: &str = "Probes of romer are not affected: each is a single datagram.";
     let interfaces = match interfaces {
         Ok(interfaces) => interfaces,
         Err(error) => return unknown(OFFLOADS, error, PROBES),
@@ -183,17 +182,18 @@ pub(crate) fn offloads(interfaces: &Result<Vec<Interface>, HostError>, rights: &
     let active: Vec<&Interface> = interfaces.iter().filter(|one| !one.active().is_empty()).collect();
     let finding = if active.is_empty() {
         let found = if interfaces.is_empty() {
-            "No interface is up, loopback aside."
+            "No interface is up, except loopback."
         } else {
-            "No interface joins or cuts packets on its own."
+            "GRO/GSO/TSO: off on all interfaces."
         };
-        good(OFFLOADS, found, "Captures and packet tests on this host see the packets that are on the link.")
+        good(OFFLOADS, found, "Captures on this host show the packets of the link.")
     } else {
         let texts: Vec<String> =
             active.iter().map(|one| format!("{} ({})", one.name, one.active().join(", "))).collect();
-        let found = format!("Packets are joined and cut at {}.", shortened(&texts, "interfaces"));
-        let consequence =
-            format!("{PROBES} Captures and TCP tests on this host see packets that were never on the link.");
+        let found = format!("GRO/GSO/TSO enabled on {}.", shortened(&texts, "interfaces"));
+        let consequence = format!(
+            "{PROBES} Captures and TCP tests on this host show merged packets, not those of the link."
+        );
         let commands: Vec<String> = active.iter().take(NAMED).map(|one| switch_off(one, rights)).collect();
         limited(OFFLOADS, found, consequence, commands.join(" && "))
     };
@@ -215,9 +215,8 @@ fn switch_off(interface: &Interface, rights: &Rights) -> String {
 
 /// In which modes XDP can be had.
 pub(crate) fn xdp(interfaces: &Result<Vec<Interface>, HostError>) -> Finding {
-    const MODES: &str = "romer emulate takes frames natively where the driver does that, before the kernel makes packets \
-                         of them. Elsewhere XDP is generic, behind that, and no faster than packet sockets, which do for \
-                         200,000 packets a second.";
+    const MODES: &str = "romer emulate uses native XDP if the driver supports it. Generic XDP is no faster than packet \
+                         sockets, which handle 200,000 packets/s.";
     let interfaces = match interfaces {
         Ok(interfaces) => interfaces,
         Err(error) => return unknown(XDP, error, MODES),
@@ -229,30 +228,25 @@ pub(crate) fn xdp(interfaces: &Result<Vec<Interface>, HostError>) -> Finding {
     let generic = those(|one| one.xdp.is_some_and(|xdp| !xdp.native));
     let untold = those(|one| one.xdp.is_none());
     let mut found: Vec<String> = Vec::new();
-    for (modes, names) in [
-        ("Native and generic", &native),
-        ("Generic only", &generic),
-        ("Generic, and native as the driver may", &untold),
-    ] {
+    for (modes, names) in
+        [("Native and generic", &native), ("Generic only", &generic), ("Generic, native unknown", &untold)]
+    {
         if !names.is_empty() {
             found.push(format!("{modes}: {}.", shortened(names, "interfaces")));
         }
     }
     let finding = match (interfaces.is_empty(), generic.is_empty(), untold.is_empty()) {
-        (true, ..) => good(XDP, "No interface is up, loopback aside.", MODES),
+        (true, ..) => good(XDP, "No interface is up, except loopback.", MODES),
         (false, true, true) => good(XDP, found.join(" "), MODES),
         (false, _, false) => limited(
             XDP,
             found.join(" "),
             MODES,
-            "Linux 6.3 and later tell what a driver can; romer emulate finds it out by trying, and says which it has.",
+            "Linux 6.3 and later report the modes of a driver; romer emulate tries them, and reports the one in use.",
         ),
-        (false, false, true) => limited(
-            XDP,
-            found.join(" "),
-            MODES,
-            "Use an interface whose driver has native XDP, where that matters.",
-        ),
+        (false, false, true) => {
+            limited(XDP, found.join(" "), MODES, "If the rate matters, use an interface with native XDP.")
+        }
     };
     let values = interfaces.iter().map(|one| {
         let of = |pick: fn(XdpSupport) -> bool| Value::from(one.xdp.map(pick));
@@ -269,7 +263,7 @@ pub(crate) fn xdp(interfaces: &Result<Vec<Interface>, HostError>) -> Finding {
 fn xdp_named(interface: &Interface) -> String {
     let copies = interface.xdp.is_some_and(|xdp| xdp.zero_copy);
     match (&interface.driver, copies) {
-        (Some(driver), true) => format!("{} ({driver}, without copying)", interface.name),
+        (Some(driver), true) => format!("{} ({driver}, zero-copy)", interface.name),
         _ => named(interface),
     }
 }
@@ -300,13 +294,13 @@ mod tests {
         let fast = with("eth0", true, true);
         let finding = xdp(&Ok(vec![fast.clone()]));
         assert_eq!(finding.verdict, Verdict::Good);
-        assert_eq!(finding.found, "Native and generic: eth0 (virtio_net, without copying).");
+        assert_eq!(finding.found, "Native and generic: eth0 (virtio_net, zero-copy).");
         let finding = xdp(&Ok(vec![fast, with("eth1", false, false)]));
         assert_eq!(finding.verdict, Verdict::Limited);
         assert!(finding.found.ends_with("Generic only: eth1 (virtio_net)."), "{}", finding.found);
         assert_eq!(finding.values["interfaces"]["eth1"]["native"], false);
         let untold = xdp(&Ok(vec![interface("eth2", [None; 3], None)]));
-        assert!(untold.mend.is_some_and(|mend| mend.contains("6.3")));
+        assert!(untold.fix.is_some_and(|fix| fix.contains("6.3")));
         assert_eq!(untold.values["interfaces"]["eth2"]["native"], Value::Null);
         assert_eq!(xdp(&Ok(vec![])).verdict, Verdict::Good);
         assert_eq!(xdp(&Err(HostError::Unsuitable("no netlink"))).verdict, Verdict::Limited);
@@ -318,8 +312,8 @@ mod tests {
         let on = interface("eth0", [Some(true), Some(false), Some(true)], None);
         let finding = offloads(&Ok(vec![on, off.clone()]), &Rights::of_anybody());
         assert_eq!(finding.verdict, Verdict::Limited);
-        assert_eq!(finding.found, "Packets are joined and cut at eth0 (gro, tso).");
-        assert_eq!(finding.mend.unwrap(), "sudo ethtool -K eth0 gro off tso off");
+        assert_eq!(finding.found, "GRO/GSO/TSO enabled on eth0 (gro, tso).");
+        assert_eq!(finding.fix.unwrap(), "sudo ethtool -K eth0 gro off tso off");
         assert_eq!(finding.values["interfaces"]["eth1"]["gso"], Value::Null);
         assert_eq!(offloads(&Ok(vec![off]), &Rights::of_anybody()).verdict, Verdict::Good);
         assert_eq!(offloads(&Ok(vec![]), &Rights::of_anybody()).verdict, Verdict::Good);
@@ -331,7 +325,7 @@ mod tests {
             (0..9).map(|number| interface(&format!("veth{number}"), [Some(true); 3], None)).collect();
         let finding = offloads(&Ok(many.clone()), &Rights::of_root());
         assert!(finding.found.contains("9 interfaces"), "{}", finding.found);
-        assert_eq!(finding.mend.unwrap().matches("ethtool").count(), NAMED);
+        assert_eq!(finding.fix.unwrap().matches("ethtool").count(), NAMED);
         assert!(stamps(&Ok(many)).found.contains("9 interfaces"));
     }
 
@@ -348,14 +342,14 @@ mod tests {
         };
         let finding = stamps(&Ok(vec![with(true, true)]));
         assert_eq!(finding.verdict, Verdict::Good);
-        assert_eq!(finding.found, "Network cards stamp packets: eth0 (ptp0).");
+        assert_eq!(finding.found, "Hardware time stamps: eth0 (ptp0).");
         assert!(finding.consequence.contains("--stamp nic"), "{}", finding.consequence);
         let finding = stamps(&Ok(vec![with(true, false)]));
-        assert_eq!(finding.found, "Network cards stamp packets: eth0 (ptp0, departures only).");
+        assert_eq!(finding.found, "Hardware time stamps: eth0 (ptp0, departures only).");
         // A clock that stamps nothing is of no use.
         let finding = stamps(&Ok(vec![with(false, false)]));
         assert_eq!(finding.verdict, Verdict::Limited);
-        assert!(finding.found.contains("eth0 (ptp0) does not stamp"), "{}", finding.found);
+        assert!(finding.found.contains("eth0 (ptp0) does not time-stamp"), "{}", finding.found);
         assert_eq!(stamps(&Ok(vec![])).verdict, Verdict::Limited);
         assert_eq!(stamps(&Err(HostError::Unsuitable("no netlink"))).verdict, Verdict::Limited);
     }

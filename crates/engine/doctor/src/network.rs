@@ -39,8 +39,8 @@ pub(crate) fn read_coalescing(interfaces: &[Interface]) -> Result<Vec<(String, C
 
 /// What coalescing means.
 pub(crate) fn coalescing(found: Result<Vec<(String, Coalescing)>, HostError>, rights: &Rights) -> Finding {
-    const LATE: &str = "The kernel stamps an arrival when it is told of it: up to that much late, and several packets at \
-                        one moment.";
+    const LATE: &str =
+        "Kernel arrival time stamps are late by up to that time, and several packets get the same one.";
     let found = match found {
         Ok(found) => found,
         Err(error) => return unknown(COALESCING, &error, LATE),
@@ -50,15 +50,11 @@ pub(crate) fn coalescing(found: Result<Vec<(String, Coalescing)>, HostError>, ri
         .filter(|(_, one)| one.adaptive || one.receive_us > LONG_WAIT_US || one.transmit_us > LONG_WAIT_US)
         .collect();
     let finding = if slow.is_empty() {
-        good(
-            COALESCING,
-            "No interface is known to let packets gather before it interrupts.",
-            "Arrivals are stamped as they come.",
-        )
+        good(COALESCING, "Interrupt coalescing: off.", "Arrival time stamps are not delayed.")
     } else {
         let text = |(name, one): &&(String, Coalescing)| match one.adaptive {
             true => format!("{name} (adaptive)"),
-            false => format!("{name} (up to {} us)", one.receive_us.max(one.transmit_us)),
+            false => format!("{name} (up to {} µs)", one.receive_us.max(one.transmit_us)),
         };
         let names: Vec<String> = slow.iter().map(text).collect();
         let commands: Vec<String> = slow
@@ -70,7 +66,7 @@ pub(crate) fn coalescing(found: Result<Vec<(String, Coalescing)>, HostError>, ri
             .collect();
         limited(
             COALESCING,
-            format!("Packets gather before an interrupt at {}.", list(&names)),
+            format!("Interrupt coalescing: on for {}.", list(&names)),
             LATE,
             commands.join(" && "),
         )
@@ -97,8 +93,8 @@ pub(crate) fn interrupts(all: &[Interrupts], rights: &Rights) -> Finding {
     let Some(first) = all.first() else {
         return good(
             INTERRUPTS,
-            "No interface that is up has interrupts of its own.",
-            "Packets of virtual links are handled on the processor that sends them.",
+            "No active interface has its own interrupts.",
+            "Packets of virtual links are processed by the sending processor.",
         )
         .value("interfaces", Value::Object(Map::new()));
     };
@@ -112,9 +108,9 @@ pub(crate) fn interrupts(all: &[Interrupts], rights: &Rights) -> Finding {
         .map(|one| (one.interface.clone(), serde_json::json!({ "numbers": one.numbers, "cpus": cpus(one) })));
     limited(
         INTERRUPTS,
-        format!("Interrupts go: {}.", texts.join("; ")),
-        "A program on the same processor is stopped by each of them. Move them to one processor, for instance 0, and keep \
-         romer on another: --irq-cpu 0 --cpu 1 does both while it runs, or move them for good.",
+        format!("Interrupt affinity: {}.", texts.join("; ")),
+        "Each interrupt preempts the program on the same processor. Use different processors for interrupts and romer: \
+         --irq-cpu 0 --cpu 1 does so during a run; the command below does so permanently.",
         format!("for i in {}; do {command}; done", numbers.join(" ")),
     )
     .value("interfaces", Value::Object(values.collect()))
@@ -122,18 +118,14 @@ pub(crate) fn interrupts(all: &[Interrupts], rights: &Rights) -> Finding {
 
 /// What became of a departure time that was given with a datagram.
 pub(crate) fn departure(tried: Result<DepartureTime, HostError>) -> Finding {
-    const OWN: &str =
-        "romer keeps the schedule in the program, by sleeping and spinning, and never relies on this.";
+    const OWN: &str = "romer does not use this: it schedules departures in user space.";
     let (found, value) = match tried {
-        Ok(DepartureTime::Kept) => {
-            ("Departure times given to the kernel (SO_TXTIME) are kept on loopback.", "kept")
-        }
+        Ok(DepartureTime::Kept) => ("SO_TXTIME departure times: honoured on loopback.", "kept"),
         Ok(DepartureTime::Ignored) => (
-            "The kernel accepts departure times (SO_TXTIME) and ignores them on loopback, as on any link without the \
-             disciplines fq or etf.",
+            "SO_TXTIME departure times: ignored on loopback, as on any link without the queueing disciplines fq or etf.",
             "ignored",
         ),
-        Ok(DepartureTime::Refused) => ("The kernel refuses departure times (SO_TXTIME).", "refused"),
+        Ok(DepartureTime::Refused) => ("SO_TXTIME departure times: not supported.", "refused"),
         Err(error) => return unknown(DEPARTURE, &error, OWN),
     };
     good(DEPARTURE, found, OWN).value("loopback", value)
@@ -158,34 +150,30 @@ pub(crate) fn reverse_path(strict: Option<Vec<String>>, rights: &Rights) -> Find
     let finding = match &strict {
         Some(strict) if !strict.is_empty() => limited(
             REVERSE_PATH,
-            format!("The strict reverse-path filter is on at {}.", list(strict)),
-            "Packets that come by another interface than the answer would leave by are dropped unseen: with two \
-             interfaces, or an asymmetric path, they look like losses.",
+            format!("Strict reverse-path filter on {}.", list(strict)),
+            "Packets that arrive by another interface than the route back are dropped silently. With several interfaces or \
+             an asymmetric path, they appear as losses.",
             rights.command("sysctl -w net.ipv4.conf.all.rp_filter=2"),
         ),
         Some(_) => good(
             REVERSE_PATH,
-            "No reverse-path filter is strict.",
-            "What comes by an asymmetric path is received.",
+            "Reverse-path filter: not strict.",
+            "Packets of asymmetric paths are received.",
         ),
-        None => good(
-            REVERSE_PATH,
-            "There is no IPv4, and hence no reverse-path filter.",
-            "Nothing is dropped by it.",
-        ),
+        None => good(REVERSE_PATH, "No IPv4, hence no reverse-path filter.", "No effect."),
     };
     finding.value("strict", strict.unwrap_or_default())
 }
 
-/// What this host makes of routers that return packets as too long; `None` where there is no IPv4.
+/// Path MTU discovery; `None` without IPv4.
 pub(crate) fn too_long(heard: Option<TooLongHeard>, rights: &Rights) -> Finding {
-    let mend = || rights.command("sysctl -w net.ipv4.ip_no_pmtu_disc=0");
+    let fix = || rights.command("sysctl -w net.ipv4.ip_no_pmtu_disc=0");
     let (finding, setting) = match heard {
         Some(TooLongHeard::Heeded) => (
             good(
                 TOO_LONG,
-                "Routers that return packets of IPv4 as too long are heeded.",
-                "What is too long for a path is told with the size that passes, and is not taken for loss.",
+                "IPv4 path MTU discovery: on.",
+                "Packets that exceed the path MTU are reported with the MTU, not as losses.",
             ),
             Some(0),
         ),
@@ -193,11 +181,11 @@ pub(crate) fn too_long(heard: Option<TooLongHeard>, rights: &Rights) -> Finding 
             limited(
                 TOO_LONG,
                 format!(
-                    "Where a router has returned a packet of IPv4 as too long, this host sends no longer ones than {octets} octets \
+                    "IPv4 path MTU discovery: off; after an ICMP packet-too-big message, packets are limited to {octets} bytes \
                      (net.ipv4.ip_no_pmtu_disc is 1)."
                 ),
-                "From then on longer probes are not sent there, though the path may take them.",
-                mend(),
+                "Longer probes are then not sent, although the path may support them.",
+                fix(),
             ),
             Some(1),
         ),
@@ -205,14 +193,14 @@ pub(crate) fn too_long(heard: Option<TooLongHeard>, rights: &Rights) -> Finding 
             limited(
                 TOO_LONG,
                 format!(
-                    "Routers that return packets of IPv4 as too long are not heard (net.ipv4.ip_no_pmtu_disc is {setting})."
+                    "IPv4 path MTU discovery: off, ICMP packet-too-big ignored (net.ipv4.ip_no_pmtu_disc is {setting})."
                 ),
-                "Probes and replies that are too long for a path look like losses.",
-                mend(),
+                "Probes and replies that exceed the path MTU appear as losses.",
+                fix(),
             ),
             Some(setting),
         ),
-        None => (good(TOO_LONG, "There is no IPv4.", "Routers of IPv6 are always heeded."), None),
+        None => (good(TOO_LONG, "No IPv4.", "IPv6 path MTU discovery is always on."), None),
     };
     finding.value("ip_no_pmtu_disc", setting)
 }
@@ -229,26 +217,22 @@ pub(crate) fn read_conntrack() -> Option<(u64, u64)> {
 /// What connection tracking means.
 pub(crate) fn conntrack(read: Option<(u64, u64)>, rights: &Rights) -> Finding {
     let finding = match read {
-        None => good(
-            CONNTRACK,
-            "The kernel tracks no connections.",
-            "No table can run full, and no packet pays for being looked up.",
-        ),
+        None => good(CONNTRACK, "Connection tracking: off.", "No effect on probes."),
         Some((count, most)) if most > 0 && count.saturating_mul(2) >= most => limited(
             CONNTRACK,
-            format!("{count} of at most {most} connections are tracked."),
-            "Once the table is full new flows are dropped, which looks like loss.",
+            format!("Connection tracking: {count} of at most {most} entries."),
+            "When the table is full, packets of new flows are dropped, which appears as loss.",
             rights.command(&format!("sysctl -w net.netfilter.nf_conntrack_max={}", most.saturating_mul(4))),
         ),
         Some((0, most)) => good(
             CONNTRACK,
-            format!("The kernel can track connections (at most {most}), and tracks none."),
-            "No packet filter here follows flows.",
+            format!("Connection tracking: no entries (at most {most})."),
+            "No packet filter tracks flows here.",
         ),
         Some((count, most)) => good(
             CONNTRACK,
-            format!("{count} of at most {most} connections are tracked."),
-            "Each packet is looked up, in well under a microsecond, and the table has room.",
+            format!("Connection tracking: {count} of at most {most} entries."),
+            "The lookup costs well below 1 µs per packet.",
         ),
     };
     finding.value("count", read.map(|(count, _)| count)).value("most", read.map(|(_, most)| most))
@@ -301,11 +285,11 @@ pub(crate) fn access(looked: &Looked, rights: &Rights) -> Finding {
     let (usable, forbidden) = (with(looked, Presence::Usable), with(looked, Presence::Forbidden));
     let absent = with(looked, Presence::Absent);
     let mut found = match usable.len() {
-        0 => "Usable: nothing.".to_owned(),
+        0 => "Usable: none.".to_owned(),
         _ => format!("Usable: {}.", list(&usable)),
     };
     if !forbidden.is_empty() {
-        found.push_str(&format!(" There, but not for this user: {}.", list(&forbidden)));
+        found.push_str(&format!(" Not permitted for this user: {}.", list(&forbidden)));
     }
     if !absent.is_empty() {
         found.push_str(&format!(" Not in this kernel: {}.", list(&absent)));
@@ -315,26 +299,25 @@ pub(crate) fn access(looked: &Looked, rights: &Rights) -> Finding {
         Some(Presence::Absent) => missing(
             PACKETS,
             found,
-            "romer emulate cannot take packets from an interface; romer measure does not need it.",
+            "romer emulate cannot capture packets; romer measure does not need it.",
             rights.command("modprobe af_packet"),
         ),
         _ if forbidden.is_empty() && absent.is_empty() => good(
             PACKETS,
             found,
-            "romer emulate and the lab have all that they can use; AF_XDP is used by romer emulate where ports allow.",
+            "romer emulate and the lab have all features; romer emulate uses AF_XDP if the ports support it.",
         ),
         _ if forbidden.is_empty() => limited(
             PACKETS,
             found,
-            "romer emulate uses packet sockets where AF_XDP is not there, which do for 200,000 packets a second; the \
-             lab's router filters with nftables.",
-            "Use a kernel that has these parts, as those of the distributions do.",
+            "Without AF_XDP romer emulate uses packet sockets (200,000 packets/s); the router of the lab needs nftables.",
+            "Use a kernel with these features, such as a distribution kernel.",
         ),
         _ => limited(
             PACKETS,
             found,
-            "romer emulate needs root on this host's interfaces; in a rootless lab packet sockets and tun work, and \
-             bpf() does not.",
+            "romer emulate needs root for interfaces of this host; in a rootless lab packet sockets and tun work, bpf() \
+             does not.",
             rights.as_root("romer doctor"),
         ),
     };
@@ -346,23 +329,17 @@ pub(crate) fn parts(looked: &Looked, rights: &Rights) -> Finding {
     let there = with(looked, Presence::Usable);
     let absent = with(looked, Presence::Absent);
     let unknown = with(looked, Presence::Unknown);
-    let mut found =
-        format!("There: {}.", if there.is_empty() { "none that is known".into() } else { list(&there) });
+    let mut found = format!("Available: {}.", if there.is_empty() { "none".into() } else { list(&there) });
     if !absent.is_empty() {
-        found.push_str(&format!(" Not there: {}.", list(&absent)));
+        found.push_str(&format!(" Missing: {}.", list(&absent)));
     }
     if !unknown.is_empty() {
-        found.push_str(&format!(" Not known: {}.", list(&unknown)));
+        found.push_str(&format!(" Unknown: {}.", list(&unknown)));
     }
     let finding = if absent.contains(&"veth") {
-        missing(DISCIPLINES, found, "The lab has no links.", rights.command("modprobe veth"))
+        missing(DISCIPLINES, found, "The lab needs virtual links (veth).", rights.command("modprobe veth"))
     } else {
-        good(
-            DISCIPLINES,
-            found,
-            "The lab needs veth alone. romer emulate does what netem does, by itself, and the schedule needs neither fq \
-             nor etf.",
-        )
+        good(DISCIPLINES, found, "The lab needs only veth. romer uses neither netem nor fq nor etf.")
     };
     with_presence(finding, looked)
 }

@@ -11,9 +11,9 @@ fn interrupts_are_told_with_where_they_go_and_how_to_move_them() {
         cpus: ["0".to_owned(), "1".to_owned()].into(),
     };
     let finding = interrupts(&[one], &anybody);
-    assert_eq!(finding.found, "Interrupts go: eth0 to processor 0,1.");
+    assert_eq!(finding.found, "Interrupt affinity: eth0 to processor 0,1.");
     assert_eq!(
-        finding.mend.unwrap(),
+        finding.fix.unwrap(),
         "for i in 41 42; do echo 0 | sudo tee /proc/irq/$i/smp_affinity_list; done"
     );
 }
@@ -28,7 +28,7 @@ fn packets_that_gather_are_a_limit() {
     assert_eq!(with(3, 10, false).verdict, Verdict::Good);
     for finding in [with(50, 0, false), with(0, 64, false), with(0, 0, true)] {
         assert_eq!(finding.verdict, Verdict::Limited);
-        assert!(finding.mend.unwrap().contains("ethtool -C eth0"));
+        assert!(finding.fix.unwrap().contains("ethtool -C eth0"));
     }
     assert_eq!(coalescing(Ok(Vec::new()), &anybody).verdict, Verdict::Good);
 }
@@ -57,13 +57,13 @@ fn routers_that_are_not_heeded_are_a_limit_with_what_that_means() {
         assert_eq!(too_long(heard, &anybody).verdict, Verdict::Good, "{heard:?}");
     }
     for (heard, found) in [
-        (TooLongHeard::Least(552), "no longer ones than 552 octets (net.ipv4.ip_no_pmtu_disc is 1)"),
-        (TooLongHeard::Unheard(3), "are not heard (net.ipv4.ip_no_pmtu_disc is 3)"),
+        (TooLongHeard::Least(552), "limited to 552 bytes (net.ipv4.ip_no_pmtu_disc is 1)"),
+        (TooLongHeard::Unheard(3), "packet-too-big ignored (net.ipv4.ip_no_pmtu_disc is 3)"),
     ] {
         let finding = too_long(Some(heard), &anybody);
         assert_eq!(finding.verdict, Verdict::Limited);
         assert!(finding.found.contains(found), "{}", finding.found);
-        assert_eq!(finding.mend.unwrap(), "sudo sysctl -w net.ipv4.ip_no_pmtu_disc=0");
+        assert_eq!(finding.fix.unwrap(), "sudo sysctl -w net.ipv4.ip_no_pmtu_disc=0");
     }
 }
 
@@ -74,7 +74,7 @@ fn what_is_there_what_is_forbidden_and_what_is_absent_are_told_apart() {
     assert_eq!(access(&all(Presence::Usable), &anybody).verdict, Verdict::Good);
     let forbidden = access(&all(Presence::Forbidden), &anybody);
     assert_eq!(forbidden.verdict, Verdict::Limited);
-    assert!(forbidden.found.contains("not for this user: packet sockets"), "{}", forbidden.found);
+    assert!(forbidden.found.contains("Not permitted for this user: packet sockets"), "{}", forbidden.found);
     assert_eq!(access(&all(Presence::Absent), &anybody).verdict, Verdict::Missing);
     let mut no_btf = all(Presence::Usable);
     no_btf[3].2 = Presence::Absent;

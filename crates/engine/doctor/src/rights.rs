@@ -23,18 +23,18 @@ const USES: [Use; 7] = [
     Use {
         capability: Capability::NetBindService,
         name: "net_bind_service",
-        without: Some("romer respond cannot take port 862, unless the system opens that port to all"),
+        without: Some("romer respond cannot bind port 862, unless the system allows it for all users"),
     },
     Use {
         capability: Capability::SysNice,
         name: "sys_nice",
-        without: Some("the sender cannot run in real time, and other programs can delay its departures"),
+        without: Some("the sender has no real-time priority, and other programs can delay it"),
     },
     Use {
         capability: Capability::NetAdmin,
         name: "net_admin",
         without: Some(
-            "the receive buffer stays within net.core.rmem_max, and network cards' stamps cannot be switched on",
+            "the receive buffer is limited to net.core.rmem_max, and hardware time stamps cannot be enabled",
         ),
     },
     // Root's laboratories need it. On a file it would be root by another name, and a user namespace serves instead.
@@ -44,7 +44,7 @@ const USES: [Use; 7] = [
     Use {
         capability: Capability::IpcLock,
         name: "ipc_lock",
-        without: Some("--lock-memory is refused unless the user's limit allows it"),
+        without: Some("--lock-memory fails unless the user's limit allows it"),
     },
 ];
 
@@ -133,7 +133,7 @@ impl Rights {
             .collect();
         match &self.program {
             Some(program) => self.command(&format!("setcap {}+ep {program}", names.join(","))),
-            None => format!("Give romer the rights {}.", list(&names)),
+            None => format!("Give romer the capabilities {}.", list(&names)),
         }
     }
 }
@@ -153,7 +153,7 @@ pub(crate) fn quoted(path: &str) -> String {
 pub(crate) fn judge(capabilities: Result<Capabilities, HostError>, rights: &Rights) -> Finding {
     match capabilities {
         Ok(capabilities) => judge_by(|capability| capabilities.has(capability), rights),
-        Err(error) => unknown(NAME, &error, "What this user may do shows when it is tried."),
+        Err(error) => unknown(NAME, &error, "Missing capabilities are reported when they are needed."),
     }
 }
 
@@ -161,12 +161,12 @@ fn judge_by(has: impl Fn(Capability) -> bool, rights: &Rights) -> Finding {
     let (there, lacking): (Vec<&Use>, Vec<&Use>) = needed().partition(|one| has(one.capability));
     let upper = |uses: &[&Use]| list(&uses.iter().map(|one| one.name.to_uppercase()).collect::<Vec<_>>());
     let finding = if lacking.is_empty() {
-        let consequence = "Nothing that romer does is refused for want of a right.";
-        good(NAME, format!("romer has {}.", upper(&there)), consequence)
+        let consequence = "All required capabilities are present.";
+        good(NAME, format!("Present: {}.", upper(&there)), consequence)
     } else {
         let found = match there.len() {
-            0 => format!("romer lacks {}.", upper(&lacking)),
-            _ => format!("romer has {}, and lacks {}.", upper(&there), upper(&lacking)),
+            0 => format!("Missing: {}.", upper(&lacking)),
+            _ => format!("Present: {}. Missing: {}.", upper(&there), upper(&lacking)),
         };
         let consequences = lacking
             .iter()
@@ -190,9 +190,9 @@ mod tests {
         for name in ["NET_BIND_SERVICE", "SYS_NICE", "NET_ADMIN", "IPC_LOCK"] {
             assert!(finding.consequence.contains(&format!("Without {name}, ")), "{}", finding.consequence);
         }
-        let mend = finding.mend.unwrap();
+        let fix = finding.fix.unwrap();
         assert_eq!(
-            mend,
+            fix,
             "sudo setcap cap_net_bind_service,cap_sys_nice,cap_net_admin,cap_ipc_lock+ep /usr/bin/romer"
         );
         assert_eq!(finding.values.len(), USES.len());
@@ -203,14 +203,14 @@ mod tests {
         let used =
             [Capability::NetBindService, Capability::SysNice, Capability::NetAdmin, Capability::IpcLock];
         let finding = judge_by(|right| used.contains(&right), &Rights::of_anybody());
-        assert_eq!((finding.verdict, finding.mend), (Verdict::Good, None));
+        assert_eq!((finding.verdict, finding.fix), (Verdict::Good, None));
     }
 
     #[test]
     fn a_right_beyond_the_bounding_set_is_the_containers_to_give() {
         let rights = Rights { bounding: !(1 << 12), ..Rights::of_root() };
-        let mend = rights.grant(&[Capability::NetAdmin, Capability::SysNice]);
-        assert_eq!(mend, "Start the container with --cap-add=NET_ADMIN.");
+        let fix = rights.grant(&[Capability::NetAdmin, Capability::SysNice]);
+        assert_eq!(fix, "Start the container with --cap-add=NET_ADMIN.");
         let command = "setcap cap_net_bind_service,cap_sys_nice,cap_ipc_lock+ep /usr/bin/romer";
         assert_eq!(rights.grant(&[Capability::SysNice]), command);
         let rights = Rights { no_new: true, ..Rights::of_anybody() };

@@ -100,14 +100,14 @@ pub(crate) fn port(state: &PortState, rights: &Rights) -> Finding {
         missing(
             PORT,
             "This user may not bind UDP port 862.",
-            "romer respond ends with exit code 4 unless it is given another port, which senders must then be told.",
+            "romer respond exits with code 4 without --listen for another port, which senders must then use.",
             rights.grant(&[Capability::NetBindService]),
         )
     } else if both.contains(&Bound::Free) {
         let found = match (state.ipv4, state.ipv6) {
             (Bound::Free, Bound::Free) => "UDP port 862 is free and can be bound, over IPv4 and IPv6.",
-            (Bound::Free, _) => "UDP port 862 is free and can be bound over IPv4; there is no IPv6 here.",
-            _ => "UDP port 862 is free and can be bound over IPv6; there is no IPv4 here.",
+            (Bound::Free, _) => "UDP port 862 is free and can be bound over IPv4; no IPv6 here.",
+            _ => "UDP port 862 is free and can be bound over IPv6; no IPv4 here.",
         };
         good(PORT, found, "romer respond can answer any STAMP sender.")
     } else {
@@ -137,16 +137,16 @@ fn taken(holder: Option<&(u32, String)>) -> Finding {
     match holder {
         Some((process, name)) if name == "romer" => good(
             PORT,
-            format!("A romer has UDP port 862 (process {process})."),
-            "STAMP senders that reach it are answered here already.",
+            format!("UDP port 862 is in use by romer (process {process})."),
+            "A responder is running.",
         ),
         holder => limited(
             PORT,
             match holder {
-                Some((process, name)) => format!("UDP port 862 is taken by {name} (process {process})."),
-                None => "UDP port 862 is taken, by a process that this user may not see.".into(),
+                Some((process, name)) => format!("UDP port 862 is in use by {name} (process {process})."),
+                None => "UDP port 862 is in use by a process that this user cannot see.".into(),
             },
-            "romer respond needs another port, which senders must then be told.",
+            "romer respond needs another port, which senders must then use.",
             "romer respond --listen 0.0.0.0:8620",
         ),
     }
@@ -172,28 +172,26 @@ pub(crate) fn control_port_holder() -> Option<(u32, String)> {
 /// What the control channel's port means, and who has it where that is known.
 pub(crate) fn control_port(bound: Bound, holder: Option<&(u32, String)>) -> Finding {
     const OTHER: &str = "romer respond --control 0.0.0.0:8863";
-    let needs = "romer respond needs another port for its control channel, which senders must then be told.";
+    let needs = "romer respond needs another port for its control channel, which senders must then use.";
     match bound {
-        Bound::Free => good(
-            CONTROL,
-            "TCP port 8862 is free.",
-            "romer respond can hold the conversation by which its log reaches the sender.",
-        ),
+        Bound::Free => {
+            good(CONTROL, "TCP port 8862 is free.", "The control channel of romer respond is available.")
+        }
         Bound::Taken => match holder {
             Some((process, name)) if name == "romer" => good(
                 CONTROL,
-                format!("A romer has TCP port 8862 (process {process})."),
-                "It holds the conversation by which its log reaches senders.",
+                format!("TCP port 8862 is in use by romer (process {process})."),
+                "A responder is running.",
             ),
             Some((process, name)) => limited(
                 CONTROL,
-                format!("TCP port 8862 is taken by {name} (process {process})."),
+                format!("TCP port 8862 is in use by {name} (process {process})."),
                 needs,
                 OTHER,
             ),
             None => limited(
                 CONTROL,
-                "TCP port 8862 is taken, by a process that this user may not see.",
+                "TCP port 8862 is in use by a process that this user cannot see.",
                 needs,
                 OTHER,
             ),
@@ -217,8 +215,8 @@ pub(crate) fn receive_buffer() -> Result<u32, HostError> {
 
 /// What the receive buffer means.
 pub(crate) fn buffer(given: Result<u32, HostError>, rights: &Rights) -> Finding {
-    const DROPS: &str = "Packets that come while romer is kept from reading are dropped sooner, and look like losses of \
-                         the path.";
+    const DROPS: &str = "Packets that arrive while romer is descheduled are dropped sooner, and appear as losses of the \
+                         path.";
     let asked = SocketOptions::default().receive_buffer;
     let given = match given {
         // The kernel doubles what it is asked for, to pay for its own book-keeping.
@@ -228,17 +226,13 @@ pub(crate) fn buffer(given: Result<u32, HostError>, rights: &Rights) -> Finding 
     let finding = if given >= asked {
         good(
             BUFFER,
-            format!("Sockets are given the {} of receive buffer that they ask for.", octets(asked)),
-            "Packets wait while romer is kept from reading.",
+            format!("Receive buffer: {}, as requested.", octets(asked)),
+            "Packets are buffered while romer is descheduled.",
         )
     } else {
         limited(
             BUFFER,
-            format!(
-                "Sockets are given {} of the {} of receive buffer that they ask for.",
-                octets(given),
-                octets(asked)
-            ),
+            format!("Receive buffer: {} of the {} requested.", octets(given), octets(asked)),
             DROPS,
             rights.command(&format!("sysctl -w net.core.rmem_max={asked}")),
         )
@@ -265,9 +259,9 @@ mod tests {
             (state(Bound::Absent, Bound::Free, None), Verdict::Good, "no IPv4 here"),
             (state(Bound::Absent, Bound::Absent, None), Verdict::Missing, "neither"),
             (state(Bound::Forbidden, Bound::Forbidden, None), Verdict::Missing, "may not bind"),
-            (state(Bound::Taken, Bound::Free, None), Verdict::Limited, "may not see"),
+            (state(Bound::Taken, Bound::Free, None), Verdict::Limited, "cannot see"),
             (state(Bound::Taken, Bound::Taken, Some("ntpd")), Verdict::Limited, "by ntpd (process 77)"),
-            (state(Bound::Taken, Bound::Taken, Some("romer")), Verdict::Good, "A romer has"),
+            (state(Bound::Taken, Bound::Taken, Some("romer")), Verdict::Good, "in use by romer"),
         ] {
             let finding = port(&state, &anybody);
             assert_eq!(finding.verdict, verdict, "{finding:?}");
@@ -276,14 +270,14 @@ mod tests {
     }
 
     #[test]
-    fn the_control_port_has_a_mend_whenever_it_cannot_be_had() {
+    fn the_control_port_has_a_fix_whenever_it_cannot_be_had() {
         let holder = |name: &str| (77, name.to_owned());
-        assert_eq!(control_port(Bound::Free, None).mend, None);
-        assert_eq!(control_port(Bound::Taken, Some(&holder("romer"))).mend, None);
+        assert_eq!(control_port(Bound::Free, None).fix, None);
+        assert_eq!(control_port(Bound::Taken, Some(&holder("romer"))).fix, None);
         let other = control_port(Bound::Taken, Some(&holder("nginx")));
-        assert!(other.found.contains("nginx (process 77)") && other.mend.unwrap().contains("--control"));
+        assert!(other.found.contains("nginx (process 77)") && other.fix.unwrap().contains("--control"));
         for bound in [Bound::Taken, Bound::Forbidden, Bound::Absent] {
-            assert!(control_port(bound, None).mend.unwrap().contains("--control"));
+            assert!(control_port(bound, None).fix.unwrap().contains("--control"));
         }
     }
 
@@ -307,11 +301,8 @@ mod tests {
         let anybody = Rights::of_anybody();
         assert_eq!(buffer(Ok(2 * asked), &anybody).verdict, Verdict::Good);
         let small = buffer(Ok(425_984), &anybody);
-        assert_eq!(
-            small.found,
-            "Sockets are given 208 KiB of the 4 MiB of receive buffer that they ask for."
-        );
-        assert_eq!(small.mend.unwrap(), format!("sudo sysctl -w net.core.rmem_max={asked}"));
+        assert_eq!(small.found, "Receive buffer: 208 KiB of the 4 MiB requested.");
+        assert_eq!(small.fix.unwrap(), format!("sudo sysctl -w net.core.rmem_max={asked}"));
         assert!(receive_buffer().unwrap() > 0);
     }
 }

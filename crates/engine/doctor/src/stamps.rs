@@ -119,8 +119,8 @@ pub(crate) fn judge(exchange: &Result<Exchange, HostError>, rights: &Rights) -> 
         Ok(exchange) => judge_exchange(exchange),
         Err(error) => missing(
             NAME,
-            format!("No datagram could be sent over loopback: {error}."),
-            "Whether the kernel stamps packets could not be tried, and a responder on this host cannot be reached.",
+            format!("Cannot send datagrams over loopback: {error}."),
+            "Kernel time stamps were not tested, and a responder on this host is unreachable.",
             rights.command("ip link set lo up"),
         ),
     }
@@ -136,39 +136,39 @@ fn judge_exchange(exchange: &Exchange) -> Finding {
         limited(
             NAME,
             format!("{} of {sent} datagrams over loopback were lost.", sent - received),
-            "This host loses packets before they reach any link, and they count as losses of the path.",
-            "Look for a packet filter on the loopback interface, and for memory that is used up.",
+            "This host drops packets itself, which count as losses of the path.",
+            "Check packet filters on the loopback interface, and free memory.",
         )
     } else if no_departure == sent || no_arrival == received {
         missing(
             NAME,
             format!(
-                "The kernel stamped {} departures and {} arrivals of {sent}.",
+                "Kernel time stamps for {} departures and {} arrivals of {sent}.",
                 sent - no_departure,
                 received - no_arrival
             ),
-            "Delays are taken from the program's stamps, which contain its waits for the processor.",
-            "Run romer on the host itself: this sandbox does not pass the kernel's stamps on.",
+            "Delays use user-space time stamps, which include scheduling delays.",
+            "Run romer on the host itself: this sandbox has no kernel time stamps.",
         )
     } else if no_departure + no_arrival > 0 {
         limited(
             NAME,
             format!(
-                "Of {sent} datagrams, {no_departure} had no departure stamp and {no_arrival} no arrival stamp."
+                "Of {sent} datagrams, {no_departure} had no departure time stamp and {no_arrival} no arrival time stamp."
             ),
-            "Packets without a kernel stamp are counted and left out of the delays.",
-            "Run it again: stamps are lost when the host has no memory or time for them.",
+            "Packets without a kernel time stamp are counted, and excluded from delays.",
+            "Try again: time stamps are lost on a host without free memory or processor time.",
         )
     } else {
         good(
             NAME,
             format!(
-                "The kernel stamped departure and arrival of all {sent} datagrams over loopback. A program's own \
-                 stamps would be off by {} when receiving and {} when sending.",
+                "Kernel (SO_TIMESTAMPING) time stamps for all {sent} datagrams over loopback. User-space time stamps \
+                 would add {} on arrival and {} on departure.",
                 middle_and_tail(&arrival),
                 middle_and_tail(&departure)
             ),
-            "Delays do not contain the waits of this program for the processor.",
+            "Delays do not include scheduling delays of romer.",
         )
     };
     let finding = finding
@@ -185,7 +185,7 @@ fn judge_exchange(exchange: &Exchange) -> Finding {
 
 fn middle_and_tail(error: &Summary) -> String {
     let text = |value: Option<f64>| value.map_or_else(|| "?".into(), |value| time(whole(value)));
-    format!("{} (99 %: {})", text(error.median), text(error.p99))
+    format!("{} (p99 {})", text(error.median), text(error.p99))
 }
 
 /// A quantile of times as a time.
@@ -211,7 +211,11 @@ mod tests {
     fn each_way_of_missing_stamps_is_told_from_the_others() {
         for (exchange, verdict, says) in [
             (exchange_of(200, 200, 200, 200), Verdict::Good, "all 200 datagrams"),
-            (exchange_of(200, 200, 198, 200), Verdict::Limited, "2 had no departure stamp and 0 no arrival"),
+            (
+                exchange_of(200, 200, 198, 200),
+                Verdict::Limited,
+                "2 had no departure time stamp and 0 no arrival",
+            ),
             (exchange_of(200, 200, 200, 0), Verdict::Missing, "200 departures and 0 arrivals"),
             (exchange_of(200, 200, 0, 200), Verdict::Missing, "0 departures and 200 arrivals"),
             (exchange_of(200, 150, 200, 150), Verdict::Limited, "50 of 200 datagrams"),
@@ -227,7 +231,7 @@ mod tests {
         let error = HostError::Unsuitable("network is unreachable");
         let finding = judge(&Err(error), &Rights::of_anybody());
         assert_eq!(finding.verdict, Verdict::Missing);
-        assert_eq!(finding.mend.unwrap(), "sudo ip link set lo up");
+        assert_eq!(finding.fix.unwrap(), "sudo ip link set lo up");
     }
 
     #[test]

@@ -33,7 +33,8 @@ pub fn text(doctor: &Doctor, style: &TextStyle) -> String {
         page.finding(finding, &mut lines);
         calm = good;
     }
-    lines.iter().flat_map(|line| [line.trim_end(), "\n"]).collect()
+    let text: String = lines.iter().flat_map(|line| [line.trim_end(), "\n"]).collect();
+    if style.unicode { text } else { text.replace('µ', "u") }
 }
 
 /// How a part of the text looks in colour.
@@ -79,16 +80,14 @@ impl Page {
         }
     }
 
-    /// What it comes to, in a line.
+    /// The numbers of findings by verdict.
     fn heading(self, doctor: &Doctor) -> Vec<String> {
-        let counts = [
-            (Verdict::Good, "good"),
-            (Verdict::Limited, "with a consequence to know"),
-            (Verdict::Missing, "not working here"),
-        ]
-        .map(|(verdict, words)| {
-            (verdict, doctor.findings.iter().filter(|one| one.verdict == verdict).count(), words)
-        });
+        let counts =
+            [(Verdict::Good, "ok"), (Verdict::Limited, "limited"), (Verdict::Missing, "not working")].map(
+                |(verdict, words)| {
+                    (verdict, doctor.findings.iter().filter(|one| one.verdict == verdict).count(), words)
+                },
+            );
         let parts: Vec<String> = counts
             .iter()
             .filter(|(_, count, _)| *count > 0)
@@ -111,8 +110,8 @@ impl Page {
             push(&mut body, wrap(&found, room), Paint::Plain);
             push(&mut body, wrap(&consequence, room), Paint::Plain);
         }
-        if let Some(mend) = &finding.mend {
-            body.extend(mended(&escape::terminal(mend), room));
+        if let Some(fix) = &finding.fix {
+            body.extend(fix_lines(&escape::terminal(fix), room));
         }
         let painted = body.into_iter().map(|(line, paint)| self.paint(&line, paint));
         let margin = " ".repeat(indent);
@@ -133,15 +132,15 @@ fn push(body: &mut Vec<(String, Paint)>, lines: Vec<String>, paint: Paint) {
     body.extend(lines.into_iter().map(|line| (line, paint)));
 }
 
-/// A mend: a sentence, or a command that can be pasted.
-fn mended(mend: &str, room: usize) -> Vec<(String, Paint)> {
-    if mend.ends_with('.') {
-        let lines = wrap(mend, room.saturating_sub(2)).into_iter().enumerate();
+/// A fix: a sentence, or a command that can be pasted.
+fn fix_lines(fix: &str, room: usize) -> Vec<(String, Paint)> {
+    if fix.ends_with('.') {
+        let lines = wrap(fix, room.saturating_sub(2)).into_iter().enumerate();
         return lines.map(|(index, line)| (before(index, "> ") + &line, Paint::Plain)).collect();
     }
     // Two columns for the prompt, two for the mark of a broken line. A quoted word might be broken in its middle.
-    let quoted = mend.contains(['\'', '"']);
-    let mut lines = if quoted { vec![mend.to_owned()] } else { wrap(mend, room.saturating_sub(4)) };
+    let quoted = fix.contains(['\'', '"']);
+    let mut lines = if quoted { vec![fix.to_owned()] } else { wrap(fix, room.saturating_sub(4)) };
     let last = lines.len().saturating_sub(1);
     for (index, line) in lines.iter_mut().enumerate() {
         let after = if index == last { "" } else { " \\" };
@@ -150,13 +149,13 @@ fn mended(mend: &str, room: usize) -> Vec<(String, Paint)> {
     lines.into_iter().map(|line| (line, Paint::Command)).collect()
 }
 
-/// What stands before a line of a mend: its mark, and under it nothing.
+/// What stands before a line of a fix: its mark, and under it nothing.
 fn before(index: usize, mark: &str) -> String {
     if index == 0 { mark.to_owned() } else { " ".repeat(mark.len()) }
 }
 
 /// Units that are not to be parted from their number.
-const UNITS: [&str; 8] = ["ns", "us", "ms", "s", "%", "B", "KiB", "MiB"];
+const UNITS: [&str; 9] = ["ns", "us", "µs", "ms", "s", "%", "B", "KiB", "MiB"];
 
 /// Breaks `text` at spaces, but not between a number and its unit; a word that is longer than a line has one to
 /// itself.

@@ -49,23 +49,23 @@ pub(crate) fn pacing(schedule: &Schedule, rights: &Rights) -> Finding {
     let late = summary(&schedule.late);
     let (p50, p99) = (whole(late.median.unwrap_or_default()), whole(late.p99.unwrap_or_default()));
     let (granted, value) = match schedule.scheduling {
-        Scheduling::RealTime => ("in real time", "real_time"),
-        Scheduling::Preferred => ("before ordinary programs", "preferred"),
-        Scheduling::Ordinary => ("like any program", "ordinary"),
+        Scheduling::RealTime => ("with real-time priority", "real_time"),
+        Scheduling::Preferred => ("with raised priority", "preferred"),
+        Scheduling::Ordinary => ("with ordinary priority", "ordinary"),
     };
     let found = format!(
-        "The sender runs {granted}; {} deadlines 1 ms apart were met {} late (99 %: {}).",
+        "The sender runs {granted}; lateness of {} deadlines 1 ms apart: median {}, p99 {}.",
         late.count,
         time(p50),
         time(p99)
     );
-    let recorded = "The true departure of each packet is kept, so that delays stay right";
+    let recorded = "The actual departure of each packet is recorded, so delays are correct";
     let finding = if schedule.scheduling == Scheduling::Ordinary {
         limited(
             PACING,
             found,
             format!(
-                "Other programs can delay departures. {recorded}; the traffic is less even than asked for."
+                "Other programs can delay departures. {recorded}; the traffic is less regular than requested."
             ),
             rights.grant(&[host_info::Capability::SysNice]),
         )
@@ -73,11 +73,11 @@ pub(crate) fn pacing(schedule: &Schedule, rights: &Rights) -> Finding {
         limited(
             PACING,
             found,
-            format!("Some packets leave late. {recorded}; the traffic is less even than asked for."),
-            "See stolen_time for the host's part; stop other programs on this host for theirs.",
+            format!("Some packets leave late. {recorded}; the traffic is less regular than requested."),
+            "See stolen_time for the share of the host; stop other programs on this host.",
         )
     } else {
-        good(PACING, found, "Packets leave when they are due.")
+        good(PACING, found, "Packets leave on schedule.")
     };
     finding
         .value("scheduling", value)
@@ -130,27 +130,27 @@ pub(crate) fn stolen(stolen: Result<Stolen, HostError>) -> Finding {
     };
     let others = stolen.others.as_secs_f64() / stolen.observed.as_secs_f64();
     let mut found = if stolen.gaps == 0 {
-        format!("In {} nothing took the processor away for 1 us or more.", time(stolen.observed))
+        format!("No interruption of 1 µs or more in {}.", time(stolen.observed))
     } else {
         format!(
-            "In {}, host and interrupts took {} of the time, at most {} at once.",
+            "In {}, host and interrupts took {} of the time, longest interruption {}.",
             time(stolen.observed),
             percent(stolen.share),
             time(stolen.longest)
         )
     };
     if others > 0.001 {
-        found.push_str(&format!(" Other programs had {}.", percent(others)));
+        found.push_str(&format!(" Other programs: {}.", percent(others)));
     }
     let finding = if stolen.share > STOLEN_SHARE || stolen.longest > STOLEN_AT_ONCE {
         limited(
             STOLEN,
             found,
             TAILS,
-            "Measure on a machine, or on processors, that nobody else shares; here, judge by medians.",
+            "Use a dedicated machine or dedicated processors; otherwise rely on medians.",
         )
     } else {
-        good(STOLEN, found, "The tails of what is measured here are those of the path.")
+        good(STOLEN, found, "Tails of measured delays are those of the path.")
     };
     finding
         .nanos("observed", stolen.observed)
@@ -161,8 +161,8 @@ pub(crate) fn stolen(stolen: Result<Stolen, HostError>) -> Finding {
         .value("stolen_since_start_ns", stolen.since_start.map(Duration::as_nanos))
 }
 
-const TAILS: &str = "Medians hold. The highest quantiles, maximum and deviation of what is timed here may be the host's \
-                     and not the path's.";
+const TAILS: &str = "Medians are reliable. High quantiles, maximum and standard deviation may be caused by the host, not by \
+                     the path.";
 
 /// What the number of cores means, and a quota of their time.
 pub(crate) fn cores(number: usize, quota: Option<Quota>) -> Finding {
@@ -170,16 +170,16 @@ pub(crate) fn cores(number: usize, quota: Option<Quota>) -> Finding {
     if let Some(Quota { quota, period }) = quota.filter(|quota| quota.is_short_of(number)) {
         let cores = if number == 1 { "one core".into() } else { format!("{number} cores") };
         let found = format!(
-            "This process may use {cores}, but for {} altogether in each {}: a limit of its control group.",
+            "This process may use {cores}, but only {} in total per {} (control group limit).",
             time(quota),
             time(period)
         );
         return limited(
             name,
             found,
-            "When that is used up, all its threads stand still until the period ends: departures are late, and stamps of \
-             programs and tails are the limit's.",
-            "Take the limit away: cpu.max or cpu.cfs_quota_us of the group, CPUQuota= of a systemd unit, --cpus of a container.",
+            "When that is used up, all threads stall until the period ends: departures are late, and user-space time \
+             stamps and tails are affected.",
+            "Remove the limit: cpu.max or cpu.cfs_quota_us of the group, CPUQuota= of a systemd unit, --cpus of a container.",
         )
         .value("cores", number)
         .nanos("quota", quota)
@@ -188,8 +188,8 @@ pub(crate) fn cores(number: usize, quota: Option<Quota>) -> Finding {
     match number {
         0 | 1 => limited(
             name,
-            "This process has one core.",
-            "Whatever else runs here disturbs the sender, and the sender disturbs the receiver.",
+            "This process may use one core.",
+            "Other programs disturb the sender, and the sender disturbs the receiver.",
             "Give the machine, or the container, a second core.",
         ),
         _ => good(
@@ -223,9 +223,9 @@ mod tests {
             assert_eq!(finding.verdict, verdict, "{finding:?}");
             assert_eq!(finding.values["late_p99_ns"], late);
         }
-        let mend = pacing(&schedule(Scheduling::Ordinary, 80), &anybody).mend.unwrap();
+        let fix = pacing(&schedule(Scheduling::Ordinary, 80), &anybody).fix.unwrap();
         assert_eq!(
-            mend,
+            fix,
             "sudo setcap cap_net_bind_service,cap_sys_nice,cap_net_admin,cap_ipc_lock+ep /usr/bin/romer"
         );
     }
@@ -235,18 +235,14 @@ mod tests {
         let observed = Duration::from_millis(300);
         let quiet = Stolen { observed, ..Stolen::default() };
         for (one, verdict, says) in [
-            (quiet, Verdict::Good, "nothing took the processor"),
+            (quiet, Verdict::Good, "No interruption of 1 µs"),
             (Stolen { share: 0.02, gaps: 9, ..quiet }, Verdict::Limited, "2.00 % of the time"),
             (
                 Stolen { longest: Duration::from_millis(4), gaps: 1, ..quiet },
                 Verdict::Limited,
-                "4.00 ms at once",
+                "longest interruption 4.00 ms",
             ),
-            (
-                Stolen { others: Duration::from_millis(3), ..quiet },
-                Verdict::Good,
-                "Other programs had 1.00 %",
-            ),
+            (Stolen { others: Duration::from_millis(3), ..quiet }, Verdict::Good, "Other programs: 1.00 %"),
         ] {
             let finding = stolen(Ok(one));
             assert_eq!(finding.verdict, verdict, "{finding:?}");
@@ -266,7 +262,7 @@ mod tests {
             |quota| Some(Quota { quota: Duration::from_millis(quota), period: Duration::from_millis(100) });
         let short = cores(2, millis(20));
         assert_eq!(short.verdict, Verdict::Limited);
-        let told = "may use 2 cores, but for 20.0 ms altogether in each 100 ms";
+        let told = "may use 2 cores, but only 20.0 ms in total per 100 ms";
         assert!(short.found.contains(told), "{}", short.found);
         assert_eq!((&short.values["quota_ns"], &short.values["cores"]), (&20_000_000.into(), &2.into()));
         assert_eq!(cores(2, millis(200)).verdict, Verdict::Good);

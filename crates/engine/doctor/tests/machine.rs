@@ -49,7 +49,7 @@ type Claim = (&'static str, fn(&Doctor));
 
 const CLAIMS: [Claim; 6] = [
     ("every finding is there, in its place", every_finding_is_there),
-    ("every finding has its consequence and, unless it is good, its mend", every_finding_is_complete),
+    ("every finding has its consequence and, unless it is good, its fix", every_finding_is_complete),
     ("the document is that of the schema", the_document_is_that_of_the_schema),
     ("the laboratory is tried, not guessed", the_laboratory_is_tried),
     ("nothing is left on this machine", nothing_is_left),
@@ -86,13 +86,13 @@ fn every_finding_is_there(doctor: &Doctor) {
 
 fn every_finding_is_complete(doctor: &Doctor) {
     for finding in &doctor.findings {
-        let Finding { verdict, found, consequence, mend, .. } = finding;
+        let Finding { verdict, found, consequence, fix, .. } = finding;
         assert!(is_sentence(found) && is_sentence(consequence), "{finding:?}");
-        match mend {
+        match fix {
             None => assert_eq!(*verdict, Verdict::Good, "{finding:?}"),
-            Some(mend) => {
+            Some(fix) => {
                 assert_ne!(*verdict, Verdict::Good, "{finding:?}");
-                assert!(is_sentence(mend) || is_command(mend), "{finding:?}");
+                assert!(is_sentence(fix) || is_command(fix), "{finding:?}");
             }
         }
     }

@@ -507,7 +507,7 @@ pub struct Finding {
     /// What follows for the user.
     pub consequence: String,
     /// What to do about it, where something can be done.
-    pub mend: Option<String>,
+    pub fix: Option<String>,
     /// Values behind it, by name.
     pub values: BTreeMap<String, serde_json::Value>,
 }

@@ -7,10 +7,10 @@ use crate::output::Color;
 /// Arguments of `romer doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Write the document (romer/doctor/1) to standard output
+    /// Write the results as JSON (romer/doctor/1) to standard output
     #[arg(long)]
     pub(crate) json: bool,
-    /// Colour
+    /// Colours of the text
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
 }

@@ -2,13 +2,13 @@ use super::*;
 use romer_record::document;
 use std::collections::BTreeMap;
 
-fn finding(name: &str, verdict: Verdict, found: &str, consequence: &str, mend: Option<&str>) -> Finding {
+fn finding(name: &str, verdict: Verdict, found: &str, consequence: &str, fix: Option<&str>) -> Finding {
     Finding {
         name: name.into(),
         verdict,
         found: found.into(),
         consequence: consequence.into(),
-        mend: mend.map(str::to_owned),
+        fix: fix.map(str::to_owned),
         values: BTreeMap::new(),
     }
 }
@@ -19,14 +19,14 @@ fn doctor() -> Doctor {
             "kernel_stamps",
             Verdict::Good,
             "The kernel stamped departure and arrival of all 200 datagrams over loopback.",
-            "Delays do not contain the waits of this program for the processor.",
+            "Delays do not include scheduling delays of romer.",
             None,
         ),
         finding(
             "stolen_time",
             Verdict::Limited,
             "In 300 ms, host and interrupts took 2.10 % of the time, at most 4.00 ms at once.",
-            "Medians hold.",
+            "Medians are reliable.",
             Some("Measure on a machine that nobody else shares; here, judge by medians."),
         ),
         finding(
@@ -86,7 +86,7 @@ fn colours_change_nothing_but_the_colour() {
 fn names_from_the_machine_cannot_move_the_cursor() {
     let mut doctor = doctor();
     doctor.findings[2].found = "UDP port 862 is taken by a\x1b[2J\u{202e}b.".into();
-    doctor.findings[2].mend = Some("ethtool -K 'e\x07 0' gro off".into());
+    doctor.findings[2].fix = Some("ethtool -K 'e\x07 0' gro off".into());
     let shown = text(&doctor, &style(80));
     assert!(!shown.contains(['\x1b', '\x07', '\u{202e}']), "{shown}");
 }
@@ -94,14 +94,14 @@ fn names_from_the_machine_cannot_move_the_cursor() {
 #[test]
 fn a_long_command_can_be_pasted_as_it_is_broken() {
     let command = "sudo setcap cap_net_bind_service,cap_sys_nice,cap_net_admin+ep /usr/local/bin/romer";
-    let lines = mended(command, 46);
+    let lines = fix_lines(command, 46);
     let shown: Vec<&str> = lines.iter().map(|(line, _)| line.as_str()).collect();
     let joined = shown.join("\n").replace("\\\n", "");
     let words: Vec<&str> = joined.trim_start_matches("$ ").split_whitespace().collect();
     assert_eq!(words.join(" "), command);
     assert!(lines.len() > 1);
     let quoted = format!("{command} '/opt/a  place with spaces/romer'");
-    assert_eq!(mended(&quoted, 46), [(format!("$ {quoted}"), Paint::Command)]);
+    assert_eq!(fix_lines(&quoted, 46), [(format!("$ {quoted}"), Paint::Command)]);
 }
 
 #[test]
