@@ -1,5 +1,5 @@
 //! `romer demo`: a lab, an emulator between its hosts, a responder on one of them, voice streams from the other, the
-//! report, and what was asked for beside what was measured.
+//! report, and a comparison of the scenario with the measurement.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -20,7 +20,7 @@ use romer_record::fidelity::Fidelity;
 use romer_record::manifest::{SkewRequest, StampRequest};
 use romer_report::text::wrap;
 use romer_traffic::{Limit, Request, TrafficModel};
-use romer_units::{Dscp, Duration, Ecn, counted_as, was};
+use romer_units::{Dscp, Duration, Ecn, counted};
 
 use crate::args::DemoArgs;
 use crate::failure::Failure;
@@ -38,13 +38,13 @@ const FAR: &str = "198.18.0.3";
 const PATIENCE: StdDuration = StdDuration::from_secs(30);
 /// What the emulator does.
 const PRESET: &str = "demo";
-/// What this machine may add to every delay around the emulator; it is told.
+/// What this machine may add to every delay around the emulator; it is reported.
 const AROUND: Duration = Duration::from_millis(5);
 /// Files of the scratch folder.
 const EMULATED: &str = "emulation.json";
 const MEASURED: &str = "measured.json";
 
-/// Shows the whole story, and gives the exit code.
+/// Runs the demonstration, and gives the exit code.
 pub(crate) fn run(arguments: &DemoArgs) -> Result<u8, Failure> {
     match &arguments.inside {
         Some(target) => inside(arguments, target),
@@ -63,7 +63,7 @@ fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
             wrap(text, style.width).iter().for_each(|line| output::eprint_line(line));
         }
     };
-    say("Two hosts are made on this machine, A and B, with a path between them.");
+    say("1. Lab: two hosts, A and B, in network namespaces, with an emulator between them.");
     let standing = Standing::up(Kind::Path, PREFIX)?;
     let lab = standing.lab();
     let scratch = Scratch(lab.make_scratch()?);
@@ -71,11 +71,9 @@ fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
         Failure::environment(format!("cannot find this program (demo): {error}; call it by its path"))
     })?;
     let emulator = emulate(lab, &program, &scratch)?;
+    say("2. Emulation: a congested mobile network (romer emulate --preset demo).");
     say(
-        "An emulator between them does what a mobile network does on a bad day (romer emulate --preset demo).",
-    );
-    say(
-        "Two voice streams go in both directions at once, as in a call: MELP, 14 octets each 45 ms; and one each 20 ms.",
+        "3. Measurement: two voice streams, forward and reverse: MELP, 14 bytes every 45 ms, and one packet every 20 ms.",
     );
     let _responder = respond(lab, &program)?;
     let mut command = lab.command(Host::A, &program)?;
@@ -91,7 +89,7 @@ fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
             Ok(Some(status)) => {
                 let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
                 drop(waiting);
-                return tell(arguments, emulator, &scratch, code);
+                return conclude_demo(arguments, emulator, &scratch, code);
             }
             Ok(None) => {}
             Err(error) => {
@@ -176,8 +174,13 @@ struct Measured {
     folder: PathBuf,
 }
 
-/// The end of the story: what was asked for beside what was measured, and the document.
-fn tell(arguments: &DemoArgs, mut emulator: Running, scratch: &Scratch, code: u8) -> Result<u8, Failure> {
+/// The comparison of the scenario with the measurement, and the document.
+fn conclude_demo(
+    arguments: &DemoArgs,
+    mut emulator: Running,
+    scratch: &Scratch,
+    code: u8,
+) -> Result<u8, Failure> {
     let ending = Stage::begin(PATIENCE);
     emulator.interrupt();
     let asked = Instant::now();
@@ -189,15 +192,15 @@ fn tell(arguments: &DemoArgs, mut emulator: Running, scratch: &Scratch, code: u8
     // Where the measurement failed it has said why.
     let Some(Measured { measurement, comparison, folder }) = scratch.read(MEASURED) else { return Ok(code) };
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
-        output::print("\nAsked for, and measured:\n\n");
+        output::print("\nRequested vs. measured:\n\n");
         let style = output::style(arguments.output.color);
         output::print_summary(&romer_report::fidelity::text(&comparison, &style));
         if let Some(emulation) = &emulation {
-            output::print(&(wrap(&kept(emulation), style.width).join("\n") + "\n"));
+            output::print(&(wrap(&counters(emulation), style.width).join("\n") + "\n"));
         }
         if let Some(page) = report::page_of(&folder) {
             let page = romer_report::escape::terminal(&page.to_string_lossy());
-            output::print(&format!("\nOpen this page in a browser: {page}\n"));
+            output::print(&format!("\nReport: {page}\n"));
         }
     }
     if let Some(file) = &arguments.output.json {
@@ -209,19 +212,19 @@ fn tell(arguments: &DemoArgs, mut emulator: Running, scratch: &Scratch, code: u8
     Ok(code)
 }
 
-/// That the emulator accounts for every packet.
-fn kept(emulation: &Emulation) -> String {
-    let ways = [("there", &emulation.a_to_b), ("back", &emulation.b_to_a)].map(|(way, counts)| {
-        let lost: u64 = counts.lost.values().sum();
-        format!(
-            "{way} {} and {} came in, {} went out, {lost} {} lost",
-            counts.received,
-            counted_as(counts.duplicates_created, "copy", "copies"),
-            counts.transmitted,
-            was(lost)
-        )
-    });
-    format!("The emulator accounts for every packet of all traffic: {}.", ways.join("; "))
+/// The counters of the emulator.
+fn counters(emulation: &Emulation) -> String {
+    let directions =
+        [("Forward", &emulation.a_to_b), ("Reverse", &emulation.b_to_a)].map(|(name, counts)| {
+            let lost: u64 = counts.lost.values().sum();
+            format!(
+                "{name}: {} in, {} created, {} out, {lost} lost.",
+                counted(counts.received, "packet"),
+                counted(counts.duplicates_created, "duplicate"),
+                counts.transmitted,
+            )
+        });
+    format!("Emulator counters (all traffic). {}", directions.join(" "))
 }
 
 /// The part that runs on the lab's first host.
@@ -248,7 +251,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
         skew: SkewRequest::default(),
         voice: romer_record::voice::VoiceRequest::default(),
         limits: Vec::new(),
-        comment: Some("demonstration between two hosts of this machine".into()),
+        comment: Some("demonstration between two hosts on this machine".into()),
         command: format!("romer demo --duration {}", arguments.duration),
         calibration: None,
         location: location(arguments.keep.out.as_deref(), arguments.output.force, "demo")?,

@@ -30,7 +30,9 @@ pub(crate) fn run(arguments: &ModelArgs) -> Result<u8, Failure> {
     match (&arguments.write, &arguments.against) {
         (Some(file), _) => write(arguments, file, &streams),
         (None, Some(scenario)) => against(arguments, scenario, &streams),
-        (None, None) => Err(Failure::usage("nothing is asked for (--write, --against): name one")),
+        (None, None) => Err(Failure::usage(
+            "missing option (--write FILE, --against SCENARIO): nothing to do; give one of them",
+        )),
     }
 }
 
@@ -72,7 +74,7 @@ fn against(arguments: &ModelArgs, scenario: &Path, streams: &[Evaluated]) -> Res
 fn open(scenario: &Path) -> Result<Opened, Failure> {
     if scenario.is_dir() {
         return Err(Failure::usage(format!(
-            "a scenario is a file, not a folder (--against {}); `romer compare RUN RUN` compares two runs",
+            "not a scenario (--against {}): it is a folder, and a scenario is a file; to compare two runs, use `romer compare RUN RUN`",
             escape::terminal(&scenario.to_string_lossy())
         )));
     }
@@ -89,7 +91,7 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<u8
     output::check_target(file.to_str(), force)?;
     let stream = streams.get(usize::from(arguments.stream)).ok_or_else(|| {
         Failure::usage(format!(
-            "there is no such stream (--stream {}): the run has {}, counted from 0; name one of them",
+            "no such stream (--stream {}): the run has {}, counted from 0; choose one of them",
             arguments.stream,
             streams.len()
         ))
@@ -110,7 +112,7 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<u8
         Failure::with_code(
             3,
             format!(
-                "no scenario can be made ({}): {why}; measure with both ends' logs",
+                "cannot make a scenario ({}): {why}; measure with a romer responder, which returns its log",
                 escape::terminal(&run)
             ),
         )
@@ -123,8 +125,9 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<u8
     }
     files.push((file.into(), fitted.text.as_str()));
     for (path, text) in &files {
-        let path =
-            path.to_str().ok_or_else(|| Failure::usage(format!("a file's name is not text ({shown})")))?;
+        let path = path
+            .to_str()
+            .ok_or_else(|| Failure::usage(format!("the file name is not valid UTF-8 ({shown})")))?;
         output::write_document(path, text, force)?;
     }
     let opened = romer_emulate::open_scenario(file)?;
@@ -138,11 +141,11 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<u8
         warnings: fitted.warnings,
     };
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
-        let mut text = format!("The scenario is in {shown}.\n");
+        let mut text = format!("Wrote {shown}.\n");
         for warning in &model.warnings {
             text.push_str(&format!("Note: {}\n", escape::terminal(warning)));
         }
-        text.push_str("Beside what it was made from:\n\n");
+        text.push_str("Check against the source measurement:\n\n");
         let style = output::style(arguments.output.color);
         text.extend(model.check.iter().map(|check| romer_report::fidelity::text(check, &style)));
         output::print_summary(&text);

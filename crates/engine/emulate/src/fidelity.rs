@@ -77,27 +77,28 @@ pub fn fidelity(question: &Question<'_>) -> Fidelity {
         }
         if streams.iter().flatten().any(|passage| passage.fate == Fate::Unknown) {
             warnings
-                .push(format!("what became of some packets {name} is not known, so that way is left out"));
+                .push(format!("the fate of some packets is unknown ({name}): this direction is left out"));
             continue;
         }
         directions.push(Side { question, port, streams }.compare(name));
     }
     if !question.absolute {
         warnings
-            .push("the clocks' offset is not known: delays count from the least of each direction".into());
+            .push("the clock offset is unknown: delays are relative to the minimum of each direction".into());
     } else {
         warnings.push(
-            "the delay of the path around the emulator is in what was measured, and not asked for".into(),
+            "the measured delay includes the links around the emulator, which the scenario does not model"
+                .into(),
         );
     }
     if !question.config.timeline.is_empty() {
-        warnings.push("the scenario's timeline is taken to begin with the first packet".into());
+        warnings.push("the timeline of the scenario is assumed to begin with the first packet".into());
     }
     warnings.extend(damage(question.config));
     Fidelity {
         schema: FIDELITY.into(),
-        method: "the scenario in virtual time over the departures that were measured, with other seeds; a figure's \
-                 p-value is the share of these runs that lie as far out"
+        method: "Monte Carlo test: the scenario is run in virtual time over the measured departures, with other seeds. The \
+                 p-value of a metric is the share of these runs that deviate as much."
             .into(),
         directions,
         warnings,
@@ -120,10 +121,10 @@ fn damage(config: &Config) -> impl Iterator<Item = String> {
         }
         *(if corrupt.repair_checksum { &mut repaired } else { &mut dropped }) = true;
     }
-    let dropped = dropped.then_some("the checksums tell it, and these are expected to be lost");
+    let dropped = dropped.then_some("the checksums are not repaired: such probes are expected to be lost");
     let repaired =
-        repaired.then_some("checksums are repaired: what such probes say may be wrong, and is not foreseen");
-    dropped.into_iter().chain(repaired).map(|what| format!("the scenario damages packets; {what}"))
+        repaired.then_some("the checksums are repaired: the contents of such probes may be wrong, which the comparison does not model");
+    dropped.into_iter().chain(repaired).map(|what| format!("the scenario corrupts packets; {what}"))
 }
 
 /// What one run, measured or made, comes to.
@@ -250,7 +251,7 @@ impl Side<'_> {
             replicates: 0,
             verdict: FidelityVerdict::TooFew,
             p_value: 1.0,
-            words: format!("{} packets are too few to tell", measured.sent),
+            words: format!("too few packets for a verdict ({})", measured.sent),
             added_ns: 0.0,
             figures: Vec::new(),
             distribution: None,
@@ -331,18 +332,17 @@ impl Side<'_> {
 
     fn judge(&self, direction: &mut FidelityDirection) {
         let differs = direction.p_value < LEVEL;
-        let side = if differs { "below" } else { "not below" };
-        let odds = format!("p = {:.3}, {side} {LEVEL}; {} packets", direction.p_value, direction.packets);
+        let odds = format!("p = {:.3}; {} packets", direction.p_value, direction.packets);
         let added = if direction.added_ns >= 1.0 {
             #[expect(clippy::cast_possible_truncation, reason = "what is allowed is less than an hour")]
             let added = Duration::from_nanos((direction.added_ns / 1e3).round() as i64 * 1_000);
-            format!(", but for {added} that hosts and path around the emulator added")
+            format!("; {added} added by the hosts and links around the emulator")
         } else {
             String::new()
         };
         if !differs {
             direction.verdict = FidelityVerdict::AsAsked;
-            direction.words = format!("as asked for{added}: nothing in the data speaks against it ({odds})");
+            direction.words = format!("consistent with the scenario ({odds}){added}");
             return;
         }
         direction.verdict = FidelityVerdict::Differs;
@@ -351,7 +351,9 @@ impl Side<'_> {
         let figures = direction.figures.iter().map(|figure| (figure.figure.as_str(), figure.p_value));
         let least = figures.chain(distribution).min_by(|a, b| a.1.total_cmp(&b.1));
         let what = least.map_or("", |(name, _)| name);
-        direction.words = format!("not what was asked for{added}: {what} lies farthest out ({odds})");
+        direction.words = format!(
+            "not consistent with the scenario: {what} deviates most ({odds}, threshold {LEVEL}){added}"
+        );
     }
 
     fn run(&self, number: usize) -> Observed {

@@ -159,7 +159,7 @@ fn what_is_damaged_is_expected_to_be_lost_unless_its_checksums_are_repaired() {
         [(&damaged, Some("expected to be lost")), (&repaired, Some("repaired")), (&clean.to_owned(), None)]
     {
         let warnings = warnings(text, &passages).join("; ");
-        assert_eq!(warnings.contains("damages packets"), part.is_some(), "{warnings}");
+        assert_eq!(warnings.contains("corrupts packets"), part.is_some(), "{warnings}");
         assert!(warnings.contains(part.unwrap_or("")), "{warnings}");
     }
 }

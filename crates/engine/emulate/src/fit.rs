@@ -74,7 +74,7 @@ pub fn fit(source: &Source<'_>) -> Result<Fitted, String> {
     {
         if passages.iter().any(|passage| passage.fate == Fate::Unknown) {
             fitted.warnings.push(format!(
-                "what became of some packets {name} is not known (measure with both ends' logs): {table} is left out"
+                "the fate of some packets is unknown ({name}): {table} is left out; measure with a romer responder, which returns its log"
             ));
             continue;
         }
@@ -88,11 +88,11 @@ pub fn fit(source: &Source<'_>) -> Result<Fitted, String> {
         }
     }
     if fitted.directions.is_empty() {
-        return Err("it has no direction of which the fate of every packet is known".into());
+        return Err("the fate of some packets is unknown in every direction".into());
     }
     if !source.absolute {
         fitted.warnings.push(
-            "the clocks' offset is not known, so delays count from the least one: add what the path takes at least as \
+            "the clock offset is unknown: delays are relative to the minimum; add the minimum delay of the path as \
              `fixed`"
                 .into(),
         );
@@ -106,7 +106,7 @@ fn head(source: &Source<'_>) -> String {
     };
     let flow = if source.only_udp { "[[flow]]\nmatch = { protocol = \"udp\" }\n" } else { "" };
     format!(
-        "# Made by `romer model` from a measurement.\n[about]\ntitle = \"As measured: {}\"\nsource = \"romer model\"\n\
+        "# Made by `romer model` from a measurement.\n[about]\ntitle = \"Measured: {}\"\nsource = \"romer model\"\n\
          year = {}\n{flow}",
         quoted(source.run),
         source.year

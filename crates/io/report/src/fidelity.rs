@@ -1,4 +1,4 @@
-//! Asked for beside measured, on a terminal.
+//! Requested and measured metrics on a terminal.
 
 use romer_record::fidelity::{Fidelity, FidelityDirection, FidelityFigure, FidelityVerdict};
 
@@ -22,7 +22,7 @@ pub fn text(fidelity: &Fidelity, style: &TextStyle) -> String {
             lines.extend(table(direction, style.unicode, width));
             if let Some(distribution) = &direction.distribution {
                 let words = format!(
-                    "distributions of delay at most {} apart (Kolmogorov-Smirnov, p = {:.3}, worth {} independent values)",
+                    "max CDF distance {} (Kolmogorov-Smirnov, p = {:.3}, effective sample size {})",
                     percent(distribution.ks_distance),
                     distribution.p_value,
                     rounded(distribution.effective_values)
@@ -41,13 +41,14 @@ pub fn text(fidelity: &Fidelity, style: &TextStyle) -> String {
 }
 
 fn table(direction: &FidelityDirection, unicode: bool, width: usize) -> Vec<String> {
-    let mut rows = vec![["", "asked for", "in 95 of 100 runs", "measured", "95 %", "p"].map(String::from)];
+    let mut rows =
+        vec![["", "requested", "expected range (95 %)", "measured", "95 % CI", "p"].map(String::from)];
     rows.extend(direction.figures.iter().map(|figure| cells(figure, unicode)));
     let widths: Vec<usize> =
         (0..6).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
     let mut columns: Vec<usize> = (0..6).collect();
     let total = |columns: &[usize]| columns.iter().map(|column| widths[*column] + 2).sum::<usize>();
-    // What was asked for and what was measured stay.
+    // Requested and measured stay.
     for dispensable in [5, 4, 2] {
         if total(&columns) > width {
             columns.retain(|column| *column != dispensable);
@@ -69,7 +70,7 @@ fn cells(figure: &FidelityFigure, unicode: bool) -> [String; 6] {
     let value = |value: f64| if is_time { time(value, unicode) } else { percent(value) };
     let interval = |[low, high]: [f64; 2]| format!("{} to {}", value(low), value(high));
     let name = match figure.figure.strip_suffix("_ratio") {
-        Some("loss") => "lost".into(),
+        Some("loss") => "loss".into(),
         Some(name) => name.replace('_', " "),
         None => figure.figure.replace("_ns.", " "),
     };
@@ -78,7 +79,7 @@ fn cells(figure: &FidelityFigure, unicode: bool) -> [String; 6] {
         value(figure.asked),
         interval(figure.asked_interval),
         value(figure.measured),
-        figure.measured_interval.map_or_else(|| "not known".into(), interval),
+        figure.measured_interval.map_or_else(|| "n/a".into(), interval),
         format!("{:.3}", figure.p_value),
     ]
 }
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_figure_stands_with_what_was_asked_for_and_what_was_measured() {
+    fn requested_and_measured_are_shown() {
         let figure = |name: &str, asked: f64, measured: f64| FidelityFigure {
             figure: name.into(),
             asked,
@@ -108,7 +109,7 @@ mod tests {
                 replicates: 999,
                 verdict: FidelityVerdict::AsAsked,
                 p_value: 0.4,
-                words: "as asked for".into(),
+                words: "consistent with the scenario".into(),
                 added_ns: 0.0,
                 figures: vec![figure("loss_ratio", 0.02, 0.03), figure("delay_ns.median", 2e7, 2.1e7)],
                 distribution: Some(Distribution { ks_distance: 0.03, p_value: 0.5, effective_values: 400.0 }),
@@ -122,11 +123,11 @@ mod tests {
             assert!(text.contains("20.0 ms") && text.contains("21.0 ms"), "{width}:\n{text}");
         }
         let text = text(&fidelity, &style);
-        assert!(text.starts_with("Forward: as asked for\n"), "{text}");
+        assert!(text.starts_with("Forward: consistent with the scenario\n"), "{text}");
         let line = |begin: &str| text.lines().find(|line| line.trim_start().starts_with(begin)).unwrap();
-        assert!(line("lost").contains("2.00 %") && line("lost").contains("3.00 %"), "{text}");
+        assert!(line("loss").contains("2.00 %") && line("loss").contains("3.00 %"), "{text}");
         assert!(line("delay median").contains("20") && line("delay median").contains("21"), "{text}");
-        assert!(line("distributions").contains("400"), "{text}");
+        assert!(line("max CDF").contains("400"), "{text}");
         assert!(!text.contains('\x1b'), "{text}");
     }
 }

@@ -12,7 +12,7 @@ use crate::values;
 /// Arguments of `romer demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Measure for so long
+    /// Duration of the measurement
     #[arg(long, value_name = "D", default_value = "10s", value_parser = values::duration, allow_hyphen_values = true)]
     pub(crate) duration: Duration,
     #[command(flatten)]
