@@ -145,7 +145,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     let recorded = recorder.map(Recorder::finish);
     document.warnings.extend(recorded.as_ref().and_then(samples::note));
     if prose && !arguments.output.json_to_stdout() {
-        output::print(&words::summary(&document, &told));
+        output::print(&output::plain(&words::summary(&document, &told)));
     }
     if let Some(file) = &arguments.output.json {
         let text = output::document_text(&document)?;
@@ -161,8 +161,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     }
     if let Some(gone) = &snapshot.gone {
         return Err(Failure::environment(format!(
-            "the emulation has ended before its time (port {gone}): the interface is no more; see what took it away, \
-             and start again"
+            "the emulation ended early (port {gone}): the interface was removed; restore it, and start again"
         )));
     }
     recorded.map_or(Ok(()), samples::written)?;
@@ -182,10 +181,10 @@ fn ports(given: &[PortArgument]) -> Result<[PortName; 2], Failure> {
         match (all.next(), all.next()) {
             (Some(port), None) => Ok(port.name.clone()),
             (None, _) => Err(Failure::usage(format!(
-                "a port is missing (--port): nothing says what port {letter} is; write --port {letter}=IF"
+                "missing option (--port {letter}=IF): two ports are required; e.g. --port a=eth1 --port b=eth2"
             ))),
             (Some(_), Some(_)) => Err(Failure::usage(format!(
-                "a port is given twice (--port {letter}=...): there is one {letter}; write a and b once each"
+                "port given twice (--port {letter}=...): there is one port {letter}; give a and b once each"
             ))),
         }
     };
@@ -244,43 +243,43 @@ impl From<LiveError> for Failure {
     fn from(error: LiveError) -> Self {
         match &error {
             LiveError::SamePort(_) => {
-                Self::usage(format!("the ports cannot be one (--port): {error}; give two interfaces"))
+                Self::usage(format!("both ports are the same (--port): {error}; give two interfaces"))
             }
-            LiveError::Loop(..) => Self::usage(format!(
-                "the ports cannot be a loop (--port): {error}; take the ends of two pairs, each facing another host"
-            )),
+            LiveError::Loop(..) => {
+                Self::usage(format!("the ports form a loop (--port): {error}; use one end each of two pairs"))
+            }
             LiveError::Buffer { .. } => Self::usage(format!(
-                "the frames cannot be held (delay times rate): {error}; ask for less delay, a lower rate or a shorter queue"
+                "the buffer is too small (delay times rate): {error}; request less delay, a lower rate or a shorter queue"
             )),
             LiveError::DefaultRoute(_) => Self::environment(format!(
-                "the port is not taken (--port): {error}, which would be cut off; take another, or give \
+                "refused to use a port (--port): {error}, and would lose its connections; use another, or give \
                  --yes-cut-me-off"
             )),
             LiveError::Port { source, .. } if matches!(**source, PortError::InUse(_)) => Self::environment(
-                format!("a port cannot be had (--port): {error}; end that one first, or take another port"),
+                format!("cannot open port (--port): {error}; end that program first, or use another port"),
             ),
             LiveError::Port { source, .. } if source.is_permission() => Self::environment(format!(
-                "a port cannot be had (--port): {error}; run as root, or `sudo setcap cap_net_raw,cap_net_admin+ep \
-                 $(command -v romer)`, or in a laboratory: romer lab up path, romer lab run E -- romer emulate --port a=e0 --port b=e1"
+                "cannot open port (--port): {error}; run as root, or `sudo setcap cap_net_raw,cap_net_admin+ep \
+                 $(command -v romer)`, or use a lab: romer lab up path, romer lab run E -- romer emulate --port a=e0 --port b=e1"
             )),
             LiveError::Port { source, .. } => {
                 let do_what = match &**source {
                     PortError::Offload { .. } => {
-                        "; take the interface that carries it, where it is a VLAN, a macvlan or a tunnel, or another"
+                        "; use the underlying interface of a VLAN, macvlan or tunnel, or another one"
                     }
                     PortError::NoXdp { .. } => "",
-                    PortError::Memory { .. } => "; ask for less delay or a shorter queue",
-                    _ => "; `ip link` shows what there is",
+                    PortError::Memory { .. } => "; request less delay or a shorter queue",
+                    _ => "; `ip link` lists the interfaces",
                 };
-                Self::environment(format!("a port cannot be had (--port): {error}{do_what}"))
+                Self::environment(format!("cannot open port (--port): {error}{do_what}"))
             }
             LiveError::Host(_) => {
-                Self::environment(format!("the emulation cannot be (system): {error}; see `romer doctor`"))
+                Self::environment(format!("cannot emulate (system): {error}; see `romer doctor`"))
             }
             LiveError::Stale { .. } | LiveError::Feeds { .. } => {
-                Self::own(format!("the bridge was asked for what it cannot do (emulate): {error}"))
+                Self::own(format!("request failed (emulate): {error}"))
             }
-            LiveError::Ended => Self::own("the bridge has ended (emulate): it did not say why"),
+            LiveError::Ended => Self::own("the bridge thread has ended (emulate): unknown cause"),
         }
     }
 }

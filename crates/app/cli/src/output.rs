@@ -191,6 +191,11 @@ fn is_utf8() -> bool {
     locale.is_none_or(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"))
 }
 
+/// `text` as the terminal can show it: without a micro sign where it shows ASCII only.
+pub(crate) fn plain(text: &str) -> std::borrow::Cow<'_, str> {
+    if is_utf8() { text.into() } else { text.replace('µ', "u").into() }
+}
+
 /// A document as text.
 pub(crate) fn document_text(document: &impl serde::Serialize) -> Result<String, Failure> {
     let mut text = serde_json::to_string_pretty(document).map_err(Failure::own)?;

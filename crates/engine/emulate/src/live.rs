@@ -77,15 +77,15 @@ pub enum LiveError {
     SamePort(PortName),
     /// The host reaches the world by this interface.
     #[error(
-        "port {0} carries the default route of its host, itself or through what it carries: a bridge, a VLAN, a macvlan, a tunnel"
+        "port {0} carries the default route of this host, directly or through a bridge, VLAN, macvlan or tunnel on it"
     )]
     DefaultRoute(PortName),
     /// Both ports are the two ends of one veth pair.
-    #[error("ports {0} and {1} are the two ends of one veth pair, where a frame would go round for ever")]
+    #[error("ports {0} and {1} are the two ends of one veth pair: frames would loop endlessly")]
     Loop(PortName, PortName),
     /// What the scenario holds does not fit.
     #[error(
-        "the scenario holds at least {} of frames at its rates and in its queues, which are {frames} or more, and there is room for {slots} ({})",
+        "the rates and queues of the scenario hold at least {} ({frames} frames or more), and the buffer has {slots} frames ({})",
         size(*needed),
         size(*limit)
     )]
@@ -106,7 +106,7 @@ pub enum LiveError {
         revision: u64,
     },
     /// There is no place for another feed.
-    #[error("{most} feeds of samples are listened to already")]
+    #[error("{most} sample feeds are in use, which is the maximum")]
     Feeds {
         /// As many as there may be.
         most: usize,

@@ -107,16 +107,15 @@ pub(crate) fn too_alike(direction: &str, correlation: Option<&Correlation>) -> O
     let correlation = correlation?;
     if correlation.is_boundless() {
         return Some(format!(
-            "{direction}: delays are drawn from a distribution without a variance (Pareto's, of a shape up to 2), so that no run \
-             tells how near their mean is to what was asked for; their median and other quantiles do"
+            "{direction}: the delay distribution has no finite variance (Pareto with shape <= 2): no run is long enough to \
+             compare its mean with the requested one; use the median and other quantiles"
         ));
     }
     if let Some(most) = correlation.effective_at_most() {
         return Some(format!(
-            "{direction}: neighbouring delays are alike, and those of this run are worth fewer than {most:.0} \
-             independent ones as to their mean. How many is not known, nor how far off what was asked for chance leaves their \
-             mean and standard deviation: the run is too short to tell. A longer one is nearer, and tells; more packets in \
-             the same time are not"
+            "{direction}: delays are correlated; the effective sample size of this run is below {most:.0}. The run is too short \
+             to estimate by how much the mean and the standard deviation may deviate from the requested values. A longer run \
+             helps; a higher packet rate does not"
         ));
     }
     let (spread, worth) = correlation.spread().zip(correlation.effective_values())?;
@@ -129,9 +128,9 @@ pub(crate) fn too_alike(direction: &str, correlation: Option<&Correlation>) -> O
     let mean = two_digits(mean);
     let deviation = (deviation * 100.0).ceil();
     Some(format!(
-        "{direction}: neighbouring delays are alike, and the {} of this run are worth {worth:.0} independent \
-         ones as to their mean. By chance alone their mean may be {mean} off what was asked for, and their standard deviation \
-         {deviation:.0} % (95 of 100 runs are nearer). A longer run is nearer; more packets in the same time are not",
+        "{direction}: delays are correlated; the effective sample size of the {} delays is {worth:.0}. By chance the mean may \
+         deviate by {mean} from the requested value, and the standard deviation by {deviation:.0} % (95 % of runs deviate \
+         less). A longer run helps; a higher packet rate does not",
         spread.values
     ))
 }
@@ -142,8 +141,8 @@ pub(crate) fn flushed_early(direction: &str, ledger: &Ledger) -> Option<String> 
     let share = ledger.flushed as f64 / ledger.displaced.max(1) as f64;
     (share > FEW_FLUSHED).then(|| {
         format!(
-            "{direction}: {} of {} displaced packets ({:.1} %) left before as many others had gone past as drawn, because \
-             their flush was over; a longer flush lets more of them keep their displacement",
+            "{direction}: {} of {} displaced packets ({:.1} %) left early, before the drawn number of packets had overtaken \
+             them, because the flush time expired; a longer flush time avoids this",
             ledger.flushed,
             ledger.displaced,
             share * 100.0
@@ -157,9 +156,9 @@ pub(crate) fn varies_less(direction: &str, correlation: Option<&Correlation>) ->
     let (width, spacing) = correlation?.width_beyond_spacing()?;
     let [width, spacing, half] = [width, spacing, spacing / 2.0].map(two_digits);
     Some(format!(
-        "{direction}: 80 % of the delays span {width}, and packets came {spacing} apart: order = \"exact\" keeps their law and \
-         their order, and changes the delay from packet to packet by half the time between them at most ({half}). Where \
-         that variation matters, order = \"fifo\" (later packets wait) or \"independent\" (they overtake) has more of it"
+        "{direction}: 80 % of the delays span {width}, and packets came {spacing} apart: order = \"exact\" preserves distribution \
+         and order, and limits the change from packet to packet to half the inter-packet time ({half}). For more variation, \
+         use order = \"fifo\" (later packets wait) or \"independent\" (packets overtake)"
     ))
 }
 
@@ -224,7 +223,7 @@ mod tests {
             varies_less("a to b", engine.correlation(Port::A))
         };
         let note = noted(Order::Exact, 2_000_000).unwrap();
-        for words in ["span 8ms", "2ms apart", "at most (1ms)", "fifo", "independent"] {
+        for words in ["span 8ms", "2ms apart", "inter-packet time (1ms)", "fifo", "independent"] {
             assert!(note.contains(words), "{note}");
         }
         assert_eq!(noted(Order::Exact, 9_000_000), None);

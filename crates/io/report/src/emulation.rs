@@ -1,4 +1,4 @@
-//! The page of an emulator's run: what was asked for beside what was done, and the numbers that chance was drawn from.
+//! The page of an emulation: requested and actual delays, and the random numbers behind them.
 
 use romer_record::document::Summary;
 use romer_record::emulation::{EmulatedDirection, EmulatedPacket, Emulation};
@@ -69,13 +69,13 @@ pub struct Judged {
 
 impl Judged {
     pub(crate) fn words(&self) -> String {
-        // Of a good generator's seeds, one in 20 has a p below 0.05: that alone tells nothing.
+        // Of the seeds of a good generator, one in 20 has a p below 0.05: that alone is no evidence.
         let verdict = match self.p_value {
-            p if p < 1e-4 => "speaks against the law".into(),
-            p if p < 0.05 => format!("one in {:.0} seeds of a good generator has by chance", 1.0 / p),
-            _ => "does not speak against the law".into(),
+            p if p < 1e-4 => "rejects the distribution".into(),
+            p if p < 0.05 => format!("expected by chance for one seed in {:.0}", 1.0 / p),
+            _ => "consistent with the distribution".into(),
         };
-        format!("{}: {:.4}, p = {:.3}, which {verdict}.", self.test, self.statistic, self.p_value)
+        format!("{}: {:.4}, p = {:.3}: {verdict}.", self.test, self.statistic, self.p_value)
     }
 }
 
@@ -106,7 +106,7 @@ pub fn report(run: &EmulationRun<'_>) -> Result<String, ReportError> {
     table(run.document, &mut body);
     drawn_into(&figures(run), &mut drawn, &mut body)?;
     scenario(run.document, &mut body);
-    let footer = "Every number here can be computed again from the samples beside this page, and every fate from the \
+    let footer = "All values can be recomputed from the samples in this folder, and the fate of every packet from the \
                   scenario and its seed.";
     let document = serde_json::to_value(run.document).unwrap_or_default();
     Ok(page("Emulation", &body, footer, &document, drawn))
@@ -119,14 +119,13 @@ pub fn report_of_counts(document: &Emulation) -> String {
     notes(document, &mut body);
     table(document, &mut body);
     scenario(document, &mut body);
-    let footer =
-        "Single packets were not written down, so that nothing is drawn here: romer emulate --out does both.";
+    let footer = "No charts: single packets were not stored. romer emulate --out stores them.";
     page("Emulation", &body, footer, &serde_json::to_value(document).unwrap_or_default(), Vec::new())
 }
 
 fn scenario(document: &Emulation, body: &mut String) {
     body.push_str(&format!(
-        "<details><summary>The scenario</summary>\n<pre><code>{}</code></pre></details>\n</article>\n",
+        "<details><summary>Scenario</summary>\n<pre><code>{}</code></pre></details>\n</article>\n",
         lines(&document.scenario)
     ));
 }
@@ -139,7 +138,7 @@ fn heading(document: &Emulation, body: &mut String) {
     let [a, b] = [&document.a_to_b, &document.b_to_a].map(|way| counted(way.received, "packet", "packets"));
     body.push_str(&format!(
         "<header><h1>Emulation {}</h1>\n<p class=\"when\">{} to {} · {} · seed {} ({})</p>\n\
-         <p class=\"verdict\">{a} from a to b, {b} from b to a, every one accounted for.</p></header>\n",
+         <p class=\"verdict\">a to b: {a}; b to a: {b}.</p></header>\n",
         markup(&between),
         markup(&document.started),
         markup(&document.ended),
@@ -168,14 +167,14 @@ fn table(document: &Emulation, body: &mut String) {
     let both = [&document.a_to_b, &document.b_to_a];
     let mut rows: Vec<Row> = vec![
         ("received".into(), Box::new(|way| count(way.received))),
-        ("copies made".into(), Box::new(|way| count(way.duplicates_created))),
+        ("duplicates created".into(), Box::new(|way| count(way.duplicates_created))),
         ("transmitted".into(), Box::new(|way| count(way.transmitted))),
-        ("held".into(), Box::new(|way| count(way.queued))),
+        ("queued at the end".into(), Box::new(|way| count(way.queued))),
         ("reordered by the reordering stage".into(), Box::new(|way| count(way.reordered))),
-        ("transmitted out of order in all".into(), Box::new(|way| count(way.overtaken))),
+        ("transmitted out of order in total".into(), Box::new(|way| count(way.overtaken))),
         ("corrupted".into(), Box::new(|way| count(way.corrupted))),
         (
-            "waited so as not to overtake".into(),
+            "delayed further to preserve order".into(),
             Box::new(|way| way.waited_ratio.map_or_else(|| "–".into(), percent)),
         ),
     ];
@@ -190,27 +189,27 @@ fn table(document: &Emulation, body: &mut String) {
         Some((median, most)) => format!("{}, {}", rounded(median), rounded(most)),
         None => "–".into(),
     };
-    rows.push(("held when a packet arrived, itself not counted: median, most".into(), Box::new(depth)));
+    rows.push(("queue depth on arrival: median, max".into(), Box::new(depth)));
     let alike = |way: &EmulatedDirection| match way.correlation_time_ns.zip(way.effective_values) {
         Some((time, values)) => format!("{}, {}", maybe_time(Some(time), true), rounded(values)),
         None => "–".into(),
     };
     if both.iter().any(|way| way.effective_values.is_some()) {
-        let name = "neighbouring delays are alike over; as to their mean worth so many independent ones";
+        let name = "correlation time, effective sample size";
         rows.push((name.into(), Box::new(alike)));
     }
     let figures: [(&str, Of); 7] = [
-        ("delay asked for", |way| &way.requested_delay_ns),
-        ("delay held, without the rate's queue", |way| &way.actual_delay_ns),
-        ("in the rate's queue, of those that met a rate", |way| &way.rate_queue_ns),
-        ("in all, from arrival to departure", |way| &way.total_delay_ns),
-        ("error of the delay", |way| &way.delay_error_ns),
-        ("between arrivals", |way| &way.inter_arrival_ns),
-        ("between departures", |way| &way.inter_departure_ns),
+        ("requested delay", |way| &way.requested_delay_ns),
+        ("actual delay, excluding the rate queue", |way| &way.actual_delay_ns),
+        ("rate queue, packets that met a rate", |way| &way.rate_queue_ns),
+        ("total delay, arrival to departure", |way| &way.total_delay_ns),
+        ("delay error", |way| &way.delay_error_ns),
+        ("inter-arrival time", |way| &way.inter_arrival_ns),
+        ("inter-departure time", |way| &way.inter_departure_ns),
     ];
     for (name, of) in figures {
         rows.push((
-            format!("{name}: median, 99 %"),
+            format!("{name}: median, p99"),
             Box::new(move |way| {
                 let summary = of(way);
                 format!("{}, {}", maybe_time(summary.median, true), maybe_time(summary.p99, true))
@@ -223,7 +222,7 @@ fn table(document: &Emulation, body: &mut String) {
         text.push_str(&format!("<tr><th>{name}</th><td>{a}</td><td>{b}</td></tr>\n"));
     }
     body.push_str(&format!(
-        "<section><h2>What became of the packets</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>figure</th><th>a to b</th>\
+        "<section><h2>Results</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>metric</th><th>a to b</th>\
          <th>b to a</th></tr></thead>\n<tbody>\n{text}</tbody></table></div></section>\n"
     ));
 }

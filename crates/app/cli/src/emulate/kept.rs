@@ -147,7 +147,7 @@ impl Kept {
         let mut document = document.clone();
         if departures.left_out > 0 {
             document.warnings.push(format!(
-                "the figures show the first {MOST} packets and copies of each direction; {} more are in the samples",
+                "the charts show the first {MOST} packets and duplicates of each direction; {} more are in the samples",
                 departures.left_out
             ));
         }
@@ -202,7 +202,7 @@ impl Kept {
 
 /// That an emulation is in this folder, in words.
 pub(super) fn kept_in(folder: &Path) -> String {
-    format!("kept in {}; the figures are in {PAGE}\n", escape::terminal(&folder.to_string_lossy()))
+    format!("Saved to {0}; report: {0}/{PAGE}\n", escape::terminal(&folder.to_string_lossy()))
 }
 
 /// The tests of seed 002's chapter 5.

@@ -108,7 +108,9 @@ pub(super) fn open(arguments: &EmulateArgs) -> Result<Opened, Failure> {
     match (&arguments.files.scenario, &arguments.files.preset) {
         (Some(file), _) => Ok(romer_emulate::open_scenario(file)?),
         (None, Some(name)) => Ok(romer_emulate::open_preset(name)?),
-        (None, None) => Err(Failure::usage("no network is named (--scenario, --preset): name one")),
+        (None, None) => Err(Failure::usage(
+            "missing option (--scenario FILE.toml, --preset NAME): no network to emulate; give one of them",
+        )),
     }
 }
 
@@ -118,7 +120,7 @@ pub(super) fn seed(arguments: &EmulateArgs, opened: &Opened) -> Result<Seed, Fai
     let asked = arguments.impairments.seed;
     if let Some(seed) = asked.filter(|seed| !config.generator.accepts(*seed)) {
         return Err(Failure::usage(format!(
-            "the generator cannot start from this seed (--seed {seed}): three of its numbers are all 0 to it; write others"
+            "invalid seed (--seed {seed}): three of its numbers are 0 modulo the generator's modulus; give other numbers"
         )));
     }
     match asked.or(config.seed) {
@@ -153,8 +155,8 @@ fn arrived(path: &Path, asked: &OfflineArgs) -> Result<Arrivals, Failure> {
     if let Some((flag, _)) = of_captures.into_iter().find(|(_, is_given)| *is_given) {
         let shown = escape::terminal(&path.to_string_lossy());
         return Err(Failure::usage(format!(
-            "an argument does not apply ({flag}): {shown} is no capture but a table, which says itself how long each packet \
-             is; leave it out"
+            "an argument does not apply ({flag}): {shown} is a table, which has the size of each packet, not a capture; leave it \
+             out"
         )));
     }
     Ok(romer_emulate::read_arrivals(path, file)?)
@@ -169,7 +171,7 @@ fn opened_file(path: &Path) -> Result<BufReader<File>, Failure> {
     Ok(BufReader::with_capacity(1 << 16, untrusted::open_input(path).map_err(failed)?))
 }
 
-/// What happened, in words.
+/// The counters and delays of both directions.
 fn summary(document: &Emulation) -> String {
     let mut text = String::new();
     for (name, direction) in [("a to b", &document.a_to_b), ("b to a", &document.b_to_a)] {
@@ -178,7 +180,7 @@ fn summary(document: &Emulation) -> String {
         }
     }
     let seed = Seed(document.seed);
-    let _ = writeln!(text, "seed {seed} ({}) replays it", document.generator);
+    let _ = writeln!(text, "seed {seed} ({}); give it with --seed to repeat the run", document.generator);
     for warning in &document.warnings {
         let _ = writeln!(text, "note: {}", escape::terminal(warning));
     }
@@ -189,17 +191,17 @@ fn counts(direction: &EmulatedDirection) -> String {
     let mut text = words::counts(direction);
     if let Some((asked, actual)) = direction.requested_delay_ns.mean.zip(direction.actual_delay_ns.mean) {
         let queue = words::left_out(direction);
-        let _ = write!(text, "; mean delay{queue} {} of {} asked for", length(actual), length(asked));
+        let _ = write!(text, "; delay{queue}, mean: requested {}, actual {}", length(asked), length(actual));
     }
-    for words in words::held(direction) {
+    for words in words::details(direction) {
         let _ = write!(text, "\n        {words}");
     }
     text
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "saturates at the ends of the range of time")]
-fn length(nanos: f64) -> Duration {
-    // Three digits or so are enough for people.
+fn length(nanos: f64) -> String {
+    // Three digits are enough for a summary.
     let step = if nanos.abs() >= 1e6 { 1e4 } else { 1.0 };
-    Duration::from_nanos(((nanos / step).round() * step) as i64)
+    words::spaced(Duration::from_nanos(((nanos / step).round() * step) as i64))
 }

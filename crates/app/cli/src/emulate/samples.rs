@@ -84,7 +84,7 @@ fn sink(path: &Path) -> Result<Sink, Failure> {
 pub(super) fn note(recorded: &Recorded) -> Option<String> {
     (recorded.missed > 0).then(|| {
         format!(
-            "{} not in the samples, because there was no time to write more; the counts have all of them",
+            "{} missing in the samples, because writing was too slow; the counters include all of them",
             counted_as(recorded.missed, "packet is", "packets are")
         )
     })
@@ -102,6 +102,6 @@ pub(super) fn written(recorded: Recorded) -> Result<(), Failure> {
 fn cannot(path: &Path, error: &std::io::Error) -> Failure {
     let shown = escape::terminal(&path.to_string_lossy());
     Failure::environment(format!(
-        "cannot write the samples ({shown}): {error}; name a file that can be written, with room for it"
+        "cannot write the samples ({shown}): {error}; name a writable file on a disk with free space"
     ))
 }

@@ -38,7 +38,7 @@ pub(crate) fn report(folder: &Path, arguments: &ReportArgs) -> Result<(), Failur
     let targets = [&arguments.html, &arguments.csv, &arguments.output.json];
     let to_stdout = targets.iter().any(|target| target.as_deref() == Some("-"));
     if !arguments.output.quiet && !to_stdout {
-        output::print(&words::summary(&document, &[]));
+        output::print(&output::plain(&words::summary(&document, &[])));
         output::print(&kept_in(folder));
     }
     let force = arguments.output.force;

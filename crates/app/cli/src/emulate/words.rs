@@ -1,4 +1,4 @@
-//! What an emulation says while it runs and at its end.
+//! The text of an emulation while it runs and at its end.
 
 use std::io::{self, Write};
 
@@ -8,13 +8,13 @@ use romer_record::emulation::{EmulatedDirection, Emulation};
 use romer_report::escape;
 use romer_units::Duration;
 
-/// That the bridge works, between what, with how much room, and by which seed.
+/// The first lines: ports, data plane, buffer and seed.
 pub(super) fn ready(options: &LiveOptions, bridge: &LiveBridge, notes: &[String]) -> String {
     let [a, b] = &options.ports;
     let control = bridge.control();
     let (room, applied) = (control.room(), control.scenario());
     let mut text = format!(
-        "emulating: a {a} - b {b}; {} sockets, room for {} frames ({} MiB)\n",
+        "emulating: a {a} - b {b}; {} sockets, buffer for {} frames ({} MiB)\n",
         control.data_plane(),
         room.slots,
         room.octets >> 20
@@ -22,7 +22,7 @@ pub(super) fn ready(options: &LiveOptions, bridge: &LiveBridge, notes: &[String]
     for (name, taken) in options.ports.iter().zip(bridge.taken()) {
         if let Some(bridge) = &taken.bridge {
             text.push_str(&format!(
-                "  {name} is out of its bridge {bridge} until the end (then back, with what was set of it as a port)\n"
+                "  {name} removed from bridge {bridge}; restored at exit, with its port settings\n"
             ));
         }
     }
@@ -79,62 +79,56 @@ impl Line {
 
 /// The counts and the delays of both directions.
 ///
-/// Notes that were `told` at the start are not told again.
-pub(super) fn summary(document: &Emulation, told: &[String]) -> String {
+/// Notes that were `shown` at the start are not repeated.
+pub(super) fn summary(document: &Emulation, shown: &[String]) -> String {
     let mut text = String::new();
     for (name, direction) in [("a to b", &document.a_to_b), ("b to a", &document.b_to_a)] {
         text.push_str(&format!("{name}: {}\n", counts(direction)));
         if direction.requested_delay_ns.count > 0 {
             text.push_str(&format!("        {}\n", delays(direction)));
         }
-        for words in held(direction) {
+        for words in details(direction) {
             text.push_str(&format!("        {words}\n"));
         }
     }
-    for warning in document.warnings.iter().filter(|warning| !told.contains(warning)) {
+    for warning in document.warnings.iter().filter(|warning| !shown.contains(warning)) {
         text.push_str(&format!("note: {}\n", escape::terminal(warning)));
     }
     text
 }
 
-/// What else there is to say of how packets were held.
-pub(super) fn held(direction: &EmulatedDirection) -> Vec<String> {
+/// Queueing, reordering and correlation of a direction, a line each.
+pub(super) fn details(direction: &EmulatedDirection) -> Vec<String> {
     let mut words = Vec::new();
     if let Some((median, most)) = direction.rate_queue_ns.median.zip(direction.rate_queue_ns.max) {
         let [median, most] = [median, most].map(|nanos| time(Some(nanos)));
         words.push(format!(
-            "in the rate's queue, beside the delay: {median} in the median, {most} at most, of {} that met a rate",
-            direction.rate_queue_ns.count
+            "rate queue (additional to the delay): median {median}, max {most}, {}",
+            romer_units::counted(direction.rate_queue_ns.count, "packet")
         ));
     }
     if let Some(before) = before_delay(direction) {
         words.push(format!(
-            "before the delay, to be displaced or as a delayed copy: {} in the mean of all packets",
+            "reordering stage and delayed duplicates (before the delay): mean {} over all packets",
             time(Some(before))
         ));
     }
     if direction.rate_queue_ns.count > 0 || before_delay(direction).is_some() {
         let total = &direction.total_delay_ns;
         words.push(format!(
-            "in all, from arrival to departure: {} in the median, {} at most",
+            "total, arrival to departure: median {}, max {}",
             time(total.median),
             time(total.max)
         ));
     }
     if let Some((median, most)) = direction.queue_depth.median.zip(direction.queue_depth.max) {
-        words.push(format!(
-            "held when a packet arrived, itself not counted: {median:.0} in the median, {most:.0} at most"
-        ));
+        words.push(format!("queue depth on arrival: median {median:.0}, max {most:.0}"));
     }
     if let Some(waited) = direction.waited_ratio.filter(|ratio| *ratio > 0.0) {
-        words
-            .push(format!("{} waited longer than their delay, so as not to overtake", small_percent(waited)));
+        words.push(format!("{} delayed further to preserve order", small_percent(waited)));
     }
     if let Some((time_ns, values)) = direction.correlation_time_ns.zip(direction.effective_values) {
-        words.push(format!(
-            "neighbouring delays are alike over {}: as to their mean they are worth {values:.0} independent ones",
-            time(Some(time_ns))
-        ));
+        words.push(format!("correlation time {}, effective sample size {values:.0}", time(Some(time_ns))));
     }
     words
 }
@@ -150,34 +144,34 @@ fn before_delay(direction: &EmulatedDirection) -> Option<f64> {
     Some(total - held - queued).filter(|before| *before >= 1.0)
 }
 
-/// What a delay's figures leave out, to follow the word.
+/// What the delay excludes, to follow the word.
 pub(super) fn left_out(direction: &EmulatedDirection) -> &'static str {
     match (direction.rate_queue_ns.count > 0, before_delay(direction).is_some()) {
         (false, false) => "",
-        (true, false) => " without the rate's queue",
-        (false, true) => " without the wait before it",
-        (true, true) => " without the wait before it and the rate's queue",
+        (true, false) => " (excluding the rate queue)",
+        (false, true) => " (excluding reordering)",
+        (true, true) => " (excluding reordering and the rate queue)",
     }
 }
 
 /// A share in percent, never 0 where there is any.
 fn small_percent(ratio: f64) -> String {
-    if ratio < 5e-5 { "less than 0.01 %".into() } else { format!("{:.2} %", ratio * 100.0) }
+    if ratio < 5e-5 { "< 0.01 %".into() } else { format!("{:.2} %", ratio * 100.0) }
 }
 
-/// What became of the packets of a direction.
+/// The counters of a direction.
 pub(super) fn counts(direction: &EmulatedDirection) -> String {
     let received = romer_units::counted(direction.received, "packet");
     let mut text = format!("{received} received, {} transmitted", direction.transmitted);
     for (count, what) in [
         (
             direction.duplicates_created,
-            if direction.duplicates_created == 1 { "copy made" } else { "copies made" },
+            if direction.duplicates_created == 1 { "duplicate created" } else { "duplicates created" },
         ),
         (direction.corrupted, "corrupted"),
         (direction.reordered, "reordered by the reordering stage"),
-        (direction.overtaken, "transmitted out of order in all"),
-        (direction.queued, "still held"),
+        (direction.overtaken, "transmitted out of order in total"),
+        (direction.queued, "still queued"),
     ] {
         if count > 0 {
             text.push_str(&format!(", {count} {what}"));
@@ -199,7 +193,7 @@ fn delays(direction: &EmulatedDirection) -> String {
     let median = |summary: &Summary| time(summary.median.map(|median| known(median, summary.quantile_error)));
     let queue = left_out(direction);
     format!(
-        "delay{queue}, median: {} asked for, {} held; error {} in the median, {} at 99 %",
+        "delay{queue}, median: requested {}, actual {}; error: median {}, p99 {}",
         median(&direction.requested_delay_ns),
         median(&direction.actual_delay_ns),
         median(&direction.delay_error_ns),
@@ -222,16 +216,23 @@ fn time(nanos: Option<f64>) -> String {
     let rounded = (nanos / unit * 10.0).round() as i64;
     #[expect(clippy::cast_possible_truncation, reason = "a unit is at most a million")]
     let unit = unit as i64;
-    Duration::from_nanos(rounded.saturating_mul(unit) / 10).to_string()
+    spaced(Duration::from_nanos(rounded.saturating_mul(unit) / 10))
+}
+
+/// A time with a space before its unit, and a micro sign: `3.159 µs`.
+pub(super) fn spaced(time: Duration) -> String {
+    let text = time.to_string();
+    let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    format!("{} {}", &text[..unit], text[unit..].replace("us", "µs"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The wait in the reorder buffer is said beside a delay that leaves it out.
+    /// The wait in the reorder buffer is reported beside a delay that excludes it.
     #[test]
-    fn reorder_wait_is_said() {
+    fn reorder_wait_is_reported() {
         let of = |mean| Summary {
             count: 100,
             mean: Some(mean),
@@ -251,21 +252,26 @@ mod tests {
             },
             ..EmulatedDirection::default()
         };
-        assert_eq!((left_out(&direction(5e6, 0.0)), held(&direction(5e6, 0.0)).len()), ("", 0));
-        assert_eq!(left_out(&direction(6e6, 2e6)), " without the rate's queue");
+        assert_eq!((left_out(&direction(5e6, 0.0)), details(&direction(5e6, 0.0)).len()), ("", 0));
+        assert_eq!(left_out(&direction(6e6, 2e6)), " (excluding the rate queue)");
         let reordered = direction(7_500_000.0, 0.0);
-        assert_eq!(left_out(&reordered), " without the wait before it");
-        let words = held(&reordered).join("\n");
-        assert!(words.contains("2.5ms in the mean of all packets") && words.contains("in all"), "{words}");
-        assert!(held(&direction(8_500_000.0, 2e6)).join("\n").contains("2.5ms in the mean of all packets"));
+        assert_eq!(left_out(&reordered), " (excluding reordering)");
+        let words = details(&reordered).join("\n");
+        assert!(
+            words.contains("mean 2.5 ms over all packets")
+                && words.contains("total, arrival to departure: median 7.5 ms"),
+            "{words}"
+        );
+        assert!(details(&direction(8_500_000.0, 2e6)).join("\n").contains("mean 2.5 ms over"));
     }
 
     #[test]
     fn a_median_from_bins_is_shown_with_the_digits_that_are_known() {
         let shown = |median, error| time(Some(known(median, error)));
-        assert_eq!(shown(3_000_300.0, None), "3.0003ms");
-        // The error of 3 us leaves the hundredth of a millisecond open.
-        assert_eq!(shown(3_000_300.0, Some(1.0 / 1_024.0)), "3ms");
+        assert_eq!(shown(3_000_300.0, None), "3.0003 ms");
+        // The error of 3 µs leaves the hundredth of a millisecond open.
+        assert_eq!(shown(3_159.0, None), "3.159 µs");
+        assert_eq!(shown(3_000_300.0, Some(1.0 / 1_024.0)), "3 ms");
         assert_eq!(shown(512.5, Some(1.0 / 1_024.0)), shown(512.5, None));
     }
 }

@@ -81,16 +81,16 @@ impl EmulationPicture {
 /// What there is of each direction.
 const FIGURES: [&str; 11] = [
     "received",
-    "sent on",
+    "transmitted",
     "lost",
-    "copies",
+    "duplicates",
     "reordered",
-    "held",
+    "queued",
     "balanced",
-    "delay asked",
-    "delay held",
-    "delay in all",
-    "error 99 %",
+    "requested delay",
+    "actual delay",
+    "total delay",
+    "error p99",
 ];
 /// The same by their places, those that tell most before the others.
 const FIRST: [usize; 11] = [0, 1, 2, 9, 7, 5, 6, 8, 10, 3, 4];
@@ -107,7 +107,7 @@ const ABREAST: u16 = 60;
 fn causes(one: &EmulatedDirection) -> String {
     let some = one.lost.iter().filter(|(_, lost)| **lost > 0);
     let words: Vec<_> = some.map(|(cause, lost)| format!("{cause} {}", count(*lost))).collect();
-    if words.is_empty() { "nothing".into() } else { words.join(", ") }
+    if words.is_empty() { "none".into() } else { words.join(", ") }
 }
 
 fn row(one: &EmulatedDirection) -> [String; 11] {
@@ -174,8 +174,8 @@ fn tables(chosen: &[usize], rows: &[[String; 11]; 2], area: Rect) -> Vec<Part> {
     while !rest.is_empty() {
         let title = match (parts.is_empty(), chosen.len() == FIGURES.len()) {
             (true, true) => "since the start",
-            (true, false) => "since the start, in part",
-            (false, _) => "more of it",
+            (true, false) => "since the start (most important)",
+            (false, _) => "continued",
         };
         let fits = |count: &usize| Part::of(title, &rest[..*count], rows).needs() <= usize::from(area.width);
         let count = (1..=rest.len()).rev().find(fits).unwrap_or(1);
@@ -205,11 +205,11 @@ impl EmulationPicture {
             self.seconds.iter().filter_map(|(at, both)| Some((*at, both[way].delays[what]?))).collect()
         };
         let [packets, delays, lost] = [
-            ["a to b, packets a second", "a to b, delay", "a to b, lost a second"],
-            ["b to a, packets a second", "b to a, delay", "b to a, lost a second"],
+            ["a to b, packets/s", "a to b, delay", "a to b, lost/s"],
+            ["b to a, packets/s", "b to a, delay", "b to a, lost/s"],
         ][way];
-        let mut held = vec![("asked", delay(0)), ("in all", delay(1))];
-        held.extend(Some(("rate's queue", delay(2))).filter(|(_, points)| !points.is_empty()));
+        let mut held = vec![("requested", delay(0)), ("total", delay(1))];
+        held.extend(Some(("rate queue", delay(2))).filter(|(_, points)| !points.is_empty()));
         vec![
             Panel {
                 title: packets,
@@ -318,16 +318,16 @@ mod tests {
         }
         let seen = shown(&picture, 140, 50).replace('\u{a0}', " ");
         for part in [
-            "a to b, packets a second ─ in 20 ─ out 19",
-            "b to a, delay ─ asked 30.0 ms ─ in all 480 ms ─ rate's queue 450 ms",
-            "a to b, lost a second ─  1.0",
+            "a to b, packets/s ─ in 20 ─ out 19",
+            "b to a, delay ─ requested 30.0 ms ─ total 480 ms ─ rate queue 450 ms",
+            "a to b, lost/s ─  1.0",
             "│0.0│",
         ] {
             assert!(seen.contains(part), "{part:?} is missing:\n{seen}");
         }
         // A small terminal has the packets at least.
         let small = shown(&picture, 80, 20);
-        assert!(small.contains("packets a second") && !small.contains("lost a second"), "{small}");
+        assert!(small.contains("packets/s") && !small.contains("lost/s"), "{small}");
     }
 
     #[test]
@@ -349,7 +349,7 @@ mod tests {
             [(50, 7, false), (50, 12, false), (50, 13, false), (60, 16, true), (80, 13, true), (80, 18, true)]
         {
             let seen = shown(&picture, width, height).replace('\u{a0}', " ");
-            assert_eq!(seen.contains("packets a second"), charts, "{width}x{height}:\n{seen}");
+            assert_eq!(seen.contains("packets/s"), charts, "{width}x{height}:\n{seen}");
             assert!(seen.contains("a to b") && seen.contains("b to a"), "{width}x{height}:\n{seen}");
             let drawn = FIGURES.into_iter().zip(row(&one)).filter(|(figure, _)| seen.contains(*figure));
             let mut count = 0;

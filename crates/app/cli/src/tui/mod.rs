@@ -172,9 +172,9 @@ fn show<P: Picture>(
 /// What the keys do, in so many columns.
 fn hint(ending: bool, held: bool, width: u16) -> &'static str {
     let [long, short] = match (ending, held) {
-        (true, _) => ["ending: what is under way is waited for; Ctrl-C ends at once", "ending, Ctrl-C kills"],
-        (false, true) => ["held: p goes on, q ends (what there is is kept)", "held: p goes on"],
-        (false, false) => ["q ends (what there is is kept), p holds the picture", "q ends, p holds"],
+        (true, _) => ["ending: waiting for packets under way; Ctrl-C ends at once", "ending, Ctrl-C kills"],
+        (false, true) => ["paused: p resumes, q quits (data is saved)", "paused: p resumes"],
+        (false, false) => ["q quits (data is saved), p pauses", "q quits, p pauses"],
     };
     if long.len() <= usize::from(width) { long } else { short }
 }
@@ -444,7 +444,7 @@ mod tests {
     #[test]
     fn what_a_key_does_is_said() {
         for width in [20, 80] {
-            let hints = [(false, false, "q ends"), (false, true, "held"), (true, true, "ending")];
+            let hints = [(false, false, "q quits"), (false, true, "paused"), (true, true, "ending")];
             for (ending, held, beginning) in hints {
                 let words = hint(ending, held, width);
                 assert!(words.starts_with(beginning) && words.len() <= usize::from(width), "{words}");

@@ -106,7 +106,7 @@ fn a_path_is_taken_over_delayed_and_put_back() {
         assert!(number(&measured, "/round_trip/delay_ns/max") >= held - 100_000.0);
         assert_eq!(at(&document, "/ports/a/taken_from_bridge"), at(&document, "/ports/b/taken_from_bridge"));
         assert!(at(&document, "/ports/a/taken_from_bridge").is_string());
-        assert!(said.contains("delay, median: 10ms asked for"), "{said}");
+        assert!(said.contains("delay, median: requested 10 ms"), "{said}");
         assert_eq!(interfaces(&lab), before);
     }
     // The path is a path again.
@@ -374,11 +374,11 @@ fn a_port_that_goes_away_ends_the_emulation_and_is_named() {
     process::run(lab.command("E", "ip").args(["link", "delete", "e1"])).with_code(0);
     while !emulator.process.line().is_empty() {}
     let ended = emulator.process.wait().with_code(4);
-    assert!(ended.stderr.contains("port e1") && ended.stderr.contains("is no more"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("port e1") && ended.stderr.contains("was removed"), "{}", ended.stderr);
     let text = std::fs::read_to_string(emulator.folder.path().join("emulation.json")).unwrap();
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_balanced(&document);
-    assert_eq!(at(&document, "/ended_by"), "port e1 is gone");
+    assert_eq!(at(&document, "/ended_by"), "port e1 was removed");
 }
 
 #[test]

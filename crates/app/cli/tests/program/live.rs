@@ -53,7 +53,7 @@ fn the_whole_terminal_is_taken_and_given_back() {
     let home = tempfile::tempdir().unwrap();
     let mut command = lab.romer("A", ["measure", FAR, "--tui", "--duration", "1h", "--out"]);
     command.arg(home.path().join("run"));
-    let (drawn, code) = on_a_terminal(&command, "q ends", b"q");
+    let (drawn, code) = on_a_terminal(&command, "q quits", b"q");
     assert_eq!(code, Some(130), "{drawn}");
     let (before, after) = drawn.split_once("\x1b[?1049l").unwrap();
     assert!(before.contains("\x1b[?1049h") && before.contains("round-trip delay"), "{drawn}");

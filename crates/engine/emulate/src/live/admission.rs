@@ -72,8 +72,8 @@ impl Room {
         let slots = u64::from(self.slots);
         let short = (need.most_frames() > slots).then(|| {
             format!(
-                "up to {} octets are held at the rates and in their queues, and there is room for {slots} frames: where \
-                 frames are shorter than {} octets in the mean, some are lost to the queue",
+                "the rates and queues hold up to {} bytes, and the buffer has {slots} frames: if the mean frame size is below {} \
+                 bytes, some frames are lost (cause: queue)",
                 need.octets,
                 need.octets.div_ceil(slots.saturating_sub(need.packets).max(1))
             )
@@ -88,12 +88,12 @@ impl Room {
         let way = match (a, b) {
             (_, 0) => "from a to b",
             (0, _) => "from b to a",
-            _ => "each way",
+            _ => "in each direction",
         };
         (most < PACKETS_PER_SECOND).then(|| {
             format!(
-                "frames are held up to {}, and there is room for {}: above {most} packets a second {way} they are lost to \
-                 the queue",
+                "frames are delayed by up to {}, and the buffer has {} frames: above {most} packets/s {way}, frames are lost \
+                 (cause: queue)",
                 Duration::from_nanos(a.max(b)),
                 self.slots
             )
@@ -201,8 +201,8 @@ mod tests {
         let error = room(&both).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the scenario holds at least 1.1 GiB of frames at its rates and in its queues, which are 819220 or more, and \
-             there is room for 524288 (1.0 GiB)"
+            "the rates and queues of the scenario hold at least 1.1 GiB (819220 frames or more), and the buffer has 524288 \
+             frames (1.0 GiB)"
         );
         assert!(room(&one_way(&both)).is_ok());
         // A delay one way and a high rate the other are no product.
@@ -225,13 +225,13 @@ mod tests {
         let fits = one_way(&in_packets(10 * SECOND, 50_000));
         let notes: Vec<String> = room(&fits).unwrap().notes(&fits).collect();
         assert!(
-            matches!(&notes[..], [note] if note.contains("above 52428 packets a second from a to b")),
+            matches!(&notes[..], [note] if note.contains("above 52428 packets/s from a to b")),
             "{notes:?}"
         );
         let both = in_packets(10 * SECOND, 25_000);
         let notes: Vec<String> = room(&both).unwrap().notes(&both).collect();
         assert!(
-            matches!(&notes[..], [note] if note.contains("above 26214 packets a second each way")),
+            matches!(&notes[..], [note] if note.contains("above 26214 packets/s in each direction")),
             "{notes:?}"
         );
     }
@@ -246,7 +246,7 @@ mod tests {
         let long = one_way(&scenario(4 * SECOND / 10, Some(10_000_000_000)));
         let notes: Vec<String> = room(&long).unwrap().notes(&long).collect();
         assert!(
-            matches!(&notes[..], [note] if note.contains("room for 524288 frames: where frames are shorter than 954 octets")),
+            matches!(&notes[..], [note] if note.contains("the buffer has 524288 frames: if the mean frame size is below 954 bytes")),
             "{notes:?}"
         );
     }
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(found.octets, MOST_OCTETS);
         let notes: Vec<String> = found.notes(&large).collect();
         assert!(
-            matches!(&notes[..], [note] if note.contains("419430400 octets") && note.contains("than 800 octets")),
+            matches!(&notes[..], [note] if note.contains("419430400 bytes") && note.contains("below 800 bytes")),
             "{notes:?}"
         );
 

@@ -16,14 +16,14 @@ pub(super) fn notes(ports: &[PortName; 2], heard: bool) -> Result<Vec<String>, H
         let own: Vec<String> = addresses.iter().map(ToString::to_string).collect();
         if heard && !own.is_empty() {
             notes.push(format!(
-                "{port} has addresses of this host ({}): the host answers there itself, beside the emulator and without its \
-                 delay; take them off, or use --data-plane xdp",
+                "{port} has addresses of this host ({}): the host answers there itself, bypassing the emulator; remove the \
+                 addresses, or use --data-plane xdp",
                 own.join(", ")
             ));
         }
         if !link.running {
             notes.push(format!(
-                "the link of {port} is down: what is to leave by it is lost (undeliverable) until it is up"
+                "the link of {port} is down: packets to it are lost (undeliverable) until it is up"
             ));
         }
         *mtu = link.mtu;
@@ -41,7 +41,7 @@ pub(super) fn is_loop(ports: &[PortName; 2]) -> Result<bool, HostError> {
     pair::is_pair((a.namespace(), index(a)?), (b.namespace(), index(b)?))
 }
 
-/// In words, what of a port could not be put back, and how it can be by hand.
+/// What could not be restored of a port, and how to restore it by hand.
 pub(super) fn not_restored(
     port: &PortName,
     bridge: Option<String>,
@@ -50,14 +50,14 @@ pub(super) fn not_restored(
     let interface = port.interface();
     let bridge = bridge.filter(|_| left.bridge).map(|bridge| {
         format!(
-            "{port} is not back in its bridge {bridge}: one of the two is not in the network namespace any more; \
-             `ip link set {interface} master {bridge}` puts it there"
+            "cannot restore {port} to bridge {bridge}: one of the two is no longer in the network namespace; to restore it, \
+             use `ip link set {interface} master {bridge}`"
         )
     });
     let offloads = left.offloads.then(|| {
         format!(
-            "the offloads of {port} are still off: the interface was not found in any network namespace; if it still \
-             exists, `ethtool -K {interface} tso on gso on gro on tx on` switches them on"
+            "cannot restore the offloads of {port}: the interface was not found in any network namespace; if it still \
+             exists, use `ethtool -K {interface} tso on gso on gro on tx on`"
         )
     });
     bridge.into_iter().chain(offloads)
@@ -68,8 +68,8 @@ fn narrower(ports: &[PortName; 2], mtus: [u32; 2]) -> Option<String> {
     let wide = 1 - narrow;
     (mtus[0] != mtus[1]).then(|| {
         format!(
-            "{} takes packets of {} octets, {} of {}: longer ones that come by the other are lost (oversize)",
-            ports[narrow], mtus[narrow], ports[wide], mtus[wide]
+            "the MTU of {} is {} bytes, that of {} is {}: longer packets from {} are lost (oversize)",
+            ports[narrow], mtus[narrow], ports[wide], mtus[wide], ports[wide]
         )
     })
 }

@@ -37,29 +37,22 @@ pub(super) fn emulation(
     }
     warnings.extend(snapshot.not_restored.iter().cloned());
     warnings.extend(anew.map(|anew| {
-        format!(
-            "delays and gaps are summed up since {}, when that was begun anew; counts are of all packets",
-            rfc3339(anew)
-        )
+        format!("delays and gaps are summarised since {} (reset); counters cover all packets", rfc3339(anew))
     }));
     let passing_since = current.filter(|applied| applied.passing).map(|applied| rfc3339(applied.since));
     warnings.extend(passing_since.iter().map(|since| {
         format!(
-            "the master switch was off at the end: packets passed through untouched since {since}, and the scenario is the one that \
-             was asked for until then"
+            "the master switch was off at the end: packets passed unimpaired since {since}; the scenario is the one before that"
         )
     }));
     if let Some(first) = changes.first().filter(|first| first.revision > 1) {
-        warnings.push(format!(
-            "of the scenarios those before revision {} are not listed any more",
-            first.revision
-        ));
+        warnings.push(format!("scenarios before revision {} are no longer listed", first.revision));
     }
     Emulation {
         schema: EMULATION.into(),
         started: rfc3339(facts.started),
         ended: rfc3339(snapshot.taken),
-        ended_by: snapshot.gone.as_ref().map(|port| format!("port {port} is gone")),
+        ended_by: snapshot.gone.as_ref().map(|port| format!("port {port} was removed")),
         seed: facts.seed.0,
         generator: facts.generator.name().into(),
         data_plane: facts.data_plane.into(),
@@ -87,7 +80,7 @@ fn told(port: &str, link: &LinkTold) -> Option<String> {
     (link.downs > 0).then(|| {
         let times = if link.downs == 1 { "once".to_owned() } else { format!("{} times", link.downs) };
         format!(
-            "the link of port {port} went down {times}, for {} ms in all: what was to leave by it then is lost (undeliverable)",
+            "the link of port {port} went down {times}, for {} ms in total: packets to it were lost (undeliverable)",
             link.down_for.as_nanos() / 1_000_000
         )
     })
@@ -97,7 +90,7 @@ fn told(port: &str, link: &LinkTold) -> Option<String> {
 fn homeless(name: &str, packets: u64) -> Option<String> {
     (packets > 0).then(|| {
         format!(
-            "{} from {name} came when all room for frames was taken: they are counted as lost to the queue, and are in no sample",
+            "{} ({name}) found the buffer full: counted as lost (cause: queue), and in no sample",
             counted(packets, "packet")
         )
     })

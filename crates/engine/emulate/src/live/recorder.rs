@@ -168,19 +168,19 @@ fn comment(packet: &Sampled, fate: &Fate, port: Way) -> String {
     let what = if fate.copy == 0 {
         format!("romer: packet {} at {}", packet.ordinal, port.letter())
     } else {
-        format!("romer: its copy {}", fate.copy)
+        format!("romer: duplicate {}", fate.copy)
     };
-    let asked = fate.requested.map_or(String::new(), |nanos| format!(", {} asked for", ms(nanos)));
+    let asked = fate.requested.map_or(String::new(), |nanos| format!(", requested {}", ms(nanos)));
     let moved =
         if fate.displacement > 0 { format!(", displaced by {}", fate.displacement) } else { String::new() };
     let damaged = if fate.corrupted { ", corrupted" } else { "" };
     match (fate.departure, fate.lost) {
         (Some((departure, rank)), _) => {
             let held = ms(departure - packet.arrival);
-            format!("{what}, left as number {rank} after {held}{asked}{moved}{damaged}")
+            format!("{what}, departed as number {rank} after {held}{asked}{moved}{damaged}")
         }
         (None, Some(cause)) => format!("{what}, lost:{}{moved}", cause.name()),
-        (None, None) => format!("{what}, not known"),
+        (None, None) => format!("{what}, fate unknown"),
     }
 }
 

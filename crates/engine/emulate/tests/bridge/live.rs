@@ -321,7 +321,7 @@ fn what_was_asked_for_stays_while_everything_passes_and_the_document_says_since_
                 [false, false, true]
             );
             let told = |words: &str| document.warnings.iter().any(|warning| warning.contains(words));
-            assert!(told(&format!("untouched since {since}")), "{:?}", document.warnings);
+            assert!(told(&format!("unimpaired since {since}")), "{:?}", document.warnings);
             assert!(!told("asks for nothing"), "{:?}", document.warnings);
             control.apply(opened(), None).unwrap();
             near.send(&numbered(2));
@@ -361,7 +361,7 @@ fn whoever_changes_what_another_has_changed_is_told_and_the_run_keeps_its_seed()
         assert_eq!(snapshot.directions[1].actual_delay.count, 0);
         assert_eq!(snapshot.directions[1].ledger.transmitted, 1, "the ledger goes on");
         let warnings = control.document().unwrap().warnings;
-        assert!(warnings.iter().any(|warning| warning.contains("begun anew")), "{warnings:?}");
+        assert!(warnings.iter().any(|warning| warning.contains("(reset)")), "{warnings:?}");
         control.stop();
         wait_until("the bridge has ended", || bridge.has_ended());
         assert!(matches!(control.document(), Err(LiveError::Ended)));
@@ -622,7 +622,7 @@ fn the_port_of_the_default_route_is_taken_only_if_that_is_allowed() {
         let mut options = bench.options(Path::default());
         let error = LiveBridge::start(&options).unwrap_err().to_string();
         let refusal = format!(
-            "port {} carries the default route of its host, itself or through what it carries: a bridge, a VLAN, a macvlan, a tunnel",
+            "port {} carries the default route of this host, directly or through a bridge, VLAN, macvlan or tunnel on it",
             bench.far.port_name(0)
         );
         assert_eq!(error, refusal);

@@ -1,4 +1,4 @@
-//! What an emulator's run is seen by: the figures of seed 002's chapters 5 and 7.
+//! The charts of an emulation.
 
 use std::cmp::Reverse;
 
@@ -9,7 +9,7 @@ use super::{Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, as_float, at, capit
 use crate::emulation::{Drawn, Judged, Sampled, Way};
 use crate::number::{NO_BREAK, Unit, count, time};
 
-/// Packets of the figure in which each delay is joined to what was asked for.
+/// Packets of the chart that joins each requested delay to the actual one.
 const JOINED: usize = 50;
 /// Pairs of a lag plot: as many as are drawn one by one.
 const PAIRS: usize = 1_500;
@@ -99,10 +99,10 @@ fn time_axis(title: &str, (from, to): (f64, f64), unit: Unit) -> Axis {
 }
 
 fn asked_and_held() -> Vec<(String, Ink)> {
-    vec![("asked for".into(), Ink::Forward), ("held".into(), Ink::Reverse)]
+    vec![("requested".into(), Ink::Forward), ("actual".into(), Ink::Reverse)]
 }
 
-/// Figures 7.2 and 7.4: targeted and actual delay in sequence.
+/// Requested and actual delay in sequence.
 fn sequence(name: &'static str, way: &str, left: &[Left]) -> Option<Figure> {
     let last = left.iter().map(|left| left.ordinal).fold(0.0, f64::max);
     let first = left.iter().map(|left| left.ordinal).fold(f64::INFINITY, f64::min);
@@ -123,8 +123,10 @@ fn sequence(name: &'static str, way: &str, left: &[Left]) -> Option<Figure> {
     };
     Some(Figure {
         name,
-        title: format!("{}: delay asked for and held, packet by packet", capital(way)),
-        caption: format!("From arrival to departure, with the waiting for order and for the rate.{beyond}"),
+        title: format!("{}: requested and actual delay per packet", capital(way)),
+        caption: format!(
+            "From arrival to departure, including the waits for order and for the rate.{beyond}"
+        ),
         x: Axis { title: "packet".into(), from: first, to: last, labels: Labels::Numbers },
         y: time_axis("delay", (from, to), unit),
         layers: vec![
@@ -156,17 +158,22 @@ fn distribution(name: &'static str, way: &Way<'_>, left: &[Left]) -> Option<Figu
     }
     legend.extend(asked_and_held());
     let words = if way.theory.is_some() {
-        "The theory is the distribution of the scenario, fixed delay included."
+        "Theory: the delay distribution of the scenario, including the fixed delay."
     } else {
-        "The scenario has no one distribution here (states, flows, steps or a trace), so that what was asked for packet by \
-         packet stands for it."
+        "The scenario has no single distribution here (states, flows, steps or a trace): the requested delay of each packet \
+         is shown instead."
     };
     Some(Figure {
         name,
-        title: format!("{}: theoretical and empirical distribution of the delay", capital(way.name)),
+        title: format!("{}: theoretical and empirical delay distribution", capital(way.name)),
         caption: words.into(),
         x: time_axis("delay", (from, to), unit),
-        y: Axis { title: "% of packets no longer".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
+        y: Axis {
+            title: "cumulative share of packets, %".into(),
+            from: 0.0,
+            to: 100.0,
+            labels: Labels::Numbers,
+        },
         layers,
         legend,
     })
@@ -196,9 +203,9 @@ fn gaps(name: &'static str, way: &str, left: &[Left]) -> Option<Figure> {
     let gap = worst.first().map_or(0.0, |left| left.held - left.asked);
     Some(Figure {
         name,
-        title: format!("{}: the gap between delay asked for and held", capital(way)),
+        title: format!("{}: difference between requested and actual delay", capital(way)),
         caption: format!(
-            "The first {} that left; a line joins what was asked for to what came of it. The widest gap is {}.",
+            "The first {} packets; each line joins requested and actual delay. Maximum difference: {}.",
             count(shown.len() as u64),
             time(gap, true)
         ),
@@ -240,10 +247,15 @@ fn spacing(name: &'static str, way: &Way<'_>) -> Option<Figure> {
         .map(|(_, ink, values)| Layer::Line(*ink, steps_within(values, (f64::NEG_INFINITY, end), unit)));
     Some(Figure {
         name,
-        title: format!("{}: times between packets", capital(way.name)),
-        caption: "A steep line is an even stream. Packets that leave at once show as a line at zero.".into(),
-        x: time_axis("time between packets", (0.0, end), unit),
-        y: Axis { title: "% of times no longer".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
+        title: format!("{}: inter-packet times", capital(way.name)),
+        caption: "A steep curve is a regular stream. Packets that leave at the same time are at zero.".into(),
+        x: time_axis("inter-packet time", (0.0, end), unit),
+        y: Axis {
+            title: "cumulative share of intervals, %".into(),
+            from: 0.0,
+            to: 100.0,
+            labels: Labels::Numbers,
+        },
         layers: layers.collect(),
         legend: rows.iter().map(|(name, ink, _)| ((*name).to_owned(), *ink)).collect(),
     })
@@ -266,15 +278,15 @@ fn losses(name: &'static str, way: &Way<'_>) -> Option<Figure> {
     let in_a_row = lost.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
     Some(Figure {
         name,
-        title: format!("{}: packets from one loss to the next", capital(way.name)),
+        title: format!("{}: loss distance", capital(way.name)),
         caption: format!(
-            "{} were lost; {:.1}{NO_BREAK}% of them right behind another. The scale is logarithmic.",
+            "{} lost; {:.1}{NO_BREAK}% of them directly after another loss. Logarithmic scale.",
             count(lost.len() as u64),
             100.0 * share(in_a_row, lost.len())
         ),
         x: Axis { title: "packet".into(), from: first, to: last.max(first + 1.0), labels: Labels::Numbers },
         y: Axis {
-            title: "packets since the loss before, power of ten".into(),
+            title: "packets since the previous loss, power of ten".into(),
             from: 0.0,
             to: most.ceil().max(1.0),
             labels: Labels::Numbers,
