@@ -59,8 +59,8 @@ fn run_as_given(arguments: &BenchArgs, words: &[String]) -> Result<u8, Failure> 
         _ => {
             let folder = folder::resumed(arguments).ok_or_else(|| {
                 Failure::usage(
-                    "an argument is missing (PROCEDURE): nothing says what to measure; begin with a procedure, a plan or \
-                     --resume DIR, see `romer bench --help`",
+                    "missing argument PROCEDURE (romer bench): give a procedure, a plan or --resume DIR, e.g. romer bench \
+                     throughput; see `romer bench --help`",
                 )
             })?;
             let words = folder::words(&folder, words)?;
@@ -167,7 +167,8 @@ fn procedure(asked: &ProcedureArgs) -> Result<u8, Failure> {
     kept.finish(&document, &page)?;
     if prose && !run.output.json_to_stdout() {
         let required = device.claims.require_verdicts;
-        output::print_summary(&words::summary(&document, required, output::sheet(run.output.color)));
+        let text = words::summary(&document, required, output::sheet(run.output.color));
+        output::print_summary(&output::plain(&text));
         output::print(&words::kept(kept.folder(), &document));
     }
     if let Some(file) = &run.output.json {
@@ -184,7 +185,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<u8, Failure> {
     }
     if missed {
         return Err(Failure::usage(format!(
-            "there was no such trial (--pcapng-trial {}): {} were made; name one of them",
+            "no such trial (--pcapng-trial {}): there were {}; choose one of them",
             options.capture.unwrap_or_default(),
             document.trials.len()
         )));
@@ -195,7 +196,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<u8, Failure> {
         return Err(Failure::with_code(
             5,
             format!(
-                "the benchmark has ended before its time (device): {}; see to the device, and go on with --resume {}",
+                "the benchmark ended early (device): {}; check the device, and continue with --resume {}",
                 gone.text,
                 kept.folder().display()
             ),
@@ -204,15 +205,15 @@ fn procedure(asked: &ProcedureArgs) -> Result<u8, Failure> {
     // The tester's own end, with what there is to do.
     let ends = [
         ("port-gone", "port", ""),
-        ("tester-limit", "tester", "; take a quieter host, a lower --line-rate or lower --loads"),
+        ("tester-limit", "tester", "; use an idle host, a lower --line-rate or lower --loads"),
     ];
     let last = |kind| document.events.iter().rfind(|event| document.partial && event.kind == kind);
-    let end = ends.into_iter().find_map(|(kind, what, mend)| Some((last(kind)?, what, mend)));
-    if let Some((end, what, mend)) = end {
+    let end = ends.into_iter().find_map(|(kind, what, remedy)| Some((last(kind)?, what, remedy)));
+    if let Some((end, what, remedy)) = end {
         return Err(Failure::with_code(
             4,
             format!(
-                "the benchmark has ended before its time ({what}): {}{mend}, or go on with --resume {}",
+                "the benchmark ended early ({what}): {}{remedy}, or continue with --resume {}",
                 end.text,
                 kept.folder().display()
             ),
@@ -225,8 +226,8 @@ fn procedure(asked: &ProcedureArgs) -> Result<u8, Failure> {
         return Err(Failure::with_code(
             4,
             format!(
-                "the tester does not hold what a benchmark at this line rate takes ({not_held} of its tests); see above which, and take \
-                 a lower --line-rate or a quieter host"
+                "the self-test failed ({not_held} of its tests, see above): this host does not sustain this line rate; use a lower \
+                 --line-rate or an idle host"
             ),
         ));
     }
@@ -237,8 +238,8 @@ fn procedure(asked: &ProcedureArgs) -> Result<u8, Failure> {
 /// Tells which claim is broken, or where they are all to be decided, which is not: what the device was held to is a stated limit.
 fn hold(claims: &[Judgement], all: bool) -> Result<(), Failure> {
     let kinds = [
-        (Some(false), "a claim is broken (", "are BROKEN"),
-        (None, "a claim is not decided (--require-verdicts; ", "are NOT KNOWN"),
+        (Some(false), "a claim is broken (", "FAIL"),
+        (None, "a claim is inconclusive (--require-verdicts; ", "are INCONCLUSIVE"),
     ];
     for (holds, what, are) in kinds.into_iter().filter(|(holds, ..)| all || holds.is_some()) {
         let mut such = claims.iter().filter(|claim| claim.holds == holds);
@@ -262,21 +263,17 @@ fn tells_enough(document: &Benchmark, folder: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let shown = romer_report::escape::terminal(&folder.to_string_lossy());
-    let (code, mend) = if told.device_away * 2 >= told.silent() {
-        (5, "see to the device")
+    let (code, remedy) = if told.device_away * 2 >= told.silent() {
+        (5, "check the device")
     } else if document.procedure == "recovery" {
-        (
-            4,
-            "take a faster line or a longer --trial, so that the overload fills the device, or a quieter host",
-        )
+        (4, "use a faster line or a longer --trial, so that the overload fills the device, or an idle host")
     } else {
-        (4, "take a quieter host, a lower --line-rate or lower --loads")
+        (4, "use an idle host, a lower --line-rate or lower --loads")
     };
     Err(Failure::with_code(
         code,
         format!(
-            "most trials tell nothing of the device ({} of {}): {}; {mend}, and see `invalid` of each trial in \
-             {shown}/benchmark.json",
+            "most trials are inconclusive ({} of {}): {}; {remedy}, and see `invalid` of each trial in {shown}/benchmark.json",
             told.silent(),
             told.asked,
             romer_report::escape::terminal(&told.why)
@@ -325,7 +322,7 @@ impl Looker<'_> {
 impl Watcher for Looker<'_> {
     fn tests_itself(&mut self) -> Result<(), BenchError> {
         self.begin();
-        self.line.say("the tester itself is tested");
+        self.line.say("self-test");
         // From here on there is something to go on with.
         self.kept.open().map(drop).map_err(|error| not_kept(&error))
     }

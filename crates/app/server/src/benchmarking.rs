@@ -447,15 +447,15 @@ mod tests {
                 left,
                 whole: left,
                 ask: &ask,
-                case: "as it is",
+                case: "baseline",
                 last: None,
             })
         };
         let mut now = progress(26);
-        assert_eq!((now.left_ns, now.now.as_str()), (26_000_000_000, "as it is, 64 B, 10.00 % for 1s"));
+        assert_eq!((now.left_ns, now.now.as_str()), (26_000_000_000, "baseline, 64 B, 10.00 % for 1s"));
         course.tests_itself(&mut now);
         assert!(now.now.contains("the tester itself is tested, for 20 s"), "{}", now.now);
         now = progress(6);
-        assert_eq!((now.left_ns, now.now.as_str()), (6_000_000_000, "as it is, 64 B, 10.00 % for 1s"));
+        assert_eq!((now.left_ns, now.now.as_str()), (6_000_000_000, "baseline, 64 B, 10.00 % for 1s"));
     }
 }

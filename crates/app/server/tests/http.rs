@@ -68,7 +68,7 @@ fn plan(text: &str) -> Result<Plan, PlanFault> {
         settle: Duration::ZERO,
         patience: Duration::from_secs(1),
         case_time: Duration::from_secs(600),
-        cases: vec![Case { name: "as it is".into(), command }],
+        cases: vec![Case { name: "baseline".into(), command }],
         claims: Claims::default(),
         labels: std::collections::BTreeMap::new(),
         capture: None,

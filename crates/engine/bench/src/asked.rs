@@ -24,7 +24,7 @@ impl BenchOptions {
                 ("rx", self.rx.to_string()),
                 ("source", self.source.to_string()),
                 ("destination", self.destination.to_string()),
-                ("next-hop", self.next_hop.map_or_else(|| "asked for".into(), |mac| mac.to_string())),
+                ("next-hop", self.next_hop.map_or_else(|| "resolved".into(), |mac| mac.to_string())),
                 ("line-rate", format!("{} bit/s", self.line.bits())),
                 ("stream", listed(self.streams.iter().map(stream))),
                 ("frame-sizes", listed(frames)),
@@ -197,7 +197,7 @@ mod tests {
         let asked = BenchOptions { streams, ..sweep(&[0.1, 0.333]) }.asked();
         assert_eq!(asked["trials"], "10 %, 33.3 % for 1s each");
         assert_eq!(asked["frame-sizes"], "128 B");
-        assert_eq!(asked["case"], "as it is=");
+        assert_eq!(asked["case"], "baseline=");
         assert_eq!(
             asked["stream"],
             "name=voice,share=33.3 %,weight=1,protocol=udp,dscp=cs0,ecn=0,source-ports=50000-50000,ports=50001-50001,\

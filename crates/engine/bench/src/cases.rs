@@ -60,9 +60,9 @@ pub(crate) fn set(case: &Case, limit: Duration, stop: &AtomicBool) -> Result<boo
         Ending::Stopped => return Ok(false),
         Ending::Own(status) => format!("its command ended with {status}"),
         Ending::Late => format!(
-            "its command had not ended after {limit} (--case-time), and was ended with all that it had started"
+            "its command did not end within {limit} (--case-time), and was ended with all its child processes"
         ),
-        Ending::Asks => "its command wants to ask on the terminal, which it does not have, and was ended with all that it had \
+        Ending::Asks => "its command tried to read from the terminal, which it does not have, and was ended with all that it had \
              started"
             .into(),
     };
@@ -75,7 +75,7 @@ pub(crate) fn set(case: &Case, limit: Duration, stop: &AtomicBool) -> Result<boo
     let mut last: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     last.drain(..last.len().saturating_sub(LINES));
     let last: String = last.join(" | ").chars().take(SHOWN).collect();
-    let last = if last.is_empty() { "it says nothing" } else { &last };
+    let last = if last.is_empty() { "no output" } else { &last };
     Err(failed(format!("{so}: {last}")))
 }
 
@@ -172,7 +172,7 @@ mod tests {
         let (hanging, id) = hangs(&folder, "echo cannot connect yet >&2;");
         let error = super::set(&hanging, Duration::from_millis(300), &AtomicBool::new(false)).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("had not ended after 300ms (--case-time), and was ended"), "{text}");
+        assert!(text.contains("did not end within 300ms (--case-time), and was ended"), "{text}");
         assert!(text.contains(": cannot connect yet; see what"), "{text}");
         assert!(ends(id()));
     }
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_command_that_is_stopped_by_the_terminal_is_not_waited_for() {
         let error = set(&case("kill -TTIN $$")).unwrap_err();
-        assert!(error.to_string().contains("wants to ask on the terminal"), "{error}");
+        assert!(error.to_string().contains("tried to read from the terminal"), "{error}");
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
         let error = set(&case("printf '%s\\n' 1 2 '' 3 4 >&2; exit 3")).unwrap_err();
         assert!(error.to_string().contains("exit status: 3: 2 | 3 | 4"), "{error}");
         let error = set(&case("exit 3")).unwrap_err();
-        assert!(error.to_string().contains("exit status: 3: it says nothing"), "{error}");
+        assert!(error.to_string().contains("exit status: 3: no output"), "{error}");
         // What is left behind is not waited for: this would take an hour.
         assert!(set(&case("sleep 3600 & echo $! >/dev/null; kill -0 $! && (sleep 0.2; kill $!) &")).is_ok());
     }

@@ -20,7 +20,7 @@ pub fn check(options: &BenchOptions) -> Result<(), BenchError> {
     let refuse = |text: &str| Err(BenchError::Usage(text.into()));
     if options.source.is_ipv4() != options.destination.is_ipv4() {
         return refuse(
-            "the addresses do not fit each other (--source, --destination): one is of IPv4 and one of IPv6; give two of \
+            "the addresses do not match (--source, --destination): one is IPv4 and one IPv6; give two of \
              one version",
         );
     }

@@ -46,7 +46,7 @@ impl Doubt {
         if holds.found {
             let known = if chance > TOLERANCE {
                 let percent = chance * 100.0;
-                format!("; of {} frames that is known to {percent:.1} % of the capacity only", self.frames)
+                format!("; with {} frames the uncertainty is {percent:.1} % of the capacity", self.frames)
             } else {
                 String::new()
             };
@@ -62,7 +62,7 @@ impl Doubt {
             } else {
                 String::new()
             };
-            return (format!("{found}, which decides nothing: {few}{and}"), None);
+            return (format!("{found}, inconclusive: {few}{and}"), None);
         }
         (self.stood.told(found, Some(false)), Some(false))
     }
@@ -79,18 +79,18 @@ impl Doubt {
         let mut times =
             times.take_while(|times| frames * times <= real(MOST_FRAMES) && seconds * times <= LONGEST);
         let would = times.find(|times| tells(1.0 / times.sqrt())).map_or_else(
-            || "it is too near to the 5 % that classes are judged to for any trial to tell".into(),
+            || "it is too close to the 5 % tolerance for any trial to decide".into(),
             |times| {
                 format!(
-                    "some {:.0} frames would tell (--trial {}s)",
+                    "use about {:.0} frames (--trial {}s)",
                     (frames * times).ceil(),
                     (seconds * times).ceil()
                 )
             },
         );
         format!(
-            "of {} frames chance alone takes a class of a scheduler without fault up to {:.1} % of the capacity away from what it is \
-             owed (further once in a million trials); {would}",
+            "with {} frames a class of a correct scheduler deviates by chance by up to {:.1} % of the capacity from its share \
+             (probability of more: 1e-6); {would}",
             self.frames,
             chance * 100.0,
         )
@@ -116,7 +116,7 @@ mod tests {
         for (chance, beyond) in [(0.024, 0.02), (0.024, 0.0239), (0.06, 0.03), (0.4, 0.1), (0.06, 0.001)] {
             let (text, holds) = told(chance, beyond);
             assert_eq!(holds, None, "{text}");
-            let some = text.split("; some ").nth(1).unwrap().split(" frames would tell").next().unwrap();
+            let some = text.split("; use about ").nth(1).unwrap().split(" frames (").next().unwrap();
             let enough = if chance > TOLERANCE { TOLERANCE / 2.0 } else { 0.0 };
             let times = chance / f64::max(beyond, enough);
             let (wanted, some) = (258.0 * times * times, some.parse::<f64>().unwrap());
@@ -124,7 +124,7 @@ mod tests {
             assert!(text.contains("s)") && !text.contains("(--trial 1s)"), "{text}");
         }
         let (text, _) = told(0.04, 0.000_001);
-        assert!(text.ends_with("for any trial to tell") && !text.contains("--trial"), "{text}");
+        assert!(text.ends_with("for any trial to decide") && !text.contains("--trial"), "{text}");
         assert_eq!(told(0.02, 0.03).1, Some(false));
     }
 }

@@ -35,7 +35,7 @@ enum What<'t> {
 
 /// What else may lose all of the long frames of a mixture, and none of the others: where these come at one load alone, and nothing shows
 /// that the device has room for more, nobody can tell it from what drops them.
-const MAY_BE_FULL: &str = "; at one load alone a queue that has room for one such frame may do so, too, which a lower load would tell (--loads)";
+const MAY_BE_FULL: &str = "; at a single load, a queue with space for one such frame may cause this, too; use also a lower load (--loads)";
 
 /// What was lost of it, and in how many of its trials.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,7 +98,7 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
             frame_size,
             mixture: None,
             subject,
-            expected: "come out as others do".into(),
+            expected: "forwarded like others".into(),
             found: words(&of, trials_of(what, trials))
                 + &open.map(words_of_others).unwrap_or_default()
                 + if perhaps_full.contains(&what) { MAY_BE_FULL } else { "" },
@@ -118,8 +118,8 @@ fn at_one_load(trials: &[&Trial]) -> bool {
 /// What of others was lost, of so many, so that nobody knows.
 fn words_of_others([lost, of]: [u64; 2]) -> String {
     format!(
-        ", which decides nothing: {:.1} % of the others were lost as well, and a device that is full may serve some of them not at all; \
-         a lower load, at which others come, would tell (--loads)",
+        ", inconclusive: {:.1} % of the others were lost as well, and an overloaded device may starve some; use a lower load \
+         (--loads)",
         100.0 * real(lost) / real(of.max(1))
     )
 }
@@ -176,9 +176,8 @@ fn is_judged(trial: &Trial) -> bool {
 
 fn words(of: &Dropped, all: usize) -> String {
     let came = if of.came == 0 { "none".into() } else { of.came.to_string() };
-    let trials =
-        if all == 1 { "the one trial of it".into() } else { format!("{} of {all} trials of it", of.trials) };
-    format!("{came} of {} frames did, in {trials}", of.offered)
+    let trials = if all == 1 { "1 of 1 trial".into() } else { format!("{} of {all} trials", of.trials) };
+    format!("{came} of {} frames received, in {trials}", of.offered)
 }
 
 /// How many of the trials have frames of this size, or this stream.

@@ -16,10 +16,10 @@ pub enum BenchError {
     Usage(String),
     /// A port cannot be had.
     #[error("a port cannot be had ({port}): {source}; {mend}", mend = if source.is_permission() {
-        "run as root, or `sudo setcap cap_net_raw,cap_net_admin+ep $(command -v romer)`, or in a laboratory: romer lab up router, \
+        "run as root, or `sudo setcap cap_net_raw,cap_net_admin+ep $(command -v romer)`, or use a lab: romer lab up router, \
          romer lab run A -- romer bench ..."
     } else {
-        "`ip link` shows what there is"
+        "`ip link` lists the interfaces"
     })]
     Port {
         /// Which.

@@ -28,9 +28,9 @@ pub(crate) fn expected_drops(
         let came = of(tried, name, |stream| stream.carried);
         let offered = of(if came > 0 { tried } else { valid }, name, |stream| stream.offered);
         let (found, holds) = match (came, offered) {
-            (0, 0) => ("no frame of it was sent".to_owned(), None),
-            (0, _) => (format!("none of {offered} frames came"), Some(true)),
-            _ => (format!("{came} of {offered} frames came"), Some(false)),
+            (0, 0) => ("no frame sent".to_owned(), None),
+            (0, _) => (format!("none of {offered} frames received"), Some(true)),
+            _ => (format!("{came} of {offered} frames received"), Some(false)),
         };
         Judgement {
             case: case.into(),

@@ -148,7 +148,7 @@ pub fn told(document: &Benchmark) -> Told {
         told.asked += u64::from(document.setup.repeats);
         told.told += found.count;
         if let Some(by) = found.bounded_by.as_deref().filter(|_| found.mean.is_none()) {
-            told.why = format!("no recovery was found, and what keeps it from that is {by}");
+            told.why = format!("no recovery found: bounded by {by}");
             let away = by == romer_method::search::Beyond::Absence.words();
             told.device_away += if away { u64::from(document.setup.repeats) } else { 0 };
         }
@@ -161,7 +161,7 @@ pub fn told(document: &Benchmark) -> Told {
         match found.bounded_by.as_deref().filter(|_| nothing) {
             None => told.told += found.count,
             Some(by) => {
-                told.why = format!("no load passed, and what bounds it is {by}");
+                told.why = format!("no load passed: bounded by {by}");
                 let away = by == romer_method::search::Beyond::Absence.words();
                 told.device_away += if away { found.count } else { 0 };
             }

@@ -31,7 +31,7 @@ pub(crate) fn subject(claim: &MarkingClaim) -> String {
 
 /// What is expected of it.
 pub(crate) fn expected(out: &str) -> String {
-    format!("comes out as {out}")
+    format!("received as {out}")
 }
 
 fn marking(options: &BenchOptions, case: &str, claim: &MarkingClaim, trials: &[&Trial]) -> Judgement {
@@ -47,10 +47,10 @@ fn marking(options: &BenchOptions, case: &str, claim: &MarkingClaim, trials: &[&
     };
     let mut found = told(right, &came);
     for (out, count) in &others {
-        found.push_str(&format!("; {count} as {out}, which were out of profile"));
+        found.push_str(&format!("; {count} out of profile, received as {out}"));
     }
     if let Some((out, count)) = as_excess {
-        found.push_str(&format!("; {count} as {out}, as what is out of profile is to"));
+        found.push_str(&format!("; {count} out of profile, received as {out} as expected"));
     }
     let holds = if !came.is_empty() {
         Some(false)
@@ -59,7 +59,7 @@ fn marking(options: &BenchOptions, case: &str, claim: &MarkingClaim, trials: &[&
     } else {
         // What does not come at all is lost, and told as that.
         found = if as_excess.is_some() || !others.is_empty() {
-            format!("no frame came that was in profile; {found}")
+            format!("no frame in profile received; {found}")
         } else {
             NONE.into()
         };
@@ -69,7 +69,7 @@ fn marking(options: &BenchOptions, case: &str, claim: &MarkingClaim, trials: &[&
 }
 
 /// That nothing came by which a claim could be judged.
-const NONE: &str = "no frame of it came out, which decides nothing of what it comes out as";
+const NONE: &str = "no such frame received, inconclusive";
 
 /// Of what a policer does not pass as it conforms.
 fn excess(options: &BenchOptions, case: &str, claim: &MarkingClaim, trials: &[&Trial]) -> Judgement {
@@ -88,12 +88,12 @@ fn excess(options: &BenchOptions, case: &str, claim: &MarkingClaim, trials: &[&T
     }
     let subject = subject(claim) + ", out of profile";
     if right + lost + came.values().sum::<u64>() == 0 {
-        let found = "no frame was out of profile, so that this was not tested; other loads would (--loads)";
+        let found = "not tested: no frame was out of profile; use other loads (--loads)";
         return judgement(case, subject, &claim.out, found.into(), None);
     }
     let mut found = told(right, &came);
     if lost > 0 {
-        found.push_str(&format!(", {lost} did not come"));
+        found.push_str(&format!(", {lost} not received"));
     }
     let holds = right > 0 && came.is_empty() && within(lost, right + lost, LOST);
     judgement(case, subject, &claim.out, found, Some(holds))
@@ -129,9 +129,9 @@ fn judgement(case: &str, subject: String, out: &str, found: String, holds: Optio
 fn told(right: u64, others: &BTreeMap<String, u64>) -> String {
     let others: Vec<String> = others.iter().map(|(out, count)| format!("{count} as {out}")).collect();
     if others.is_empty() {
-        format!("{right} frames did")
+        format!("{right} frames conform")
     } else {
-        format!("{right} frames did, {}", others.join(", "))
+        format!("{right} frames conform, {}", others.join(", "))
     }
 }
 

@@ -51,7 +51,7 @@ fn bucket(
     let sides = [
         Side {
             subject: IN,
-            expected: if is_remarked { "passes as it is to be marked" } else { "passes unchanged" },
+            expected: if is_remarked { "passes with the expected marking" } else { "passes unchanged" },
             right: policed.conforming_passed,
             edge: passed,
             wrong: conforming_stopped,
@@ -59,7 +59,7 @@ fn bucket(
         },
         Side {
             subject: OUT,
-            expected: if is_remarked { "is dropped or marked otherwise" } else { "is dropped or remarked" },
+            expected: if is_remarked { "is dropped or marked differently" } else { "is dropped or remarked" },
             right: policed.excess_stopped,
             edge: stopped,
             wrong: policed.excess_passed,
@@ -78,7 +78,7 @@ fn bucket(
         let [sum, sum_could] = [sure, stood.without_lost(sure)].map(|sure| within(sure, all, WRONG));
         let mut holds = holds(found && sum, could && sum_could);
         let mut found = format!(
-            "{right} frames did, {wrong} did not; {edge} more did within a frame of the bucket's edge, where either is right",
+            "{right} frames conform, {wrong} do not; {edge} within one frame of the bucket limit, where both are correct",
         );
         let PolicedTogether { passed, nominal, .. } = together;
         // To a tenth of a millisecond.
@@ -86,14 +86,14 @@ fn bucket(
         if !sum {
             let _ = write!(
                 found,
-                "; {passed} passed where the bucket lets {nominal} pass, {sure} {fewer} than its latency explains"
+                "; {passed} passed and the bucket allows {nominal}, {sure} {fewer} than the latency explains"
             );
         } else if holds == Some(true) && off > open(&together) {
             holds = None;
             let _ = write!(
                 found,
-                "; whether {passed} may pass where the bucket lets {nominal} pass is not known: frames took up to {} longer than \
-                 others, and the bucket is full after {}; a path whose latency varies less, or a deeper bucket, would tell",
+                "; inconclusive whether {passed} may pass where the bucket allows {nominal}: the latency varies by {}, and the bucket \
+                 is full after {}; use a path with less latency variation, or a deeper bucket",
                 tenths(together.latest_ns),
                 tenths(together.fills_in_ns)
             );

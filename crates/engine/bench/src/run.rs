@@ -261,13 +261,13 @@ impl<B: Bed> Running<'_, B> {
             self.kept.push(Kept { case: ask.case, frames: ask.frames.clone(), load: ask.load(), trial });
             match record.invalid.clone() {
                 Some(why) if repeated => {
-                    self.event("trial-repeated", format!("a trial is made again: {why}"))?;
+                    self.event("trial-repeated", format!("trial repeated: {why}"))?;
                     again += 1;
                 }
                 Some(why) => {
                     let away = record.figures.outcome.device_away;
                     let kind = if away { "device-unsteady" } else { "tester-overloaded" };
-                    self.event(kind, format!("a trial tells nothing of what the device carries: {why}"))?;
+                    self.event(kind, format!("trial discarded (inconclusive): {why}"))?;
                     return Ok(Some(record));
                 }
                 None => return Ok(Some(record)),
@@ -354,17 +354,16 @@ impl<B: Bed> Running<'_, B> {
         }
         let [least, most] = attribution.device;
         let so = own.map_or_else(
-            || "they may be its own loss".into(),
+            || "the tester may have lost them".into(),
             |ratio| {
                 format!(
-                    "in its own tests at such rates up to {:.3} % were lost that it did not count, so that {least} to {most} are the \
-                     device's loss",
+                    "in the self-test at such rates up to {:.3} % were lost without being counted; device loss {least} to {most}",
                     ratio * 100.0
                 )
             },
         );
         let why = format!(
-            "{lost} frames did not come at {asked:.0} frames a second, and the tester has proved itself up to {proven:.0} only: {so}"
+            "{lost} frames missing at {asked:.0} frames/s, above the {proven:.0} frames/s of the self-test: {so}"
         );
         record.invalidate(InvalidCause::NotProven, why);
         true

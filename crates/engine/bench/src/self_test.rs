@@ -408,7 +408,7 @@ fn judge(test: &Test, record: &TrialRecord) -> Judged {
             .get(&test.dscp.to_string())
             .is_some_and(|out| out.contains_key(&test.dscp.to_string()));
     let counted = format!(
-        "{} of {} frames sent, {} came{}",
+        "{} of {} frames sent, {} received{}",
         outcome.offered,
         outcome.intended,
         outcome.carried,
@@ -434,7 +434,7 @@ fn judge(test: &Test, record: &TrialRecord) -> Judged {
 
 fn latency_words(latency: &Summary) -> String {
     format!(
-        "latency {:.0} ns in the median, deviation {:.0} ns",
+        "latency median {:.0} ns, standard deviation {:.0} ns",
         latency.median.unwrap_or_default(),
         latency.stddev.unwrap_or_default()
     )
@@ -445,7 +445,7 @@ fn baseline_of(latency: &Summary) -> Baseline {
         least_ns: latency.min,
         median_ns: latency.median,
         stddev_ns: latency.stddev,
-        method: format!("the tester alone, over a link from one port to the other: {LATENCY_FRAMES}"),
+        method: format!("tester alone, over a link between its ports: {LATENCY_FRAMES}"),
         subtracted: false,
     }
 }
@@ -453,29 +453,32 @@ fn baseline_of(latency: &Summary) -> Baseline {
 fn claims(found: &SelfTest, off: Option<f64>, baseline: Option<&Baseline>, subtracted: bool) -> Vec<String> {
     let mut claims = Vec::new();
     match found.highest_pps {
-        Some(pps) => claims.push(format!(
-            "up to {pps:.0} frames of 64 octets a second are sent and taken in, each with its latency"
-        )),
-        None => claims.push("no rate was held: a loss at any of these rates may be the tester's own".into()),
+        Some(pps) => {
+            claims.push(format!("{pps:.0} 64-byte frames/s sent and received with per-frame latency"));
+        }
+        None => claims
+            .push("no rate was sustained: loss at any of these rates may be caused by the tester".into()),
     }
     for test in found.tests.iter().filter(|test| !test.held) {
-        claims.push(format!("not met, so that nothing may be claimed that rests on it: {}", test.name));
+        claims.push(format!("self-test failed: {}; results that need it are not certified", test.name));
     }
     if let Some(off) = off {
-        claims.push(format!(
-            "a jitter of up to {off:.0} ns may be the tester's own: three of four of the gaps that it was asked for came so near to \
-             them, and one of four did not"
-        ));
+        claims.push(format!("tester jitter (75th percentile): {}", micros(off)));
     }
     if let Some(baseline) = baseline {
         claims.push(format!(
-            "a latency holds {:.0} ns of the tester's own in the median, {:.0} ns at the least{}",
-            baseline.median_ns.unwrap_or_default(),
-            baseline.least_ns.unwrap_or_default(),
-            if subtracted { "; the median is subtracted from every latency that is told" } else { "" }
+            "tester latency: median {}, minimum {}{}",
+            micros(baseline.median_ns.unwrap_or_default()),
+            micros(baseline.least_ns.unwrap_or_default()),
+            if subtracted { "; the median is subtracted from every reported latency" } else { "" }
         ));
     }
     claims
+}
+
+/// A time in microseconds.
+fn micros(nanos: f64) -> String {
+    format!("{:.1} µs", nanos / 1e3)
 }
 
 #[cfg(test)]
@@ -487,9 +490,9 @@ mod tests {
         let missed = SelfTestItem { name: "gap-200us".into(), ..SelfTestItem::default() };
         let found = SelfTest { tests: vec![missed], highest_pps: Some(14_881.0), ..SelfTest::default() };
         let told = claims(&found, Some(127_052.0), None, false);
-        assert!(told[0].starts_with("up to 14881 frames"), "{told:?}");
-        assert!(told[1].ends_with("rests on it: gap-200us"), "{told:?}");
-        assert!(told[2].starts_with("a jitter of up to 127052 ns may be the tester's own"), "{told:?}");
+        assert!(told[0].starts_with("14881 64-byte frames/s"), "{told:?}");
+        assert!(told[1].starts_with("self-test failed: gap-200us"), "{told:?}");
+        assert!(told[2] == "tester jitter (75th percentile): 127.1 µs", "{told:?}");
     }
 
     #[test]
@@ -497,10 +500,8 @@ mod tests {
         let baseline = Baseline { median_ns: Some(8_692.0), least_ns: Some(7_001.0), ..Baseline::default() };
         let told =
             |subtracted| claims(&SelfTest::default(), None, Some(&baseline), subtracted).pop().unwrap();
-        assert!(
-            told(true)
-                .ends_with("7001 ns at the least; the median is subtracted from every latency that is told")
-        );
-        assert!(told(false).ends_with("8692 ns of the tester's own in the median, 7001 ns at the least"));
+        let plain = "tester latency: median 8.7 µs, minimum 7.0 µs";
+        assert_eq!(told(false), plain);
+        assert_eq!(told(true), format!("{plain}; the median is subtracted from every reported latency"));
     }
 }

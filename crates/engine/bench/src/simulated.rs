@@ -374,7 +374,7 @@ fn options(procedure: Procedure) -> BenchOptions {
         settle: Duration::ZERO,
         patience: Duration::from_secs(5),
         case_time: Duration::from_secs(600),
-        cases: vec![Case { name: "as it is".into(), command: None }],
+        cases: vec![Case { name: "baseline".into(), command: None }],
         reset: None,
         claims: Claims::default(),
         labels: BTreeMap::new(),
@@ -533,8 +533,7 @@ fn a_reset_is_as_long_as_the_device_is_away() {
         assert!((found - 750e6).abs() < 1.6e6, "{quantity}: {found}");
     }
     assert_eq!(document.results[0].bounded_by, None);
-    let unshown =
-        |document: &Benchmark| document.warnings.iter().any(|one| one.contains("or nothing was reset"));
+    let unshown = |document: &Benchmark| document.warnings.iter().any(|one| one.contains("or was not reset"));
     assert!(!unshown(&document) && unshown(&run(&options, Simulated::with(carries(1.0, 10)))));
     let gone = Device { dies_at: Some(Duration::from_millis(500)), ..carries(1.0, 10) };
     let document = run(&options, Simulated::with(gone));
@@ -571,7 +570,7 @@ fn the_testers_standstill_is_not_the_devices_loss() {
     let document = run(&sweep(&[0.2, 0.3, 0.4]), bed);
     let bad: Vec<&str> = document.trials.iter().filter_map(|trial| trial.invalid.as_deref()).collect();
     assert_eq!((bad.len(), document.trials.len()), (1, 4), "{bad:?}");
-    assert!(bad[0].contains("stood still"), "{bad:?}");
+    assert!(bad[0].contains("stalled"), "{bad:?}");
     for result in document.results.iter().filter(|result| result.quantity == "loss_ratio") {
         let [low, high] = result.interval.unwrap();
         assert_eq!((result.mean, result.method.as_str(), low), (Some(0.0), "none-of-n", 0.0));
@@ -604,7 +603,7 @@ fn the_testers_overload_is_never_the_devices_loss() {
         Simulated { loses_above: 6_000.0, ..lossy },
     );
     let why = document.trials[0].invalid.as_deref().unwrap_or_default();
-    assert!(why.contains("at 11905 frames a second"), "{why}");
+    assert!(why.contains("at 11905 frames/s"), "{why}");
     assert_eq!(crate::told(&document).told, 0, "nothing was proved at that rate");
     // Without the test it would have been taken for the device's.
     let blind = BenchOptions { self_test: None, ..sweep(&[0.8]) };

@@ -153,7 +153,7 @@ fn spot(options: &BenchOptions, one: &Candidate<'_>, probability: f64) -> SoftSp
         expected: *expected,
         probability,
         text: format!(
-            "case {case}, {what} at {load:.1} %: {quantity} is {}, where other loads or sizes let expect {}",
+            "case {case}, {what} at {load:.1} %: {quantity} is {}, expected {} from other loads or sizes",
             with_unit(quantity, *found),
             with_unit(quantity, *expected)
         ),

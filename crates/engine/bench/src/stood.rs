@@ -43,8 +43,8 @@ impl Stood {
         let stood = self.words();
         match holds {
             Some(true) => format!("{found}; {stood}"),
-            Some(false) => format!("{found}; that {stood} does not explain it"),
-            None => format!("{found}, which decides nothing: {stood}{}", self.words_of_before()),
+            Some(false) => format!("{found}; not explained by the fact that {stood}"),
+            None => format!("{found}, inconclusive: {stood}{}", self.words_of_before()),
         }
     }
 
@@ -54,19 +54,16 @@ impl Stood {
         let [sum, longest] = [self.found.sum_ns, self.found.longest_ns].map(seconds);
         let times = match self.found.count {
             1 => "once".into(),
-            count => format!("{count} times, {longest:.2} s at the longest"),
+            count => format!("{count} times, longest {longest:.2} s"),
         };
-        format!(
-            "the device, or its host, stood still for {sum:.2} s of the trial's {} ({times})",
-            self.length
-        )
+        format!("the device or its host stalled for {sum:.2} s of {} ({times})", self.length)
     }
 
     fn words_of_before(&self) -> String {
         match self.before {
             0 => String::new(),
-            1 => ", as it did in the trial that was made before for the same".into(),
-            before => format!(", as it did in the {before} trials that were made before for the same"),
+            1 => ", as in the previous trial of the same".into(),
+            before => format!(", as in the {before} previous trials of the same"),
         }
     }
 }

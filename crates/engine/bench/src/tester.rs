@@ -180,7 +180,7 @@ impl Tester {
         let silent = || BenchError::NextHop { asked, port: options.tx.clone() };
         let frame = question(asked, options.source, self.macs[1]).ok_or_else(|| {
             BenchError::Usage(
-                "the addresses do not fit each other (--source, --destination): one is of IPv4 and one of IPv6; give \
+                "the addresses do not match (--source, --destination): one is IPv4 and one IPv6; give \
                  two of one version"
                     .into(),
             )
@@ -483,14 +483,12 @@ pub(crate) fn record(
     let invalid = if let Some(stopped) = sent.stopped {
         Some((InvalidCause::PortRefused, refusal(&options.tx, stopped, &ask.frames)))
     } else if falls_short && limit_pps < figures.intended.pps * KEEPS_UP {
-        let why = format!(
-            "the tester was too slow: {sent_words}, and can send {limit_pps:.0} frames/s at the most"
-        );
+        let why = format!("tester too slow: {sent_words}, and can send at most {limit_pps:.0} frames/s");
         Some((InvalidCause::TesterSlow, why))
     } else if let Some(late) = late {
         Some((InvalidCause::TesterStalled, late))
     } else if falls_short {
-        let why = format!("the tester stood still for {}: {sent_words}", sent.punctuality.away);
+        let why = format!("tester stalled for {}: {sent_words}", sent.punctuality.away);
         Some((InvalidCause::TesterStalled, why))
     } else if !attribution.tells(&options.procedure.criteria()) && !is_of_the_reset {
         let dropped = attribution.unread > attribution.disturbed_lost;
@@ -498,7 +496,7 @@ pub(crate) fn record(
         Some((cause, words_of(&attribution, sent.punctuality.longest_away)))
     } else if short > BURST_SHORT * real(outcome.offered) && outcome.lost == 0 {
         let why = format!(
-            "the end of the burst left late: the device had to hold up to {short:.0} of its {} frames less",
+            "the end of the burst was sent late: the device had to buffer up to {short:.0} of its {} frames less",
             outcome.offered
         );
         Some((InvalidCause::TesterStalled, why))
@@ -563,8 +561,8 @@ fn too_late(options: &BenchOptions, ask: &Ask, sent: &Sent) -> Option<String> {
     let relative = !by_loss && share > MOST_STILL && at_once > FEW_AT_ONCE;
     (ask.purpose != Ask::RESET && (relative || behind > MOST_BEHIND)).then(|| {
         format!(
-            "the tester stood still and fell {behind} behind the schedule of the trial's {}, and then sent up to {at_once} frames at \
-             once, which is not the load that was asked for",
+            "tester stalled {behind} in a trial of {}, and then sent a burst of up to {at_once} frames: the load differs from the \
+             intended one",
             ask.length()
         )
     })
@@ -587,25 +585,24 @@ fn short_of(sent: &Sent, length: Duration) -> f64 {
 fn words_of(loss: &Attribution, longest_away: Duration) -> String {
     let mut parts = Vec::new();
     if loss.unread > 0 {
-        parts.push(format!("up to {} were dropped unread", loss.unread));
+        parts.push(format!("the tester dropped up to {} itself", loss.unread));
     }
     if loss.disturbed_lost > 0 {
         parts.push(format!(
-            "{} are of the {} that left in bursts that nobody asked for, or right after them (the tester stood still, {} at \
-             the longest)",
+            "{} were among the {} sent in or after bursts caused by stalls of up to {}",
             loss.disturbed_lost, loss.disturbed, longest_away
         ));
     }
     if parts.is_empty() {
         parts.push(format!(
-            "none left in a burst, but the tester stood still so often ({longest_away} at the longest) that {} of {} frames left in \
-             bursts that nobody asked for, or right after them: too few others tell what the device loses",
+            "none was sent in a burst, but stalls of up to {longest_away} put {} of {} frames in or after bursts: too few others \
+             remain to measure the loss of the device",
             loss.disturbed, loss.offered
         ));
     }
     let [least, most] = loss.device;
     format!(
-        "of {} frames that did not come {}; {least} to {most} are the device's loss",
+        "tester stalled or dropped frames: of {} missing frames, {}; device loss {least} to {most}",
         loss.lost,
         parts.join(", and ")
     )

@@ -45,11 +45,11 @@ fn of_no_trial(options: &BenchOptions, case: &str) -> Vec<[String; 3]> {
         .collect();
     let shares = options.streams.iter().any(|stream| stream.profile.is_none());
     if claims.profile.is_some() && shares {
-        open.push(["the policer".into(), "lets pass what is in profile and nothing else".into()]);
+        open.push(["the policer".into(), "passes frames in profile and no others".into()]);
     }
     for stream in options.streams.iter().filter(|stream| stream.profile.is_some()) {
         let of = format!("the policer, stream {}", stream.name);
-        open.push([of, "lets pass what is in profile and nothing else".into()]);
+        open.push([of, "passes frames in profile and no others".into()]);
     }
     for stream in options.streams.iter().filter(|stream| stream.expect_drop) {
         open.push([format!("stream {}", stream.name), EXPECTED.into()]);
@@ -57,7 +57,7 @@ fn of_no_trial(options: &BenchOptions, case: &str) -> Vec<[String; 3]> {
     if let Some((discipline, _)) = claims.scheduler {
         open.push(["the scheduler".into(), format!("serves the streams by {}", words(discipline))]);
     }
-    let none = || "no trial tells anything of this case".to_owned();
+    let none = || "no conclusive trial of this case".to_owned();
     open.into_iter().map(|[subject, expected]| [subject, expected, none()]).collect()
 }
 
@@ -73,8 +73,7 @@ fn of_buckets(valid: &[&Kept]) -> Vec<[String; 3]> {
             || [side.to_owned(), String::new()],
             |stream| [format!("{side}, stream {stream}"), format!(" of stream {stream}")],
         );
-        let found =
-            format!("no frame{of} was {side}, so that this was not tested; other loads would (--loads)");
+        let found = format!("not tested: no frame{of} was {side}; use other loads (--loads)");
         Some([subject, expected.to_owned(), found])
     };
     by_bucket.into_iter().filter_map(open).collect()
@@ -107,23 +106,23 @@ fn of_classes(options: &BenchOptions, valid: &[&Kept]) -> Vec<[String; 3]> {
         let lesser = if first[low].offered <= first[high].offered { names[1] } else { names[0] };
         let would = match (told, discipline) {
             (Some(all), _) => format!(
-                "a load at which all offer some {:.0} % of the capacity together would tell (--loads {:.1}%)",
+                "use a load of about {:.0} % of the capacity in total (--loads {:.1}%)",
                 all * 100.0,
                 100.0 * load * all / sum
             ),
             (None, Discipline::Weighted) => format!(
-                "no load would tell, as what they are owed hardly differs by the {:.0} % of the capacity that classes are judged to; \
-                 weights that are further apart (weight=), or more of the load for {lesser} (share=), would",
+                "no load can distinguish them, because their shares differ by less than the tolerance of {:.0} % of the capacity; use \
+                 more different weights (weight=), or a larger share of the load for {lesser} (share=)",
                 TOLERANCE * 100.0
             ),
             (None, _) => format!(
-                "no load of this line would tell, as what they are owed then hardly differs by the {:.0} % of the capacity that classes \
-                 are judged to; more of the load for {lesser} (share=) would, or a faster line (--line-rate)",
+                "no load of this line can distinguish them, because their shares differ by less than the tolerance of {:.0} % of the \
+                 capacity; use a larger share of the load for {lesser} (share=), or a faster line (--line-rate)",
                 TOLERANCE * 100.0
             ),
         };
         let found = format!(
-            "no load tells them apart: a scheduler that took one for the other would carry the same of both; {would}"
+            "not tested: at these loads a scheduler that confuses them would forward the same of both; {would}"
         );
         [format!("classes {} and {}", names[0], names[1]), expected, found]
     })

@@ -88,22 +88,22 @@ fn sound((case, allowed): (&str, &[Anomaly]), trials: &[&Trial], verdicts: &mut 
     let sum = |of: fn(&Trial) -> u64| trials.iter().map(|trial| of(trial)).sum::<u64>();
     tell(
         "order",
-        "no frame comes after one of its flow (addresses and ports) that was sent later",
+        "frames of a flow (addresses and ports) arrive in order",
         sum(|trial| trial.reordered),
-        "frames did",
+        "frames were reordered",
     );
-    tell("copies", "every frame comes once", sum(|trial| trial.duplicated), "copies came besides");
+    tell("copies", "every frame arrives once", sum(|trial| trial.duplicated), "duplicates received");
     tell(
         "content",
-        "frames come out with the length and test data that they were sent with",
+        "length and test data of frames are unchanged",
         sum(|trial| trial.altered),
-        "frames did not",
+        "frames were changed",
     );
     tell(
         "payload",
-        "frames come out with the payload that they were sent with",
+        "the payload of frames is unchanged",
         sum(|trial| trial.corrupted),
-        "frames did not",
+        "frames were changed",
     );
 }
 
@@ -136,7 +136,7 @@ fn priorities(options: &BenchOptions, kept: &Kept, stood: Stood) -> Vec<Judgemen
         let fails = |part: f64| !within(stood.share() + part * chance);
         verdicts.push(judgement(
             format!("class {}", verdict.name),
-            format!("carries {owed} % of the capacity by {by} (it offers {:.1} %)", class.offered * 100.0),
+            format!("receives {owed} % of the capacity by {by} (offered {:.1} %)", class.offered * 100.0),
             doubt.judge(format!("{:.1} %", verdict.carried * 100.0), holds, *chance, fails),
         ));
     }
@@ -169,10 +169,9 @@ fn priorities(options: &BenchOptions, kept: &Kept, stood: Stood) -> Vec<Judgemen
     }
     let explained: Vec<&str> = explained.into_iter().map(Pitfall::words).collect();
     if !explained.is_empty() {
-        let found =
-            format!("every class carries what it would of a scheduler that {}", explained.join(", or "));
+        let found = format!("the shares of all classes match a scheduler that {}", explained.join(", or "));
         let told = (stood.told(found, Some(false)), Some(false));
-        verdicts.push(judgement("weights".into(), "are shares of the octets that leave".into(), told));
+        verdicts.push(judgement("weights".into(), "are shares of the transmitted bytes".into(), told));
     }
     verdicts
 }
@@ -186,15 +185,15 @@ fn overtaken(
     if discipline == Discipline::Strict {
         return (
             "the first is served before the second".into(),
-            "the second carries more of what it offers".into(),
+            "a larger part of the second is forwarded".into(),
         );
     }
     let expected = format!(
-        "the first, of weight {}, carries no less than the second, of weight {}, while it has frames left",
+        "the first (weight {}) is forwarded no less than the second (weight {}) while it has frames",
         high.weight, low.weight
     );
     let found = format!(
-        "the first carries {:.1} % of the capacity in frames of {:.0} octets, the second {:.1} % in frames of {:.0}",
+        "first {:.1} % of the capacity in frames of {:.0} bytes, second {:.1} % in frames of {:.0} bytes",
         first * 100.0,
         high.octets,
         second * 100.0,

@@ -54,8 +54,8 @@ pub(crate) fn check(options: &BenchOptions) -> Result<(), BenchError> {
     };
     let pps = frames(options, worst, &[phase]) / phase.length.as_secs_f64().max(1e-9);
     Err(BenchError::Usage(format!(
-        "a trial has too many frames (--trial {}): frames {worst} at {:.1} % of the line are {:.0} a second, and {} million are kept at the \
-         most; make it {} or shorter, or take lower --loads or a lower --line-rate",
+        "a trial has too many frames (--trial {}): frames {worst} at {:.1} % of the line are {:.0} frames/s, and the maximum is {} \
+         million frames; use {} or shorter, lower --loads or a lower --line-rate",
         phase.length,
         options.nominal(worst, phase.load).load * 100.0,
         pps,
@@ -86,8 +86,8 @@ pub fn note(options: &BenchOptions) -> Option<String> {
     let share = crate::numbers::real(MOST_FRAMES) / worst.max(1.0);
     (share < 1.0).then(|| {
         format!(
-            "a trial has {} million frames at the most: at more than {:.1} % of the line trials of {} are not made, and count as what the \
-             tester cannot offer; a shorter --trial has a higher limit",
+            "a trial has at most {} million frames: above {:.1} % of the line rate, trials of {} are skipped, and count as limited by \
+             the tester; a shorter --trial raises this limit",
             MOST_FRAMES / 1_000_000,
             share * 100.0,
             full.length
@@ -117,7 +117,7 @@ mod tests {
         assert!(check(&swept(2)).is_ok());
         let told = check(&swept(3)).unwrap_err().to_string();
         assert!(
-            told.contains("(--trial 3s): frames 64 B at 100.0 % of the line are 14880952 a second"),
+            told.contains("(--trial 3s): frames 64 B at 100.0 % of the line are 14880952 frames/s"),
             "{told}"
         );
         assert!(told.contains("make it 2s or shorter"), "{told}");

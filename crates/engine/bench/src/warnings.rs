@@ -18,20 +18,19 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
         None => {
             let why =
                 if options.self_test.is_none() { "--skip-self-test" } else { "its test was interrupted" };
-            warnings.push(format!(
-                "the tester was not tested ({why}): nothing says how much of a loss or a latency is its own"
-            ));
+            warnings
+                .push(format!("no self-test ({why}): the loss and latency of the tester itself are unknown"));
         }
         Some(proof) if proof.found.tests.iter().any(|test| !test.held) => {
-            warnings.push("the tester is not in all what it is asked for: see its claims".into());
+            warnings.push("the tester failed part of its self-test; see \"self_test\"".into());
         }
         Some(_) => {}
     }
     let invalid = kept.iter().filter(|kept| kept.trial.invalid.is_some()).count();
     if invalid > 0 {
         warnings.push(format!(
-            "{invalid} of {} nothing of the device; see why with each",
-            counted_as(kept.len() as u64, "trial tells", "trials tell")
+            "{invalid} of {} discarded (inconclusive); see \"invalid\" of each",
+            counted_as(kept.len() as u64, "trial", "trials")
         ));
     }
     let shared = kept
@@ -42,25 +41,21 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
         shared.fold((0_u64, 0), |(trials, lost), trial| (trials + 1, lost + trial.lost_by_tester));
     if trials > 0 {
         warnings.push(format!(
-            "of {} of the device, {lost} lost frames are laid to the tester, which loss_ratio leaves out: see \
-             lost_by_tester and lost_by_device of each",
-            counted_as(trials, "trial that tells", "trials that tell")
+            "in {}, {lost} lost frames are attributed to the tester and excluded from loss_ratio; see lost_by_tester and \
+             lost_by_device of each",
+            counted(trials, "trial")
         ));
     }
     warnings.extend(tester_limits(kept));
     warnings.extend(proof.and_then(|proof| beyond_proof(proof, kept)));
     if options.real_line().is_none() {
-        warnings.push(
-            "neither interface has a line rate: frames leave as fast as they are given, and loads are shares of the \
-             rate stated by --line-rate"
-                .into(),
-        );
+        warnings.push("virtual interfaces have no line rate: loads are relative to --line-rate".into());
     }
     let below = kept.iter().filter(|kept| kept.trial.latency_ns.min.is_some_and(|least| least < 0.0)).count();
     if below > 0 {
         warnings.push(format!(
-            "{} latencies below zero: the tester's own part, which is subtracted, was measured at a tenth of the \
-             line's rate with the shortest frames, and is less at other loads and sizes",
+            "{} latencies below zero: the subtracted tester latency was measured at 10 % of the line rate with the shortest \
+             frames, and is lower at other loads and sizes",
             counted_as(below as u64, "trial has", "trials have")
         ));
     }
@@ -69,8 +64,8 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     {
         let asked: Vec<String> = options.too_small.iter().map(|size| size.octets().to_string()).collect();
         warnings.push(format!(
-            "frames of {} octets were asked for: they have no room for the streams' headers and the test data, and are sent \
-             and told as frames of {}",
+            "frames of {} bytes were requested: they are too short for the stream headers and the test data, and are replaced by \
+             frames of {}",
             asked.join(", "),
             least.octets()
         ));
@@ -91,8 +86,8 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     let bursts = there.map(|kept| kept.trial.longest_catch_up).max().unwrap_or(0);
     if bursts > FEW_AT_ONCE {
         warnings.push(format!(
-            "the tester's host was away: up to {bursts} frames left at once to make up for it, which a device may not \
-             hold; see longest_catch_up of each trial"
+            "the host was descheduled (vCPU or steal): bursts of up to {bursts} frames followed, which a device may not buffer; \
+             see longest_catch_up of each trial"
         ));
     }
     warnings
@@ -108,7 +103,7 @@ fn tester_limits(kept: &[Kept]) -> Vec<String> {
     }
     let words = |(frames, [most, due]): (String, [f64; 2])| {
         format!(
-            "the tester is the limit: of frames {frames} it could offer {most:.0} a second at the most, where up to {due:.0} were due"
+            "limited by the tester: of frames {frames} it can send at most {most:.0} frames/s, and up to {due:.0} were requested"
         )
     };
     limits.into_iter().map(words).collect()
@@ -119,7 +114,7 @@ fn one_bucket(options: &BenchOptions) -> Option<String> {
     let sharing = options.streams.iter().filter(|stream| stream.profile.is_none()).count();
     (options.claims.profile.is_some() && sharing > 1).then(|| {
         format!(
-            "{sharing} streams are judged as one bucket together, whatever their markings; where the device has a bucket for each \
+            "{sharing} streams are judged by one common bucket, whatever their markings; if the device has a bucket for each \
              class, give each stream its own (--stream profile=)"
         )
     })
@@ -135,9 +130,8 @@ fn beyond_proof(proof: &Proof, kept: &[Kept]) -> Option<String> {
     let (trials, most) = beyond.fold((0_u64, 0.0), |(trials, most), kept| (trials + 1, rate(kept).max(most)));
     let ratio = unaccounted(&proof.found, most).filter(|_| trials > 0)?;
     Some(format!(
-        "{} lost frames at rates above the {proven:.0} frames a second that the tester has proved: these are the device's \
-         up to what the tester may have lost without knowing, which in its own tests at such rates was {:.3} % at the most; see \
-         lost_by_device of each",
+        "{} lost frames at rates above the {proven:.0} frames/s of the self-test: the tester itself may have lost up to {:.3} % \
+         of them, the maximum in the self-test at such rates; see lost_by_device of each",
         counted(trials, "trial"),
         ratio * 100.0
     ))
@@ -153,8 +147,8 @@ fn too_short(kept: &[Kept]) -> Option<String> {
         few.fold((0, u64::MAX), |(trials, least), trial| (trials + 1, least.min(trial.intended_load.frames)));
     (trials > 0).then(|| {
         format!(
-            "{} fewer than {ENOUGH} frames, and as few as {least}: a frame more or less is a large part of the load and \
-             of the loss; make trials longer (--trial), or take a higher --line-rate or higher --loads",
+            "{} fewer than {ENOUGH} frames (minimum {least}): one frame is a large part of the load and of the loss; use longer \
+             trials (--trial), or a higher --line-rate or --loads",
             counted_as(trials, "trial has", "trials have")
         )
     })
@@ -175,8 +169,8 @@ fn other_headers(kept: &[Kept]) -> Option<String> {
     let and = if more > 0 { format!(", and {more} more") } else { String::new() };
     (!named.is_empty()).then(|| {
         format!(
-            "the device translates or encapsulates: frames come out with headers that they were not sent with ({}{and}) and whole test \
-             data, so that their loss and latency are known; lengths and markings are not compared where other headers are around them",
+            "the device translates or encapsulates: frames arrived with other headers ({}{and}) and intact test data. Their loss and \
+             latency are known; lengths and markings of encapsulated frames are not compared",
             named.join(", ")
         )
     })
@@ -187,8 +181,8 @@ fn still_coming(options: &BenchOptions, kept: &[Kept]) -> Option<String> {
     let cut = kept.iter().filter(|kept| kept.trial.still_coming).count() as u64;
     (cut > 0).then(|| {
         format!(
-            "{} when the longest wait for frames was over: what came later counts as lost; a longer --settle ({} now) waits for it",
-            counted_as(cut, "trial still had frames coming", "trials still had frames coming"),
+            "{} frames after the maximum wait: later frames count as lost; use a longer --settle (now {})",
+            counted_as(cut, "trial still received", "trials still received"),
             options.settle
         )
     })
@@ -205,8 +199,8 @@ fn too_long(options: &BenchOptions, kept: &[Kept]) -> Option<String> {
     let shortest_that_did_not = came.keys().copied().find(|size| *size > longest_that_came)?;
     let around = options.streams.iter().map(StreamOptions::around_packets).min()?;
     Some(format!(
-        "no frame of {shortest_that_did_not} octets or more came, and frames of {longest_that_came} did: look at the MTU of the device's \
-         interfaces, which is to be {} at the least for them",
+        "no frame of {shortest_that_did_not} bytes or more arrived, and frames of {longest_that_came} bytes did: check the MTU of \
+         the device, which must be at least {}",
         shortest_that_did_not - around
     ))
 }
@@ -217,8 +211,7 @@ fn no_reset(kept: &[Kept]) -> Option<String> {
     let whole = valid.filter(|trial| trial.purpose == Ask::RESET && trial.lost + trial.unlinked == 0).count();
     (whole > 0).then(|| {
         format!(
-            "in {} the reset cost no frame: either the device forwards while it is reset, or nothing was reset; see what \
-             the command does (--reset)",
+            "in {} the reset lost no frame: the device forwards during a reset, or was not reset; check the command (--reset)",
             counted(whole as u64, "trial")
         )
     })
@@ -240,9 +233,8 @@ fn beyond_capacity(options: &BenchOptions, kept: &[Kept]) -> Option<String> {
     let most = carried.fold(0.0, f64::max) / capacity;
     (most > 1.0 + TOLERANCE).then(|| {
         format!(
-            "the classes carried {:.1} % of the capacity together, and are judged by shares of it: the line carries more than was \
-             stated (--capacity), or its rate counts other octets (of frames without their check sequences, as Linux counts them, it \
-             is 4 octets a frame more; with preamble and gap, 20 less)",
+            "the classes forwarded {:.1} % of the capacity: the line is faster than stated (--capacity), or its rate counts other \
+             bytes per frame (without check sequence, as Linux counts: 4 fewer; with preamble and gap: 20 more)",
             most * 100.0
         )
     })
@@ -258,7 +250,7 @@ fn unfit(options: &BenchOptions) -> Vec<String> {
             let size = stream.frames.as_ref().map_or_else(of_all, smallest);
             let size = size.filter(|size| *size < flow.least)?;
             Some(format!(
-                "stream {}: frames of {size} octets have no room for its headers and the test data, and are {} octets long",
+                "stream {}: frames of {size} bytes are too short for its headers and the test data, and are sent with {} bytes",
                 stream.name, flow.least
             ))
         })

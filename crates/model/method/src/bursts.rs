@@ -178,7 +178,7 @@ impl Recovery {
     /// Why nothing was found, in words; `None` where it was, or may still be.
     pub fn missed(&self) -> Option<&'static str> {
         let nothing = self.throughput.found().filter(|found| found.passed <= 0.0);
-        self.missed.or_else(|| nothing.map(|found| found.beyond.map_or("that no load passes", Beyond::words)))
+        self.missed.or_else(|| nothing.map(|found| found.beyond.map_or("no passing load", Beyond::words)))
     }
 
     /// What is left of it.
@@ -215,10 +215,10 @@ impl Recovery {
         self.done = true;
         self.missed = match Beyond::of(outcome) {
             Some(beyond) => Some(beyond.words()),
-            None if outcome.lost == 0 => Some("an overload that loses nothing"),
+            None if outcome.lost == 0 => Some("an overload without loss"),
             // Such a loss says nothing of when the device has recovered.
             None => (outcome.lost <= outcome.lost_by_tester)
-                .then_some("an overload that loses nothing but what bursts of the tester lose"),
+                .then_some("an overload without loss but what bursts of the tester lose"),
         };
         if self.missed.is_some() {
             return;
@@ -363,12 +363,12 @@ mod tests {
         };
         let nothing = Outcome { offered: 1_000, ..Outcome::default() };
         let failed = Outcome { tester_failed: true, ..nothing.clone() };
-        assert_eq!(why(0.5, nothing.clone()), "an overload that loses nothing");
+        assert_eq!(why(0.5, nothing.clone()), "an overload without loss");
         assert_eq!(why(0.5, failed.clone()), "the tester");
         let own =
             Outcome { lost: 7, lost_by_tester: 7, last_loss_at: Some(Duration::ZERO), ..nothing.clone() };
-        assert_eq!(why(0.5, own), "an overload that loses nothing but what bursts of the tester lose");
+        assert_eq!(why(0.5, own), "an overload without loss but what bursts of the tester lose");
         assert_eq!(why(0.5, Outcome { device_away: true, ..failed }), "an absence of the device");
-        assert_eq!(why(0.0, nothing), "that no load passes");
+        assert_eq!(why(0.0, nothing), "no passing load");
     }
 }

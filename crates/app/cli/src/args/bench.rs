@@ -21,14 +21,14 @@ pub(crate) use groups::{AnomalyName, DeviceArgs, FrameArgs, LoadsArgs, RunArgs, 
     subcommand_value_name = "PROCEDURE",
     subcommand_help_heading = "Procedures",
     override_usage = "romer bench PROCEDURE [OPTIONS]\n       romer bench PLAN.toml [OPTIONS]\n       romer bench --resume DIR [OPTIONS]",
-    long_about = "Benchmark a device between two ports: test frames leave by one port and arrive at the other. Each carries its \
-        stream, number and time stamp, so that the fate and the latency of every single frame is known. The tester tests itself \
-        first, over a link beside the device.\n\n\
+    long_about = "Benchmark a device between two ports: test frames leave by one port and arrive at the other. Each frame has its \
+        stream, number and time stamp, so the fate and the latency of every frame are known. A self-test of the tester comes \
+        first, over a link that bypasses the device.\n\n\
         `romer bench PROCEDURE --help` shows the options of a procedure.\n\n\
-        A plan has the same in a file: romer bench PLAN.toml, with the options' names as keys, [[stream]] and [[case]]. Options \
-        behind the plan's name count instead of the file's.\n\n\
-        Every trial is kept as it ends. romer bench --resume DIR continues an interrupted benchmark.\n\n\
-        Frames that the tester could not send are counted apart and never as lost. Run it against devices of your own, in a \
+        A plan is a file with the options as keys, [[stream]] and [[case]]: romer bench PLAN.toml. Options after its name \
+        replace keys of the plan.\n\n\
+        Every trial is saved as it ends. romer bench --resume DIR continues an interrupted benchmark.\n\n\
+        Frames that the tester could not send are counted separately, never as lost. Benchmark only your own devices, in a \
         network of their own (RFC 6815).",
     after_help = "Examples:\n  romer lab up router\n  romer lab run A -- romer bench load-sweep --tx romerA/t0 --rx romerB/t1 \
         --frame-sizes 64,512,1518 --loads 10%..90%:20% --line-rate 10Mbit --trial 2s --repeat 3 \
@@ -40,10 +40,10 @@ pub(crate) struct BenchArgs {
     /// The procedure.
     #[command(subcommand)]
     pub(crate) procedure: Option<ProcedureArgs>,
-    /// Continue an interrupted benchmark: the same trials in the same order, from the first that was not kept
+    /// Continue an interrupted benchmark with its first missing trial
     #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<PathBuf>,
-    /// A plan, FILE.toml, and options that count instead of those in it
+    /// Plan, FILE.toml, and options that replace its keys
     #[arg(value_name = "PLAN.toml", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) words: Vec<String>,
 }
@@ -57,7 +57,7 @@ pub(crate) enum ProcedureArgs {
             --line-rate 1000Mbit --trial 60s"
     )]
     Throughput(Box<ThroughputArgs>),
-    /// Measure offered against carried load, loss, latency and its variation at each load
+    /// Measure offered vs. forwarded load, loss, latency and its variation at each load
     #[command(
         after_help = "Example:\n  romer bench load-sweep --tx romerA/t0 --rx romerB/t1 --frame-sizes 64,512,1518 \
             --loads 10%..90%:20% --line-rate 10Mbit --trial 2s --repeat 3"
@@ -69,7 +69,7 @@ pub(crate) enum ProcedureArgs {
             --line-rate 10Mbit"
     )]
     Latency(Box<SweepArgs>),
-    /// Measure loss from the full line downwards (RFC 2544 section 26.3)
+    /// Measure loss from full line rate downwards (RFC 2544 section 26.3)
     #[command(
         after_help = "Example:\n  romer bench frame-loss --tx romerA/t0 --rx romerB/t1 --frame-sizes 64,512 --line-rate 10Mbit"
     )]
@@ -84,25 +84,25 @@ pub(crate) enum ProcedureArgs {
         after_help = "Example:\n  romer bench recovery --tx romerA/t0 --rx romerB/t1 --frame-sizes 512 --line-rate 100Mbit"
     )]
     Recovery(Box<SearchedArgs>),
-    /// Measure how long a device is away that --reset resets (RFC 6201)
+    /// Measure how long a reset by --reset takes (RFC 6201)
     #[command(
         after_help = "Example:\n  romer bench reset --tx eth1 --rx eth2 --source 198.18.0.2 --destination 198.19.0.2 \
             --line-rate 1000Mbit --frame-sizes 512 --trial 120s --reset 'ssh device reload'"
     )]
     Reset(Box<ResetArgs>),
-    /// Test that a policer passes what conforms and nothing else, frame by frame
+    /// Test the conformance of a policer, frame by frame
     #[command(
         after_help = "Example:\n  romer bench policing --tx romerA/t0 --rx romerB/t1 --profile 625pps,20 --frame-sizes 128 \
             --line-rate 1184kbit --loads 50%,100% --trial 3s"
     )]
     Policing(Box<PolicingArgs>),
-    /// Test that each class gets what its scheduler owes it
+    /// Test the share of each class of a scheduler
     #[command(
         after_help = "Example:\n  romer bench priority --tx romerA/t0 --rx romerB/t1 --discipline strict --capacity 1Mbit \
             --line-rate 4Mbit --stream name=high,dscp=ef --stream name=low"
     )]
     Priority(Box<PriorityArgs>),
-    /// Test the tester itself, over a link from one port to the other
+    /// Test the tester itself, over a link between its ports
     #[command(
         after_help = "Example:\n  romer bench self-test --tx eth1 --rx eth2 --source 198.18.0.2 --destination 198.18.0.3 \
             --line-rate 1000Mbit"
@@ -158,10 +158,10 @@ pub(crate) struct ThroughputArgs {
     pub(crate) run: RunArgs,
     #[command(flatten)]
     pub(crate) search: SearchArgs,
-    /// How the throughput is searched for [default: binary]
+    /// Search method [default: binary]
     #[arg(long = "search", value_name = "HOW", help_heading = "Load")]
     pub(crate) how: Option<SearchName>,
-    /// Share of bad trials that is forgiven, with --search mlr [default: 0]
+    /// Tolerated share of failed trials, with --search mlr [default: 0]
     #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) exceed_ratio: Option<f64>,
     #[command(flatten)]
@@ -204,10 +204,10 @@ pub(crate) struct SearchedArgs {
 pub(crate) struct ResetArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// The shell command that resets the device, a fifth of --trial after its beginning
+    /// Shell command that resets the device, run after a fifth of --trial
     #[arg(long, value_name = "COMMAND", help_heading = "Trials")]
     pub(crate) reset: Option<String>,
-    /// The load at which the device is reset, in percent of the line rate [default: 50%]
+    /// Load during the reset, in percent of the line rate [default: 50%]
     #[arg(long, value_name = "LOAD", value_parser = values::parsed::<Loads>, allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) loads: Option<Loads>,
     #[command(flatten)]
@@ -219,10 +219,10 @@ pub(crate) struct ResetArgs {
 pub(crate) struct PolicingArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// What a policer lets through, of all streams together that have no profile= of their own: frames, 625pps,20, or octets of IP packets, 5Mbit,20kB
+    /// Profile of the policer for all streams without a profile= of their own: frames (625pps,20) or bytes of IP packets (5Mbit,20kB)
     #[arg(long, value_name = "RATE,DEPTH", value_parser = bench_values::profile, allow_hyphen_values = true, help_heading = groups::CLAIMS)]
     pub(crate) profile: Option<Profile>,
-    /// With which code point frames come out that are out of profile, where the policer remarks them: af11=af13; may be repeated
+    /// Expected code point of frames out of profile, if the policer re-marks them: af11=af13; may be repeated
     #[arg(long = "excess-marking", value_name = "[CASE:]IN=OUT", value_parser = bench_values::marking, help_heading = groups::CLAIMS)]
     pub(crate) excess: Vec<MarkingClaim>,
     #[command(flatten)]
@@ -236,13 +236,13 @@ pub(crate) struct PolicingArgs {
 pub(crate) struct PriorityArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// How the scheduler serves the streams, the most important first
+    /// Scheduling discipline, with the streams in order of priority
     #[arg(long, value_name = "HOW", help_heading = groups::CLAIMS)]
     pub(crate) discipline: Option<DisciplineName>,
-    /// What its line carries, of frames with check sequence (layer 2)
+    /// Line rate behind the scheduler (layer 2 with check sequence)
     #[arg(long, value_name = "RATE", value_parser = bench_values::line_rate, allow_hyphen_values = true, help_heading = groups::CLAIMS)]
     pub(crate) capacity: Option<LineRate>,
-    /// Loads in percent of the line rate: 10%..95%:5% (both ends included), 10%,50% or both, with commas [default: 50 %, 100 % and 150 % of --capacity, and with strict where each class competes with the next]
+    /// Loads in percent of the line rate: 10%..95%:5% (both ends included), 10%,50% or both, with commas [default: 50 %, 100 % and 150 % of --capacity, and with strict a load at which each class competes with the next]
     #[arg(long, value_name = "LOADS", value_parser = values::parsed::<Loads>, allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) loads: Option<Loads>,
     #[command(flatten)]
@@ -252,21 +252,21 @@ pub(crate) struct PriorityArgs {
 /// How a scheduler serves its classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum DisciplineName {
-    /// A class is served when none before it waits
+    /// Strict priority
     Strict,
-    /// Each has its share by weight
+    /// Shares by weight
     Weighted,
-    /// All wait in one queue of so many frames
+    /// One queue, limited in frames
     Fifo,
-    /// All wait in one queue of so many octets, in which large frames find room no more often than small ones
+    /// One queue, limited in bytes
     FifoOctets,
 }
 
 /// How a throughput is searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum SearchName {
-    /// By halving
+    /// Binary search
     Binary,
-    /// By multiple loss ratio search
+    /// Multiple loss ratio search (MLRsearch)
     Mlr,
 }

@@ -22,7 +22,7 @@ fn ineffective(asked: &ProcedureArgs) -> Option<(String, &'static str)> {
     let marked =
         [&claims.markings, &claims.vlans, &claims.priorities, &claims.ecns].iter().any(|all| !all.is_empty());
     if claims.require_verdicts && !marked && !judged {
-        let why = "no claim is asked for that could be left open (--expect-marking and its like)";
+        let why = "there is no claim to decide (--expect-marking and others)";
         return Some(("--require-verdicts".to_owned(), why));
     }
     let streams = &device.frames.streams;
@@ -201,7 +201,9 @@ mod tests {
         for procedure in ["latency", "load-sweep", "throughput", "reset"] {
             let text = asked(procedure, &["--require-verdicts"]).unwrap_err();
             assert!(
-                text.starts_with("an argument does not apply (--require-verdicts): no claim is asked for"),
+                text.starts_with(
+                    "an argument does not apply (--require-verdicts): there is no claim to decide"
+                ),
                 "{text}"
             );
             assert!(asked(procedure, &["--require-verdicts", "--expect-ecn=not-ect=not-ect"]).is_ok());

@@ -58,7 +58,7 @@ pub(super) fn asked(
             };
             let words = format!(
                 "multiple loss ratio search (draft-ietf-bmwg-mlrsearch-15): trials of {length}, a loss ratio of at most {}, \
-                 {} of the trials forgiven, bounds within {:.3} %",
+                 {} of failed trials tolerated, bounds within {:.3} %",
                 goal.loss_ratio,
                 goal.exceed_ratio,
                 resolution * 100.0
@@ -71,25 +71,21 @@ pub(super) fn asked(
             let goal = goal(&own.search, length);
             ("throughput", Procedure::Throughput(goal), goal.words())
         }
-        ProcedureArgs::LoadSweep(_) => {
-            sweep("load-sweep", "each load in a trial of its own; carried against offered")
-        }
+        ProcedureArgs::LoadSweep(_) => sweep("load-sweep", "one trial per load; offered vs. forwarded load"),
         ProcedureArgs::Latency(_) => sweep(
             "latency",
             "latency of every frame at each load (RFC 2544 section 26.2 tags one; this tags all)",
         ),
-        ProcedureArgs::SelfTest(_) => sweep("self-test", "the tests of the tester itself"),
-        ProcedureArgs::Policing(_) => sweep(
-            "policing",
-            "a token bucket's verdict on every frame; wrong about one in a thousand at the most",
-        ),
-        ProcedureArgs::Priority(_) => sweep(
-            "priority",
-            "each class within 5 % of the capacity of what its scheduler owes it (RFC 4689)",
-        ),
+        ProcedureArgs::SelfTest(_) => sweep("self-test", "tests of the tester itself"),
+        ProcedureArgs::Policing(_) => {
+            sweep("policing", "verdict of a token bucket on every frame; at most one in a thousand wrong")
+        }
+        ProcedureArgs::Priority(_) => {
+            sweep("priority", "share of each class, within 5 % of the capacity (RFC 4689)")
+        }
         ProcedureArgs::FrameLoss(_) => {
             let words =
-                "from the full line downwards by 10 % until two trials lose nothing (RFC 2544 section 26.3)";
+                "from full line rate downwards by 10 % until two trials have no loss (RFC 2544 section 26.3)";
             ("frame-loss", Procedure::FrameLoss { step: 0.1, most: 1.0, length }, words.into())
         }
         ProcedureArgs::BackToBack(own) => {
@@ -97,7 +93,7 @@ pub(super) fn asked(
             let line = asked.run().line_rate;
             let limits = Limits { longest: length.min(Duration::from_secs(30)), step: 1, line };
             let words = format!(
-                "the longest burst at the line's rate without loss, up to {} (RFC 9004); before it: {}",
+                "longest burst at line rate without loss, up to {} (RFC 9004); before it: {}",
                 limits.longest,
                 goal.words()
             );
@@ -225,15 +221,14 @@ pub(super) fn check_capture(
     let most = forecast.trials;
     if number > most || number <= made {
         return Err(Failure::usage(format!(
-            "there is no such trial (--pcapng-trial {number}): those to be made are {} to {most}{}; name one of them",
+            "no such trial (--pcapng-trial {number}): remaining trials are {} to {most}{}; choose one of them",
             made + 1,
-            if forecast.asks.is_empty() { " at the most" } else { "" }
+            if forecast.asks.is_empty() { " at most" } else { "" }
         )));
     }
     Ok((forecast.asks.is_empty() && number > 1).then(|| {
         format!(
-            "there may be no trial {number} (--pcapng-trial), of which a capture is wanted: what each trial comes to decides how many \
-             there are, {most} at the most"
+            "there may be no trial {number} (--pcapng-trial): the number of trials depends on their results, and is at most {most}"
         )
     }))
 }

@@ -105,7 +105,7 @@ pub(super) fn options(asked: &ProcedureArgs) -> Result<BenchOptions, Failure> {
     let (name, procedure, criterion) = asked::asked(asked, &loads)?;
     let settle = settle(run.settle, lab.is_some(), &claims, &streams)?;
     let cases = if device.trials.cases.is_empty() {
-        vec![Case { name: "as it is".into(), command: None }]
+        vec![Case { name: "baseline".into(), command: None }]
     } else {
         let case = |case: &values::CaseArgument| Case {
             name: case.name.clone(),

@@ -37,7 +37,8 @@ pub(crate) fn report(folder: &Path, arguments: &ReportArgs) -> Result<(), Failur
     let targets = [&arguments.html, &arguments.csv, &arguments.output.json];
     let to_stdout = targets.iter().any(|target| target.as_deref() == Some("-"));
     if !arguments.output.quiet && !to_stdout {
-        output::print_summary(&words::summary(&document, false, output::sheet(arguments.output.color)));
+        let text = words::summary(&document, false, output::sheet(arguments.output.color));
+        output::print_summary(&output::plain(&text));
         output::print(&words::kept(folder, &document));
     }
     let force = arguments.output.force;

@@ -1,4 +1,4 @@
-//! What `romer bench` says.
+//! The text of `romer bench`.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -13,11 +13,11 @@ use romer_units::{Duration, counted_as};
 
 use crate::output::Sheet;
 
-/// What is about to be done.
+/// The line before the first trial.
 pub(super) fn beginning(options: &BenchOptions) -> String {
     let forecast = romer_bench::forecast(options);
     format!(
-        "benchmark {}: {} to {}, {} -> {}; {}; line {} Mbit/s (l1); {}, without what is made again; seed {}",
+        "benchmark {}: {} to {}, {} -> {}; {}; line {} Mbit/s (l1); {}, plus repeated trials; seed {}",
         options.name,
         options.tx,
         options.rx,
@@ -49,10 +49,10 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast, sheet: Sheet)
     text.push('\n');
     if asks.is_empty() {
         text.push_str(
-            "each trial follows from the one before; there are more where the device carries less in long trials than in short ones\n",
+            "each trial depends on the previous one; a device that forwards less in long trials than in short ones needs more\n",
         );
         if matches!(options.procedure, Procedure::Mlr(_)) {
-            text.push_str("a device whose loss changes from trial to trial may take still more\n");
+            text.push_str("a device with a loss that changes from trial to trial may need still more\n");
         }
     }
     let mut text = set(&text, sheet);
@@ -77,7 +77,7 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast, sheet: Sheet)
         );
     }
     let last = format!(
-        "\n{} trial{}, {}, without those that are made again\n",
+        "\n{} trial{}, {}, plus repeated trials\n",
         numbers([forecast.usual.0, forecast.trials]),
         if forecast.trials == 1 { "" } else { "s" },
         usually([forecast.usual.1, forecast.time])
@@ -96,13 +96,13 @@ fn range([usual, most]: [Duration; 2]) -> String {
     if usual == most { most } else { format!("{usual} to {most}") }
 }
 
-/// What it takes as things usually are, and what at the most.
+/// The usual and the maximum duration.
 fn usually([usual, most]: [Duration; 2]) -> String {
-    let at_most = format!("{} at the most", people(most));
-    if usual == most { at_most } else { format!("some {}, {at_most}", people(usual)) }
+    let at_most = format!("at most {}", people(most));
+    if usual == most { at_most } else { format!("{} ({at_most})", people(usual)) }
 }
 
-/// A time as people say it.
+/// A duration with two units at most.
 pub(super) fn people(time: Duration) -> String {
     let seconds = time.as_nanos() / 1_000_000_000;
     match seconds {
@@ -113,7 +113,7 @@ pub(super) fn people(time: Duration) -> String {
     }
 }
 
-/// A benchmark that takes so many times as long as was said says so.
+/// A benchmark that takes this many times as long as forecast reports it.
 const MUCH_LONGER: i64 = 2;
 
 /// How long a benchmark takes, where that is much longer than `forecast`.
@@ -122,7 +122,7 @@ pub(super) fn correction(forecast: [Duration; 2], progress: &Progress<'_>) -> Op
         |(now, said): (Duration, Duration)| now.as_nanos() >= said.as_nanos().saturating_mul(MUCH_LONGER);
     progress.whole.into_iter().zip(forecast).any(is_much).then(|| {
         format!(
-            "it takes longer than forecast: {} in all, with trials that are made again, instead of {}; {} left",
+            "longer than forecast: {} in total, with repeated trials, instead of {}; {} left",
             range(progress.whole),
             range(forecast),
             range(progress.left)
@@ -149,7 +149,7 @@ impl Line {
 
     pub(super) fn show(&self, options: &BenchOptions, progress: &Progress<'_>) {
         let last = progress.last.map_or(String::new(), |trial| {
-            format!(" (before: {:.1} % carried, {} lost)", trial.carried.percent, trial.lost)
+            format!(" (previous: {:.1} % forwarded, {} lost)", trial.carried.percent, trial.lost)
         });
         self.say(&format!(
             "trial {} of {}: {}, {}, {:.2} %; {} left{last}",
@@ -169,7 +169,7 @@ impl Line {
     }
 }
 
-/// The results: a table, and what there is to say of them.
+/// The results: tables, verdicts, limits, self-test and warnings.
 ///
 /// `required`: that a claim is not known makes the exit code another.
 pub(super) fn summary(document: &Benchmark, required: bool, sheet: Sheet) -> String {
@@ -219,31 +219,31 @@ pub(super) fn summary(document: &Benchmark, required: bool, sheet: Sheet) -> Str
     text
 }
 
-/// A column of what is carried, Mbit/s of layer 1, which follows from the share of the line.
+/// A column of the forwarded load, Mbit/s of layer 1, which follows from the share of the line.
 const BITS: &str = "bits";
 
-/// What the tests of the tester itself came to: each, where they are what was asked for; else which were not held.
+/// The results of the self-test: each, if the self-test is the procedure; else those that failed.
 fn tester(text: &mut String, found: &SelfTest, alone: bool) {
     for test in found.tests.iter().filter(|_| alone) {
-        let held = if test.held { "held" } else { "NOT HELD" };
-        let _ = writeln!(text, "tester, {held}: {}: {}; {}", test.name, test.asked, test.found);
+        let held = if test.held { "PASS" } else { "FAIL" };
+        let _ = writeln!(text, "self-test {held}: {}: {}; {}", test.name, test.asked, test.found);
     }
     let missed: Vec<&str> =
         found.tests.iter().filter(|test| !test.held).map(|test| test.name.as_str()).collect();
     if !alone && !missed.is_empty() {
         let _ = writeln!(
             text,
-            "tester, NOT HELD: {}; see self_test in benchmark.json for how near they were",
+            "self-test FAIL: {}; results that need these are not certified, see self_test in benchmark.json",
             missed.join(", ")
         );
     }
-    // What was not held has been told.
-    for claim in found.claims.iter().filter(|claim| !claim.starts_with("not met, ")) {
-        let _ = writeln!(text, "tester: {claim}");
+    // Failed tests have a line of their own.
+    for claim in found.claims.iter().filter(|claim| !claim.starts_with("self-test failed: ")) {
+        let _ = writeln!(text, "self-test: {claim}");
     }
 }
 
-/// What each place came to, in columns as wide as they need to be.
+/// A row for each case, size and load.
 fn table(document: &Benchmark, columns: &[&str]) -> String {
     let heads = ["case", "frames", "load %"].map(str::to_owned).into_iter();
     let heads = heads.chain(columns.iter().map(|column| unit_of(column).0));
@@ -311,9 +311,9 @@ fn remarks(document: &Benchmark, required: bool) -> String {
     streams(&mut text, document);
     for verdict in &document.verdicts {
         let holds = match verdict.holds {
-            Some(true) => "holds",
-            Some(false) => "BROKEN",
-            None => "NOT KNOWN",
+            Some(true) => "PASS",
+            Some(false) => "FAIL",
+            None => "INCONCLUSIVE",
         };
         let _ = writeln!(
             text,
@@ -323,23 +323,23 @@ fn remarks(document: &Benchmark, required: bool) -> String {
     }
     for limit in &document.limits {
         let held = match (limit.held, limit.value) {
-            (true, _) => "held",
-            (false, Some(_)) => "BROKEN",
-            (false, None) => "NOT KNOWN",
+            (true, _) => "PASS",
+            (false, Some(_)) => "FAIL",
+            (false, None) => "INCONCLUSIVE",
         };
         let worst = limit.value.map_or_else(
-            || "not all that it is about was found".into(),
-            |value| format!("{} at the worst", amount(&limit.limit, value)),
+            || "some of its values are unknown".into(),
+            |value| format!("worst value {}", amount(&limit.limit, value)),
         );
         let _ = writeln!(text, "limit {held}: {} ({worst})", limit.limit);
     }
     for difference in document.differences.iter().filter(|difference| difference.significant) {
         let [low, high] = difference.interval.unwrap_or_default();
-        let size = difference.frame_size.map_or_else(String::new, |octets| format!(", {octets} octets"));
+        let size = difference.frame_size.map_or_else(String::new, |octets| format!(", {octets} bytes"));
         let at = difference.load_percent.map_or_else(String::new, |load| format!(" at {load:.1} %"));
         let _ = writeln!(
             text,
-            "{} against {}{size}{at}: {} differs by {} ({} to {}, 95 %)",
+            "{} vs. {}{size}{at}: {} differs by {} (95 % CI {} to {})",
             difference.to,
             difference.from,
             difference.quantity,
@@ -362,7 +362,7 @@ fn remarks(document: &Benchmark, required: bool) -> String {
     text
 }
 
-/// That some claims are neither broken nor shown to hold, and what that does to the exit code.
+/// The number of inconclusive claims, and their effect on the exit code.
 fn not_known(document: &Benchmark, required: bool) -> String {
     let all = document.verdicts.len() as u64;
     let open = document.verdicts.iter().filter(|verdict| verdict.holds.is_none()).count() as u64;
@@ -370,10 +370,7 @@ fn not_known(document: &Benchmark, required: bool) -> String {
         return String::new();
     }
     let only = if required { " (--require-verdicts)" } else { " with --require-verdicts only" };
-    format!(
-        "{open} of {} NOT KNOWN: neither broken nor shown to hold, which makes the exit code 6{only}\n",
-        counted_as(all, "claim is", "claims are")
-    )
+    format!("{open} of {} INCONCLUSIVE: exit code 6{only}\n", counted_as(all, "claim is", "claims are"))
 }
 
 /// Each stream, where there are several, and what came out with another marking than it went in with.
@@ -386,7 +383,7 @@ fn streams(text: &mut String, document: &Benchmark) {
         let _ = writeln!(text, "{}", row.words());
     }
     if !alone && rows.len() > SHOWN {
-        let _ = writeln!(text, "and {} more streams and cases, in benchmark.json", rows.len() - SHOWN);
+        let _ = writeln!(text, "and {} more streams and cases, see benchmark.json", rows.len() - SHOWN);
     }
     let remarked = romer_report::benchmark::markings(document);
     for (marking, _) in remarked.iter().filter(|(_, other)| *other).take(SHOWN) {
@@ -404,7 +401,7 @@ fn warnings(text: &mut String, document: &Benchmark) {
 fn set(text: &str, sheet: Sheet) -> String {
     /// A word with which a line begins, and its colour.
     const PAINTED: [(&str, &str); 4] =
-        [("BROKEN:", "1;31"), ("limit BROKEN:", "1;31"), ("tester, NOT HELD:", "1;31"), ("holds:", "32")];
+        [("FAIL:", "1;31"), ("limit FAIL:", "1;31"), ("self-test FAIL:", "1;31"), ("PASS:", "32")];
     const INDENT: &str = "  ";
     let mut set = String::new();
     for line in text.lines() {
@@ -434,27 +431,27 @@ fn set(text: &str, sheet: Sheet) -> String {
     set
 }
 
-/// Where it is, and how it goes on.
+/// The folder of the results, and how to continue.
 pub(super) fn kept(folder: &std::path::Path, document: &Benchmark) -> String {
     let shown = romer_report::escape::terminal(&folder.to_string_lossy());
     let more = match (document.partial, document.procedure.as_str()) {
         (false, _) => String::new(),
-        (true, "self-test") => "; a self-test is made anew".into(),
-        (true, _) => format!("; it goes on with: romer bench --resume {shown}"),
+        (true, "self-test") => "; a self-test cannot be resumed".into(),
+        (true, _) => format!("; to continue: romer bench --resume {shown}"),
     };
-    format!("kept in {shown}{more}\n")
+    format!("Saved to {shown}{more}\n")
 }
 
 /// What bounds a result: of the `first` column of a row, and of any other where it was not found in every repeat.
 fn bound(result: &BenchmarkResult, first: bool, repeats: u32) -> Option<String> {
     let by = result.bounded_by.as_deref()?;
     if result.count == 0 {
-        return Some(format!("{} was not found: what keeps it from that is {by}", result.quantity));
+        return Some(format!("{} not found: bounded by {by}", result.quantity));
     }
     let missing = u64::from(repeats).saturating_sub(result.count);
     if !first && missing > 0 {
         return Some(format!(
-            "{} was not found in {missing} of {repeats} repeats: what keeps it from that is {by}",
+            "{} not found in {missing} of {repeats} repeats: bounded by {by}",
             result.quantity
         ));
     }
@@ -473,10 +470,10 @@ fn unit_of(quantity: &str) -> (String, f64) {
     }
     match quantity.strip_suffix("_ns") {
         Some(name) if name.starts_with("latency") || name.starts_with("jitter") => {
-            (format!("{name}_us"), 1e-3)
+            (format!("{} µs", name.replace('_', " ")), 1e-3)
         }
-        Some(name) => (format!("{name}_ms"), 1e-6),
-        None => (quantity.into(), 1.0),
+        Some(name) => (format!("{} ms", name.replace('_', " ")), 1e-6),
+        None => (quantity.replace('_', " "), 1.0),
     }
 }
 
@@ -490,13 +487,13 @@ fn decimals(quantity: &str) -> usize {
     }
 }
 
-/// What a row comes to that nothing but the device bounds.
+/// The verdict of a row that only the device bounds.
 fn verdict(first: &BenchmarkResult, loss: Option<&BenchmarkResult>) -> String {
     match (loss.and_then(|loss| loss.mean), first.mean) {
-        (_, None) => "not known",
+        (_, None) => "inconclusive",
         (Some(loss), _) if loss > 0.0 => "loss",
         (Some(_), _) => "no loss",
-        (None, _) => "the device's limit",
+        (None, _) => "limit of the device",
     }
     .into()
 }
@@ -524,13 +521,13 @@ mod tests {
             bounded_by: by.map(str::to_owned),
             ..BenchmarkResult::default()
         };
-        let by = Some("an overload that loses nothing");
+        let by = Some("an overload without loss");
         assert_eq!(bound(&found(3, None), false, 3), None);
         assert_eq!(bound(&found(3, by), false, 3), None);
         let told = bound(&found(2, by), false, 3).unwrap();
-        assert!(told.starts_with("recovery_ns was not found in 1 of 3 repeats: "), "{told}");
-        assert!(bound(&found(0, by), false, 3).unwrap().starts_with("recovery_ns was not found: "));
-        assert_eq!(bound(&found(3, by), true, 3).unwrap(), "bounded by an overload that loses nothing");
+        assert!(told.starts_with("recovery_ns not found in 1 of 3 repeats: "), "{told}");
+        assert!(bound(&found(0, by), false, 3).unwrap().starts_with("recovery_ns not found: "));
+        assert_eq!(bound(&found(3, by), true, 3).unwrap(), "bounded by an overload without loss");
     }
 
     fn told(procedure: &str, verdicts: Vec<Option<bool>>, self_test: Option<SelfTest>) -> String {
@@ -543,7 +540,7 @@ mod tests {
         verdicts: Vec<Option<bool>>,
         self_test: Option<SelfTest>,
     ) -> String {
-        let judged = |holds| Judgement { case: "as it is".into(), holds, ..Judgement::default() };
+        let judged = |holds| Judgement { case: "baseline".into(), holds, ..Judgement::default() };
         let result = |quantity: &str| BenchmarkResult {
             quantity: quantity.into(),
             mean: Some(2e6),
@@ -572,21 +569,18 @@ mod tests {
         let last = |verdicts| told("priority", verdicts, None).lines().last().unwrap_or_default().to_owned();
         assert_eq!(
             last(vec![Some(true), None, None]),
-            "2 of 3 claims are NOT KNOWN: neither broken nor shown to hold, which makes the exit code 6 with --require-verdicts only"
+            "2 of 3 claims are INCONCLUSIVE: exit code 6 with --require-verdicts only"
         );
         let required = told_where(true, "priority", vec![Some(true), None], None);
-        assert!(
-            required.ends_with("nor shown to hold, which makes the exit code 6 (--require-verdicts)\n"),
-            "{required}"
-        );
-        assert!(last(vec![None]).starts_with("1 of 1 claim is NOT KNOWN: "));
-        assert!(!last(vec![Some(true), Some(false)]).contains("NOT KNOWN"));
+        assert!(required.ends_with("INCONCLUSIVE: exit code 6 (--require-verdicts)\n"), "{required}");
+        assert!(last(vec![None]).starts_with("1 of 1 claim is INCONCLUSIVE: "));
+        assert!(!last(vec![Some(true), Some(false)]).contains("INCONCLUSIVE"));
     }
 
     #[test]
     fn a_latency_is_told_by_its_quantiles_and_jitters_with_intervals() {
         let text = told("latency", Vec::new(), None);
-        for head in ["latency_median_us", "latency_p99_us", "latency_max_us", "jitter_peak_to_peak_us"] {
+        for head in ["latency median µs", "latency p99 µs", "latency max µs", "jitter peak to peak µs"] {
             assert!(text.contains(head), "{text}");
         }
         assert!(text.matches("2000.000 (1000.000 to 3000.000)").count() >= 4, "{text}");
@@ -602,7 +596,7 @@ mod tests {
         };
         let found = SelfTest {
             tests: vec![item("gap-100us", false), item("gap-150us", false), item("line-rate", true)],
-            claims: vec!["not met, so that nothing may be claimed that rests on it: gap-100us".into()],
+            claims: vec!["self-test failed: gap-100us; results that need it are not certified".into()],
             ..SelfTest::default()
         };
         let text = told("load-sweep", Vec::new(), Some(found.clone()));
@@ -610,12 +604,12 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "tester, NOT HELD: gap-100us, gap-150us; see self_test in benchmark.json for how near they were"
+                "self-test FAIL: gap-100us, gap-150us; results that need these are not certified, see self_test in benchmark.json"
             ]
         );
         let text = told("self-test", Vec::new(), Some(found));
         assert_eq!(text.matches("gap-100us").count(), 1, "{text}");
-        assert!(text.contains("tester, held: line-rate"), "{text}");
+        assert!(text.contains("self-test PASS: line-rate"), "{text}");
     }
 
     #[test]
@@ -624,11 +618,11 @@ mod tests {
             |mean, interval| BenchmarkResult { mean: Some(mean), interval, ..BenchmarkResult::default() };
         let (head, factor) = unit_of("latency_mean_ns");
         let shown = value(&result(137_504.204_5, Some([0.0, 300_000.0])), factor, 3);
-        assert_eq!((head.as_str(), shown.as_str()), ("latency_mean_us", "137.504 (0.000 to 300.000)"));
+        assert_eq!((head.as_str(), shown.as_str()), ("latency mean µs", "137.504 (0.000 to 300.000)"));
         let (head, factor) = unit_of("reset_by_loss_ns");
         assert_eq!(
             (head.as_str(), value(&result(7.065e8, None), factor, 3).as_str()),
-            ("reset_by_loss_ms", "706.500")
+            ("reset by loss ms", "706.500")
         );
         assert_eq!(unit_of("throughput_pps"), ("frames/s".into(), 1.0));
     }
@@ -637,7 +631,7 @@ mod tests {
     #[test]
     fn result_comes_first() {
         let result = |size, quantity: &str, mean, bounded_by: Option<&str>| BenchmarkResult {
-            case: "as it is".into(),
+            case: "baseline".into(),
             frame_size: Some(size),
             quantity: quantity.into(),
             count: 1,
@@ -661,14 +655,14 @@ mod tests {
         let text = summary(&document, false, Sheet::default());
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(lines[2].join(" "), "case frames load % frames/s Mbit/s % of line verdict", "{text}");
-        assert_eq!(lines[3].join(" "), "as it is 64 B - 73824 49.610 49.61 the device's limit", "{text}");
-        assert_eq!(lines[4].join(" "), "as it is 128 B - 21115 25.000 25.00 bounded by the tester", "{text}");
-        assert!(text.find("tester: a claim") > text.find("bounded by"), "{text}");
+        assert_eq!(lines[3].join(" "), "baseline 64 B - 73824 49.610 49.61 limit of the device", "{text}");
+        assert_eq!(lines[4].join(" "), "baseline 128 B - 21115 25.000 25.00 bounded by the tester", "{text}");
+        assert!(text.find("self-test: a claim") > text.find("bounded by"), "{text}");
     }
 
     #[test]
     fn lines_are_no_wider_than_the_terminal_and_whole_where_there_is_none() {
-        let long = "BROKEN: none, code point cs0: comes out as ef; found: 12345 frames did, 12 as af11, 3 as cs1\n\nshort\n";
+        let long = "FAIL: none, code point cs0: received as ef; found: 12345 frames conform, 12 as af11, 3 as cs1\n\nshort\n";
         let whole = set(long, Sheet::default());
         assert_eq!(whole, long);
         let narrow = set(long, Sheet { width: Some(40), color: false });
@@ -678,7 +672,7 @@ mod tests {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(words(&narrow), words(long), "nothing is left out");
         let painted = set(long, Sheet { width: Some(40), color: true });
-        assert!(painted.starts_with("\u{1b}[1;31mBROKEN:\u{1b}[0m none, "), "{painted}");
+        assert!(painted.starts_with("\u{1b}[1;31mFAIL:\u{1b}[0m none, "), "{painted}");
         assert_eq!(painted.replace("\u{1b}[1;31m", "").replace("\u{1b}[0m", ""), narrow);
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn once(events: &[BenchmarkEvent]) -> Vec<BenchmarkEvent> {
         let DroppedFrames { frames, case, .. } = dropped;
         let [least, most] = [f64::min, f64::max].map(|of| loads.iter().copied().reduce(of).unwrap_or(0.0));
         let text = format!(
-            "{frames}: none came to the end of {} trials, nor after these (case {case}, {least:.1} % to {most:.1} % asked for), while \
+            "{frames}: none arrived to the end of {} trials, nor after these (case {case}, {least:.1} % to {most:.1} % intended load), while \
              frames of other sizes did then: the device is there and drops them; they count as its loss",
             loads.len()
         );

@@ -66,18 +66,18 @@ impl Pacing {
         }
         let causes = self.silent.iter().map(|(cause, count)| format!("{} {count}", cause.words()));
         let told = if self.told == 0 {
-            "no trial has told anything of the device".to_owned()
+            "no trial was conclusive".to_owned()
         } else {
-            format!("trials of up to {:.0} frames/s told something", self.highest_pps)
+            format!("trials of up to {:.0} frames/s were conclusive", self.highest_pps)
         };
         let offers = if self.limit_pps > 0.0 {
-            format!("it could offer {:.0} frames/s at the most, ", self.limit_pps)
+            format!("it can send at most {:.0} frames/s, ", self.limit_pps)
         } else {
             String::new()
         };
         Some(format!(
-            "the tester is the limit: {offers}{silent} of {} trials told nothing, however often they were made ({}), and {told}; the rest \
-             is left out",
+            "limited by the tester: {offers}{silent} of {} trials were inconclusive after all repetitions ({}), and {told}; the rest \
+             is skipped",
             silent + self.told,
             causes.collect::<Vec<_>>().join(", ")
         ))
@@ -103,11 +103,11 @@ mod tests {
             ..Pacing::default()
         };
         assert_eq!(pacing(0, 5).limit(1_000), None);
-        assert!(pacing(0, 6).limit(1_000).unwrap().contains("6 of 6 trials told nothing"));
+        assert!(pacing(0, 6).limit(1_000).unwrap().contains("6 of 6 trials were inconclusive"));
         assert_eq!(pacing(1, 50).limit(100), None);
         let told = pacing(1, 51).limit(100).unwrap();
         assert!(
-            told.contains("(tester stalled 51), and trials of up to 0 frames/s told something"),
+            told.contains("(tester stalled 51), and trials of up to 0 frames/s were conclusive"),
             "{told}"
         );
     }

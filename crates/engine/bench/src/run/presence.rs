@@ -99,7 +99,7 @@ impl<B: Bed> Running<'_, B> {
             return Ok(ends);
         }
         let link = self.bed.port_fault(options).map_or_else(String::new, |fault| format!(", and {fault}"));
-        self.event("device-silent", format!("the device has stopped forwarding{link}; it is waited for"))?;
+        self.event("device-silent", format!("the device stopped forwarding{link}; waiting for it"))?;
         if self.look(options.patience)?.is_err() {
             if !stopped() {
                 let waited = options.patience;
@@ -110,7 +110,7 @@ impl<B: Bed> Running<'_, B> {
         if link.is_empty() {
             self.is_back("device-back", before, "")?;
         } else {
-            let and_so = ", and its link had been down: it has rebooted, or the link was taken from it";
+            let and_so = ", and its link had been down: it rebooted, or the link was disconnected";
             self.is_back("device-rebooted", before, and_so)?;
         }
         Ok(Standing::IsBack)
@@ -126,7 +126,7 @@ impl<B: Bed> Running<'_, B> {
             return Err(BenchError::PortState(fault));
         }
         if fault.state.may_pass() {
-            self.event("port-down", format!("{fault}; it is waited for"))?;
+            self.event("port-down", format!("{fault}; waiting for it"))?;
         }
         let end = monotonic_now() + self.options.patience;
         while fault.state.may_pass() && monotonic_now() < end {
@@ -136,7 +136,7 @@ impl<B: Bed> Running<'_, B> {
             match of_host(self) {
                 Some(now) => fault = now,
                 None => {
-                    self.event("port-up", format!("the tester's port {} is on again", fault.port))?;
+                    self.event("port-up", format!("the tester's port {} is up again", fault.port))?;
                     return Ok(Some(Standing::IsBack));
                 }
             }
@@ -155,28 +155,25 @@ impl<B: Bed> Running<'_, B> {
     /// device forwarded again within it.
     fn link_words(&self, ask: &Ask, record: &TrialRecord) -> (String, bool) {
         if self.bed.port_fault(self.options).is_some() {
-            return ("the link was not back when the trial was over".into(), false);
+            return ("the link was still down at the end of the trial".into(), false);
         }
         let unlinked = record.figures.outcome.unlinked;
         let near_the_end = ask.length() - STALLED;
         let to_the_end = unlinked.between.is_some_and(|[_, last]| last >= near_the_end);
         if to_the_end || record.unsent > unlinked.frames {
-            return ("the link was back only when the trial was over".into(), false);
+            return ("the link came up only at the end of the trial".into(), false);
         }
         let [tail, between] = [record.figures.tail, record.figures.standstill]
             .map(|silence| silence.map_or(Duration::ZERO, |silence| silence.length));
         if tail > between {
             let nothing = tail.as_secs_f64();
             let words = format!(
-                "the link was back when the trial was over, in whose last {nothing:.2} s nothing came"
+                "the link was up at the end of the trial, and nothing arrived in its last {nothing:.2} s"
             );
             return (words, false);
         }
         let nothing = between.as_secs_f64();
-        (
-            format!("the link was back within the trial, in which nothing came for {nothing:.2} s at a time"),
-            true,
-        )
+        (format!("the link came up within the trial, and nothing arrived for {nothing:.2} s"), true)
     }
 
     /// That of so many frames of each stream none came.
@@ -213,10 +210,10 @@ impl<B: Bed> Running<'_, B> {
         self.event(
             "device-away",
             format!(
-                "the device carried none of {frames} frames for {length}, from {from} into a trial on, and {and_then}"
+                "the device forwarded none of {frames} frames for {length}, from {from} of a trial, and {and_then}"
             ),
         )?;
-        record.away(format!("the device carried nothing for {length} of the trial"));
+        record.away(format!("the device forwarded nothing for {length} of the trial"));
         self.case = None;
         Ok(())
     }
@@ -228,8 +225,8 @@ impl<B: Bed> Running<'_, B> {
         self.event(
             "device-stalled",
             format!(
-                "the device carried none of {frames} frames for {length:.2} s, from {from:.1} s into a trial on, and {and_then}; they \
-                 count as its loss, as all do of a time that is shorter than {away:.1} s"
+                "the device forwarded none of {frames} frames for {length:.2} s, from {from:.1} s of a trial, and {and_then}; they \
+                 count as its loss, because the time is shorter than {away:.1} s"
             ),
         )
     }
@@ -239,16 +236,16 @@ impl<B: Bed> Running<'_, B> {
         let [from, length, away] = [held.from, held.length, AWAY].map(Duration::as_secs_f64);
         let frames = held.frames;
         // For less than makes an absence, the host of a virtual device may have stood still.
-        let who = if length < away { "the device, or its host," } else { "the device" };
+        let who = if length < away { "the device or its host" } else { "the device" };
         let again = match record.figures.standstills.count {
             0 | 1 => String::new(),
-            count => format!(" (it stood still {count} times in it)"),
+            count => format!(" (it stalled {count} times)"),
         };
         self.event(
             "device-stalled",
             format!(
-                "{who} gave nothing out for {length:.2} s, from {from:.1} s into a trial on{again}, in which {frames} frames were sent to \
-                 it; those that it carried later have the time in their latency"
+                "{who} transmitted nothing for {length:.2} s, from {from:.1} s of a trial{again}, in which {frames} frames were sent to \
+                 it; the latency of those forwarded later includes this time"
             ),
         )
     }
@@ -276,9 +273,9 @@ impl<B: Bed> Running<'_, B> {
             if let Some(port) = &record.link_lost {
                 let and_so = match record.figures.outcome.unlinked.frames {
                     0 => String::new(),
-                    frames => format!(
-                        "; {frames} frames could not leave, and count for how long the device was away"
-                    ),
+                    frames => {
+                        format!("; {frames} frames could not be sent, and count as absence of the device")
+                    }
                 };
                 let (back, _) = self.link_words(ask, record);
                 self.event("link-lost", format!("the reset took the link from {port}: {back}{and_so}"))?;
@@ -289,13 +286,13 @@ impl<B: Bed> Running<'_, B> {
         if let Some(port) = record.link_lost.clone() {
             // What the tester could not send meanwhile, and then sent at once, is not its own fault.
             let refused = record.refused_at;
-            let from = refused
-                .map_or_else(String::new, |at| format!(", {:.1} s after its beginning", at.as_secs_f64()));
+            let from =
+                refused.map_or_else(String::new, |at| format!(", {:.1} s after its start", at.as_secs_f64()));
             let (back, is_back) = self.link_words(ask, record);
             self.event(
                 "device-away",
                 format!(
-                    "the link of {port} was lost in a trial{from}: the device has rebooted, or the link or the port was switched off; {back}"
+                    "the link of {port} was lost in a trial{from}: the device rebooted, or the link or port was switched off; {back}"
                 ),
             )?;
             record.away(format!("the link of {port} was lost during the trial"));
@@ -310,12 +307,12 @@ impl<B: Bed> Running<'_, B> {
         let gone =
             |silence: &Silence| if invalid { is_no_testers(silence, unread) } else { is_away(silence) };
         if let Some(silence) = record.figures.silence.filter(gone) {
-            return self.was_away(record, silence, "then did again");
+            return self.was_away(record, silence, "then forwarded again");
         }
         let stalled = |silence: &Silence| silence.length >= STALLED && silence.frames >= LEAST_AWAY;
         let within = record.figures.silence.filter(|silence| !invalid && stalled(silence));
         if let Some(silence) = within {
-            self.stalled(&silence, "then did again")?;
+            self.stalled(&silence, "then forwarded again")?;
         }
         // What it held comes at once then, or is lost one by one.
         let held = record.figures.standstill.filter(|held| !invalid && within.is_none() && is_held(held));
@@ -365,7 +362,7 @@ impl<B: Bed> Running<'_, B> {
             self.event(
                 "device-away",
                 format!(
-                    "the device carried nothing from {:.1} s into a trial on, and did not forward after its end",
+                    "the device forwarded nothing from {:.1} s of a trial, nor after its end",
                     from.as_secs_f64()
                 ),
             )?;

@@ -50,9 +50,9 @@ impl<B: Bed> Running<'_, B> {
         (monotonic_now() - self.begin + self.offset).as_nanos()
     }
 
-    /// The load of a trial as it was asked for, in words.
+    /// The intended load of a trial.
     pub(super) fn load_words(&self, ask: &Ask) -> String {
-        format!("{:.1} % asked for", asked_load(self.options, ask).percent)
+        format!("{:.1} % intended load", asked_load(self.options, ask).percent)
     }
 
     /// Keeps an event of now.
@@ -70,7 +70,7 @@ impl<B: Bed> Running<'_, B> {
     /// Tells that a command was ended with the benchmark.
     pub(super) fn cut_off(&mut self, command: &str) -> Result<(), BenchError> {
         let text = format!(
-            "{command} was running when the benchmark was interrupted, and was ended with all that it had started: nobody knows in \
+            "{command} was running when the benchmark was interrupted, and was ended with all its child processes: it is unknown in \
              which state it left the device"
         );
         self.event("command-ended", text)

@@ -87,7 +87,7 @@ impl<B: Bed> Running<'_, B> {
             |size| format!("frames of {size} octets"),
         );
         let text = format!(
-            "{frames}: none came from {:.1} s into a trial on (case {case}, {}), nor after its end, while frames of other \
+            "{frames}: none arrived from {:.1} s of a trial (case {case}, {}), nor after its end, while frames of other \
              sizes did then: the device is there and drops them; they count as its loss",
             from.as_secs_f64(),
             self.load_words(ask)

@@ -65,12 +65,12 @@ impl<B: Bed> Running<'_, B> {
             [found.from, found.length, Duration::from_nanos(at) + found.from].map(Duration::as_secs_f64);
         let to = if found.to_the_last { ", to its end" } else { "" };
         let and_so = match record.invalid {
-            None => "they count as the device's loss",
-            Some(_) => "the trial tells nothing of the device for another reason",
+            None => "they count as loss of the device",
+            Some(_) => "the trial is inconclusive for another reason",
         };
         let text = format!(
-            "stream {name}: none of {} frames came from {from:.1} s into a trial on (case {case}, {frames}, {}; {since:.1} s \
-             after the beginning), for {length:.1} s{to}, while {:.1} % of the other streams' frames did; {and_so}",
+            "stream {name}: none of {} frames came from {from:.1} s of a trial (case {case}, {frames}, {}; {since:.1} s \
+             after the start), for {length:.1} s{to}, while {:.1} % of the frames of other streams arrived; {and_so}",
             found.frames,
             self.load_words(ask),
             found.others * 100.0
@@ -88,7 +88,7 @@ impl<B: Bed> Running<'_, B> {
             return Ok(());
         }
         let name = self.options.streams.get(stream).map_or("", |stream| stream.name.as_str());
-        self.event("stream-back", format!("stream {name}: its frames come again"))
+        self.event("stream-back", format!("stream {name}: its frames arrive again"))
     }
 
     /// Whether a scheduler owes the stream next to nothing at this load: that it is silent is then as it is to be.

@@ -28,14 +28,14 @@ impl Gaps {
         let half = part(&far, 1, 2);
         let sent = half.is_some_and(|half| half <= near);
         let mut words = format!(
-            "half of the gaps left within {:.0} ns of what was asked (allowed: {near:.0} ns)",
+            "error of transmitted gaps: median {:.0} ns (limit {near:.0} ns)",
             half.unwrap_or_default()
         );
         let Some(came) = came else { return Self { held: sent, words, off: None } };
         let allowed = (SHARE * asked).max(LEAST);
         let off = part(&distances(asked, came), 3, 4);
         words.push_str(&format!(
-            ", three of four came within {:.0} ns of it (allowed: {allowed:.0} ns)",
+            ", error of received gaps: 75th percentile {:.0} ns (limit {allowed:.0} ns)",
             off.unwrap_or_default()
         ));
         Self { held: sent && off.is_some_and(|off| off <= allowed), words, off }
@@ -81,12 +81,12 @@ mod tests {
         // 12.9 us are a twentieth.
         let near = |by: i64| of(&exact, &vec![257_600 + by; 1_000]);
         assert!(near(12_000).held && near(-12_000).held && !near(14_000).held);
-        assert!(near(14_000).words.ends_with("three of four came within 14000 ns of it (allowed: 12880 ns)"));
+        assert!(near(14_000).words.ends_with("received gaps: 75th percentile 14000 ns (limit 12880 ns)"));
         // What leaves is held to more.
         assert!(!of(&vec![261_000; 1_000], &exact).held);
         assert!(!of(&exact, &[]).held && !of(&[], &exact).held);
         // A rate's test asks nothing of arrivals.
         let rate = Gaps::of(6_720.0, &[6_720; 9], None);
-        assert!(rate.held && rate.off.is_none() && !rate.words.contains("came"));
+        assert!(rate.held && rate.off.is_none() && !rate.words.contains("received"));
     }
 }

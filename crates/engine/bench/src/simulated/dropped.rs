@@ -19,7 +19,7 @@ fn a_size_that_is_dropped_from_some_trial_on_is_named_with_how_many_of_its_trial
     let (came, lost): (Vec<&Trial>, Vec<&Trial>) = of.partition(|trial| trial.carried.frames > 0);
     assert!(!came.is_empty() && lost.len() >= 2, "some trials each");
     let frames: u64 = lost.iter().map(|trial| trial.offered.frames).sum();
-    let found = format!("none of {frames} frames did, in {} of 6 trials of it", lost.len());
+    let found = format!("none of {frames} frames received, in {} of 6 trials", lost.len());
     assert_eq!(named(&document), [("frames of 128 octets".to_owned(), found)]);
     // A device that does not reach its end in a trial of overload loses what it has no room for.
     let full = Device { per_frame: Duration::from_micros(600), ..carries(1.0, 5) };
@@ -41,7 +41,7 @@ fn a_size_of_which_next_to_none_comes_is_named() {
     let [(subject, found)] = &named(&document)[..] else { panic!("{:?}", document.events) };
     assert_eq!(
         (subject.as_str(), found.as_str()),
-        ("frames of 64 octets", "3 of 1340 frames did, in the one trial of it")
+        ("frames of 64 octets", "3 of 1340 frames received, in 1 of 1 trial")
     );
 }
 
@@ -60,7 +60,7 @@ fn a_stream_with_a_size_of_its_own_that_is_dropped_has_it_named() {
     let document = run(&two, Simulated::with(drops.clone()));
     let [(subject, found)] = &named(&document)[..] else { panic!("{:?}", document.verdicts) };
     assert_eq!(subject, "frames of 64 octets, stream small");
-    assert!(found.starts_with("none of ") && found.ends_with("in 2 of 2 trials of it"), "{found}");
+    assert!(found.starts_with("none of ") && found.ends_with("in 2 of 2 trials"), "{found}");
     // One of its size passes: it is not for that, and the stream is named; nor is a starved class dropped for its size.
     let mute = Some((0..9, 1, 0..2_000_000_000));
     let three =
@@ -68,7 +68,7 @@ fn a_stream_with_a_size_of_its_own_that_is_dropped_has_it_named() {
     let document = run(&three, Simulated { mute, ..Simulated::with(carries(1.0, 100)) });
     let [(subject, found)] = &named(&document)[..] else { panic!("{:?}", document.verdicts) };
     assert_eq!(subject, "stream small");
-    assert!(found.starts_with("none of ") && found.ends_with("in 2 of 2 trials of it"), "{found}");
+    assert!(found.starts_with("none of ") && found.ends_with("in 2 of 2 trials"), "{found}");
     let strict = Device { service: romer_sim::device::Service::Strict, ..carries(0.5, 20) };
     assert_eq!(named(&run(&two, Simulated::with(strict))), []);
 }
@@ -89,7 +89,7 @@ fn a_stream_without_a_size_of_its_own_that_is_dropped_is_a_claim_that_does_not_h
     };
     let [(subject, found)] = &told(&asked(&[0.2]), mute(0..9, all.clone()))[..] else { panic!("not named") };
     assert_eq!(subject, "stream voice");
-    assert!(found.starts_with("none of ") && found.ends_with("in 2 of 2 trials of it"), "{found}");
+    assert!(found.starts_with("none of ") && found.ends_with("in 2 of 2 trials"), "{found}");
     // Where it comes at lower loads alone it may find a queue full whenever it comes, because it sends evenly as the others do.
     let two = BenchOptions { frames: sizes(&[64]), ..asked(&[0.2, 0.4]) };
     let sound = run(&two, Simulated::with(carries(0.6, 100)));
@@ -156,10 +156,7 @@ fn at_one_load_alone_a_stream_or_size_of_which_nothing_comes_while_others_are_lo
     let found = open(&three, Simulated { mute: mute.clone(), ..noisy(0.05) });
     let [(subject, found)] = &found[..] else { panic!("{found:?}") };
     assert_eq!(subject, "stream voice");
-    assert!(
-        found.starts_with("none of ") && found.contains(", in the one trial of it, which decides nothing: "),
-        "{found}"
-    );
+    assert!(found.starts_with("none of ") && found.contains(", in 1 of 1 trial, inconclusive: "), "{found}");
     assert!(found.contains(" % of the others were lost as well") && found.ends_with("(--loads)"), "{found}");
     assert_eq!(open(&three, noisy(0.05)), []);
     // Of a mixture, a size.
@@ -201,14 +198,14 @@ fn a_stream_that_is_dropped_is_named_though_the_tester_stands_still_in_every_tri
     assert_eq!(document.trials.len(), 2);
     let [(subject, found)] = &named(&document)[..] else { panic!("{:?}", document.verdicts) };
     assert_eq!(subject, "frames of 64 octets, stream small");
-    assert!(found.ends_with("in 2 of 2 trials of it"), "{found}");
+    assert!(found.ends_with("in 2 of 2 trials"), "{found}");
     // Where it stands still for so long that the load is not what was asked for, the stream is silent all the same.
     let stands_still: Vec<_> = (0..6).map(|trial| (trial, 200_000_000..500_000_000)).collect();
     let drops = Device { drops_size: Some(64), ..carries(1.0, 1_000) };
     let document = run(&asked, Simulated { stands_still, ..Simulated::with(drops) });
     assert!(document.trials.len() == 6 && document.trials.iter().all(|trial| trial.invalid.is_some()));
     let [(_, found)] = &named(&document)[..] else { panic!("{:?}", document.verdicts) };
-    assert!(found.starts_with("none of ") && found.ends_with("in 6 of 6 trials of it"), "{found}");
+    assert!(found.starts_with("none of ") && found.ends_with("in 6 of 6 trials"), "{found}");
 }
 
 #[test]
@@ -216,7 +213,7 @@ fn where_all_sizes_that_are_asked_for_are_dropped_others_show_that_the_device_is
     let asked = BenchOptions { frames: sizes(&[64]), ..sweep(&[0.2, 0.3]) };
     let document = run(&asked, Simulated::with(Device { drops_size: Some(64), ..carries(1.0, 100) }));
     let frames: u64 = document.trials.iter().map(|trial| trial.offered.frames).sum();
-    let found = format!("none of {frames} frames did, in 2 of 2 trials of it");
+    let found = format!("none of {frames} frames received, in 2 of 2 trials");
     assert_eq!(named(&document), [("frames of 64 octets".to_owned(), found)]);
     assert!(document.trials.iter().all(|trial| trial.invalid.is_none()), "{:?}", document.events);
     // A device that forwards nothing at all is refused still.
@@ -238,12 +235,12 @@ fn a_size_that_begins_to_be_dropped_within_a_trial_is_no_absence_of_the_device()
     let kinds: Vec<&str> = document.events.iter().map(|event| event.kind.as_str()).collect();
     assert_eq!(kinds, ["size-silent"], "{:?}", document.events);
     let text = &document.events[0].text;
-    assert!(text.starts_with("frames of 64 octets: none came from 0.3 s into a trial on"), "{text}");
+    assert!(text.starts_with("frames of 64 octets: none arrived from 0.3 s of a trial"), "{text}");
     assert_eq!((document.trials.len(), document.trials.iter().all(|trial| !trial.device_away)), (2, true));
     let trial = document.trials.iter().find(|trial| trial.frame_size == Some(64)).unwrap();
     let [came, of] = [trial.carried.frames, trial.offered.frames];
     assert!(came.abs_diff(of * 3 / 10) < 3, "{came} of {of}");
-    let found = format!("{came} of {of} frames did, in the one trial of it");
+    let found = format!("{came} of {of} frames received, in 1 of 1 trial");
     assert_eq!(named(&document), [("frames of 64 octets".to_owned(), found)]);
 }
 
@@ -263,7 +260,7 @@ fn a_size_that_is_dropped_in_each_trial_of_a_search_is_one_event() {
     assert!(kept > 3, "{kept}");
     let [event] = &document.events[..] else { panic!("{:?}", document.events) };
     let told = format!(
-        "frames of 64 octets: none came to the end of {kept} trials, nor after these (case as it is, 1.0 % to 100.0 %"
+        "frames of 64 octets: none arrived to the end of {kept} trials, nor after these (case baseline, 1.0 % to 100.0 %"
     );
     assert!(event.text.starts_with(&told), "{event:?}");
 }
@@ -299,7 +296,7 @@ fn trial(octets: u32, percent: f64, share: f64) -> Trial {
 fn what_may_be_for_the_load_is_laid_to_no_size() {
     let told = |trials: &[Trial]| {
         let trials: Vec<&Trial> = trials.iter().collect();
-        let found = dropped("as it is", &trials, &trials);
+        let found = dropped("baseline", &trials, &trials);
         found.into_iter().map(|one| (one.frame_size.unwrap(), one.found)).collect::<Vec<_>>()
     };
     let large = [trial(512, 10.0, 1.0), trial(512, 80.0, 1.0)];
@@ -311,7 +308,7 @@ fn what_may_be_for_the_load_is_laid_to_no_size() {
     assert_eq!(with(&[trial(1_518, 10.0, 1.0), trial(1_518, 80.0, 0.0)]).len(), 1);
     assert_eq!(
         with(&[trial(256, 4.0, 1.0), trial(256, 20.0, 0.0)]),
-        [(256, "none of 905 frames did, in 1 of 2 trials of it".into())]
+        [(256, "none of 905 frames received, in 1 of 2 trials".into())]
     );
     // Where others pass at lower loads only, nothing is said; nor where they are lost, or a tenth comes.
     assert_eq!(told(&[large[0].clone(), trial(64, 50.0, 1.0), trial(64, 75.0, 0.0)]), []);

@@ -59,7 +59,7 @@ fn declared_drop_is_no_loss_of_a_search() {
 fn declared_drop_that_passes_is_broken() {
     let document = run(&filtered(sweep(&[0.2])), Simulated::with(carries(1.0, 100)));
     assert_eq!(broken(&document), ["stream udp"]);
-    assert!(document.verdicts[0].found.ends_with(" frames came"), "{:?}", document.verdicts);
+    assert!(document.verdicts[0].found.ends_with(" frames received"), "{:?}", document.verdicts);
     let noisy = Device { noise: 0.1, ..carries(1.0, 100) };
     let lost = run(&filtered(sweep(&[0.4])), filter(noisy));
     // A tenth of 1,689 frames, within five deviations.

@@ -35,22 +35,25 @@ fn what_is_beyond_a_profile_may_come_out_with_a_code_point_of_its_own() {
         let found = right.verdicts.iter().find(|one| one.subject == of);
         found.map(|one| one.found.clone()).unwrap_or_else(|| panic!("{:?}", right.verdicts))
     };
-    assert!(told("code point cs0").contains(" as cs1, as what is out of profile is to"));
-    assert!(told("code point cs0, out of profile").ends_with(" frames did"));
+    assert!(told("code point cs0").contains(" out of profile, received as cs1 as expected"));
+    assert!(told("code point cs0, out of profile").ends_with(" frames conform"));
     // Without a word of what exceeds, frames that were remarked are wrong ones; with it, others are.
     assert_eq!(broken(&policed(Some(8), &["cs0=cs0"], &[])), ["code point cs0"]);
     let other = policed(Some(10), &["cs0=cs0"], &["cs0=cs1"]);
     assert_eq!(broken(&other), ["code point cs0, out of profile"], "one fault has one name");
     let known = other.verdicts.iter().find(|one| one.subject == "code point cs0").unwrap();
     assert!(
-        known.holds == Some(true) && known.found.contains(" as af11, which were out of profile"),
+        known.holds == Some(true) && known.found.contains(" out of profile, received as af11"),
         "{known:?}"
     );
     // What is to be remarked is not to be dropped.
     let dropping = policed(None, &[], &["cs0=cs1"]);
     assert_eq!(broken(&dropping), ["code point cs0, out of profile"]);
     let lost = dropping.verdicts.iter().find(|one| one.holds == Some(false)).unwrap();
-    assert!(lost.found.starts_with("0 frames did, ") && lost.found.ends_with(" did not come"), "{lost:?}");
+    assert!(
+        lost.found.starts_with("0 frames conform, ") && lost.found.ends_with(" not received"),
+        "{lost:?}"
+    );
 }
 
 #[test]
@@ -73,7 +76,7 @@ fn what_conforms_may_be_to_come_out_otherwise() {
     assert!(broken(&plain).iter().any(|one| one.starts_with("in profile")), "{:#?}", plain.verdicts);
     let marked = run(&asked, Simulated::with(device(&[(0, 46)])));
     assert_eq!(broken(&marked), Vec::<&str>::new(), "{:#?}", marked.verdicts);
-    assert!(marked.verdicts.iter().any(|one| one.expected == "passes as it is to be marked"));
+    assert!(marked.verdicts.iter().any(|one| one.expected == "passes with the expected marking"));
 }
 
 #[test]
@@ -103,16 +106,16 @@ fn each_stream_may_have_a_bucket_of_its_own() {
     let trial = &document.trials[0];
     assert!(trial.policed.is_none() && trial.per_stream.iter().all(|stream| stream.policed.is_some()));
     let warned = |document: &Benchmark, what: &str| document.warnings.iter().any(|one| one.contains(what));
-    assert!(!warned(&document, "as one bucket together"));
+    assert!(!warned(&document, "by one common bucket"));
     let open = document.verdicts.iter().find(|one| one.holds.is_none()).unwrap();
     assert_eq!(open.subject, "out of profile, stream b");
-    assert!(open.found.starts_with("no frame of stream b was out of profile"), "{open:?}");
+    assert!(open.found.starts_with("not tested: no frame of stream b was out of profile"), "{open:?}");
     // The other has the one that is everybody's.
     let document = judged([Some(1_000.0), None], Some(Profile { rate: 2_000.0, ..BUCKET }));
     assert!(document.trials[0].policed.is_some() && document.trials[0].per_stream[1].policed.is_none());
     assert_eq!(broken(&document).len(), 1, "{:#?}", document.verdicts);
-    assert!(!warned(&document, "as one bucket together"));
-    assert!(warned(&judged([None, None], Some(BUCKET)), "2 streams are judged as one bucket together"));
+    assert!(!warned(&document, "by one common bucket"));
+    assert!(warned(&judged([None, None], Some(BUCKET)), "2 streams are judged by one common bucket"));
 }
 
 #[test]
@@ -161,7 +164,7 @@ fn what_does_not_come_at_all_is_lost_and_no_wrong_marking() {
     assert_eq!(broken(&document), ["stream tagged"], "{:#?}", document.verdicts);
     for subject in ["VLAN 10", "priority 5"] {
         let one = document.verdicts.iter().find(|one| one.subject == subject).unwrap();
-        assert!(one.holds.is_none() && one.found.starts_with("no frame of it came out"), "{one:?}");
+        assert!(one.holds.is_none() && one.found.starts_with("no such frame received"), "{one:?}");
     }
 }
 
@@ -184,7 +187,7 @@ fn claims_of_a_case_of_which_no_trial_tells_anything_are_not_known() {
         subjects,
         ["code point cs0", "code point cs0, out of profile", "the policer", "the scheduler"]
     );
-    assert!(open.iter().all(|one| one.holds.is_none() && one.found.starts_with("no trial tells anything")));
+    assert!(open.iter().all(|one| one.holds.is_none() && one.found.starts_with("no conclusive trial")));
 }
 
 /// A trial in which ten frames came of each stream, of which these changed so: what went in, what came out, and how many.
@@ -214,7 +217,7 @@ fn tags_and_congestion_notification_are_held_to_what_is_said_of_them() {
     let judged = |field, claim: &str, changes| {
         let claims = Claims { markings: vec![claimed(None, field, claim)], ..Claims::default() };
         let options = BenchOptions { claims, streams: streams.clone(), ..sweep(&[0.1]) };
-        let found = markings(&options, "as it is", &[&trial(changes)]);
+        let found = markings(&options, "baseline", &[&trial(changes)]);
         assert_eq!(found.len(), 1);
         (found[0].holds, found[0].found.clone())
     };
@@ -229,15 +232,15 @@ fn tags_and_congestion_notification_are_held_to_what_is_said_of_them() {
         (Field::Ecn, "not-ect", "ce", "not-ect"),
     ] {
         let claim = format!("{sent}={out}");
-        assert_eq!(judged(field, &claim, whole(field, sent, out)), (Some(true), "10 frames did".into()));
+        assert_eq!(judged(field, &claim, whole(field, sent, out)), (Some(true), "10 frames conform".into()));
         let some = [(field, sent, out, 7), (field, sent, other, 3)];
-        assert_eq!(judged(field, &claim, some), (Some(false), format!("7 frames did, 3 as {other}")));
+        assert_eq!(judged(field, &claim, some), (Some(false), format!("7 frames conform, 3 as {other}")));
     }
     let none = || [(Field::CodePoint, "cs0", "cs0", 20), (Field::CodePoint, "cs0", "cs0", 0)];
     for (field, sent) in [(Field::Vlan, "untagged"), (Field::Priority, "untagged"), (Field::Ecn, "not-ect")] {
         let same = format!("{sent}={sent}");
-        assert_eq!(judged(field, &same, none()), (Some(true), "10 frames did".into()));
+        assert_eq!(judged(field, &same, none()), (Some(true), "10 frames conform".into()));
         let other = format!("{sent}=7");
-        assert_eq!(judged(field, &other, none()), (Some(false), format!("0 frames did, 10 as {sent}")));
+        assert_eq!(judged(field, &other, none()), (Some(false), format!("0 frames conform, 10 as {sent}")));
     }
 }

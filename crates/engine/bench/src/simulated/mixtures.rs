@@ -59,7 +59,7 @@ fn frames_that_are_too_small_are_said_to_be_as_large_as_they_are() {
     assert_eq!(two.frames, sizes(&[64]));
     let document = run(&two, Simulated::with(carries(1.0, 100)));
     assert!(
-        document.warnings.iter().any(|one| one.starts_with("stream tcp: frames of 64 octets have no room"))
+        document.warnings.iter().any(|one| one.starts_with("stream tcp: frames of 64 bytes are too short"))
     );
     let octets: Vec<_> = document.trials[0].per_stream.iter().map(|one| one.frame_octets).collect();
     assert_eq!(octets, [Some(64.0), Some(76.0)]);
@@ -76,9 +76,8 @@ fn a_size_of_a_mixture_that_is_dropped_is_named_and_a_full_device_is_not_accused
     assert_eq!(broken(&document), ["frames of 512 octets"]);
     assert_eq!(document.verdicts[0].frame_size, Some(512));
     // At one load alone it might be a queue, which is said; at two it is not.
-    let perhaps = |document: &Benchmark| {
-        document.verdicts[0].found.contains("a queue that has room for one such frame")
-    };
+    let perhaps =
+        |document: &Benchmark| document.verdicts[0].found.contains("a queue with space for one such frame");
     let more = BenchOptions { procedure: sweep(&[0.2, 0.4]).procedure, ..mixed("aad", 0.4) };
     assert!(perhaps(&document) && !perhaps(&run(&more, Simulated::with(drops.clone()))));
     let rows = &document.trials[0].per_stream[0].per_size;
@@ -97,7 +96,7 @@ fn a_size_of_a_mixture_that_is_dropped_is_named_and_a_full_device_is_not_accused
     let came = row.offered - row.lost;
     assert!(came > 0 && came * 100 < row.offered, "{row:?}");
     assert_eq!(broken(&document), ["frames of 512 octets"]);
-    let found = format!("{came} of {} frames did, in the one trial of it", row.offered);
+    let found = format!("{came} of {} frames received, in 1 of 1 trial", row.offered);
     assert_eq!(document.verdicts[0].found, found);
     // Of the random mixture, in which that size comes once in 13,000 frames, nothing is claimed; nor of a sound device.
     assert_eq!(broken(&run(&mixed("seed003", 0.4), Simulated::with(drops))), Vec::<&str>::new());

@@ -54,7 +54,7 @@ fn every_pace_with_every_mixture_has_the_load_that_it_is_told_with() {
             assert_eq!((&trial.invalid, trial.lost, trial.disturbed), (&None, 0, 0), "{what}");
             assert_eq!((trial.lateness_ns.max, document.trials.len()), (Some(0.0), 1), "{what}");
             assert!(document.events.is_empty(), "{what}: {:?}", document.events);
-            assert!(!document.warnings.iter().any(|one| one.contains("host was away")), "{what}");
+            assert!(!document.warnings.iter().any(|one| one.contains("host was descheduled")), "{what}");
             // The load that it is told with is the one that it had: of 1,300 frames or more of chance within five deviations.
             let chance = pace == Pace::Poisson || mixture == "seed003";
             let tolerance = if chance { 0.15 } else { 0.02 };
@@ -212,7 +212,7 @@ fn slow_tester_ends_search_early() {
     let slow: Vec<f64> = document.trials.iter().filter_map(|trial| trial.tester_limit_pps).collect();
     assert_eq!(slow.len(), 1, "{slow:?}");
     // It takes every ninth frame of the line's 8,446 a second.
-    let limit = "the tester is the limit: of frames 128 B it could offer 939 a second at the most, where up to 8446 were due";
+    let limit = "limited by the tester: of frames 128 B it can send at most 939 frames/s, and up to 8446 were requested";
     assert!(document.warnings.iter().any(|warning| warning == limit), "{:#?}", document.warnings);
     let found = document.results.iter().find(|result| result.quantity == "throughput_pps").unwrap();
     assert_eq!(found.bounded_by.as_deref(), Some("the tester"));
@@ -273,9 +273,9 @@ fn a_recovery_that_was_not_found_is_said_to_be_so() {
     let document = run(&asked, Simulated::with(Device { noise: 1.0, ..carries(1.0, 10) }));
     let found = document.results.iter().find(|result| result.quantity == "recovery_ns").unwrap();
     assert_eq!((found.count, found.mean), (0, None));
-    assert_eq!(found.bounded_by.as_deref(), Some("that no load passes"));
+    assert_eq!(found.bounded_by.as_deref(), Some("no passing load"));
     let told = crate::told(&document);
-    assert!(!told.is_enough() && told.why.contains("no recovery was found"), "{told:?}");
+    assert!(!told.is_enough() && told.why.contains("no recovery found"), "{told:?}");
     let sound = run(&asked, Simulated::with(carries(0.5, 10)));
     assert!(crate::told(&sound).is_enough());
 }
@@ -334,7 +334,6 @@ fn a_procedure_finds_what_a_limit_on_it_may_be_of() {
     let why = limit.check(&Procedure::Throughput(goal(0.0)), "throughput").unwrap_err();
     assert_eq!(
         why,
-        "a limit is on what is not found (--limit loss_ratio<=1%): throughput finds throughput_percent, throughput_pps; limit \
-         one of these"
+        "no such quantity (--limit loss_ratio<=1%): throughput measures throughput_percent, throughput_pps; limit one of these"
     );
 }

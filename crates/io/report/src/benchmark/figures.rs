@@ -11,23 +11,23 @@ pub fn figures(document: &Benchmark) -> Vec<Drawn> {
     let cases = cases(document);
     let sizes = sizes(document);
     for case in &cases {
-        figures.push(lines(document, case, &sizes, "carried_percent", "carried load, % of the line", true));
+        figures.push(lines(document, case, &sizes, "carried_percent", "received load, % of the line", true));
         figures.push(lines(
             document,
             case,
             &sizes,
             "carried_payload_percent",
-            "carried payload, % of the line",
+            "received payload, % of the line",
             false,
         ));
         figures.push(rates(document, case, &sizes));
-        figures.push(lines(document, case, &sizes, "latency_mean_ns", "mean latency, us", false));
+        figures.push(lines(document, case, &sizes, "latency_mean_ns", "mean latency, µs", false));
         figures.push(lines(
             document,
             case,
             &sizes,
             "jitter_peak_to_peak_ns",
-            "jitter (greatest less least latency), us",
+            "jitter (maximum minus minimum latency), µs",
             false,
         ));
         figures.push(high_and_low(document, case));
@@ -39,10 +39,16 @@ pub fn figures(document: &Benchmark) -> Vec<Drawn> {
     }
     if cases.len() > 1 {
         for size in &sizes {
-            figures.push(overlaid(document, &cases, *size, "carried_percent", "carried load, % of the line"));
-            figures.push(overlaid(document, &cases, *size, "latency_mean_ns", "mean latency, us"));
+            figures.push(overlaid(
+                document,
+                &cases,
+                *size,
+                "carried_percent",
+                "received load, % of the line",
+            ));
+            figures.push(overlaid(document, &cases, *size, "latency_mean_ns", "mean latency, µs"));
             for (method, quantity) in METHODS {
-                let unit = format!("jitter by method {method}, us");
+                let unit = format!("jitter by method {method}, µs");
                 figures.push(overlaid(document, &cases, *size, quantity, &unit));
             }
         }
@@ -149,11 +155,11 @@ fn lines(
     if theory {
         let most = series.iter().flat_map(|series| &series.points).map(|mark| mark.x).fold(0.0, f64::max);
         let points = [0.0, most.min(100.0)].map(|x| Mark { x, y: x, range: None }).to_vec();
-        series.push(Series { name: "all that was asked for".into(), points, dashed: true, twin: false });
+        series.push(Series { name: "intended load".into(), points, dashed: true, twin: false });
     }
     Figure {
-        title: format!("Case {case}: {unit}, over the load asked for"),
-        x: "load asked for, % of the line".into(),
+        title: format!("Case {case}: {unit}, over the intended load"),
+        x: "intended load, % of the line".into(),
         y: unit.into(),
         series,
         manner: Manner::Lines,
@@ -177,11 +183,11 @@ fn rates(document: &Benchmark, case: &str, sizes: &[Option<u32>]) -> Figure {
         .collect();
     let most = series.iter().flat_map(|series| &series.points).map(|mark| mark.x).fold(0.0, f64::max);
     let points = [0.0, most].map(|x| Mark { x, y: x, range: None }).to_vec();
-    series.push(Series { name: "all that was asked for".into(), points, dashed: true, twin: false });
+    series.push(Series { name: "intended load".into(), points, dashed: true, twin: false });
     Figure {
-        title: format!("Case {case}: carried load in frames a second"),
-        x: "load asked for, frames/s".into(),
-        y: "carried load, frames/s".into(),
+        title: format!("Case {case}: received load in frames/s"),
+        x: "intended load, frames/s".into(),
+        y: "received load, frames/s".into(),
         series,
         manner: Manner::Lines,
     }
@@ -235,13 +241,13 @@ fn extremes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
         Series { name: name.into(), points: gathered(values, how), dashed: name != "mean", twin: false }
     };
     Figure {
-        title: format!("Case {case}, {}: least, mean and greatest latency", size_words(size)),
-        x: "load asked for, % of the line".into(),
-        y: "latency, us".into(),
+        title: format!("Case {case}, {}: minimum, mean and maximum latency", size_words(size)),
+        x: "intended load, % of the line".into(),
+        y: "latency, µs".into(),
         series: vec![
-            pick("least", |trial| trial.latency_ns.min, least),
+            pick("minimum", |trial| trial.latency_ns.min, least),
             pick("mean", |trial| trial.latency_ns.mean, mean),
-            pick("greatest", |trial| trial.latency_ns.max, greatest),
+            pick("maximum", |trial| trial.latency_ns.max, greatest),
         ],
         manner: Manner::Lines,
     }
@@ -276,26 +282,31 @@ fn classes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
             range: (high.y - low.y > 1e-9).then_some([low.y, high.y]),
             ..low
         });
-        series.push(Series { name: "   is owed".into(), points: owed.collect(), dashed: true, twin: true });
+        series.push(Series {
+            name: "   expected share".into(),
+            points: owed.collect(),
+            dashed: true,
+            twin: true,
+        });
     }
     Figure {
-        title: format!("Case {case}, {}: what each class carries, and is owed", size_words(size)),
-        x: "load asked for, % of the line".into(),
-        y: "carried load, Mbit/s (layer 2)".into(),
+        title: format!("Case {case}, {}: received load and share of each class", size_words(size)),
+        x: "intended load, % of the line".into(),
+        y: "received load, Mbit/s (layer 2)".into(),
         series,
         manner: Manner::Lines,
     }
 }
 
-/// The methods by which jitter is told, and their quantities (seed 003, section 2.5).
+/// The methods of jitter, and their quantities (Chadda 2004, section 2.5).
 pub(super) const METHODS: [(&str, &str); 4] = [
-    ("1: greatest less least", "jitter_peak_to_peak_ns"),
+    ("1: maximum minus minimum", "jitter_peak_to_peak_ns"),
     ("2: inter-arrival difference", "jitter_inter_arrival_difference_ns"),
     ("3: latency difference", "jitter_delay_difference_ns"),
     ("4: deviation from mean", "jitter_deviation_from_mean_ns"),
 ];
 
-/// The jitters by their methods (figures 3-15, 3-17, 3-19 have the first).
+/// The jitters by their methods.
 fn by_method(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
     let series = METHODS.map(|(name, quantity)| Series {
         name: name.into(),
@@ -305,8 +316,8 @@ fn by_method(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
     });
     Figure {
         title: format!("Case {case}, {}: jitter by method", size_words(size)),
-        x: "load asked for, % of the line".into(),
-        y: "jitter, us".into(),
+        x: "intended load, % of the line".into(),
+        y: "jitter, µs".into(),
         series: series.into(),
         manner: Manner::Lines,
     }
@@ -328,11 +339,11 @@ fn high_and_low(document: &Benchmark, case: &str) -> Figure {
         at(|trial| trial.latency_ns.min, least).into_iter().zip(at(|trial| trial.latency_ns.max, greatest));
     let bars = ends.zip(at(|trial| trial.latency_ns.mean, mean));
     let points = bars.map(|((low, high), middle)| Mark { range: Some([low.y, high.y]), ..middle }).collect();
-    let name = "least to greatest, and mean".into();
+    let name = "minimum to maximum, and mean".into();
     Figure {
-        title: format!("Case {case}: greatest and least latency by frame size at {most:.0} % of the line"),
-        x: "frame size, octets".into(),
-        y: "latency, us".into(),
+        title: format!("Case {case}: minimum and maximum latency by frame size at {most:.0} % of the line"),
+        x: "frame size, bytes".into(),
+        y: "latency, µs".into(),
         series: vec![Series { name, points, dashed: false, twin: false }],
         manner: Manner::Bars,
     }
@@ -348,7 +359,7 @@ fn overlaid(document: &Benchmark, cases: &[String], size: Option<u32>, quantity:
     });
     Figure {
         title: format!("All cases, {}: {unit}", size_words(size)),
-        x: "load asked for, % of the line (cases drawn side by side)".into(),
+        x: "intended load, % of the line (cases drawn side by side)".into(),
         y: unit.into(),
         series: series.collect(),
         manner: Manner::SideBySide,
@@ -384,16 +395,12 @@ fn throughput(document: &Benchmark, cases: &[String]) -> Figure {
         for point in &mut points {
             point.range = None;
         }
-        series.push(Series { name: "the line's own".into(), points, dashed: true, twin: false });
+        series.push(Series { name: "line".into(), points, dashed: true, twin: false });
     }
     Figure {
         title: "Throughput by frame size".into(),
-        x: if cases.len() > 1 {
-            "frame size, octets (cases drawn side by side)"
-        } else {
-            "frame size, octets"
-        }
-        .into(),
+        x: if cases.len() > 1 { "frame size, bytes (cases drawn side by side)" } else { "frame size, bytes" }
+            .into(),
         y: "throughput, frames/s".into(),
         series,
         manner: Manner::SideBySide,

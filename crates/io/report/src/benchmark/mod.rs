@@ -1,4 +1,4 @@
-//! The page of a benchmark: the kinds of seed 003's figures 3-1 to 3-44, and the table of results.
+//! The page of a benchmark: results, verdicts and charts.
 //!
 //! Figures are drawn here rather than by `chart`, which knows the few meanings of a measurement: a benchmark has a
 //! line for each frame size or case.
@@ -103,7 +103,7 @@ pub fn page(document: &Benchmark) -> String {
     );
     if !document.dut.labels.is_empty() {
         let labels = document.dut.labels.iter().map(|(name, value)| markup(&format!("{name}: {value}")));
-        let _ = writeln!(html, "<p>The device: {}.</p>", labels.collect::<Vec<_>>().join("; "));
+        let _ = writeln!(html, "<p>Device: {}.</p>", labels.collect::<Vec<_>>().join("; "));
     }
     let figures = figures(document);
     contents(document, figures.len(), &mut html);
@@ -120,39 +120,34 @@ pub fn page(document: &Benchmark) -> String {
     };
     let judged = document.verdicts.iter().map(|one| {
         let holds = match one.holds {
-            Some(true) => "holds",
-            Some(false) => "broken",
-            None => "not known",
+            Some(true) => "PASS",
+            Some(false) => "FAIL",
+            None => "INCONCLUSIVE",
         };
         (
             format!("{holds}: {}, {}: {}; found: {}", one.case, one.subject, one.expected, one.found),
             one.holds != Some(true),
         )
     });
-    let tester = document.self_test.iter().flat_map(|found| &found.claims);
-    list(
-        &mut html,
-        "What the tester itself allows to be claimed",
-        tester.map(|one| (one.clone(), false)).collect(),
-    );
     list(&mut html, "Verdicts", judged.collect());
     let limits = document.limits.iter().map(|one| {
         let held = match (one.held, one.value) {
-            (true, _) => "held",
-            (false, Some(_)) => "broken",
-            (false, None) => "not known",
+            (true, _) => "PASS",
+            (false, Some(_)) => "FAIL",
+            (false, None) => "INCONCLUSIVE",
         };
-        let not_all = || "not all that it is about was found".into();
+        let not_all = || "some of its values are unknown".into();
         let worst =
-            one.value.map_or_else(not_all, |value| format!("{} at the worst", amount(&one.limit, value)));
+            one.value.map_or_else(not_all, |value| format!("worst value {}", amount(&one.limit, value)));
         (format!("{held}: {} ({worst})", one.limit), !one.held)
     });
     list(&mut html, "Limits", limits.collect());
+    table(document, &mut html);
     let different = document.differences.iter().filter(|one| one.significant).map(|one| {
         let [low, high] = one.interval.unwrap_or_default();
         let at = one.load_percent.map_or(String::new(), |load| format!(" at {load:.1} %"));
         let text = format!(
-            "{} against {}, {}{at}: {} differs by {} ({} to {}, 95 %)",
+            "{} vs. {}, {}{at}: {} differs by {} (95 % CI {} to {})",
             one.to,
             one.from,
             size_words(one.frame_size),
@@ -165,48 +160,49 @@ pub fn page(document: &Benchmark) -> String {
     });
     list(
         &mut html,
-        "Differences between cases (corrected for their number, Holm: 5 % in all; intervals of each alone)",
+        "Significant differences between cases (5 % overall, Holm; each interval on its own)",
         different.collect(),
     );
     let overall = document.overall.iter().map(|one| (overall_words(one), false));
-    list(&mut html, "What a case costs, over all sizes and loads", overall.collect());
+    list(&mut html, "Cost of a case over all sizes and loads", overall.collect());
     list(
         &mut html,
-        "Soft spots (corrected for all places, Holm: 1 % in all)",
+        "Soft spots (1 % overall, Holm)",
         document.soft_spots.iter().map(|one| (one.text.clone(), true)).collect(),
     );
-    list(&mut html, "Frames of a mixture that did not come, by size", by_size(document));
+    list(&mut html, "Lost frames of a mixture, by size", by_size(document));
     // Whether they should have changed is for the verdicts to say.
     let marked = markings(document)
         .into_iter()
         .map(|(text, changed)| (if changed { format!("{text} (changed)") } else { text }, false));
-    list(&mut html, "Markings that came out, beside those that went in", marked.collect());
+    list(&mut html, "Markings: sent and received", marked.collect());
+    list(&mut html, "Caveats", document.warnings.iter().map(|one| (one.clone(), false)).collect());
+    streams::table(document, &mut html);
+    drawn(&figures, &mut html);
+    let tester = document.self_test.iter().flat_map(|found| &found.claims);
+    list(
+        &mut html,
+        "Tester self-test: what these results can support",
+        tester.map(|one| (one.clone(), false)).collect(),
+    );
     let again = repeated(document).into_iter();
     let events = again.chain(events(document).map(|one| one.text.clone())).map(|text| (text, false));
     list(&mut html, "Events", events.collect());
-    list(
-        &mut html,
-        "To know before trusting the numbers",
-        document.warnings.iter().map(|one| (one.clone(), false)).collect(),
-    );
-    drawn(&figures, &mut html);
-    streams::table(document, &mut html);
-    table(document, &mut html);
     html.push_str("</main></body></html>\n");
     html
 }
 
-/// Where the figures and the table are: there may be many figures between.
+/// Links to the table and the figures.
 fn contents(document: &Benchmark, figures: usize, html: &mut String) {
     let mut parts = Vec::new();
     if figures > 0 {
         parts.push(format!("<a href=\"#figures\">{}</a>", counted(figures as u64, "figure")));
     }
     if !document.results.is_empty() {
-        parts.push("<a href=\"#results\">the results as a table</a>".into());
+        parts.push("<a href=\"#results\">results</a>".into());
     }
     if !parts.is_empty() {
-        let _ = writeln!(html, "<p>Below: {}.</p>", parts.join(" and "));
+        let _ = writeln!(html, "<p>Contents: {}.</p>", parts.join(", "));
     }
 }
 
@@ -227,7 +223,7 @@ fn drawn(figures: &[Drawn], html: &mut String) {
     }
 }
 
-/// What each case lost of each size, in all valid trials of several sizes.
+/// Lost frames of each case and size, over all valid trials of several sizes.
 fn by_size(document: &Benchmark) -> Vec<(String, bool)> {
     let mut rows: BTreeMap<(&str, u32, u32), [u64; 2]> = BTreeMap::new();
     for trial in document.trials.iter().filter(|trial| trial.invalid.is_none()) {
@@ -238,7 +234,7 @@ fn by_size(document: &Benchmark) -> Vec<(String, bool)> {
             *lost = lost.saturating_add(row.lost);
         }
     }
-    // Of a mixture of all sizes most have lost nothing: they are told together.
+    // Of a mixture of all sizes most have lost nothing: they share one line.
     let mut whole: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
     let mut told = Vec::new();
     for ((case, least, most), [offered, lost]) in &rows {
@@ -248,28 +244,28 @@ fn by_size(document: &Benchmark) -> Vec<(String, bool)> {
             *frames = frames.saturating_add(*offered);
             continue;
         }
-        let size = if least == most { least.to_string() } else { format!("all others, {least} to {most}") };
-        told.push((format!("{case}, {size} octets: {lost} of {offered}"), false));
+        let size = if least == most { least.to_string() } else { format!("other sizes, {least} to {most}") };
+        told.push((format!("{case}, {size} bytes: {lost} of {offered}"), false));
     }
     for (case, (sizes, frames)) in whole {
-        let of = if sizes == 1 { "one size".into() } else { format!("{sizes} sizes, or ranges of sizes") };
-        told.push((format!("{case}, of {of}: none of {frames}"), false));
+        let of = if sizes == 1 { "1 size".into() } else { format!("{sizes} sizes or ranges of sizes") };
+        told.push((format!("{case}, {of}: 0 of {frames}"), false));
     }
     told
 }
 
-/// What a case costs over all sizes and loads, in words.
+/// The difference of a case over all sizes and loads.
 pub fn overall_words(one: &Overall) -> String {
     let interval = one.median_interval.map_or_else(
-        || "; a single repeat has no interval, for all its trials may have been disturbed alike".into(),
+        || "; no interval from a single repeat".into(),
         |[low, high]| {
-            let told = if low <= 0.0 && high >= 0.0 { ", which cannot be told from nothing" } else { "" };
+            let told = if low <= 0.0 && high >= 0.0 { ", not significant" } else { "" };
             let [low, high] = [low, high].map(|end| amount(&one.quantity, end));
-            format!(" ({low} to {high}, 95 %, over {} repeats){told}", one.repeats)
+            format!(" (95 % CI {low} to {high}, {} repeats){told}", one.repeats)
         },
     );
     format!(
-        "{} against {}, over {} sizes and loads: {} differs by {} in the median{interval}",
+        "{} vs. {}, {} sizes and loads: {} median difference {}{interval}",
         one.to,
         one.from,
         one.places,
@@ -282,7 +278,7 @@ pub fn overall_words(one: &Overall) -> String {
 pub fn amount(quantity: &str, value: f64) -> String {
     let name = quantity.split(['<', '>', '=', '.']).next().unwrap_or_default().trim();
     if name.ends_with("_ns") {
-        return crate::number::maybe_time(Some(value), false);
+        return crate::number::maybe_time(Some(value), true).replace(crate::number::NO_BREAK, " ");
     }
     if name.ends_with("_ratio") {
         return format!("{:.4} %", value * 100.0);
@@ -302,7 +298,7 @@ fn seconds(nanos: i64) -> f64 {
 }
 
 fn size_words(size: Option<u32>) -> String {
-    size.map_or_else(|| "mixture".into(), |size| format!("{size} octets"))
+    size.map_or_else(|| "mixture".into(), |size| format!("{size} B"))
 }
 
 fn table(document: &Benchmark, html: &mut String) {

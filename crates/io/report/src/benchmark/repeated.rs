@@ -1,4 +1,4 @@
-//! Trials that were made again, and those that told nothing in the end, by their causes.
+//! Repeated and discarded trials by cause.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use romer_record::benchmark::{Benchmark, BenchmarkEvent, InvalidCause, Trial};
 /// Events of single trials, which are grouped.
 const GROUPED: [&str; 2] = ["trial-repeated", "tester-overloaded"];
 
-/// How many trials were made again, and how many told nothing in the end, each with why.
+/// The numbers of repeated and of discarded trials, each with the causes.
 pub fn repeated(document: &Benchmark) -> Vec<String> {
     let (mut again, mut silent) = (BTreeMap::new(), BTreeMap::new());
     let mut trials = document.trials.iter().peekable();
@@ -19,7 +19,7 @@ pub fn repeated(document: &Benchmark) -> Vec<String> {
         let of = if is_made_again { &mut again } else { &mut silent };
         *of.entry(trial.invalid_cause).or_insert(0_u64) += 1;
     }
-    [(again, ["trial", "trials"], "repeated"), (silent, ["trial", "trials"], "told nothing of the device")]
+    [(again, ["trial", "trials"], "repeated"), (silent, ["trial", "trials"], "discarded (inconclusive)")]
         .into_iter()
         .filter(|(causes, ..)| !causes.is_empty())
         .map(|(causes, [one, more], what)| {
@@ -30,7 +30,7 @@ pub fn repeated(document: &Benchmark) -> Vec<String> {
 }
 
 fn words(causes: &BTreeMap<Option<InvalidCause>, u64>) -> String {
-    let name = |cause: &Option<InvalidCause>| cause.map_or("for another reason", InvalidCause::words);
+    let name = |cause: &Option<InvalidCause>| cause.map_or("other reason", InvalidCause::words);
     if let [cause] = &causes.keys().collect::<Vec<_>>()[..] {
         return name(cause).into();
     }
@@ -47,7 +47,7 @@ fn is_same(one: &Trial, other: &Trial) -> bool {
     key(one) == key(other) && one.asked_load == other.asked_load
 }
 
-/// The events that are told one by one.
+/// The events that are reported one by one.
 pub fn events(document: &Benchmark) -> impl Iterator<Item = &BenchmarkEvent> {
     document.events.iter().filter(|event| !GROUPED.contains(&event.kind.as_str()))
 }
@@ -56,7 +56,7 @@ pub fn events(document: &Benchmark) -> impl Iterator<Item = &BenchmarkEvent> {
 mod tests {
     use super::*;
 
-    /// Of trials that were made again it is told how many there were and why, in a line.
+    /// Repeated trials are reported in one line, with number and causes.
     #[test]
     fn repeats_are_grouped_by_cause() {
         let trial = |repeat, cause: Option<InvalidCause>| Trial {
@@ -75,8 +75,8 @@ mod tests {
         assert_eq!(
             repeated(&document),
             [
-                "3 trials repeated: tester stalled 2, tester dropped frames unread 1",
-                "1 trial told nothing of the device: tester dropped frames unread"
+                "3 trials repeated: tester stalled 2, tester dropped frames 1",
+                "1 trial discarded (inconclusive): tester dropped frames"
             ]
         );
         assert_eq!(events(&document).map(|event| event.kind.as_str()).collect::<Vec<_>>(), ["clock-set"]);

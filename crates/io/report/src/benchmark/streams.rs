@@ -1,4 +1,4 @@
-//! What became of each stream's frames, and of their markings, in all valid trials of a case together.
+//! Loss, latency and markings of each stream, over all valid trials of a case.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -44,10 +44,10 @@ impl StreamRow {
         let Self { name, case, carried, .. } = self;
         let offered = counted(self.offered, "frame");
         let mut words = if self.expect_drop {
-            format!("stream {name}, {case}: to be dropped, {carried} of {offered} came")
+            format!("stream {name}, {case}: expected drop, {carried} of {offered} received")
         } else {
             format!(
-                "stream {name}, {case}: {carried} of {offered} carried, {} lost ({share:.3} %)",
+                "stream {name}, {case}: {carried} of {offered} received, {} lost ({share:.3} %)",
                 self.lost()
             )
         };
@@ -59,10 +59,7 @@ impl StreamRow {
             }
         }
         if let Some([least, median, greatest]) = self.latency.map(|all| all.map(|nanos| nanos / 1e3)) {
-            let _ = write!(
-                words,
-                "; latency {median:.1} us in the median ({least:.1} to {greatest:.1} us in all)"
-            );
+            let _ = write!(words, "; latency median {median:.1} µs (range {least:.1} to {greatest:.1} µs)");
         }
         words
     }
@@ -139,8 +136,7 @@ pub fn markings(document: &Benchmark) -> Vec<(String, bool)> {
     rows.iter()
         .map(|(&(case, kind, sent, came), count)| {
             let of = all((case, kind, sent));
-            let text =
-                format!("{case}: {count} of {of} frames that were sent as {kind}{sent} came as {came}");
+            let text = format!("{case}: {count} of {of} frames sent as {kind}{sent} received as {came}");
             (text, sent != came)
         })
         .collect()
@@ -153,8 +149,8 @@ pub(super) fn table(document: &Benchmark, html: &mut String) {
         return;
     }
     html.push_str(
-        "<h2>Streams, in all valid trials of a case</h2>\n<table tabindex=\"0\"><tr><th>case, stream</th><th>sent</th><th>carried</th><th>lost</th>\
-         <th>duplicated</th><th>reordered</th><th>corrupted</th><th>least latency, us</th><th>median</th><th>greatest</th></tr>\n",
+        "<h2>Streams (all valid trials of a case)</h2>\n<table tabindex=\"0\"><tr><th>case, stream</th><th>sent</th><th>received</th><th>lost</th>\
+         <th>duplicated</th><th>reordered</th><th>corrupted</th><th>min latency, µs</th><th>median</th><th>max</th></tr>\n",
     );
     for row in rows {
         let latency = |place: usize| {

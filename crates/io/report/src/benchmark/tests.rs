@@ -56,10 +56,10 @@ fn every_figure_has_its_lines_and_none_is_empty() {
     let figures = figures(&document());
     let titles: Vec<&str> = figures.iter().map(|figure| figure.title.as_str()).collect();
     assert!(
-        titles.contains(&"Case none: carried load, % of the line, over the load asked for"),
+        titles.contains(&"Case none: received load, % of the line, over the intended load"),
         "{titles:?}"
     );
-    assert!(titles.contains(&"All cases, 64 octets: mean latency, us"), "{titles:?}");
+    assert!(titles.contains(&"All cases, 64 B: mean latency, µs"), "{titles:?}");
     assert!(!titles.iter().any(|title| title.contains("Throughput")), "there is none: {titles:?}");
     for figure in &figures {
         assert!(figure.svg.contains("<circle") && figure.svg.ends_with("</svg>"), "{}", figure.title);
@@ -67,11 +67,11 @@ fn every_figure_has_its_lines_and_none_is_empty() {
         assert!(figure.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'), "{}", figure.name);
     }
     // Jitter by each method, case beside case.
-    for method in ["1: greatest less least", "4: deviation from mean"] {
-        let title = format!("All cases, 64 octets: jitter by method {method}, us");
+    for method in ["1: maximum minus minimum", "4: deviation from mean"] {
+        let title = format!("All cases, 64 B: jitter by method {method}, µs");
         assert!(titles.contains(&title.as_str()), "{titles:?}");
     }
-    assert!(titles.contains(&"Case none, 64 octets: jitter by method"), "{titles:?}");
+    assert!(titles.contains(&"Case none, 64 B: jitter by method"), "{titles:?}");
     let mut names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
@@ -81,7 +81,7 @@ fn every_figure_has_its_lines_and_none_is_empty() {
     assert!(by_method.svg.contains(">2: inter-arrival difference</text>"), "{}", by_method.svg);
     assert!(by_method.svg.contains("viewBox=\"0 0 748 360\""), "{}", by_method.svg);
     // Intervals of two cases at one load stand beside one another.
-    let all = figures.iter().find(|figure| figure.title.ends_with("64 octets: mean latency, us")).unwrap();
+    let all = figures.iter().find(|figure| figure.title.ends_with("64 B: mean latency, µs")).unwrap();
     let intervals: Vec<&str> = all.svg.split("<path d=\"M").filter(|path| path.contains("opacity")).collect();
     let places: std::collections::BTreeSet<&str> =
         intervals.iter().filter_map(|path| path.split(' ').next()).collect();
@@ -125,7 +125,7 @@ fn what_classes_carry_is_drawn_beside_what_they_are_owed() {
     document.trials = vec![classes(50.0), classes(90.0), classes(90.0)];
     let figures = figures(&document);
     let drawn =
-        figures.iter().find(|figure| figure.title.contains("what each class carries, and is owed")).unwrap();
+        figures.iter().find(|figure| figure.title.contains("received load and share of each class")).unwrap();
     assert!(drawn.svg.contains("voice, 64 B") && drawn.svg.contains("bulk, 1518 B"), "{}", drawn.svg);
     // Two places for each class, however often they were tried; what is owed has the colour of its class.
     assert_eq!(drawn.svg.matches("<circle").count(), 4);
@@ -134,7 +134,7 @@ fn what_classes_carry_is_drawn_beside_what_they_are_owed() {
     document.trials.truncate(1);
     let figures = super::figures(&document);
     let drawn =
-        figures.iter().find(|figure| figure.title.contains("what each class carries, and is owed")).unwrap();
+        figures.iter().find(|figure| figure.title.contains("received load and share of each class")).unwrap();
     assert_eq!(drawn.svg.matches("h28\" fill=\"none\"").count(), 2, "{}", drawn.svg);
     assert_eq!(drawn.svg.matches("#d55e00").count(), drawn.svg.matches("#0072b2").count());
     assert!(!figures.iter().any(|figure| figure.title.contains("<script>") && figure.title.contains("owed")));
@@ -183,8 +183,7 @@ fn an_interval_that_goes_on_beyond_its_figure_is_marked_there() {
     let mut document = document();
     let arrows = |document: &Benchmark| {
         let figures = figures(document);
-        let one =
-            figures.iter().find(|figure| figure.title == "Case none, 64 octets: jitter by method").unwrap();
+        let one = figures.iter().find(|figure| figure.title == "Case none, 64 B: jitter by method").unwrap();
         one.svg
             .split("<title>goes on to ")
             .skip(1)
@@ -210,9 +209,9 @@ fn what_a_mixture_lost_is_listed_by_size() {
     let trial = Trial { case: "none".into(), per_stream: vec![stream], ..Trial::default() };
     document.trials = vec![trial.clone(), trial];
     let page = page(&document);
-    assert!(page.contains("by size") && page.contains("<li>none, 512 octets: 14 of 200</li>"), "{page}");
-    assert!(page.contains("<li>none, all others, 65 to 1517 octets: 4 of 200</li>"), "{page}");
-    assert!(page.contains("<li>none, of 2 sizes, or ranges of sizes: none of 400</li>"), "{page}");
+    assert!(page.contains("by size") && page.contains("<li>none, 512 bytes: 14 of 200</li>"), "{page}");
+    assert!(page.contains("<li>none, other sizes, 65 to 1517 bytes: 4 of 200</li>"), "{page}");
+    assert!(page.contains("<li>none, 2 sizes or ranges of sizes: 0 of 400</li>"), "{page}");
 }
 
 #[test]
@@ -294,13 +293,13 @@ fn each_stream_and_every_marking_is_on_the_page() {
     let rows = streams(&document);
     assert_eq!(rows.len(), 2);
     assert_eq!((rows[0].offered, rows[0].lost(), rows[0].latency), (200, 3, Some([1e3, 3.5e3, 9e3])));
-    assert!(rows[0].words().contains("197 of 200 frames carried, 3 lost (1.500 %)"), "{}", rows[0].words());
+    assert!(rows[0].words().contains("197 of 200 frames received, 3 lost (1.500 %)"), "{}", rows[0].words());
     let told = markings(&document);
-    assert!(told.contains(&("none: 20 of 200 frames that were sent as cs0 came as af41".into(), true)));
-    assert!(told.contains(&("remark: 90 of 100 frames that were sent as cs0 came as cs0".into(), false)));
+    assert!(told.contains(&("none: 20 of 200 frames sent as cs0 received as af41".into(), true)));
+    assert!(told.contains(&("remark: 90 of 100 frames sent as cs0 received as cs0".into(), false)));
     let page = page(&document);
     assert!(page.contains("<td>none, &lt;voice&gt;</td><td>200</td><td>197</td><td>3</td>"), "{page}");
-    assert!(page.contains("20 of 200 frames that were sent as cs0 came as af41"));
+    assert!(page.contains("20 of 200 frames sent as cs0 received as af41"));
 }
 
 #[test]
@@ -318,22 +317,22 @@ fn what_a_case_costs_has_an_interval_over_repeats_or_says_why_not() {
     let told = overall_words(&one);
     assert!(
         told.replace('\u{a0}', " ")
-            .ends_with("by 1.70 us in the median (1.50 us to 1.90 us, 95 %, over 5 repeats)"),
+            .ends_with("median difference 1.70 µs (95 % CI 1.50 µs to 1.90 µs, 5 repeats)"),
         "{told}"
     );
     let alone = overall_words(&Overall { repeats: 1, median_interval: None, ..one.clone() });
     assert!(
-        alone.replace('\u{a0}', " ").contains("by 1.70 us in the median; a single repeat has no interval"),
+        alone.replace('\u{a0}', " ").contains("median difference 1.70 µs; no interval from a single repeat"),
         "{alone}"
     );
     let nothing = overall_words(&Overall { median_interval: Some([-200.0, 3_000.0]), ..one });
-    assert!(nothing.ends_with("over 5 repeats), which cannot be told from nothing"), "{nothing}");
+    assert!(nothing.ends_with("5 repeats), not significant"), "{nothing}");
 }
 
 #[test]
 fn an_amount_has_the_unit_of_its_quantity() {
     for (quantity, value, shown) in [
-        ("latency_p99_ns<=1us", 40_136.12, "40.1 us"),
+        ("latency_p99_ns<=1us", 40_136.12, "40.1 µs"),
         ("latency_median_ns", -811.8, "-812 ns"),
         ("carried_percent >= 99", 52.36, "52.3600 %"),
         ("loss_ratio <= 1%", 0.1, "10.0000 %"),

@@ -32,14 +32,14 @@ impl InvalidCause {
     pub const fn words(self) -> &'static str {
         match self {
             Self::TesterStalled => "tester stalled",
-            Self::TesterDropped => "tester dropped frames unread",
+            Self::TesterDropped => "tester dropped frames",
             Self::TesterSlow => "tester too slow",
-            Self::NotProven => "rate above the tester's proof",
+            Self::NotProven => "rate above the self-test",
             Self::PortRefused => "port refused frames",
             Self::PortDown => "port down",
             Self::ClockSet => "clock set",
             Self::DeviceAway => "device away",
-            Self::DeviceStalled => "device stood still",
+            Self::DeviceStalled => "device stalled",
         }
     }
 }

@@ -51,7 +51,7 @@ fn a_signal_ends_the_command_of_a_case_with_all_that_it_has_started() {
         assert!(is_gone(id), "what the command had started goes on");
         let told = "event: the command of case slow was running when the benchmark was interrupted, and was ended with all";
         assert!(ended.stdout.contains(told), "{ended:?}");
-        assert!(ended.stdout.contains("; it goes on with: romer bench --resume "), "{ended:?}");
+        assert!(ended.stdout.contains("; to continue: romer bench --resume "), "{ended:?}");
         let kept: Value =
             serde_json::from_str(&std::fs::read_to_string(run.join("benchmark.json")).unwrap()).unwrap();
         schema::assert_valid(&kept, "benchmark");
@@ -85,7 +85,7 @@ fn a_command_of_a_case_has_its_time_and_no_more() {
     let case = format!("slow={}", hanging(folder.path()));
     let ended =
         bench(&lab, &["load-sweep", "--loads", "20%", "--case", &case, "--case-time", "1s"]).with_code(4);
-    let told = "error: the case cannot be set (--case slow): its command had not ended after 1s (--case-time), and was ended";
+    let told = "error: the case cannot be set (--case slow): its command did not end within 1s (--case-time), and was ended";
     assert!(ended.stderr.starts_with(told) && ended.stderr.lines().count() == 1, "{ended:?}");
     let id = std::fs::read_to_string(folder.path().join("id")).unwrap();
     assert!(is_gone(id.trim().parse().unwrap()), "what the command had started goes on");

@@ -47,7 +47,7 @@ fn a_bridge_that_keeps_vlan_and_priority_holds_and_one_that_moves_frames_to_anot
     if code != Some(4) {
         assert_eq!(code, Some(6), "{verdicts:?}");
         let [(vlan, false), (priority, false)] = &verdicts[..] else { panic!("{verdicts:?}") };
-        assert!(vlan.starts_with("VLAN 10: 0 frames did, ") && vlan.ends_with(" as 20"), "{vlan}");
+        assert!(vlan.starts_with("VLAN 10: 0 frames conform, ") && vlan.ends_with(" as 20"), "{vlan}");
         assert!(
             priority.starts_with("priority untagged: ") && priority.ends_with(" as untagged"),
             "{priority}"
@@ -71,7 +71,9 @@ fn a_router_that_marks_all_as_congested_breaks_what_is_claimed_of_it() {
     let (verdicts, code) = judged();
     if code != Some(4) {
         assert_eq!(code, Some(6), "{verdicts:?}");
-        assert!(verdicts[0].0.starts_with("ECN ect0: 0 frames did, ") && verdicts[0].0.ends_with(" as ce"));
+        assert!(
+            verdicts[0].0.starts_with("ECN ect0: 0 frames conform, ") && verdicts[0].0.ends_with(" as ce")
+        );
     }
 }
 
@@ -114,7 +116,11 @@ fn a_router_that_polices_two_classes_and_remarks_one_of_them_is_held_to_both() {
                 "{subject}: {verdicts:?}"
             );
         }
-        assert!(!at(&found, "/warnings").to_string().contains("as one bucket"), "{:#}", found["warnings"]);
+        assert!(
+            !at(&found, "/warnings").to_string().contains("by one common bucket"),
+            "{:#}",
+            found["warnings"]
+        );
     }
     lab.filter("R", "delete table ip test");
     lab.filter("R", &rules("af12"));
