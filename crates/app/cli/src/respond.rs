@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
         .any(|address| address.port() == 0 && !address.ip().is_loopback())
     {
         return Err(Failure::usage(
-            "a server needs a fixed port (--listen, --control): 0 leaves it to chance; write a number from 1 to 65535",
+            "a fixed port is required (--listen, --control): 0 selects a random one; give a number from 1 to 65535",
         ));
     }
     for (flag, addresses) in [("--listen", &arguments.listen), ("--control", &arguments.control)] {
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
         });
         if let Some((_, address)) = twice {
             return Err(Failure::usage(format!(
-                "an address is given twice ({flag} {address}): only one can listen there; leave one out"
+                "address given twice ({flag} {address}): only one socket can listen there; remove one"
             )));
         }
     }
@@ -74,10 +74,10 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
     }
     while !interrupted.load(Ordering::Acquire) && !terminated.load(Ordering::Acquire) {
         if responder.has_failed() {
-            return Err(Failure::own("a thread of the responder has ended (respond): it said why above"));
+            return Err(Failure::own("a thread of the responder has ended (respond): see the message above"));
         }
         if asked.swap(false, Ordering::AcqRel)
-            && let Err(failure) = tell(&responder.document(), arguments.json.as_deref())
+            && let Err(failure) = write_totals(&responder.document(), arguments.json.as_deref())
         {
             // The server goes on; its code at the end is its own.
             failure.report();
@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
             let [thread, seconds] =
                 [stuck.thread.to_owned(), (stuck.time.as_nanos() / 1_000_000_000).to_string()];
             output::eprint_line(&format!(
-                "warning: a thread is stuck ({thread}): it has been at one piece of work for {seconds} s"
+                "warning: a thread is stuck ({thread}): no progress for {seconds} s"
             ));
         }
         std::thread::sleep(LOOK);
@@ -95,12 +95,12 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
     if !arguments.quiet {
         output::eprint_line(&words(&totals));
     }
-    if !arguments.quiet || arguments.json.is_some() {
-        tell(&document, arguments.json.as_deref())?;
+    if arguments.json.is_some() {
+        write_totals(&document, arguments.json.as_deref())?;
     }
     if !unfinished.is_empty() {
         return Err(Failure::own(format!(
-            "threads of the responder did not end within 4 s ({}): the program ends without them",
+            "threads of the responder did not end within 4 s ({}): exit without them",
             unfinished.join(", ")
         )));
     }
@@ -117,8 +117,8 @@ pub(crate) fn key(file: Option<&Path>, quiet: bool) -> Result<Option<Arc<Key>>, 
     Ok(Some(read.key))
 }
 
-/// Gives the document to `file`, or as a line to standard error.
-fn tell(document: &Respond, file: Option<&str>) -> Result<(), Failure> {
+/// Writes the document to `file`, or as a line to standard error.
+fn write_totals(document: &Respond, file: Option<&str>) -> Result<(), Failure> {
     let line = serde_json::to_string(document).map_err(Failure::own)?;
     match file {
         None => output::eprint_line(&line),
@@ -141,31 +141,31 @@ fn words(totals: &Totals) -> String {
     );
     for (count, what) in [
         (counts.too_short, "too short"),
-        (counts.bad_source, "from a bad source"),
-        (counts.looped, "from ourselves"),
+        (counts.bad_source, "with an invalid source address"),
+        (counts.looped, "looped back"),
         (counts.not_request, "replies, not requests"),
         (counts.not_allowed, "not allowed"),
-        (counts.rate_limited, "over the rate"),
-        (counts.nonzero_mbz, "with octets that must be zero"),
-        (counts.bad_error_estimate, "with a bad error estimate"),
-        (counts.too_far, "from too far away"),
+        (counts.rate_limited, "over the rate limit"),
+        (counts.nonzero_mbz, "with nonzero reserved bytes"),
+        (counts.bad_error_estimate, "with an invalid error estimate"),
+        (counts.too_far, "below the minimum TTL"),
         (counts.not_authentic, "not authentic"),
         (counts.replayed, "replayed"),
-        (counts.table_full, "of sessions without a place"),
+        (counts.table_full, "dropped, session table full"),
         (counts.tlvs_malformed, "with malformed TLVs"),
         (counts.tlvs_not_authentic, "with TLVs that are not authentic"),
         (totals.refused_proofs, "senders without the key"),
-        (totals.refused_sessions.all(), "sessions not granted"),
-        (totals.refused_sessions.not_understood, "conversations not understood"),
-        (totals.refused_sessions.nothing_asked, "conversations that asked for nothing"),
-        (totals.failed_conversations, "conversations closed because of a fault of romer"),
-        (totals.failed_turns, "datagrams and turns given up because of a fault of romer"),
-        (totals.made_room, "idle sessions that made room"),
-        (totals.one_way.elsewhere, "probes from another address than their session's"),
-        (totals.one_way.mistagged, "with a session's identifier and a wrong tag"),
-        (totals.one_way.after_end, "probes of sessions that had ended"),
+        (totals.refused_sessions.all(), "sessions refused"),
+        (totals.refused_sessions.not_understood, "control connections with invalid messages"),
+        (totals.refused_sessions.nothing_asked, "control connections without a request"),
+        (totals.failed_conversations, "control connections closed by an internal error"),
+        (totals.failed_turns, "datagrams and turns dropped by an internal error"),
+        (totals.made_room, "idle sessions evicted"),
+        (totals.one_way.elsewhere, "probes from an address outside their session"),
+        (totals.one_way.mistagged, "with a session identifier and a wrong tag"),
+        (totals.one_way.after_end, "probes of ended sessions"),
         (totals.not_sent, "replies not sent"),
-        (held_back, "probes held back by the limits of what is sent"),
+        (held_back, "probes suppressed by the send limits"),
         (totals.kernel_drops, "dropped by the kernel"),
     ] {
         if count > 0 {

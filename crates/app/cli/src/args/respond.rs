@@ -10,53 +10,52 @@ use super::shared::{StampPlace, ThreadArgs};
 use crate::formats::Format;
 use crate::values;
 
-/// How the times in replies are written.
+/// Time stamp format of replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum TimestampsArg {
-    /// As NTP does, which every sender reads
+    /// NTP, which every sender supports
     Ntp,
-    /// As PTP does (truncated to 64 bits)
+    /// PTP (truncated to 64 bits)
     Ptp,
-    /// As the request does
+    /// Format of the request
     AsRequested,
 }
 
 /// Arguments of `romer respond`.
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Answer test packets: a reflector for STAMP (RFC 8762) and TWAMP-Light senders, and the far end of \
-        romer's own sessions.\n\nOpen to all by default, within its limits: a reply is as long as its request, or \
-        44 octets (a base packet) if the request is shorter, and each IPv4 /32 or IPv6 /56 has a rate limit. It runs until it is interrupted, ended by SIGTERM, or its terminal is closed \
-        (unless that is to be ignored: nohup); SIGUSR1 has it tell its \
-        totals.",
+    long_about = "Answer test packets: a reflector for STAMP (RFC 8762) and TWAMP-Light senders, and the responder of \
+        romer measure.\n\nOpen to all by default, with limits: a reply is as long as its request, or 44 bytes (a base \
+        packet) if the request is shorter, and each IPv4 /32 or IPv6 /56 has a rate limit. The responder ends by SIGINT \
+        or SIGTERM, or when its terminal is closed (except under nohup). SIGUSR1 prints its totals.",
     after_help = "Examples:\n  romer respond\n  romer respond --listen 192.0.2.1:8620 --control 192.0.2.1:8862 --allow 192.0.2.0/24"
 )]
 pub(crate) struct RespondArgs {
-    /// Where test packets are received; repeat for more [default: port 862 of all addresses]
+    /// Address for test packets; repeat for more [default: port 862 of all addresses]
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::listen_address, allow_hyphen_values = true)]
     pub(crate) listen: Vec<SocketAddr>,
-    /// Where control conversations are received; repeat for more [default: port 8862 of the same addresses]
+    /// Address of the control channel; repeat for more [default: port 8862 of the same addresses]
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::listen_address, allow_hyphen_values = true)]
     pub(crate) control: Vec<SocketAddr>,
-    /// Which stamps: best, kernel, user
+    /// Time stamp source: best, kernel, user
     #[arg(long, value_name = "PLACE", default_value = "best")]
     pub(crate) stamp: StampPlace,
     /// Answer only this range; repeat for more [default: all]
     #[arg(long, value_name = "PREFIX", value_parser = values::parsed::<Prefix>)]
     pub(crate) allow: Vec<Prefix>,
-    /// Answer only what is authenticated with the key in this file (mode 0600, 32 octets or more)
+    /// Answer only requests authenticated with the key in this file (mode 0600, 32 bytes or more)
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-    /// Number the replies of each session, so that a sender can tell in which direction a packet was lost
+    /// Number the replies of each session, so that a sender can attribute losses to a direction
     #[arg(long)]
     pub(crate) stateful: bool,
-    /// Answer only what arrives with this TTL or hop limit, or more: 255 is from the same network [default: any]
+    /// Answer only requests with at least this TTL or hop limit; 255: same network only [default: any]
     ///
-    /// A sender's search for the route, whose packets arrive with few hops left, is refused as well: its summary shows a
-    /// route without an end.
+    /// Route discovery of senders, whose packets arrive with a low TTL, is refused as well: their summary shows an
+    /// incomplete route.
     #[arg(long, value_name = "N", value_parser = values::ttl, allow_hyphen_values = true)]
     pub(crate) min_ttl: Option<u8>,
-    /// How the times in replies are written
+    /// Time stamp format of replies
     #[arg(long, value_name = "FORMAT", default_value = "ntp")]
     pub(crate) timestamps: TimestampsArg,
     /// Never send a reply that is longer than its request
@@ -66,23 +65,23 @@ pub(crate) struct RespondArgs {
     /// could not be distinguished from a request, and two reflectors could return it to each other without end.
     #[arg(long)]
     pub(crate) symmetric_only: bool,
-    /// Packets that one /32 or /56 may send, and that all sessions of one /24 or /56 are granted; burst one second
+    /// Rate limit of requests from one /32 or /56, and of all sessions of one /24 or /56; burst of one second
     ///
     /// The responder's own probes to one /24 or /56 have the same limit, in all sessions together. Without --key-file and
     /// --allow, it also sends at most 10 Mbit/s to one /24 or /56, and 100 Mbit/s in total.
     #[arg(long, value_name = "RATE", default_value = "100000pps", value_parser = values::packet_rate, allow_hyphen_values = true)]
     pub(crate) rate: u64,
-    /// Sessions that the control channel holds at a time, at most a quarter of them with one /24 or /56: 1 to 65536
+    /// Maximum concurrent sessions, at most a quarter of them with one /24 or /56: 1 to 65536
     #[arg(long, value_name = "N", default_value = "4096", value_parser = values::sessions, allow_hyphen_values = true)]
     pub(crate) sessions: usize,
-    /// Write the totals (romer/respond/1) to this file on SIGUSR1 and at the end; - is standard output [default: a line
-    /// on standard error, at the end unless --quiet]
+    /// Write the totals as JSON (romer/respond/1) to this file on SIGUSR1 and at exit; - is standard output [default: on
+    /// SIGUSR1, a line on standard error]
     #[arg(long, value_name = "FILE", value_parser = Format::DOCUMENT.target())]
     pub(crate) json: Option<String>,
-    /// Replace the file of --json
+    /// Overwrite the file of --json
     #[arg(long)]
     pub(crate) force: bool,
-    /// Print no prose
+    /// Suppress the text output
     #[arg(long, short)]
     pub(crate) quiet: bool,
     #[command(flatten)]

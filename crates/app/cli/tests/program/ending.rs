@@ -54,14 +54,13 @@ fn an_interrupt_ends_a_measurement_in_good_order_and_keeps_a_part() {
 fn a_responder_that_is_told_to_end_does_so_with_its_totals() {
     let lab = Lab::path();
     for (signal, code) in process::ends(0) {
-        let responder = lab.respond(&[]);
+        let responder = lab.respond(&["--json", "-"]);
         lab.measure(&["--count", "10", "--interval", "2ms", FAR]);
         responder.signal(signal);
         let ended = responder.wait().with_code(code);
         let (received, rest) = ended.stderr.split_once(" received, ").unwrap();
-        let (rest, document) = rest.split_once('\n').unwrap();
-        assert_eq!(rest, "10 reflected, 1 sessions");
-        let document = serde_json::from_str(document).unwrap();
+        assert_eq!(rest, "10 reflected, 1 sessions\n");
+        let document = ended.document();
         schema::assert_valid(&document, "respond");
         assert_eq!(count(&document, "/replies/sent"), 10);
         assert_eq!(count(&document, "/sessions/granted"), 1);

@@ -200,7 +200,7 @@ fn session_follows_new_address() {
         [("round-trip", &["round_trip"][..]), ("reverse", &["reverse"]), ("both", &["forward", "reverse"])]
     {
         let lab = Lab::path();
-        let responder = lab.respond(&[]);
+        let responder = lab.respond(&["--json", "-"]);
         let mut measuring = Measuring::begin(&lab, FAR, &["--direction", direction]);
         move_house(&lab, &mut measuring);
         let document = measuring.end();
@@ -214,7 +214,7 @@ fn session_follows_new_address() {
         assert!(moves("sender") >= 1 && moves("responder") >= 1, "{direction}: {document:#}");
         responder.signal("TERM");
         let ended = responder.wait().with_code(0);
-        let own: Value = serde_json::from_str(ended.stderr.lines().nth(1).unwrap()).unwrap();
+        let own = ended.document();
         assert_kinds(&own, &["address-change"]);
     }
 }
@@ -401,7 +401,7 @@ fn probes_that_the_responder_could_not_send_while_its_link_was_down_are_not_lost
 #[test]
 fn what_happens_to_the_responder_is_told_at_both_ends() {
     let lab = Lab::path();
-    let responder = lab.respond(&[]);
+    let responder = lab.respond(&["--json", "-"]);
     let mut measuring = Measuring::begin(&lab, FAR, &[]);
     responder.signal("STOP");
     // Longer than what counts as standing still, and than the waiting time.
@@ -449,7 +449,7 @@ fn what_happens_to_the_responder_is_told_at_both_ends() {
     assert!((900_000_000..10_000_000_000).contains(&down), "{down}: {document:#}");
     responder.signal("TERM");
     let ended = responder.wait().with_code(0);
-    let own: Value = serde_json::from_str(ended.stderr.lines().nth(1).unwrap()).unwrap();
+    let own = ended.document();
     schema::assert_valid(&own, "respond");
     assert_kinds(&own, &kinds);
 }

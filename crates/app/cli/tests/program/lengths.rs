@@ -228,7 +228,7 @@ fn replies_too_long_for_the_way_back() {
 fn who_cannot_be_told_that_replies_are_too_long_for_the_way_back_has_them_in_fragments() {
     for (target, network) in [(BEHIND, "198.18.0.0/24"), (BEHIND_V6, "2001:2:0:18::/64")] {
         let lab = Lab::router();
-        let responder = lab.respond(&[]);
+        let responder = lab.respond(&["--json", "-"]);
         let mut measuring = Measuring::begin(&lab, target, &["--size", "1400B", "--stamp-only"]);
         narrow(&lab, [network, "r0"]);
         for _ in 0..2 {
@@ -240,7 +240,7 @@ fn who_cannot_be_told_that_replies_are_too_long_for_the_way_back_has_them_in_fra
         assert!(unknown <= 3, "{target}: {document:#}");
         responder.signal("TERM");
         let ended = responder.wait().with_code(0);
-        let own: Value = serde_json::from_str(ended.stderr.lines().nth(1).unwrap()).unwrap();
+        let own = ended.document();
         assert_eq!(count(&own, "/replies/not_sent"), 0, "{own:#}");
     }
 }

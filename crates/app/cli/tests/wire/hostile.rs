@@ -26,7 +26,10 @@ fn host(network: u8, host: u8) -> IpAddr {
 
 /// A responder on loopback, and its control address.
 fn respond(arguments: &[&str]) -> (Process, SocketAddr) {
-    started(romer(["respond", "--listen", "127.0.0.1:0", "--control", "127.0.0.1:0"]).args(arguments))
+    started(
+        romer(["respond", "--listen", "127.0.0.1:0", "--control", "127.0.0.1:0", "--json", "-"])
+            .args(arguments),
+    )
 }
 
 fn started(command: &mut Command) -> (Process, SocketAddr) {
@@ -40,7 +43,7 @@ fn started(command: &mut Command) -> (Process, SocketAddr) {
 fn end(responder: Process) -> Value {
     responder.signal("TERM");
     let ended = responder.wait().with_code(0);
-    serde_json::from_str(ended.stderr.lines().last().unwrap()).unwrap()
+    ended.document()
 }
 
 /// Greets, asks for a session of some minutes over a connection of its own, and proves its address. Gives the link where it was
@@ -351,7 +354,7 @@ fn ticks(process: &Process) -> u64 {
 #[test]
 fn used_up_descriptors_are_waited_for() {
     let program = crate::common::process::PROGRAM;
-    let run = "ulimit -n 48; exec \"$0\" respond --listen 127.0.0.1:0 --control 127.0.0.1:0";
+    let run = "ulimit -n 48; exec \"$0\" respond --listen 127.0.0.1:0 --control 127.0.0.1:0 --json -";
     let (responder, control) = started(Command::new("sh").args(["-c", run, program]));
     let held: Vec<Link> = (0..100).map(|_| Link::from(host(1, 1), control)).collect();
     let before = ticks(&responder);
@@ -373,6 +376,8 @@ const TABLE_SHARE: u64 = 4_096;
 fn networks_share_the_table() {
     let mut responder = Process::start(&mut romer([
         "respond",
+        "--json",
+        "-",
         "--stateful",
         "--listen",
         "127.0.0.1:0",
