@@ -53,13 +53,13 @@ pub(crate) fn run(arguments: &LabArgs) -> Result<u8, Failure> {
         LabCommand::Run { host, prefix, command } => {
             let Some((program, rest)) = command.split_first() else {
                 return Err(Failure::usage(
-                    "a command is missing (lab run): nothing says what to run; write it after --",
+                    "missing argument (lab run CMD): no command to run; give it after --, e.g. romer lab run A -- ip addr",
                 ));
             };
             // Only a failure comes back from here.
             Err(match Lab::run(host, prefix, program, rest) {
                 LabError::Host(error) => Failure::environment(format!(
-                    "the command cannot be run (lab run): {error}; see that it exists and may be executed"
+                    "cannot run the command (lab run): {error}; check that it exists and is executable"
                 )),
                 error => error.into(),
             })

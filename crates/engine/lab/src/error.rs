@@ -1,16 +1,14 @@
-//! What can go wrong with a laboratory.
+//! Errors of a lab.
 
 use std::path::PathBuf;
 
 use romer_host::HostError;
 
-/// Why a laboratory did not do what was asked. Each message ends with what to do about it, where that is known.
+/// Errors of a lab. Each message ends with a remedy, where one is known.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The prefix cannot begin the name of a namespace.
-    #[error(
-        "this cannot be a prefix ({prefix:?}): {why}; give up to 64 letters, digits, - and _, such as romer"
-    )]
+    #[error("invalid prefix ({prefix:?}): {why}; give up to 64 letters, digits, - and _, e.g. romer")]
     BadPrefix {
         /// The prefix as given.
         prefix: String,
@@ -18,7 +16,7 @@ pub enum LabError {
         why: &'static str,
     },
     /// There is no host of that name in the laboratory.
-    #[error("there is no host {host:?} (laboratory): it has {hosts}; name one of these")]
+    #[error("unknown host (lab run {host:?}): the lab has {hosts}; give one of these")]
     UnknownHost {
         /// The name as given.
         host: String,
@@ -27,8 +25,7 @@ pub enum LabError {
     },
     /// A laboratory with this prefix stands already.
     #[error(
-        "the laboratory is up already ({prefix}, {kind}): none is put up twice; take it down with: romer lab down \
-         --prefix {prefix}"
+        "the lab is already up ({prefix}, {kind}): a prefix has one lab; remove it with: romer lab down --prefix {prefix}"
     )]
     AlreadyUp {
         /// Its prefix.
@@ -38,7 +35,7 @@ pub enum LabError {
     },
     /// No laboratory with this prefix stands.
     #[error(
-        "there is no laboratory ({prefix}): none of this prefix is up; put one up with: romer lab up path --prefix {prefix}"
+        "no lab is up ({prefix}): there is none with this prefix; create one with: romer lab up path --prefix {prefix}"
     )]
     NotUp {
         /// The prefix.
@@ -46,8 +43,8 @@ pub enum LabError {
     },
     /// A laboratory was begun and not finished, or something took part of it away.
     #[error(
-        "the laboratory is not whole ({prefix}): it was not finished, or a part was taken away; clear it away with: \
-         romer lab down --prefix {prefix}, then put it up again"
+        "the lab is incomplete ({prefix}): it was not finished, or a part was removed; remove it with: romer lab down \
+         --prefix {prefix}, then create it again"
     )]
     Broken {
         /// Its prefix.
@@ -55,7 +52,7 @@ pub enum LabError {
     },
     /// A namespace of the name is there and is not ours.
     #[error(
-        "a name is taken (network namespace {name:?}): it exists and is not this laboratory's; choose another --prefix"
+        "name in use (network namespace {name:?}): it exists and does not belong to this lab; choose another --prefix"
     )]
     NameTaken {
         /// The name.
@@ -63,8 +60,8 @@ pub enum LabError {
     },
     /// The kernel does not let this user make namespaces.
     #[error(
-        "there can be no laboratory (user namespace): this kernel does not let an unprivileged user make a network of \
-         its own: {source}; run as root, or allow \
+        "cannot create a lab (user namespace): this kernel does not let an unprivileged user create network \
+         namespaces: {source}; run as root, or allow \
          user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone=1, \
          kernel.apparmor_restrict_unprivileged_userns=0)"
     )]
@@ -73,15 +70,15 @@ pub enum LabError {
         source: HostError,
     },
     /// The process that holds a rootless laboratory did not do its work.
-    #[error("the laboratory failed (the process that holds it): {why}; see `romer doctor`")]
+    #[error("the lab failed (holder process): {why}; see `romer doctor`")]
     Holder {
         /// What it said, or how it ended.
         why: String,
     },
     /// The path between the two hosts did not carry packets in time.
     #[error(
-        "the laboratory does not work ({from} to {to}): no {family} datagram came through within {seconds} s of building \
-         it; see the host's packet filter, and `romer doctor`"
+        "the lab does not work ({from} to {to}): no {family} datagram arrived within {seconds} s; check the packet filter of \
+         the host, and `romer doctor`"
     )]
     Silent {
         /// `IPv4` or `IPv6`.
@@ -105,7 +102,8 @@ pub enum LabError {
     },
     /// A program that sets the router refused.
     #[error(
-        "the router cannot be set ({program}): {why}; install nftables and iproute2, and see that the kernel has the rules"
+        "cannot configure the router ({program}): {why}; install nftables and iproute2, and check that the kernel supports the \
+         rules"
     )]
     Program {
         /// Which.
@@ -114,7 +112,7 @@ pub enum LabError {
         why: String,
     },
     /// The operating system refused something.
-    #[error("the laboratory failed (system): {0}; see `romer doctor`")]
+    #[error("the lab failed (system): {0}; see `romer doctor`")]
     Host(#[from] HostError),
 }
 

@@ -78,7 +78,7 @@ pub(crate) enum Command {
     Respond(RespondArgs),
     /// Compute a run's document once more, or that of a packet log: CSV, Qtcp, irtt, captures
     Analyze(Box<AnalyzeArgs>),
-    /// Tell whether two measurements differ, by how much, and how sure that is
+    /// Compare two measurements, with confidence intervals
     Compare(CompareArgs),
     /// Read a run again: summary, page, JSON, CSV; completes a run whose program was killed
     Report(ReportArgs),
@@ -86,17 +86,17 @@ pub(crate) enum Command {
     Qtcp(QtcpArgs),
     /// Emulate a network between two ports: loss, delay, rate
     Emulate(Box<EmulateArgs>),
-    /// Turn a measured path into a scenario to emulate, or hold a scenario against what was measured
+    /// Turn a measured path into a scenario, or check a scenario against a measurement
     Model(ModelArgs),
-    /// Benchmark a device between two ports: what it carries, loses, delays and remarks
+    /// Benchmark a device between two ports: throughput, loss, latency and DSCP re-marking
     Bench(Box<BenchArgs>),
     /// See and steer the laboratory in a browser
     Console(ConsoleArgs),
     /// Test hosts in network namespaces of this machine
     Lab(LabArgs),
-    /// The whole story on this machine: lab, voice streams, report
+    /// End-to-end demo on this machine: lab, emulation, voice streams, report
     Demo(DemoArgs),
-    /// What this machine can do, what follows from it, and what to mend
+    /// Check this machine and suggest fixes
     Doctor(DoctorArgs),
     /// Write the manual's pages and the completions of shells
     #[command(hide = true)]

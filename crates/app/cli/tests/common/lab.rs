@@ -51,7 +51,7 @@ impl Drop for Prefix {
 /// Takes down what stands under `prefix`, if anything does.
 fn take_down(prefix: &str) {
     let ended = process::run(&mut romer(["lab", "down", "--prefix", prefix]));
-    let fine = ended.code == Some(0) || ended.stderr.contains("there is no laboratory");
+    let fine = ended.code == Some(0) || ended.stderr.contains("no lab is up");
     // A panic within a panic would hide the first.
     assert!(fine || std::thread::panicking(), "could not take {prefix} down: {ended:?}");
 }

@@ -79,7 +79,7 @@ fn a_laboratory_is_put_up_used_and_taken_down_and_nothing_is_left() {
         }
         assert_nothing_left(&prefix, holder);
         let again = lab(&["down"], &prefix).with_code(4);
-        assert!(again.stderr.starts_with("error: there is no laboratory "), "{again:?}");
+        assert!(again.stderr.starts_with("error: no lab is up "), "{again:?}");
     }
 }
 
@@ -102,7 +102,7 @@ fn a_command_on_a_host_has_our_folder_our_input_and_gives_its_exit_code() {
     let whole_name = format!("{}A", lab.prefix());
     process::run(&mut lab.command(&whole_name, "true")).with_code(0);
     let unknown = process::run(&mut lab.command("R", "true")).with_code(2);
-    assert!(unknown.stderr.contains("there is no host \"R\""), "{unknown:?}");
+    assert!(unknown.stderr.contains("unknown host (lab run \"R\")"), "{unknown:?}");
     process::run(&mut lab.command("A", "/nonexistent/program")).with_code(4);
 }
 
@@ -112,10 +112,7 @@ fn a_laboratory_that_is_up_is_not_put_up_again_whichever_kind_is_asked_for() {
     lab(&["up", "path"], &prefix).with_code(0);
     for kind in ["path", "router"] {
         let again = lab(&["up", kind], &prefix).with_code(4);
-        assert!(
-            again.stderr.starts_with("error: the laboratory ") && again.stderr.contains("is up already"),
-            "{again:?}"
-        );
+        assert!(again.stderr.starts_with("error: the lab is already up "), "{again:?}");
         assert!(again.stderr.contains("romer lab down") && again.stderr.lines().count() == 1, "{again:?}");
     }
     let mut still = romer(["lab", "run", "E", "--prefix", prefix.as_str(), "--", "true"]);
@@ -136,8 +133,8 @@ fn a_namespace_that_is_not_ours_is_neither_used_nor_removed() {
         assert!(Command::new("ip").args(["netns", "delete", &foreign]).status().unwrap().success());
         assert!(still, "{up:?} {down:?}");
         assert_eq!((up.code, down.code), (Some(4), Some(4)), "{up:?} {down:?}");
-        assert!(up.stderr.contains("is not this laboratory's"), "{up:?}");
-        assert!(down.stderr.starts_with("error: there is no laboratory "), "{down:?}");
+        assert!(up.stderr.contains("does not belong to this lab"), "{up:?}");
+        assert!(down.stderr.starts_with("error: no lab is up "), "{down:?}");
     }
     assert_nothing_left(&prefix, None);
 }
@@ -160,7 +157,7 @@ fn a_namespace_of_another_in_the_place_of_ours_is_not_removed() {
     ip(&["netns", "delete", &name]);
     assert!(still, "{down:?} {up:?}");
     assert_eq!((down.code, up.code), (Some(4), Some(4)), "{down:?} {up:?}");
-    assert!(down.stderr.contains("is not this laboratory's"), "{down:?}");
+    assert!(down.stderr.contains("does not belong to this lab"), "{down:?}");
     lab(&["down"], &prefix).with_code(0);
     assert_nothing_left(&prefix, None);
 }
@@ -191,14 +188,14 @@ fn a_laboratory_killed_at_any_moment_while_it_is_put_up_is_healed_by_up_or_down(
         let held = holder(&prefix);
         if round % 2 == 0 {
             let up = lab(&["up", "path"], &prefix);
-            let already = up.code == Some(4) && up.stderr.contains("is up already");
+            let already = up.code == Some(4) && up.stderr.contains("is already up");
             assert!(up.code == Some(0) || already, "round {round}: {up:?}");
             let mut run = romer(["lab", "run", "B", "--prefix", prefix.as_str(), "--", "true"]);
             process::run(&mut run).with_code(0);
         }
         let held_now = holder(&prefix);
         let down = lab(&["down"], &prefix);
-        let none = down.code == Some(4) && down.stderr.starts_with("error: there is no laboratory ");
+        let none = down.code == Some(4) && down.stderr.starts_with("error: no lab is up ");
         assert!(down.code == Some(0) || none, "round {round}: {down:?}");
         assert_nothing_left(&prefix, held);
         assert_nothing_left(&prefix, held_now);
