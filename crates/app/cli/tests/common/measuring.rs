@@ -29,8 +29,13 @@ impl Measuring {
 
     /// The same, with a probe every 200 us.
     pub(crate) fn closely(lab: &Lab, target: &str, arguments: &[&str]) -> Self {
-        let closely = COMMON.map(|argument| if argument == "10ms" { "200us" } else { argument });
-        Self::start(lab.measuring(&[&closely, &[target][..]].concat()), arguments)
+        Self::every("200us", lab, target, arguments)
+    }
+
+    /// The same, with this interval.
+    pub(crate) fn every(interval: &str, lab: &Lab, target: &str, arguments: &[&str]) -> Self {
+        let common = COMMON.map(|argument| if argument == "10ms" { interval } else { argument });
+        Self::start(lab.measuring(&[&common, &[target][..]].concat()), arguments)
     }
 
     /// The same as [`Measuring::begin`], which looks for the way first and last.

@@ -54,7 +54,7 @@ fn no_file_makes_losses_of_packets_that_the_path_did_not_lose() {
         process::run(romer(["report"]).args(more).arg(name(target)).arg(name("run.csv"))).with_code(0).stderr
     };
     let said = report(&["--fates", "--csv"], "again.csv");
-    assert!(said.contains(", 20 unread (the path carried them"), "{said}");
+    assert!(said.contains(", 20 instrument drops (the path carried them"), "{said}");
     assert_same_losses(&analyzed(&name("again.csv")), "the same, written and read again");
     let said = report(&["--csv"], "plain.csv");
     assert!(said.contains("20 left out that the path carried and a host dropped unread"), "{said}");
@@ -71,7 +71,7 @@ fn no_file_makes_losses_of_packets_that_the_path_did_not_lose() {
     let converted = process::run(romer(["qtcp", "--force", "-k0", "-d"]).arg(&prefix)).with_code(0);
     assert!(converted.stdout.contains("65 packets, 5 lost; 70 lines"), "{converted:?}");
     let collated = process::run(romer(["qtcp", "--csv", "-", "-A"]).arg(folder.path())).with_code(0).stdout;
-    assert!(collated.starts_with("file,run,received,lost,duplicated,unread,"), "{collated}");
+    assert!(collated.starts_with("file,run,received,lost,duplicated,instrument drops,"), "{collated}");
 
     // Where the .raw is another one than the .sta tells of, its missing numbers are losses, as Qtcp has it.
     let raw = std::fs::read_to_string(name("q.raw")).unwrap();

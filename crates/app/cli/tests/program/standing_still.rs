@@ -61,10 +61,13 @@ fn what_came_while_the_responder_stood_still_and_found_its_socket_full_is_not_lo
     let lab = Lab::path();
     // Without the right to more, its socket has the room that the system gives everybody.
     let without_rights = ["--bounding-set=-net_admin", "--inh-caps=-net_admin", process::PROGRAM, "respond"];
-    let mut responder = Process::start(lab.command("B", "setpriv").args(without_rights));
+    let allow = ["--allow", "198.18.0.0/24"];
+    let mut responder = Process::start(lab.command("B", "setpriv").args(without_rights).args(allow));
     assert!(responder.line().starts_with("responding: "));
     for direction in ["forward", "both"] {
-        let mut measuring = Measuring::closely(&lab, FAR, &["--direction", direction]);
+        // Packets of this size fill the socket within two seconds.
+        let mut measuring =
+            Measuring::every("500us", &lab, FAR, &["--direction", direction, "--size", "1400B"]);
         responder.signal("STOP");
         std::thread::sleep(Duration::from_secs(5));
         responder.signal("CONT");
