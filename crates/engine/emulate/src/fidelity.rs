@@ -334,9 +334,7 @@ impl Side<'_> {
         let differs = direction.p_value < LEVEL;
         let odds = format!("p = {:.3}; {} packets", direction.p_value, direction.packets);
         let added = if direction.added_ns >= 1.0 {
-            #[expect(clippy::cast_possible_truncation, reason = "what is allowed is less than an hour")]
-            let added = Duration::from_nanos((direction.added_ns / 1e3).round() as i64 * 1_000);
-            format!("; {added} added by the hosts and links around the emulator")
+            format!("; {:.0} µs added by the hosts and links around the emulator", direction.added_ns / 1e3)
         } else {
             String::new()
         };

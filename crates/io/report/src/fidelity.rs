@@ -16,6 +16,7 @@ pub fn text(fidelity: &Fidelity, style: &TextStyle) -> String {
     let mut lines = Vec::new();
     for direction in &fidelity.directions {
         let words = format!("{}: {}", capital(&direction.direction), direction.words);
+        let words = if style.unicode { words } else { words.replace('µ', "u") };
         let strong = |line: String| if style.color { format!("\x1b[1m{line}\x1b[0m") } else { line };
         lines.extend(wrap(&escape::terminal(&words), width).into_iter().map(strong));
         if direction.verdict != FidelityVerdict::TooFew {

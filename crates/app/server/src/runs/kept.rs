@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(kind(&folder), Some(Kind::Emulation));
         let opened = open(&folder, &name, Kind::Emulation).unwrap();
         assert_eq!(opened.emulation.unwrap(), document);
-        assert!(report(&folder).unwrap().contains("7 packets from a to b"));
+        assert!(report(&folder).unwrap().contains("a to b: 7 packets"));
         delete(&folder, Kind::Emulation).unwrap();
         assert!(!folder.exists(), "nothing of it is left");
         for number in 1..MOST_EMULATIONS {
