@@ -173,6 +173,11 @@ const fn tells_of_datagrams(kind: EventKind) -> bool {
     matches!(kind, EventKind::ReceiveOverflow | EventKind::NotSent | EventKind::AddressChange)
 }
 
+/// The beginning of a text of a far end, without control characters.
+pub(crate) fn far_words(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).take(LONGEST_WORDS).collect()
+}
+
 /// What a far end has told just now, as an event of a measurement that began at `start`: its own times are told from
 /// another moment. `None` for what this end sees itself: what happened to the clock that both ends read, and that the
 /// conversation broke off and went on.
@@ -185,7 +190,7 @@ pub(crate) fn told_by_far_end(
     if told.kind == EventKind::Resumed || (relation == ClockRelation::Shared && is_of_clock) {
         return None;
     }
-    let detail = told.detail.chars().filter(|letter| !letter.is_control()).take(LONGEST_WORDS).collect();
+    let detail = far_words(&told.detail);
     // A sender that it finds elsewhere may have moved, or a NAT on the way; this end knows which.
     let is_of_path = (told.kind, told.side) == (EventKind::AddressChange, Side::Path);
     let side = if is_of_path { Side::Path } else { Side::Responder };

@@ -124,8 +124,9 @@ impl LiveView {
         lines.extend(self.streams.iter().take(SHOWN).map(|stream| stream.line(style, named, self.way)));
         if self.streams.len() > SHOWN {
             let rest = self.streams.iter().skip(SHOWN);
-            let (sent, back) =
-                rest.fold((0, 0), |(sent, back), one| (sent + one.latest.sent, back + one.latest.returned));
+            let (sent, back) = rest.fold((0_u64, 0_u64), |(sent, back), one| {
+                (sent.saturating_add(one.latest.sent), back.saturating_add(one.latest.returned))
+            });
             let number = self.streams.len() - SHOWN;
             let come = self.come();
             lines.push(format!("and {number} more streams: {} sent, {} {come}", count(sent), count(back)));
@@ -135,8 +136,9 @@ impl LiveView {
 
     fn progress(&self, style: &TextStyle) -> String {
         let elapsed = self.streams.iter().map(|one| one.latest.elapsed_ns).max().unwrap_or(0);
-        let sum =
-            |of: fn(&StreamInterval) -> u64| self.streams.iter().map(|one| of(&one.latest)).sum::<u64>();
+        let sum = |of: fn(&StreamInterval) -> u64| {
+            self.streams.iter().map(|one| of(&one.latest)).fold(0, u64::saturating_add)
+        };
         let (sent, back) = (sum(|latest| latest.sent), sum(|latest| latest.returned));
         let outstanding = match sum(|latest| latest.outstanding) {
             0 => String::new(),

@@ -6,7 +6,7 @@ mod coming;
 
 use core::net::SocketAddr;
 use core::num::NonZeroU16;
-use core::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use romer_record::document::{OtherLength, Rejected, Replies};
@@ -44,6 +44,8 @@ pub struct Due {
 #[derive(Debug)]
 pub struct Echoes {
     departures: Box<[Noted]>,
+    /// One more than the number of the latest probe.
+    noted: AtomicU64,
 }
 
 /// What is remembered of a probe.
@@ -63,7 +65,7 @@ impl Echoes {
     /// forgotten, and reflections of those are believed.
     pub fn new(probes: u64) -> Self {
         let room = usize::try_from(probes.clamp(64, 1 << 20).next_power_of_two()).unwrap_or(64);
-        Self { departures: (0..room).map(|_| Noted::default()).collect() }
+        Self { departures: (0..room).map(|_| Noted::default()).collect(), noted: AtomicU64::new(0) }
     }
 
     fn capacity(&self) -> u64 {
@@ -82,6 +84,12 @@ impl Echoes {
         let slot = self.slot(sequence);
         slot.size.store(size, Ordering::Relaxed);
         slot.t1_ns.store(t1_ns, Ordering::Release);
+        self.noted.store(sequence.saturating_add(1), Ordering::Release);
+    }
+
+    /// `sent`, or one more than the number of the latest probe that was written, where that is less.
+    fn at_most_noted(&self, sent: u64) -> u64 {
+        sent.min(self.noted.load(Ordering::Acquire))
     }
 
     /// Probe `sequence` has not left.
@@ -313,11 +321,13 @@ impl Returns {
         }
     }
 
-    /// A datagram arrived after `sent` probes had left. Gives its log entry, or says why it is not ours.
+    /// A datagram arrived after `sent` probes had left. Gives its log entry, or says why it is not ours. No probe counts as sent
+    /// that was not written.
     ///
     /// # Errors
     /// [`Stray`], which is also counted.
     pub fn on_datagram(&mut self, arrival: &Arrival<'_>, sent: u64) -> Result<Entry, Stray> {
+        let sent = self.echoes.at_most_noted(sent);
         match self.judge(arrival, sent) {
             Ok((packet, sequence)) => {
                 self.note(sequence);
@@ -397,6 +407,7 @@ impl Returns {
     /// Settles the probes, of `sent` in all, that left at `before_ns` (real-time clock) or earlier: what of them is not back now
     /// counts as lost. A probe that left later holds up those behind it, which left later still.
     pub fn settle(&mut self, before_ns: i64, sent: u64) {
+        let sent = self.echoes.at_most_noted(sent);
         while self.next_open < sent {
             let t1_ns = self.echoes.time(self.next_open);
             if t1_ns == 0 || t1_ns > before_ns {
@@ -543,6 +554,31 @@ mod tests {
         assert_eq!((returns.settled(), returns.outstanding(39)), (Settled { probes: 39, lost: 12 }, 0));
         returns.settle(t1(1_000), 50);
         assert_eq!(returns.settled().probes, 39, "the next ones have not been written yet");
+    }
+
+    /// A reply has the number of a probe that was written, whatever number of probes is said to have left: the memory for replies
+    /// is bounded by the probes.
+    #[test]
+    fn replies_to_probes_never_written() {
+        const T0: i64 = 1_800_000_000_000_000_000;
+        let echoes = Arc::new(Echoes::new(64));
+        let mut returns = Returns::new(source(), None, 64, Arc::clone(&echoes));
+        (0..10).for_each(|sequence| echoes.note(sequence, T0, 44));
+        let mut payload = [0; 44];
+        payload[24..28].copy_from_slice(&11_u32.to_be_bytes());
+        let arrival = Arrival {
+            payload: &payload,
+            source: source(),
+            user_ns: T0,
+            kernel_ns: None,
+            ttl: None,
+            tos: None,
+        };
+        assert_eq!(returns.on_datagram(&arrival, u64::MAX).err(), Some(Stray::Sequence));
+        assert_eq!(returns.returned.len(), 0);
+        reply(&mut returns, 9, u64::MAX, T0, 44);
+        returns.settle(T0, u64::MAX);
+        assert_eq!((returns.returned.len(), returns.settled()), (1, Settled { probes: 10, lost: 9 }));
     }
 
     /// Replies are compared in length with their own requests, whose sizes may vary.

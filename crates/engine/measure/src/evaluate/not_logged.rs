@@ -32,7 +32,7 @@ fn leave(passages: &mut [Passage], may_be: impl Fn(u64) -> bool) {
 
 /// What is to be said of it.
 pub(super) fn words(not_logged: &[NotLogged]) -> Option<String> {
-    let all: u64 = not_logged.iter().map(|one| one.entries).sum();
+    let all = not_logged.iter().map(|one| one.entries).fold(0, u64::saturating_add);
     let each: Vec<String> =
         not_logged.iter().map(|one| format!("{} for {}", one.entries, about(one.kind))).collect();
     let means: Vec<&str> = not_logged.iter().map(|one| means(one.kind)).collect();

@@ -14,7 +14,7 @@ use romer_store::LogSender;
 use romer_units::{Duration, Monotonic, Timestamp, counted};
 use romer_wire::stamp::Key;
 
-use super::far::{Conversation, OVERRUN, Told};
+use super::far::{Conversation, Told};
 use super::happenings::{self, Happenings};
 use super::preparing::Prepared;
 use super::resuming::{AGAIN, LAST, QUIET};
@@ -122,11 +122,10 @@ pub(super) fn bring_home(
         stream.manifest.checksum_errors.responder = end.and_then(|end| end.checksum_errors);
         stream.mistagged = end.map_or(0, |end| end.mistagged);
         stream.manifest.far_log_complete = lost == Some(0);
-        stream.overrun = conversation.is_overrun();
-        let lacks = if stream.overrun {
-            Some(OVERRUN.into())
-        } else {
-            lacking(stream.shared.way, lost, stream.has_way)
+        stream.overrun = conversation.fault().is_some();
+        let lacks = match conversation.fault() {
+            Some(fault) => Some(fault.into()),
+            None => lacking(stream.shared.way, lost, stream.has_way),
         };
         if let Some(lacks) = lacks {
             observer.on_note(number, &format!("the far end's log did not come back whole: {lacks}"));

@@ -19,6 +19,7 @@ use crate::byte_stream::ByteStream;
 use crate::circumstances::{clock_identity, random};
 use crate::measure::no_way::{explained, is_here};
 use crate::measure::router_word::RouterWord;
+use crate::occurrences::far_words;
 use crate::{MeasureError, SOFTWARE};
 
 /// How long a connection may take to be made. A path of one second each way is measured all the same.
@@ -29,6 +30,8 @@ const ANSWER: StdDuration = StdDuration::from_secs(5);
 /// What the far end told too much of, and what became of it.
 pub(super) const OVERRUN: &str = "the far end sent more log rows and messages than its probes can make, so the conversation with it \
                                   was given up";
+/// What the far end reported that cannot be, and what became of it.
+const IMPOSSIBLE: &str = "the far end reported that it sent more probes than its session has, so the conversation with it was closed";
 /// As many octets cost as much as a message, or a record in one.
 const OCTETS_OF_ONE: u64 = 64;
 /// What the far end may tell of each probe: three records (of the packet and of two stamps of a network card), each with its
@@ -59,10 +62,23 @@ impl Budget {
         self.messages.saturating_add(self.octets / OCTETS_OF_ONE)
     }
 
-    fn is_overrun(&self) -> bool {
+    /// What may be spent up to now.
+    fn most(&self) -> u64 {
         let probes = self.probes.saturating_mul(FOR_A_PROBE);
         let seconds = self.began.elapsed().as_secs().saturating_mul(EACH_SECOND);
-        self.spent() > probes.saturating_add(seconds).saturating_add(BESIDES)
+        probes.saturating_add(seconds).saturating_add(BESIDES)
+    }
+
+    fn is_overrun(&self) -> bool {
+        self.spent() > self.most()
+    }
+
+    /// Whether `message` reports what this session can have.
+    const fn allows(&self, message: &Message) -> bool {
+        match message {
+            Message::Departed(departed) => departed.count <= self.probes,
+            _ => true,
+        }
     }
 
     /// A message came, one that cannot be read included.
@@ -179,7 +195,7 @@ impl Told {
             }
             Message::Events(events) => self.events.extend(events.events),
             Message::Complaint(complaint) if complaint.code == ComplaintCode::State => {
-                self.objection = Some(complaint.message);
+                self.objection = Some(far_words(&complaint.message));
             }
             _ => {}
         }
@@ -201,6 +217,8 @@ pub(super) struct WayOn {
     from: Origin,
     secret: Token,
     heard: u64,
+    /// Messages that the far end can have said up to now.
+    most: u64,
 }
 
 /// A conversation with a responder.
@@ -211,7 +229,8 @@ pub(super) struct Conversation {
     stream: Box<dyn ByteStream>,
     decoder: Decoder,
     budget: Budget,
-    overrun: bool,
+    /// What the far end did that ends the conversation.
+    fault: Option<&'static str>,
     broken: bool,
     asked: Instant,
     heard: Instant,
@@ -238,7 +257,7 @@ impl Conversation {
             stream,
             decoder: Decoder::default(),
             budget: Budget::begin(),
-            overrun: false,
+            fault: None,
             broken: false,
             asked: Instant::now(),
             heard: Instant::now(),
@@ -279,7 +298,7 @@ impl Conversation {
                     });
                 }
                 (Ok(Some(Message::Welcome(welcome))), _) if welcome.version == VERSION => {
-                    self.welcome = welcome;
+                    self.welcome = Welcome { software: far_words(&welcome.software), ..welcome };
                     return Ok(());
                 }
                 (Ok(Some(Message::Challenge(challenge))), Some(key)) if !proved => {
@@ -293,7 +312,7 @@ impl Conversation {
                     });
                 }
                 (Ok(Some(Message::Complaint(complaint))), _) => {
-                    return Err(Absent::Foreign(complaint.message));
+                    return Err(Absent::Foreign(far_words(&complaint.message)));
                 }
                 (Ok(Some(_)), _) => {
                     return Err(Absent::Foreign("it speaks another version of the control protocol".into()));
@@ -350,7 +369,7 @@ impl Conversation {
                     (None, Some(limit)) => format!("ask for {limit} at the most"),
                     (None, None) => "change what is asked for".into(),
                 };
-                Err(MeasureError::Refused { address: self.address, why: refused.message, mend })
+                Err(MeasureError::Refused { address: self.address, why: far_words(&refused.message), mend })
             }
             Ok(_) => Err(self.odd()),
             Err(error) => Err(self.lost(&error)),
@@ -430,14 +449,14 @@ impl Conversation {
         }
     }
 
-    /// Whether the far end told more than it may, so that the conversation is no more.
-    pub(super) const fn is_overrun(&self) -> bool {
-        self.overrun
+    /// What the far end did that ended the conversation, if it did: it sent or reported more than it may.
+    pub(super) const fn fault(&self) -> Option<&'static str> {
+        self.fault
     }
 
-    /// What another connection needs to go on with the session; `None` where the far end cannot, or told more than it may.
+    /// What another connection needs to go on with the session; `None` where the far end cannot, or committed a fault.
     pub(super) fn way_on(&self) -> Option<WayOn> {
-        if self.overrun {
+        if self.fault.is_some() {
             return None;
         }
         Some(WayOn {
@@ -445,6 +464,7 @@ impl Conversation {
             from: self.from.clone(),
             secret: self.secret?,
             heard: self.inbox.heard(),
+            most: self.inbox.heard().saturating_add(self.budget.most()),
         })
     }
 
@@ -481,18 +501,21 @@ impl Conversation {
         let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));
         conversation.say(&Message::Resume(resume)).map_err(unreachable)?;
         let heard = conversation.hear(ANSWER);
-        if conversation.is_overrun() {
-            return Err(Absent::Foreign(OVERRUN.into()));
+        if let Some(fault) = conversation.fault() {
+            return Err(Absent::Foreign(fault.into()));
         }
         match heard.map_err(unreachable)? {
             Some(Message::Resumed(resumed)) => {
                 let odd = || Absent::Foreign("its answer makes no sense".into());
                 let token = unhex(&resumed.token).ok_or_else(odd)?;
                 conversation.secret = Some(way_on.secret);
-                conversation.inbox.resumed(resumed.next);
+                conversation.inbox = Inbox::after(way_on.heard);
+                if !conversation.inbox.resumed(resumed.next, way_on.most) {
+                    return Err(odd());
+                }
                 Ok((conversation, token))
             }
-            Some(Message::Refused(refused)) => Err(Absent::Refused(refused.message)),
+            Some(Message::Refused(refused)) => Err(Absent::Refused(far_words(&refused.message))),
             _ => Err(Absent::Foreign("it does not go on with the session".into())),
         }
     }
@@ -571,9 +594,11 @@ impl Conversation {
         let mut buffer = [0; 16 * 1024];
         loop {
             // The budget grows with time; who overran it once is not heard again.
-            self.overrun |= self.budget.is_overrun();
-            if self.overrun {
-                return Err(io::Error::other(OVERRUN));
+            if self.fault.is_none() && self.budget.is_overrun() {
+                self.fault = Some(OVERRUN);
+            }
+            if let Some(fault) = self.fault {
+                return Err(io::Error::other(fault));
             }
             if self.budget.spent() >= most {
                 return Err(io::ErrorKind::WouldBlock.into());
@@ -585,6 +610,10 @@ impl Conversation {
                 }
                 Ok(Some(message)) => {
                     self.budget.take(Some(&message));
+                    if !self.budget.allows(&message) {
+                        self.fault = Some(IMPOSSIBLE);
+                        continue;
+                    }
                     return Ok(Some(message));
                 }
                 Err(CodecError::Length { .. }) => return Ok(None),
@@ -643,7 +672,7 @@ mod tests {
     use std::os::fd::{AsFd, BorrowedFd};
 
     use romer_record::log::Far;
-    use romer_session::control::{Associated, Departed};
+    use romer_session::control::{Associated, Complaint, Departed, Resumed};
 
     use super::*;
 
@@ -656,9 +685,10 @@ mod tests {
 
     impl Read for Breaking {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            let bytes = std::mem::take(&mut self.bytes);
-            buffer[..bytes.len()].copy_from_slice(&bytes);
-            if bytes.is_empty() { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(bytes.len()) }
+            let count = self.bytes.len().min(buffer.len());
+            let bytes = self.bytes.drain(..count);
+            buffer.iter_mut().zip(bytes).for_each(|(octet, given)| *octet = given);
+            if count == 0 { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(count) }
         }
     }
 
@@ -757,7 +787,7 @@ mod tests {
                 let one = counted(Message::RECORDS_IN_A_FRAME) + 1 + (1 << 16) / OCTETS_OF_ONE;
                 assert!(taken <= TURN + one, "{kind}: {taken}");
             }
-            assert!(conversation.is_broken() && conversation.is_overrun(), "{kind}: {turns}");
+            assert!(conversation.is_broken() && conversation.fault() == Some(OVERRUN), "{kind}: {turns}");
             assert!(conversation.way_on().is_none(), "{kind}");
             if kind == 8 {
                 assert!((4 * PROBES..PROBES * FOR_A_PROBE + BESIDES).contains(&rows), "{rows}");
@@ -782,7 +812,8 @@ mod tests {
             let mut rows = 0;
             let mut keep = |told: Told| rows += counted(told.entries.len());
             assert_eq!(conversation.hear_last(StdDuration::from_secs(600), &mut keep), None);
-            assert!(conversation.is_broken() && conversation.is_overrun() && conversation.way_on().is_none());
+            assert!(conversation.is_broken() && conversation.way_on().is_none());
+            assert_eq!(conversation.fault(), Some(OVERRUN));
             let one = counted(Message::RECORDS_IN_A_FRAME);
             assert!(rows <= PROBES * FOR_A_PROBE + BESIDES + EACH_SECOND * 600 + one, "{rows}");
         }
@@ -805,10 +836,75 @@ mod tests {
                 let flood = UNKNOWN.repeat(1 << 12);
                 while stream.write_all(&flood).is_ok() {}
             });
-            let way_on = WayOn { address, from: Origin::default(), secret: [1; 16], heard: 0 };
+            let way_on = WayOn { address, from: Origin::default(), secret: [1; 16], heard: 0, most: 0 };
             let absent = Conversation::resume(&way_on, None, StdDuration::ZERO).unwrap_err();
             assert!(absent.why() == OVERRUN && !absent.may_pass(), "{absent:?}");
         });
+    }
+
+    /// A conversation of a session of 10 probes in which `message` came, and what was taken of it.
+    fn hostile(message: &Message) -> (Conversation, Told) {
+        let descriptor = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = descriptor.local_addr().unwrap();
+        let stream = Breaking { bytes: encoded(message), descriptor };
+        let mut conversation = Conversation::over(address, Box::new(stream), None);
+        conversation.secret = Some([1; 16]);
+        conversation.budget.probes = 10;
+        let told = conversation.news();
+        (conversation, told)
+    }
+
+    /// A far end that reports more departures than its session has probes is given up.
+    #[test]
+    fn impossible_counts_of_departures() {
+        for count in [11, 1 << 32, u64::MAX] {
+            let (conversation, told) = hostile(&Message::Departed(Departed { count }));
+            assert_eq!((told.departed, conversation.fault()), (None, Some(IMPOSSIBLE)), "{count}");
+            assert!(conversation.is_broken() && conversation.way_on().is_none(), "{count}");
+        }
+        let (conversation, told) = hostile(&Message::Departed(Departed { count: 10 }));
+        assert_eq!((told.departed, conversation.fault()), (Some(10), None));
+    }
+
+    /// Long text in place of an address is not taken, and the words of a far end are short.
+    #[test]
+    fn overlong_texts_of_far_ends() {
+        for address in ["1".repeat(60_000), format!("[fe80::1%{}1]:5", "0".repeat(60_000))] {
+            let message = Message::Associated(Associated { address, moved_ns: None, earlier: Vec::new() });
+            let (_, told) = hostile(&message);
+            assert!(told.places.iter().all(|(place, _)| place.len() <= 64), "{:?}", told.places);
+        }
+        let complaint = Complaint { code: ComplaintCode::State, message: "\n1".repeat(20_000) };
+        let (_, told) = hostile(&Message::Complaint(complaint));
+        let objection = told.objection.unwrap();
+        assert!(objection.len() <= 300 && !objection.contains('\n'), "{}", objection.len());
+    }
+
+    /// A far end whose session continues with a message that it cannot have sent is refused.
+    #[test]
+    fn impossible_resumptions() {
+        for (next, is_possible) in [(2, false), (3, true), (10, true), (11, false), (u64::MAX, false)] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let resumed = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let (mut stream, _) = listener.accept().unwrap();
+                    let _ = stream.read(&mut [0; 4_096]).unwrap();
+                    let welcome = Welcome::new("", clock_identity(), 0);
+                    let token = hex([1; 16]);
+                    let mut bytes = encoded(&Message::Welcome(welcome));
+                    bytes.extend(encoded(&Message::Resumed(Resumed { token, next })));
+                    stream.write_all(&bytes).unwrap();
+                    let _ = stream.read(&mut [0; 4_096]);
+                });
+                let way_on = WayOn { address, from: Origin::default(), secret: [1; 16], heard: 3, most: 10 };
+                Conversation::resume(&way_on, None, StdDuration::ZERO)
+            });
+            match resumed {
+                Ok((conversation, _)) => assert!(is_possible && conversation.inbox.heard() == next, "{next}"),
+                Err(absent) => assert!(!is_possible && !absent.may_pass(), "{next}: {absent:?}"),
+            }
+        }
     }
 
     #[test]
@@ -819,6 +915,7 @@ mod tests {
         let address = descriptor.local_addr().unwrap();
         let mut conversation = Conversation::over(address, Box::new(Breaking { bytes, descriptor }), None);
         conversation.secret = Some([1; 16]);
+        conversation.budget.probes = 7;
         let told = conversation.news();
         assert_eq!((told.departed, conversation.is_broken()), (Some(7), true));
         assert_eq!(conversation.way_on().unwrap().heard, 1);

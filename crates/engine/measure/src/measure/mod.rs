@@ -44,7 +44,7 @@ use romer_units::{Duration, Monotonic, Timestamp, counted};
 use crate::evaluate::{Evaluated, evaluate};
 use crate::occurrences::told_by_far_end;
 use crate::{MeasureError, SOFTWARE};
-use far::{OVERRUN, Told};
+use far::Told;
 use happenings::Happenings;
 use live::Live;
 pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, WAITING_TIME, check_sizes};
@@ -224,6 +224,8 @@ fn exchange(
     let checksum_errors_before = host_info::udp_checksum_errors().ok();
     let stop_sending = waker()?;
     let stop_receiving = AtomicBool::new(false);
+    let panicked = AtomicBool::new(false);
+    let on_panic = StopOnPanic { sending: &stop_sending, receiving: &stop_receiving, panicked: &panicked };
     let (live_sender, live_receiver) = sync_channel(1 << 16);
     let readers = wakers(streams.len().div_ceil(receiving::STREAMS_OF_ONE))?;
     let legs = legs(streams, &readers, start);
@@ -234,15 +236,21 @@ fn exchange(
     let mut live = Live::new(options, streams, live_receiver, log);
     let threads = options.threads;
     let (partial, late) = std::thread::scope(|scope| {
+        let _on_panic = on_panic.clone();
         for (group, reader) in shared.chunks(receiving::STREAMS_OF_ONE).zip(&readers) {
             let (sender, live_sender, stop) = (log.sender(), live_sender.clone(), &stop_receiving);
-            let waiting = options.waiting_time;
+            let (waiting, on_panic) = (options.waiting_time, on_panic.clone());
             scope.spawn(move || {
+                let _on_panic = on_panic;
                 receiving::receive_all(group, reader, (&sender, &live_sender), stop, threads, waiting);
             });
         }
         let (sender, stop) = (log.sender(), &stop_sending);
-        scope.spawn(move || sending::send_all(legs, interval, &sender, stop, threads));
+        let on_sender_panic = on_panic.clone();
+        scope.spawn(move || {
+            let _on_panic = on_sender_panic;
+            sending::send_all(legs, interval, &sender, stop, threads)
+        });
         // Until when a far end is waited for that was told to send no more, once this run was interrupted.
         let (mut no_longer, mut waiting) = (None, None);
         let mut keep_alive = clock::monotonic_now();
@@ -254,6 +262,10 @@ fn exchange(
         }
         loop {
             happenings.wait(live.pause(look));
+            if panicked.load(Ordering::Acquire) {
+                // The panic continues in this thread once the others have ended.
+                return (true, Vec::new());
+            }
             if interrupted.load(Ordering::Acquire) && no_longer.is_none() {
                 stop_sending.wake();
                 halt_reverse(streams);
@@ -315,6 +327,24 @@ fn exchange(
         stream.manifest.events.extend(late);
     }
     Ok(partial)
+}
+
+/// Ends the threads of a measurement where the one that holds this panics, so that none waits for another.
+#[derive(Clone)]
+struct StopOnPanic<'a> {
+    sending: &'a Waker,
+    receiving: &'a AtomicBool,
+    panicked: &'a AtomicBool,
+}
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.panicked.store(true, Ordering::Release);
+            self.receiving.store(true, Ordering::Release);
+            self.sending.wake();
+        }
+    }
 }
 
 /// A far end whose log takes longer than this may have answered but just now.
@@ -495,19 +525,18 @@ fn take_news(
             shared.halt();
         }
         if let Some(count) = told.departed {
-            shared.sent.store(count, Ordering::Release);
-            shared.departed_all();
+            shared.far_departed(count);
         }
-        let overrun = conversation.is_overrun();
+        let fault = conversation.fault();
         if !resuming::tend(stream, place, proved, options.key.as_ref(), happenings) {
-            if overrun {
+            if let Some(fault) = fault {
                 stream.overrun = true;
-                stream.manifest.far_log_lacks.push(OVERRUN.into());
+                stream.manifest.far_log_lacks.push(fault.into());
             }
             stream.has_way = happenings.has_way(place);
             if stream.has_way {
                 let since = stream.resuming.since().map_or(Duration::ZERO, Duration::from_std);
-                let detail = if overrun { OVERRUN } else { what_is_left(stream.shared.way, true) };
+                let detail = fault.unwrap_or_else(|| what_is_left(stream.shared.way, true));
                 happenings.gone(place, detail, since);
                 leave(stream);
             } else {
@@ -707,4 +736,35 @@ fn rfc3339_now() -> String {
 fn rfc3339_after(later: Duration) -> String {
     let time = SystemTime::now() + later.to_std();
     humantime::format_rfc3339_micros(time).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    /// Where one thread of a measurement panics, those that send and receive end, and the panic reaches the caller.
+    #[test]
+    fn panic_ends_other_threads() {
+        let (sending, receiving, panicked) =
+            (waker().unwrap(), AtomicBool::new(false), AtomicBool::new(false));
+        let on_panic = StopOnPanic { sending: &sending, receiving: &receiving, panicked: &panicked };
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            std::thread::scope(|scope| {
+                scope.spawn(|| romer_host::socket::wait_any(&[], Some(&sending), None).is_ok());
+                scope.spawn(|| {
+                    while !receiving.load(Ordering::Acquire) {
+                        std::thread::yield_now();
+                    }
+                });
+                let on_panic = on_panic.clone();
+                scope.spawn(move || {
+                    let _on_panic = on_panic;
+                    panic!("of this test");
+                });
+            });
+        }));
+        assert!(outcome.is_err() && panicked.load(Ordering::Acquire));
+    }
 }

@@ -51,7 +51,7 @@ pub(super) struct Prepared {
     pub(super) far_drops: u64,
     /// Datagrams that came there, named this stream and were none of its probes.
     pub(super) mistagged: u64,
-    /// The far end sent more than it may, and its conversation was closed.
+    /// The far end sent or reported more than it may, and its conversation was closed.
     pub(super) overrun: bool,
     /// Looks for the way to the target, where that is asked for; of two directions, the first has it.
     pub(super) pathfinder: Option<Pathfinder>,
@@ -159,7 +159,7 @@ fn while_standing(side: Side, events: &[Event]) -> u64 {
         let (from, until) = span(overflow);
         pauses.iter().any(|(began, ended)| from <= ended.saturating_add(CATCHING_UP_NS) && until >= *began)
     });
-    overflows.filter_map(|overflow| overflow.datagrams).sum()
+    overflows.filter_map(|overflow| overflow.datagrams).fold(0, u64::saturating_add)
 }
 
 /// The addresses of a stream's target, in the order in which they are to be tried. Their port is that of the control channel,
@@ -555,4 +555,18 @@ fn manifest(
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a mean of 32-bit sizes is one")]
 fn rounded(mean: f64) -> u32 {
     mean.round() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Events of a far end whose numbers of datagrams exceed 64 bits together give the largest count.
+    #[test]
+    fn datagrams_of_events_saturate() {
+        let event = |kind, datagrams| Event { datagrams, ..Event::new(kind, Side::Responder, 0, 0) };
+        let overflow = event(EventKind::ReceiveOverflow, Some(u64::MAX));
+        let events = [event(EventKind::Pause, None), overflow.clone(), overflow];
+        assert_eq!(while_standing(Side::Responder, &events), u64::MAX);
+    }
 }

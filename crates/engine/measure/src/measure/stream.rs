@@ -267,6 +267,14 @@ impl Shared {
         }
     }
 
+    /// The far end reports that all its probes have left, `count` of them. Where it sends none, this is ignored.
+    pub(super) fn far_departed(&self, count: u64) {
+        if self.way == Way::Reverse {
+            self.sent.store(count, Ordering::Release);
+            self.departed_all();
+        }
+    }
+
     /// The far end tells of how many probes it knows.
     pub(super) fn answered(&self, count: u64) {
         if self.answered.fetch_max(count, Ordering::AcqRel) < count {
@@ -347,12 +355,13 @@ impl Shared {
 
     /// The far end tells how many one-way probes have arrived there, and the highest number among them.
     pub(super) fn arrived(&self, received: u64, highest: Option<u64>) {
+        let [sent, not_sent] = [&self.sent, &self.not_sent].map(|count| count.load(Ordering::Acquire));
+        let received = received.min(sent);
         self.returned.store(received, Ordering::Release);
         let Some(highest) = highest else { return };
-        let not_sent = self.not_sent.load(Ordering::Acquire);
-        let left = self.sent.load(Ordering::Acquire).saturating_sub(not_sent);
+        let left = sent.saturating_sub(not_sent);
         // What did not leave is taken for having left before it: it is rare, and this is for display.
-        let probes = highest.saturating_add(1).saturating_sub(not_sent).max(received);
+        let probes = highest.saturating_add(1).min(sent).saturating_sub(not_sent).max(received);
         let settled = Settled { probes, lost: probes - received };
         self.settle(settled, left.saturating_sub(probes));
     }
@@ -416,5 +425,53 @@ impl Shared {
         let is_over = waited >= waiting_time && answered >= waiting_time.max(NEWS);
         let recorded = self.is_recorded() || waited >= RECORDS;
         is_over || (waited >= grace && all_back && all_stamped && recorded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_host::socket::SocketOptions;
+
+    use super::*;
+
+    fn shared(way: Way) -> Shared {
+        let socket = StampingSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap();
+        let target = socket.local_address();
+        let identity = Identity { number: 0, ssid: 1, way, session: None, token: Some([1; 16]) };
+        Shared::new(identity, socket, None, target, 10)
+    }
+
+    /// A far end determines how many probes have left only where it sends them.
+    #[test]
+    fn departures_of_silent_far_ends() {
+        for way in [Way::RoundTrip, Way::Forward] {
+            let stream = shared(way);
+            stream.sent.store(3, Ordering::Release);
+            stream.far_departed(u64::MAX);
+            assert_eq!(
+                (stream.sent.load(Ordering::Acquire), stream.has_departed_all()),
+                (3, false),
+                "{way:?}"
+            );
+        }
+        let stream = shared(Way::Reverse);
+        stream.far_departed(9);
+        assert_eq!((stream.sent.load(Ordering::Acquire), stream.has_departed_all()), (9, true));
+    }
+
+    /// No more probes have arrived at a far end than have left, whatever it reports.
+    #[test]
+    fn arrivals_beyond_departures() {
+        let stream = shared(Way::Forward);
+        stream.sent.store(10, Ordering::Release);
+        stream.not_sent.store(1, Ordering::Release);
+        for (received, highest, settled, lost) in
+            [(4, Some(6), 6, 2), (u64::MAX, Some(u64::MAX), 10, 0), (0, Some(u64::MAX), 9, 9)]
+        {
+            stream.arrived(received, highest);
+            let expected = (Settled { probes: settled, lost }, 9_u64.saturating_sub(settled));
+            assert_eq!(stream.settled(), expected, "{received}, {highest:?}");
+            assert!(stream.returned.load(Ordering::Acquire) <= 10);
+        }
     }
 }

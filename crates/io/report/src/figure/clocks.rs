@@ -291,8 +291,7 @@ pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
         ("responder, departure", Ink::Reverse, &shapes.responder_departure, &series.responder_departure),
         ("sender, arrival", Ink::RoundTrip, &shapes.sender_arrival, &series.sender_arrival),
     ];
-    let rows: Vec<_> =
-        rows.into_iter().filter(|(_, _, shape, _)| shape.counts.iter().sum::<u64>() > 1).collect();
+    let rows: Vec<_> = rows.into_iter().filter(|(_, _, shape, _)| shape.total() > 1).collect();
     let (least, end) = seen(&rows.iter().map(|(_, _, shape, _)| bulk(shape)).collect::<Vec<_>>())?;
     let unit = Unit::of(end.max(1.0));
     let width = common_width(rows.iter().map(|(_, _, shape, _)| *shape), (least, end));
@@ -352,7 +351,7 @@ fn bins_of_all<'a>(mut shapes: impl Iterator<Item = (&'a Histogram, usize)>) -> 
     const FEWEST: usize = 25;
     const EACH: usize = 4;
     let least = shapes.try_fold(usize::MAX, |least, (shape, at_hand)| {
-        let all = shape.counts.iter().sum::<u64>() == at_hand as u64;
+        let all = shape.total() == at_hand as u64;
         all.then_some(least.min(at_hand))
     });
     Some((least? / EACH).clamp(FEWEST, BINS))
@@ -367,7 +366,7 @@ fn common_width<'a>(shapes: impl Iterator<Item = &'a Histogram>, (least, end): (
         let pairs: Vec<[i64; 2]> = inner.windows(2).map(|pair| [pair[0], pair[1]]).collect();
         pairs.into_iter().filter(|pair| as_float(pair[0]) < end && as_float(pair[1]) > least)
     });
-    let widest = widths.map(|[from, to]| to - from).max()?;
+    let widest = widths.map(|[from, to]| to.saturating_sub(from)).max().filter(|width| *width > 0)?;
     (as_float(widest) * FEWEST <= end - least).then_some(widest)
 }
 
@@ -377,28 +376,31 @@ fn in_bins(shape: &Histogram, width: i64) -> Histogram {
         return shape.clone();
     };
     let from = first.div_euclid(width);
-    let bins = usize::try_from(last.div_euclid(width) - from + 1).unwrap_or(0).min(MOST_BINS);
-    let edge = |bin: usize| (from + i64::try_from(bin).unwrap_or(0)) * width;
+    let bins = usize::try_from(last.div_euclid(width).saturating_sub(from).saturating_add(1))
+        .unwrap_or(0)
+        .min(MOST_BINS);
+    let edge = |bin: usize| from.saturating_add(i64::try_from(bin).unwrap_or(0)).saturating_mul(width);
     let mut counts = vec![0.0; bins];
     for (pair, count) in shape.bin_edges_ns.windows(2).zip(&shape.counts) {
-        let whole = as_float(pair[1] - pair[0]).max(1.0);
-        let start = usize::try_from(pair[0].div_euclid(width) - from).unwrap_or(0);
+        let whole = as_float(pair[1].saturating_sub(pair[0])).max(1.0);
+        let start = usize::try_from(pair[0].div_euclid(width).saturating_sub(from)).unwrap_or(0);
         for (bin, sum) in counts.iter_mut().enumerate().skip(start) {
-            let (low, high) = (edge(bin).max(pair[0]), edge(bin + 1).min(pair[1].max(pair[0] + 1)));
+            let (low, high) =
+                (edge(bin).max(pair[0]), edge(bin + 1).min(pair[1].max(pair[0].saturating_add(1))));
             if low >= high {
                 break;
             }
             #[expect(clippy::cast_precision_loss, reason = "a chart has about a thousand steps")]
             let count = *count as f64;
-            *sum += count * as_float(high - low) / whole;
+            *sum += count * as_float(high.saturating_sub(low)) / whole;
         }
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of stamps")]
     let mut counts: Vec<u64> = counts.into_iter().map(|count: f64| (count * PARTS).round() as u64).collect();
     let mut edges: Vec<i64> = (0..=bins).map(edge).collect();
     if edges.last() < Some(last) {
-        let all = 1_000 * shape.counts.iter().sum::<u64>();
-        counts.push(all.saturating_sub(counts.iter().sum()));
+        let all = shape.total().saturating_mul(1_000);
+        counts.push(counts.iter().fold(all, |left, count| left.saturating_sub(*count)));
         edges.push(*last);
     }
     Histogram { bin_edges_ns: edges, counts }
@@ -432,11 +434,11 @@ fn edge(shape: &Histogram, place: usize) -> f64 {
 
 /// The edge below which so many in a hundred lie at the least.
 fn below(shape: &Histogram, percent: u64) -> f64 {
-    let total: u64 = shape.counts.iter().sum();
-    let mut sum = 0;
+    let total = u128::from(shape.total());
+    let mut sum = 0_u64;
     let place = shape.counts.iter().position(|count| {
-        sum += count;
-        100 * sum >= percent * total
+        sum = sum.saturating_add(*count);
+        100 * u128::from(sum) >= u128::from(percent) * total
     });
     place.map_or(0.0, |place| edge(shape, place + 1))
 }
@@ -444,15 +446,37 @@ fn below(shape: &Histogram, percent: u64) -> f64 {
 /// The share that lies in bins that begin at `end` or beyond it.
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 fn beyond(shape: &Histogram, end: f64) -> f64 {
-    let total: u64 = shape.counts.iter().sum();
+    let total = shape.total();
     let bins = shape.bin_edges_ns.iter().zip(&shape.counts);
-    let far: u64 = bins.filter(|(from, _)| as_float(**from) >= end).map(|(_, count)| count).sum();
+    let far = bins
+        .filter(|(from, _)| as_float(**from) >= end)
+        .map(|(_, count)| *count)
+        .fold(0, u64::saturating_add);
     far as f64 / total.max(1) as f64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Edges and counts at the ends of their types, as the records of a hostile far end make them, do not overflow.
+    #[test]
+    fn extreme_histograms() {
+        let shape = Histogram {
+            bin_edges_ns: vec![i64::MIN, -1, 0, 1, i64::MAX],
+            counts: vec![u64::MAX, 3, 3, u64::MAX],
+        };
+        assert_eq!(shape.total(), u64::MAX);
+        for width in [1, 1_000, i64::MAX] {
+            let rebinned = in_bins(&shape, width);
+            assert!(rebinned.counts.len() <= MOST_BINS + 1, "{width}");
+            assert_eq!(rebinned.bin_edges_ns.len(), rebinned.counts.len() + 1, "{width}");
+        }
+        let (begin, end) = bulk(&shape);
+        assert!(begin <= end && beyond(&shape, end) <= 1.0);
+        let same = Histogram { bin_edges_ns: vec![0; 5], counts: vec![1; 4] };
+        assert_eq!(common_width([&same].into_iter(), (-1.0, 1.0)), None, "bins have a width");
+    }
 
     #[test]
     fn histograms_beside_each_other_have_bins_of_one_width_where_these_are_many_enough() {

@@ -212,7 +212,7 @@ fn beyond_note(m: &Measurement, (from, end): (f64, f64)) -> String {
 /// The outline of a histogram as a density in percent per unit, so that bins of different width compare.
 #[expect(clippy::cast_precision_loss, reason = "a chart has about a thousand steps")]
 pub(super) fn density(histogram: &Histogram, (start, end): (f64, f64), unit: Unit) -> Vec<(f64, f64)> {
-    let total = histogram.counts.iter().sum::<u64>();
+    let total = histogram.total();
     let mut outline = Vec::new();
     for (edges, count) in histogram.bin_edges_ns.windows(2).zip(&histogram.counts) {
         let [from, to] = edges else { continue };

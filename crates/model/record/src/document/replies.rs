@@ -57,20 +57,23 @@ pub struct Rejected {
 
 impl Rejected {
     /// All of them.
-    pub const fn total(&self) -> u64 {
-        self.address + self.port + self.size + self.code + self.session + self.sequence + self.echo
+    pub fn total(&self) -> u64 {
+        let Self { address, port, size, code, session, sequence, echo, source: _ } = self;
+        [address, port, size, code, session, sequence, echo]
+            .into_iter()
+            .fold(0, |sum, count| sum.saturating_add(*count))
     }
 }
 
 impl AddAssign<&Self> for Rejected {
     fn add_assign(&mut self, other: &Self) {
-        self.address += other.address;
-        self.port += other.port;
-        self.size += other.size;
-        self.code += other.code;
-        self.session += other.session;
-        self.sequence += other.sequence;
-        self.echo += other.echo;
+        self.address = self.address.saturating_add(other.address);
+        self.port = self.port.saturating_add(other.port);
+        self.size = self.size.saturating_add(other.size);
+        self.code = self.code.saturating_add(other.code);
+        self.session = self.session.saturating_add(other.session);
+        self.sequence = self.sequence.saturating_add(other.sequence);
+        self.echo = self.echo.saturating_add(other.echo);
         if self.source.is_none() {
             self.source.clone_from(&other.source);
         }
@@ -98,7 +101,7 @@ impl OtherLength {
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
-            replies: self.replies + other.replies,
+            replies: self.replies.saturating_add(other.replies),
             payload_octets_min: self.payload_octets_min.min(other.payload_octets_min),
             payload_octets_max: self.payload_octets_max.max(other.payload_octets_max),
         }
@@ -113,4 +116,22 @@ pub struct ChecksumErrors {
     pub sender: Option<u64>,
     /// At the responder's host; `null` where there is no romer, or it does not tell.
     pub responder: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts whose sum exceeds 64 bits, as a damaged manifest has them, give the largest count.
+    #[test]
+    fn sums_of_replies_saturate() {
+        let other_length = OtherLength { replies: u64::MAX, ..OtherLength::one(44) };
+        let rejected = Rejected { address: u64::MAX, echo: 1, ..Rejected::default() };
+        let mut sum = Replies { rejected, other_length: Some(other_length) };
+        assert_eq!(sum.rejected.total(), u64::MAX);
+        let other = sum.clone();
+        sum += &other;
+        assert_eq!((sum.rejected.address, sum.rejected.echo), (u64::MAX, 2));
+        assert_eq!(sum.other_length.map(|other| other.replies), Some(u64::MAX));
+    }
 }

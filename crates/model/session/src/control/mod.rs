@@ -78,12 +78,14 @@ pub use resuming::Inbox;
 pub use server::{Action, Fruitless, Limits, Others, Server, Session};
 pub use stream::FarStream;
 
+use std::net::SocketAddr;
+
 use romer_record::document::{ClockSync, Way};
 use romer_record::event::Event;
 use romer_record::log::{Card, Far, FarSent};
 use romer_traffic::Departure;
 use romer_units::Duration;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Version of the control protocol.
 pub const VERSION: u32 = 1;
@@ -317,7 +319,8 @@ pub struct Refused {
 /// The address of the test packets is proved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Associated {
-    /// Where the association came from, as the responder sees it.
+    /// Where the association came from, as the responder sees it: an address and a port.
+    #[serde(deserialize_with = "socket_address")]
     pub address: String,
     /// Where it came from another address than the one before: how long before it the last datagram of the session came from
     /// there, and the first from here, nanoseconds.
@@ -332,11 +335,17 @@ pub struct Associated {
 /// The address of the test packets was another than before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moved {
-    /// Where they came from then.
+    /// Where they came from then: an address and a port.
+    #[serde(deserialize_with = "socket_address")]
     pub address: String,
     /// How long before this association the last datagram of the session came from where it was before, and the first from there,
     /// nanoseconds.
     pub moved_ns: [i64; 2],
+}
+
+/// An address and a port as text. What is no such address is refused, so that the text is short.
+fn socket_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    SocketAddr::deserialize(deserializer).map(|address| address.to_string())
 }
 
 /// Totals of a session.

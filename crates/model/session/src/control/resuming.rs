@@ -156,9 +156,14 @@ pub struct Inbox {
 }
 
 impl Inbox {
+    /// So many messages have come, and the responder was informed of them.
+    pub const fn after(heard: u64) -> Self {
+        Self { heard, said: heard }
+    }
+
     /// `message` has come.
     pub fn take(&mut self, message: &Message) {
-        self.heard += u64::from(message.is_kept());
+        self.heard = self.heard.saturating_add(u64::from(message.is_kept()));
     }
 
     /// What the responder is owed: how far it has been heard, if that is news.
@@ -173,10 +178,16 @@ impl Inbox {
         self.heard
     }
 
-    /// The session goes on over a new connection, on which the message with number `first` comes next.
-    pub const fn resumed(&mut self, first: u64) {
-        self.heard = first;
-        self.said = first;
+    /// The session continues over a new connection, on which the message with number `first` comes next, of at most `most`. Returns
+    /// `false`, and changes nothing, where the number is beyond these or that message has come already.
+    #[must_use]
+    pub fn resumed(&mut self, first: u64, most: u64) -> bool {
+        let is_possible = (self.heard..=most).contains(&first);
+        if is_possible {
+            self.heard = first;
+            self.said = first;
+        }
+        is_possible
     }
 }
 
@@ -231,7 +242,7 @@ mod tests {
                         on_the_way.clear();
                         let again = kept.again(inbox.heard()).unwrap();
                         prop_assert_eq!((again.lost, again.first), (0, inbox.heard()));
-                        inbox.resumed(again.first);
+                        prop_assert!(inbox.resumed(again.first, said));
                         let mut decoder = Decoder::default();
                         decoder.extend(&again.frames);
                         while let Some(message) = decoder.next().unwrap() {
@@ -267,6 +278,19 @@ mod tests {
         let again = kept.again(1).unwrap();
         // Message 0 came; of 0 and 1 the frames are gone.
         assert_eq!((again.first, again.lost, again.frames.len()), (2, 1, 3 * frame.len()));
+    }
+
+    /// A number beyond what can have been sent is refused, and the count of messages does not overflow.
+    #[test]
+    fn impossible_next_messages() {
+        let mut inbox = Inbox::after(3);
+        assert!(!inbox.resumed(u64::MAX, 10) && !inbox.resumed(11, 10) && !inbox.resumed(2, 10));
+        assert_eq!(inbox.heard(), 3);
+        assert!(inbox.resumed(10, 10));
+        assert_eq!(inbox.heard(), 10);
+        assert!(inbox.resumed(u64::MAX, u64::MAX));
+        inbox.take(&log(0));
+        assert_eq!(inbox.heard(), u64::MAX);
     }
 
     /// The queue has a bound though nobody acknowledges and no frame is left.

@@ -109,7 +109,7 @@ impl Comings {
         self.seen[word] & bit != 0
     }
     fn mark(&mut self, sequence: u64, came: bool) {
-        if self.latest.is_some_and(|latest| sequence + REMEMBERED <= latest) {
+        if self.latest.is_some_and(|latest| latest.saturating_sub(sequence) >= REMEMBERED) {
             return;
         }
         let (word, bit) = self.place(sequence);
