@@ -1,6 +1,7 @@
 //! One-way probes that arrive here: whose they are.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
 
 use romer_session::sender::{Coming, Comings};
@@ -9,9 +10,9 @@ use romer_wire::compact;
 
 use super::ended::Ended;
 
-/// Sessions of one number at the most that what comes from another host is held against: each costs some hashes, and
-/// whoever opens sessions chooses their numbers.
-const MOST_ELSEWHERE: usize = 16;
+/// Sessions of one number whose keys are tried for a datagram at the most: those of its host, and the same of those of all hosts.
+/// Each costs some hashes, and senders choose their numbers.
+const MOST_TRIED: usize = 16;
 
 /// The one-way sessions whose probes come here. A probe is known by its session's number and by its tag, which takes the
 /// session's key to make. It comes from the host that holds the control conversation, from whatever port; and from any
@@ -20,17 +21,21 @@ const MOST_ELSEWHERE: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Expected {
     by_number: HashMap<u16, Vec<u32>>,
+    by_host: HashMap<(u16, IpAddr), Vec<u32>>,
     streams: HashMap<u32, Stream>,
     ended: Ended,
     mistagged: u64,
+    /// How often a session's key was tried.
+    tried: u64,
 }
 
 #[derive(Debug)]
 struct Stream {
     /// Who holds the control conversation.
     peer: IpAddr,
+    number: u16,
     comings: Comings,
-    /// Datagrams of that host that named this session and were none of its probes.
+    /// Datagrams of that host that were tried as its probes and are none.
     mistagged: u64,
 }
 
@@ -48,16 +53,19 @@ pub(super) struct Taken {
 impl Expected {
     /// Expects at the most `most` probes of `probes`, which is session `session` here, from `peer`.
     pub(super) fn expect(&mut self, session: u32, peer: IpAddr, probes: compact::Session, most: u64) {
-        self.by_number.entry(probes.number).or_default().push(session);
+        let (peer, number) = (peer.to_canonical(), probes.number);
+        self.by_number.entry(number).or_default().push(session);
+        self.by_host.entry((number, peer)).or_default().push(session);
         let comings = Comings::new(probes, None, most);
-        let stream = Stream { peer: peer.to_canonical(), comings, mistagged: 0 };
-        self.streams.insert(session, stream);
+        self.streams.insert(session, Stream { peer, number, comings, mistagged: 0 });
     }
 
     /// The probes of `session`, if any are expected, come from `peer` from now on.
     pub(super) fn follow(&mut self, session: u32, peer: IpAddr) {
         if let Some(stream) = self.streams.get_mut(&session) {
-            stream.peer = peer.to_canonical();
+            let before = std::mem::replace(&mut stream.peer, peer.to_canonical());
+            remove(&mut self.by_host, &(stream.number, before), session);
+            self.by_host.entry((stream.number, stream.peer)).or_default().push(session);
         }
     }
 
@@ -66,10 +74,8 @@ impl Expected {
         if let Some(stream) = self.streams.remove(&session) {
             let (probes, latest) = stream.comings.session();
             self.ended.remember(probes, latest, now);
-            self.by_number.retain(|_, sessions| {
-                sessions.retain(|one| *one != session);
-                !sessions.is_empty()
-            });
+            remove(&mut self.by_number, &stream.number, session);
+            remove(&mut self.by_host, &(stream.number, stream.peer), session);
         }
     }
 
@@ -83,56 +89,65 @@ impl Expected {
         self.mistagged
     }
 
-    /// The same of the sessions of `session`'s number and host.
+    /// How many datagrams of its host were tried as probes of `session` and are none.
     pub(super) fn mistagged_of(&self, session: u32) -> u64 {
         self.streams.get(&session).map_or(0, |stream| stream.mistagged)
     }
 
-    /// The probe that has arrived from `source`; `None` where it is none that is expected. `known` says whether anything is
-    /// taken from that address though no session is there.
+    /// The probe that has arrived from `source`; `None` where it is none that is expected. `proved` gives the session that has proved
+    /// `source` for a number, which is tried first. `known` says whether anything is taken from that address though no session is
+    /// there.
     pub(super) fn take(
         &mut self,
         payload: &[u8],
         source: SocketAddr,
+        proved: impl Fn(u16) -> Option<u32>,
         known: impl Fn(IpAddr) -> bool,
     ) -> Option<Taken> {
         if self.by_number.is_empty() {
             return None;
         }
-        let sessions = self.by_number.get(&compact::number_of(payload)?)?;
+        let number = compact::number_of(payload)?;
+        let all = first_of(&self.by_number, &number);
+        if all.is_empty() {
+            return None;
+        }
         let host = source.ip().to_canonical();
-        let mut named = false;
-        for session in sessions {
-            let Some(stream) = self.streams.get_mut(session).filter(|stream| stream.peer == host) else {
+        let own = first_of(&self.by_host, &(number, host));
+        let is_known = known(host);
+        for session in proved(number).iter().chain(own).chain(all) {
+            let Some(stream) = self.streams.get_mut(session) else { continue };
+            let elsewhere = stream.peer != host;
+            if elsewhere && !is_known {
                 continue;
-            };
-            named = true;
+            }
+            self.tried += 1;
             if let Ok(coming) = stream.comings.on_datagram(payload, source) {
-                return Some(Taken { session: *session, coming, elsewhere: false });
+                return Some(Taken { session: *session, coming, elsewhere });
             }
         }
-        let mut tries = if known(host) { MOST_ELSEWHERE } else { 0 };
-        for session in sessions {
-            let Some(stream) = self.streams.get_mut(session).filter(|stream| stream.peer != host) else {
-                continue;
-            };
-            if tries == 0 {
-                break;
-            }
-            tries -= 1;
-            if let Ok(coming) = stream.comings.on_datagram(payload, source) {
-                return Some(Taken { session: *session, coming, elsewhere: true });
-            }
-        }
-        if named {
-            self.mistagged += 1;
-            for session in sessions {
-                if let Some(stream) = self.streams.get_mut(session).filter(|stream| stream.peer == host) {
-                    stream.mistagged += 1;
-                }
+        self.mistagged += u64::from(!own.is_empty());
+        for session in own {
+            if let Some(stream) = self.streams.get_mut(session) {
+                stream.mistagged += 1;
             }
         }
         None
+    }
+}
+
+/// The sessions that are tried of those at `key`.
+fn first_of<'a, K: Eq + Hash>(sessions: &'a HashMap<K, Vec<u32>>, key: &K) -> &'a [u32] {
+    let all = sessions.get(key).map_or(&[][..], Vec::as_slice);
+    all.get(..MOST_TRIED).unwrap_or(all)
+}
+
+fn remove<K: Eq + Hash>(sessions: &mut HashMap<K, Vec<u32>>, key: &K, session: u32) {
+    if let Some(at) = sessions.get_mut(key) {
+        at.retain(|one| *one != session);
+        if at.is_empty() {
+            sessions.remove(key);
+        }
     }
 }
 
@@ -148,7 +163,8 @@ mod tests {
     }
 
     fn take(expected: &mut Expected, payload: &[u8], source: &str) -> Option<(u32, u64, bool, bool)> {
-        let taken = expected.take(payload, from(source), |host| host != from("192.0.2.66:1").ip())?;
+        let known = |host| host != from("192.0.2.66:1").ip();
+        let taken = expected.take(payload, from(source), |_| None, known)?;
         Some((taken.session, taken.coming.sequence, taken.coming.first, taken.elsewhere))
     }
 
@@ -199,12 +215,41 @@ mod tests {
         probes(7, 1).emit(100, &mut payload);
         assert_eq!(take(&mut expected, &payload, "192.0.2.77:9"), None, "more than were granted");
         assert_eq!(expected.mistagged(), 0);
-        // Whoever opens very many sessions of one number does not have each datagram held against all of them.
-        let mut crowded = Expected::default();
-        (0..100).for_each(|n| crowded.expect(n, from("192.0.2.1:1").ip(), probes(7, 1), 100));
-        crowded.expect(200, from("192.0.2.1:1").ip(), probes(7, 2), 100);
+    }
+
+    /// A datagram costs at most 33 tries of keys, however many sessions of its number its host or others have. Any of them that has
+    /// proved its address has its probes; so has one of another number.
+    #[test]
+    fn tries_of_a_datagram_are_bounded() {
+        let mut expected = Expected::default();
+        let [peer, other] = ["192.0.2.1:1", "192.0.2.2:1"].map(|text| from(text).ip());
+        (0..1_000).for_each(|n| expected.expect(n, peer, probes(7, 1), 100));
+        (1_000..2_000).for_each(|n| expected.expect(n, other, probes(7, 1), 100));
+        expected.expect(2_000, peer, probes(7, 2), 100);
+        expected.expect(2_001, peer, probes(8, 2), 100);
+        let mut tries = |payload: &[u8], source: &str, proved: Option<u32>| {
+            let before = expected.tried;
+            let taken = expected.take(payload, from(source), |_| proved, |_| true);
+            (taken.map(|taken| (taken.session, taken.elsewhere)), expected.tried - before)
+        };
+        let mut payload = [0; 44];
+        probes(7, 3).emit(3, &mut payload);
+        for source in ["192.0.2.1:9", "192.0.2.2:9", "192.0.2.3:9"] {
+            for proved in [None, Some(5)] {
+                let (taken, count) = tries(&payload, source, proved);
+                assert!(taken.is_none() && count <= 33, "{source}, {proved:?}: {count}");
+            }
+        }
         probes(7, 2).emit(3, &mut payload);
-        assert_eq!(take(&mut crowded, &payload, "192.0.2.77:9"), None);
-        assert_eq!(take(&mut crowded, &payload, "192.0.2.1:9"), Some((200, 3, true, false)));
+        assert_eq!(tries(&payload, "192.0.2.1:9", Some(2_000)), (Some((2_000, false)), 1));
+        assert_eq!(tries(&payload, "192.0.2.3:9", Some(2_000)), (Some((2_000, true)), 1));
+        probes(8, 2).emit(3, &mut payload);
+        assert_eq!(tries(&payload, "192.0.2.1:9", None), (Some((2_001, false)), 1));
+        // What moves or ends is tried no more where it was.
+        (0..1_000).for_each(|n| expected.follow(n, other));
+        (1_000..2_000).for_each(|n| expected.forget(n, Timestamp::from_nanos(0)));
+        assert_eq!((expected.by_host[&(7, peer)].len(), expected.by_number[&7].len()), (1, 1_001));
+        (0..=2_001).for_each(|n| expected.forget(n, Timestamp::from_nanos(0)));
+        assert!(expected.by_host.is_empty() && expected.by_number.is_empty());
     }
 }

@@ -11,7 +11,7 @@ mod telling;
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -112,6 +112,8 @@ struct Connection {
     /// The same, and nothing if its session was idle then.
     in_use: Holding,
     session: Option<Granted>,
+    /// Where its session's association came from.
+    reached: Option<Reached>,
     /// The interface by which this end reaches the sender, as far as is known.
     interface: Option<String>,
     /// The least that the way was known to take when probes or replies had been refused for their length.
@@ -158,6 +160,14 @@ impl Connection {
     }
 }
 
+/// The address that a session has proved.
+#[derive(Clone, Copy, Debug)]
+struct Reached {
+    address: SocketAddr,
+    /// When the route to it is looked up next.
+    due: Timestamp<Monotonic>,
+}
+
 /// A session that was granted.
 struct Granted {
     number: u32,
@@ -193,6 +203,9 @@ pub(super) struct Controlling {
     accepts_from: Option<Timestamp<Monotonic>>,
     /// A session is reached by an interface that it was not reached by before.
     new_interface: bool,
+    /// Routes that may be looked up until the next look at deadlines, and the connection with which that look continues.
+    routes_left: usize,
+    next_route: usize,
     next_session: u32,
     keepers: &'static Keepers,
     occurrences: Occurrences,
@@ -249,6 +262,8 @@ impl Controlling {
             next_look: clock::monotonic_now(),
             accepts_from: None,
             new_interface: false,
+            routes_left: notes::ROUTES,
+            next_route: 0,
             next_session: 0,
             keepers: clock_keepers(),
             occurrences,
@@ -257,9 +272,11 @@ impl Controlling {
 
     pub(super) fn run(mut self) {
         let mut ready = Vec::new();
+        let mut has_notes = false;
         while !self.links.stop.load(Ordering::Acquire) {
             self.links.turn.end();
-            let longest = (self.next_look - clock::monotonic_now()).max(Duration::ZERO);
+            let until_look = (self.next_look - clock::monotonic_now()).max(Duration::ZERO);
+            let longest = if has_notes { Duration::ZERO } else { until_look };
             // A refusal leaves the deadlines to be looked at.
             let _ = self.poller.wait(&self.links.waker, longest, &mut ready);
             self.links.turn.begin(clock::monotonic_now());
@@ -269,7 +286,7 @@ impl Controlling {
                 }
             }
             self.tell_occurrences(false);
-            self.take_notes();
+            has_notes = self.take_notes();
             self.keep_time();
             self.sweep();
             for token in &ready {
@@ -635,6 +652,7 @@ impl Controlling {
         }
         self.next_look = now + if self.by_session.is_empty() { LOOK } else { RECORD_LOOK };
         self.resume_accepting(now);
+        self.look_up_routes(now);
         for index in 0..self.connections.end() {
             let Some(connection) = self.connections.get(index) else { continue };
             if connection.is_closing() {

@@ -78,7 +78,7 @@ pub(super) enum Order {
 /// What the reflecting thread tells.
 #[derive(Debug)]
 pub(super) enum Note {
-    /// The session's address is proved. Where probes are to be sent there and it is new, that is how.
+    /// The session's address is proved, and is new or perhaps not known to its sender. Where probes are to be sent there and it is new, that is how.
     /// Where it took another's place, which its sender is to be told: how long before the last came from there, and the first
     /// from here, and the same of earlier ones; and from which others so many came meanwhile.
     Associated {
@@ -128,6 +128,8 @@ pub(super) struct Links {
 struct Session {
     ssid: u16,
     address: Option<SocketAddr>,
+    /// The earliest time of its next change; `None` before the first.
+    next_change: Option<Timestamp<Monotonic>>,
     /// Of its packets, where they are answered.
     numbers: Numbers,
     /// When it was proved last, nanoseconds of the real-time clock, and the greatest number by then.
@@ -426,8 +428,10 @@ impl Reflecting {
 
     fn answer(&mut self, index: usize, datagram: &Datagram<'_>) {
         // One-way probes of granted sessions are within their granted rate, and nothing answers them.
-        let reflector = &self.reflector;
-        let taken = self.expected.take(datagram.payload, datagram.peer, |host| reflector.allows(host));
+        let (reflector, proved) = (&self.reflector, &self.proved);
+        let proved = |number| proved.get(&(datagram.peer, number)).copied();
+        let taken =
+            self.expected.take(datagram.payload, datagram.peer, proved, |host| reflector.allows(host));
         if let Some(Taken { session, coming, elsewhere }) = taken {
             self.one_way.received += 1;
             self.one_way.octets += u64::try_from(datagram.payload.len()).unwrap_or(u64::MAX);

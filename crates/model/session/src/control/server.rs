@@ -131,10 +131,10 @@ pub struct Server {
     has_more: bool,
     key: Option<[u8; 16]>,
     last_word: Timestamp<Monotonic>,
-    /// When a message or a probe came last, or what was said was taken.
+    /// When a message came last, or what was said was taken.
     active: Timestamp<Monotonic>,
-    /// When the session was granted.
-    granted: Timestamp<Monotonic>,
+    /// When a probe came or left last; before the first, when the session was granted or its stream was started.
+    probed: Timestamp<Monotonic>,
     connected: Timestamp<Monotonic>,
     heard: bool,
     decoder: Decoder,
@@ -188,7 +188,7 @@ impl Server {
             key: None,
             last_word: now,
             active: now,
-            granted: now,
+            probed: now,
             connected: now,
             heard: false,
             decoder: Decoder::default(),
@@ -417,6 +417,7 @@ impl Server {
                 if self.own_rate() > 0 && (self.hangs_up || !self.started) =>
             {
                 if !std::mem::replace(&mut self.started, true) {
+                    self.probed = now;
                     actions.push(Action::Start);
                 }
             }
@@ -520,7 +521,7 @@ impl Server {
             key: key.map(hex),
             secret: self.secret.filter(|_| self.can_resume).map(hex),
         };
-        self.granted = now;
+        self.probed = now;
         self.rate = request.rate();
         self.bits = request.bits();
         self.state = State::Associating { deadline: now + self.limits.handshake };

@@ -86,6 +86,7 @@ impl Controlling {
             holding: Holding::default(),
             in_use: Holding::default(),
             session: None,
+            reached: None,
             interface: None,
             refused_over: None,
             moved: None,

@@ -6,10 +6,17 @@ use romer_host::{clock, host_info};
 use romer_session::control::{Action, Server};
 use romer_units::{Duration, Monotonic, Timestamp};
 
-use super::Controlling;
 use super::shares::Holding;
+use super::{Controlling, Reached};
 use crate::respond::reflecting::Note;
 use crate::respond::sending::Path;
+
+/// Notes that are taken in a turn, so that a flood of them does not delay others; the rest are taken in the next.
+pub(super) const NOTES: usize = 4_096;
+/// Routes that are looked up between two looks at deadlines. Each takes as long as some hundred notes.
+pub(super) const ROUTES: usize = 8;
+/// Between two look-ups of the route of a session, unless its host changes.
+const ROUTE_LOOK: Duration = Duration::from_secs(3);
 
 /// Has a session count the datagrams that this host drops as damaged while it runs: to be called when it is opened, and before
 /// it ends.
@@ -20,13 +27,16 @@ pub(super) fn report_checksum_errors(server: &mut Server) {
 }
 
 impl Controlling {
-    /// Takes what the threads that reflect and send have to say.
-    pub(super) fn take_notes(&mut self) {
+    /// Takes what the threads that reflect and send have to say, up to a limit. Gives whether there may be more.
+    pub(super) fn take_notes(&mut self) -> bool {
         let now = clock::monotonic_now();
         let mut flushed = Vec::new();
-        // Bounded, so that a flood of records does not keep others from being heard.
-        for _ in 0..65_536 {
-            let Ok(note) = self.links.events.try_recv() else { break };
+        let mut has_more = true;
+        for _ in 0..NOTES {
+            let Ok(note) = self.links.events.try_recv() else {
+                has_more = false;
+                break;
+            };
             let session = match &note {
                 Note::Overflowed(overflow) => {
                     self.tell_overflow(overflow);
@@ -60,12 +70,18 @@ impl Controlling {
                 });
             }
         }
+        has_more
     }
 
     /// Takes what is said of the session of connection `index`.
     fn take_note(&mut self, index: usize, note: Note, now: Timestamp<Monotonic>) {
-        self.connections[index].server.on_activity(now);
         let server = &mut self.connections[index].server;
+        if matches!(
+            note,
+            Note::Record { .. } | Note::Departure { .. } | Note::Card { .. } | Note::Refused { .. }
+        ) {
+            server.on_probe(now);
+        }
         let actions = match note {
             Note::Overflowed(_) => Vec::new(),
             Note::Associated { address, moves, others, path, .. } => {
@@ -108,22 +124,55 @@ impl Controlling {
         moves: &[(SocketAddr, [Duration; 2])],
         path: Option<Box<Path>>,
     ) -> Vec<Action> {
+        let now = clock::monotonic_now();
+        let reached = &mut self.connections[index].reached;
+        // A change of the port alone does not change the route.
+        let due =
+            reached.filter(|before| before.address.ip() == address.ip()).map_or(now, |before| before.due);
+        *reached = Some(Reached { address, due });
+        self.look_up_route(index, now);
         let connection = &mut self.connections[index];
-        // While there is no route, what is known of it is the best that there is.
-        if let Some(interface) = host_info::route_to(address).ok().and_then(|route| route.interface) {
-            self.new_interface |= connection.interface.as_ref() != Some(&interface);
-            connection.interface = Some(interface);
-        }
         if let (Some(session), Some(path)) = (&mut connection.session, path) {
             match &session.sender {
                 Some(sender) => sender.redirect(*path),
                 None => session.path = Some(path),
             }
         }
-        let mut actions = connection.server.on_associated_anew(address, moves, clock::monotonic_now());
+        let mut actions = connection.server.on_associated_anew(address, moves, now);
         if let Some(moved) = connection.moved.take() {
             actions.extend(self.tell_moved(index, &moved, address));
         }
         actions
+    }
+
+    /// Looks up the routes that are due, as many as may be looked up now. The next call continues after them.
+    pub(super) fn look_up_routes(&mut self, now: Timestamp<Monotonic>) {
+        self.routes_left = ROUTES;
+        let end = self.connections.end();
+        let first = self.next_route.min(end);
+        for index in (first..end).chain(0..first) {
+            if self.routes_left == 0 {
+                self.next_route = index;
+                return;
+            }
+            self.look_up_route(index, now);
+        }
+    }
+
+    /// Looks up by which interface this end reaches the session of connection `index`, if that is due and may be done now.
+    fn look_up_route(&mut self, index: usize, now: Timestamp<Monotonic>) {
+        let Some(reached) = self.connections.get(index).and_then(|one| one.reached) else { return };
+        if now < reached.due || self.routes_left == 0 {
+            return;
+        }
+        self.routes_left -= 1;
+        let interface = host_info::route_to(reached.address).ok().and_then(|route| route.interface);
+        let connection = &mut self.connections[index];
+        connection.reached = Some(Reached { due: now + ROUTE_LOOK, ..reached });
+        // While there is no route, what is known of it is the best that there is.
+        if interface.is_some() && interface != connection.interface {
+            connection.interface = interface;
+            self.new_interface = true;
+        }
     }
 }

@@ -59,7 +59,7 @@ impl Bench {
         let address = listener.local_addr().unwrap();
         let [waker, reflecting_waker] = [(), ()].map(|()| Arc::new(Waker::new().unwrap()));
         let (commands, orders) = sync_channel(1_024);
-        let (notes, events) = sync_channel(1_024);
+        let (notes, events) = sync_channel(2 * notes::NOTES);
         let (stop, totals) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Totals::default())));
         let links = Links {
             commands,
@@ -337,6 +337,60 @@ fn idle_sessions_make_room() {
             );
         }
     }
+}
+
+/// However many notes there are, a turn takes a bounded number of them, and the next one continues at once.
+#[test]
+fn notes_of_a_turn_are_bounded() {
+    let mut controlling = Bench::new().controlling;
+    for count in 0..notes::NOTES + 10 {
+        let note = Note::Departed { session: 0, count: u64::try_from(count).unwrap() };
+        controlling.links.notes.try_send(note).unwrap();
+    }
+    assert!(controlling.take_notes(), "there may be more");
+    let next = controlling.links.events.try_recv();
+    let all = u64::try_from(notes::NOTES).unwrap();
+    assert!(matches!(next, Ok(Note::Departed { count, .. }) if count == all), "{next:?}");
+    assert!(!controlling.take_notes() && controlling.links.events.try_recv().is_err());
+}
+
+/// However often sessions change their addresses, a bounded number of routes is looked up between two looks at deadlines. Every
+/// session has its turn, and a change of the port alone causes no look-up.
+#[test]
+fn route_lookups_are_bounded() {
+    let mut hosts = Hosts::new();
+    let now = clock::monotonic_now();
+    let sessions: Vec<usize> = (0..40)
+        .map(|number| hosts.ask_at(number % 4, &round_trip(1_000_000_000).into(), now).unwrap().0)
+        .collect();
+    let controlling = &mut hosts.controlling;
+    let associate = |controlling: &mut Controlling, port: u16| {
+        for index in &sessions {
+            let address = SocketAddr::new(controlling.connections[*index].peer, port);
+            let (moves, others) = (Vec::new(), Vec::new());
+            let session = controlling.connections[*index].number().unwrap();
+            let note = Note::Associated { session, address, moves, others, path: None };
+            controlling.links.notes.try_send(note).unwrap();
+        }
+        controlling.take_notes();
+    };
+    let looked_up = |controlling: &Controlling, by: Timestamp<Monotonic>| {
+        let is_done = |index: &&usize| controlling.connections[**index].reached.unwrap().due > by;
+        sessions.iter().filter(is_done).count()
+    };
+    for port in 1..=20 {
+        associate(controlling, port);
+    }
+    let then = clock::monotonic_now();
+    assert_eq!((controlling.routes_left, looked_up(controlling, then)), (0, notes::ROUTES));
+    let later = then + Duration::from_secs(3_600);
+    for look in 1..=sessions.len() / notes::ROUTES {
+        controlling.look_up_routes(later);
+        assert_eq!(looked_up(controlling, later), look * notes::ROUTES);
+    }
+    controlling.look_up_routes(later);
+    (1..=20).for_each(|port| associate(controlling, port));
+    assert_eq!((controlling.routes_left, looked_up(controlling, later)), (notes::ROUTES, sessions.len()));
 }
 
 /// A session that can be resumed.

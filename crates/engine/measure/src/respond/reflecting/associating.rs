@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use romer_host::clock;
 use romer_host::socket::Datagram;
 use romer_record::log::Far;
 use romer_session::association::Token;
@@ -14,6 +15,9 @@ use crate::card;
 
 /// So many addresses of a session are remembered: for who makes more mappings than that while it has no conversation, the last.
 const MOST_MOVES: usize = 16;
+/// The least time between two changes of a session's address, while its conversation goes on over one connection. A change that
+/// comes earlier is dropped: senders repeat their associations.
+const BETWEEN_CHANGES: Duration = Duration::from_secs(1);
 
 /// Whose a reply is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -72,8 +76,14 @@ impl Reflecting {
         };
         let Some(state) = self.sessions.get_mut(&session) else { return };
         let before = state.address;
+        let is_changed = before != Some(peer);
+        let arrived = clock::monotonic_now();
+        // The control thread works on each change, and on a conversation that goes on over another connection.
+        if is_changed && !state.may_not_know && state.next_change.is_some_and(|next| arrived < next) {
+            return;
+        }
         let mut path = None;
-        if let (Some(options), true) = (&state.sends, before != Some(peer)) {
+        if let (Some(options), true) = (&state.sends, is_changed) {
             // Without a way to there, the next association may find one.
             let Ok(socket) = self.ports[index].socket.receiver_from(peer, options) else { return };
             let socket = Arc::new(socket);
@@ -84,8 +94,8 @@ impl Reflecting {
         }
         let now = datagram.kernel.unwrap_or(datagram.user).as_nanos();
         let ssid = state.ssid;
-        let claimed = if before == Some(peer) { Vec::new() } else { self.unclaimed.claim(peer, ssid) };
-        let has_moved = before.is_some_and(|before| before != peer);
+        let claimed = if is_changed { self.unclaimed.claim(peer, ssid) } else { Vec::new() };
+        let has_moved = is_changed && before.is_some();
         let moved = has_moved.then(|| {
             let first = claimed.iter().map(|far| far.t2_kernel_ns.unwrap_or(far.t2_user_ns));
             let first = first.chain(state.elsewhere).chain([now]).min().unwrap_or(now);
@@ -108,8 +118,9 @@ impl Reflecting {
         let earlier = state.moves.iter().copied().filter(|_| state.may_not_know);
         let moves = earlier.chain(moved.map(|times| (peer, times)));
         let moves = moves.map(|(address, times)| (address, times.map(ago))).collect();
-        let note = Note::Associated { session, address: peer, moves, others, path };
-        if self.links.notes.try_send(note).is_err() {
+        let is_news = is_changed || state.may_not_know;
+        let note = is_news.then(|| Note::Associated { session, address: peer, moves, others, path });
+        if note.is_some_and(|note| self.links.notes.try_send(note).is_err()) {
             let claimed = claimed.into_iter().map(|record| (peer, record));
             meanwhile
                 .into_iter()
@@ -118,6 +129,9 @@ impl Reflecting {
             return;
         }
         state.address = Some(peer);
+        if has_moved {
+            state.next_change = Some(arrived + BETWEEN_CHANGES);
+        }
         state.elsewhere = None;
         state.heard = now;
         if let Some(times) = moved {
@@ -136,6 +150,8 @@ impl Reflecting {
         for record in meanwhile.into_iter().map(|(_, record)| record).chain(claimed) {
             self.hand_over(Some((Owner::Unproved(peer, ssid), record)));
         }
-        self.links.control_waker.wake();
+        if is_news {
+            self.links.control_waker.wake();
+        }
     }
 }

@@ -24,6 +24,7 @@ impl Reflecting {
                 let state = Session {
                     ssid,
                     address: None,
+                    next_change: None,
                     numbers: Numbers::default(),
                     proved_at: 0,
                     proved_by: 0,

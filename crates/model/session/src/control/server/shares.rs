@@ -38,21 +38,20 @@ impl Server {
         self.limits.buffered_records = buffered_records;
     }
 
-    /// Probes of the session, or records of them, came or left `now`.
-    pub const fn on_activity(&mut self, now: Timestamp<Monotonic>) {
-        self.active = now;
+    /// A probe of the session came or left, or was refused, `now`.
+    pub const fn on_probe(&mut self, now: Timestamp<Monotonic>) {
+        self.probed = now;
     }
 
-    /// When a message or a probe came last, or the peer took a message.
+    /// When a message came last, or the peer took one.
     pub const fn active(&self) -> Timestamp<Monotonic> {
         self.active
     }
 
-    /// Since when the session has been unused: its last activity, or its grant if no probe has come and no stream was started.
-    /// Messages alone do not keep a session that never began.
-    pub const fn unused_since(&self) -> Timestamp<Monotonic> {
-        let has_begun = self.started || self.heard_of.received > 0 || self.totals.received > 0;
-        if has_begun { self.active } else { self.granted }
+    /// Since when the session has been unused. Until its sender stops, only probes are use: it has been unused since the last of them,
+    /// or since the responder started its stream, or else since the grant. Afterwards, messages are use as well.
+    pub fn unused_since(&self) -> Timestamp<Monotonic> {
+        if self.is_open() { self.probed } else { self.probed.max(self.active) }
     }
 
     /// Whether the session has been unused for longer than [`SILENCE`]. What it holds (its place, its rates, its sender) is
@@ -82,7 +81,11 @@ impl Server {
     }
 
     fn open_rate(&self) -> u64 {
-        let is_open = matches!(self.state, State::Associating { .. } | State::Running { .. });
-        if is_open { self.rate } else { 0 }
+        if self.is_open() { self.rate } else { 0 }
+    }
+
+    /// Whether the session has been granted, and its sender has not stopped.
+    const fn is_open(&self) -> bool {
+        matches!(self.state, State::Associating { .. } | State::Running { .. })
     }
 }

@@ -127,7 +127,8 @@ fn rates_are_bounded_in_total() {
     }
 }
 
-/// A session holds its rate until it stops, and becomes idle 20 seconds after its last activity.
+/// A session holds its rate until it stops, and becomes idle 20 seconds after its last probe. Messages do not prevent this before
+/// it stops; afterwards they do.
 #[test]
 fn rates_are_held_until_idle() {
     let features = [RESUME, LAST_WORD].map(str::to_owned).to_vec();
@@ -139,14 +140,20 @@ fn rates_are_held_until_idle() {
     say(&mut server, &Message::Request(request()));
     server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
     assert_eq!((server.coming_rate(), server.own_rate()), (100, 0));
-    assert!(!server.is_idle(at(21)) && server.is_idle(at(22)));
     server.on_record(Far { t3_user_ns: Some(1), ..Far::default() });
-    server.on_activity(at(30));
-    assert!(!server.is_idle(at(50)) && server.is_idle(at(51)));
-    server.on_bytes(&bytes(&Message::Ask), false, at(60));
-    assert!(!server.is_idle(at(80)), "the path may be down, and its sender is there");
-    say(&mut server, &Message::Stop);
+    server.on_probe(at(30));
+    for second in 31..60 {
+        server.on_bytes(&bytes(&Message::Ask), false, at(second));
+        server.on_written(at(second));
+        server.on_associated("192.0.2.1:9".parse().unwrap(), at(second));
+        assert_eq!(server.is_idle(at(second)), second > 50, "{second} s");
+    }
+    server.on_probe(at(60));
+    assert!(!server.is_idle(at(80)) && server.is_idle(at(81)), "a probe ends the idle time");
+    server.on_bytes(&bytes(&Message::Stop), false, at(90));
     assert_eq!(server.coming_rate(), 0, "it sends no more");
+    server.on_bytes(&bytes(&Message::Ask), false, at(100));
+    assert!(!server.is_idle(at(120)) && server.is_idle(at(121)), "its log is transferred");
 }
 
 /// A session that is associated, and has not begun.
@@ -169,11 +176,7 @@ fn sessions_never_begun_become_idle() {
         }
     }
     let mut started = associated(&reverse(stream()));
-    assert_eq!(say(&mut started, &Message::Start), [Action::Start]);
+    assert_eq!(started.on_bytes(&bytes(&Message::Start), false, at(15)), [Action::Start]);
     started.on_bytes(&bytes(&Message::Ask), false, at(30));
-    assert!(!started.is_idle(at(50)) && started.is_idle(at(51)));
-    let mut forward = associated(&forward(10_000_000));
-    forward.on_first_arrival();
-    forward.on_bytes(&bytes(&Message::Ask), false, at(30));
-    assert!(!forward.is_idle(at(50)));
+    assert!(!started.is_idle(at(35)) && started.is_idle(at(36)), "its stream has not begun");
 }
