@@ -19,7 +19,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use romer_bench::limits::Limit;
-use romer_bench::options::BenchOptions;
+use romer_bench::options::{Anomaly, BenchOptions};
 use romer_bench::{BenchError, Progress, Watcher};
 use romer_record::benchmark::{Benchmark, BenchmarkEntry, Judgement};
 use romer_server::PlanFault;
@@ -244,15 +244,23 @@ fn hold(claims: &[Judgement], all: bool) -> Result<(), Failure> {
     for (holds, what, are) in kinds.into_iter().filter(|(holds, ..)| all || holds.is_some()) {
         let mut such = claims.iter().filter(|claim| claim.holds == holds);
         let count = such.clone().count();
-        if let Some(Judgement { case, subject, expected, found, .. }) = such.next() {
+        if let Some(Judgement { case, subject, expected, found, holds, .. }) = such.next() {
             let text = format!(
-                "{what}{case}, {subject}): {expected}; found: {found}; {count} of {} {are}",
-                claims.len()
+                "{what}{case}, {subject}): {expected}; found: {found}; {count} of {} {are}{}",
+                claims.len(),
+                allowance(subject, *holds)
             );
             return Err(Failure::with_code(6, romer_report::escape::terminal(&text)));
         }
     }
     Ok(())
+}
+
+/// The option that allows what a failed claim reports, to follow the error; empty where there is none.
+fn allowance(subject: &str, holds: Option<bool>) -> String {
+    let allowed = [Anomaly::Order, Anomaly::Copies].map(|anomaly| anomaly.to_string());
+    let is_option = holds == Some(false) && allowed.iter().any(|anomaly| anomaly == subject);
+    if is_option { format!("; use --allow {subject} if the device may do this") } else { String::new() }
 }
 
 /// Refuses what most trials tell nothing of the device for.
@@ -373,5 +381,30 @@ pub(crate) fn of_page(text: &str) -> Result<romer_server::Plan, PlanFault> {
 impl From<BenchError> for Failure {
     fn from(error: BenchError) -> Self {
         Self::with_code(error.exit_code(), error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The error of a failed claim names the option that allows what the device did, where there is one.
+    #[test]
+    fn failed_claim_names_its_option() {
+        let error = |subject: &str| {
+            let claim = Judgement {
+                case: "none".into(),
+                frame_size: None,
+                mixture: None,
+                subject: subject.into(),
+                expected: "frames arrive in order".into(),
+                found: "3 frames were reordered".into(),
+                holds: Some(false),
+            };
+            hold(&[claim], false).unwrap_err().text().to_owned()
+        };
+        assert!(error("order").ends_with("FAIL; use --allow order if the device may do this"));
+        assert!(error("copies").contains("--allow copies"));
+        assert!(!error("content").contains("--allow"));
     }
 }

@@ -262,14 +262,15 @@ impl From<LiveError> for Failure {
                 "cannot open port (--port): {error}; run as root, or `sudo setcap cap_net_raw,cap_net_admin+ep \
                  $(command -v romer)`, or use a lab: romer lab up path, romer lab run E -- romer emulate --port a=e0 --port b=e1"
             )),
-            LiveError::Port { source, .. } => {
+            LiveError::Port { source, name } => {
                 let do_what = match &**source {
                     PortError::Offload { .. } => {
                         "; use the underlying interface of a VLAN, macvlan or tunnel, or another one"
+                            .to_owned()
                     }
-                    PortError::NoXdp { .. } => "",
-                    PortError::Memory { .. } => "; request less delay or a shorter queue",
-                    _ => "; `ip link` lists the interfaces",
+                    PortError::NoXdp { .. } => String::new(),
+                    PortError::Memory { .. } => "; request less delay or a shorter queue".to_owned(),
+                    _ => format!("; `{}` lists the interfaces", name.ip("link")),
                 };
                 Self::environment(format!("cannot open port (--port): {error}{do_what}"))
             }

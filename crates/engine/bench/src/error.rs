@@ -17,9 +17,9 @@ pub enum BenchError {
     /// A port cannot be had.
     #[error("a port cannot be had ({port}): {source}; {mend}", mend = if source.is_permission() {
         "run as root, or `sudo setcap cap_net_raw,cap_net_admin+ep $(command -v romer)`, or use a lab: romer lab up router, \
-         romer lab run A -- romer bench ..."
+         romer lab run A -- romer bench ...".to_owned()
     } else {
-        "`ip link` lists the interfaces"
+        format!("`{}` lists the interfaces", port.ip("link"))
     })]
     Port {
         /// Which.

@@ -79,11 +79,14 @@ impl PortFault {
     /// What a user can do about it.
     pub(crate) fn remedy(&self) -> String {
         let interface = self.port.interface();
+        let ip = |arguments: String| self.port.ip(&arguments);
         match &self.state {
-            PortState::Down => format!("switch it on with `ip link set {interface} up`"),
-            PortState::NoCarrier => "connect it, and see that its other end is up".into(),
-            PortState::Renamed(name) => format!("name it back with `ip link set {name} name {interface}`"),
-            PortState::Gone => "see `ip link` for what there is".into(),
+            PortState::Down => format!("switch it on with `{}`", ip(format!("link set {interface} up"))),
+            PortState::NoCarrier => "connect it, and check that its other end is up".into(),
+            PortState::Renamed(name) => {
+                format!("restore its name with `{}`", ip(format!("link set {name} name {interface}")))
+            }
+            PortState::Gone => format!("`{}` lists the interfaces", ip("link".into())),
         }
     }
 }

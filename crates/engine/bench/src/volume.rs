@@ -54,14 +54,22 @@ pub(crate) fn check(options: &BenchOptions) -> Result<(), BenchError> {
     };
     let pps = frames(options, worst, &[phase]) / phase.length.as_secs_f64().max(1e-9);
     Err(BenchError::Usage(format!(
-        "a trial has too many frames (--trial {}): frames {worst} at {:.1} % of the line are {:.0} frames/s, and the maximum is {} \
+        "a trial has too many frames (--trial {}): frames {worst} at {} % of the line are {:.0} frames/s, and the maximum is {} \
          million frames; use {} or shorter, lower --loads or a lower --line-rate",
-        phase.length,
-        options.nominal(worst, phase.load).load * 100.0,
+        phase.length.in_largest_unit(),
+        percent(options.nominal(worst, phase.load).load),
         pps,
         MOST_FRAMES / 1_000_000,
         longest(pps)
     )))
+}
+
+/// A share in percent with one decimal, and with two significant digits below 1 %.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let decimals = (1..9).find(|decimals| percent * 10_f64.powi(*decimals) >= 9.5).unwrap_or(1);
+    let decimals = usize::try_from(decimals).unwrap_or(1);
+    format!("{percent:.decimals$}")
 }
 
 /// How long a trial at this rate may be: whole seconds, where it may be as long.
@@ -86,11 +94,11 @@ pub fn note(options: &BenchOptions) -> Option<String> {
     let share = crate::numbers::real(MOST_FRAMES) / worst.max(1.0);
     (share < 1.0).then(|| {
         format!(
-            "a trial has at most {} million frames: above {:.1} % of the line rate, trials of {} are skipped, and count as limited by \
+            "a trial has at most {} million frames: above {} % of the line rate, trials of {} are skipped, and count as limited by \
              the tester; a shorter --trial raises this limit",
             MOST_FRAMES / 1_000_000,
-            share * 100.0,
-            full.length
+            percent(share),
+            full.length.in_largest_unit()
         )
     })
 }
@@ -120,7 +128,7 @@ mod tests {
             told.contains("(--trial 3s): frames 64 B at 100.0 % of the line are 14880952 frames/s"),
             "{told}"
         );
-        assert!(told.contains("make it 2s or shorter"), "{told}");
+        assert!(told.contains("use 2s or shorter"), "{told}");
         assert!(check(&swept(86_400)).is_err(), "a day");
         assert_eq!(note(&swept(2)), None);
     }
@@ -133,7 +141,10 @@ mod tests {
         let options = fast(Procedure::Throughput(goal));
         assert!(check(&options).is_ok());
         let told = note(&options).unwrap();
-        assert!(told.contains("at more than 4.5 % of the line trials of 60s are not made"), "{told}");
+        assert!(told.contains("above 4.5 % of the line rate, trials of 1min are skipped"), "{told}");
+        let day = Goal { full: Duration::from_secs(86_400), ..goal };
+        let told = note(&fast(Procedure::Throughput(day))).unwrap();
+        assert!(told.contains("above 0.0031 % of the line rate, trials of 1d are skipped"), "{told}");
         let mut campaign = Campaign::new(&design(&options));
         let mut made = 0;
         while let Some(ask) = next_trial(&options, &mut campaign) {

@@ -127,12 +127,21 @@ pub(crate) fn too_alike(direction: &str, correlation: Option<&Correlation>) -> O
     }
     let mean = two_digits(mean);
     let deviation = (deviation * 100.0).ceil();
-    Some(format!(
-        "{direction}: delays are correlated; the effective sample size of the {} delays is {worth:.0}. By chance the mean may \
-         deviate by {mean} from the requested value, and the standard deviation by {deviation:.0} % (95 % of runs deviate \
-         less). A longer run helps; a higher packet rate does not",
-        spread.values
-    ))
+    let by_chance = format!(
+        "By chance the mean may deviate by {mean} from the requested value, and the standard deviation by {deviation:.0} % (95 % of \
+         runs deviate less)"
+    );
+    #[expect(clippy::cast_precision_loss, reason = "a count of delays for people")]
+    let is_less = worth.round() < spread.values as f64;
+    Some(if is_less {
+        format!(
+            "{direction}: delays are correlated; the effective sample size is {worth:.0} of {} delays. {by_chance}. A longer run \
+             helps; a higher packet rate does not",
+            spread.values
+        )
+    } else {
+        format!("{direction}: the run has {} delays. {by_chance}. A longer run helps", spread.values)
+    })
 }
 
 /// That displaced packets left before as many others had gone past as drawn, because their time was up.
@@ -203,6 +212,27 @@ mod tests {
         assert_eq!([of(0, 0), of(1_000, 5)], [None, None]);
         let note = of(1_000, 300).unwrap();
         assert!(note.starts_with("a to b: 300 of 1000 displaced packets (30.0 %)"), "{note}");
+    }
+
+    /// A note says that delays are correlated only where the effective sample size is below their number.
+    #[test]
+    fn independent_delays_are_not_correlated() {
+        let stream = Stream::new(Seed([1, 2, 3, 4, 5, 6]), [7, 8]);
+        let noted = |value: &dyn Fn(u64) -> f64| {
+            let mut correlation = Correlation::default();
+            #[expect(clippy::cast_possible_truncation, reason = "below two million")]
+            (0..256_u64)
+                .for_each(|number| correlation.add(number.cast_signed(), (value(number) * 1e6) as i64));
+            too_alike("a to b", Some(&correlation)).unwrap()
+        };
+        // The second of two neighbours is as far below the mean as the first is above it, apart from noise.
+        let opposed = noted(&|number| {
+            let first = stream.unit(number / 2).powi(8);
+            if number % 2 == 0 { first } else { 1.2 - first - 0.4 * stream.unit(1_000 + number) }
+        });
+        assert!(opposed.starts_with("a to b: the run has 256 delays. By chance"), "{opposed}");
+        let alike = noted(&|number| stream.unit(number / 2).powi(8));
+        assert!(alike.contains("correlated") && alike.contains(" of 256 delays. By chance"), "{alike}");
     }
 
     /// A law wider than the packets' spacing is noted in the exact order, and one that is not, or another order, is not.

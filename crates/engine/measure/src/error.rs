@@ -1,7 +1,5 @@
 //! What can go wrong with a measurement, told so that the reader knows what to do.
 
-use std::net::SocketAddr;
-
 use romer_host::HostError;
 use romer_store::StoreError;
 use thiserror::Error;
@@ -46,7 +44,7 @@ pub enum MeasureError {
     #[error("refused by the far end ({address}): {why}; {mend}")]
     Refused {
         /// Where.
-        address: SocketAddr,
+        address: String,
         /// In its words.
         why: String,
         /// What to do.

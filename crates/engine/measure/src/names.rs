@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-use romer_host::link::Network;
+use romer_host::link::{Link, Network};
 
 use crate::MeasureError;
 
@@ -227,6 +227,25 @@ impl Target {
     }
 }
 
+/// An address with the name of its zone, as a user writes it; the number where this host has no such interface.
+pub(crate) fn with_zone(address: SocketAddr) -> String {
+    let link = link_of_zone(address);
+    link.map_or_else(
+        || address.to_string(),
+        |link| format!("[{}%{}]:{}", address.ip(), link.name, address.port()),
+    )
+}
+
+/// The interface that the zone of an address means (RFC 4007 section 11).
+pub(crate) fn link_of_zone(address: SocketAddr) -> Option<Link> {
+    let zone = match address {
+        SocketAddr::V6(v6) => v6.scope_id(),
+        SocketAddr::V4(_) => 0,
+    };
+    let links = || Network::open(None).and_then(|network| network.links()).ok();
+    (zone != 0).then(links).flatten()?.into_iter().find(|link| link.index == zone)
+}
+
 /// The addresses in their order within a family, the two families taking turns; that of the first begins.
 fn in_turns(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     let is_first =
@@ -253,7 +272,20 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddrV6;
+
     use super::*;
+
+    /// An error names the interface of a link-local address as the user wrote it.
+    #[test]
+    fn zone_has_its_name() {
+        let links = Network::open(None).unwrap().links().unwrap();
+        let link = links.first().unwrap();
+        let local = |zone| SocketAddr::from(SocketAddrV6::new("fe80::1".parse().unwrap(), 9_201, 0, zone));
+        assert_eq!(with_zone(local(link.index)), format!("[fe80::1%{}]:9201", link.name));
+        assert_eq!(with_zone(local(0)), "[fe80::1]:9201");
+        assert_eq!(with_zone(([192, 0, 2, 1], 862).into()), "192.0.2.1:862");
+    }
 
     /// The resolver knows no name with such a zone; what is missing is the interface.
     #[test]

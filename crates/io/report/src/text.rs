@@ -288,7 +288,7 @@ impl Page {
         for limit in &m.limits {
             let value = self.words.limit_value(limit);
             let value = value.map_or_else(String::new, |value| format!(", measured {value}"));
-            let (name, paint) = if limit.held { ("Held", Paint::Good) } else { ("Broken", Paint::Bad) };
+            let (name, paint) = if limit.held { ("Passed", Paint::Good) } else { ("Failed", Paint::Bad) };
             self.note(name, &format!("{}{value}", limit.limit), paint, lines);
         }
         if let Some(comment) = &m.metadata.comment {

@@ -70,6 +70,15 @@ impl Duration {
             None => None,
         }
     }
+    /// The shortest exact form with one unit up to the day: `45ms`, `1.5s`, `5min`, `1d`.
+    pub fn in_largest_unit(self) -> String {
+        let fits = |unit: &&Unit| self.0 > 0 && u128::from(self.0.unsigned_abs()) % unit.nanos_or_one == 0;
+        let mut longer = TIME_UNITS.iter().rev().take_while(|unit| unit.nanos_or_one >= 60_000_000_000);
+        longer.find(fits).map_or_else(
+            || self.to_string(),
+            |unit| format!("{}{}", u128::from(self.0.unsigned_abs()) / unit.nanos_or_one, unit.name),
+        )
+    }
     /// `factor` times this length, or `None` where it leaves the range.
     pub const fn checked_mul(self, factor: i64) -> Option<Self> {
         match self.0.checked_mul(factor) {
@@ -308,6 +317,15 @@ pub struct Stamp<C: Clock> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// The largest unit of which the length is a whole number, and the usual form below a minute.
+    #[test]
+    fn largest_unit_is_exact() {
+        for text in ["45ms", "1.5s", "90s", "1min", "90min", "2h", "1d", "25h"] {
+            assert_eq!(text.parse::<Duration>().unwrap().in_largest_unit(), text);
+        }
+        assert_eq!("24h".parse::<Duration>().unwrap().in_largest_unit(), "1d");
+    }
 
     #[test]
     fn lengths_of_time_are_read_as_people_write_them() {

@@ -21,6 +21,13 @@ impl PortName {
     pub fn interface(&self) -> &str {
         &self.interface
     }
+    /// The command line of `ip` with these arguments, for the port's network namespace.
+    pub fn ip(&self, arguments: &str) -> String {
+        match &self.namespace {
+            Some(namespace) => format!("ip -n {namespace} {arguments}"),
+            None => format!("ip {arguments}"),
+        }
+    }
 }
 
 impl fmt::Display for PortName {
@@ -73,6 +80,13 @@ mod tests {
         for name in ["eth0", "romerE/e0"] {
             assert_eq!(name.parse::<PortName>().unwrap().to_string(), name);
         }
+    }
+
+    /// A command for a port acts in the namespace of the port.
+    #[test]
+    fn command_names_the_namespace() {
+        let commands = ["eth0", "romerE/e0"].map(|name| name.parse::<PortName>().unwrap().ip("link"));
+        assert_eq!(commands, ["ip link", "ip -n romerE link"]);
     }
 
     #[test]

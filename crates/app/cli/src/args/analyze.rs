@@ -67,7 +67,8 @@ pub(crate) struct AnalyzeArgs {
     /// Hold a result against a bound; repeat for more; one that is broken gives exit code 6
     #[arg(long, value_name = "PATH<BOUND", value_parser = values::parsed::<Limit>)]
     pub(crate) limit: Vec<Limit>,
-    /// The first N packets of a direction were sent to fit the clocks by, over a quiet path
+    /// The first N packets of a direction were sent to fit the clocks by, over a quiet path; with --skew least-squares,
+    /// least-absolute, least-absolute-jumps or hull
     #[arg(long, value_name = "N", value_parser = values::calibration_packets, allow_hyphen_values = true)]
     pub(crate) calibration: Option<u64>,
     /// Write the page to this file

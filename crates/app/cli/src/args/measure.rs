@@ -82,8 +82,8 @@ pub(crate) struct MeasureArgs {
     /// Take the tool's own baseline out of every delay, as `romer calibrate` found it on this machine
     #[arg(long)]
     pub(crate) subtract_baseline: bool,
-    /// The first N packets of a direction are sent to fit the clocks by, over a quiet path; by the methods of --skew that can. They
-    /// are reported separately, and no figure, limit or rating includes them
+    /// The first N packets of a direction are sent to fit the clocks by, over a quiet path; with --skew least-squares,
+    /// least-absolute, least-absolute-jumps or hull. They are reported separately, and no figure, limit or rating includes them
     #[arg(long, value_name = "N", value_parser = values::calibration_packets, allow_hyphen_values = true)]
     pub(crate) calibration: Option<u64>,
     #[command(flatten)]

@@ -227,7 +227,10 @@ mod tests {
     #[test]
     fn a_limit_on_what_is_not_found_is_refused_before_the_benchmark() {
         let text = asked("throughput", &["--limit=loss_ratio<=1%"]).unwrap_err();
-        assert!(text.contains("(--limit loss_ratio<=1%): throughput finds throughput_percent, "), "{text}");
+        assert!(
+            text.contains("(--limit loss_ratio<=1%): throughput measures throughput_percent, "),
+            "{text}"
+        );
     }
 
     #[test]

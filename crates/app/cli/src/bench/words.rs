@@ -116,11 +116,9 @@ pub(super) fn people(time: Duration) -> String {
 /// A benchmark that takes this many times as long as forecast reports it.
 const MUCH_LONGER: i64 = 2;
 
-/// How long a benchmark takes, where that is much longer than `forecast`.
+/// How long a benchmark takes, where that is much longer than `forecast` and beyond its maximum.
 pub(super) fn correction(forecast: [Duration; 2], progress: &Progress<'_>) -> Option<String> {
-    let is_much =
-        |(now, said): (Duration, Duration)| now.as_nanos() >= said.as_nanos().saturating_mul(MUCH_LONGER);
-    progress.whole.into_iter().zip(forecast).any(is_much).then(|| {
+    is_much_longer(forecast, progress.whole).then(|| {
         format!(
             "longer than forecast: {} in total, with repeated trials, instead of {}; {} left",
             range(progress.whole),
@@ -128,6 +126,13 @@ pub(super) fn correction(forecast: [Duration; 2], progress: &Progress<'_>) -> Op
             range(progress.left)
         )
     })
+}
+
+/// Whether a duration, usual and maximum, is beyond a forecast and a multiple of one of its ends.
+fn is_much_longer(forecast: [Duration; 2], whole: [Duration; 2]) -> bool {
+    let is_much =
+        |(now, said): (Duration, Duration)| now.as_nanos() >= said.as_nanos().saturating_mul(MUCH_LONGER);
+    whole[1] > forecast[1] && whole.into_iter().zip(forecast).any(is_much)
 }
 
 /// One line on a terminal that is renewed.
@@ -512,6 +517,16 @@ mod tests {
     use romer_record::benchmark::{Judgement, SelfTestItem};
 
     use super::*;
+
+    /// A duration within the forecast range is no news, however far above its lower end.
+    #[test]
+    fn range_needs_no_correction() {
+        let is_said = |whole: [i64; 2]| {
+            is_much_longer([48, 106].map(Duration::from_secs), whole.map(Duration::from_secs))
+        };
+        assert!(!is_said([98, 98]) && !is_said([106, 106]) && !is_said([60, 110]));
+        assert!(is_said([98, 107]) && is_said([110, 212]));
+    }
 
     #[test]
     fn what_only_some_repeats_found_is_told_with_what_kept_the_others_from_it() {

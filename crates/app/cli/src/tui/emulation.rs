@@ -84,7 +84,7 @@ const FIGURES: [&str; 11] = [
     "transmitted",
     "lost",
     "duplicates",
-    "reordered",
+    "out of order",
     "queued",
     "balanced",
     "requested delay",
@@ -117,7 +117,7 @@ fn row(one: &EmulatedDirection) -> [String; 11] {
         count(one.transmitted),
         format!("{} ({})", count(lost), one.loss_ratio().map_or_else(|| "-".into(), percent)),
         count(one.duplicates_created),
-        count(one.reordered),
+        count(one.overtaken),
         count(one.queued),
         if one.balances() { "yes".into() } else { "NO".into() },
         maybe_time(one.requested_delay_ns.median, true),
@@ -262,7 +262,7 @@ mod tests {
             received: 12_345_678,
             transmitted: 12_222_222,
             duplicates_created: 4_321,
-            reordered: 54_321,
+            overtaken: 54_321,
             queued: 321,
             ..EmulatedDirection::default()
         };

@@ -224,8 +224,14 @@ impl MeasurementPicture {
             let decimals = usize::from(whole > 0 && whole < SHORT_NS);
             format!("{:.decimals$}", seconds(nanos))
         };
-        let of = if whole > 0 { format!(" of {} s", shown(whole)) } else { " s".into() };
-        (done, format!("{}{of}", shown(elapsed)))
+        let words = if whole == 0 {
+            format!("{} s", shown(elapsed))
+        } else if elapsed > whole {
+            format!("{} s, waiting for late packets", shown(whole))
+        } else {
+            format!("{} of {} s", shown(elapsed), shown(whole))
+        };
+        (done, words)
     }
 
     /// What stands above the clocks, where any stream tells of them.
@@ -418,6 +424,10 @@ mod tests {
             assert!(text.contains(part), "{part} is missing:\n{text}");
         }
         assert!(text.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)), "no curve:\n{text}");
+        // All packets are sent, and late ones may still come.
+        painter.on_interval(&interval(0, 12, 100, 75, 20e6));
+        let text = shown(&*picture.lock().unwrap(), 100, 30);
+        assert!(text.contains("10 s, waiting for late packets"), "{text}");
         assert!(!text.contains('\u{1b}'));
     }
 

@@ -98,12 +98,13 @@ impl<B: Bed> Running<'_, B> {
         if let Some(ends) = self.wait_for_ports()? {
             return Ok(ends);
         }
-        let link = self.bed.port_fault(options).map_or_else(String::new, |fault| format!(", and {fault}"));
+        let link = self.link_fault();
         self.event("device-silent", format!("the device stopped forwarding{link}; waiting for it"))?;
         if self.look(options.patience)?.is_err() {
             if !stopped() {
                 let waited = options.patience;
-                self.event("device-gone", format!("the device did not forward again within {waited}"))?;
+                let link = self.link_fault();
+                self.event("device-gone", format!("the device did not forward again within {waited}{link}"))?;
             }
             return Ok(Standing::Ends);
         }
@@ -114,6 +115,11 @@ impl<B: Bed> Running<'_, B> {
             self.is_back("device-rebooted", before, and_so)?;
         }
         Ok(Standing::IsBack)
+    }
+
+    /// The port that carries no frames, to follow a statement; empty where there is none.
+    fn link_fault(&self) -> String {
+        self.bed.port_fault(self.options).map_or_else(String::new, |fault| format!(", and {fault}"))
     }
 
     /// Waits for a port that was switched off on this host: that says nothing of the device. How the benchmark goes on, where it does

@@ -32,7 +32,8 @@ fn a_reboot_is_an_event_and_none_of_it_is_loss() {
     assert!(!kinds.contains(&"tester-overloaded") && crate::told(&document).is_enough(), "{kinds:?}");
     let gone = Simulated { reboots: Some(2), gone: true, ..Simulated::with(carries(1.0, 100)) };
     let document = run(&sweep(&[0.1, 0.2, 0.3, 0.4]), gone);
-    assert!(document.partial && document.events.iter().any(|event| event.kind == "device-gone"));
+    let end = document.events.iter().find(|event| event.kind == "device-gone").unwrap();
+    assert!(document.partial && end.text.contains(" has no carrier"), "{end:?}");
 }
 
 /// A wait that ended while frames still came is told, with what waits longer; other trials are not.

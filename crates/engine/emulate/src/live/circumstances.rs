@@ -51,13 +51,14 @@ pub(super) fn not_restored(
     let bridge = bridge.filter(|_| left.bridge).map(|bridge| {
         format!(
             "cannot restore {port} to bridge {bridge}: one of the two is no longer in the network namespace; to restore it, \
-             use `ip link set {interface} master {bridge}`"
+             use `{}`",
+            port.ip(&format!("link set {interface} master {bridge}"))
         )
     });
     let offloads = left.offloads.then(|| {
         format!(
             "cannot restore the offloads of {port}: the interface was not found in any network namespace; if it still \
-             exists, use `ethtool -K {interface} tso on gso on gro on tx on`"
+             exists, use `ethtool -K {interface} tso on gso on gro on tx on` in its namespace"
         )
     });
     bridge.into_iter().chain(offloads)

@@ -116,8 +116,8 @@ impl FarStamps {
         let replies = rejected.replies();
         let (first_is, without) = first_and_rest(replies);
         Some(format!(
-            "the responder's time stamps of {} cannot be true and are left out ({first_is} packet {}): by them, {those}; {without} \
-             t4-t1, with the responder's own time",
+            "the time stamps of {} contradict each other, and those of the responder are discarded ({first_is} packet {}): by them, \
+             {those}; {without} t4-t1, with the responder's own time",
             counted_as(replies, "reply", "replies"),
             first.unwrap_or(0)
         ))

@@ -19,6 +19,7 @@ use crate::byte_stream::ByteStream;
 use crate::circumstances::{clock_identity, random};
 use crate::measure::no_way::{explained, is_here};
 use crate::measure::router_word::RouterWord;
+use crate::names::with_zone;
 use crate::occurrences::far_words;
 use crate::{MeasureError, SOFTWARE};
 
@@ -369,7 +370,11 @@ impl Conversation {
                     (None, Some(limit)) => format!("ask for {limit} at the most"),
                     (None, None) => "change what is asked for".into(),
                 };
-                Err(MeasureError::Refused { address: self.address, why: far_words(&refused.message), mend })
+                Err(MeasureError::Refused {
+                    address: with_zone(self.address),
+                    why: far_words(&refused.message),
+                    mend,
+                })
             }
             Ok(_) => Err(self.odd()),
             Err(error) => Err(self.lost(&error)),
@@ -637,7 +642,7 @@ impl Conversation {
 
     fn lost(&self, error: &io::Error) -> MeasureError {
         MeasureError::Unreachable {
-            address: self.address.to_string(),
+            address: with_zone(self.address),
             why: format!("the control conversation broke off: {}", plain(error)),
             mend: "see whether `romer respond` still runs there",
         }
@@ -645,7 +650,7 @@ impl Conversation {
 
     fn odd(&self) -> MeasureError {
         MeasureError::Unreachable {
-            address: self.address.to_string(),
+            address: with_zone(self.address),
             why: "the answer to the request makes no sense".into(),
             mend: "use the same version of romer at both ends",
         }

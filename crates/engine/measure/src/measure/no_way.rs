@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use romer_host::link::{Link, Mac, Network};
 use romer_host::{HostError, host_info};
 
+use crate::names::link_of_zone;
+
 /// Interfaces that are named.
 const NAMED: usize = 3;
 
@@ -73,12 +75,7 @@ fn by_routes(error: &io::Error, target: SocketAddr) -> String {
 
 /// A target as `ip route get` takes it: the interface of a link-local address stands beside it.
 fn with_link(target: SocketAddr) -> String {
-    let zone = match target {
-        SocketAddr::V6(v6) => v6.scope_id(),
-        SocketAddr::V4(_) => 0,
-    };
-    let links = || Network::open(None).and_then(|network| network.links()).unwrap_or_default();
-    let link = (zone != 0).then(links).and_then(|links| links.into_iter().find(|link| link.index == zone));
+    let link = link_of_zone(target);
     link.map_or_else(|| target.ip().to_string(), |link| format!("{} oif {}", target.ip(), link.name))
 }
 

@@ -27,6 +27,7 @@ use super::route::Pathfinder;
 use super::stream::{Identity, Shared};
 use super::{MeasureOptions, rfc3339_now};
 use crate::card::{Card, Cards, refusal};
+use crate::names::with_zone;
 use crate::{MeasureError, circumstances};
 
 /// How long the association datagram is repeated until it is given up.
@@ -251,7 +252,7 @@ pub(super) fn prepare(
         let far_stream = FarStream::new(&traffic, floor, options.dscp.tos() | options.ecn.bits(), ttl);
         if way == Way::Reverse && far_stream.trace.is_some() && !conversation.welcome.has(control::TRACE) {
             return Err(MeasureError::Refused {
-                address,
+                address: with_zone(address),
                 why: format!("{} there plays no trace", conversation.welcome.software),
                 mend: "update it, or choose another model or --direction forward".into(),
             });
@@ -439,14 +440,14 @@ fn associate(
         if let Some(error) = refused.filter(romer_host::HostError::is_permission) {
             return Err(MeasureError::host(
                 "send probes",
-                shared.target.to_string(),
+                with_zone(shared.target),
                 "see the host's packet filter",
                 error,
             ));
         }
     }
     Err(MeasureError::Unreachable {
-        address: format!("UDP {}", shared.target),
+        address: format!("UDP {}", with_zone(shared.target)),
         why: "the control channel works, but no test packet arrives".into(),
         mend: match ttl {
             None => {

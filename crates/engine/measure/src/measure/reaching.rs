@@ -14,6 +14,7 @@ use super::far::{Absent, Conversation};
 use super::options::StreamOptions;
 use super::preparing::{Plan, bind, socket_options, with_port};
 use super::{MeasureOptions, route};
+use crate::names::with_zone;
 use crate::{MeasureError, circumstances};
 
 /// Requests by which it is seen whether a reflector answers, and the time from one to the next. The reply to the last is waited
@@ -66,7 +67,7 @@ pub(super) fn reach(
     // Where there is no choice nothing is asked.
     let place = if plans.len() > 1 { plans.iter().position(answering).unwrap_or(0) } else { 0 };
     if place > 0 {
-        let silent: Vec<String> = plans[..place].iter().map(|plan| plan.address.to_string()).collect();
+        let silent: Vec<String> = plans[..place].iter().map(|plan| with_zone(plan.address)).collect();
         notes.push(format!(
             "{host} has several addresses: {} is measured, and not {} (no reflector answers)",
             plans[place].address,
@@ -88,13 +89,18 @@ pub(super) fn reach(
 
 /// That `address` of a host is measured, and not those before it.
 fn instead_of(host: &str, address: SocketAddr, absent: &[(SocketAddr, Absent)]) -> Option<String> {
-    (!absent.is_empty())
-        .then(|| format!("{host} has several addresses: {address} is measured, and not {}", reasons(absent)))
+    (!absent.is_empty()).then(|| {
+        format!(
+            "{host} has several addresses: {} is measured, and not {}",
+            with_zone(address),
+            reasons(absent)
+        )
+    })
 }
 
 /// `ADDRESS (WHY), ADDRESS (WHY)`.
 fn reasons(absent: &[(SocketAddr, Absent)]) -> String {
-    let each = |(address, why): &(SocketAddr, Absent)| format!("{address} ({})", why.why());
+    let each = |(address, why): &(SocketAddr, Absent)| format!("{} ({})", with_zone(*address), why.why());
     absent.iter().map(each).collect::<Vec<_>>().join(", ")
 }
 
@@ -109,14 +115,14 @@ fn greet(
     match Conversation::begin(address, &from, options.key.as_deref()) {
         Ok(conversation) if way.is_one_way() && !conversation.welcome.has(control::ONE_WAY) => {
             Err(MeasureError::Refused {
-                address,
+                address: with_zone(address),
                 why: format!("{} there knows round trips only", conversation.welcome.software),
                 mend: "update it, or leave --direction out".into(),
             })
         }
         Ok(conversation) => Ok(Ok(conversation)),
         Err(Absent::Locked { why, mend }) => {
-            Err(MeasureError::Unreachable { address: address.to_string(), why, mend })
+            Err(MeasureError::Unreachable { address: with_zone(address), why, mend })
         }
         Err(absent) => Ok(Err(absent)),
     }
@@ -136,7 +142,7 @@ fn unreachable(absent: &[(SocketAddr, Absent)], way: Way) -> MeasureError {
     };
     let tcp = if is_here || way.is_one_way() { "TCP " } else { "" };
     let (address, why) = match absent {
-        [(address, why)] => (format!("{tcp}{address}"), why.why().to_owned()),
+        [(address, why)] => (format!("{tcp}{}", with_zone(*address)), why.why().to_owned()),
         _ => (format!("{tcp}{} addresses", absent.len()), reasons(absent)),
     };
     MeasureError::Unreachable { address, why, mend }

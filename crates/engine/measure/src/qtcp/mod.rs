@@ -451,6 +451,7 @@ pub fn statistics(
         lost: missing.lost,
         unread: missing.unread,
         left_out: missing.left_out,
+        calibration: stream.skew.calibration,
         size: u32::try_from((octets + count / 2) / count.max(1)).unwrap_or(u32::MAX),
         rate,
         service: class

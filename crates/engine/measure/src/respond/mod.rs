@@ -35,6 +35,7 @@ use self::controlling::shares::NETWORKS;
 pub use self::watchdog::Stuck;
 use self::watchdog::Watchdog;
 use crate::card::{Cards, refusal};
+use crate::names::with_zone;
 use crate::occurrences::{Occurrences, Remembered, routers_unheard, unheard};
 use crate::pulse::Pulse;
 use crate::threads::Held;
@@ -455,7 +456,7 @@ fn bind_error(what: &'static str, address: SocketAddr, source: HostError) -> Mea
             _ => "choose an address of this host with --listen and --control".into(),
         }
     };
-    MeasureError::Host { what, place: address.to_string(), source: Box::new(source), mend }
+    MeasureError::Host { what, place: with_zone(address), source: Box::new(source), mend }
 }
 
 #[cfg(test)]

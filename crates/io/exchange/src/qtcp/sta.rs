@@ -104,6 +104,8 @@ pub struct Statistics {
     pub left_out: u64,
     /// Further copies.
     pub duplicated: u64,
+    /// The packets of a direction that were sent first, for calibration; all other counts include them.
+    pub calibration: Option<u64>,
     /// Octets of a packet; where sizes vary, the mean.
     pub size: u32,
     /// Payload that was sent, octets a second.
@@ -132,6 +134,9 @@ impl Statistics {
             if count > 0 {
                 line(key, &count);
             }
+        }
+        if let Some(packets) = self.calibration {
+            line("calibration packets", &packets);
         }
         line("size", &self.size);
         if let Some(rate) = self.rate {

@@ -16,8 +16,9 @@ fn port_without_link_is_named() {
     set("A", "t0", "down");
     let down = bench(&lab, &LOAD).with_code(4).stderr;
     let told = format!(
-        "the tester's port {} is down on this host; switch it on with `ip link set t0 up`",
-        port("A", "t0")
+        "the tester's port {} is down on this host; switch it on with `ip -n {}A link set t0 up`",
+        port("A", "t0"),
+        lab.prefix()
     );
     assert!(down.contains(&told), "{down}");
     set("A", "t0", "up");
@@ -71,7 +72,10 @@ fn renamed_port_is_named() {
     process::run(lab.command("B", "ip").args(["link", "set", "t1", "down"])).with_code(0);
     process::run(lab.command("B", "ip").args(["link", "set", "t1", "name", "x1"])).with_code(0);
     let ended = begun.wait().with_code(4);
-    let told = format!("the tester's port {}B/t1 was renamed to x1", lab.prefix());
+    let prefix = lab.prefix();
+    let told = format!(
+        "the tester's port {prefix}B/t1 was renamed to x1; restore its name with `ip -n {prefix}B link set x1 name t1`"
+    );
     assert!(ended.stderr.contains(&told) && ended.stderr.contains("--resume"), "{ended:?}");
 }
 
