@@ -228,7 +228,11 @@ mod tests {
         // The second of two neighbours is as far below the mean as the first is above it, apart from noise.
         let opposed = noted(&|number| {
             let first = stream.unit(number / 2).powi(8);
-            if number % 2 == 0 { first } else { 1.2 - first - 0.4 * stream.unit(1_000 + number) }
+            if number % 2 == 0 {
+                first
+            } else {
+                2.0 / 9.0 - first + 0.2 * (stream.unit(1_000 + number) - 0.5)
+            }
         });
         assert!(opposed.starts_with("a to b: the run has 256 delays. By chance"), "{opposed}");
         let alike = noted(&|number| stream.unit(number / 2).powi(8));
