@@ -15,7 +15,7 @@ pub(crate) struct Timed {
     pub(crate) to: Realtime,
 }
 
-/// What the tables of seed 004 show of a sample.
+/// What the tables of Chen et al. 2013 show of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Figures {
     pub(crate) count: u64,

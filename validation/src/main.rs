@@ -97,7 +97,7 @@ enum Part {
     All,
     /// The tool's own error, and that of other programs beside it: tables, wake and peers.
     Accuracy,
-    /// Round trips by user and kernel stamps: tables I and II of seed 004.
+    /// Round trips by user and kernel stamps: tables I and II of Chen et al. 2013.
     Tables,
     /// How late the sender wakes.
     Wake,
@@ -111,7 +111,7 @@ enum Part {
     Voice,
     /// The benchmark's generator and analyser on a link, trafgen and iperf 3 beside them, and a sweep of the lab's router.
     Bench,
-    /// How well the emulator holds packets, at which rates: seed 002's tables 7.2 to 7.7.
+    /// How well the emulator holds packets, at which rates: Pham 2004's tables 7.2 to 7.7.
     Emulate,
     /// Every method of `--skew` over simulated clocks: no packet is sent.
     Clock,

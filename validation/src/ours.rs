@@ -107,7 +107,7 @@ impl Observer for Silent {
     fn on_interval(&mut self, _: &StreamInterval) {}
 }
 
-/// Round trips by the two kinds of stamps, of the same packets: (t4 - t1) - (t3 - t2), which is the sum of seed 004's
+/// Round trips by the two kinds of stamps, of the same packets: (t4 - t1) - (t3 - t2), which is the sum of Chen et al. 2013's
 /// two one-way delays. Packets that lack one of the eight stamps are in neither.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RoundTrips {

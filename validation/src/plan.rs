@@ -23,7 +23,7 @@ use crate::results::{Circumstances, Results, Tool, Trips, Wakes, Without};
 use crate::watch::{Condition, HostGaps, during, quiet};
 use tempfile::TempDir;
 
-/// The sizes of seed 004, in octets of IP packet.
+/// The sizes of Chen et al. 2013, in octets of IP packet.
 pub(crate) const SIZES: [u32; 3] = [64, 512, 1_500];
 /// The size at which others are compared.
 pub(crate) const PEER_SIZE: u32 = 512;

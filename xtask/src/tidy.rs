@@ -8,7 +8,7 @@ use crate::files::{Text, has_word};
 /// This file, which must name what it looks for.
 const SELF: &str = "xtask/src/tidy.rs";
 
-/// Lines of a source file: above the first it is usually two rooms, above the second it certainly is.
+/// Lines of a source file: above the first it usually holds two concepts, above the second it certainly does.
 const LONG: usize = 600;
 const TOO_LONG: usize = 900;
 
@@ -24,6 +24,9 @@ const SHARED_BY_TESTS: &str = "#![allow(dead_code, reason";
 
 /// Settings that point cargo or pip at some other registry than the public one.
 const REGISTRY: [&str; 5] = ["replace-with", "[registries", "index-url", "find-links", "GOPROXY="];
+
+/// How a source text must not be cited, before its last digit: the bibliography has its author and year.
+const NUMBERED: &str = "seed 00";
 
 /// Folders in which checkouts lie on many machines: naming one names no machine in particular.
 const COMMON: [&str; 20] = [
@@ -77,7 +80,8 @@ fn length(file: &Text) -> Option<Finding> {
     if !is_source(file) || made || lines <= LONG {
         return None;
     }
-    let what = format!("has {lines} lines (warning above {LONG}, error above {TOO_LONG}): two rooms?");
+    let what =
+        format!("has {lines} lines (warning above {LONG}, error above {TOO_LONG}): split it by concept");
     Some(Finding { place: file.path.clone(), what, warning: lines <= TOO_LONG })
 }
 
@@ -133,6 +137,10 @@ fn places(file: &Text, machine: &[String]) -> Vec<Finding> {
         let place = || format!("{}:{number}", file.path);
         for path in machine.iter().filter(|path| has_path(line, path)) {
             findings.push(Finding::error(place(), format!("names {path}, which only this machine has")));
+        }
+        if file.path != SELF && line.to_lowercase().contains(NUMBERED) {
+            let what = "cites a source text by a number: use author and year, as docs/reference/bibliography.md has them";
+            findings.push(Finding::error(place(), what));
         }
         let relative = file.extension() != "rs" || line.contains("include_");
         if relative && climbs(line) > depth {
@@ -220,6 +228,12 @@ mod tests {
         assert_eq!(found("a/b.toml", "path = \"../../c\"\n"), 1);
         assert_eq!(found("a/b.rs", "include_str!(\"../../c\")\n"), 1);
         assert_eq!(found("a/b.rs", "refuse(\"../../../etc/passwd\")\n"), 0);
+    }
+
+    #[test]
+    fn numbered_source_texts_are_found() {
+        assert_eq!(found("a/b.rs", "// as Seed 003 has it\n"), 1);
+        assert_eq!(found("a.md", "with seed 7, as Chadda 2004 has it\n"), 0);
     }
 
     #[test]

@@ -1381,7 +1381,7 @@ export interface components {
         /** @description The device under test, as the user describes it. */
         Device: {
             /**
-             * @description How old it is, in the user's words: seed 003 found older devices to be slower.
+             * @description How old it is, in the user's words: Chadda 2004 found older devices to be slower.
              * @default null
              */
             age: string | null;
@@ -2189,7 +2189,7 @@ export interface components {
         };
         /** @description Of which kind the reason is. */
         InvalidCause: "tester-stalled" | "tester-dropped" | "tester-slow" | "not-proven" | "port-refused" | "port-down" | "clock-set" | "device-away" | "device-stalled";
-        /** @description The jitters: seed 003's four methods in its order and on its terms, and RFC 3550's. */
+        /** @description The jitters: Chadda 2004's four methods in its order and on its terms, and RFC 3550's. */
         Jitter: {
             /** @description Method 3: absolute difference of consecutive delays. */
             delay_difference: components["schemas"]["Summary"];
@@ -2398,7 +2398,7 @@ export interface components {
             frames: number;
             /**
              * Format: double
-             * @description What the frames carry above UDP, TCP or IP, of the line rate, as seed 003 drew it.
+             * @description What the frames carry above UDP, TCP or IP, of the line rate, as Chadda 2004 drew it.
              */
             payload_percent: number;
             /**
@@ -2563,7 +2563,7 @@ export interface components {
             /** @description Limits that were stated, and whether they held. */
             limits: components["schemas"]["Limit"][];
             /**
-             * @description How much later or earlier the program's own stamps were than the best ones (seed 004): departure = best -
+             * @description How much later or earlier the program's own stamps were than the best ones (Chen et al. 2013): departure = best -
              *     user, arrival = user - best.
              */
             location_error_ns: components["schemas"]["LocationError"];
@@ -3373,7 +3373,7 @@ export interface components {
         RunKind: "measurement" | "benchmark" | "emulation";
         /** @description The scale of a transmission rating factor R. Ratings of different scales cannot be compared. */
         Scale: "narrowband" | "wideband" | "fullband";
-        /** @description The tests of seed 003, section 2.7, on the tester itself. */
+        /** @description The tests of Chadda 2004, section 2.7, on the tester itself. */
         SelfTest: {
             /** @description What the report may claim for it, in words. */
             claims: string[];

@@ -1,4 +1,4 @@
-//! Traces: seed 002's fates, mahimahi's delivery opportunities, and packet logs of measurements.
+//! Traces: Pham 2004's fates, mahimahi's delivery opportunities, and packet logs of measurements.
 
 use romer_impair::config::LONGEST_DELAY;
 use romer_impair::trace::{By, Trace, read_mahimahi, read_measurement, read_pham};

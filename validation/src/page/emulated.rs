@@ -50,7 +50,7 @@ pub(super) fn emulated(out: &mut Out, results: &Results) {
     line(
         out,
         format_args!(
-            "\n## The emulator\n\nSeed 002's tables in our numbers: frames of 64, 759 and 1,518 octets at 10, 50 and 100 % of \
+            "\n## The emulator\n\nThe tables of Pham 2004 in our numbers: frames of 64, 759 and 1,518 octets at 10, 50 and 100 % of \
              100 Mbit/s, over virtual links (data plane: {}), generator, emulator and receivers sharing this machine's cores. \
              Times in microseconds, each the median of the runs; counts of all runs together. *Hold error*: what the \
              emulator held a packet beyond what was asked, by its own account. *External*: from the generator's clock before it \

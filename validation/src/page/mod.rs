@@ -242,7 +242,7 @@ fn tables(out: &mut Out, results: &Results) {
         return;
     }
     out.push_str(
-        "\n## Seed 004's tables in our numbers\n\nRound trip (t4 - t1) - (t3 - t2); each figure the median of its \
+        "\n## Chen et al. 2013's tables in our numbers\n\nRound trip (t4 - t1) - (t3 - t2); each figure the median of its \
          value in the runs. The deviation divides by n, as the seed's footnote has it. *Without gaps*: of the packets \
          in whose time the host took no core away.\n",
     );

@@ -41,7 +41,7 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
     whole(text, 0, u64::MAX)
 }
 
-/// The number of a skew's method (seed 001, `-k`).
+/// The number of a skew's method (Qtcp, `-k`).
 pub(crate) fn skew_number(text: &str) -> Result<u8, String> {
     whole(text, 0, 3).map(|number| u8::try_from(number).unwrap_or(0))
 }

@@ -1,4 +1,4 @@
-//! The tests of the tester itself (seed 003, section 2.7), with nothing but a link between the two ports.
+//! The tests of the tester itself (Chadda 2004, section 2.7), with nothing but a link between the two ports.
 //!
 //! What a symbol generator showed there is shown here by the two ends of one link: the gaps between departures as they
 //! were, frames that were marked, reception above the line's rate, given gaps, and the latency of the link alone.

@@ -3,10 +3,10 @@
 //! [`calibrate`] measures between the hosts of a laboratory, with the engine that `romer measure` runs:
 //!
 //! - over a pair of virtual links between the two ends and nothing else, where a packet takes next to no time: what is
-//!   found there is the tool's own share, its **baseline** and **uncertainty** by the place of the stamps (seed 000,
+//!   found there is the tool's own share, its **baseline** and **uncertainty** by the place of the stamps (Hershberger 2005,
 //!   table 11.1), and whether the two directions of that path are told alike;
 //! - over the laboratory's path, slowed down to two rates one after the other: what of a delay does not depend on the
-//!   rate is error (seed 000, equations 9.1 and 9.2).
+//!   rate is error (Hershberger 2005, equations 9.1 and 9.2).
 //!
 //! Everything is done once a round, and each figure is the median of the rounds'. Before each round it is seen how much
 //! time the host takes away, for that is in the figures as well.

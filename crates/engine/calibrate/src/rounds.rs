@@ -23,7 +23,7 @@ const INTERVAL: Duration = Duration::from_millis(2);
 const PACKET: u32 = 128;
 /// Round trips before the first round, whose caches are cold.
 const WARM_UP: u64 = 50;
-/// The rates of seed 000, section 9.2.2.
+/// The rates of Hershberger 2005, section 9.2.2.
 const RATES: (u64, u64) = (10_000_000, 100_000_000);
 /// The IP packets over the slowed path, the longest of Ethernet.
 const LONG_PACKET: u32 = 1_500;

@@ -14,7 +14,7 @@ use crate::{Host, Kind, Lab, LabError};
 /// What the router does with what it forwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
-    /// Nothing but forwarding (seed 003, case 1).
+    /// Nothing but forwarding (Chadda 2004, case 1).
     None,
     /// It classifies, by code point, port, address, protocol and interface (case 2).
     Classify,
@@ -25,7 +25,7 @@ pub enum Case {
     Priority(LineRate),
     /// The same three classes in turns, with 6,000, 4,000 and 2,000 octets in each pass: 3 to 2 to 1.
     Weighted(LineRate),
-    /// The same, with 200, 150 and 100 octets in a pass, although a frame leaves whole: the pitfall of seed 003's figure
+    /// The same, with 200, 150 and 100 octets in a pass, although a frame leaves whole: the pitfall of Chadda 2004's figure
     /// 1-5.
     SmallPasses(LineRate),
     /// No more than 625 packets a second pass, in bursts of 20.

@@ -286,7 +286,7 @@ fn run_takes_our_place() {
     assert!(lines.lines().any(|line| line == "t0"), "{lines}");
     assert_eq!(run(&format!("{}B", prefix.0), "exit 3").status.code(), Some(3));
     let output = run("R", "exit 0");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("there is no host \"R\""), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("unknown host (lab run \"R\")"), "{output:?}");
 }
 
 fn killed_while_put_up() {

@@ -1,4 +1,4 @@
-//! Markov chains with n states, by packets or by elapsed time (seed 002, 3.1).
+//! Markov chains with n states, by packets or by elapsed time (Pham 2004, 3.1).
 //!
 //! A state lasts for its duration: so many packets that reach the chain's own stage, or so long, also while no packet
 //! comes. At its end the next state is drawn from the state's row; the diagonal enters it anew. The share of packets
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn by_packets_the_shares_are_those_of_seed_002_done_right() {
-        // Seed 002, 6.1: 200 and 100 packets, rows (0.4, 0.6) and (0.8, 0.2): v = 4/7, 3/7, shares 8/11 and 3/11.
+        // Pham 2004, 6.1: 200 and 100 packets, rows (0.4, 0.6) and (0.8, 0.2): v = 4/7, 3/7, shares 8/11 and 3/11.
         let chain = Chain::new(Step::Packets, &[vec![0.4, 0.6], vec![0.8, 0.2]], &[200, 100], 0).unwrap();
         let (mut walk, mut numbers) = (Walk::default(), numbers());
         let second: u64 =

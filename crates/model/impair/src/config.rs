@@ -139,7 +139,7 @@ pub enum Order {
     /// It does not come to that, and the distribution is kept (`order` in this crate).
     #[default]
     Exact,
-    /// It waits for the earlier one, and the distribution suffers: seed 002's queue.
+    /// It waits for the earlier one, and the distribution suffers: Pham 2004's queue.
     Fifo,
     /// It overtakes.
     Independent,

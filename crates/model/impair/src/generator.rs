@@ -7,7 +7,7 @@
 //! purpose 0 is these. What a stage draws besides (a chain's transitions, a turn of the exact order) comes from a
 //! purpose of its own, counted by itself.
 //!
-//! `mrg` and `mrg32k3a` draw in sequence instead, as seed 002 did, from a stream for each of the same names, each
+//! `mrg` and `mrg32k3a` draw in sequence instead, as Pham 2004 did, from a stream for each of the same names, each
 //! 2^100 steps from the next ([`crate::mrg`]). Nothing is kept in a pool that would repeat.
 
 use romer_units::random::{Blocks, Seed, Stream};

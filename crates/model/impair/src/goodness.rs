@@ -1,4 +1,4 @@
-//! Whether numbers are of a law: the tests of seed 002's chapter 5, and the numbers that a run draws from.
+//! Whether numbers are of a law: the tests of Pham 2004's chapter 5, and the numbers that a run draws from.
 //!
 //! Each test gives the probability with which numbers of the law give as large a statistic. They say nothing of how the
 //! numbers follow each other; for that there are the plots.

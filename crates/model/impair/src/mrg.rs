@@ -1,6 +1,6 @@
 //! Combined multiple recursive generators of P. L'Ecuyer, as `generator = "mrg"` and `"mrg32k3a"` use them.
 //!
-//! `mrg` is the one of seed 002's reference 22 (Combined Multiple Recursive Random Number Generators, Operations
+//! `mrg` is the one of Pham 2004's reference 22 (Combined Multiple Recursive Random Number Generators, Operations
 //! Research 44(5), 1996): two recurrences of order three modulo 2147483647 and 2145483479, period 2^185.
 //! `mrg32k3a` is the longer one of 1999 (Operations Research 47(1)), period 2^191. Both are written here from their
 //! recurrences. Streams that must not meet start 2^100 steps apart.
@@ -30,7 +30,7 @@ const MRG32K3A: Constants = Constants {
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// L'Ecuyer 1996, 31 bits: seed 002's.
+    /// L'Ecuyer 1996, 31 bits: Pham 2004's.
     Cmrg,
     /// MRG32k3a, 32 bits.
     Mrg32k3a,

@@ -2,7 +2,7 @@
 //!
 //! # What is wanted
 //! Delays D₁, D₂, ... of packets that arrive with gaps g₁, g₂, ..., each Dₙ distributed by the requested law F, and
-//! Dₙ₊₁ ≥ Dₙ - gₙ, so that no packet leaves before one that came earlier. Seed 002 (7.8) thought that this might not
+//! Dₙ₊₁ ≥ Dₙ - gₙ, so that no packet leaves before one that came earlier. Pham 2004 (7.8) thought that this might not
 //! be feasible; a queue over independent draws does not give it, because waiting lengthens delays.
 //!
 //! # How

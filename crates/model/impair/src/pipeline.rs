@@ -1,4 +1,4 @@
-//! The stages of one path of one port, in the order of seed 002's figure 3.1 (loss, duplication, reordering, delay),
+//! The stages of one path of one port, in the order of Pham 2004's figure 3.1 (loss, duplication, reordering, delay),
 //! then rate and queue.
 //!
 //! Loss is first because what is lost costs nothing further on. A copy is made before reordering and delay, and goes

@@ -2,7 +2,7 @@
 //!
 //! | format | what a line is | what it drives |
 //! | --- | --- | --- |
-//! | `pham` | `port,loss,duplication,reorder_distance,delay_us` (seed 002, 3.2) | an entry a packet, in a circle |
+//! | `pham` | `port,loss,duplication,reorder_distance,delay_us` (Pham 2004, 3.2) | an entry a packet, in a circle |
 //! | `measurement` | a row of the CSV that `romer report --csv` writes | fate and delay, a row a packet or by time |
 //! | `mahimahi` | a millisecond in which 1,500 octets may leave | the rate, in a circle |
 //!
@@ -206,7 +206,7 @@ fn fields<const N: usize>(number: usize, content: &str, names: &str) -> Result<[
 
 const PHAM: &str = "port,loss,duplication,reorder_distance,delay_us";
 
-/// Reads seed 002's format: a trace for either port (a, then b). A first line with the columns' names may be there; then it
+/// Reads Pham 2004's format: a trace for either port (a, then b). A first line with the columns' names may be there; then it
 /// is these, with the unit of the delay.
 ///
 /// # Errors

@@ -150,7 +150,7 @@ fn markings_and_altered_frames_are_seen() {
 
 #[test]
 fn the_jitters_are_those_of_the_seeds_cases() {
-    // Arrivals of the cases of seed 003, table 2.1; what its columns and the definitions make of them: means of
+    // Arrivals of the cases of Chadda 2004, table 2.1; what its columns and the definitions make of them: means of
     // method 1, 2, 3, 4, and RFC 3550.
     let cases: [(&str, [i64; 6], [f64; 4], f64); 5] = [
         ("constant", [2, 4, 6, 8, 10, 12], [0.0, 0.0, 0.0, 0.0], 0.0),

@@ -14,7 +14,7 @@ use crate::{Ask, Frames, Left, Outcome, Outlook, Phase, mlr};
 /// What is to be found out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Procedure {
-    /// Offered against carried, latency and jitter, at each load (seed 003 chapter 3; RFC 2544 section 26.2 at the
+    /// Offered against carried, latency and jitter, at each load (Chadda 2004 chapter 3; RFC 2544 section 26.2 at the
     /// loads that one asks for).
     Sweep {
         /// Shares of the line rate.

@@ -1,4 +1,4 @@
-//! Whether a policer passes what conforms and nothing else, frame by frame (seed 003 section 1.3.2).
+//! Whether a policer passes what conforms and nothing else, frame by frame (Chadda 2004 section 1.3.2).
 //!
 //! A bucket of the stated rate and depth is filled by the clock and emptied by every frame that it holds, whether the
 //! device passed that frame or not: one wrong decision is one finding, and does not make others of those after it. Only

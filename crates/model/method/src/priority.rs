@@ -1,4 +1,4 @@
-//! What each class of a scheduler is to carry, and whether it did (RFC 4689's expected and output vectors; seed 003's
+//! What each class of a scheduler is to carry, and whether it did (RFC 4689's expected and output vectors; Chadda 2004's
 //! future work 4.2.1).
 
 /// How a scheduler serves its classes.
@@ -276,7 +276,7 @@ pub enum Pitfall {
     /// All wait in one queue: there are no classes.
     OneQueue,
     /// A class sends one frame at the least in each pass, however few octets are its share of it, so that large frames of a
-    /// low class carry more than small ones of a high class: seed 003's figure 1-5. Weights are octets in each pass.
+    /// low class carry more than small ones of a high class: Chadda 2004's figure 1-5. Weights are octets in each pass.
     WholeFrames,
     /// Weights count frames, whatever their size.
     CountsFrames,
@@ -288,7 +288,7 @@ impl Pitfall {
         match self {
             Self::OneQueue => "has one queue for all",
             Self::WholeFrames => {
-                "sends a whole frame in each pass, however few octets are a class's share of it (seed 003, figure 1-5)"
+                "sends a whole frame in each pass, however few octets are a class's share of it (Chadda 2004, figure 1-5)"
             }
             Self::CountsFrames => "counts frames where it is to count octets",
         }
@@ -499,7 +499,7 @@ mod tests {
         }
     }
 
-    /// Seed 003, section 1.3.3: 200, 150 and 100 octets in each pass; frames of 60 octets in the highest class, of 1,550
+    /// Chadda 2004, section 1.3.3: 200, 150 and 100 octets in each pass; frames of 60 octets in the highest class, of 1,550
     /// in the lowest. Each offers 90 % of the line.
     fn figure_1_5() -> Vec<ClassLoad> {
         let rows = [(200.0, 60), (150.0, 60), (100.0, 1_550)];

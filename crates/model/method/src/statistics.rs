@@ -1,6 +1,6 @@
 //! What repeats and cases come to: intervals and paired differences.
 //!
-//! Seed 003's formula 2.10 has its root over the numerator only; what is used here is the sample's deviation, which
+//! Chadda 2004's formula 2.10 has its root over the numerator only; what is used here is the sample's deviation, which
 //! its table 2.1 uses too. Its factor 1.96 covers 92 % with ten repeats; Student's covers 95 %.
 
 use romer_metrics::{student_975, summary};

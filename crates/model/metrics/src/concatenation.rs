@@ -1,4 +1,4 @@
-//! Networks in series: delays of the one added to those of the other (seed 000, section 10.4).
+//! Networks in series: delays of the one added to those of the other (Hershberger 2005, section 10.4).
 //!
 //! If a packet's delay in the one network tells nothing of its delay in the other, the delay of both in series is
 //! distributed as the convolution of the two. That is tested first, where both were measured at the same time

@@ -1,4 +1,4 @@
-//! The jitters, each by its own definition. "Jitter" alone means nothing: four methods are those of seed 003
+//! The jitters, each by its own definition. "Jitter" alone means nothing: four methods are those of Chadda 2004
 //! (chapter 2.5, in its order and on its terms), the fifth is that of RFC 3550.
 //!
 //! The methods that look at consecutive packets are defined by the seed for streams without loss; here, packets

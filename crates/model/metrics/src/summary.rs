@@ -95,7 +95,7 @@ pub fn described(values: &[i64]) -> (Summary, Histogram) {
     (summary_of(values, &sorted), crate::histogram::of_sorted(&sorted))
 }
 
-/// The standard deviation with n in its denominator, as the footnote of seed 004's tables has it; `None` for an
+/// The standard deviation with n in its denominator, as the footnote of Chen et al. 2013's tables has it; `None` for an
 /// empty sample.
 pub fn stddev_population<V: Value>(values: &[V]) -> Option<f64> {
     let series = V::finite(values);

@@ -1,6 +1,6 @@
 //! The tool's own error: what a calibration says of it, and taking it out of delays.
 //!
-//! The words are those of seed 000, section 11.1: the **baseline** is the floor of the error, at or above which it
+//! The words are those of Hershberger 2005, section 11.1: the **baseline** is the floor of the error, at or above which it
 //! always is; the **uncertainty** is how far above the floor it goes. A constant can be subtracted, the rest cannot.
 
 use romer_metrics::{Value, summary};
@@ -96,7 +96,7 @@ pub struct AtRate {
     pub delay_ns: f64,
 }
 
-/// Solves seed 000's equations 9.1 and 9.2: what of a delay grows with the time a bit takes, in octets, and what
+/// Solves Hershberger 2005's equations 9.1 and 9.2: what of a delay grows with the time a bit takes, in octets, and what
 /// does not, in nanoseconds. `None` where the rates are the same or one is zero.
 pub fn two_rates(slow: AtRate, fast: AtRate) -> Option<(f64, f64)> {
     if slow.bits_per_second == 0 || fast.bits_per_second == 0 || slow.bits_per_second == fast.bits_per_second

@@ -10,7 +10,7 @@ use romer_clock::elapsed;
 
 /// The differences between the best stamp (the network card's, else the kernel's) and the user's of the same moment, at each
 /// host and in each direction, wherever both are there: departure = best - user, arrival = user - best, both positive
-/// where the best one is nearer to the wire (seed 004). Without kernel stamps there is nothing to compare, and the count is
+/// where the best one is nearer to the wire (Chen et al. 2013). Without kernel stamps there is nothing to compare, and the count is
 /// 0.
 pub fn location_errors(rows: &[RoundTrip]) -> LocationError {
     let mut differences = LocationDifferences::default();

@@ -37,7 +37,7 @@ pub struct Related {
     /// so not counted on the way back again. The order is by the responder's stamps, as they are without the
     /// steps of its clock that were found; where a reflector without a log counts its replies, by its numbers.
     pub reverse: Vec<Passage>,
-    /// There and back: departures t1, arrivals t4, delay (t4-t1)-(t3-t2), seed 004 equation (4); where the responder's stamps do not
+    /// There and back: departures t1, arrivals t4, delay (t4-t1)-(t3-t2), Chen et al. 2013 equation (4); where the responder's stamps do not
     /// give its own time, t4-t1.
     pub round_trip: Vec<Passage>,
     /// No packet that came back has two different stamps of the responder, so that round trips contain its own time.
@@ -571,7 +571,7 @@ impl Stream {
         }
     }
 
-    /// Seed 004 equation (4): the time away, less the time that the responder took.
+    /// Chen et al. 2013 equation (4): the time away, less the time that the responder took.
     fn round_trip_delay(&self, row: &RoundTrip) -> Option<Duration> {
         let away = elapsed(row.t1.at(self.selection.t1)?, row.t4.at(self.selection.t4)?);
         if row.far_stamps_rejected {

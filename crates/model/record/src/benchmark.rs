@@ -110,7 +110,7 @@ pub struct Device {
     pub model: Option<String>,
     /// Its software.
     pub software: Option<String>,
-    /// How old it is, in the user's words: seed 003 found older devices to be slower.
+    /// How old it is, in the user's words: Chadda 2004 found older devices to be slower.
     #[serde(default)]
     pub age: Option<String>,
     /// All that was said of it.
@@ -165,7 +165,7 @@ pub struct Load {
     pub pps: f64,
     /// Of the line rate, by layer 1.
     pub percent: f64,
-    /// What the frames carry above UDP, TCP or IP, of the line rate, as seed 003 drew it.
+    /// What the frames carry above UDP, TCP or IP, of the line rate, as Chadda 2004 drew it.
     pub payload_percent: f64,
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The name of the calibration's schema.
 pub const CALIBRATION: &str = "romer/calibration/1";
 
-/// The tool's own error on the machine on which it was measured, as table 11.1 of seed 000 has it.
+/// The tool's own error on the machine on which it was measured, as table 11.1 of Hershberger 2005 has it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibrationRecord {
     /// `romer/calibration/1`.
@@ -30,7 +30,7 @@ pub struct CalibrationRecord {
     pub places: Vec<PlaceError>,
     /// Whether a path that is the same in both directions is measured so.
     pub symmetry: Vec<Symmetry>,
-    /// The error that does not depend on a link's rate (seed 000, equations 9.1 and 9.2).
+    /// The error that does not depend on a link's rate (Hershberger 2005, equations 9.1 and 9.2).
     pub two_rates: Vec<TwoRates>,
     /// Why `two_rates` is empty, where it is.
     pub two_rates_missing: Option<String>,

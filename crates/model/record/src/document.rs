@@ -149,7 +149,7 @@ pub struct Measurement {
     pub metadata: Metadata,
     /// Where each of the four stamps was taken.
     pub stamps: StampPlaces,
-    /// How much later or earlier the program's own stamps were than the best ones (seed 004): departure = best -
+    /// How much later or earlier the program's own stamps were than the best ones (Chen et al. 2013): departure = best -
     /// user, arrival = user - best.
     pub location_error_ns: LocationError,
     /// From sender to responder.

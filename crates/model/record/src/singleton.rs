@@ -46,7 +46,7 @@ impl<C: Clock> Stamps<C> {
 /// One probe and what became of it: the row of the packet log. A probe whose reflection came back more than once
 /// has a row for each copy; one that never came back has one row with what is known.
 ///
-/// The four moments are those of RFC 5357 and of seed 004: `t1` sent, `t2` arrived at the responder, `t3` left
+/// The four moments are those of RFC 5357 and of Chen et al. 2013: `t1` sent, `t2` arrived at the responder, `t3` left
 /// there, `t4` back at the sender; `t1`, `t4` on the sender's clock, `t2`, `t3` on the responder's.
 ///
 /// A one-way probe has two of them: `t1` and `t2` where it went forward, `t3` and `t4` where the responder sent it.

@@ -273,7 +273,7 @@ fn one_trace(table: &mut Reader<'_>, reverse: bool, load: &mut Load<'_>) -> Read
     trace::read_mahimahi(&text).map_err(|why| file.error(why.to_string()))
 }
 
-/// Recorded delays keep order as seed 002's queue does, unless something else is asked for.
+/// Recorded delays keep order as Pham 2004's queue does, unless something else is asked for.
 fn order(table: &mut Reader<'_>, otherwise: Order, trace: &Trace) -> Read<Order> {
     let asked = table.get("order").map(|item| item.word(&stages::ORDERS)).transpose()?;
     Ok(match trace {

@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn large_frames_of_a_low_class_have_more_than_their_part_of_a_pass() {
-        // The example of seed 003, section 1.3.3: 200, 150 and 100 octets in a pass, frames of 60 and 60 octets, and of
+        // The example of Chadda 2004, section 1.3.3: 200, 150 and 100 octets in a pass, frames of 60 and 60 octets, and of
         // 1,550 in the lowest class.
         let mut given: Vec<Given> = Vec::new();
         for (class, (octets, apart)) in

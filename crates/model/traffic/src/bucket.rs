@@ -1,4 +1,4 @@
-//! A greedy source behind a token bucket, as seed 001 means it.
+//! A greedy source behind a token bucket, as Qtcp means it.
 //!
 //! Rate and depth count octets of UDP payload. The source always has a packet (Qtcp's buffer) waiting; it leaves as
 //! soon as the bucket, which is full at the start, holds as many tokens as the packet has octets. So packets leave
@@ -14,7 +14,7 @@ use romer_units::{Duration, Rate, Size};
 /// Bits in an octet times nanoseconds in a second.
 const SCALE: u128 = 8_000_000_000;
 /// The size of a packet where nothing is said, unless the bucket is smaller: Qtcp's own, which fills a frame of
-/// Ethernet (seed 001, option -l).
+/// Ethernet (Qtcp, option -l).
 const OWN_SIZE: u64 = 1_472;
 /// The deepest bucket.
 const DEEPEST: u64 = 1 << 30;

@@ -1,7 +1,7 @@
 //! Speech coders: what they put into a packet, and how often.
 //!
 //! Sizes are octets of UDP payload. All but MELP travel in RTP, whose 12 octets of header (RFC 3550 section 5.1, no
-//! extension, no contributing sources) are counted. MELP of seed 000 travels bare: 14 octets in UDP are two frames and
+//! extension, no contributing sources) are counted. MELP of Hershberger 2005 travels bare: 14 octets in UDP are two frames and
 //! nothing else.
 
 use core::fmt;
@@ -16,7 +16,7 @@ const RTP: u32 = 12;
 /// A speech coder that sends at a constant rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
-    /// MELP at 2,400 bit/s: 54 bits, in 7 octets, every 22.5 ms, 2 to 5 frames to a packet (seed 000 section 2.2),
+    /// MELP at 2,400 bit/s: 54 bits, in 7 octets, every 22.5 ms, 2 to 5 frames to a packet (Hershberger 2005 section 2.2),
     /// without RTP.
     Melp,
     /// G.711 at 64 kbit/s: 80 octets every 10 ms, 2 to a packet (RFC 3551 section 4.5.14), in RTP.
@@ -123,7 +123,7 @@ impl Codec {
         self.packet(bundle).map(|packet| packet.interval)
     }
 
-    /// Seed 000 bundles MELP from 2 to 5; RFC 3551 section 4.2 has receivers take packets of up to 200 ms; a packet
+    /// Hershberger 2005 bundles MELP from 2 to 5; RFC 3551 section 4.2 has receivers take packets of up to 200 ms; a packet
     /// of Opus has at most 120 ms (RFC 6716 section 3.2).
     const fn bundles(self) -> Bundles {
         match self {

@@ -47,7 +47,7 @@ pub const fn udp_payload(frame: u32, version: IpVersion) -> u32 {
 ///
 /// - `simple`: 64, 594 and 1518 octets as 7 : 4 : 1, the mixture that testers call simple IMIX (IP packets of 40,
 ///   576 and 1500 octets), as the repeating sequence of twelve that spreads the sizes most evenly.
-/// - `seed003`: table 2.2 of seed 003: 55 % of 58 octets, 2 % of 62, 20 % of 594, 12 % of 1518 and 11 % of random
+/// - `seed003`: table 2.2 of Chadda 2004: 55 % of 58 octets, 2 % of 62, 20 % of 594, 12 % of 1518 and 11 % of random
 ///   size, here evenly distributed from 64 to 1518, or as said: `seed003,random=128B-512B`. Each frame is drawn
 ///   by itself from the seed (RFC 6985 section 6.5).
 /// - a genome: the letters `a` to `j` are 64, 128, 256, 512, 1024, 1280, 1518, 2112, 9000 and 16000 octets (section
@@ -145,7 +145,7 @@ pub struct Share {
     pub frame: RangeInclusive<u32>,
 }
 
-/// The fixed rows of table 2.2 of seed 003, in hundredths; the other 11 are random.
+/// The fixed rows of table 2.2 of Chadda 2004, in hundredths; the other 11 are random.
 const SEED_003: [(u32, u32); 4] = [(55, 58), (2, 62), (20, 594), (12, 1_518)];
 /// What "random" means where nothing is said.
 const RANDOM: RangeInclusive<u32> = 64..=1_518;

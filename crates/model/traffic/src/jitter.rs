@@ -1,4 +1,4 @@
-//! The sender perturbs its own schedule (seed 000 section 11.2): the jitter that the system which is imitated puts
+//! The sender perturbs its own schedule (Hershberger 2005 section 11.2): the jitter that the system which is imitated puts
 //! on its packets, added on purpose and repeatably, in place of whatever the host happens to add.
 
 use core::fmt;

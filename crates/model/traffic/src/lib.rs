@@ -11,7 +11,7 @@
 //! | `schedule` | from a request to departures |
 //! | `codec`, `spurt` | speech: packets of codecs, talk and silence |
 //! | `imix`, `size` | mixtures of sizes |
-//! | `bucket` | the token bucket of seed 001 |
+//! | `bucket` | the token bucket of Qtcp |
 //! | `trace` | recorded departures |
 //! | `jitter` | the schedule perturbed on purpose |
 //!

@@ -73,7 +73,7 @@ const FORMS: [&str; 13] = [
 const BUCKET_FORM: &str = "token-bucket:RATE,DEPTH";
 
 impl TrafficModel {
-    /// MELP, the voice coder of seed 000.
+    /// MELP, the voice coder of Hershberger 2005.
     pub const MELP: Self = Self::Codec(Codec::Melp);
 
     /// The forms that are understood, in the order in which help shows them.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::quantity::QuantityError;
 
-/// Six unsigned 32-bit integers (seed 002 has six fields; every random run prints its own).
+/// Six unsigned 32-bit integers (Pham 2004 has six fields; every random run prints its own).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seed(pub [u32; 6]);
@@ -26,7 +26,7 @@ impl FromStr for Seed {
     type Err = QuantityError;
 
     /// Reads `1,2,3,4,5,6`: six numbers from 0 to 4294967295, not all 0, which stand for no seed (a scenario that has them
-    /// asks for a random one, and a recurrence such as seed 002's combined generator never comes away from them).
+    /// asks for a random one, and a recurrence such as Pham 2004's combined generator never comes away from them).
     ///
     /// # Errors
     /// Other than six numbers, one beyond the range, or six zeros.

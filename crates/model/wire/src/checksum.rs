@@ -2,7 +2,7 @@
 //!
 //! The checksum of some octets is the complement of their one's-complement sum in 16-bit words. When a part
 //! of them changes, [`update_u16`] and its kin apply equation 3 of RFC 1624, `HC' = ~(~HC + ~m + m')`: the
-//! *old* value is complemented, the new one is not. (The procedure printed in seed 004 complements the new
+//! *old* value is complemented, the new one is not. (The procedure printed in Chen et al. 2013 complements the new
 //! time stamp; with its placeholder of all ones, a zero of one's complement, the stamp must be added as it
 //! is.)
 //!
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_stamp_over_a_placeholder_of_ones_is_added_and_not_its_complement() {
-        // Seed 004: the place of the stamp holds all ones when the checksum is computed.
+        // Chen et al. 2013: the place of the stamp holds all ones when the checksum is computed.
         let mut octets = *b"probe:\xff\xff\xff\xff\xff\xff\xff\xff tail";
         let old = checksum(&octets);
         let stamp = 0x0123_4567_89ab_cdefu64;

@@ -34,7 +34,7 @@ fn the_smallest_frames_are_those_of_the_seed() {
     for (v6, carried, tag, least) in [
         (false, UDP, None, 64),
         (false, UDP, tag, 68),
-        // Seed 003 section 3.2.1: TCP with a stamp takes 76.
+        // Chadda 2004 section 3.2.1: TCP with a stamp takes 76.
         (false, TCP, None, 76),
         (false, Carried::Plain, None, 64),
         (true, UDP, None, 84),

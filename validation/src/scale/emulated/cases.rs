@@ -1,4 +1,4 @@
-//! What is asked of the emulator: the cases of seed 002's tables 7.2 to 7.7, and those beyond.
+//! What is asked of the emulator: the cases of Pham 2004's tables 7.2 to 7.7, and those beyond.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use romer_impair::{Config, Decision, Law, Path};
 use romer_units::random::Seed;
 use serde::Serialize;
 
-/// The frames of seed 002's tables, octets with check sequence.
+/// The frames of Pham 2004's tables, octets with check sequence.
 const SIZES: [u32; 3] = [64, 759, 1_518];
 /// Shares of 100 Mbit/s, in percent.
 const LOADS: [u32; 3] = [10, 50, 100];
@@ -113,7 +113,7 @@ impl Target {
     }
 }
 
-/// What seed 002 has in the same place, in microseconds, each the mean.
+/// What Pham 2004 has in the same place, in microseconds, each the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Theirs {
     /// The latency between its ports (7.2), or what the delay added to that beyond the delay itself.

@@ -127,7 +127,7 @@ pub(super) fn asked(
     })
 }
 
-/// The loads, where none are given: 10 % to 95 % by 5 % (seed 003); of a scheduler, below, at and over what its line
+/// The loads, where none are given: 10 % to 95 % by 5 % (Chadda 2004); of a scheduler, below, at and over what its line
 /// carries, and where each class competes with the next. With them, that some of these cannot be offered.
 pub(super) fn default_loads(
     claims: &Claims,

@@ -205,7 +205,7 @@ pub(super) fn kept_in(folder: &Path) -> String {
     format!("Saved to {0}; report: {0}/{PAGE}\n", escape::terminal(&folder.to_string_lossy()))
 }
 
-/// The tests of seed 002's chapter 5.
+/// The tests of Pham 2004's chapter 5.
 fn judge(uniform: &[f64], normal: &[f64]) -> Vec<Judged> {
     let found: [(Drawn, &'static str, Option<Goodness>); 5] = [
         (Drawn::Uniform, "Kolmogorov-Smirnov distance", kolmogorov_smirnov(uniform, |x| x)),

@@ -61,7 +61,7 @@ fn every_probe_is_told_in_both_directions_with_four_stamps_of_the_kernel_and_one
     }
 }
 
-/// Seed 004, equation (4).
+/// Chen et al. 2013, equation (4).
 #[test]
 fn forward_and_reverse_delay_make_the_round_trip_probe_by_probe_and_in_the_document() {
     let lab = Lab::path();

@@ -57,7 +57,7 @@ fn ended_wait_is_told() {
 
 #[test]
 fn a_device_that_reboots_whenever_it_is_loaded_is_no_overload_of_the_tester() {
-    // Vendor D of seed 003: with classification it rebooted again and again.
+    // Vendor D of Chadda 2004: with classification it rebooted again and again.
     let bed = Simulated { always_reboots: true, ..Simulated::with(carries(1.0, 100)) };
     let document = run(&sweep(&[0.1, 0.2]), bed.clone());
     let kinds: Vec<&str> = document.events.iter().map(|event| event.kind.as_str()).collect();

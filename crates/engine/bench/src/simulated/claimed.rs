@@ -340,7 +340,7 @@ fn a_scheduler_is_right_only_where_it_is() {
     assert!(named.iter().any(|one| one.starts_with("classes voice and rest")), "{named:?}");
 }
 
-/// The example of seed 003, section 1.3.3: three classes with 200, 150 and 100 octets in a pass, of which the highest
+/// The example of Chadda 2004, section 1.3.3: three classes with 200, 150 and 100 octets in a pass, of which the highest
 /// sends frames of 64 octets and the lowest frames of 1,518. Each offers more than its share of the line.
 fn large_frames_below(service: Service) -> (Benchmark, f64) {
     let capacity = 5e6;

@@ -22,7 +22,7 @@ use crate::export::fate_of;
 
 pub use convert::{Conversion, KEPT, Reading, Unconverted};
 
-/// A difference of rates beyond this is no crystal's (seed 001 speaks of 10 parts in a million).
+/// A difference of rates beyond this is no crystal's (Qtcp speaks of 10 parts in a million).
 pub const IMPLAUSIBLE_PPM: f64 = 500.0;
 
 /// Of fewer packets a line says what they waited, not how the clocks run.
@@ -61,7 +61,7 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
-/// The method that a number of `-k` means (seed 001).
+/// The method that a number of Qtcp's `-k` means.
 pub const fn method(k: u8) -> Method {
     match k {
         0 => Method::None,

@@ -155,7 +155,7 @@ impl Truth {
         pairs.filter_map(|(first, second)| Some((first.delay?, second.delay?))).collect()
     }
 
-    /// Seed 003's second method over packets of consecutive numbers.
+    /// Chadda 2004's second method over packets of consecutive numbers.
     fn second_method(&self) -> Vec<i64> {
         let at: BTreeMap<u64, i64> =
             self.arrived().into_iter().map(|(packet, copy)| (packet.number, copy.at)).collect();

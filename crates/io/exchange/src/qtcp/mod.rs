@@ -1,4 +1,4 @@
-//! The files of Qtcp (seed 001): `.raw` and `.log` hold a line for each packet that arrived, `.sta` the counts.
+//! The files of Qtcp: `.raw` and `.log` hold a line for each packet that arrived, `.sta` the counts.
 //!
 //! A line of `.raw` and `.log` is `sent:received:latency:size:sequence`, whole numbers in decimal; the first three are in
 //! units of 100 ns, the size in octets (Appendix C). `.raw` has the stamps as they were taken, unless it was written
@@ -30,7 +30,7 @@ pub use write::{Lines, Selection, write};
 
 /// Nanoseconds in a unit of the files.
 pub const UNIT_NS: i64 = 100;
-/// Packets of this many octets or fewer Qtcp cannot send: they have no room for its header (seed 001, option `-l`).
+/// Packets of this many octets or fewer Qtcp cannot send: they have no room for its header (Qtcp, option `-l`).
 pub const TOO_SMALL: u32 = 48;
 
 /// A packet that arrived. Times are in units of 100 ns, each on its own host's clock.

@@ -1,4 +1,4 @@
-//! The normalising steps of seed 001, Appendix A.
+//! The normalising steps of Qtcp, Appendix A.
 
 use super::{Entry, Spread};
 

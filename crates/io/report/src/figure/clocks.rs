@@ -225,7 +225,7 @@ fn found(m: &Measurement) -> String {
     }
 }
 
-/// How far the program's stamps lie from the kernel's (seed 000, figures 9.3 and 9.4), at each end and in each direction.
+/// How far the program's stamps lie from the kernel's (Hershberger 2005, figures 9.3 and 9.4), at each end and in each direction.
 pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
     let series = passages.location;
     let rows = [
@@ -282,7 +282,7 @@ pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
     })
 }
 
-/// How often the program's stamps lie how far from the kernel's (seed 000, figures 9.3 and 9.4 from the side).
+/// How often the program's stamps lie how far from the kernel's (Hershberger 2005, figures 9.3 and 9.4 from the side).
 pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
     let (series, shapes) = (passages.location, &passages.location.shapes);
     let rows = [

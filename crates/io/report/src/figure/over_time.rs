@@ -102,7 +102,7 @@ pub(super) fn delays(
     })
 }
 
-/// How long after the one before it each packet left, and arrived, each on its own host's clock (seed 000, figures 9.5 to
+/// How long after the one before it each packet left, and arrived, each on its own host's clock (Hershberger 2005, figures 9.5 to
 /// 9.8): what the sender's schedule and the path's holding back look like one by one.
 pub(super) fn between(spaced: Spaced, times: &Times) -> Vec<Figure> {
     let Spaced { departures, there, back } = spaced;

@@ -1,4 +1,4 @@
-//! Khlifi's combined algorithm (seed 004, equation (1)).
+//! Khlifi's combined algorithm (Chen et al. 2013, equation (1)).
 
 use super::arithmetic::many;
 use super::correction::Leg;

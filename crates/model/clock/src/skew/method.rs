@@ -15,13 +15,13 @@ const WEIGHT: f64 = 0.875;
 /// A way to estimate the difference of two clocks' rates. The text form is what `--skew` takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Method {
-    /// No correction (seed 001, `-k0`).
+    /// No correction (Qtcp, `-k0`).
     None,
-    /// Least squares (seed 001, `-k1`).
+    /// Least squares (Qtcp, `-k1`).
     LeastSquares,
-    /// Least absolute deviation (seed 001, `-k2`).
+    /// Least absolute deviation (Qtcp, `-k2`).
     LeastAbsolute,
-    /// Least absolute deviation with jumps of the clock compensated (seed 001, `-k3`).
+    /// Least absolute deviation with jumps of the clock compensated (Qtcp, `-k3`).
     LeastAbsoluteJumps,
     /// The lower convex hull, which solves the linear program of Moon, Skelly and Towsley.
     Hull,
@@ -29,7 +29,7 @@ pub enum Method {
     Khlifi {
         /// Length of a window; more than 0.
         window: Duration,
-        /// Weight of the estimate so far (seed 004, equation (1)); between 0 and 1, neither included.
+        /// Weight of the estimate so far (Chen et al. 2013, equation (1)); between 0 and 1, neither included.
         weight: f64,
     },
     /// Ours: floors between steps, slews and path changes, each direction fitted by itself.
@@ -74,7 +74,7 @@ impl Method {
     }
 
     /// Whether the method can be told to fit only a run's first packets, sent for that purpose over a quiet path
-    /// (seed 001, `-c`). The others follow a clock through the whole run.
+    /// (Qtcp, `-c`). The others follow a clock through the whole run.
     pub const fn takes_calibration(&self) -> bool {
         matches!(self, Self::LeastSquares | Self::LeastAbsolute | Self::LeastAbsoluteJumps | Self::Hull)
     }

@@ -7,11 +7,11 @@
 //! | method | what it fits | right where | source |
 //! | --- | --- | --- | --- |
 //! | [`Method::None`] | nothing | the clocks are one | |
-//! | [`Method::LeastSquares`] | the line with the least sum of squares | the waiting is symmetric, or there are calibration packets | seed 001, `-k1` |
-//! | [`Method::LeastAbsolute`] | the line with the least sum of absolute deviations | few packets wait long | seed 001, `-k2` |
-//! | [`Method::LeastAbsoluteJumps`] | the same between jumps of the clock | a clock is set by a fixed amount now and then | seed 001, `-k3` (the way of finding them is ours) |
+//! | [`Method::LeastSquares`] | the line with the least sum of squares | the waiting is symmetric, or there are calibration packets | Qtcp, `-k1` |
+//! | [`Method::LeastAbsolute`] | the line with the least sum of absolute deviations | few packets wait long | Qtcp, `-k2` |
+//! | [`Method::LeastAbsoluteJumps`] | the same between jumps of the clock | a clock is set by a fixed amount now and then | Qtcp, `-k3` (the way of finding them is ours) |
 //! | [`Method::Hull`] | the line below all delays and closest to them | some packets do not wait, the rate is constant | Moon, Skelly, Towsley 1999; Zhang, Liu, Xia 2002 |
-//! | [`Method::Khlifi`] | a hull for each window, smoothed | online, rates that change slowly | Khlifi, Gregoire 2006; seed 004, equation (1) |
+//! | [`Method::Khlifi`] | a hull for each window, smoothed | online, rates that change slowly | Khlifi, Gregoire 2006; Chen et al. 2013, equation (1) |
 //! | [`Method::Piecewise`] | floors between events, in both directions | steps, slews, path changes, losses, outliers, wander | ours |
 //!
 //! An [`Estimator`] takes packets one by one, as they come or from a log, and can be asked at any time.

@@ -1,5 +1,5 @@
 //! Values near the multiples of a step: of delays, where a medium serves in turns or a clock ticks, and of the
-//! differences of delays, where arrivals keep to a beat that departures do not (seed 000, Bluetooth).
+//! differences of delays, where arrivals keep to a beat that departures do not (Hershberger 2005, Bluetooth).
 //!
 //! The modulus of the characteristic function has peaks at the steps' frequencies; these are the candidates. The test then
 //! counts on the points of the grid and half-way between them. A density with four peaks, wherever they are, can rise above

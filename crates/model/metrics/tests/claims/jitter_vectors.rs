@@ -1,4 +1,4 @@
-//! Every case of the jitter vectors: seed 003's table 2.1, worked through by hand, and the RFCs' variants beside.
+//! Every case of the jitter vectors: Chadda 2004's table 2.1, worked through by hand, and the RFCs' variants beside.
 
 use crate::common::arrived;
 use romer_metrics::{delays, in_order_of_arrival, ipdv, jitter, pdv, reordering, stddev_population, summary};

@@ -214,7 +214,7 @@ proptest! {
 
     #[test]
     fn the_round_trip_is_both_ways_and_not_the_responders_time(world in world()) {
-        // Seed 004 equation (4): the sum of the two true delays, whatever the offset.
+        // Chen et al. 2013 equation (4): the sum of the two true delays, whatever the offset.
         let found = related(&world.rows(true), ClockRelation::Unknown, FarLog::Complete);
         let mut truth: Vec<i64> = Vec::new();
         for (there, reply) in world.probes.iter().flat_map(|probe| &probe.arrivals) {

@@ -20,7 +20,7 @@ pub struct Baseline {
     pub subtracted: bool,
 }
 
-/// The tests of seed 003, section 2.7, on the tester itself.
+/// The tests of Chadda 2004, section 2.7, on the tester itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SelfTest {
     /// Each by itself.

@@ -93,7 +93,7 @@ pub struct Packets {
     pub not_sent: Option<u64>,
 }
 
-/// The jitters: seed 003's four methods in its order and on its terms, and RFC 3550's.
+/// The jitters: Chadda 2004's four methods in its order and on its terms, and RFC 3550's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Jitter {
     /// Method 1: greatest delay minus least (one value).

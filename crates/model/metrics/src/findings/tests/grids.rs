@@ -91,7 +91,7 @@ fn the_steps_of_grids_with_unlike_points_are_neither_long_nor_short() {
     assert!(missed <= 18, "{missed} of {}", off.len());
 }
 
-/// Seed 000's: steps of 10.7 ms from 2.1 ms on, and of 10 ms from 4.8 ms on, with noise whose deviation is up to a seventieth of a step,
+/// Hershberger 2005's: steps of 10.7 ms from 2.1 ms on, and of 10 ms from 4.8 ms on, with noise whose deviation is up to a seventieth of a step,
 /// over six points that are alike or seven of which each has less than half of the one before.
 #[test]
 fn a_few_broad_points_at_equal_steps_are_a_grid() {
