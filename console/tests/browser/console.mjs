@@ -577,7 +577,7 @@ async function run() {
   await open(page, 'Runs');
   await page.getByLabel('Filter', { exact: true }).fill('emulation');
   await runsScreen.getByRole('button', { name: /^Open / }).first().click();
-  await runsScreen.frameLocator('iframe').getByText('What became of the packets').waitFor();
+  await runsScreen.frameLocator('iframe').getByRole('heading', { name: 'Results', exact: true }).waitFor();
   await runsScreen.frameLocator('iframe').getByText('the master switch was off at the end').waitFor();
 
   step('reports in a tab of their own are as clean, in light and in dark');

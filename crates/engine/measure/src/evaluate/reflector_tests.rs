@@ -162,7 +162,7 @@ fn faults(m: &Measurement, expected: OneWay, with_answer: bool) -> Vec<String> {
                 expect(delay.max.is_some_and(|max| max < most), format!("{delay:?} {:?}", m.clock));
                 expect(way.packets.reordered.unwrap_or(0) == 0, format!("{:?}", way.packets));
             }
-            let left_out = format!("the responder's time stamps of {rejected} repl");
+            let left_out = format!("the time stamps of {rejected} repl");
             expect(said.contains(&left_out) == (rejected > 0), said.clone());
         }
     }
