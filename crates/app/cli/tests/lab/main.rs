@@ -221,7 +221,7 @@ fn a_laboratory_whose_holder_was_killed_says_so_and_is_healed_by_up_or_down() {
         }
         let mut run = romer(["lab", "run", "A", "--prefix", prefix.as_str(), "--", "true"]);
         let broken = process::run(&mut run).with_code(4);
-        assert!(broken.stderr.contains("is not whole") && broken.stderr.contains("lab down"), "{broken:?}");
+        assert!(broken.stderr.contains("is incomplete") && broken.stderr.contains("lab down"), "{broken:?}");
         if heal == "up" {
             lab(&["up", "router"], &prefix).with_code(0);
         }

@@ -367,10 +367,10 @@ fn mapping_gone_before_the_end_is_cause() {
         ["--duration", "5s", "--interval", "10ms", "--stream", "--stream-interval", "100ms", TARGET];
     let (mut command, home) = lab.measuring(&options);
     let mut measuring = process::Process::start(&mut command);
-    // Half a second before the end; keep-alives come every three seconds.
+    // A second before the end; keep-alives come every three seconds.
     loop {
         let line: serde_json::Value = serde_json::from_str(&measuring.line()).unwrap();
-        if line["elapsed_ns"].as_i64() > Some(4_200_000_000) {
+        if line["elapsed_ns"].as_i64() > Some(3_700_000_000) {
             break;
         }
     }
