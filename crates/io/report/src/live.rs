@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use romer_record::document::{ClockSoFar, StreamInterval, Way};
+use romer_units::saturating_sum;
 
 use crate::escape;
 use crate::number::{NO_BREAK, count, maybe_time, percent};
@@ -136,9 +137,8 @@ impl LiveView {
 
     fn progress(&self, style: &TextStyle) -> String {
         let elapsed = self.streams.iter().map(|one| one.latest.elapsed_ns).max().unwrap_or(0);
-        let sum = |of: fn(&StreamInterval) -> u64| {
-            self.streams.iter().map(|one| of(&one.latest)).fold(0, u64::saturating_add)
-        };
+        let sum =
+            |of: fn(&StreamInterval) -> u64| saturating_sum(self.streams.iter().map(|one| of(&one.latest)));
         let (sent, back) = (sum(|latest| latest.sent), sum(|latest| latest.returned));
         let outstanding = match sum(|latest| latest.outstanding) {
             0 => String::new(),

@@ -500,7 +500,7 @@ impl Config {
         self.settings()
             .map(|setting| {
                 let paths = setting.paths.iter().flatten().flatten();
-                paths.filter_map(|path| path.rate).map(|rate| rate.queue).fold(0, u64::saturating_add)
+                romer_units::saturating_sum(paths.filter_map(|path| path.rate).map(|rate| rate.queue))
             })
             .max()
             .unwrap_or(0)

@@ -30,6 +30,7 @@ mod quantity;
 pub mod random;
 mod rate;
 mod size;
+mod sum;
 mod time;
 mod words;
 
@@ -39,5 +40,6 @@ pub use prefix::Prefix;
 pub use quantity::QuantityError;
 pub use rate::{Layer, LineRate, Rate};
 pub use size::{FrameSize, Size};
+pub use sum::saturating_sum;
 pub use time::{Arrival, Clock, Departure, Duration, Monotonic, Place, Responder, Sender, Stamp, Timestamp};
 pub use words::{counted, counted_as, excerpt, was};

@@ -4,7 +4,7 @@ use romer_passages::Related;
 use romer_record::document::Way;
 use romer_record::manifest::{EntryKind, NotLogged, Stream};
 use romer_record::{Fate, Passage};
-use romer_units::{counted_as, was};
+use romer_units::{counted_as, saturating_sum, was};
 
 /// Leaves open what became of the packets that are told as lost, though the log may have had no room for their arrival here. Which
 /// packets those are is known by their numbers; replies have numbers of their own, so that each may be one of them.
@@ -32,7 +32,7 @@ fn leave(passages: &mut [Passage], may_be: impl Fn(u64) -> bool) {
 
 /// What is to be said of it.
 pub(super) fn words(not_logged: &[NotLogged]) -> Option<String> {
-    let all = not_logged.iter().map(|one| one.entries).fold(0, u64::saturating_add);
+    let all = saturating_sum(not_logged.iter().map(|one| one.entries));
     let each: Vec<String> =
         not_logged.iter().map(|one| format!("{} for {}", one.entries, about(one.kind))).collect();
     let means: Vec<&str> = not_logged.iter().map(|one| means(one.kind)).collect();

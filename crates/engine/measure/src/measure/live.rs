@@ -10,7 +10,7 @@ use romer_metrics::summary;
 use romer_record::document::{ClockSoFar, STREAM, StreamInterval, Way};
 use romer_record::manifest::{ClockRelation, Stream};
 use romer_store::{Kept, LogThread};
-use romer_units::{Duration, Monotonic, Timestamp};
+use romer_units::{Duration, Monotonic, Timestamp, saturating_sum};
 
 use super::preparing::Prepared;
 use super::receiving::Seen;
@@ -155,7 +155,7 @@ impl Live {
 
     fn tell(&mut self, now: Timestamp<Monotonic>, observer: &mut dyn Observer) {
         for stream in &mut self.streams {
-            let sum = |count: fn(&Shared) -> u64| total(stream.parts.iter().map(|part| count(part)));
+            let sum = |count: fn(&Shared) -> u64| saturating_sum(stream.parts.iter().map(|part| count(part)));
             let sent = |part: &Shared| {
                 // Of a far end's probes, as many have been sent as have come, or more.
                 let sent = part.sent.load(Ordering::Acquire).max(if part.way == Way::Reverse {
@@ -167,9 +167,9 @@ impl Live {
             };
             let fates: Vec<_> = stream.parts.iter().map(|part| part.settled()).collect();
             observer.on_interval(&StreamInterval {
-                settled: total(fates.iter().map(|(settled, _)| settled.probes)),
-                lost: total(fates.iter().map(|(settled, _)| settled.lost)),
-                outstanding: total(fates.iter().map(|(_, outstanding)| *outstanding)),
+                settled: saturating_sum(fates.iter().map(|(settled, _)| settled.probes)),
+                lost: saturating_sum(fates.iter().map(|(settled, _)| settled.lost)),
+                outstanding: saturating_sum(fates.iter().map(|(_, outstanding)| *outstanding)),
                 schema: STREAM.into(),
                 stream: stream.number,
                 target: stream.target.clone(),
@@ -191,11 +191,6 @@ impl Live {
 /// The shorter of a `look` and what is `left` of an interval, which may be over.
 fn pause(look: Duration, left: Duration) -> Duration {
     left.max(Duration::from_millis(1)).min(look)
-}
-
-/// The sum, or the largest count where it is beyond that: a far end's numbers may be any.
-fn total(counts: impl Iterator<Item = u64>) -> u64 {
-    counts.fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

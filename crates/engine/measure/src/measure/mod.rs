@@ -18,6 +18,7 @@ mod route;
 mod router_word;
 mod sending;
 mod side_by_side;
+mod stop_on_panic;
 mod stream;
 mod targets;
 mod unanswered;
@@ -50,6 +51,7 @@ use live::Live;
 pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, WAITING_TIME, check_sizes};
 use preparing::Prepared;
 use sending::Leg;
+use stop_on_panic::StopOnPanic;
 use stream::Shared;
 use targets::{Dead, Targets};
 
@@ -327,24 +329,6 @@ fn exchange(
         stream.manifest.events.extend(late);
     }
     Ok(partial)
-}
-
-/// Ends the threads of a measurement where the one that holds this panics, so that none waits for another.
-#[derive(Clone)]
-struct StopOnPanic<'a> {
-    sending: &'a Waker,
-    receiving: &'a AtomicBool,
-    panicked: &'a AtomicBool,
-}
-
-impl Drop for StopOnPanic<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.panicked.store(true, Ordering::Release);
-            self.receiving.store(true, Ordering::Release);
-            self.sending.wake();
-        }
-    }
 }
 
 /// A far end whose log takes longer than this may have answered but just now.
@@ -736,35 +720,4 @@ fn rfc3339_now() -> String {
 fn rfc3339_after(later: Duration) -> String {
     let time = SystemTime::now() + later.to_std();
     humantime::format_rfc3339_micros(time).to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-
-    use super::*;
-
-    /// Where one thread of a measurement panics, those that send and receive end, and the panic reaches the caller.
-    #[test]
-    fn panic_ends_other_threads() {
-        let (sending, receiving, panicked) =
-            (waker().unwrap(), AtomicBool::new(false), AtomicBool::new(false));
-        let on_panic = StopOnPanic { sending: &sending, receiving: &receiving, panicked: &panicked };
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            std::thread::scope(|scope| {
-                scope.spawn(|| romer_host::socket::wait_any(&[], Some(&sending), None).is_ok());
-                scope.spawn(|| {
-                    while !receiving.load(Ordering::Acquire) {
-                        std::thread::yield_now();
-                    }
-                });
-                let on_panic = on_panic.clone();
-                scope.spawn(move || {
-                    let _on_panic = on_panic;
-                    panic!("of this test");
-                });
-            });
-        }));
-        assert!(outcome.is_err() && panicked.load(Ordering::Acquire));
-    }
 }

@@ -15,7 +15,7 @@ use romer_record::manifest::{ClockRelation, CutShort, StampRequest, Stream};
 use romer_session::control::{self, FarStream, possession};
 use romer_session::sender;
 use romer_traffic::{Limit, Payloads, Request, Schedule, TrafficModel};
-use romer_units::{Duration, counted, counted_as};
+use romer_units::{Duration, counted, counted_as, saturating_sum};
 use romer_wire::compact;
 use romer_wire::stamp;
 
@@ -160,7 +160,7 @@ fn while_standing(side: Side, events: &[Event]) -> u64 {
         let (from, until) = span(overflow);
         pauses.iter().any(|(began, ended)| from <= ended.saturating_add(CATCHING_UP_NS) && until >= *began)
     });
-    overflows.filter_map(|overflow| overflow.datagrams).fold(0, u64::saturating_add)
+    saturating_sum(overflows.filter_map(|overflow| overflow.datagrams))
 }
 
 /// The addresses of a stream's target, in the order in which they are to be tried. Their port is that of the control channel,

@@ -114,11 +114,12 @@ impl Expected {
         }
         let host = source.ip().to_canonical();
         let own = first_of(&self.by_host, &(number, host));
-        let is_known = known(host);
-        for session in proved(number).iter().chain(own).chain(all) {
+        let mut is_known = None;
+        let others = all.iter().filter(|session| !own.contains(session));
+        for session in proved(number).iter().chain(own).chain(others) {
             let Some(stream) = self.streams.get_mut(session) else { continue };
             let elsewhere = stream.peer != host;
-            if elsewhere && !is_known {
+            if elsewhere && !*is_known.get_or_insert_with(|| known(host)) {
                 continue;
             }
             self.tried += 1;

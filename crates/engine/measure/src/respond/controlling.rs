@@ -5,13 +5,14 @@ mod notes;
 mod outbox;
 mod places;
 mod resuming;
+mod routes;
 pub(super) mod shares;
 mod table;
 mod telling;
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,6 +36,7 @@ use romer_wire::stamp::Key;
 
 use self::outbox::Outbox;
 use self::resuming::Moved;
+use self::routes::Reached;
 use self::shares::{Holding, NETWORKS, Shares};
 use self::table::Table;
 use super::reflecting::{Note, Order};
@@ -160,14 +162,6 @@ impl Connection {
     }
 }
 
-/// The address that a session has proved.
-#[derive(Clone, Copy, Debug)]
-struct Reached {
-    address: SocketAddr,
-    /// When the route to it is looked up next.
-    due: Timestamp<Monotonic>,
-}
-
 /// A session that was granted.
 struct Granted {
     number: u32,
@@ -262,7 +256,7 @@ impl Controlling {
             next_look: clock::monotonic_now(),
             accepts_from: None,
             new_interface: false,
-            routes_left: notes::ROUTES,
+            routes_left: routes::ROUTES,
             next_route: 0,
             next_session: 0,
             keepers: clock_keepers(),

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use romer_clock::skew::Correction;
 use romer_record::document::{Histogram, Measurement};
 use romer_record::{Fate, Passage};
+use romer_units::saturating_sum;
 
 use super::distributions::{BINS, density, outline_in};
 use super::stretches::Stretches;
@@ -448,10 +449,7 @@ fn below(shape: &Histogram, percent: u64) -> f64 {
 fn beyond(shape: &Histogram, end: f64) -> f64 {
     let total = shape.total();
     let bins = shape.bin_edges_ns.iter().zip(&shape.counts);
-    let far = bins
-        .filter(|(from, _)| as_float(**from) >= end)
-        .map(|(_, count)| *count)
-        .fold(0, u64::saturating_add);
+    let far = saturating_sum(bins.filter(|(from, _)| as_float(**from) >= end).map(|(_, count)| count));
     far as f64 / total.max(1) as f64
 }
 

@@ -137,7 +137,7 @@ pub struct Histogram {
 impl Histogram {
     /// Values in all bins.
     pub fn total(&self) -> u64 {
-        self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
+        romer_units::saturating_sum(&self.counts)
     }
 }
 

@@ -59,9 +59,7 @@ impl Rejected {
     /// All of them.
     pub fn total(&self) -> u64 {
         let Self { address, port, size, code, session, sequence, echo, source: _ } = self;
-        [address, port, size, code, session, sequence, echo]
-            .into_iter()
-            .fold(0, |sum, count| sum.saturating_add(*count))
+        romer_units::saturating_sum([address, port, size, code, session, sequence, echo])
     }
 }
 

@@ -6,17 +6,14 @@ use romer_host::{clock, host_info};
 use romer_session::control::{Action, Server};
 use romer_units::{Duration, Monotonic, Timestamp};
 
+use super::Controlling;
+use super::routes::Reached;
 use super::shares::Holding;
-use super::{Controlling, Reached};
 use crate::respond::reflecting::Note;
 use crate::respond::sending::Path;
 
 /// Notes that are taken in a turn, so that a flood of them does not delay others; the rest are taken in the next.
 pub(super) const NOTES: usize = 4_096;
-/// Routes that are looked up between two looks at deadlines. Each takes as long as some hundred notes.
-pub(super) const ROUTES: usize = 8;
-/// Between two look-ups of the route of a session, unless its host changes.
-const ROUTE_LOOK: Duration = Duration::from_secs(3);
 
 /// Has a session count the datagrams that this host drops as damaged while it runs: to be called when it is opened, and before
 /// it ends.
@@ -143,36 +140,5 @@ impl Controlling {
             actions.extend(self.tell_moved(index, &moved, address));
         }
         actions
-    }
-
-    /// Looks up the routes that are due, as many as may be looked up now. The next call continues after them.
-    pub(super) fn look_up_routes(&mut self, now: Timestamp<Monotonic>) {
-        self.routes_left = ROUTES;
-        let end = self.connections.end();
-        let first = self.next_route.min(end);
-        for index in (first..end).chain(0..first) {
-            if self.routes_left == 0 {
-                self.next_route = index;
-                return;
-            }
-            self.look_up_route(index, now);
-        }
-    }
-
-    /// Looks up by which interface this end reaches the session of connection `index`, if that is due and may be done now.
-    fn look_up_route(&mut self, index: usize, now: Timestamp<Monotonic>) {
-        let Some(reached) = self.connections.get(index).and_then(|one| one.reached) else { return };
-        if now < reached.due || self.routes_left == 0 {
-            return;
-        }
-        self.routes_left -= 1;
-        let interface = host_info::route_to(reached.address).ok().and_then(|route| route.interface);
-        let connection = &mut self.connections[index];
-        connection.reached = Some(Reached { due: now + ROUTE_LOOK, ..reached });
-        // While there is no route, what is known of it is the best that there is.
-        if interface.is_some() && interface != connection.interface {
-            connection.interface = interface;
-            self.new_interface = true;
-        }
     }
 }

@@ -382,15 +382,15 @@ fn route_lookups_are_bounded() {
         associate(controlling, port);
     }
     let then = clock::monotonic_now();
-    assert_eq!((controlling.routes_left, looked_up(controlling, then)), (0, notes::ROUTES));
+    assert_eq!((controlling.routes_left, looked_up(controlling, then)), (0, routes::ROUTES));
     let later = then + Duration::from_secs(3_600);
-    for look in 1..=sessions.len() / notes::ROUTES {
+    for look in 1..=sessions.len() / routes::ROUTES {
         controlling.look_up_routes(later);
-        assert_eq!(looked_up(controlling, later), look * notes::ROUTES);
+        assert_eq!(looked_up(controlling, later), look * routes::ROUTES);
     }
     controlling.look_up_routes(later);
     (1..=20).for_each(|port| associate(controlling, port));
-    assert_eq!((controlling.routes_left, looked_up(controlling, later)), (notes::ROUTES, sessions.len()));
+    assert_eq!((controlling.routes_left, looked_up(controlling, later)), (routes::ROUTES, sessions.len()));
 }
 
 /// A session that can be resumed.

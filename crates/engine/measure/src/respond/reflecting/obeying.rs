@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use romer_host::clock;
-use romer_units::Duration;
+use romer_units::{Duration, saturating_sum};
 
 use super::super::patience;
 use super::super::receive_buffer;
@@ -91,7 +91,7 @@ impl Reflecting {
 
     /// Has the test sockets hold what the sessions send in a second, and not much besides.
     fn make_room(&self) {
-        let granted = self.sessions.values().map(|session| session.rate).fold(0, u64::saturating_add);
+        let granted = saturating_sum(self.sessions.values().map(|session| session.rate));
         for port in &self.ports {
             // What the system refuses stays as it is: what finds the socket full is counted.
             let _ = port.socket.ask_receive_buffer(receive_buffer(granted));
