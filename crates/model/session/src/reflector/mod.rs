@@ -76,8 +76,15 @@ pub struct Incoming<'a> {
     pub arrived: Timestamp<Responder>,
     /// The control channel has proved that the source is a sender's.
     pub proved: bool,
-    /// A session waits for this association from there. Nothing answers it, and it needs nothing of the rate.
+    /// A session waits for this association from there. Nothing answers it: it needs nothing of the rate, and may come from any
+    /// port.
     pub expected: bool,
+}
+
+impl Incoming<'_> {
+    fn is_expected_association(&self) -> bool {
+        self.expected && association::token(self.payload).is_some()
+    }
 }
 
 /// What is to be done with a datagram.
@@ -302,8 +309,7 @@ impl Reflector {
         if incoming.ttl.unwrap_or(0) < rules.least_ttl {
             return Err(Refusal::TooFar);
         }
-        let costs_nothing = incoming.expected && association::token(incoming.payload).is_some();
-        if !costs_nothing && !self.limiter.admit(source, incoming.proved, now) {
+        if !incoming.is_expected_association() && !self.limiter.admit(source, incoming.proved, now) {
             return Err(Refusal::RateLimited);
         }
         Ok(())

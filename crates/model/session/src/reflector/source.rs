@@ -20,7 +20,7 @@ pub(super) fn refusal(incoming: &Incoming<'_>, own_ports: &[u16]) -> Option<Refu
     }
     let ill_reputed = ANSWERING_PORTS.contains(&source.port()) || own_ports.contains(&source.port());
     let bad = source.port() == 0
-        || (ill_reputed && !incoming.proved)
+        || (ill_reputed && !incoming.proved && !incoming.is_expected_association())
         || address.is_multicast()
         || address.is_unspecified()
         || matches!(address, IpAddr::V4(v4) if is_no_host(v4))

@@ -71,6 +71,20 @@ fn a_port_of_ill_repute_is_served_once_the_control_channel_has_proved_it() {
     assert!(matches!(reflector.on_datagram(&proved, Timestamp::from_nanos(0)), Verdict::Answer(_)));
 }
 
+/// A sender's own port may be one of ill repute, as where it is the reflector's: an association that is waited for is taken.
+#[test]
+fn expected_associations_come_from_any_port() {
+    let mut reflector = reflector(&[]);
+    let token = [7; 16];
+    let bytes = association::datagram(token);
+    for source in ["192.0.2.1:862", "192.0.2.1:53", "192.0.2.1:5000"] {
+        let expected = Incoming { expected: true, ..incoming(&bytes, source) };
+        let verdict = reflector.on_datagram(&expected, Timestamp::from_nanos(0));
+        assert!(matches!(verdict, Verdict::Association(taken) if taken == token), "{source}: {verdict:?}");
+    }
+    assert_eq!(judge(&mut reflector, &bytes, "192.0.2.1:862"), Some(Refusal::BadSource));
+}
+
 /// Under 14 octets there is no reply; up to 43 it is a base packet of 44, and from there on it is as long as the request.
 #[test]
 fn short_requests_get_base_replies() {
