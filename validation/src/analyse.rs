@@ -135,7 +135,7 @@ fn write(folder: &Path, packets: u64, round_trips: bool) -> Result<()> {
         name: String::new(),
         created: "2026-01-01T00:00:00Z".into(),
         status: Status::Running,
-        software: romer_measure::SOFTWARE.into(),
+        software: romer_record::SOFTWARE.into(),
         streams: vec![stream(probes, round_trips)],
     };
     let location = Location::Folder { path: folder.into(), force: false };
@@ -162,7 +162,7 @@ fn stream(probes: u64, round_trips: bool) -> Stream {
             protocol: "made up".into(),
             ..Traffic::default()
         },
-        metadata: Metadata { software: romer_measure::SOFTWARE.into(), ..Metadata::default() },
+        metadata: Metadata { software: romer_record::SOFTWARE.into(), ..Metadata::default() },
         clock_relation: ClockRelation::Unknown,
         far_log: true,
         far_log_complete: true,
@@ -267,7 +267,7 @@ mod tests {
         for round_trips in [false, true] {
             let run = folder.path().join(round_trips.to_string());
             write(&run, 4_000, round_trips).unwrap();
-            let reading = romer_measure::reading::read(&run).unwrap();
+            let reading = romer_analyze::reading::read(&run).unwrap();
             let m = &reading.streams[0].measurement;
             let way = if round_trips { &m.round_trip } else { &m.forward };
             assert_eq!(way.packets.sent, Some(if round_trips { 2_000 } else { 4_000 }));

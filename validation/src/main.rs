@@ -219,7 +219,7 @@ fn conclude(arguments: &Arguments, results: &Results, started_unix_s: u64) -> Re
     let machine = Machine {
         started_unix_s,
         ended_unix_s: unix_time(),
-        software: romer_measure::SOFTWARE,
+        software: romer_record::SOFTWARE,
         kernel: host_info::kernel_release().unwrap_or_default(),
         processor: processor(),
         cores: host_info::processors(),

@@ -4,16 +4,17 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, anyhow, bail};
+use romer_analyze::WAITING_TIME;
+use romer_analyze::reading;
+use romer_endpoint::ThreadOptions;
+use romer_endpoint::names::Family;
 use romer_host::clock::Realtime;
 use romer_host::netns;
-use romer_measure::ThreadOptions;
-use romer_measure::measure::{self, MeasureOptions, Observer, ProbeSize, StreamOptions, WAITING_TIME};
-use romer_measure::names::Family;
-use romer_measure::reading;
-use romer_measure::respond::{RespondOptions, Responder};
+use romer_measure::{MeasureOptions, Observer, ProbeSize, StreamOptions};
 use romer_record::RoundTrip;
 use romer_record::document::StreamInterval;
 use romer_record::manifest::StampRequest;
+use romer_respond::{RespondOptions, Responder};
 use romer_store::Location;
 use romer_traffic::{Limit, Request, TrafficModel};
 use romer_units::{Clock, Dscp, Duration, Ecn, Timestamp};
@@ -41,7 +42,7 @@ pub(crate) fn measure(
     let folder = tempfile::tempdir().context("cannot make a folder for the run")?;
     let options = options(&folder.path().join("run"), count, interval, octets)?;
     let outcome =
-        netns::with_namespace(&hosts.near, || measure::measure(&options, interrupted, &mut Silent))?
+        netns::with_namespace(&hosts.near, || romer_measure::measure(&options, interrupted, &mut Silent))?
             .context("cannot measure")?;
     if outcome.partial {
         bail!(Interrupted);

@@ -10,7 +10,7 @@ use std::time::Duration as StdDuration;
 
 use anyhow::{Context, Result, bail};
 use romer_host::gaps::Gaps;
-use romer_measure::respond::Responder;
+use romer_respond::Responder;
 use romer_units::Duration;
 
 use crate::figures::{Figures, Lateness, Timed, untouched};

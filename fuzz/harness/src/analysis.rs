@@ -1,6 +1,6 @@
 //! Packet logs of other programs from the file to the document: whatever the packets say, there is a document or a refusal.
 
-use romer_measure::analysis::{Analysis, analyze};
+use romer_analyze::analysis::{Analysis, analyze};
 use romer_report::text::{TextStyle, summary};
 
 use crate::scratch::with_file;

@@ -1,6 +1,6 @@
 //! Targets and address ranges as users write them.
 
-use romer_measure::names::Target;
+use romer_endpoint::names::Target;
 use romer_session::reflector::Prefix;
 
 use crate::Seed;

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration as StdDuration;
 
 use anyhow::{Context, Result};
-use romer_measure::reading;
+use romer_analyze::reading;
 use romer_record::RoundTrip;
 use romer_units::Duration;
 use serde::Serialize;

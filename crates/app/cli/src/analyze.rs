@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use romer_analyze::WAITING_TIME;
+use romer_analyze::analysis::Analysis;
+use romer_analyze::evaluate::Evaluated;
+use romer_analyze::limits::Limit;
+use romer_analyze::qtcp::{self, Refusal};
+use romer_analyze::reading::Otherwise;
 use romer_clock::skew::method_of;
 use romer_exchange::qtcp::Selection;
-use romer_measure::analysis::Analysis;
-use romer_measure::evaluate::Evaluated;
-use romer_measure::limits::Limit;
-use romer_measure::measure::WAITING_TIME;
-use romer_measure::qtcp::{self, Refusal};
-use romer_measure::reading::Otherwise;
 use romer_record::document::{Direction, Measurement, Way};
 use romer_report::comparison::Subject;
 use romer_report::concatenation;

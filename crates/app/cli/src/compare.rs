@@ -3,10 +3,10 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use romer_measure::analysis::{self, Analysis};
-use romer_measure::evaluate::Evaluated;
-use romer_measure::limits::Limit;
-use romer_measure::reading;
+use romer_analyze::analysis::{self, Analysis};
+use romer_analyze::evaluate::Evaluated;
+use romer_analyze::limits::Limit;
+use romer_analyze::reading;
 use romer_record::document::{MEASUREMENT, Measurement, Measurements};
 use romer_report::Stream;
 use romer_report::comparison::{self, Subject};

@@ -9,11 +9,12 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration as StdDuration, Instant};
 
+use romer_analyze::WAITING_TIME;
+use romer_endpoint::ThreadOptions;
+use romer_endpoint::names::{Family, Target};
 use romer_host::ending::{self, Stage};
 use romer_lab::{Host, Kind, Lab, Running, Standing};
-use romer_measure::ThreadOptions;
-use romer_measure::measure::{self, MeasureOptions, Outcome, ProbeSize, StreamOptions, WAITING_TIME};
-use romer_measure::names::{Family, Target};
+use romer_measure::{MeasureOptions, Outcome, ProbeSize, StreamOptions};
 use romer_record::document::{DEMO, Demo, MEASUREMENT, Measurements, Way};
 use romer_record::emulation::Emulation;
 use romer_record::fidelity::Fidelity;
@@ -263,7 +264,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
     let interrupted = signals::interruption()?;
     let talk = Talk { quiet: arguments.output.quiet, stream: false, color: arguments.output.color };
     let mut observer = Narrator::new(talk, options.direction, expected(&options));
-    let outcome = measure::measure(&options, &interrupted, &mut observer)?;
+    let outcome = romer_measure::measure(&options, &interrupted, &mut observer)?;
     observer.finish(&interrupted);
     conclude(&outcome, arguments)
 }

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
+use romer_analyze::analysis::AnalysisError;
 use romer_emulate::EmulateError;
-use romer_measure::MeasureError;
-use romer_measure::analysis::AnalysisError;
+use romer_endpoint::EndpointError;
 use romer_store::StoreError;
 
 use crate::output;
@@ -111,8 +111,8 @@ pub(crate) fn report_panic(panic: &PanicHookInfo<'_>) {
     ));
 }
 
-impl From<MeasureError> for Failure {
-    fn from(error: MeasureError) -> Self {
+impl From<EndpointError> for Failure {
+    fn from(error: EndpointError) -> Self {
         Self::with_code(error.exit_code(), error)
     }
 }

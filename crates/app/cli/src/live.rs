@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use romer_measure::measure::Observer;
+use romer_measure::Observer;
 use romer_record::document::{STREAM, StreamInterval, StreamLine, Way};
 use romer_report::live::LiveView;
 use romer_report::text::TextStyle;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use romer_measure::evaluate::Evaluated;
-use romer_measure::measure::{self, MeasureOptions, Outcome, ProbeSize, StreamOptions};
-use romer_measure::names::Family;
+use romer_analyze::evaluate::Evaluated;
+use romer_endpoint::names::Family;
+use romer_measure::{MeasureOptions, Outcome, ProbeSize, StreamOptions};
 use romer_record::document::{Measurement, STREAM, StreamLine, Way};
 use romer_record::event::EventKind;
 use romer_record::manifest::{SkewRequest, StampRequest};
@@ -131,12 +131,12 @@ fn once(
     let outcome = if arguments.tui {
         let picture = MeasurementPicture::new(options.direction, expected(&options));
         let screen = Screen::take(&picture, interrupted)?;
-        let outcome = measure::measure(&options, interrupted, &mut Painter::of(picture));
+        let outcome = romer_measure::measure(&options, interrupted, &mut Painter::of(picture));
         drop(screen);
         outcome
     } else {
         let mut observer = Narrator::new(talk, options.direction, expected(&options));
-        let outcome = measure::measure(&options, interrupted, &mut observer);
+        let outcome = romer_measure::measure(&options, interrupted, &mut observer);
         skipped_lines = observer.finish(interrupted);
         outcome
     };
@@ -338,7 +338,7 @@ pub(crate) fn location(out: Option<&Path>, force: bool, name: &str) -> Result<Lo
 
 /// Six fresh words.
 pub(crate) fn random_seed() -> Seed {
-    Seed(romer_measure::random_words())
+    Seed(romer_endpoint::random_words())
 }
 
 /// How long the measurement will take, where that is known.

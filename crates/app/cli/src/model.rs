@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
+use romer_analyze::WAITING_TIME;
+use romer_analyze::evaluate::Evaluated;
+use romer_analyze::reading;
 use romer_emulate::Opened;
 use romer_emulate::fidelity::{self, MeasuredStream, Question};
 use romer_emulate::fit::{self, Kind, Source};
 use romer_impair::{Config, Headers};
-use romer_measure::evaluate::Evaluated;
-use romer_measure::measure::WAITING_TIME;
-use romer_measure::reading;
 use romer_record::document::DelayKind;
 use romer_record::fidelity::{Fidelity, MODEL, PathModel};
 use romer_report::escape;

@@ -4,11 +4,11 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Seek};
 use std::path::Path;
 
+use romer_analyze::qtcp::{Conversion, Outcome, Reading, Refusal, Unconverted, method};
 use romer_clock::skew::Method;
 use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::sta::{self, Table};
 use romer_exchange::qtcp::{Options, Selection, UNIT_NS, unit};
-use romer_measure::qtcp::{Conversion, Outcome, Reading, Refusal, Unconverted, method};
 use romer_report::escape;
 use romer_store::untrusted;
 use romer_units::{Duration, counted};

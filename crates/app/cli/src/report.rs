@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
+use romer_analyze::{export, qtcp};
 use romer_exchange::csv::Written;
 use romer_exchange::qtcp::{Entry, Selection, TOO_SMALL, normalise};
-use romer_measure::{export, qtcp};
 use romer_record::RoundTrip;
 use romer_record::document::{ClockState, Limit, Measurement, Way};
 use romer_record::manifest::ClockRelation;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use romer_measure::analysis::{self, Analysis, LogFiles};
-use romer_measure::evaluate::Evaluated;
-use romer_measure::reading::{self, Otherwise, Reading};
+use romer_analyze::analysis::{self, Analysis, LogFiles};
+use romer_analyze::evaluate::Evaluated;
+use romer_analyze::reading::{self, Otherwise, Reading};
 use romer_record::RoundTrip;
 use romer_record::document::Measurement;
 use romer_record::manifest::Stream;

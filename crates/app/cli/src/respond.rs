@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use romer_measure::respond::{Key, ReplyFormat, RespondOptions, Responder, Totals};
 use romer_record::respond::Respond;
+use romer_respond::{Key, ReplyFormat, RespondOptions, Responder, Totals};
 
 use crate::args::{RespondArgs, StampPlace, TimestampsArg};
 use crate::failure::Failure;
@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
 /// The key of `--key-file`, if one is given.
 pub(crate) fn key(file: Option<&Path>, quiet: bool) -> Result<Option<Arc<Key>>, Failure> {
     let Some(file) = file else { return Ok(None) };
-    let read = romer_measure::key::read(file)?;
+    let read = romer_endpoint::key::read(file)?;
     if let Some(note) = read.note.filter(|_| !quiet) {
         output::eprint_line(&format!("note: {note}"));
     }

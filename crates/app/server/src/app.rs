@@ -128,7 +128,7 @@ impl App {
     pub(crate) fn about(&self) -> About {
         let slot = self.slot();
         About {
-            software: romer_measure::SOFTWARE.into(),
+            software: romer_record::SOFTWARE.into(),
             host: host_info::host_name().unwrap_or_default(),
             of_emulation: self.of_emulation,
             emulating: slot.as_ref().is_some_and(|emulation| emulation.is_running()),

@@ -5,10 +5,11 @@ use std::str::FromStr;
 use std::time::SystemTime;
 
 use axum::http::StatusCode;
-use romer_measure::MeasureError;
-use romer_measure::limits::Limit;
-use romer_measure::measure::{self, MeasureOptions, Observer, ProbeSize, StreamOptions, WAITING_TIME};
-use romer_measure::names::{Family, Target};
+use romer_analyze::WAITING_TIME;
+use romer_analyze::limits::Limit;
+use romer_endpoint::EndpointError;
+use romer_endpoint::names::{Family, Target};
+use romer_measure::{MeasureOptions, Observer, ProbeSize, StreamOptions};
 use romer_record::document::{self, Measurement, StreamInterval, Way};
 use romer_record::emulation::Leg;
 use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
@@ -178,7 +179,7 @@ pub(crate) fn start(
     };
     measurements.start(make, move |hand, stop| {
         let mut teller = Teller { hand, follower: None, through };
-        let outcome = measure::measure(&options, stop, &mut teller);
+        let outcome = romer_measure::measure(&options, stop, &mut teller);
         if let Some(Err(why)) = teller.through.take().map(Through::end) {
             teller.on_note(0, &why);
         }
@@ -189,7 +190,7 @@ pub(crate) fn start(
 /// The options that a request names, with sizes that can be sent.
 fn checked(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
     let options = options(asked, runs)?;
-    measure::check_sizes(&options).map_err(|error| about_size(&error))?;
+    romer_measure::check_sizes(&options).map_err(|error| about_size(&error))?;
     Ok(options)
 }
 
@@ -204,7 +205,7 @@ pub(crate) fn is_written(measurements: &Measurements, run: &str) -> bool {
 }
 
 impl Job {
-    fn end(&mut self, outcome: Result<measure::Outcome, MeasureError>) {
+    fn end(&mut self, outcome: Result<romer_measure::Outcome, EndpointError>) {
         match outcome {
             Ok(outcome) => {
                 self.state = State::Done;
@@ -345,7 +346,7 @@ fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
         .map(|text| text.parse::<Limit>().map_err(|why| wrong("limits", &why.to_string())))
         .collect::<Result<Vec<_>, _>>()?;
     let voice = VoiceRequest::default();
-    let codec = romer_measure::call::codec_to_send(&voice, &traffic).map_err(|why| wrong("traffic", &why))?;
+    let codec = romer_analyze::call::codec_to_send(&voice, &traffic).map_err(|why| wrong("traffic", &why))?;
     limits
         .iter()
         .try_for_each(|limit| limit.fits(asked.direction, codec.as_ref()))
@@ -385,7 +386,7 @@ fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
         at: None,
         report_every: Duration::from_millis(500),
         live_delays: !asked.log_at_end,
-        threads: romer_measure::ThreadOptions::default(),
+        threads: romer_endpoint::ThreadOptions::default(),
     })
 }
 
@@ -421,14 +422,14 @@ fn request(asked: &Asked) -> Result<Request, Problem> {
             "six zeros stand for no seed: write others, or leave it out for a random one",
         ));
     }
-    let seed = Seed(asked.seed.unwrap_or_else(romer_measure::random_words));
+    let seed = Seed(asked.seed.unwrap_or_else(romer_endpoint::random_words));
     let request = Request { interval, bundle: asked.bundle, seed, trace, ..Request::new(model, limit) };
     Schedule::new(&request).map_err(|error| wrong(error.about(), &error.to_string()))?;
     Ok(request)
 }
 
 /// A size that probes cannot have: the command line's words without its option.
-fn about_size(error: &MeasureError) -> Problem {
+fn about_size(error: &EndpointError) -> Problem {
     let text = error.to_string();
     let name = if text.contains("(--size)") { "size" } else { "traffic" };
     wrong(name, &text.replacen(" (--size)", "", 1).replacen(" (traffic)", "", 1))
@@ -489,11 +490,11 @@ fn command(asked: &Asked, drawn: Option<Seed>) -> String {
     if asked.direction != Way::RoundTrip && !asked.log_at_end {
         words.push("--live-delays".into());
     }
-    romer_measure::shell(&words)
+    romer_endpoint::shell(&words)
 }
 
-impl From<&MeasureError> for Problem {
-    fn from(error: &MeasureError) -> Self {
+impl From<&EndpointError> for Problem {
+    fn from(error: &EndpointError) -> Self {
         let status = match error.exit_code() {
             2 | 3 => StatusCode::UNPROCESSABLE_ENTITY,
             _ => StatusCode::SERVICE_UNAVAILABLE,

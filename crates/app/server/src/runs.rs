@@ -11,7 +11,7 @@ pub(crate) mod kept;
 use std::path::{Component, Path, PathBuf};
 
 use axum::http::StatusCode;
-use romer_measure::reading;
+use romer_analyze::reading;
 use romer_record::benchmark::Benchmark;
 use romer_record::comparison::Comparison;
 use romer_record::document::{Measurement, Way};
@@ -248,7 +248,7 @@ pub(crate) fn open(runs: &Runs, name: &str) -> Result<Opened, Problem> {
 
 fn read(runs: &Runs, name: &str) -> Result<reading::Reading, Problem> {
     let folder = folder(runs, name)?;
-    reading::read(&folder).map_err(|error| Problem::from(&error))
+    Ok(reading::read(&folder)?)
 }
 
 /// The report of a run as a page.
@@ -267,7 +267,7 @@ pub(crate) fn report(runs: &Runs, name: &str) -> Result<String, Problem> {
     if run.state() == State::Running {
         return Err(Problem::conflict("running", "the run is being measured; wait for its end, or stop it"));
     }
-    Ok(romer_measure::measure::page(&read(runs, name)?.streams))
+    Ok(romer_analyze::page(&read(runs, name)?.streams))
 }
 
 /// Takes a run away.

@@ -3,13 +3,14 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 
+use romer_analyze::WAITING_TIME;
 use romer_clock::{PretendedClock, skew};
-use romer_measure::SOFTWARE;
-use romer_measure::measure::{ProbeSize, WAITING_TIME};
-use romer_measure::respond::{RespondOptions, Responder};
+use romer_measure::ProbeSize;
 use romer_passages::{FarLog, Selection, relate};
+use romer_record::SOFTWARE;
 use romer_record::clock_proof::{CLOCK_PROOF, ClockProof};
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest};
+use romer_respond::{RespondOptions, Responder};
 use romer_traffic::{Limit, Request, TrafficModel};
 use romer_units::Duration;
 

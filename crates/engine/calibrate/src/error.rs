@@ -1,7 +1,8 @@
 //! What can go wrong with a calibration.
 
+use romer_endpoint::EndpointError;
 use romer_host::HostError;
-use romer_measure::MeasureError;
+use romer_store::StoreError;
 use thiserror::Error;
 
 /// What went wrong. The text has the form `WHAT (WHERE): WHY; what to do`.
@@ -25,7 +26,10 @@ pub enum CalibrateError {
     Folder(std::io::Error),
     /// The measurement itself failed.
     #[error(transparent)]
-    Measure(#[from] MeasureError),
+    Measure(#[from] EndpointError),
+    /// Its run cannot be read again.
+    #[error(transparent)]
+    Run(#[from] StoreError),
     /// Packets were lost on a path that loses none.
     #[error("there is nothing to calibrate with ({0}): no packet has all its stamps; see `romer doctor`")]
     Nothing(&'static str),
@@ -42,6 +46,7 @@ impl CalibrateError {
             Self::Interrupted => 130,
             Self::Host { .. } | Self::Folder(_) | Self::Nothing(_) => 4,
             Self::Measure(error) => error.exit_code(),
+            Self::Run(error) => error.exit_class().code(),
         }
     }
 }

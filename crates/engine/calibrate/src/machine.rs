@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use romer_host::host_info;
-use romer_measure::SOFTWARE;
+use romer_record::SOFTWARE;
 use romer_record::calibration::{CalibrationRecord, Machine};
 use romer_record::manifest::CalibrationUse;
 

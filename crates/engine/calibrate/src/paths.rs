@@ -5,17 +5,18 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration as StdDuration, Instant};
 
+use romer_analyze::WAITING_TIME;
+use romer_analyze::reading;
+use romer_endpoint::ThreadOptions;
+use romer_endpoint::names::Family;
 use romer_host::link::{Network, Shape};
 use romer_host::{HostError, netns};
 use romer_lab::{Host, Kind};
-use romer_measure::ThreadOptions;
-use romer_measure::measure::{self, MeasureOptions, Observer, ProbeSize, StreamOptions, WAITING_TIME};
-use romer_measure::names::Family;
-use romer_measure::reading;
-use romer_measure::respond::{RespondOptions, Responder};
+use romer_measure::{MeasureOptions, Observer, ProbeSize, StreamOptions};
 use romer_record::RoundTrip;
 use romer_record::document::{self, StreamInterval};
 use romer_record::manifest::{SkewRequest, StampRequest};
+use romer_respond::{RespondOptions, Responder};
 use romer_store::Location;
 use romer_traffic::Request;
 use romer_units::{Dscp, Duration, Ecn};
@@ -103,7 +104,7 @@ pub(crate) fn measured(
 ) -> Result<Vec<RoundTrip>, CalibrateError> {
     let folder = tempfile::tempdir().map_err(CalibrateError::Folder)?;
     let options = options(target, traffic, size, &folder.path().join("run"))?;
-    let outcome = measure::measure(&options, stop, &mut Silent)?;
+    let outcome = romer_measure::measure(&options, stop, &mut Silent)?;
     if outcome.partial {
         return Err(CalibrateError::Interrupted);
     }
@@ -141,7 +142,7 @@ fn options(
     size: ProbeSize,
     folder: &Path,
 ) -> Result<MeasureOptions, CalibrateError> {
-    let target = target.parse().map_err(romer_measure::MeasureError::Usage)?;
+    let target = target.parse().map_err(romer_endpoint::EndpointError::Usage)?;
     Ok(MeasureOptions {
         streams: vec![StreamOptions { target, traffic, size }],
         family: Family::V4,

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use romer_measure::SOFTWARE;
-use romer_measure::measure::ProbeSize;
+use romer_measure::ProbeSize;
 use romer_passages::{FarLog, Selection, calibration as figures, relate};
 use romer_record::RoundTrip;
+use romer_record::SOFTWARE;
 use romer_record::calibration::{CALIBRATION, CalibrationRecord, HostGaps, PlaceError, TwoRates};
 use romer_record::manifest::{ClockRelation, StampRequest};
 use romer_traffic::{Limit, Request, Trace, TrafficModel};
@@ -154,7 +154,7 @@ impl Found {
     fn take_direct(&mut self, rows: &[RoundTrip]) {
         for ((_, request), delays) in PLACES.into_iter().zip(&mut self.delays) {
             let selection = Selection::choose(rows, request, true);
-            let waiting = romer_measure::measure::WAITING_TIME;
+            let waiting = romer_analyze::WAITING_TIME;
             let related = relate(rows, &selection, ClockRelation::Shared, waiting, FarLog::Complete);
             let of = |passages: &[romer_record::Passage]| {
                 passages.iter().filter_map(|passage| passage.delay.map(Duration::as_nanos)).collect()

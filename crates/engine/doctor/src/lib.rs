@@ -30,9 +30,6 @@ use romer_units::Duration;
 pub use laboratory::{PROBE_ARGUMENT, probe_main};
 pub use text::text;
 
-/// The name and version that a document states.
-const SOFTWARE: &str = concat!("romer ", env!("CARGO_PKG_VERSION"));
-
 /// How thoroughly to look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -101,5 +98,5 @@ pub fn examine(options: &Options) -> Doctor {
         clocks::time_namespace(clocks::time_offsets()),
         clocks::kernel(host_info::kernel_release()),
     ];
-    Doctor { schema: document::DOCTOR.into(), software: SOFTWARE.into(), findings }
+    Doctor { schema: document::DOCTOR.into(), software: romer_record::SOFTWARE.into(), findings }
 }

@@ -1,42 +1,715 @@
-//! Measure and respond: the session machines of the model, driven by real sockets and clocks, kept by the store.
+//! Measuring: streams of probes side by side, kept in a run folder.
 //!
-//! [`respond`] is the reflector with its control channel; [`measure`] runs streams of probes against reflectors
-//! and keeps what happened in a run folder; [`evaluate`] makes the measurement document of a stream from its
-//! manifest and its rows, the same at the end of a run and whenever the run is read again ([`reading`]).
+//! One thread keeps the schedule of all streams, others read what comes back, and what happens is handed to the
+//! packet log's own thread. The caller's thread looks on, tells the [`Observer`], and at the end brings the far
+//! logs home, joins everything and writes the run.
 
-pub mod analysis;
-mod byte_stream;
-pub mod call;
-mod card;
-mod circumstances;
-mod error;
-pub mod evaluate;
-pub mod export;
-mod interface;
-pub mod key;
-pub mod limits;
-#[cfg(test)]
-mod made_up;
-pub mod measure;
-pub mod names;
-mod occurrences;
-mod overflow;
-mod pulse;
-pub mod qtcp;
-mod queues;
-pub mod reading;
-pub mod respond;
-mod shell;
-mod threads;
+mod bringing_home;
+mod far;
+mod happenings;
+mod live;
+mod no_way;
+mod options;
+mod preparing;
+mod reaching;
+mod receiving;
+mod resuming;
+mod route;
+mod router_word;
+mod sending;
+mod side_by_side;
+mod stop_on_panic;
+mod stream;
+mod targets;
+mod unanswered;
 
-pub use error::MeasureError;
-pub use shell::shell;
-pub use threads::ThreadOptions;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::time::{Duration as StdDuration, SystemTime};
 
-/// Name and version of this program, as documents and the control channel give it.
-pub const SOFTWARE: &str = concat!("romer ", env!("CARGO_PKG_VERSION"));
+use romer_host::clock;
+use romer_host::ending::{self, Stage};
+use romer_host::host_info;
+use romer_host::socket::Waker;
+use romer_record::document::{Measurement, StreamInterval, Way};
+use romer_record::event::{Event, EventKind, Side};
+use romer_record::manifest::{CutShort, EntryKind, MANIFEST, Manifest, NotLogged, Status, Stream};
+use romer_record::{RoundTrip, assemble_as};
+use romer_session::control::{FETCH, KEEP_ALIVE, Message};
+use romer_store::{Finished, Kept, LogSender, LogThread, NewRun, StoreError};
+use romer_units::{Duration, Monotonic, Timestamp, counted};
 
-/// Six fresh words from the kernel, for the seed of a run.
-pub fn random_words() -> [u32; 6] {
-    std::array::from_fn(|_| u32::from_ne_bytes(circumstances::random()))
+use far::Told;
+use happenings::Happenings;
+use live::Live;
+pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, check_sizes};
+use preparing::Prepared;
+use romer_analyze::evaluate::{Evaluated, evaluate};
+use romer_endpoint::EndpointError;
+use romer_endpoint::occurrences::told_by_far_end;
+use romer_record::SOFTWARE;
+use sending::Leg;
+use stop_on_panic::StopOnPanic;
+use stream::Shared;
+use targets::{Dead, Targets};
+
+/// Entries that the packet log's queue holds, at the least and at the most (46 MiB).
+const LOG_QUEUE: [usize; 2] = [1 << 16, 1 << 19];
+/// Entries that a probe makes as a rule: its departure, its stamp, and what the other end has of it.
+const ENTRIES_OF_ONE: i64 = 3;
+/// From the last preparation to the first probe.
+const LEAD: Duration = Duration::from_millis(20);
+/// How often the caller's thread looks on; where many packets come, more often.
+const LOOK: Duration = Duration::from_millis(50);
+const LOOK_OFTEN: Duration = Duration::from_millis(20);
+/// The same of one that waits for a moment.
+const SOON: Duration = Duration::from_millis(10);
+/// A shorter time between two departures makes many packets.
+const MANY: Duration = Duration::from_millis(5);
+
+/// Who is told how a measurement goes on.
+pub trait Observer {
+    /// The run is in this folder, and about to begin.
+    fn on_start(&mut self, folder: &Path, streams: usize);
+    /// Something worth a line.
+    fn on_note(&mut self, stream: u16, text: &str);
+    /// What happened up to now.
+    fn on_interval(&mut self, interval: &StreamInterval);
+}
+
+/// A finished measurement.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The run's folder.
+    pub folder: PathBuf,
+    /// The streams with their documents.
+    pub streams: Vec<Evaluated>,
+    /// It was interrupted.
+    pub partial: bool,
+    /// Of a stream whose far end was out of reach before its end, so that only a part was measured.
+    pub far_end_gone: Option<Gone>,
+    /// Why nothing was measured to some of several targets; each has its document all the same.
+    pub unreachable: Vec<EndpointError>,
+    /// Targets of which whoever is next on the way there never answered when asked for its hardware address, so that this host
+    /// dropped all that was to go there.
+    pub unanswering: Vec<String>,
+    /// The run is not kept whole: the disk was full, or could not keep up. The documents are of all that was
+    /// measured all the same.
+    pub not_kept: Option<StoreError>,
+}
+
+/// A far end that was out of reach before the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gone {
+    /// The target.
+    pub target: String,
+    /// This host had no way to it any more: an interface was down, or an address or route was gone. Else the far end, or
+    /// the path to it, went away.
+    pub here: bool,
+    /// It sent more than its probes can make, and its conversation was closed.
+    pub excess: bool,
+    /// There was none from the start, so that nothing left: why, in the words of the run's event where there is one.
+    pub never: Option<String>,
+}
+
+impl core::fmt::Display for Gone {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self { target, here, excess, never } = self;
+        if let Some(why) = never {
+            write!(
+                f,
+                "this host had no way to the far end ({target}): {why}, and nothing left it; mend that here and measure again"
+            )
+        } else if *here {
+            write!(
+                f,
+                "this host had no way to the far end any more ({target}): its interface was down, or its address or route \
+                 gone, as the run's events tell; what was measured is kept as a part, mend that here and measure again"
+            )
+        } else if *excess {
+            write!(
+                f,
+                "the far end sent more than its probes can make ({target}): the conversation with it was closed before the end; \
+                 what was measured is kept as a part, see what answers there"
+            )
+        } else {
+            write!(
+                f,
+                "the far end went away ({target}): the control conversation broke off before the end; what was measured \
+                 is kept as a part, see whether `romer respond` still runs there"
+            )
+        }
+    }
+}
+
+impl Outcome {
+    /// The documents, one for each stream.
+    pub fn measurements(&self) -> Vec<Measurement> {
+        self.streams.iter().map(|stream| stream.measurement.clone()).collect()
+    }
+}
+
+/// Measures. `interrupted` ends it early: no more probes are sent, those on their way are waited for, and what was
+/// measured is kept as a partial run.
+///
+/// # Errors
+/// [`EndpointError`] of the kind that stands in the way; once probes have been sent, only [`EndpointError::Store`]
+/// where not even the log can be read back.
+pub fn measure(
+    options: &MeasureOptions,
+    interrupted: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, EndpointError> {
+    let prepared = options.threads.prepare()?;
+    let Targets { mut streams, dead, cards: _cards } = targets::prepare(options, observer)?;
+    let manifest = Manifest {
+        schema: MANIFEST.into(),
+        name: String::new(),
+        created: rfc3339_now(),
+        status: Status::Running,
+        software: SOFTWARE.into(),
+        streams: manifests(&streams, &dead),
+    };
+    let mut run = NewRun::create(&options.location, manifest)?;
+    let log = run.start_log(log_queue(&streams))?;
+    observer.on_start(run.folder(), streams.len());
+    if let Some(note) = prepared.shortcoming() {
+        observer.on_note(0, &note);
+    }
+    if let Some(at) = options.at {
+        wait_for(at, interrupted, observer);
+    }
+    // At the time that was asked for, where that is still to come.
+    let left = options.at.and_then(|at| at.duration_since(SystemTime::now()).ok()).map(Duration::from_std);
+    let start = clock::monotonic_now() + left.unwrap_or(LEAD).max(LEAD);
+    let partial = exchange(options, &mut streams, &log, start, interrupted, observer)?;
+    let evaluating = Stage::begin(ending::EVALUATION);
+    route::look_again(&mut streams, start, observer);
+    let folder = run.folder().to_path_buf();
+    let kept = Arc::clone(log.kept());
+    let (rows, not_kept) = close_log(log, &folder, options.direction)?;
+    let outcome = conclude(run, &streams, dead, &rows, partial, (not_kept, &kept));
+    drop(evaluating);
+    outcome
+}
+
+/// Waits until shortly before the first probes are to leave. That they leave later, because it took so long to make all ready, is
+/// said.
+fn wait_for(at: SystemTime, interrupted: &AtomicBool, observer: &mut dyn Observer) {
+    const LOOK: StdDuration = StdDuration::from_millis(50);
+    // A busy machine may wake this thread late.
+    let lead = 5 * LEAD.to_std();
+    if let Ok(late) = (SystemTime::now() + LEAD.to_std()).duration_since(at) {
+        let late = Duration::from_std(late);
+        observer.on_note(0, &format!("the run begins {late} late: it took so long to make it ready"));
+    }
+    while let Ok(left) = at.duration_since(SystemTime::now() + lead)
+        && !left.is_zero()
+        && !interrupted.load(Ordering::Acquire)
+    {
+        std::thread::sleep(left.min(LOOK));
+    }
+}
+
+/// Sends from `start` on, and receives, until everything is back and the far logs are here; times of events are told from then on as
+/// well. Gives whether it was interrupted.
+fn exchange(
+    options: &MeasureOptions,
+    streams: &mut [Prepared],
+    log: &LogThread,
+    start: Timestamp<Monotonic>,
+    interrupted: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<bool, EndpointError> {
+    let checksum_errors_before = host_info::udp_checksum_errors().ok();
+    let stop_sending = waker()?;
+    let stop_receiving = AtomicBool::new(false);
+    let panicked = AtomicBool::new(false);
+    let on_panic = StopOnPanic { sending: &stop_sending, receiving: &stop_receiving, panicked: &panicked };
+    let (live_sender, live_receiver) = sync_channel(1 << 16);
+    let readers = wakers(streams.len().div_ceil(receiving::STREAMS_OF_ONE))?;
+    let legs = legs(streams, &readers, start);
+    let shared: Vec<_> = streams.iter().map(|stream| Arc::clone(&stream.shared)).collect();
+    let interval = pace(streams);
+    let look = if interval < MANY { LOOK_OFTEN } else { LOOK };
+    let mut happenings = Happenings::begin(&shared, start);
+    let mut live = Live::new(options, streams, live_receiver, log);
+    let threads = options.threads;
+    let (partial, late) = std::thread::scope(|scope| {
+        let _on_panic = on_panic.clone();
+        for (group, reader) in shared.chunks(receiving::STREAMS_OF_ONE).zip(&readers) {
+            let (sender, live_sender, stop) = (log.sender(), live_sender.clone(), &stop_receiving);
+            let (waiting, on_panic) = (options.waiting_time, on_panic.clone());
+            scope.spawn(move || {
+                let _on_panic = on_panic;
+                receiving::receive_all(group, reader, (&sender, &live_sender), stop, threads, waiting);
+            });
+        }
+        let (sender, stop) = (log.sender(), &stop_sending);
+        let on_sender_panic = on_panic.clone();
+        scope.spawn(move || {
+            let _on_panic = on_sender_panic;
+            sending::send_all(legs, interval, &sender, stop, threads)
+        });
+        // Until when a far end is waited for that was told to send no more, once this run was interrupted.
+        let (mut no_longer, mut waiting) = (None, None);
+        let mut keep_alive = clock::monotonic_now();
+        // It begins as long after the order as this host does after now.
+        if streams.iter().any(|stream| stream.shared.way == Way::Reverse)
+            && wait_until(start - LEAD, interrupted)
+        {
+            begin_reverse(streams);
+        }
+        loop {
+            happenings.wait(live.pause(look));
+            if panicked.load(Ordering::Acquire) {
+                // The panic continues in this thread once the others have ended.
+                return (true, Vec::new());
+            }
+            if interrupted.load(Ordering::Acquire) && no_longer.is_none() {
+                stop_sending.wake();
+                halt_reverse(streams);
+                let longest = options.waiting_time + PATIENCE;
+                no_longer = Some(clock::monotonic_now() + longest);
+                waiting = Some(Stage::begin(longest.to_std()));
+            }
+            let now = clock::monotonic_now();
+            if no_longer.is_some_and(|deadline| now >= deadline) {
+                // A far end that does not say when its last probe left is not waited for.
+                let theirs = shared.iter().filter(|stream| stream.way == Way::Reverse);
+                theirs.filter(|stream| !stream.has_departed_all()).for_each(|stream| stream.halt());
+            }
+            if now >= keep_alive {
+                keep_alive = now + KEEP_ALIVE;
+                keep_open(streams);
+            }
+            take_news(streams, options, &log.sender(), start, &mut happenings, observer);
+            resuming::leave_vain(streams, start, &happenings, observer);
+            if live.look(observer) && options.live_delays {
+                fetch(streams);
+            }
+            happenings.look(observer);
+            if shared.iter().all(|stream| stream.is_done(clock::monotonic_now(), options.waiting_time)) {
+                break;
+            }
+        }
+        drop(waiting.take());
+        let last_try = Stage::begin(resuming::LAST);
+        resuming::settle(streams, options.key.as_ref(), &mut happenings, observer);
+        drop(last_try);
+        live.last(observer);
+        happenings.look(observer);
+        for (number, stream) in streams.iter_mut().enumerate() {
+            stream.has_way = happenings.has_way(number);
+            if !stream.has_way && stream.conversation.is_none() && stream.shared.lacks_some() {
+                stream.manifest.cut_short.get_or_insert(stream.gone());
+            }
+            stream.manifest.events = happenings.of(number);
+        }
+        // Nothing is deaf meanwhile: a far end that stood still answers when it goes on.
+        let (sender, key) = (log.sender(), options.key.as_ref());
+        let asked = clock::monotonic_now();
+        let late = bringing_home::bring_home(streams, &sender, start, key, &mut happenings, observer);
+        if clock::monotonic_now() - asked > PROMPT {
+            await_last(&shared, options.waiting_time);
+        }
+        stop_receiving.store(true, Ordering::Release);
+        (no_longer.is_some(), late)
+    });
+    happenings.look_last(observer);
+    let checksum_errors = checksum_errors_before
+        .zip(host_info::udp_checksum_errors().ok())
+        .map(|(before, now)| now.saturating_sub(before));
+    for ((number, stream), late) in streams.iter_mut().enumerate().zip(late) {
+        stream.manifest.replies = stream.shared.replies();
+        stream.manifest.checksum_errors.sender = checksum_errors;
+        stream.manifest.events = happenings.of(number);
+        stream.manifest.events.extend(late);
+    }
+    Ok(partial)
+}
+
+/// A far end whose log takes longer than this may have answered but just now.
+const PROMPT: Duration = Duration::from_millis(500);
+/// How long what it answered then may take to come.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// Waits until all is back that may be on its way yet, now that the far ends have told everything.
+fn await_last(streams: &[Arc<Shared>], waiting_time: Duration) {
+    let until = clock::monotonic_now() + waiting_time.min(LAST_ANSWERS);
+    let lacks = |stream: &Arc<Shared>| stream.way != Way::Forward && stream.lacks_some();
+    while clock::monotonic_now() < until && streams.iter().any(lacks) {
+        std::thread::sleep(SOON.to_std());
+    }
+}
+
+/// Waits until `at`. Gives whether it came to that: not where this is interrupted.
+fn wait_until(at: Timestamp<Monotonic>, interrupted: &AtomicBool) -> bool {
+    while !interrupted.load(Ordering::Acquire) {
+        let left = at - clock::monotonic_now();
+        if left <= Duration::ZERO {
+            return true;
+        }
+        std::thread::sleep(left.min(SOON).to_std());
+    }
+    false
+}
+
+/// Has the far ends begin that are to send.
+fn begin_reverse(streams: &mut [Prepared]) {
+    for stream in streams.iter_mut().filter(|stream| stream.shared.way == Way::Reverse) {
+        if let Some(conversation) = &mut stream.conversation {
+            conversation.order(Message::Start);
+        }
+    }
+}
+
+/// Has them end.
+fn halt_reverse(streams: &mut [Prepared]) {
+    for stream in streams.iter_mut().filter(|stream| stream.shared.way == Way::Reverse) {
+        if let Some(conversation) = &mut stream.conversation {
+            conversation.order(Message::Halt);
+        }
+    }
+}
+
+/// Keeps the mappings of a NAT, and tells the far end a new one, so that it knows whose the probes are that come from
+/// there. The conversation speaks first: a NAT that has forgotten it would answer the far end's next word with a reset.
+/// A refusal of this host shows in what does not come any more.
+fn keep_open(streams: &mut [Prepared]) {
+    for stream in streams {
+        if let Some(conversation) = &mut stream.conversation {
+            conversation.ask(StdDuration::ZERO);
+            let _ = stream.shared.associate();
+        }
+    }
+}
+
+/// Has the far ends tell what they know by now of one-way probes: just after an interval was told, so that it is here for
+/// the next.
+fn fetch(streams: &mut [Prepared]) {
+    let one_way = streams.iter_mut().filter(|stream| stream.shared.way.is_one_way());
+    for stream in one_way.filter(|stream| !stream.resuming.is_trying()) {
+        if let Some(conversation) = &mut stream.conversation
+            && conversation.welcome.has(FETCH)
+        {
+            conversation.tell(&Message::Fetch);
+        }
+    }
+}
+
+/// Room for the entries of a second and a half: so long may the disk, or a busy machine, keep the log's thread waiting.
+fn log_queue(streams: &[Prepared]) -> usize {
+    let reverse = streams.iter().filter(|stream| stream.shared.way == Way::Reverse);
+    let shortest = reverse.map(|stream| stream.interval).chain([pace(streams)]).min();
+    let interval = shortest.map_or(1, |interval| interval.as_nanos().max(1));
+    let entries = ENTRIES_OF_ONE.saturating_mul(1_500_000_000) / interval;
+    usize::try_from(entries).unwrap_or(usize::MAX).clamp(LOG_QUEUE[0], LOG_QUEUE[1])
+}
+
+/// The time between two departures, of whichever stream.
+fn pace(streams: &[Prepared]) -> Duration {
+    let ours = streams.iter().filter(|stream| stream.shared.way != Way::Reverse);
+    let least = ours.clone().map(|stream| stream.interval).min().unwrap_or(Duration::from_secs(1));
+    let count = i64::try_from(ours.count()).unwrap_or(i64::MAX).max(1);
+    Duration::from_nanos(least.as_nanos() / count)
+}
+
+fn waker() -> Result<Waker, EndpointError> {
+    Waker::new().map_err(|error| {
+        EndpointError::host("make an event descriptor", "sender", "raise the limit of open files", error)
+    })
+}
+
+fn wakers(count: usize) -> Result<Vec<Arc<Waker>>, EndpointError> {
+    (0..count).map(|_| waker().map(Arc::new)).collect()
+}
+
+/// The schedules, each beginning a little after the one before it, so that streams of one interval do not meet.
+fn legs(streams: &mut [Prepared], readers: &[Arc<Waker>], start: Timestamp<Monotonic>) -> Vec<Leg> {
+    let count = i64::try_from(streams.len()).unwrap_or(1).max(1);
+    let error = romer_endpoint::circumstances::clock_error();
+    let started = rfc3339_after(start - clock::monotonic_now());
+    let mut legs = Vec::with_capacity(streams.len());
+    let readers = readers.iter().flat_map(|reader| std::iter::repeat_n(reader, receiving::STREAMS_OF_ONE));
+    for ((stream, reader), place) in streams.iter_mut().zip(readers).zip(0i64..) {
+        stream.manifest.started.clone_from(&started);
+        if stream.shared.way == Way::Reverse {
+            continue;
+        }
+        let shift = Duration::from_nanos(stream.interval.as_nanos().saturating_mul(place) / count);
+        let floor = stream.floor;
+        let departures =
+            stream.schedule.clone().map(move |departure| (departure.offset, departure.size.max(floor)));
+        let probes = sending::Probes::new(Box::new(departures), start + shift, stream.shared.form(error))
+            .with_key(stream.shared.key.clone());
+        legs.push(Leg { shared: Arc::clone(&stream.shared), reader: Arc::clone(reader), probes });
+    }
+    legs
+}
+
+/// How long a far end that was told to send no more has to say that it does not.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two questions to a far end of what has arrived there, so that whoever looks on sees it.
+const QUESTIONS: StdDuration = StdDuration::from_secs(1);
+/// The same where it is to tell whether everything has arrived.
+const LAST_QUESTIONS: StdDuration = StdDuration::from_millis(100);
+/// Between two associations at the end of a stream of which something is missing.
+const LAST_ASSOCIATIONS: Duration = Duration::from_millis(500);
+
+/// Takes what the far ends tell during the run, and sees to it that they are still there.
+fn take_news(
+    streams: &mut [Prepared],
+    options: &MeasureOptions,
+    log: &LogSender,
+    start: Timestamp<Monotonic>,
+    happenings: &mut Happenings,
+    observer: &mut dyn Observer,
+) {
+    for (place, stream) in streams.iter_mut().enumerate() {
+        let shared = &stream.shared;
+        let Some(conversation) = &mut stream.conversation else { continue };
+        if shared.way.is_one_way() {
+            let hurried = shared.way == Way::Forward && shared.has_departed_all();
+            conversation.ask(if hurried { LAST_QUESTIONS } else { QUESTIONS });
+        } else if shared.has_departed_all() {
+            conversation.ask(LAST_QUESTIONS);
+        }
+        // What is missing may have met a mapping that a NAT has forgotten: then the far end learns the new one.
+        if shared.has_departed_all() && !shared.is_whole() && shared.since_associated() >= LAST_ASSOCIATIONS {
+            let _ = shared.associate();
+        }
+        let told = if stream.resuming.is_trying() { Told::default() } else { conversation.news() };
+        let proved = !told.places.is_empty();
+        for ([before, now], ages) in conversation.moves(told.places) {
+            if !stream.resuming.has_moved(conversation) {
+                happenings.moved(place, &before, &now, ages.map(|ages| shared.since_association(ages)));
+            }
+        }
+        for entry in told.entries.iter().filter(|entry| shared.may_be_of_probe(entry)) {
+            log.append(shared.number, entry);
+        }
+        let relation = stream.manifest.clock_relation;
+        for event in told.events.iter().filter_map(|event| told_by_far_end(event, relation, start)) {
+            happenings.told(place, event);
+        }
+        match (told.progress, shared.way) {
+            (Some(progress), Way::Forward) => shared.arrived(progress.received, progress.highest),
+            (Some(progress), Way::RoundTrip) => shared.answered(progress.received),
+            _ => {}
+        }
+        if let Some(objection) = &told.objection
+            && shared.way == Way::Reverse
+            && shared.returned.load(Ordering::Acquire) == 0
+            && !shared.has_departed_all()
+        {
+            observer.on_note(shared.number, &format!("the far end does not send, and says: {objection}"));
+            shared.halt();
+        }
+        if let Some(count) = told.departed {
+            shared.far_departed(count);
+        }
+        let fault = conversation.fault();
+        if !resuming::tend(stream, place, proved, options.key.as_ref(), happenings) {
+            if let Some(fault) = fault {
+                stream.overrun = true;
+                stream.manifest.far_log_lacks.push(fault.into());
+            }
+            stream.has_way = happenings.has_way(place);
+            if stream.has_way {
+                let since = stream.resuming.since().map_or(Duration::ZERO, Duration::from_std);
+                let detail = fault.unwrap_or_else(|| what_is_left(stream.shared.way, true));
+                happenings.gone(place, detail, since);
+                leave(stream);
+            } else {
+                give_up(stream, observer);
+            }
+        }
+    }
+}
+
+/// The far end is out of reach for good, which is said.
+fn give_up(stream: &mut Prepared, observer: &mut dyn Observer) {
+    leave(stream);
+    observer.on_note(stream.shared.number, what_is_left(stream.shared.way, stream.has_way));
+}
+
+/// The far end is out of reach for good.
+fn leave(stream: &mut Prepared) {
+    let shared = &stream.shared;
+    stream.conversation = None;
+    shared.leave_alone();
+    stream.manifest.cut_short = Some(stream.gone());
+    if shared.way.is_one_way() {
+        shared.halt();
+    }
+}
+
+/// What a far end leaves that is out of reach, though this host has a way there or because it has none.
+const fn what_is_left(way: Way, has_way: bool) -> &'static str {
+    match (way, has_way) {
+        (Way::RoundTrip, true) => {
+            "the control conversation broke off: the far end's log will not come back whole"
+        }
+        (Way::RoundTrip, false) => {
+            "this host has no way to the far end any more: its log will not come back whole"
+        }
+        (_, true) => "the control conversation broke off: the far end is gone, and the measurement ends here",
+        (_, false) => "this host has no way to the far end any more, and the measurement ends here",
+    }
+}
+
+/// The parts of each stream that is measured.
+fn parts(streams: &[Prepared]) -> impl Iterator<Item = &[Prepared]> {
+    streams.chunk_by(|a, b| a.shared.number == b.shared.number)
+}
+
+/// The streams of a run by their number, of whose parts those of one number are one.
+fn manifests(streams: &[Prepared], dead: &[Dead]) -> Vec<Stream> {
+    let measured = parts(streams).map(|parts| {
+        let mut manifest = parts[0].manifest.clone();
+        manifest.far_log_complete = parts.iter().all(|part| part.manifest.far_log_complete);
+        manifest.far_log_lacks =
+            parts.iter().flat_map(|part| part.manifest.far_log_lacks.iter().cloned()).collect();
+        manifest.cut_short = parts.iter().find_map(|part| part.manifest.cut_short);
+        manifest.ended = parts.iter().filter_map(|part| part.manifest.ended.clone()).max();
+        for other in parts.iter().skip(1).map(|part| &part.manifest) {
+            manifest.replies += &other.replies;
+            // Both directions are between the same hosts.
+            let errors = &mut manifest.checksum_errors;
+            errors.responder = errors.responder.max(other.checksum_errors.responder);
+        }
+        for event in parts.iter().skip(1).flat_map(|part| &part.manifest.events) {
+            if !manifest.events.iter().any(|own| is_same(own, event)) {
+                manifest.events.push(event.clone());
+            }
+        }
+        manifest.events.sort_by_key(|event| event.at_ns);
+        (parts[0].shared.number, manifest)
+    });
+    let dead = dead.iter().map(|one| (one.number, one.manifest.clone()));
+    measured.chain(dead).collect::<BTreeMap<_, _>>().into_values().collect()
+}
+
+/// Whether two directions tell of one event: what happened to a host is told of each of its streams, with one reading of its
+/// clock.
+fn is_same(one: &Event, other: &Event) -> bool {
+    (one.kind, one.side, one.clock_ns) == (other.kind, other.side, other.clock_ns)
+        && one.detail == other.detail
+}
+
+type RowsByStream = BTreeMap<u16, Vec<RoundTrip>>;
+
+/// Ends the log and reads it back, so that what is reported is what is kept; what could not be kept is taken from
+/// memory.
+fn close_log(
+    log: LogThread,
+    folder: &Path,
+    way: Way,
+) -> Result<(RowsByStream, Option<StoreError>), EndpointError> {
+    let outcome = log.finish();
+    let mut entries = romer_store::recover(&folder.join("packets.log"))?.streams;
+    for (stream, entry) in outcome.not_kept {
+        entries.entry(stream).or_default().push(entry);
+    }
+    // The entries of one stream are given back before those of the next are joined.
+    let rows = entries.into_iter().map(|(stream, entries)| (stream, assemble_as(way, &entries))).collect();
+    Ok((rows, outcome.error))
+}
+
+/// Why nothing at all left this host, where that is so and something was to.
+fn why_never(measurement: &Measurement) -> Option<String> {
+    let way = match measurement.traffic.direction {
+        Way::RoundTrip => &measurement.round_trip.packets,
+        Way::Reverse => return None,
+        Way::Forward | Way::Both => &measurement.forward.packets,
+    };
+    (way.sent? == 0 && way.not_sent? > 0).then(|| {
+        let causes = [EventKind::LinkDown, EventKind::NotSent];
+        let event =
+            |kind| measurement.events.iter().rfind(|event| event.kind == kind && event.side == Side::Sender);
+        causes.into_iter().find_map(event).map_or_else(
+            || "its interface was down, or it had no address or route for it".into(),
+            |event| event.detail.clone(),
+        )
+    })
+}
+
+fn conclude(
+    mut run: NewRun,
+    streams: &[Prepared],
+    dead: Vec<Dead>,
+    rows: &RowsByStream,
+    partial: bool,
+    (not_kept, kept): (Option<StoreError>, &Kept),
+) -> Result<Outcome, EndpointError> {
+    let folder = run.folder().to_path_buf();
+    let nothing = Vec::new();
+    let mut manifests = manifests(streams, &dead);
+    for (manifest, number) in manifests.iter_mut().zip(0..) {
+        take_note(manifest, kept.given_up(number));
+        if partial {
+            // That the far end went away bears on the figures.
+            manifest.cut_short.get_or_insert(CutShort::Interrupted);
+        }
+    }
+    let parts: BTreeMap<u16, &[Prepared]> =
+        parts(streams).map(|parts| (parts[0].shared.number, parts)).collect();
+    let evaluated: Vec<Evaluated> = manifests
+        .iter()
+        .zip(0..)
+        .map(|(manifest, number)| {
+            let mut one = evaluate(manifest, rows.get(&number).unwrap_or(&nothing), false);
+            let parts = parts.get(&number).copied().unwrap_or_default();
+            one.measurement.warnings.extend(parts.iter().flat_map(Prepared::warnings));
+            one
+        })
+        .collect();
+    let measurements: Vec<Measurement> = evaluated.iter().map(|one| one.measurement.clone()).collect();
+    let html = romer_analyze::page(&evaluated);
+    let far_end_gone = manifests.iter().zip(&measurements).find_map(|(manifest, measurement)| {
+        let (here, excess) = match manifest.cut_short? {
+            CutShort::Interrupted | CutShort::Killed => return None,
+            CutShort::FarEndGone => (false, false),
+            CutShort::FarEndExcess => (false, true),
+            CutShort::NoWay => (true, false),
+        };
+        let never = if here { why_never(measurement) } else { None };
+        Some(Gone { target: manifest.target.clone(), here, excess, never })
+    });
+    let whole = !measurements.iter().any(|one| one.partial);
+    let unanswering = streams.iter().filter(|stream| stream.shared.was_never_answered());
+    let unanswering = unanswering.map(|stream| stream.manifest.target.clone()).collect();
+    let unreachable = dead.into_iter().map(|one| one.error).collect();
+    let status = if whole { Status::Complete } else { Status::Partial };
+    let written = run.update_manifest(|manifest| manifest.streams = manifests).and_then(|()| {
+        run.finish(&Finished { status, rows, measurements: &measurements, html: &html }).map(|_| ())
+    });
+    let not_kept = not_kept.or(written.err());
+    Ok(Outcome { folder, streams: evaluated, partial, far_end_gone, unreachable, unanswering, not_kept })
+}
+
+/// Notes in the manifest what this host's packet log did not keep of its stream. Of what the far end's log told, that is as
+/// much as had it not come back.
+fn take_note(manifest: &mut Stream, not_logged: Vec<NotLogged>) {
+    if let Some(records) = not_logged.iter().find(|one| one.kind == EntryKind::FarRecord) {
+        manifest.far_log_complete = false;
+        let records = counted(records.entries, "record");
+        manifest
+            .far_log_lacks
+            .push(format!("{records} of it came, and this host's packet log did not keep them"));
+    }
+    manifest.not_logged = not_logged;
+}
+
+fn rfc3339_now() -> String {
+    rfc3339_after(Duration::ZERO)
+}
+
+fn rfc3339_after(later: Duration) -> String {
+    let time = SystemTime::now() + later.to_std();
+    humantime::format_rfc3339_micros(time).to_string()
 }

@@ -282,7 +282,7 @@ fn schema(has: Has) -> Result<TypePtr, ParquetError> {
 
 fn properties(has: Has) -> WriterProperties {
     let mut builder = WriterProperties::builder()
-        .set_created_by(concat!("romer ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_created_by(romer_record::SOFTWARE.to_owned())
         .set_compression(Compression::SNAPPY)
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::Chunk)

@@ -31,6 +31,9 @@ pub mod voice;
 pub use assemble::{assemble, assemble_as};
 pub use singleton::{Fate, Leaving, Passage, RoundTrip, Stamps};
 
+/// Name and version of this program, as documents, files and the control channel have it.
+pub const SOFTWARE: &str = concat!("romer ", env!("CARGO_PKG_VERSION"));
+
 /// The JSON schema of every document, by the name that stands in its `schema` field (`romer/NAME/1`).
 pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
     vec![

@@ -8,6 +8,8 @@ use crate::ip::protocol;
 
 /// Octets of the header.
 pub const HEADER: usize = 8;
+/// Octets of payload that every host accepts over IPv4: those of a packet of 576 octets (RFC 791 section 3.1).
+pub const ACCEPTED_PAYLOAD: u32 = 576 - 20 - 8;
 
 /// Why bytes are not a datagram, or cannot become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use romer_measure::analysis::FlowChoice;
-use romer_measure::limits::Limit;
+use romer_analyze::analysis::FlowChoice;
+use romer_analyze::limits::Limit;
 use romer_units::Duration;
 
 use super::shared::{OutputArgs, SkewArgs, VoiceArgs};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use romer_measure::limits::Limit;
+use romer_analyze::limits::Limit;
 use romer_report::comparison::Figure;
 
 use super::shared::OutputArgs;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use romer_measure::names::Target;
+use romer_endpoint::names::Target;
 use romer_units::Duration;
 
 use super::shared::{KeepArgs, OutputArgs};

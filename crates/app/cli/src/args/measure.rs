@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use romer_measure::limits::Limit;
-use romer_measure::names::Target;
+use romer_analyze::limits::Limit;
+use romer_endpoint::names::Target;
 use romer_traffic::{DepartureJitter, TrafficModel};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn};

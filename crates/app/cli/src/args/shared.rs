@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use romer_analyze::call;
 use romer_clock::skew::Method;
+use romer_endpoint::ThreadOptions;
 use romer_host::thread::Policy;
-use romer_measure::{ThreadOptions, call};
 use romer_record::document::Measurement;
 use romer_record::manifest::SkewRequest;
 use romer_record::voice::{Scale, VoiceRequest};

@@ -9,7 +9,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Stylize;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Gauge, Paragraph, Row, Table};
-use romer_measure::measure::Observer;
+use romer_measure::Observer;
 use romer_record::document::{StreamInterval, Way};
 use romer_report::live::{loss, skew};
 use romer_report::{count, maybe_time, percent};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use romer_analyze::{export, qtcp};
 use romer_exchange::qtcp::Selection;
-use romer_measure::{export, qtcp};
 use romer_record::RoundTrip;
 use romer_record::document::Way;
 use romer_record::manifest::Stream;
@@ -33,19 +33,19 @@ pub(crate) enum Qtcp {
 }
 
 struct Packets<'r> {
-    evaluated: &'r romer_measure::evaluate::Evaluated,
+    evaluated: &'r romer_analyze::evaluate::Evaluated,
     of: &'r Stream,
     rows: Vec<RoundTrip>,
 }
 
-fn chosen(reading: &romer_measure::reading::Reading, stream: u16) -> Result<Packets<'_>, Problem> {
+fn chosen(reading: &romer_analyze::reading::Reading, stream: u16) -> Result<Packets<'_>, Problem> {
     let place = usize::from(stream);
     let (Some(evaluated), Some(of)) = (reading.streams.get(place), reading.run.manifest().streams.get(place))
     else {
         let detail = format!("the run has {} streams, counted from 0", reading.streams.len());
         return Err(Problem::not_found(detail));
     };
-    let mut rows = reading.rows().map_err(|error| Problem::from(&error))?;
+    let mut rows = reading.rows()?;
     let rows = rows.remove(&stream).unwrap_or_default();
     Ok(Packets { evaluated, of, rows })
 }

@@ -1,0 +1,229 @@
+//! What the document of a file says: of its packets all that the stamps alone give, and of what was sent, when, and where the stamps
+//! were taken so far as the file tells.
+
+use std::path::Path;
+
+use romer_exchange::csv::Shape;
+use romer_passages::Related;
+use romer_record::document::{ClockEvent, ClockState, Measurement, Metadata, StampPlaces, Traffic, Way};
+use romer_record::event::Side;
+use romer_record::manifest::{ClockRelation, StampRequest, Stream};
+use romer_units::Place;
+
+use super::Analysis;
+use super::packets::Numbered;
+use super::table::{About, Far, Table};
+use crate::evaluate::stamps::{defined, includes_far_time, includes_responder};
+use crate::evaluate::{Evaluated, gather};
+use romer_record::SOFTWARE;
+
+/// Times that are taken for the time of day: from 2001 to 2096, in nanoseconds since 1970. Others are from an origin
+/// that the file does not tell.
+const TIME_OF_DAY: std::ops::Range<i64> = 1_000_000_000_000_000_000..4_000_000_000_000_000_000;
+
+/// The document of one file alone, whose `stream` has what happened to the clocks. Packets that nobody needs any more make
+/// room for what is computed of them.
+pub(super) fn of_table(
+    stream: &Stream,
+    shape: Shape,
+    packets: impl Numbered,
+    mut about: About,
+    clocks: impl FnOnce(&mut Related) -> Vec<String>,
+) -> Evaluated {
+    let missing = packets.missing();
+    let passed = gather(stream, packets);
+    let mut evaluated = passed.with_unread(std::mem::take(&mut about.unread)).conclude(stream, clocks);
+    let m = &mut evaluated.measurement;
+    m.source = Some(m.target.clone());
+    if shape == Shape::OneWay {
+        (m.reverse, m.round_trip) = Default::default();
+        m.findings.retain(|finding| finding.direction == Way::Forward);
+        m.voice.retain(|voice| voice.direction == Way::Forward);
+        leave_open(&mut m.clock);
+    }
+    m.stamps = places(shape, &about, m);
+    m.stamps.delay_definition = defined(&m.stamps.delay_definition, &[], &evaluated.related);
+    m.stamps.round_trip_includes_responder =
+        shape == Shape::FourStamps && includes_far_time(&evaluated.related);
+    if evaluated.related.far_time_unknown {
+        untimed(&evaluated.related, about.stamps_missing, m);
+    }
+    m.warnings.extend(about.notes);
+    let undone = |side: Side| m.events.iter().any(|event| event.side == side && event.step.is_some());
+    let kept = about.stepped.into_iter().zip([Side::Sender, Side::Responder]);
+    m.warnings
+        .extend(kept.filter(|(_, side)| !undone(*side)).filter_map(|(words, _)| words).collect::<Vec<_>>());
+    m.warnings.extend(gaps(missing).filter(|_| !about.tells_missing));
+    evaluated
+}
+
+/// Of one direction whose clocks nobody watched, a way that changed at once may as well be a clock that was set.
+fn leave_open(clock: &mut ClockState) {
+    let sudden = |event: &&mut ClockEvent| event.kind == "path-change" && event.lasted_until().is_none();
+    for event in clock.events.iter_mut().filter(sudden) {
+        event.may_be = Some("clock-step".into());
+        #[expect(clippy::cast_precision_loss, reason = "a bound of what is known")]
+        let size = event.size_ns.map_or(0.0, |size| size.unsigned_abs() as f64);
+        clock.delay_error_ns = clock.delay_error_ns.map(|error| error.max(size));
+    }
+}
+
+/// What a manifest would say of the stream, so far as the file tells.
+pub(super) fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
+    let (traffic, first) = traffic(analysis, file, table);
+    let started = first.filter(|first| TIME_OF_DAY.contains(first)).map(time_of_day);
+    let told = Some(table.about.started.clone()).filter(|started| !started.is_empty());
+    Stream {
+        target: file.to_string_lossy().into_owned(),
+        started: told.or(started).unwrap_or_default(),
+        ended: None,
+        traffic,
+        metadata: Metadata {
+            command: analysis.command.clone(),
+            software: SOFTWARE.into(),
+            host: table.about.host.clone(),
+            ..Metadata::default()
+        },
+        clock_relation: if analysis.one_clock { ClockRelation::Shared } else { ClockRelation::Unknown },
+        far_log: table.far_log != Far::None,
+        far_log_complete: table.far_log == Far::Complete,
+        not_logged: Vec::new(),
+        far_log_lacks: Vec::new(),
+        cut_short: None,
+        unreachable: None,
+        stamp_request: StampRequest::Kernel,
+        skew: analysis.skew.clone(),
+        voice: analysis.voice.clone(),
+        limits: Vec::new(),
+        calibration: None,
+        routers_unheard: None,
+        responder_routers_unheard: None,
+        address: None,
+        replies: Default::default(),
+        checksum_errors: Default::default(),
+        events: Vec::new(),
+    }
+}
+
+/// What was sent, and when the first packet was.
+fn traffic(analysis: &Analysis, file: &Path, table: &Table) -> (Traffic, Option<i64>) {
+    let (mut count, mut octets, mut least, mut most) = (0_u64, 0_u64, u32::MAX, 0);
+    let mut spacing = Spacing::default();
+    for packet in table.packets.firsts() {
+        count += 1;
+        octets += u64::from(packet.size);
+        (least, most) = (least.min(packet.size), most.max(packet.size));
+        if let Some(departure) = packet.departure {
+            spacing.take(packet.sequence, departure);
+        }
+    }
+    let varying = |octets| (least < most).then_some(octets);
+    let traffic = Traffic {
+        model: format!("trace:{}", file.to_string_lossy()),
+        interval_ns: table.about.interval_ns.or_else(|| spacing.mean_ns()).unwrap_or(0),
+        payload_octets: u32::try_from((octets + count / 2) / count.max(1)).unwrap_or(u32::MAX),
+        payload_octets_min: varying(least),
+        payload_octets_max: varying(most),
+        count: Some(count),
+        waiting_time_ns: analysis.waiting_time.as_nanos(),
+        dscp: table.about.dscp,
+        protocol: table.about.protocol.clone(),
+        direction: if table.shape == Shape::OneWay { Way::Forward } else { Way::RoundTrip },
+        ..Traffic::default()
+    };
+    (traffic, spacing.first_ns)
+}
+
+/// How far apart packets leave: the mean over neighbours, which are packets whose numbers are as near to each other as any two are.
+/// Where lost packets have no line, they are left out of it with the gaps that they leave.
+#[derive(Default)]
+struct Spacing {
+    first_ns: Option<i64>,
+    last: Option<(u64, i64)>,
+    /// The step between numbers of neighbours, and what lies between the departures of so many pairs.
+    step: u64,
+    sum_ns: i128,
+    pairs: i128,
+}
+
+impl Spacing {
+    /// Takes packets in order of their numbers.
+    fn take(&mut self, sequence: u64, departure: i64) {
+        self.first_ns = Some(self.first_ns.map_or(departure, |first| first.min(departure)));
+        let before = self.last.replace((sequence, departure));
+        let Some((before, departed)) = before.filter(|(before, _)| *before < sequence) else { return };
+        // Departures that go back are those of a clock that was set.
+        if departure < departed {
+            return;
+        }
+        let step = sequence - before;
+        if self.pairs == 0 || step < self.step {
+            (self.step, self.sum_ns, self.pairs) = (step, 0, 0);
+        }
+        if step == self.step {
+            self.sum_ns += i128::from(departure) - i128::from(departed);
+            self.pairs += 1;
+        }
+    }
+
+    fn mean_ns(&self) -> Option<i64> {
+        self.sum_ns.checked_div(self.pairs).and_then(|mean| i64::try_from(mean).ok())
+    }
+}
+
+fn time_of_day(nanos: i64) -> String {
+    let since = std::time::Duration::from_nanos(nanos.unsigned_abs());
+    humantime::format_rfc3339_nanos(std::time::UNIX_EPOCH + since).to_string()
+}
+
+/// Where the stamps were taken, so far as the file tells.
+fn places(shape: Shape, about: &About, m: &Measurement) -> StampPlaces {
+    let delays = match shape {
+        Shape::OneWay => "received minus sent, as the file has them",
+        Shape::FourStamps => {
+            "forward: t2 minus t1; reverse: t4 minus t3; round trip: (t4-t1)-(t3-t2), without the responder's own time"
+        }
+    };
+    let delays = about.delays.as_deref().unwrap_or(delays);
+    let place = about.place;
+    let definition = match place {
+        // Of all files that are read here, only captures have the kernel's.
+        Some(Place::Kernel) => format!("{delays}; the stamps are the captures'"),
+        Some(place) => format!("{delays}; the stamps are the {place}'s"),
+        None => format!("{delays}; where they were taken, the file does not tell"),
+    };
+    let back = place.filter(|_| shape == Shape::FourStamps);
+    StampPlaces {
+        sender_departure: place,
+        responder_arrival: place,
+        responder_departure: back,
+        sender_arrival: back,
+        delay_definition: definition,
+        round_trip_includes_responder: false,
+        missing: m.stamps.missing.clone(),
+        nic: None,
+    }
+}
+
+/// Says of a file without the far end's arrivals or departures what its round trips contain, and by what remedy it would have them.
+fn untimed(related: &Related, remedy: &str, m: &mut Measurement) {
+    let none = |stamped: bool, place: &mut Option<Place>| *place = place.filter(|_| stamped);
+    none(related.forward.iter().any(|one| one.arrival.is_some()), &mut m.stamps.responder_arrival);
+    let is_stamped = related.reverse.iter().any(|one| one.departure.is_some());
+    none(is_stamped, &mut m.stamps.responder_departure);
+    let is_whole = is_stamped && related.forward.iter().any(|one| one.arrival.is_some());
+    let said = includes_responder(m, related).filter(|_| !is_whole);
+    if let Some(warning) = m.warnings.iter_mut().find(|warning| said.as_ref() == Some(*warning)) {
+        *warning = format!("{warning} ({remedy})");
+    }
+}
+
+/// That numbers are left out, if any are: who wrote the file may have left out lost packets.
+fn gaps(missing: u64) -> Option<String> {
+    (missing > 0).then(|| {
+        format!(
+            "{missing} sequence numbers between the first and the last are not in the file: they count neither as sent \
+             nor as lost (a lost packet has a line with an empty field)"
+        )
+    })
+}

@@ -1,0 +1,515 @@
+//! Packet logs that other programs wrote, or romer exported, as measurement documents.
+
+mod absent;
+mod capture_flows;
+mod capture_steps;
+#[cfg(test)]
+mod capture_tests;
+mod captures;
+mod counted_losses;
+mod document;
+mod eras;
+#[cfg(test)]
+mod file_tests;
+mod formats;
+mod known;
+#[cfg(test)]
+mod one_way_tests;
+mod overtaken;
+mod packets;
+mod pause;
+mod received;
+#[cfg(test)]
+mod sequence_tests;
+mod set_back;
+mod stepped;
+mod table;
+#[cfg(test)]
+mod twice_tests;
+#[cfg(test)]
+mod two_way_tests;
+#[cfg(test)]
+mod vector_tests;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use romer_clock::skew::{
+    Estimate, Heading, InTurn, Method, SetBack, correct, method_of, put_right, state, usable,
+};
+use romer_exchange::csv::Shape;
+use romer_exchange::packed;
+use romer_passages::{Related, relate_clocks};
+use romer_record::RoundTrip;
+use romer_record::document::{ClockState, Measurement, Way};
+use romer_record::event::{Event, Side};
+use romer_record::finding::Finding;
+use romer_record::manifest::{SkewRequest, Stream};
+use romer_record::voice::{Voice, VoiceRequest};
+use romer_units::Duration;
+use thiserror::Error;
+
+use crate::WAITING_TIME;
+use crate::evaluate::{Evaluated, Gathered, gather, with_steps};
+use crate::limits::Limit;
+pub use captures::FlowChoice;
+use document::{of_table, stream};
+use known::{Known, Settled};
+use set_back::Found;
+use table::Table;
+
+/// What is to be analysed, and how.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    /// A packet log: a table in CSV ([`romer_exchange::csv`]), the `.raw` or `.log` of Qtcp ([`romer_exchange::qtcp`]), or
+    /// a `.json` of irtt ([`romer_exchange::irtt`]); the name tells which. Each may be compressed by gzip. With `capture_b`, a capture.
+    pub file: PathBuf,
+    /// The capture of the same stream at the far end, where `file` is the near one.
+    pub capture_b: Option<PathBuf>,
+    /// Which of the captures' flows, where they have several; none: the one with the most packets there and back.
+    pub flow: Option<FlowChoice>,
+    /// The packets of the other direction, where both logs go one way.
+    pub reverse: Option<PathBuf>,
+    /// Take packets of a `.raw` that are too small for Qtcp ([`romer_exchange::qtcp::TOO_SMALL`]): others write such files too.
+    pub any_size: bool,
+    /// The unit of the stamps of a `.raw` or `.log`, nanoseconds; `None`: the 100 that they are in.
+    pub unit_ns: Option<i64>,
+    /// All stamps are of one clock, so that one-way delays are absolute.
+    pub one_clock: bool,
+    /// How long a packet is waited for: what took longer is late, and counts as lost.
+    pub waiting_time: Duration,
+    /// How the clocks are related.
+    pub skew: SkewRequest,
+    /// What is stated of the telephone call that the stream is.
+    pub voice: VoiceRequest,
+    /// Limits that the results are held against.
+    pub limits: Vec<Limit>,
+    /// The command that repeats this.
+    pub command: String,
+}
+
+/// Why a file could not be analysed. The text has the form `WHAT (WHERE): WHY; what to do`.
+#[derive(Debug, Error)]
+pub enum AnalysisError {
+    /// It cannot be read.
+    #[error("cannot read the packet log ({path}): {source}; name a file that can be read", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It holds what no packet log holds.
+    #[error("bad packet log ({path}:{line}): {why}", path = path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+    /// It is compressed, and does not unpack.
+    #[error("bad packet log ({path}): {why}", path = path.display())]
+    Packed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        why: packed::Refusal,
+    },
+    /// It is no capture that can be read.
+    #[error("bad capture ({path}, record {record}): {why}", path = path.display())]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// The packet or block, from 1.
+        record: u64,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+    /// The captures do not have the flow that is meant.
+    #[error("there is no such flow in both captures (--flow {choice}): they have {there}; name one of them")]
+    Flow {
+        /// As it was given.
+        choice: FlowChoice,
+        /// Those that there are.
+        there: String,
+    },
+}
+
+impl AnalysisError {
+    /// The exit code of its class (2 usage, 3 bad data, 4 environment).
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Flow { .. } => 2,
+            Self::Io { .. } => 4,
+            Self::Line { .. } | Self::Packed { .. } | Self::Record { .. } => 3,
+        }
+    }
+
+    /// Of a file that was not read to its end.
+    fn reading(path: &Path, source: io::Error) -> Self {
+        match packed::Refusal::of(&source) {
+            Some(why) => Self::Packed { path: path.into(), why: why.clone() },
+            None => Self::Io { path: path.into(), source },
+        }
+    }
+}
+
+impl Analysis {
+    /// Of one file, with nothing stated but the command that repeats it.
+    pub fn of(file: &Path, command: String) -> Self {
+        Self {
+            file: file.into(),
+            capture_b: None,
+            flow: None,
+            reverse: None,
+            any_size: true,
+            unit_ns: None,
+            one_clock: false,
+            waiting_time: WAITING_TIME,
+            skew: SkewRequest::default(),
+            voice: VoiceRequest::default(),
+            limits: Vec::new(),
+            command,
+        }
+    }
+}
+
+/// A packet log that was read.
+#[derive(Debug)]
+pub struct PacketLog {
+    /// Its document, with what that comes from.
+    pub evaluated: Evaluated,
+    /// What a manifest would say of its stream.
+    pub stream: Stream,
+    /// Where its packets are.
+    pub files: LogFiles,
+}
+
+/// The files of a packet log, from which its packets are had again.
+#[derive(Clone, Debug)]
+pub enum LogFiles {
+    /// A table, and the unit of its stamps where that is [stated](Analysis::unit_ns).
+    One(PathBuf, Option<i64>),
+    /// Two captures, and which of their flows.
+    Captures([PathBuf; 2], Option<FlowChoice>),
+}
+
+impl LogFiles {
+    /// The packets, read again; of two tables, those of the first.
+    ///
+    /// # Errors
+    /// As [`analyze`]: the file is not what it was.
+    pub fn rows(&self) -> Result<Vec<RoundTrip>, AnalysisError> {
+        let table = match self {
+            Self::One(file, unit_ns) => Table::read(file, true, *unit_ns)?,
+            Self::Captures([near, far], flow) => captures::read(near, far, *flow)?.there,
+        };
+        let mut rows = table.packets.rows();
+        if table.shape == Shape::OneWay {
+            rows.iter_mut().for_each(|row| row.way = Way::Forward);
+        }
+        Ok(rows)
+    }
+}
+
+/// Whether a file is taken for a packet log, by its name (gzip's ending does not count) or, where that has no ending, by what it begins with: anything
+/// else is a run, or nothing.
+pub fn is_log(path: &Path) -> bool {
+    if !path.is_file() {
+        return false;
+    }
+    match table::ending(path) {
+        Some("csv" | "raw" | "log" | "json") => true,
+        // It is none, and is refused with what to do with it.
+        Some("pcap" | "pcapng" | "cap") => true,
+        Some(_) => false,
+        None => table::begins_as_csv(path),
+    }
+}
+
+/// Whether a packet log is taken for a `.raw` or `.log` of Qtcp, by its name.
+pub fn is_of_qtcp(path: &Path) -> bool {
+    is_log(path) && matches!(table::ending(path), Some("raw" | "log"))
+}
+
+/// Reads a packet log and computes its measurement document: the same figures as of a run, so far as the stamps alone
+/// give them.
+///
+/// # Errors
+/// [`AnalysisError`] where the file cannot be read, is not in the format, or holds no packet.
+pub fn analyze(analysis: &Analysis) -> Result<Evaluated, AnalysisError> {
+    Ok(read_log(analysis)?.evaluated)
+}
+
+/// The same, with where its packets are.
+///
+/// # Errors
+/// As [`analyze`].
+pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
+    let (there, mut back, known) = match &analysis.capture_b {
+        Some(far) => {
+            let captured = captures::read(&analysis.file, far, analysis.flow)?;
+            (captured.there, captured.back.map(|back| (far, back)), captured.known)
+        }
+        None => (Table::read(&analysis.file, analysis.any_size, analysis.unit_ns)?, None, Vec::new()),
+    };
+    if let Some(reverse) = &analysis.reverse {
+        for file in [&analysis.file, reverse] {
+            if Table::is_reflected(file)? {
+                let why = "its packets are reflected, and it has both directions; analyse it alone, without --reverse";
+                return Err(AnalysisError::Line { path: file.clone(), line: 1, why: why.into() });
+            }
+        }
+        back = Some((reverse, Table::read(reverse, analysis.any_size, analysis.unit_ns)?));
+    }
+    let refuted = refutes_one_clock(analysis, &there, back.as_ref());
+    let analysis = &Analysis { one_clock: analysis.one_clock && refuted.is_none(), ..analysis.clone() };
+    // One clock that is set is set for both ends.
+    let known = if analysis.one_clock { Vec::new() } else { known };
+    enough(analysis, &there, back.as_ref().map(|(_, back)| back))?;
+    let mut stream = stream(analysis, &analysis.file, &there);
+    let mut evaluated = match back {
+        Some((file, back)) if analysis.one_clock => {
+            let of = |stream: &Stream, table: &Table| {
+                of_table(stream, table.shape, &table.packets, table.about.clone(), |_| Vec::new())
+            };
+            let mut evaluated = of(&stream, &there);
+            add_reverse(&mut evaluated, of(&self::stream(analysis, file, &back), &back));
+            evaluated
+        }
+        Some((file, back)) => both_ways(analysis, &mut stream, &there, file, &back, &known),
+        None => {
+            if !analysis.one_clock {
+                stream.events = of_one(analysis, &stream, &there);
+            }
+            let first = first_departure(&there);
+            let settled = Settled::one_way(&known, || gather(&stream, &there.packets).into_forward());
+            let Table { shape, packets, about, .. } = there;
+            let one_way = shape == Shape::OneWay;
+            let counted = about.counted;
+            let clocks = |related: &mut Related| {
+                settled.put_right(&mut related.forward, Heading::Forward);
+                if let Some(counted) = &counted {
+                    counted_losses::tell(counted, related);
+                }
+                relate_clocks(related, &analysis.skew)
+            };
+            let mut evaluated = of_table(&stream, shape, packets, about, clocks);
+            tell(&mut evaluated.measurement, settled.events(first));
+            // Captures have an order of their own.
+            if analysis.capture_b.is_none() && one_way {
+                let told = overtaken::words(&evaluated.related.forward, &evaluated.measurement);
+                evaluated.measurement.warnings.extend(told);
+            }
+            evaluated
+        }
+    };
+    let m = &mut evaluated.measurement;
+    m.warnings.extend(may_be_one_clock(analysis, &m.clock).filter(|_| refuted.is_none()));
+    m.warnings.extend(refuted);
+    m.limits = Limit::judge_all(&analysis.limits, m);
+    stream.events.clone_from(&m.events);
+    let files = match &analysis.capture_b {
+        Some(far) => LogFiles::Captures([analysis.file.clone(), far.clone()], analysis.flow),
+        None => LogFiles::One(analysis.file.clone(), analysis.unit_ns),
+    };
+    Ok(PacketLog { evaluated, stream, files })
+}
+
+/// That one clock is stated and the stamps are of two, where that is so: then nothing follows from what is stated.
+fn refutes_one_clock(analysis: &Analysis, there: &Table, back: Option<&(&PathBuf, Table)>) -> Option<String> {
+    let of = |file: &Path, table: &Table| {
+        gather(&stream(analysis, file, table), &table.packets).contradicts_one_clock()
+    };
+    let found = || {
+        let theirs = || back.and_then(|(file, table)| of(file, table));
+        of(&analysis.file, there).or_else(theirs)
+    };
+    let why = analysis.one_clock.then(found).flatten()?;
+    Some(format!(
+        "--one-clock is not used: {why}; the clocks are taken for two, whose difference is not known"
+    ))
+}
+
+/// That the stamps of two files may be of one clock, as those of two captures on one host, where nothing speaks against it.
+fn may_be_one_clock(analysis: &Analysis, clock: &ClockState) -> Option<String> {
+    let two_files = analysis.capture_b.is_some() || analysis.reverse.is_some();
+    let [low, high] = clock.offset_bounds_ns.filter(|_| two_files && !analysis.one_clock)?;
+    (low <= 0 && 0 <= high).then(|| {
+        "the stamps of the two files do not contradict a common clock; if one host took both, --one-clock gives the whole \
+         one-way delays"
+            .into()
+    })
+}
+
+/// The steps of both clocks that a table by itself shows.
+fn of_one(analysis: &Analysis, stream: &Stream, table: &Table) -> Vec<Event> {
+    let mut steps = set_back::steps(table.packets.firsts(), table.shape, analysis.waiting_time.as_nanos());
+    if !table.set_back.is_empty() {
+        // The order of the lines tells it better than the delays.
+        steps.retain(|found| found.event.side == Side::Sender);
+    }
+    let with = |events: Vec<Event>| gather(&Stream { events, ..stream.clone() }, &table.packets);
+    let mut events = known::leaving(&steps);
+    if steps.iter().any(|found| found.uncertain_ns.is_some()) {
+        let [forward, reverse] = with(events).into_ways();
+        events = known::sized(steps, &forward, &reverse);
+    }
+    if !table.set_back.is_empty() {
+        let as_stamped = with(events.clone()).into_forward();
+        events.extend(received::events(&table.set_back, &as_stamped));
+        events.sort_by_key(|event| event.at_ns);
+    }
+    events
+}
+
+/// Refuses a hull of so few packets that it would be the line through two of them.
+fn enough(analysis: &Analysis, there: &Table, back: Option<&Table>) -> Result<(), AnalysisError> {
+    const LEAST: usize = 4;
+    if method_of(&analysis.skew) != Method::Hull {
+        return Ok(());
+    }
+    let stamped = |table: &Table| {
+        let both = |first: &packets::First| first.departure.is_some() && first.arrival.is_some();
+        table.packets.firsts().filter(both).count()
+    };
+    let most = stamped(there).max(back.map_or(0, stamped));
+    // Without any stamp of the far end the figures are those of the round trips, which need no hull.
+    if most >= LEAST || (most == 0 && there.shape == Shape::FourStamps) {
+        return Ok(());
+    }
+    Err(AnalysisError::Line {
+        path: analysis.file.clone(),
+        line: 1,
+        why: format!(
+            "n too small for hull: it takes {LEAST} packets with both stamps, and there {}; --skew none leaves the skew in",
+            if most == 1 { "is 1".into() } else { format!("are {most}") }
+        ),
+    })
+}
+
+/// The document of two tables that each go one way: their clocks are related by both together. The `stream` is that of the
+/// first, and takes up what happened to the clocks.
+fn both_ways(
+    analysis: &Analysis,
+    stream_there: &mut Stream,
+    there: &Table,
+    file: &Path,
+    back: &Table,
+    known: &[Known],
+) -> Evaluated {
+    // What both clocks show together, the estimate sees by itself; the departures tell when one was set back, and what
+    // arrived by that clock is of the other file.
+    let [own, theirs] = [there, back].map(|table| {
+        let mut steps = set_back::steps(table.packets.firsts(), Shape::FourStamps, 0);
+        // Of the other clock the other file tells.
+        steps.retain(|found| found.event.side == Side::Sender);
+        steps
+    });
+    let steps: Vec<Found> = own.into_iter().chain(theirs.iter().map(Found::of_responder)).collect();
+    let mut stream_back = stream(analysis, file, back);
+    let mut with = |events: Vec<Event>| {
+        let turned = |event: &Event| Event { side: event.side.other(), ..event.clone() };
+        stream_back.events = events.iter().map(turned).collect();
+        stream_there.events = events;
+        [gather(stream_there, &there.packets), gather(&stream_back, &back.packets)]
+            .map(Gathered::into_forward)
+    };
+    let [mut forward, mut reverse] = with(known::leaving(&steps));
+    if steps.iter().any(|found| found.uncertain_ns.is_some()) {
+        [forward, reverse] = with(known::sized(steps, &forward, &reverse));
+    }
+    let (mut estimate, warnings) = usable(&analysis.skew, &forward, &reverse, &InTurn);
+    let settled = Settled::by(&mut estimate, known, &forward, &reverse);
+    settled.put_right(&mut forward, Heading::Forward);
+    settled.put_right(&mut reverse, Heading::Reverse);
+    let found = (estimate, warnings);
+    let (estimate, set_back, warnings) =
+        put_right(&analysis.skew, found, &mut forward, &mut reverse, &InTurn);
+    drop((forward, reverse));
+    let mut least = [None; 2];
+    let [first, second] = &mut least;
+    let method = &analysis.skew.method;
+    let found = (&estimate, &settled, &set_back);
+    let mut evaluated = of_table(
+        stream_there,
+        there.shape,
+        &there.packets,
+        there.about.clone(),
+        by(Heading::Forward, found, method, first),
+    );
+    add_reverse(
+        &mut evaluated,
+        of_table(
+            &stream_back,
+            back.shape,
+            &back.packets,
+            back.about.clone(),
+            by(Heading::Reverse, found, method, second),
+        ),
+    );
+    evaluated.related.corrections.clone_from(&estimate.corrections);
+    evaluated.related.not_identifiable.clone_from(&estimate.why_not);
+    let related = &evaluated.related;
+    let m = &mut evaluated.measurement;
+    let (clock, contradiction) = state(&analysis.skew, &estimate, &related.forward, &related.reverse, least);
+    m.clock = with_steps(&m.events, clock);
+    m.warnings.extend(warnings.into_iter().chain(contradiction));
+    tell(m, settled.events(first_departure(there)));
+    evaluated
+}
+
+/// When the first packet left, by its stamp.
+fn first_departure(table: &Table) -> i64 {
+    table.packets.firsts().filter_map(|first| first.departure).min().unwrap_or(0)
+}
+
+/// Adds steps that are out of the stamps already.
+fn tell(m: &mut Measurement, steps: Vec<Event>) {
+    m.clock = with_steps(&steps, std::mem::take(&mut m.clock));
+    m.events.extend(steps);
+    m.events.sort_by_key(|event| event.at_ns);
+}
+
+/// Takes an estimate of both directions' clocks out of a file's one way, and keeps its least difference.
+fn by<'a>(
+    heading: Heading,
+    (estimate, settled, set_back): (&'a Estimate, &'a Settled, &'a SetBack),
+    method: &'a str,
+    least: &'a mut Option<i128>,
+) -> impl FnOnce(&mut Related) -> Vec<String> + 'a {
+    move |related| {
+        settled.put_right(&mut related.forward, heading);
+        set_back.put_right(&mut related.forward, heading);
+        related.number_copies();
+        *least = correct(&mut related.forward, heading, estimate, &InTurn);
+        related.clock.method = method.to_owned();
+        Vec::new()
+    }
+}
+
+/// Takes what the other file says of its one way for the way back.
+fn add_reverse(evaluated: &mut Evaluated, back: Evaluated) {
+    let (m, other) = (&mut evaluated.measurement, back.measurement);
+    m.reverse = other.forward;
+    m.traffic.direction = Way::Both;
+    m.location_error_ns.responder.departure = other.location_error_ns.sender.departure;
+    m.location_error_ns.sender.arrival = other.location_error_ns.responder.arrival;
+    m.stamps.responder_departure = other.stamps.sender_departure;
+    m.stamps.sender_arrival = other.stamps.responder_arrival;
+    m.stamps.missing.responder_departure = other.stamps.missing.sender_departure;
+    m.stamps.missing.sender_arrival = other.stamps.missing.responder_arrival;
+    // The events of both files' clocks are with the first already.
+    m.events.sort_by_key(|event| event.at_ns);
+    for warning in other.warnings {
+        if !m.warnings.contains(&warning) {
+            m.warnings.push(warning);
+        }
+    }
+    m.findings.extend(other.findings.into_iter().map(|one| Finding { direction: Way::Reverse, ..one }));
+    m.voice.extend(other.voice.into_iter().map(|one| Voice { direction: Way::Reverse, ..one }));
+    m.findings.sort_by_key(|finding| finding.at_ns);
+    evaluated.related.reverse = back.related.forward;
+}

@@ -1,0 +1,328 @@
+//! Reflectors whose time stamps are wrong in one way each: what the document says of them. All of them answer each probe, so that
+//! nothing is lost or late, whatever the stamps show.
+
+use romer_record::document::{DelayKind, Measurement, Way};
+use romer_record::manifest::{ClockRelation, SkewRequest, Stream};
+use romer_record::{RoundTrip, Stamps};
+use romer_units::random::{self, Seed};
+use romer_units::{Clock, Timestamp};
+
+use super::evaluate;
+
+const US: i64 = 1_000;
+const MS: i64 = 1_000 * US;
+const SECOND: i64 = 1_000 * MS;
+/// The first probe leaves in 2023.
+const START: i64 = 1_700_000_000 * SECOND;
+/// Delays of the path without queueing, and the time that the reflector takes.
+const THERE: i64 = 5 * MS;
+const BACK: i64 = 4 * MS;
+const ANSWER: i64 = 100 * US;
+
+/// The true moments at which a probe arrived at the reflector, and left it.
+#[derive(Clone, Copy, Debug)]
+struct Moments {
+    number: i64,
+    t2: i64,
+    t3: i64,
+}
+
+/// What the document must say of the one-way delays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OneWay {
+    /// They are given, of all probes but so many, and none is longer than its round trip.
+    Without(u64),
+    /// There are none.
+    Refused,
+}
+
+/// A run with a reflector.
+struct Run {
+    count: i64,
+    interval: i64,
+    /// How long the reflector takes to answer.
+    answer: i64,
+    skew: SkewRequest,
+    /// By how much the way there grows, parts in a million.
+    growth_ppm: i64,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self { count: 200, interval: 47 * MS, answer: ANSWER, skew: SkewRequest::default(), growth_ppm: 0 }
+    }
+}
+
+impl Run {
+    /// The rows of a run whose reflector writes `stamps` for the true moments.
+    fn rows(&self, stamps: impl Fn(Moments) -> (i64, i64)) -> Vec<RoundTrip> {
+        fn at<C: Clock>(nanos: i64) -> Stamps<C> {
+            let at = Some(Timestamp::from_nanos(nanos));
+            Stamps { kernel: at, user: at, ..Stamps::default() }
+        }
+        fn told<C: Clock>(nanos: i64) -> Stamps<C> {
+            Stamps { told: Some(Timestamp::from_nanos(nanos)), ..Stamps::default() }
+        }
+        let random = random::Stream::new(Seed([36, 0, 0, 0, 0, 0]), [0, 0]);
+        let mut drawn = 0;
+        #[expect(clippy::cast_possible_truncation, reason = "some microseconds")]
+        let mut wait = || {
+            drawn += 1;
+            (-1e5 * (1.0 - random.unit(drawn)).ln()) as i64
+        };
+        let mut row = |number: i64| {
+            let t1 = START + number * self.interval;
+            let t2 = t1 + THERE + wait() + number * self.interval / 1_000_000 * self.growth_ppm;
+            let t3 = t2 + self.answer;
+            let t4 = t3 + BACK + wait();
+            let (far2, far3) = stamps(Moments { number, t2, t3 });
+            RoundTrip {
+                sequence: number.unsigned_abs(),
+                size: 60,
+                t1: at(t1),
+                t2: told(far2),
+                t3: told(far3),
+                t4: at(t4),
+                returned: true,
+                ..RoundTrip::default()
+            }
+        };
+        (0..self.count).map(&mut row).collect()
+    }
+
+    fn document(&self, stamps: impl Fn(Moments) -> (i64, i64)) -> Measurement {
+        self.evaluated(&self.rows(stamps))
+    }
+
+    fn evaluated(&self, rows: &[RoundTrip]) -> Measurement {
+        let mut stream = Stream {
+            clock_relation: ClockRelation::Unknown,
+            far_log: false,
+            far_log_complete: false,
+            skew: self.skew.clone(),
+            ..romer_testing::stream()
+        };
+        stream.traffic.direction = Way::RoundTrip;
+        stream.traffic.waiting_time_ns = 2 * SECOND;
+        stream.traffic.interval_ns = self.interval;
+        evaluate(&stream, rows, false).measurement
+    }
+}
+
+fn unit_in_fraction(at: i64, unit_ns: i64) -> i64 {
+    let (seconds, rest) = (at.div_euclid(SECOND), at.rem_euclid(SECOND));
+    seconds * SECOND + rest / unit_ns * SECOND / (1 << 32)
+}
+
+/// A clock that is `rate` parts in a million fast.
+fn fast(at: i64, ppm: i64) -> i64 {
+    let since = at - START;
+    at + since / 1_000_000 * ppm
+}
+
+/// What is wrong with a document.
+fn faults(m: &Measurement, expected: OneWay, with_answer: bool) -> Vec<String> {
+    let said = m.warnings.join("\n");
+    let mut faults = Vec::new();
+    let mut expect = |holds: bool, what: String| {
+        if !holds {
+            faults.push(what);
+        }
+    };
+    let count = m.round_trip.packets.sent.unwrap();
+    for (way, direction) in [("forward", &m.forward), ("reverse", &m.reverse), ("round trip", &m.round_trip)]
+    {
+        let packets = &direction.packets;
+        let all =
+            packets.lost == Some(0) && packets.received == Some(count) && packets.late.unwrap_or(0) == 0;
+        expect(all, format!("{way} {packets:?}"));
+    }
+    let definition = &m.stamps.delay_definition;
+    expect(m.stamps.round_trip_includes_responder == with_answer, definition.clone());
+    let is_defined = definition.contains("round trip: t4-t1, with the responder's own time");
+    expect(is_defined == with_answer, definition.clone());
+    let whole = &m.round_trip.delay_ns;
+    let (least, most) = (whole.min.unwrap(), whole.max.unwrap());
+    expect(least >= 9e6 && whole.count == count, format!("{whole:?}"));
+    let ways = [&m.forward, &m.reverse];
+    match expected {
+        OneWay::Refused => {
+            let none = ways.iter().all(|way| way.delay_ns.count == 0 && way.delay_ns.max.is_none());
+            expect(none, format!("{:?}", m.forward.delay_ns));
+            expect(m.voice.is_empty() && m.findings.is_empty(), format!("{:?} {:?}", m.voice, m.findings));
+            expect(m.clock.skew_ppm.is_none() && m.clock.events.is_empty(), format!("{:?}", m.clock));
+            expect(said.contains("one-way delays"), said.clone());
+            expect(definition.contains("forward: no delay"), definition.clone());
+        }
+        OneWay::Without(rejected) => {
+            for way in ways {
+                let delay = &way.delay_ns;
+                expect(way.delay_kind == Some(DelayKind::Variable), format!("{:?}", way.delay_kind));
+                expect(delay.count == count - rejected, format!("{delay:?}"));
+                expect(delay.max.is_some_and(|max| max < most), format!("{delay:?} {:?}", m.clock));
+                expect(way.packets.reordered.unwrap_or(0) == 0, format!("{:?}", way.packets));
+            }
+            let left_out = format!("the time stamps of {rejected} repl");
+            expect(said.contains(&left_out) == (rejected > 0), said.clone());
+        }
+    }
+    if !faults.is_empty() {
+        faults.push(said);
+    }
+    faults
+}
+
+/// No probe that came back is late or lost one way, no one-way delay is longer than its round trip, and what contradicts causality
+/// is refused.
+#[test]
+fn false_stamps_lose_nothing() {
+    use OneWay::{Refused, Without};
+    let ahead = 3 * SECOND + 17 * MS;
+    type Stamp = Box<dyn Fn(Moments) -> (i64, i64)>;
+    let only = |number: i64, off2: i64, off3: i64| -> Stamp {
+        Box::new(move |m| {
+            let off = if m.number == number { (off2, off3) } else { (0, 0) };
+            (m.t2 + ahead + off.0, m.t3 + ahead + off.1)
+        })
+    };
+    // Both stamps of these probes, off by so much.
+    let pairs = |numbers: &'static [i64], off: i64| -> Stamp {
+        Box::new(move |m| {
+            let off = if numbers.contains(&m.number) { off } else { 0 };
+            (m.t2 + ahead + off, m.t3 + ahead + off)
+        })
+    };
+    let in_steps = |unit: i64| -> Stamp {
+        Box::new(move |m| ((m.t2 + ahead) / unit * unit, (m.t3 + ahead) / unit * unit))
+    };
+    let both = |clock: fn(i64) -> i64| -> Stamp { Box::new(move |m| (clock(m.t2), clock(m.t3))) };
+    let fast_answer = || Run::default();
+    let cases: Vec<(&str, Run, Stamp, OneWay, bool)> = vec![
+        ("honest", fast_answer(), both(|at| fast(at, 20) + 3 * SECOND), Without(0), false),
+        ("zero", fast_answer(), both(|_| 0), Refused, true),
+        ("constant", fast_answer(), both(|_| START + 77), Refused, true),
+        ("two constants", fast_answer(), Box::new(|_| (START + 77, START + 1_077)), Refused, true),
+        ("all ones", fast_answer(), both(|_| 4_294_967_295 * SECOND - 2_208_988_800 * SECOND), Refused, true),
+        ("microseconds", fast_answer(), both(|at| unit_in_fraction(at, US)), Refused, true),
+        ("nanoseconds", fast_answer(), both(|at| unit_in_fraction(at, 1)), Refused, true),
+        ("swapped", fast_answer(), Box::new(|m| (m.t3, m.t2)), Refused, true),
+        ("t2 a second early", fast_answer(), only(60, -SECOND, 0), Without(1), false),
+        ("t2 a second late", fast_answer(), only(60, SECOND, 0), Without(1), false),
+        ("t3 a second early", fast_answer(), only(60, 0, -SECOND), Without(1), false),
+        ("t3 a second late", fast_answer(), only(60, 0, SECOND), Without(1), false),
+        ("both a second early", fast_answer(), only(60, -SECOND, -SECOND), Without(1), false),
+        ("both a second late", fast_answer(), only(60, SECOND, SECOND), Without(1), false),
+        ("first pair a second late", fast_answer(), pairs(&[0], SECOND), Without(1), false),
+        ("last pair a second early", fast_answer(), pairs(&[199], -SECOND), Without(1), false),
+        ("two neighbours a second late", fast_answer(), pairs(&[99, 100], SECOND), Without(2), false),
+        ("two neighbours 3 ms early", fast_answer(), pairs(&[99, 100], -3 * MS), Without(2), false),
+        ("one pair 3 ms late", fast_answer(), pairs(&[60], 3 * MS), Without(1), false),
+        ("one pair 15 ms early", fast_answer(), pairs(&[60], -15 * MS), Without(1), false),
+        ("t2 8 ms early", fast_answer(), only(60, -8 * MS, 0), Without(1), false),
+        ("whole seconds", fast_answer(), in_steps(SECOND), Refused, true),
+        ("100 ms steps", fast_answer(), in_steps(100 * MS), Refused, true),
+        ("1 ms steps", fast_answer(), in_steps(MS), Without(0), true),
+        (
+            "t2 = t3 after 15 ms",
+            Run { answer: 15 * MS, ..Run::default() },
+            Box::new(|m| (m.t2, m.t2)),
+            Without(0),
+            true,
+        ),
+        (
+            "600 ppm, a probe a minute",
+            Run { count: 120, interval: 60 * SECOND + 7 * MS, ..Run::default() },
+            both(|at| fast(at, 600)),
+            Without(0),
+            false,
+        ),
+        ("5000 ppm", fast_answer(), both(|at| fast(at, -5_000)), Without(0), false),
+        (
+            "no skew taken out, two hours of 50 ppm",
+            Run {
+                count: 120,
+                interval: 60 * SECOND + 7 * MS,
+                skew: SkewRequest { method: "none".into(), ..SkewRequest::default() },
+                ..Run::default()
+            },
+            both(|at| fast(at, 50)),
+            Refused,
+            false,
+        ),
+    ];
+    let found: Vec<(&str, Vec<String>)> = cases
+        .into_iter()
+        .map(|(name, run, stamps, expected, answer)| (name, faults(&run.document(stamps), expected, answer)))
+        .filter(|(_, faults)| !faults.is_empty())
+        .collect();
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// What is said of stamps that show no time: none were sent, or they stand still, or they are coarser than the round trip.
+#[test]
+fn useless_stamps_are_named() {
+    let said = |stamps: fn(Moments) -> (i64, i64)| Run::default().document(stamps).warnings.join("\n");
+    let zero = said(|_| (0, 0));
+    assert!(zero.contains("the responder sends no time stamps"), "{zero}");
+    let standing = said(|_| (START + 77, START + 77));
+    assert!(standing.contains("the responder's time stamps do not advance"), "{standing}");
+    let constant = said(|_| (START + 77, START + 1_077));
+    assert!(constant.contains("the responder's time stamps do not advance"), "{constant}");
+    let whole = said(|m| (m.t2 / SECOND * SECOND, m.t3 / SECOND * SECOND));
+    assert!(whole.contains("which is more than the round trip"), "{whole}");
+}
+
+/// A reply that is too short for one of the two stamps, or for both, has no equal stamps: what it lacks is named.
+#[test]
+fn missing_stamps_are_named() {
+    let run = Run::default();
+    let said = |t2: bool, t3: bool| {
+        let mut rows = run.rows(|m| (m.t2, m.t3));
+        for row in &mut rows {
+            row.t2.told = row.t2.told.filter(|_| t2);
+            row.t3.told = row.t3.told.filter(|_| t3);
+        }
+        run.evaluated(&rows).warnings.join("\n")
+    };
+    for (t2, t3, lacks) in [
+        (false, false, "the replies have no time stamps of the responder: "),
+        (false, true, "the replies have no time stamp of the responder's arrival (t2): "),
+        (true, false, "the replies have no time stamp of the responder's departure (t3): "),
+    ] {
+        let said = said(t2, t3);
+        assert!(said.contains(lacks) && !said.contains("t2 = t3"), "{said}");
+    }
+}
+
+/// What the estimator makes of a slew of a tenth and more, or of an era that is not counted, is right or refused.
+#[test]
+fn steep_changes_are_right_or_refused() {
+    let slew = |at: i64, percent: i64, lasts: i64| at + (at - START).min(lasts) / 100 * percent;
+    // The seconds of NTP begin anew in the middle of the run.
+    let wrapped = |at: i64| at - if at < START + 5 * SECOND { 0 } else { (1 << 32) * SECOND };
+    type Clock = Box<dyn Fn(i64) -> i64>;
+    let cases: Vec<(&str, Clock)> = vec![
+        ("slew of 10 %", Box::new(move |at| slew(at, 10, 3 * SECOND))),
+        ("slew of -10 %", Box::new(move |at| slew(at, -10, 3 * SECOND))),
+        ("slew of 20 %", Box::new(move |at| slew(at, 20, 2 * SECOND))),
+        ("slew of 10 % to the end", Box::new(move |at| slew(at, 10, 100 * SECOND))),
+        ("era", Box::new(wrapped)),
+    ];
+    for (name, clock) in cases {
+        let m = Run::default().document(|m| (clock(m.t2), clock(m.t3)));
+        let rejected = m.round_trip.packets.sent.unwrap() - m.forward.delay_ns.count;
+        let expected =
+            if m.forward.delay_ns.count == 0 { OneWay::Refused } else { OneWay::Without(rejected) };
+        let faults = faults(&m, expected, false);
+        assert!(faults.is_empty(), "{name}: {faults:#?}");
+    }
+}
+
+/// A way that grows by itself is not the clocks': the reverse direction does not show it.
+#[test]
+fn growing_path_is_not_the_clock() {
+    let run = Run { count: 300, interval: SECOND + 7 * MS, growth_ppm: 1_000, ..Run::default() };
+    let m = run.document(|m| (m.t2, m.t3));
+    assert!(m.clock.skew_ppm.is_none_or(|ppm| ppm.abs() < 50.0), "{:?}", m.clock);
+    assert!(m.forward.packets.lost == Some(0) && m.reverse.packets.lost == Some(0));
+}

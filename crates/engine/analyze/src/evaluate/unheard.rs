@@ -1,0 +1,104 @@
+//! Losses that may be of packets too long for their way, of which a host that sent them does not hear.
+
+use romer_passages::Related;
+use romer_record::manifest::Stream;
+use romer_record::{Fate, Passage};
+use romer_session::association;
+use romer_units::counted;
+use romer_wire::stamp::BASE;
+
+use romer_host::stream::SEGMENT;
+
+use romer_wire::udp::ACCEPTED_PAYLOAD;
+
+/// Packets that must be lost, and none have arrived, before their length may be why.
+const FEWEST: usize = 3;
+/// Octets of payload that are known to pass wherever the far end has answered: the search for the route sends so many, and so does
+/// the association of a session. On the way back the first words of the far end were longer.
+const PASSES: u32 = {
+    assert!(BASE == 44 && association::LENGTH == 44, "both are of this length");
+    44
+};
+
+/// What is to be said of the losses of either way.
+pub(super) fn words(stream: &Stream, related: &Related) -> Vec<String> {
+    let probes = if related.forward.is_empty() { "probes" } else { "replies" };
+    let ends = [
+        ("this host", stream.routers_unheard, &related.forward, "probes"),
+        ("the responder's host", stream.responder_routers_unheard, &related.reverse, probes),
+    ];
+    let said = ends.into_iter().filter_map(|(host, setting, passages, those)| {
+        let setting = setting.filter(|_| passages.iter().any(may_be_too_long))?;
+        Some(format!(
+            "{host} does not hear routers that return packets of IPv4 as too long (net.ipv4.ip_no_pmtu_disc is {setting}): some of \
+             the losses may be of {those} that are too long for their way"
+        ))
+    });
+    said.chain(none_arrived(stream, related)).collect()
+}
+
+/// That no packet came through of those of a stream that are all longer than what is known to pass: the search for the way had
+/// reached the target, and its end had answered, or the conversation with the far end went on (of which a file of others has none).
+fn none_arrived(stream: &Stream, related: &Related) -> Vec<String> {
+    let mut answers =
+        stream.metadata.route.iter().flatten().flat_map(|hop| [&hop.at_start, &hop.at_end]).flatten();
+    let short_ones = if answers.any(|answer| answer.target) {
+        format!("the search for the route, which sends {PASSES} B, was answered")
+    } else if stream.metadata.responder_software.is_some() && stream.far_log && stream.far_log_complete {
+        format!("the conversation with the far end, whose segments have {SEGMENT} B at the most, went on")
+    } else {
+        return Vec::new();
+    };
+    let words = |(way, passages): (&str, &Vec<Passage>)| {
+        let all_lost = passages.len() >= FEWEST && passages.iter().all(|passage| passage.fate == Fate::Lost);
+        let sizes = || passages.iter().map(|passage| passage.size);
+        let (shortest, longest) = (sizes().min()?, sizes().max()?);
+        let and_more = if shortest < longest { " and more" } else { "" };
+        let sizes = if shortest > ACCEPTED_PAYLOAD {
+            format!(
+                "{ACCEPTED_PAYLOAD}B, which every path is meant to take, and of {PASSES}B, which is known to pass"
+            )
+        } else {
+            format!("{PASSES}B, which is known to pass")
+        };
+        (all_lost && shortest > PASSES).then(|| {
+            format!(
+                "none of {} of {shortest} B of payload{and_more} came through {way}, while {short_ones}: something may drop packets \
+                 for their length; see what becomes of --size {sizes}",
+                counted(passages.len() as u64, "packet")
+            )
+        })
+    };
+    let one_way = [("on the way there", &related.forward), ("on the way back", &related.reverse)];
+    let told: Vec<String> = one_way.into_iter().filter_map(words).collect();
+    // Of packets of which nobody knows the way the round trip tells.
+    if told.is_empty() { words(("there and back", &related.round_trip)).into_iter().collect() } else { told }
+}
+
+fn may_be_too_long(passage: &Passage) -> bool {
+    matches!(passage.fate, Fate::Lost | Fate::Unknown) && passage.size > ACCEPTED_PAYLOAD
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_session::control::{Hello, Message, VERSION, Welcome};
+
+    use super::*;
+    use romer_session::control::ClockIdentity;
+
+    #[test]
+    fn the_first_words_of_either_end_are_longer_than_what_they_tell_to_pass() {
+        const UDP: usize = 8;
+        const TCP: usize = 20;
+        // As long as the kernel makes it.
+        let boot_id = "00000000-0000-0000-0000-000000000000".to_owned();
+        let (clock, software) = (ClockIdentity { boot_id, realtime_minus_boottime_ns: 0 }, String::new());
+        let hello = Hello { version: VERSION, software, clock: clock.clone(), features: Vec::new() };
+        let welcome = Welcome::new("", clock, 0);
+        for message in [Message::Hello(hello), Message::Welcome(welcome)] {
+            let mut frame = Vec::new();
+            message.encode(&mut frame);
+            assert!(TCP + frame.len() >= UDP + BASE, "{message:?}: {}", frame.len());
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What is to be known about this host before it measures.
+
+use std::sync::OnceLock;
+
+use romer_host::host_info;
+use romer_host::sync::{self, Keeper};
+use romer_record::document::{Chrony, ClockSync, Metadata};
+use romer_session::control::ClockIdentity;
+use romer_units::Duration;
+use romer_wire::stamp::tlv::{SyncSource, TimestampInformation, TimestampMethod};
+use romer_wire::stamp::{ErrorEstimate, TimestampFormat};
+
+use romer_record::SOFTWARE;
+
+/// The error that is stated for a clock whose own kernel does not know any (NTP's largest distance, RFC 5905).
+const UNKNOWN_ERROR: Duration = Duration::from_secs(16);
+
+/// By what another romer finds out that it reads the same clock.
+pub fn clock_identity() -> ClockIdentity {
+    ClockIdentity {
+        boot_id: host_info::boot_id().unwrap_or_default(),
+        realtime_minus_boottime_ns: romer_host::clock::realtime_minus_boottime().as_nanos(),
+    }
+}
+
+/// How well the kernel holds its clock to be known, for the error estimate of a packet.
+pub fn clock_error() -> ErrorEstimate {
+    match host_info::clock_sync() {
+        Ok(state) => {
+            let error = if state.synchronised { state.maximum_error } else { UNKNOWN_ERROR };
+            ErrorEstimate::at_least(error, state.synchronised, TimestampFormat::Ntp)
+        }
+        Err(_) => ErrorEstimate::at_least(UNKNOWN_ERROR, false, TimestampFormat::Ntp),
+    }
+}
+
+/// How this clock is kept and its times are taken, for who asks a reflector (RFC 8972 section 4.3). The kernel knows
+/// that its clock is kept in step through the interface that NTP uses, not by whom.
+pub fn clock_information(error: ErrorEstimate) -> TimestampInformation {
+    let sync = if error.synchronized() { SyncSource::NTP } else { SyncSource::FREE_RUNNING };
+    TimestampInformation {
+        sync_in: sync,
+        method_in: TimestampMethod::SOFTWARE,
+        sync_out: sync,
+        method_out: TimestampMethod::SOFTWARE,
+    }
+}
+
+/// Who keeps the clock right. It is looked for once in the life of the program, because that takes milliseconds, and
+/// up to a second where chrony does not answer; a stranger's greeting, or one more target, is to cost nothing of it.
+pub fn clock_keepers() -> &'static Keepers {
+    static FOUND: OnceLock<Keepers> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let found = sync::keepers();
+        let chrony = found.contains(&Keeper::Chrony).then(sync::chrony).flatten();
+        Keepers { names: found.iter().map(|keeper| keeper.name().to_owned()).collect(), chrony }
+    })
+}
+
+/// What [`clock_keepers`] found.
+#[derive(Clone, Debug, Default)]
+pub struct Keepers {
+    names: Vec<String>,
+    chrony: Option<sync::Chrony>,
+}
+
+/// The synchronisation of this host's clock: what the kernel says now, and what was found before.
+pub fn clock_sync(keepers: &Keepers) -> ClockSync {
+    let kernel = host_info::clock_sync().ok();
+    ClockSync {
+        synchronised: kernel.map(|state| state.synchronised),
+        estimated_error_ns: kernel.map(|state| state.estimated_error.as_nanos()),
+        maximum_error_ns: kernel.map(|state| state.maximum_error.as_nanos()),
+        state: kernel.map(|state| state.state.name().to_owned()),
+        frequency_ppm: kernel.map(|state| state.frequency_ppm),
+        tai_offset_s: kernel.map(|state| state.tai_offset_s),
+        keepers: keepers.names.clone(),
+        chrony: keepers.chrony.as_ref().map(|chrony| Chrony {
+            reference: chrony.reference.clone(),
+            stratum: chrony.stratum,
+            offset_ns: chrony.offset.as_nanos(),
+            bound_ns: chrony.bound.as_nanos(),
+            skew_ppm: chrony.skew_ppm,
+        }),
+    }
+}
+
+/// The circumstances of a measurement that leaves by `interface`.
+pub fn metadata(interface: Option<&str>, comment: Option<String>, command: String) -> Metadata {
+    Metadata {
+        comment,
+        host: host_info::host_name().unwrap_or_default(),
+        kernel: host_info::kernel_release().unwrap_or_default(),
+        nic_driver: interface.and_then(|name| host_info::interface_driver(name).ok().flatten()),
+        clock_source: host_info::clock_source().ok(),
+        clock_sync: clock_sync(clock_keepers()),
+        route: None,
+        command,
+        software: SOFTWARE.into(),
+        responder_software: None,
+        responder_clock_sync: None,
+    }
+}
+
+/// Secret octets from the kernel.
+///
+/// # Panics
+/// If the kernel has no randomness, which no Linux since 3.17 is without once it has started.
+pub fn random<const N: usize>() -> [u8; N] {
+    let mut octets = [0; N];
+    getrandom::fill(&mut octets).expect("the kernel gives randomness");
+    octets
+}

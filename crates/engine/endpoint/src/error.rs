@@ -1,0 +1,91 @@
+//! What can go wrong with a measurement, told so that the reader knows what to do.
+
+use romer_host::HostError;
+use romer_store::StoreError;
+use thiserror::Error;
+
+/// What went wrong. The text has the form `WHAT (WHERE): WHY; what to do`.
+#[derive(Debug, Error)]
+pub enum EndpointError {
+    /// The command asks for something that cannot be.
+    #[error("{0}")]
+    Usage(String),
+    /// The system refused something that the measurement needs.
+    #[error("cannot {what} ({place}): {source}; {mend}")]
+    Host {
+        /// What was tried, as a verb.
+        what: &'static str,
+        /// On what.
+        place: String,
+        /// Why not.
+        source: Box<HostError>,
+        /// What to do.
+        mend: String,
+    },
+    /// A name has no address.
+    #[error("no address ({name}): {why}; check the name, or give an address")]
+    Name {
+        /// As it was given.
+        name: String,
+        /// What the resolver said.
+        why: String,
+    },
+    /// The other end does not answer.
+    #[error("no answer ({address}): {why}; {mend}")]
+    Unreachable {
+        /// Where.
+        address: String,
+        /// What was seen.
+        why: String,
+        /// What to do.
+        mend: &'static str,
+    },
+    /// The other end refuses.
+    #[error("refused by the far end ({address}): {why}; {mend}")]
+    Refused {
+        /// Where.
+        address: String,
+        /// In its words.
+        why: String,
+        /// What to do.
+        mend: String,
+    },
+    /// A key file does not give a key. Nothing of its content is told.
+    #[error("cannot use the key file (--key-file {place}): {why}; {mend}")]
+    Key {
+        /// Its path.
+        place: String,
+        /// Why not.
+        why: String,
+        /// What to do.
+        mend: String,
+        /// Its content is at fault, not that it is missing or who may read it.
+        content: bool,
+    },
+    /// The run could not be kept.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl EndpointError {
+    /// The exit code of its class (2 usage, 3 bad data in a file, 4 environment, 5 the other end).
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Key { content: true, .. } => 3,
+            Self::Host { .. } | Self::Key { content: false, .. } => 4,
+            Self::Name { .. } | Self::Unreachable { .. } | Self::Refused { .. } => 5,
+            Self::Store(error) => error.exit_class().code(),
+        }
+    }
+
+    /// Whether it is about one target, and says nothing about others.
+    pub fn is_of_the_far_end(&self) -> bool {
+        matches!(self, Self::Name { .. } | Self::Unreachable { .. } | Self::Refused { .. })
+    }
+
+    /// A refusal of the system, with the mend for missing rights where that is the cause.
+    pub fn host(what: &'static str, place: impl Into<String>, mend: &str, source: HostError) -> Self {
+        Self::Host { what, place: place.into(), source: Box::new(source), mend: mend.into() }
+    }
+}

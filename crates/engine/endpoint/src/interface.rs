@@ -1,0 +1,128 @@
+//! What an interface has done between two tidings of how it is: the kernel gathers changes of carriers and tells of several
+//! with one message, but counts each.
+
+use romer_record::event::EventKind;
+
+/// How an interface is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tidings {
+    /// It is on and has a carrier.
+    pub up: bool,
+    /// Its index, by which it is told from another of its name; 0 where that is not known.
+    pub index: u32,
+    /// How often its carrier has come or gone, from 2^32 on from 0 again; `None` where that is not known.
+    pub changes: Option<u32>,
+}
+
+/// Something that an interface has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deed {
+    /// [`EventKind::LinkDown`] or [`EventKind::LinkUp`].
+    pub kind: EventKind,
+    /// How often it has done so, where several times are told of as one.
+    pub times: u32,
+    /// It is one of several that were told of together: nothing but the last tidings before says when it was.
+    pub is_gathered: bool,
+}
+
+impl Tidings {
+    /// What is known of an interface before anything was told of it.
+    pub const fn unknown(up: bool) -> Self {
+        Self { up, index: 0, changes: None }
+    }
+
+    /// How often the carrier changed since `before`; `None` where these tidings are the older ones, which were told later than
+    /// an answer to a question.
+    fn changes_since(self, before: Self) -> Option<u32> {
+        match (before.changes, self.changes) {
+            (Some(was), Some(is)) if before.index == self.index => {
+                let changes = is.wrapping_sub(was);
+                (changes <= u32::MAX / 2).then_some(changes)
+            }
+            _ => Some(0),
+        }
+    }
+
+    /// What it has done since `before`, in order; `None` where these tidings are older than that.
+    pub fn deeds_since(self, before: Self) -> Option<Vec<Deed>> {
+        let changes = self.changes_since(before)?;
+        let has_turned = before.up != self.up;
+        // There and back. Of an interface that is switched on or off, too, a change may be left over.
+        let hidden = changes.saturating_sub(u32::from(has_turned)) / 2;
+        let deed = |up: bool, times| {
+            let kind = if up { EventKind::LinkUp } else { EventKind::LinkDown };
+            Deed { kind, times, is_gathered: hidden > 0 }
+        };
+        let mut deeds = Vec::new();
+        if hidden > 0 {
+            deeds.extend([deed(!before.up, hidden), deed(before.up, hidden)]);
+        }
+        if has_turned {
+            deeds.push(deed(self.up, 1));
+        }
+        Some(deeds)
+    }
+}
+
+/// "interface t0 went down", "interface t0 of the responder's host is up again". `name` is how it is called.
+pub fn words(name: &str, deed: Deed) -> String {
+    match (deed.kind, deed.times) {
+        (EventKind::LinkDown, 1) => format!("interface {name} went down"),
+        (EventKind::LinkDown, times) => format!("interface {name} went down {times} times"),
+        _ => format!("interface {name} is up again"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn told(up: bool, changes: u32) -> Tidings {
+        Tidings { up, index: 7, changes: Some(changes) }
+    }
+
+    /// What was done, in words, and whether it was told of together.
+    fn done(before: Tidings, now: Tidings) -> Option<(Vec<String>, bool)> {
+        let deeds = now.deeds_since(before)?;
+        let is_gathered = deeds.iter().any(|deed| deed.is_gathered);
+        Some((deeds.into_iter().map(|deed| words("t0", deed)).collect(), is_gathered))
+    }
+
+    fn expected(words: &[&str], is_gathered: bool) -> Option<(Vec<String>, bool)> {
+        let words = words.iter().map(|word| format!("interface t0 {word}"));
+        Some((words.collect(), is_gathered))
+    }
+
+    #[test]
+    fn what_is_told_one_by_one_is_done_one_by_one() {
+        let [down, up] = ["went down", "is up again"];
+        assert_eq!(done(told(true, 2), told(true, 2)), expected(&[], false));
+        assert_eq!(done(told(true, 2), told(false, 3)), expected(&[down], false));
+        assert_eq!(done(told(false, 3), told(true, 4)), expected(&[up], false));
+        // Switched off without a change of its carrier, which is lost and back meanwhile.
+        assert_eq!(done(told(true, 2), told(false, 2)), expected(&[down], false));
+        assert_eq!(done(told(false, 2), told(false, 3)), expected(&[], false));
+        assert_eq!(done(told(false, 3), told(true, 4)), expected(&[up], false));
+    }
+
+    #[test]
+    fn an_interruption_that_the_kernel_told_with_one_message_is_one() {
+        let [down, up] = ["went down", "is up again"];
+        assert_eq!(done(told(true, 2), told(true, 4)), expected(&[down, up], true));
+        assert_eq!(done(told(true, 2), told(true, 8)), expected(&["went down 3 times", up], true));
+        assert_eq!(done(told(true, 2), told(false, 5)), expected(&[down, up, down], true));
+        assert_eq!(done(told(false, 3), told(true, 6)), expected(&[up, down, up], true));
+        assert_eq!(done(told(false, 3), told(false, 5)), expected(&[up, down], true));
+        assert_eq!(done(told(true, u32::MAX - 1), told(true, 0)), expected(&[down, up], true));
+    }
+
+    #[test]
+    fn what_is_older_than_an_answer_is_no_tidings_and_another_interface_has_counts_of_its_own() {
+        assert_eq!(done(told(true, 4), told(false, 3)), None);
+        let another = Tidings { index: 8, ..told(true, 9) };
+        assert_eq!(done(told(true, 4), another), expected(&[], false));
+        assert_eq!(done(Tidings::unknown(true), told(true, 9)), expected(&[], false));
+        let gone = Tidings { changes: None, ..told(false, 0) };
+        assert_eq!(done(told(true, 4), gone), expected(&["went down"], false));
+    }
+}

@@ -1,0 +1,25 @@
+//! What both ends of a session share: addresses and names, keys, threads and their priority, time stamps of network cards,
+//! what is known of the host's clock, and the monitor that reports what happens to the host during a run.
+
+pub mod byte_stream;
+pub mod card;
+pub mod circumstances;
+mod error;
+pub mod interface;
+pub mod key;
+pub mod names;
+pub mod occurrences;
+pub mod overflow;
+pub mod pulse;
+pub mod queues;
+mod shell;
+pub mod threads;
+
+pub use error::EndpointError;
+pub use shell::shell;
+pub use threads::ThreadOptions;
+
+/// Six fresh words from the kernel, for the seed of a run.
+pub fn random_words() -> [u32; 6] {
+    std::array::from_fn(|_| u32::from_ne_bytes(circumstances::random()))
+}

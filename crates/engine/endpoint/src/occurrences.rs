@@ -1,0 +1,637 @@
+//! What happens to a host, as events: the same at the end that measures and at the responder.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use romer_clock::steps::{ClockChange, ClockWatch, Reading};
+use romer_host::clock;
+use romer_host::host_info::{self, TooLongHeard};
+use romer_host::link::Network;
+use romer_host::watch::{NetworkChange, Watch, read_clocks};
+use romer_record::event::{Event, EventKind, Side};
+use romer_record::manifest::ClockRelation;
+use romer_units::{Duration, Monotonic, Timestamp, three_digits};
+use romer_wire::udp::ACCEPTED_PAYLOAD;
+
+use crate::interface::{self, Deed, Tidings};
+use crate::overflow::Overflow;
+use crate::pulse::Pulse;
+use crate::queues::QueueWatch;
+
+/// Events that a responder remembers: the latest.
+const REMEMBERED: usize = 256;
+/// What it means that an MTU is less than before.
+pub const LONGER: &str =
+    ": what is longer does not leave there, and many an interface does not take it either";
+/// Whoever has not looked for so long has not been told of what happened when it did: its program stood still.
+pub const UNWATCHED: Duration = romer_passages::UNWATCHED;
+/// Between two questions to an interface how it is.
+const QUESTIONS: Duration = Duration::from_millis(20);
+/// Characters of a far end's words that are kept.
+const LONGEST_WORDS: usize = 300;
+
+/// All clocks of this host, as a [`ClockWatch`] wants them.
+pub fn reading() -> Reading {
+    let clocks = read_clocks();
+    Reading {
+        realtime: clocks.realtime,
+        monotonic: clocks.monotonic,
+        boottime: clocks.boottime,
+        within: clocks.within,
+    }
+}
+
+/// An event of now, with its time told from `start`.
+pub fn event(kind: EventKind, side: Side, detail: String, start: Timestamp<Monotonic>) -> Event {
+    let now = clock::now();
+    Event { detail, ..Event::new(kind, side, (now.monotonic - start).as_nanos(), now.realtime.as_nanos()) }
+}
+
+/// That a route came or went. `whose` says whose it is.
+pub fn route_words(whose: &str, (to, prefix): (IpAddr, u8), gateway: IpAddr, added: bool) -> String {
+    let [leads, end] = if added { ["leads by", ""] } else { ["led by", ", and is gone"] };
+    format!("{whose} {to}/{prefix} {leads} {gateway}{end}")
+}
+
+/// Octets of the headers of IPv4 and UDP.
+const HEADERS: u32 = 28;
+
+/// What packets to `target` may be of: `mtu` octets, where that is known, and what to do.
+pub fn shorter(target: IpAddr, mtu: Option<u32>) -> String {
+    let headers = if target.is_ipv4() { HEADERS } else { 48 };
+    mtu.map_or_else(
+        || "; choose a smaller --size".into(),
+        |mtu| {
+            let most = mtu.saturating_sub(headers);
+            format!(": it takes packets of {mtu} octets at the most, headers among them; choose a --size of at most {most}B")
+        },
+    )
+}
+
+/// The same where a host itself refuses longer ones, by what it makes of the words of routers.
+pub fn shorter_by(target: IpAddr, mtu: Option<u32>, heard: Option<TooLongHeard>) -> String {
+    match (target, mtu, heard) {
+        (IpAddr::V4(_), Some(mtu), Some(TooLongHeard::Least(least))) if mtu == least => {
+            let most = mtu.saturating_sub(HEADERS);
+            format!(
+                ": a router has returned one, and no packets of more than {mtu} octets are sent there since, whatever fits \
+                 (net.ipv4.ip_no_pmtu_disc is 1 there); set that to 0, or choose a --size of at most {most}B"
+            )
+        }
+        _ => shorter(target, mtu),
+    }
+}
+
+/// The setting by which this host does not hear routers that return what is too long over IPv4, where it does not.
+pub fn routers_unheard() -> Option<u32> {
+    match host_info::too_long_heard() {
+        Ok(TooLongHeard::Unheard(setting)) => Some(setting),
+        _ => None,
+    }
+}
+
+/// What is to be said where, by its `setting`, a host would hear nothing if `those` of IPv4 that it sends were too long for their
+/// way.
+pub fn unheard(host: &str, those: &str, setting: u32) -> String {
+    format!(
+        "{host} does not hear routers that return packets of IPv4 as too long (net.ipv4.ip_no_pmtu_disc is {setting}): {those} \
+         that are too long for their way will look like losses; set that to 0, or see that --size is {ACCEPTED_PAYLOAD}B at the most"
+    )
+}
+
+/// Whether `address` is among those of `to`/`prefix`.
+pub fn covers(to: IpAddr, prefix: u8, address: IpAddr) -> bool {
+    let bits = |address: IpAddr| match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    let mask = u128::MAX.checked_shl(128 - u32::from(prefix.min(128))).unwrap_or(0);
+    to.is_ipv4() == address.is_ipv4() && (bits(to) ^ bits(address)) & mask == 0
+}
+
+/// What a look at the clocks has shown, at the end of this `side`.
+pub fn clock_event(change: ClockChange, side: Side, start: Timestamp<Monotonic>) -> Event {
+    let [clock, host, program] = match side {
+        Side::Responder => ["the responder's clock", "the responder's host", "the responder"],
+        Side::Sender | Side::Path => ["this host's clock", "this host", "the program"],
+    };
+    let (kind, detail) = match change {
+        ClockChange::Step(step) => {
+            let size = three_digits(step.size_ns);
+            let between = step.size_interval_ns.map_or_else(String::new, |interval| {
+                let [least, most] = interval.map(Duration::from_nanos);
+                format!(" ({least} to {most})")
+            });
+            (EventKind::ClockStep, format!("{clock} was set, by {size}{between}"))
+        }
+        ClockChange::Suspended(time) => {
+            (EventKind::Suspend, format!("{host} was suspended for {}", three_digits(time)))
+        }
+        ClockChange::Paused(time) => (EventKind::Pause, stood_still(program, time)),
+    };
+    let mut event = event(kind, side, detail, start);
+    match change {
+        ClockChange::Step(step) => event.step = Some(step),
+        ClockChange::Suspended(_) => {}
+        ClockChange::Paused(time) => return event.over(time),
+    }
+    event
+}
+
+/// That a program did nothing for so many nanoseconds.
+fn stood_still(program: &str, nanos: i64) -> String {
+    format!("{program} stood still for {}", three_digits(nanos))
+}
+
+/// An event at a responder, of what was between these moments and is noticed now.
+fn event_between(
+    kind: EventKind,
+    detail: String,
+    between: [Timestamp<Monotonic>; 2],
+    start: Timestamp<Monotonic>,
+) -> Event {
+    let now = event(kind, Side::Responder, detail, start);
+    let [earliest, latest] = between.map(|at| now.at_ns.saturating_sub((at - start).as_nanos()).max(0));
+    now.between(earliest, latest)
+}
+
+/// Whether an event of this kind may say of how many datagrams it is.
+const fn tells_of_datagrams(kind: EventKind) -> bool {
+    matches!(kind, EventKind::ReceiveOverflow | EventKind::NotSent | EventKind::AddressChange)
+}
+
+/// The beginning of a text of a far end, without control characters.
+pub fn far_words(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).take(LONGEST_WORDS).collect()
+}
+
+/// What a far end has told just now, as an event of a measurement that began at `start`: its own times are told from
+/// another moment. `None` for what this end sees itself: what happened to the clock that both ends read, and that the
+/// conversation broke off and went on.
+pub fn told_by_far_end(told: &Event, relation: ClockRelation, start: Timestamp<Monotonic>) -> Option<Event> {
+    let is_of_clock = matches!(told.kind, EventKind::ClockStep | EventKind::Suspend);
+    if told.kind == EventKind::Resumed || (relation == ClockRelation::Shared && is_of_clock) {
+        return None;
+    }
+    let detail = far_words(&told.detail);
+    // A sender that it finds elsewhere may have moved, or a NAT on the way; this end knows which.
+    let is_of_path = (told.kind, told.side) == (EventKind::AddressChange, Side::Path);
+    let side = if is_of_path { Side::Path } else { Side::Responder };
+    let now = event(told.kind, side, detail, start);
+    let length = told.until_ns.map(|until| until.saturating_sub(told.at_ns).max(0));
+    Some(Event {
+        at_ns: now.at_ns.saturating_sub(length.unwrap_or(0)),
+        until_ns: length.map(|_| now.at_ns),
+        clock_ns: told.clock_ns,
+        step: told.step.filter(|_| told.kind == EventKind::ClockStep),
+        mtu: told.mtu.filter(|_| matches!(told.kind, EventKind::MtuChange | EventKind::NotSent)),
+        noticed_late_ns: told.noticed_late_ns.filter(|late| *late > 0),
+        datagrams: told.datagrams.filter(|_| tells_of_datagrams(told.kind)),
+        ..now
+    })
+}
+
+/// Events that are remembered: the latest, and how many there were before.
+#[derive(Clone, Debug, Default)]
+pub struct Remembered {
+    /// The latest, oldest first.
+    pub events: VecDeque<Event>,
+    /// How many earlier ones had to go.
+    pub forgotten: u64,
+}
+
+/// A happening at the responder, with the interface, the address or the destinations of the route that it is about, if it is
+/// about one.
+#[derive(Clone, Debug)]
+pub struct Occurrence {
+    /// Of this interface alone.
+    pub interface: Option<String>,
+    /// Of who reaches this host at this address alone.
+    pub address: Option<IpAddr>,
+    /// Of whom this route leads to alone.
+    pub route: Option<(IpAddr, u8)>,
+    /// What happened.
+    pub event: Event,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    tidings: Tidings,
+    mtu: Option<u32>,
+}
+
+/// Watches the host of a responder.
+#[derive(Debug)]
+pub struct Occurrences {
+    watch: Option<Watch>,
+    clocks: ClockWatch,
+    /// Of the responder's threads: that one of them has not looked for long does not mean that it stood still.
+    pulse: Arc<Pulse>,
+    start: Timestamp<Monotonic>,
+    links: BTreeMap<String, Link>,
+    queues: QueueWatch,
+    /// Interfaces that were used when it last looked.
+    queues_of: BTreeSet<String>,
+    remembered: Arc<Mutex<Remembered>>,
+    /// Addresses that were taken away, and when: the latest of them.
+    away: Vec<(IpAddr, Timestamp<Monotonic>)>,
+    /// The last look.
+    looked: Timestamp<Monotonic>,
+    /// How long before this look the one before it was.
+    since_look: Duration,
+    /// When interfaces are asked again.
+    next_question: Timestamp<Monotonic>,
+}
+
+/// How much later than it was what an interface did may have been noticed, `since_look` after the look before: nothing is said of
+/// little, unless it was told of together with what followed, and its moment is still to be found.
+pub fn noticed_late(deed: Deed, since_look: Duration) -> Option<i64> {
+    (since_look > UNWATCHED || deed.is_gathered).then_some(since_look.as_nanos())
+}
+
+impl Occurrences {
+    /// Begins to watch the network namespace of the current thread, and the clocks. Where the system gives no watch of
+    /// the network, only the clocks are watched.
+    pub fn begin(remembered: Arc<Mutex<Remembered>>, pulse: Arc<Pulse>) -> Self {
+        let watch = Watch::new().ok();
+        let links = Network::open(None).and_then(|network| network.links()).unwrap_or_default();
+        let links = links
+            .into_iter()
+            .map(|link| (link.name, Link { tidings: Tidings::unknown(link.running), mtu: Some(link.mtu) }));
+        Self {
+            watch,
+            clocks: ClockWatch::new(reading()),
+            pulse,
+            start: clock::monotonic_now(),
+            links: links.collect(),
+            queues: QueueWatch::begin(),
+            queues_of: BTreeSet::new(),
+            remembered,
+            away: Vec::new(),
+            looked: clock::monotonic_now(),
+            since_look: Duration::ZERO,
+            next_question: clock::monotonic_now(),
+        }
+    }
+
+    /// What has happened since the last look. Those of the interfaces that are `used` are asked how they are, every now and then.
+    pub fn look<'a>(&mut self, used: impl Iterator<Item = &'a str>) -> Vec<Occurrence> {
+        let start = self.start;
+        let now = clock::monotonic_now();
+        self.since_look = now - std::mem::replace(&mut self.looked, now);
+        self.pulse.beat(now);
+        let changes = self.clocks.look(reading()).into_iter();
+        // By its own looks this thread cannot tell whether another has worked.
+        let mut all: Vec<Event> = changes
+            .filter(|change| !matches!(change, ClockChange::Paused(_)))
+            .map(|change| clock_event(change, Side::Responder, start))
+            .collect();
+        all.extend(self.pulse.standstill().map(|[from, until]| {
+            let detail = stood_still("the responder", (until - from).as_nanos());
+            event_between(EventKind::Pause, detail, [from, until], start)
+        }));
+        let own = |event| Occurrence { interface: None, address: None, route: None, event };
+        let mut all: Vec<Occurrence> = all.into_iter().map(own).collect();
+        let mut changes = self.watch.as_mut().map(Watch::changes).unwrap_or_default();
+        if let Some(watch) = self.watch.as_ref().filter(|_| now >= self.next_question) {
+            self.next_question = now + QUESTIONS;
+            let used: BTreeSet<&str> = used.collect();
+            changes.extend(used.into_iter().filter_map(|name| watch.link(name)));
+        }
+        for change in changes {
+            match change {
+                NetworkChange::Link { interface, name, up, mtu, carrier_changes, .. } => {
+                    let tidings = Tidings { up, index: interface, changes: carrier_changes };
+                    self.link(&name, tidings, mtu, &mut all);
+                }
+                NetworkChange::Missed => {
+                    let detail =
+                        "the network of the responder's host changed faster than it could be followed";
+                    all.push(Occurrence {
+                        interface: None,
+                        address: None,
+                        route: None,
+                        event: event(EventKind::Missed, Side::Responder, detail.into(), start),
+                    });
+                }
+                NetworkChange::Address { address, added, .. } => {
+                    all.extend(self.address(address, added));
+                }
+                NetworkChange::Route { to, prefix, gateway: Some(gateway), added, .. } => {
+                    all.push(self.route((to, prefix), gateway, added));
+                }
+                NetworkChange::Route { .. } => {}
+            }
+        }
+        all.iter().for_each(|occurrence| self.remember(&occurrence.event));
+        all
+    }
+
+    /// What the queues of the interfaces that are `used` have dropped since the last look, if another is due, or `now`. One that was
+    /// not used then is looked at at once, so that it is known what it had dropped before.
+    pub fn look_at_queues<'a>(&mut self, used: impl Iterator<Item = &'a str>, now: bool) -> Vec<Occurrence> {
+        let names: BTreeSet<&str> = used.collect();
+        let is_new = names.iter().any(|name| !self.queues_of.contains(*name));
+        if !now && !is_new && clock::monotonic_now() < self.queues.due() {
+            return Vec::new();
+        }
+        self.queues_of = names.iter().map(|name| (*name).to_owned()).collect();
+        let index = |name: &str| match self.watch.as_ref()?.link(name)? {
+            NetworkChange::Link { interface, .. } => Some(interface),
+            _ => None,
+        };
+        let used = names.into_iter().filter_map(|name| Some((index(name)?, name.to_owned()))).collect();
+        let drops = self.queues.look(&used).into_iter();
+        drops
+            .map(|drops| Occurrence {
+                event: drops.event(Side::Responder, self.start),
+                interface: Some(drops.interface),
+                address: None,
+                route: None,
+            })
+            .collect()
+    }
+
+    /// Something else happened to this end.
+    pub fn note(&self, kind: EventKind, detail: String) -> Event {
+        self.note_over(kind, detail, Duration::ZERO)
+    }
+
+    /// The same of what began `length` ago, and is over.
+    pub fn note_over(&self, kind: EventKind, detail: String, length: Duration) -> Event {
+        let mut event = event(kind, Side::Responder, detail, self.start);
+        if length > Duration::ZERO {
+            event = event.over(length.as_nanos());
+        }
+        self.remember(&event);
+        event
+    }
+
+    /// The same of what was between these moments.
+    pub fn note_between(&self, kind: EventKind, detail: String, between: [Timestamp<Monotonic>; 2]) -> Event {
+        let event = event_between(kind, detail, between, self.start);
+        self.remember(&event);
+        event
+    }
+
+    /// Datagrams found a full socket of this end.
+    pub fn overflowed(&self, overflow: &Overflow) -> Event {
+        let event = overflow.event(Side::Responder, self.start);
+        self.remember(&event);
+        event
+    }
+
+    /// An address that was taken away and is back is told of: what came for it meanwhile was dropped by this host.
+    fn address(&mut self, address: IpAddr, added: bool) -> Option<Occurrence> {
+        let place = self.away.iter().position(|(gone, _)| *gone == address);
+        let before = place.map(|place| self.away.remove(place).1);
+        let now = clock::monotonic_now();
+        if !added {
+            if self.away.len() >= REMEMBERED {
+                self.away.remove(0);
+            }
+            self.away.push((address, now));
+            return None;
+        }
+        let length = now - before?;
+        let told = three_digits(length.as_nanos());
+        let detail =
+            format!("address {address} of the responder's host was taken away, and was back after {told}");
+        let event = event(EventKind::AddressChange, Side::Responder, detail, self.start);
+        let event = event.over(length.as_nanos());
+        Some(Occurrence { interface: None, address: Some(address), route: None, event })
+    }
+
+    /// A route of this host came or went: what is sent to where it leads goes another way from now on, or not at all.
+    fn route(&self, (to, prefix): (IpAddr, u8), gateway: IpAddr, added: bool) -> Occurrence {
+        let detail = route_words("the responder's host's route", (to, prefix), gateway, added);
+        let event = event(EventKind::RouteChange, Side::Responder, detail, self.start);
+        Occurrence { interface: None, address: None, route: Some((to, prefix)), event }
+    }
+
+    fn link(&mut self, name: &str, tidings: Tidings, mtu: Option<u32>, all: &mut Vec<Occurrence>) {
+        let known = self.links.get(name).copied();
+        let deeds = known.map(|known| tidings.deeds_since(known.tidings));
+        if deeds == Some(None) {
+            return;
+        }
+        match mtu {
+            Some(_) => drop(self.links.insert(name.to_owned(), Link { tidings, mtu })),
+            // It is gone, and its name may be another's.
+            None => drop(self.links.remove(name)),
+        }
+        let (Some(before), Some(Some(deeds))) = (known, deeds) else { return };
+        let mut tell = |kind, detail, noticed_late_ns| {
+            let event = Event { noticed_late_ns, ..event(kind, Side::Responder, detail, self.start) };
+            all.push(Occurrence { interface: Some(name.to_owned()), address: None, route: None, event });
+        };
+        let whose = format!("{name} of the responder's host");
+        for deed in deeds {
+            tell(deed.kind, interface::words(&whose, deed), noticed_late(deed, self.since_look));
+        }
+        if let (Some(before), Some(now)) = (before.mtu, mtu)
+            && before != now
+        {
+            let longer = if now < before { LONGER } else { "" };
+            let detail = format!(
+                "the MTU of interface {name} of the responder's host is {now} octets now, and was {before}{longer}"
+            );
+            tell(EventKind::MtuChange, detail, None);
+            if let Some(told) = all.last_mut() {
+                told.event.mtu = Some(now);
+            }
+        }
+    }
+
+    fn remember(&self, event: &Event) {
+        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        if remembered.events.len() >= REMEMBERED {
+            remembered.events.pop_front();
+            remembered.forgotten += 1;
+        }
+        remembered.events.push_back(event.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_record::event::ClockStep;
+
+    use super::*;
+
+    const fn tidings(up: bool, changes: u32) -> Tidings {
+        Tidings { up, index: 7, changes: Some(changes) }
+    }
+
+    fn occurrences() -> (Occurrences, Arc<Mutex<Remembered>>) {
+        let remembered = Arc::new(Mutex::new(Remembered::default()));
+        let own = Occurrences {
+            watch: None,
+            clocks: ClockWatch::new(reading()),
+            pulse: Arc::new(Pulse::new(clock::monotonic_now())),
+            start: clock::monotonic_now(),
+            links: BTreeMap::from([("t1".to_owned(), Link { tidings: tidings(true, 2), mtu: Some(1_500) })]),
+            queues: QueueWatch::begin(),
+            queues_of: BTreeSet::new(),
+            remembered: Arc::clone(&remembered),
+            away: Vec::new(),
+            looked: clock::monotonic_now(),
+            since_look: Duration::ZERO,
+            next_question: clock::monotonic_now(),
+        };
+        (own, remembered)
+    }
+
+    #[test]
+    fn an_address_that_is_back_is_told_of_with_how_long_it_was_away() {
+        let (mut own, _) = occurrences();
+        let [one, other] = ["192.0.2.1", "2001:db8::1"].map(|address| address.parse().unwrap());
+        assert!(own.address(one, true).is_none(), "it had not been away");
+        assert!(own.address(one, false).is_none() && own.address(other, false).is_none());
+        let back = own.address(one, true).unwrap();
+        assert_eq!((back.address, back.event.kind), (Some(one), EventKind::AddressChange));
+        assert!(back.event.until_ns.is_some_and(|until| until >= back.event.at_ns), "{back:?}");
+        assert!(own.address(one, true).is_none(), "it is told once");
+        for number in 0..2 * u32::try_from(REMEMBERED).unwrap() {
+            own.address(std::net::Ipv4Addr::from_bits(number).into(), false);
+        }
+        assert!(own.away.len() <= REMEMBERED);
+    }
+
+    #[test]
+    fn a_thread_that_is_behind_while_another_works_is_not_said_to_have_stood_still() {
+        let (mut own, _) = occurrences();
+        let began = clock::monotonic_now() - Duration::from_secs(20);
+        let late = |own: &mut Occurrences| {
+            let mut before = reading();
+            before.monotonic -= 8_100_000_000;
+            before.boottime -= 8_100_000_000;
+            before.realtime -= 8_100_000_000;
+            own.clocks = ClockWatch::new(before);
+            own.look(std::iter::empty())
+        };
+        own.start = began;
+        own.pulse = Arc::new(Pulse::new(began));
+        for tenths in 0..=200 {
+            own.pulse.beat(began + Duration::from_millis(100 * tenths));
+        }
+        assert!(late(&mut own).is_empty(), "the other thread ran all the time");
+        own.pulse = Arc::new(Pulse::new(began));
+        own.pulse.beat(began + Duration::from_secs(3));
+        for tenths in 30..=200 {
+            own.pulse.beat(began + Duration::from_millis(100 * tenths));
+        }
+        let all = late(&mut own);
+        let [told] = &all[..] else { panic!("{all:?}") };
+        assert_eq!(told.event.detail, "the responder stood still for 3s");
+        assert_eq!((told.event.at_ns, told.event.until_ns), (0, Some(3_000_000_000)));
+    }
+
+    #[test]
+    fn a_prefix_covers_the_addresses_that_begin_with_it() {
+        let covers =
+            |to: &str, prefix, address: &str| covers(to.parse().unwrap(), prefix, address.parse().unwrap());
+        assert!(covers("0.0.0.0", 0, "198.18.0.3") && covers("198.18.0.0", 15, "198.19.0.3"));
+        assert!(!covers("198.18.0.0", 16, "198.19.0.3") && !covers("::", 0, "198.19.0.3"));
+        assert!(covers("2001:2::", 48, "2001:2:0:18::3") && !covers("2001:2::", 64, "2001:2:0:18::3"));
+        assert!(covers("198.18.0.3", 32, "198.18.0.3"));
+    }
+
+    #[test]
+    fn a_route_of_the_responders_is_told_with_where_it_leads() {
+        let (own, _) = occurrences();
+        let [to, by] = ["0.0.0.0", "198.19.0.1"].map(|address| address.parse().unwrap());
+        let gone = own.route((to, 0), by, false);
+        assert_eq!((gone.route, gone.event.kind), (Some((to, 0)), EventKind::RouteChange));
+        assert_eq!(
+            gone.event.detail,
+            "the responder's host's route 0.0.0.0/0 led by 198.19.0.1, and is gone"
+        );
+        let told = told_by_far_end(&gone.event, ClockRelation::Shared, own.start).unwrap();
+        assert_eq!((told.kind, told.side), (EventKind::RouteChange, Side::Responder));
+    }
+
+    #[test]
+    fn a_link_tells_what_it_does_and_not_how_it_is() {
+        let (mut own, _) = occurrences();
+        let mut all = Vec::new();
+        own.link("t1", tidings(true, 2), Some(1_500), &mut all);
+        own.link("new", tidings(false, 1), Some(1_500), &mut all);
+        assert!(all.is_empty(), "{all:?}");
+        own.link("t1", tidings(false, 3), Some(1_000), &mut all);
+        own.link("t1", tidings(true, 4), Some(1_000), &mut all);
+        // Told later than an answer to a question.
+        own.link("t1", tidings(false, 3), Some(1_500), &mut all);
+        own.link("t1", Tidings { changes: None, ..tidings(false, 0) }, None, &mut all);
+        let kinds: Vec<EventKind> = all.iter().map(|one| one.event.kind).collect();
+        assert_eq!(
+            kinds,
+            [EventKind::LinkDown, EventKind::MtuChange, EventKind::LinkUp, EventKind::LinkDown]
+        );
+        assert!(all.iter().all(|one| one.interface.as_deref() == Some("t1")));
+        assert!(all.iter().all(|one| one.event.noticed_late_ns.is_none()), "nobody stood still");
+    }
+
+    #[test]
+    fn what_a_link_did_while_nobody_looked_says_how_long_that_was() {
+        let (mut own, _) = occurrences();
+        own.looked = clock::monotonic_now() - Duration::from_secs(5);
+        own.look(std::iter::empty());
+        let mut all = Vec::new();
+        own.link("t1", tidings(false, 3), Some(1_500), &mut all);
+        assert!(all[0].event.noticed_late_ns >= Some(5_000_000_000), "{all:?}");
+        let told = told_by_far_end(&all[0].event, ClockRelation::Shared, own.start).unwrap();
+        assert_eq!(told.noticed_late_ns, all[0].event.noticed_late_ns);
+        own.look(std::iter::empty());
+        own.link("t1", tidings(true, 4), Some(1_500), &mut all);
+        assert_eq!(all[1].event.noticed_late_ns, None);
+    }
+
+    #[test]
+    fn an_interruption_of_a_link_that_the_kernel_told_with_one_message_is_told() {
+        let (mut own, _) = occurrences();
+        own.looked = clock::monotonic_now() - Duration::from_millis(20);
+        own.look(std::iter::empty());
+        let mut all = Vec::new();
+        own.link("t1", tidings(true, 4), Some(1_500), &mut all);
+        let kinds: Vec<EventKind> = all.iter().map(|one| one.event.kind).collect();
+        assert_eq!(kinds, [EventKind::LinkDown, EventKind::LinkUp]);
+        // When it was is found by the packets of that time.
+        assert!(all.iter().all(|one| one.event.noticed_late_ns >= Some(20_000_000)), "{all:?}");
+    }
+
+    #[test]
+    fn only_the_latest_events_are_remembered_and_the_others_are_counted() {
+        let (own, remembered) = occurrences();
+        for number in 0..REMEMBERED + 10 {
+            own.note(EventKind::NotSent, number.to_string());
+        }
+        let remembered = remembered.lock().unwrap();
+        assert_eq!((remembered.events.len(), remembered.forgotten), (REMEMBERED, 10));
+        assert_eq!(remembered.events[0].detail, "10");
+    }
+
+    #[test]
+    fn what_a_far_end_tells_is_timed_by_this_end_and_kept_short() {
+        let start = clock::monotonic_now() - Duration::from_secs(100);
+        let step = Some(ClockStep { size_ns: 5, size_interval_ns: None, before_ns: 1, after_ns: 9 });
+        let told = Event {
+            until_ns: Some(10_000_000_000),
+            detail: format!("\x1b[2J{}", "x".repeat(1_000)),
+            step,
+            ..Event::new(EventKind::Pause, Side::Sender, 7_000_000_000, 42)
+        };
+        let kept = told_by_far_end(&told, ClockRelation::Shared, start).unwrap();
+        assert_eq!((kept.side, kept.clock_ns, kept.step), (Side::Responder, 42, None));
+        assert_eq!(kept.until_ns.map(|until| until - kept.at_ns), Some(3_000_000_000));
+        assert!(kept.until_ns >= Some(100_000_000_000));
+        assert!(kept.detail.starts_with("[2J") && kept.detail.len() == LONGEST_WORDS);
+        let stepped = Event { kind: EventKind::ClockStep, ..told.clone() };
+        assert_eq!(told_by_far_end(&stepped, ClockRelation::Shared, start), None);
+        let kept = told_by_far_end(&stepped, ClockRelation::Unknown, start).unwrap();
+        assert_eq!(kept.step, step, "the rows are put right by it");
+        let resumed = Event { kind: EventKind::Resumed, ..told };
+        assert_eq!(told_by_far_end(&resumed, ClockRelation::Unknown, start), None, "this end tells it");
+    }
+}

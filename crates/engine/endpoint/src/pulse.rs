@@ -1,0 +1,70 @@
+//! Whether a program runs, by all of its threads: one that is behind with its work has not stood still while another works.
+
+use std::sync::{Mutex, PoisonError};
+
+use romer_clock::steps::PAUSE_NS;
+use romer_units::{Monotonic, Timestamp};
+
+/// When the threads of a program ran, whichever it was.
+#[derive(Debug)]
+pub struct Pulse(Mutex<Beats>);
+
+#[derive(Debug)]
+struct Beats {
+    last: Timestamp<Monotonic>,
+    /// The longest time without a beat that has not been told.
+    longest: Option<[Timestamp<Monotonic>; 2]>,
+}
+
+impl Pulse {
+    /// Begins with a beat.
+    pub fn new(now: Timestamp<Monotonic>) -> Self {
+        Self(Mutex::new(Beats { last: now, longest: None }))
+    }
+
+    /// A thread runs.
+    pub fn beat(&self, now: Timestamp<Monotonic>) {
+        let mut beats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A thread may have read the clock before another did, and come here after it.
+        if now <= beats.last {
+            return;
+        }
+        let gap = [beats.last, now];
+        beats.last = now;
+        let is_longer = beats.longest.is_none_or(|[from, until]| now - gap[0] > until - from);
+        if (now - gap[0]).as_nanos() > PAUSE_NS && is_longer {
+            beats.longest = Some(gap);
+        }
+    }
+
+    /// From when until when no thread ran, where that was for so long that the program stood still, since this was last asked.
+    pub fn standstill(&self) -> Option<[Timestamp<Monotonic>; 2]> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).longest.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Timestamp<Monotonic> {
+        Timestamp::from_nanos(millis * 1_000_000)
+    }
+
+    #[test]
+    fn a_program_has_stood_still_when_none_of_its_threads_ran() {
+        let pulse = Pulse::new(at(0));
+        // One thread is busy for six seconds, and another is not.
+        (1..=20).for_each(|turn| pulse.beat(at(300 * turn)));
+        pulse.beat(at(5_900));
+        assert_eq!(pulse.standstill(), None);
+        pulse.beat(at(9_000));
+        pulse.beat(at(9_010));
+        pulse.beat(at(10_011));
+        pulse.beat(at(9_020));
+        assert_eq!(pulse.standstill(), Some([at(6_000), at(9_000)]));
+        assert_eq!(pulse.standstill(), None, "it is told once");
+        pulse.beat(at(11_011));
+        assert_eq!(pulse.standstill(), None, "a second is not long enough");
+    }
+}

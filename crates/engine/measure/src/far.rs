@@ -1,0 +1,676 @@
+//! The sender's side of a control conversation.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration as StdDuration, Instant};
+
+use romer_host::stream::Origin;
+use romer_record::event::Event;
+use romer_record::log::Entry;
+use romer_session::association::Token;
+use romer_session::control::{
+    Challenge, CodecError, ComplaintCode, Decoder, End, FEATURES, FarStream, Granted, Heard, Hello, Inbox,
+    KEEP_ALIVE, LAST_WORD, Message, Proof, Request, Resume, SILENCE, VERSION, Welcome, hex, possession,
+    unhex,
+};
+use romer_wire::stamp::Key;
+
+use crate::no_way::{explained, is_here};
+use crate::router_word::RouterWord;
+use romer_endpoint::EndpointError;
+use romer_endpoint::byte_stream::ByteStream;
+use romer_endpoint::circumstances::{clock_identity, random};
+use romer_endpoint::names::with_zone;
+use romer_endpoint::occurrences::far_words;
+use romer_record::SOFTWARE;
+
+/// How long a connection may take to be made. A path of one second each way is measured all the same.
+const CONNECT: StdDuration = StdDuration::from_secs(3);
+/// How long an answer may take.
+const ANSWER: StdDuration = StdDuration::from_secs(5);
+
+/// What the far end told too much of, and what became of it.
+pub(super) const OVERRUN: &str = "the far end sent more log rows and messages than its probes can make, so the conversation with it \
+                                  was given up";
+/// What the far end reported that cannot be, and what became of it.
+const IMPOSSIBLE: &str = "the far end reported that it sent more probes than its session has, so the conversation with it was closed";
+/// As many octets cost as much as a message, or a record in one.
+const OCTETS_OF_ONE: u64 = 64;
+/// What the far end may tell of each probe: three records (of the packet and of two stamps of a network card), each with its
+/// octets, of four copies of the probe.
+const FOR_A_PROBE: u64 = 4 * 3 * 2;
+/// What it may tell besides: 65,536 messages with their octets, and 32 more each second.
+const BESIDES: u64 = 2 * 65_536;
+const EACH_SECOND: u64 = 2 * 32;
+/// What is taken of it at a time. The log's queue has room for it.
+const TURN: u64 = 1 << 15;
+
+/// How much a far end has told, and may tell. Its octets cost, and its messages, and the records in them.
+#[derive(Clone, Copy, Debug)]
+struct Budget {
+    began: Instant,
+    probes: u64,
+    octets: u64,
+    messages: u64,
+}
+
+impl Budget {
+    /// From now on, for a conversation without a session.
+    fn begin() -> Self {
+        Self { began: Instant::now(), probes: 0, octets: 0, messages: 0 }
+    }
+
+    const fn spent(&self) -> u64 {
+        self.messages.saturating_add(self.octets / OCTETS_OF_ONE)
+    }
+
+    /// What may be spent up to now.
+    fn most(&self) -> u64 {
+        let probes = self.probes.saturating_mul(FOR_A_PROBE);
+        let seconds = self.began.elapsed().as_secs().saturating_mul(EACH_SECOND);
+        probes.saturating_add(seconds).saturating_add(BESIDES)
+    }
+
+    fn is_overrun(&self) -> bool {
+        self.spent() > self.most()
+    }
+
+    /// Whether `message` reports what this session can have.
+    const fn allows(&self, message: &Message) -> bool {
+        match message {
+            Message::Departed(departed) => departed.count <= self.probes,
+            _ => true,
+        }
+    }
+
+    /// A message came, one that cannot be read included.
+    fn take(&mut self, message: Option<&Message>) {
+        let items = match message {
+            Some(Message::Log(records)) => records.len(),
+            Some(Message::Departures(records)) => records.len(),
+            Some(Message::Cards(cards)) => cards.len(),
+            Some(Message::Events(events)) => events.events.len(),
+            Some(Message::Associated(associated)) => associated.earlier.len(),
+            _ => 0,
+        };
+        self.messages = self.messages.saturating_add(1).saturating_add(counted(items));
+    }
+
+    /// This conversation goes on where `before` ended.
+    const fn succeed(&mut self, before: &Self) {
+        self.began = before.began;
+        self.probes = before.probes;
+        self.octets = self.octets.saturating_add(before.octets);
+        self.messages = self.messages.saturating_add(before.messages);
+    }
+}
+
+fn counted(items: usize) -> u64 {
+    u64::try_from(items).unwrap_or(u64::MAX)
+}
+
+/// What a far end that hangs up before its welcome may mean by it.
+const HUNG_UP: &str = "it hung up without an answer: it answers other hosts only (its --allow), has too many connections, or is no \
+                       romer";
+
+/// Why there is no romer at the far end.
+#[derive(Debug)]
+pub(super) enum Absent {
+    /// Nobody listens, or nobody answers.
+    Unreachable(String),
+    /// This host has no way to there.
+    NoWay(String),
+    /// Somebody answers, but not in our protocol.
+    Foreign(String),
+    /// One end has a key that the other has not.
+    Locked { why: String, mend: &'static str },
+    /// There is, but it does not go on with the session.
+    Refused(String),
+    /// The host answers, but nobody listens there.
+    Closed(String),
+}
+
+impl Absent {
+    /// Whether asking again may help: the way there may come back, what a far end says stays.
+    pub(super) const fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable(_) | Self::NoWay(_))
+    }
+
+    /// Why, in words.
+    pub(super) fn why(&self) -> &str {
+        match self {
+            Self::Unreachable(why)
+            | Self::NoWay(why)
+            | Self::Foreign(why)
+            | Self::Locked { why, .. }
+            | Self::Refused(why)
+            | Self::Closed(why) => why,
+        }
+    }
+
+    /// By what became of the attempt to connect with `target`, `from` there.
+    fn of(error: &io::Error, target: SocketAddr, from: &Origin) -> Self {
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => Self::Closed(plain(error)),
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionReset => {
+                Self::Unreachable(plain(error))
+            }
+            _ => match RouterWord::asked(error, target, from) {
+                Some(word) => Self::Unreachable(word.to_string()),
+                None if is_here(error, target) => Self::NoWay(explained(error, target)),
+                None => Self::Unreachable(explained(error, target)),
+            },
+        }
+    }
+}
+
+/// What the far end has told.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// Its records, as entries of the log.
+    pub(super) entries: Vec<Entry>,
+    /// How far it has come, if it said so.
+    pub(super) progress: Option<Heard>,
+    /// All of its own probes have left: so many.
+    pub(super) departed: Option<u64>,
+    /// Where it saw our datagrams come from, in order; where that was another address than before: how long before the last
+    /// association that came to it the last datagram came from there, and the first from here, nanoseconds.
+    pub(super) places: Vec<(String, Option<[i64; 2]>)>,
+    /// What happened to it, in its own words and times.
+    pub(super) events: Vec<Event>,
+    /// That it will not do what it was told.
+    pub(super) objection: Option<String>,
+}
+
+impl Told {
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Log(records) => self.entries.extend(records.into_iter().map(Entry::Far)),
+            Message::Departures(records) => self.entries.extend(records.into_iter().map(Entry::FarSent)),
+            Message::Cards(cards) => self.entries.extend(cards.into_iter().map(Entry::Card)),
+            Message::Heard(progress) => self.progress = Some(progress),
+            Message::Departed(departed) => self.departed = Some(departed.count),
+            Message::Associated(associated) => {
+                let earlier = associated.earlier.into_iter();
+                self.places.extend(earlier.map(|moved| (moved.address, Some(moved.moved_ns))));
+                self.places.push((associated.address, associated.moved_ns));
+            }
+            Message::Events(events) => self.events.extend(events.events),
+            Message::Complaint(complaint) if complaint.code == ComplaintCode::State => {
+                self.objection = Some(far_words(&complaint.message));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A session that was granted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grant {
+    pub(super) token: Token,
+    /// Key of the one-way probes, if the session is one-way.
+    pub(super) key: Option<[u8; 16]>,
+}
+
+/// What another connection needs to go on with a session.
+#[derive(Clone, Debug)]
+pub(super) struct WayOn {
+    address: SocketAddr,
+    from: Origin,
+    secret: Token,
+    heard: u64,
+    /// Messages that the far end can have said up to now.
+    most: u64,
+}
+
+/// A conversation with a responder.
+#[derive(Debug)]
+pub(super) struct Conversation {
+    address: SocketAddr,
+    from: Origin,
+    stream: Box<dyn ByteStream>,
+    decoder: Decoder,
+    budget: Budget,
+    /// What the far end did that ends the conversation.
+    fault: Option<&'static str>,
+    broken: bool,
+    asked: Instant,
+    heard: Instant,
+    /// The first question since it was heard.
+    unanswered: Option<Instant>,
+    /// Where the far end saw our datagrams come from at last.
+    seen_at: Option<String>,
+    /// This end's address of the connection.
+    local: Option<IpAddr>,
+    /// By what the session goes on over another connection, where the far end can that.
+    secret: Option<Token>,
+    inbox: Inbox,
+    /// What was ordered last: it may be lost with a connection.
+    ordered: Option<Message>,
+    pub(super) welcome: Welcome,
+}
+
+impl Conversation {
+    /// Over a connection on which nothing has been said, from this end's address `local`.
+    fn over(address: SocketAddr, stream: Box<dyn ByteStream>, local: Option<IpAddr>) -> Self {
+        Self {
+            address,
+            from: Origin::default(),
+            stream,
+            decoder: Decoder::default(),
+            budget: Budget::begin(),
+            fault: None,
+            broken: false,
+            asked: Instant::now(),
+            heard: Instant::now(),
+            unanswered: None,
+            seen_at: None,
+            local,
+            secret: None,
+            inbox: Inbox::default(),
+            ordered: None,
+            welcome: Welcome::new("", clock_identity(), 0),
+        }
+    }
+
+    /// Connects from there and greets; with a key only who has it.
+    pub(super) fn begin(address: SocketAddr, from: &Origin, key: Option<&Key>) -> Result<Self, Absent> {
+        let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));
+        let stream = romer_host::stream::connect(address, from, CONNECT)
+            .map_err(|error| Absent::of(&error, address, from))?;
+        let _ = stream.set_nodelay(true);
+        let local = stream.local_addr().ok().map(|local| local.ip());
+        let features = FEATURES.map(str::to_owned).to_vec();
+        let hello = Hello { version: VERSION, software: SOFTWARE.into(), clock: clock_identity(), features };
+        let mut conversation = Self { from: from.clone(), ..Self::over(address, Box::new(stream), local) };
+        conversation.say(&Message::Hello(hello)).map_err(unreachable)?;
+        conversation.be_welcomed(key)?;
+        Ok(conversation)
+    }
+
+    /// What comes after the greeting: a proof of the key on both sides where there is one, and the welcome.
+    fn be_welcomed(&mut self, key: Option<&Key>) -> Result<(), Absent> {
+        let mut proved = false;
+        loop {
+            match (self.hear(ANSWER), key) {
+                (Ok(Some(Message::Welcome(_))), Some(_)) if !proved => {
+                    return Err(Absent::Locked {
+                        why: "the far end has no key, and only authenticated tests were asked for".into(),
+                        mend: "start `romer respond` there with the same --key-file, or measure without it",
+                    });
+                }
+                (Ok(Some(Message::Welcome(welcome))), _) if welcome.version == VERSION => {
+                    self.welcome = Welcome { software: far_words(&welcome.software), ..welcome };
+                    return Ok(());
+                }
+                (Ok(Some(Message::Challenge(challenge))), Some(key)) if !proved => {
+                    self.prove(&challenge, key)?;
+                    proved = true;
+                }
+                (Ok(Some(Message::Challenge(_))), None) => {
+                    return Err(Absent::Locked {
+                        why: "the far end answers only who has its key".into(),
+                        mend: "give the key that it was started with (--key-file)",
+                    });
+                }
+                (Ok(Some(Message::Complaint(complaint))), _) => {
+                    return Err(Absent::Foreign(far_words(&complaint.message)));
+                }
+                (Ok(Some(_)), _) => {
+                    return Err(Absent::Foreign("it speaks another version of the control protocol".into()));
+                }
+                (Ok(None), _) => return Err(Absent::Foreign(HUNG_UP.into())),
+                (Err(error), _) if error.kind() == io::ErrorKind::ConnectionReset => {
+                    return Err(Absent::Foreign(HUNG_UP.into()));
+                }
+                (Err(error), _) => return Err(Absent::Foreign(plain(&error))),
+            }
+        }
+    }
+
+    /// Proves that this end has the key, and sees that the other has it.
+    fn prove(&mut self, challenge: &Challenge, key: &Key) -> Result<(), Absent> {
+        let other_key = || Absent::Locked {
+            why: "the far end has another key".into(),
+            mend: "give both ends the same key file (--key-file)",
+        };
+        let asked =
+            unhex(&challenge.nonce).ok_or_else(|| Absent::Foreign("its challenge makes no sense".into()))?;
+        let own = random();
+        let proof = Proof::new(key, possession::End::Sender, asked, own);
+        self.say(&Message::Proof(proof)).map_err(|error| Absent::Unreachable(plain(&error)))?;
+        match self.hear(ANSWER) {
+            Ok(Some(Message::Proof(answer)))
+                if answer.verified(key, possession::End::Responder, own).is_some() =>
+            {
+                Ok(())
+            }
+            Ok(_) => Err(other_key()),
+            Err(error) => Err(Absent::Foreign(plain(&error))),
+        }
+    }
+
+    /// Asks for a session.
+    pub(super) fn request(&mut self, request: Request) -> Result<Grant, EndpointError> {
+        let one_way = request.direction.is_one_way();
+        for part in request.stream.iter().flat_map(FarStream::parts) {
+            self.say(&part).map_err(|error| self.lost(&error))?;
+        }
+        self.budget.probes = request.count;
+        self.say(&Message::Request(request)).map_err(|error| self.lost(&error))?;
+        match self.hear(ANSWER) {
+            Ok(Some(Message::Granted(Granted { token, key, secret, .. }))) => {
+                self.secret = secret.as_deref().and_then(unhex);
+                let token = unhex(&token).ok_or_else(|| self.odd())?;
+                let key = key.as_deref().and_then(unhex);
+                if one_way && key.is_none() { Err(self.odd()) } else { Ok(Grant { token, key }) }
+            }
+            Ok(Some(Message::Refused(refused))) => {
+                let mend = match (refused.retry_after_seconds, refused.granted) {
+                    (Some(seconds), _) => format!("try again after {seconds} s"),
+                    (None, Some(limit)) => format!("ask for {limit} at the most"),
+                    (None, None) => "change what is asked for".into(),
+                };
+                Err(EndpointError::Refused {
+                    address: with_zone(self.address),
+                    why: far_words(&refused.message),
+                    mend,
+                })
+            }
+            Ok(_) => Err(self.odd()),
+            Err(error) => Err(self.lost(&error)),
+        }
+    }
+
+    /// Whether the far end has confirmed the association; waits for it up to `time`.
+    pub(super) fn associated(&mut self, time: StdDuration) -> Result<bool, EndpointError> {
+        match self.hear(time) {
+            Ok(Some(Message::Associated(associated))) => {
+                self.seen_at = Some(associated.address);
+                Ok(true)
+            }
+            Ok(_) => Ok(false),
+            Err(error) if timed_out(&error) => Ok(false),
+            Err(error) => Err(self.lost(&error)),
+        }
+    }
+
+    /// Where the far end saw our datagrams come from, of the `places` that it told of in order: each that is news, with the one
+    /// before it, and with what was told of the time in between.
+    pub(super) fn moves(
+        &mut self,
+        places: Vec<(String, Option<[i64; 2]>)>,
+    ) -> Vec<([String; 2], Option<[i64; 2]>)> {
+        let known = places.iter().rposition(|(place, _)| self.seen_at.as_ref() == Some(place));
+        let news = places.into_iter().skip(known.map_or(0, |known| known + 1));
+        let moves = news.filter_map(|(now, between)| {
+            let before = self.seen_at.replace(now.clone()).filter(|before| *before != now)?;
+            Some(([before, now], between))
+        });
+        moves.collect()
+    }
+
+    /// Takes what has come, without waiting, up to [`TURN`]; the rest is for the next time. What came before the conversation broke is
+    /// told as well: it counts as heard, and is not said again.
+    pub(super) fn news(&mut self) -> Told {
+        let mut told = Told::default();
+        let most = self.budget.spent().saturating_add(TURN);
+        while !self.broken {
+            match self.hear_up_to(StdDuration::ZERO, most) {
+                Ok(Some(message)) => {
+                    self.inbox.take(&message);
+                    told.take(message);
+                }
+                Err(error) if timed_out(&error) => {
+                    self.acknowledge();
+                    break;
+                }
+                Ok(None) | Err(_) => self.broken = true,
+            }
+        }
+        told
+    }
+
+    /// Asks how far the far end has come, where `every` has passed since it was asked. It is taken for gone when it has
+    /// been silent for long.
+    pub(super) fn ask(&mut self, every: StdDuration) {
+        if self.asked.elapsed() < every {
+            return;
+        }
+        // Its word may have waited as long as we did not listen.
+        if self.heard.elapsed() > SILENCE.to_std() && self.asked.elapsed() < KEEP_ALIVE.to_std() * 2 {
+            self.broken = true;
+        }
+        self.asked = Instant::now();
+        self.unanswered.get_or_insert(self.asked);
+        self.tell(&Message::Ask);
+    }
+
+    /// Tells the far end how far it was heard, so that it need not keep that.
+    fn acknowledge(&mut self) {
+        if self.secret.is_some()
+            && let Some(received) = self.inbox.owed()
+        {
+            self.tell(&received);
+        }
+    }
+
+    /// What the far end did that ended the conversation, if it did: it sent or reported more than it may.
+    pub(super) const fn fault(&self) -> Option<&'static str> {
+        self.fault
+    }
+
+    /// What another connection needs to go on with the session; `None` where the far end cannot, or committed a fault.
+    pub(super) fn way_on(&self) -> Option<WayOn> {
+        if self.fault.is_some() {
+            return None;
+        }
+        Some(WayOn {
+            address: self.address,
+            from: self.from.clone(),
+            secret: self.secret?,
+            heard: self.inbox.heard(),
+            most: self.inbox.heard().saturating_add(self.budget.most()),
+        })
+    }
+
+    /// This end's address of the connection.
+    pub(super) const fn local(&self) -> Option<IpAddr> {
+        self.local
+    }
+
+    /// Whether the connection is no more.
+    pub(super) const fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// Nobody is to be heard or told anything any more.
+    pub(super) const fn give_up(&mut self) {
+        self.broken = true;
+    }
+
+    /// For how long the far end has left a question without an answer.
+    pub(super) fn unanswered(&self) -> Option<StdDuration> {
+        self.unanswered.map(|asked| asked.elapsed())
+    }
+
+    /// Connects anew and shows that the session is this end's, which knows for `silent` that something is amiss. Gives
+    /// the conversation with the token for the new address.
+    pub(super) fn resume(
+        way_on: &WayOn,
+        key: Option<&Key>,
+        silent: StdDuration,
+    ) -> Result<(Self, Token), Absent> {
+        let mut conversation = Self::begin(way_on.address, &way_on.from, key)?;
+        let silent_ns = i64::try_from(silent.as_nanos()).unwrap_or(i64::MAX);
+        let resume = Resume { secret: hex(way_on.secret), heard: way_on.heard, silent_ns };
+        let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));
+        conversation.say(&Message::Resume(resume)).map_err(unreachable)?;
+        let heard = conversation.hear(ANSWER);
+        if let Some(fault) = conversation.fault() {
+            return Err(Absent::Foreign(fault.into()));
+        }
+        match heard.map_err(unreachable)? {
+            Some(Message::Resumed(resumed)) => {
+                let odd = || Absent::Foreign("its answer makes no sense".into());
+                let token = unhex(&resumed.token).ok_or_else(odd)?;
+                conversation.secret = Some(way_on.secret);
+                conversation.inbox = Inbox::after(way_on.heard);
+                if !conversation.inbox.resumed(resumed.next, way_on.most) {
+                    return Err(odd());
+                }
+                Ok((conversation, token))
+            }
+            Some(Message::Refused(refused)) => Err(Absent::Refused(far_words(&refused.message))),
+            _ => Err(Absent::Foreign("it does not go on with the session".into())),
+        }
+    }
+
+    /// Takes the place of `before`, whose session this is. What was ordered there last is ordered again.
+    pub(super) fn succeed(&mut self, before: &mut Self) {
+        self.seen_at = before.seen_at.take();
+        self.budget.succeed(&before.budget);
+        if let Some(ordered) = before.ordered.take() {
+            self.order(ordered);
+        }
+    }
+
+    /// Says `message`, an order that takes the place of those before it, and says it again if the session goes on over another
+    /// connection: it may have been lost with this one.
+    pub(super) fn order(&mut self, message: Message) {
+        self.tell(&message);
+        self.ordered = Some(message);
+    }
+
+    /// Where the far end takes conversations.
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Says `message`; a failure shows in [`Conversation::news`].
+    pub(super) fn tell(&mut self, message: &Message) {
+        if self.say(message).is_err() {
+            self.broken = true;
+        }
+    }
+
+    /// Hands what a far end that was told to stop tells to `keep` as it comes, for up to `time`. Gives the totals if they come;
+    /// asks for a sign of life where nothing does.
+    pub(super) fn hear_last(&mut self, time: StdDuration, keep: &mut impl FnMut(Told)) -> Option<End> {
+        let deadline = Instant::now() + time;
+        while !self.broken {
+            let left = deadline.checked_duration_since(Instant::now())?;
+            match self.hear(left) {
+                Ok(Some(Message::End(end))) => return Some(end),
+                Ok(Some(message)) => {
+                    self.inbox.take(&message);
+                    let mut told = Told::default();
+                    told.take(message);
+                    keep(told);
+                }
+                Err(error) if timed_out(&error) => {
+                    // Another hangs up after its last word, and takes what it is told then for a fault.
+                    if self.welcome.has(LAST_WORD) {
+                        self.acknowledge();
+                        self.ask(time);
+                    }
+                    return None;
+                }
+                Ok(None) | Err(_) => self.broken = true,
+            }
+        }
+        None
+    }
+
+    fn say(&mut self, message: &Message) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes);
+        self.stream.set_patience(Some(ANSWER))?;
+        self.stream.write_all(&bytes)
+    }
+
+    /// The next message within `time`; `Ok(None)` where the other end has hung up or does not speak our protocol.
+    fn hear(&mut self, time: StdDuration) -> io::Result<Option<Message>> {
+        self.hear_up_to(time, u64::MAX)
+    }
+
+    /// The same, until `most` has been spent of the budget: what is left then is as if it had not come yet.
+    fn hear_up_to(&mut self, time: StdDuration, most: u64) -> io::Result<Option<Message>> {
+        let deadline = Instant::now() + time;
+        let mut buffer = [0; 16 * 1024];
+        loop {
+            // The budget grows with time; who overran it once is not heard again.
+            if self.fault.is_none() && self.budget.is_overrun() {
+                self.fault = Some(OVERRUN);
+            }
+            if let Some(fault) = self.fault {
+                return Err(io::Error::other(fault));
+            }
+            if self.budget.spent() >= most {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            match self.decoder.next() {
+                Ok(Some(Message::Unknown(_))) | Err(CodecError::Body { .. }) => {
+                    self.budget.take(None);
+                    continue;
+                }
+                Ok(Some(message)) => {
+                    self.budget.take(Some(&message));
+                    if !self.budget.allows(&message) {
+                        self.fault = Some(IMPOSSIBLE);
+                        continue;
+                    }
+                    return Ok(Some(message));
+                }
+                Err(CodecError::Length { .. }) => return Ok(None),
+                Ok(None) => {}
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            self.stream.set_patience(Some(left).filter(|left| !left.is_zero()))?;
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Ok(None),
+                Ok(count) => {
+                    self.heard = Instant::now();
+                    self.unanswered = None;
+                    self.budget.octets = self.budget.octets.saturating_add(counted(count));
+                    self.decoder.extend(&buffer[..count]);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn lost(&self, error: &io::Error) -> EndpointError {
+        EndpointError::Unreachable {
+            address: with_zone(self.address),
+            why: format!("the control conversation broke off: {}", plain(error)),
+            mend: "see whether `romer respond` still runs there",
+        }
+    }
+
+    fn odd(&self) -> EndpointError {
+        EndpointError::Unreachable {
+            address: with_zone(self.address),
+            why: "the answer to the request makes no sense".into(),
+            mend: "use the same version of romer at both ends",
+        }
+    }
+}
+
+fn timed_out(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+/// An error of the system without its number.
+fn plain(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "nobody listens at the control port".into(),
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "no answer from the control port".into(),
+        io::ErrorKind::ConnectionReset => "the connection was reset".into(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

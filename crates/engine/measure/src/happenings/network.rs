@@ -1,0 +1,193 @@
+//! What changes of this host's network: its interfaces, addresses and routes, and with them the ways of the streams.
+
+use std::net::IpAddr;
+use std::time::Instant;
+
+use romer_host::HostError;
+use romer_host::watch::{NetworkChange, Watch};
+use romer_host::{clock, host_info};
+use romer_record::event::{Event, EventKind, Side};
+
+use super::Happenings;
+use crate::no_way;
+use romer_endpoint::interface::{self, Deed, Tidings};
+use romer_endpoint::occurrences::{LONGER, covers, event, noticed_late, route_words};
+
+impl Happenings {
+    pub(super) fn look_at_network(&mut self) {
+        let before = std::mem::replace(&mut self.looked, Instant::now());
+        let now = clock::monotonic_now();
+        self.since_look = now - std::mem::replace(&mut self.watched, now);
+        let mut changes = self.watch.as_mut().map(Watch::changes).unwrap_or_default();
+        if let Some(watch) = &self.watch {
+            let how = self.links.iter().filter_map(|link| watch.link(&link.name));
+            changes.extend(how.filter(|change| self.is_news(change)));
+        }
+        if changes.is_empty() {
+            return;
+        }
+        for change in changes {
+            match change {
+                NetworkChange::Link { interface, name, up, mtu, carrier_changes, .. } => {
+                    let tidings = Tidings { up, index: interface, changes: carrier_changes };
+                    self.link(&name, tidings, mtu);
+                }
+                NetworkChange::Address { address, added, .. } => self.address(address, added),
+                NetworkChange::Route { to, prefix, gateway: Some(gateway), added, .. } => {
+                    self.route(to, prefix, gateway, added);
+                }
+                NetworkChange::Route { .. } => {}
+                NetworkChange::Missed => {
+                    let detail = "the network of this host changed faster than it could be followed".into();
+                    self.note(None, EventKind::Missed, Side::Sender, detail);
+                }
+            }
+        }
+        for index in 0..self.ways.len() {
+            self.way(index, before);
+        }
+        self.follow_links();
+    }
+
+    /// Whether an interface is not as it was known.
+    fn is_news(&self, change: &NetworkChange) -> bool {
+        let NetworkChange::Link { interface, name, up, carrier_changes, .. } = change else { return true };
+        let tidings = Tidings { up: *up, index: *interface, changes: *carrier_changes };
+        self.links.iter().any(|link| link.name == *name && link.tidings != tidings)
+    }
+
+    pub(super) fn link(&mut self, name: &str, tidings: Tidings, mtu: Option<u32>) {
+        let Some(index) = self.links.iter().position(|link| link.name == name) else { return };
+        let link = &mut self.links[index];
+        let Some(mut deeds) = tidings.deeds_since(link.tidings) else { return };
+        let is_another = link.tidings.index != 0 && tidings.index != 0 && tidings.index != link.tidings.index;
+        let mtu_before = link.mtu;
+        (link.tidings, link.mtu) = (tidings, mtu.or(link.mtu));
+        if is_another {
+            self.links[index].is_left = !self.follow_interface(name);
+        }
+        if self.links[index].is_left {
+            // For what was to come it stays down.
+            deeds.retain(|deed| deed.kind != EventKind::LinkUp);
+        }
+        let was_down = std::mem::take(&mut self.links[index].was_down);
+        for deed in deeds {
+            let place = if was_down && deed.kind == EventKind::LinkDown {
+                let cause = no_way::cause(name);
+                let detail = format!("interface {name} {cause} already when probes were to leave by it");
+                self.note(None, EventKind::LinkDown, Side::Sender, detail)
+            } else {
+                self.note_link(name, deed)
+            };
+            if deed.kind == EventKind::LinkDown {
+                self.links[index].down = place;
+                continue;
+            }
+            let now = self.event(place).map(|event| event.at_ns);
+            if let Some(down) = self.event(self.links[index].down) {
+                down.until_ns = now;
+            }
+        }
+        if let (Some(before), Some(now)) = (mtu_before, mtu)
+            && before != now
+        {
+            let longer = if now < before { LONGER } else { "" };
+            let detail = format!("the MTU of interface {name} is {now} octets now, and was {before}{longer}");
+            let one = event(EventKind::MtuChange, Side::Sender, detail, self.start);
+            self.keep(None, Event { mtu: Some(now), ..one });
+        }
+    }
+
+    /// Another interface has come that is called as one that was asked for. Gives whether the streams that are bound to that go on
+    /// by this one.
+    fn follow_interface(&mut self, name: &str) -> bool {
+        let bound = self.ways.iter().filter(|way| way.shared.interface.as_deref() == Some(name));
+        let followed: Vec<Result<(), HostError>> = bound.map(|way| way.shared.follow_interface()).collect();
+        let Some(first) = followed.into_iter().reduce(Result::and) else { return true };
+        let again = format!("interface {name} was removed, and another of its name has come");
+        let (goes_on, detail) = match first {
+            Ok(()) => (true, format!("{again}: probes leave and come by that from now on")),
+            Err(error) => (
+                false,
+                format!(
+                    "{again}: nothing leaves or comes by that ({error}); measure again, or as who has CAP_NET_RAW"
+                ),
+            ),
+        };
+        self.note(None, EventKind::RouteChange, Side::Sender, detail);
+        goes_on
+    }
+
+    /// Notes what an interface did: now, or, where nobody has looked for long, at some moment of that time.
+    fn note_link(&mut self, name: &str, deed: Deed) -> Option<usize> {
+        let one = event(deed.kind, Side::Sender, interface::words(name, deed), self.start);
+        self.keep(None, Event { noticed_late_ns: noticed_late(deed, self.since_look), ..one })
+    }
+
+    fn address(&mut self, address: IpAddr, added: bool) {
+        let mut is_ours = false;
+        for way in &mut self.ways {
+            is_ours |= way.bound.or(way.source) == Some(address);
+            if way.bound == Some(address) {
+                way.is_homeless = !added;
+            }
+        }
+        if is_ours && !added {
+            let detail = format!("address {address}, which probes leave from, was taken away");
+            let place = self.note(None, EventKind::AddressChange, Side::Sender, detail);
+            self.away.insert(address, place);
+        } else if added && let Some(place) = self.away.remove(&address) {
+            // It was nobody's meanwhile: what came for it was dropped by this host.
+            let now = (clock::monotonic_now() - self.start).as_nanos();
+            if let Some(gone) = self.event(place) {
+                gone.until_ns = Some(now);
+            }
+        }
+    }
+
+    fn route(&mut self, to: IpAddr, prefix: u8, gateway: IpAddr, added: bool) {
+        let concerned: Vec<usize> = (0..self.ways.len())
+            .filter(|way| covers(to, prefix, self.ways[*way].shared.target.ip()))
+            .collect();
+        for way in concerned {
+            let detail = route_words("the route", (to, prefix), gateway, added);
+            self.note(Some(way), EventKind::RouteChange, Side::Sender, detail);
+        }
+    }
+
+    /// Asks again for the way to the target of a stream.
+    fn way(&mut self, index: usize, looked: Instant) {
+        let target = self.ways[index].shared.target;
+        let now = host_info::route_to(target).ok();
+        let (source, mtu) = (now.as_ref().map(|route| route.source), now.as_ref().map(|route| route.mtu));
+        let way = &mut self.ways[index];
+        let before = (way.source, way.mtu);
+        if (source, mtu) == before {
+            return;
+        }
+        if way.source != source {
+            way.before_change = Some(looked);
+        }
+        (way.source, way.mtu) = (source, mtu);
+        way.shared.leaves_from(source);
+        if let Some(route) = now {
+            way.interface = way.shared.interface.clone().or(route.interface);
+        }
+        let target = target.ip();
+        match (before.0, source) {
+            (Some(_), None) => {
+                let detail = format!("there is no route to {target} any more");
+                self.note(Some(index), EventKind::RouteChange, Side::Sender, detail);
+            }
+            (None, Some(source)) => {
+                let detail = format!("there is a route to {target} again, from {source}");
+                self.note(Some(index), EventKind::RouteChange, Side::Sender, detail);
+            }
+            (Some(before), Some(source)) if before != source => {
+                let detail = format!("probes to {target} leave from {source} now, and left from {before}");
+                self.note(Some(index), EventKind::AddressChange, Side::Sender, detail);
+            }
+            _ => {}
+        }
+    }
+}

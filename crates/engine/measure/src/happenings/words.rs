@@ -1,0 +1,164 @@
+//! How a run tells what was refused of it.
+
+use std::net::{IpAddr, SocketAddr};
+
+use romer_host::HostError;
+use romer_host::host_info::TooLongHeard;
+use romer_units::{counted, was};
+
+use crate::no_way::explained;
+use crate::router_word::RouterWord;
+use crate::unanswered::UNANSWERED;
+use romer_endpoint::occurrences::{shorter, shorter_by};
+use romer_endpoint::threads::{STOOD_STILL, too_late};
+
+/// `1 probe was not sent`, `2 probes were not sent`.
+pub(super) fn unsent(count: u64) -> String {
+    format!("{} {} not sent", counted(count, "probe"), was(count))
+}
+
+/// Why as many probes to `target` were not sent, by the system's error number of the last; `mtu` is the longest packet that
+/// this host knows to get there, where it was asked, and `heard` what it makes of the words of routers.
+pub(super) fn refusal(
+    errno: i32,
+    count: u64,
+    target: SocketAddr,
+    mtu: Option<u32>,
+    heard: Option<TooLongHeard>,
+) -> String {
+    let host = target.ip();
+    match errno {
+        STOOD_STILL => too_late("the program", count, ""),
+        UNANSWERED => format!(
+            "whoever is next on the way to {host} did not answer when asked for its hardware address, and this host dropped what it \
+             had kept for that (see ip neigh)"
+        ),
+        HostError::TOO_LONG => {
+            let are = if count == 1 { "it is" } else { "they are" };
+            format!("{are} too long for the way to {host}{}", shorter_by(host, mtu, heard))
+        }
+        HostError::NO_ROOM => {
+            let them = if count == 1 { "it" } else { "them" };
+            format!(
+                "the interface did not take {them} ({}): its queue is full, it has no carrier, or the other end of a virtual link \
+                 refuses {them}, as for the length",
+                std::io::Error::from_raw_os_error(errno)
+            )
+        }
+        _ => explained(&std::io::Error::from_raw_os_error(errno), target),
+    }
+}
+
+/// What the path has reported of so many probes.
+///
+/// `word` is the last that a router gave as the reason why it does not pass them on.
+pub(super) fn path_error(count: u64, word: Option<RouterWord>) -> String {
+    let word = word.map_or_else(String::new, |word| format!(": {word}"));
+    format!("the path reported {} about probes (ICMP){word}", counted(count, "error"))
+}
+
+/// That the far host itself has reported of so many probes that nobody takes them there.
+pub(super) fn nobody(count: u64, target: SocketAddr) -> String {
+    format!(
+        "the far host reported of {} that nobody took {} at its port {} (ICMP): nothing listens there, or a NAT has forgotten its \
+         mapping",
+        counted(count, "probe"),
+        if count == 1 { "it" } else { "them" },
+        target.port()
+    )
+}
+
+/// That the path has returned so many probes to `target` as too long, with the MTU that it named (0 where it named none).
+pub(super) fn path_refused(count: u64, target: IpAddr, mtu: u32) -> String {
+    let takes = shorter(target, Some(mtu).filter(|mtu| *mtu > 0));
+    format!("the path refused {} as too long (ICMP){takes}", counted(count, "probe"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V4: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+    const V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::LOCALHOST);
+
+    #[test]
+    fn one_probe_that_was_not_sent_is_told_as_one_with_its_reason() {
+        let told = |count| {
+            format!(
+                "{}: {}",
+                unsent(count),
+                refusal(STOOD_STILL, count, SocketAddr::new(V4, 862), None, None)
+            )
+        };
+        assert_eq!(
+            told(1),
+            "1 probe was not sent: the program was 2 s late with it: it stood still, or has too little of the processor for so many (--realtime helps, or a longer --interval)"
+        );
+        assert!(
+            told(2).starts_with("2 probes were not sent: the program was 2 s late with them: "),
+            "{}",
+            told(2)
+        );
+    }
+
+    #[test]
+    fn what_was_refused_for_its_length_is_told_with_the_size_that_passes() {
+        let told = |target, mtu| {
+            refusal(HostError::TOO_LONG, 2, SocketAddr::new(target, 862), mtu, Some(TooLongHeard::Heeded))
+        };
+        assert_eq!(
+            told(V4, Some(1_300)),
+            "they are too long for the way to 127.0.0.1: it takes packets of 1300 octets at the most, headers among them; choose \
+             a --size of at most 1272B"
+        );
+        assert!(told(V6, Some(1_300)).ends_with("a --size of at most 1252B"), "{}", told(V6, Some(1_300)));
+        assert_eq!(told(V4, None), "they are too long for the way to 127.0.0.1; choose a smaller --size");
+    }
+
+    #[test]
+    fn a_host_that_sends_short_packets_only_once_a_router_has_returned_one_is_told_as_that() {
+        let told = |target, mtu| {
+            refusal(
+                HostError::TOO_LONG,
+                2,
+                SocketAddr::new(target, 862),
+                Some(mtu),
+                Some(TooLongHeard::Least(552)),
+            )
+        };
+        let text = told(V4, 552);
+        assert!(text.contains("net.ipv4.ip_no_pmtu_disc is 1") && text.ends_with("at most 524B"), "{text}");
+        assert!(!text.contains("it takes packets of"), "what the path takes is not known: {text}");
+        for (target, mtu) in [(V4, 1_300), (V6, 552)] {
+            assert!(told(target, mtu).contains("it takes packets of"), "{}", told(target, mtu));
+        }
+    }
+
+    #[test]
+    fn what_an_interface_does_not_take_is_told_with_what_that_may_be() {
+        let told = refusal(HostError::NO_ROOM, 1, SocketAddr::new(V4, 862), None, None);
+        assert!(
+            told.starts_with("the interface did not take it (") && told.contains("queue is full"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn what_was_kept_for_a_next_host_that_does_not_answer_is_not_laid_to_routers() {
+        let text = refusal(UNANSWERED, 32, SocketAddr::new(V4, 862), None, None);
+        assert!(text.starts_with("whoever is next on the way to 127.0.0.1 did not answer"), "{text}");
+    }
+
+    #[test]
+    fn what_the_path_does_not_take_is_told_with_what_it_takes() {
+        assert!(
+            nobody(1, SocketAddr::new(V4, 862))
+                .starts_with("the far host reported of 1 probe that nobody took it at")
+        );
+        assert_eq!(path_error(1, None), "the path reported 1 error about probes (ICMP)");
+        let text = path_refused(3, V4, 1_400);
+        assert!(text.starts_with("the path refused 3 probes as too long"), "{text}");
+        assert!(text.contains("packets of 1400 octets") && text.ends_with("at most 1372B"), "{text}");
+        assert!(path_refused(1, V4, 0).ends_with("choose a smaller --size"), "{}", path_refused(1, V4, 0));
+    }
+}

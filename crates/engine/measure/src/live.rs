@@ -1,0 +1,245 @@
+//! What is told while a measurement goes on.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+
+use romer_clock::skew::{Estimator, Heading, Method, method_of, so_far};
+use romer_host::clock;
+use romer_metrics::summary;
+use romer_record::document::{ClockSoFar, STREAM, StreamInterval, Way};
+use romer_record::manifest::{ClockRelation, Stream};
+use romer_store::{Kept, LogThread};
+use romer_units::{Duration, Monotonic, Timestamp, saturating_sum};
+
+use super::preparing::Prepared;
+use super::receiving::Seen;
+use super::stream::Shared;
+use super::{MeasureOptions, Observer};
+
+/// Delays that are remembered of one interval and stream; a faster stream's interval line is of these.
+const REMEMBERED: usize = 65_536;
+
+struct Watched {
+    number: u16,
+    /// One, or one for each direction.
+    parts: Vec<Arc<Shared>>,
+    target: String,
+    delays: Vec<i64>,
+    clocks: Option<Clocks>,
+}
+
+/// The least and the greatest time between two estimates of a stream's clocks; between them it is a share of the time that
+/// has passed, since what is known changes ever more slowly. An estimate takes a tenth of a second of this thread, which
+/// paces nothing.
+const ESTIMATED: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(30)];
+const SHARE: i64 = 4;
+
+/// The clocks of a stream whose ends are not known to share one.
+struct Clocks {
+    estimator: Estimator,
+    next: Timestamp<Monotonic>,
+    so_far: ClockSoFar,
+}
+
+impl Clocks {
+    /// Of a stream whose packets tell all four stamps while it runs. What the other ways' packets tell of the far end's
+    /// clock is known when its log is here.
+    fn of(stream: &Stream, started: Timestamp<Monotonic>) -> Option<Self> {
+        let two_way = stream.traffic.direction == Way::RoundTrip;
+        if !two_way || stream.clock_relation != ClockRelation::Unknown {
+            return None;
+        }
+        let asked = method_of(&stream.skew);
+        // What keeps every packet is for afterwards.
+        let method = if asked.is_bounded() { asked } else { Method::Best };
+        let estimator = Estimator::new(method, stream.skew.calibration);
+        let so_far = so_far(&estimator);
+        (asked != Method::None).then_some(Self { estimator, next: started + ESTIMATED[0], so_far })
+    }
+
+    fn take(&mut self, seen: &Seen) {
+        let Some([t2, t3]) = seen.there_ns else { return };
+        let [t1, t4] = seen.here_ns;
+        self.estimator.push(Heading::Forward, Timestamp::from_nanos(t1), Timestamp::from_nanos(t2));
+        self.estimator.push(Heading::Reverse, Timestamp::from_nanos(t3), Timestamp::from_nanos(t4));
+    }
+}
+
+/// Collects what has happened since the last interval line.
+pub(super) struct Live {
+    streams: Vec<Watched>,
+    seen: Receiver<Seen>,
+    kept: Arc<Kept>,
+    every: Duration,
+    started: Timestamp<Monotonic>,
+    next: Timestamp<Monotonic>,
+}
+
+impl Live {
+    pub(super) fn new(
+        options: &MeasureOptions,
+        streams: &[Prepared],
+        seen: Receiver<Seen>,
+        log: &LogThread,
+    ) -> Self {
+        let started = clock::monotonic_now();
+        let mut watched: Vec<Watched> = Vec::new();
+        for stream in streams {
+            let shared = Arc::clone(&stream.shared);
+            match watched.iter_mut().find(|one| one.number == shared.number) {
+                Some(one) => one.parts.push(shared),
+                None => watched.push(Watched {
+                    number: shared.number,
+                    parts: vec![shared],
+                    target: stream.manifest.target.clone(),
+                    delays: Vec::new(),
+                    clocks: Clocks::of(&stream.manifest, started),
+                }),
+            }
+        }
+        Self {
+            streams: watched,
+            seen,
+            kept: Arc::clone(log.kept()),
+            every: options.report_every,
+            started,
+            next: started + options.report_every,
+        }
+    }
+
+    /// How long may be waited until the next look, `look` at the longest: an interval's line is told when the interval is over.
+    pub(super) fn pause(&self, look: Duration) -> Duration {
+        pause(look, self.next - clock::monotonic_now())
+    }
+
+    /// Takes in what came, and tells it when the interval is over. Gives whether it was.
+    pub(super) fn look(&mut self, observer: &mut dyn Observer) -> bool {
+        while let Ok(seen) = self.seen.try_recv() {
+            let Some(stream) = self.streams.get_mut(usize::from(seen.stream)) else { continue };
+            if stream.delays.len() < REMEMBERED {
+                stream.delays.push(seen.round_trip_ns);
+            }
+            if let Some(clocks) = &mut stream.clocks {
+                clocks.take(&seen);
+            }
+        }
+        let now = clock::monotonic_now();
+        let is_over = now >= self.next;
+        if is_over {
+            self.estimate(now);
+            self.tell(now, observer);
+            // A look that came late does not make the following ones late.
+            while self.next <= now {
+                self.next = self.next + self.every;
+            }
+        }
+        is_over
+    }
+
+    /// Tells what is left.
+    pub(super) fn last(&mut self, observer: &mut dyn Observer) {
+        self.next = clock::monotonic_now();
+        self.look(observer);
+    }
+
+    /// Estimates the clocks of the stream that has waited longest for it: of one, so that this thread is soon back.
+    fn estimate(&mut self, now: Timestamp<Monotonic>) {
+        let due = self.streams.iter_mut().filter_map(|stream| stream.clocks.as_mut());
+        if let Some(clocks) = due.filter(|clocks| clocks.next <= now).min_by_key(|clocks| clocks.next) {
+            clocks.so_far = so_far(&clocks.estimator);
+            let share = Duration::from_nanos((now - self.started).as_nanos() / SHARE);
+            clocks.next = now + share.clamp(ESTIMATED[0], ESTIMATED[1]);
+        }
+    }
+
+    fn tell(&mut self, now: Timestamp<Monotonic>, observer: &mut dyn Observer) {
+        for stream in &mut self.streams {
+            let sum = |count: fn(&Shared) -> u64| saturating_sum(stream.parts.iter().map(|part| count(part)));
+            let sent = |part: &Shared| {
+                // Of a far end's probes, as many have been sent as have come, or more.
+                let sent = part.sent.load(Ordering::Acquire).max(if part.way == Way::Reverse {
+                    part.returned.load(Ordering::Acquire)
+                } else {
+                    0
+                });
+                sent.saturating_sub(part.not_sent.load(Ordering::Acquire))
+            };
+            let fates: Vec<_> = stream.parts.iter().map(|part| part.settled()).collect();
+            observer.on_interval(&StreamInterval {
+                settled: saturating_sum(fates.iter().map(|(settled, _)| settled.probes)),
+                lost: saturating_sum(fates.iter().map(|(settled, _)| settled.lost)),
+                outstanding: saturating_sum(fates.iter().map(|(_, outstanding)| *outstanding)),
+                schema: STREAM.into(),
+                stream: stream.number,
+                target: stream.target.clone(),
+                elapsed_ns: (now - self.started).as_nanos(),
+                sent: sum(sent),
+                returned: sum(|part| part.returned.load(Ordering::Acquire)),
+                kept_entries: self.kept.entries(),
+                kept_sent: self.kept.sent(stream.number),
+                round_trip_delay_ns: summary(&stream.delays),
+                forward: None,
+                reverse: None,
+                clock: stream.clocks.as_ref().map(|clocks| clocks.so_far.clone()),
+            });
+            stream.delays.clear();
+        }
+    }
+}
+
+/// The shorter of a `look` and what is `left` of an interval, which may be over.
+fn pause(look: Duration, left: Duration) -> Duration {
+    left.max(Duration::from_millis(1)).min(look)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_that_ends_before_the_next_look_is_not_overslept() {
+        let paused = |left| pause(Duration::from_millis(50), Duration::from_millis(left));
+        assert_eq!([20, 70, -3].map(paused), [20, 50, 1].map(Duration::from_millis));
+    }
+    use romer_record::document::Traffic;
+    use romer_record::manifest::SkewRequest;
+
+    fn stream(way: Way, relation: ClockRelation, method: &str) -> Stream {
+        Stream {
+            traffic: Traffic { direction: way, ..Traffic::default() },
+            clock_relation: relation,
+            skew: SkewRequest { method: method.into(), ..SkewRequest::default() },
+            ..romer_testing::stream()
+        }
+    }
+
+    #[test]
+    fn clocks_are_followed_where_packets_tell_of_two() {
+        let begin = Timestamp::from_nanos(0);
+        let of = |way, relation, method: &str| Clocks::of(&stream(way, relation, method), begin);
+        assert!(of(Way::RoundTrip, ClockRelation::Shared, "best").is_none(), "they are one");
+        assert!(
+            of(Way::Forward, ClockRelation::Unknown, "best").is_none(),
+            "the far end's log comes afterwards"
+        );
+        assert!(of(Way::RoundTrip, ClockRelation::Unknown, "none").is_none(), "nobody asked");
+        let kept = of(Way::RoundTrip, ClockRelation::Unknown, "least-absolute").unwrap();
+        assert_eq!(kept.so_far.method, "piecewise", "what keeps every packet is for afterwards");
+        let mut clocks = of(Way::RoundTrip, ClockRelation::Unknown, "khlifi:5s,0.5").unwrap();
+        assert!(clocks.so_far.skew_ppm.is_none() && clocks.so_far.why_not.is_some());
+        // A minute of packets every 20 ms, the far clock an hour ahead and 30 ppm faster; some wait.
+        for n in 0..3_000_i64 {
+            let t1 = n * 20_000_000;
+            let far = |at: i64| at + 3_600_000_000_000 + at / 100_000 * 3;
+            let (there, back) = (1_000_000 + n * 7_919 % 90_000, 1_500_000 + n * 104_729 % 80_000);
+            let (t2, t3) = (far(t1 + there), far(t1 + there + 50_000));
+            let here_ns = [t1, t1 + there + 50_000 + back];
+            clocks.take(&Seen { stream: 0, round_trip_ns: 0, there_ns: Some([t2, t3]), here_ns });
+        }
+        let found = so_far(&clocks.estimator);
+        let [low, high] = found.skew_interval_ppm.unwrap();
+        assert!((found.skew_ppm.unwrap() - 30.0).abs() < 0.5 && low < high, "{found:?}");
+        assert_eq!(found.method, "khlifi:5s,0.5");
+    }
+}

@@ -1,0 +1,190 @@
+//! Which address of a target is measured: the first that answers.
+
+use std::net::SocketAddr;
+
+use romer_host::clock;
+use romer_host::socket::{Outgoing, PathErrorKind, ReceiveBatch, SocketOptions, TransmitEvents};
+use romer_host::stream::Origin;
+use romer_record::document::Way;
+use romer_session::control;
+use romer_units::Duration;
+use romer_wire::stamp::{self, AUTHENTICATED_BASE};
+
+use super::far::{Absent, Conversation};
+use super::options::StreamOptions;
+use super::preparing::{Plan, bind, socket_options, with_port};
+use super::{MeasureOptions, route};
+use romer_endpoint::EndpointError;
+use romer_endpoint::circumstances;
+use romer_endpoint::names::with_zone;
+
+/// Requests by which it is seen whether a reflector answers, and the time from one to the next. The reply to the last is waited
+/// for as long again.
+const REQUESTS: u32 = 3;
+const BETWEEN_REQUESTS: Duration = Duration::from_millis(500);
+/// Octets of receive buffer for their replies.
+const BUFFER: u32 = 64 << 10;
+
+/// An address that is measured, with the conversation with the romer there, if there is one.
+pub(super) struct Reached {
+    pub(super) plan: Plan,
+    pub(super) conversation: Option<Conversation>,
+}
+
+/// The first address at which there is a romer; where there is none and STAMP will do, the first at which a reflector
+/// answers, else the first. `plans` are what would be sent to each address in turn. What is worth a line is added to `notes`.
+pub(super) fn reach(
+    options: &MeasureOptions,
+    stream: &StreamOptions,
+    way: Way,
+    plans: impl Iterator<Item = Result<Plan, EndpointError>>,
+    notes: &mut Vec<String>,
+) -> Result<Reached, EndpointError> {
+    let mut unfit = None;
+    let mut plans: Vec<Plan> =
+        plans.filter_map(|plan| plan.map_err(|error| unfit.get_or_insert(error).exit_code()).ok()).collect();
+    if let (true, Some(error)) = (plans.is_empty(), unfit) {
+        return Err(error);
+    }
+    let host = &stream.target.host;
+    let mut absent = Vec::new();
+    if !options.stamp_only {
+        for place in 0..plans.len() {
+            match greet(plans[place].address, way, options)? {
+                Ok(conversation) => {
+                    let plan = plans.swap_remove(place);
+                    notes.extend(instead_of(host, plan.address, &absent));
+                    return Ok(Reached { plan, conversation: Some(conversation) });
+                }
+                Err(why) => absent.push((plans[place].address, why)),
+            }
+        }
+        if way.is_one_way() || stream.target.port.is_some() {
+            return Err(unreachable(&absent, way));
+        }
+    }
+    let port = |address: SocketAddr| if options.stamp_only { address.port() } else { stamp::PORT };
+    let answering = |plan: &Plan| answers(options, plan, with_port(plan.address, port(plan.address)));
+    // Where there is no choice nothing is asked.
+    let place = if plans.len() > 1 { plans.iter().position(answering).unwrap_or(0) } else { 0 };
+    if place > 0 {
+        let silent: Vec<String> = plans[..place].iter().map(|plan| with_zone(plan.address)).collect();
+        notes.push(format!(
+            "{host} has several addresses: {} is measured, and not {} (no reflector answers)",
+            plans[place].address,
+            silent.join(", ")
+        ));
+    }
+    let plan = plans.swap_remove(place);
+    if let Some((_, why)) = absent.iter().find(|(address, _)| *address == plan.address) {
+        notes.push(format!(
+            "no romer at {} ({}): measuring with STAMP alone, at port {}; its departure stamp is taken before sending, and \
+             the direction of a loss cannot be told",
+            plan.address,
+            why.why(),
+            stamp::PORT
+        ));
+    }
+    Ok(Reached { plan, conversation: None })
+}
+
+/// That `address` of a host is measured, and not those before it.
+fn instead_of(host: &str, address: SocketAddr, absent: &[(SocketAddr, Absent)]) -> Option<String> {
+    (!absent.is_empty()).then(|| {
+        format!(
+            "{host} has several addresses: {} is measured, and not {}",
+            with_zone(address),
+            reasons(absent)
+        )
+    })
+}
+
+/// `ADDRESS (WHY), ADDRESS (WHY)`.
+fn reasons(absent: &[(SocketAddr, Absent)]) -> String {
+    let each = |(address, why): &(SocketAddr, Absent)| format!("{} ({})", with_zone(*address), why.why());
+    absent.iter().map(each).collect::<Vec<_>>().join(", ")
+}
+
+/// A conversation with the romer at `address`, or why there is none; an error where another address would not help.
+fn greet(
+    address: SocketAddr,
+    way: Way,
+    options: &MeasureOptions,
+) -> Result<Result<Conversation, Absent>, EndpointError> {
+    // Where the probes leave from the conversation does, for the far end takes probes from its address alone.
+    let from = Origin { address: options.source, interface: options.interface.clone() };
+    match Conversation::begin(address, &from, options.key.as_deref()) {
+        Ok(conversation) if way.is_one_way() && !conversation.welcome.has(control::ONE_WAY) => {
+            Err(EndpointError::Refused {
+                address: with_zone(address),
+                why: format!("{} there knows round trips only", conversation.welcome.software),
+                mend: "update it, or leave --direction out".into(),
+            })
+        }
+        Ok(conversation) => Ok(Ok(conversation)),
+        Err(Absent::Locked { why, mend }) => {
+            Err(EndpointError::Unreachable { address: with_zone(address), why, mend })
+        }
+        Err(absent) => Ok(Err(absent)),
+    }
+}
+
+/// That there is a romer at none of the addresses, where there has to be one.
+fn unreachable(absent: &[(SocketAddr, Absent)], way: Way) -> EndpointError {
+    let is_here = absent.iter().all(|(_, why)| matches!(why, Absent::NoWay(_)));
+    // Nothing at the far end helps then.
+    let mend = if is_here {
+        "mend that here, and measure again"
+    } else if way.is_one_way() {
+        "one-way probes need `romer respond` at the far end; start it there, or leave --direction out"
+    } else {
+        "give the control port of `romer respond` there (8862 unless it has another), leave the port out to measure with \
+         whatever reflector is there, or name a reflector's port with --stamp-only"
+    };
+    let tcp = if is_here || way.is_one_way() { "TCP " } else { "" };
+    let (address, why) = match absent {
+        [(address, why)] => (format!("{tcp}{}", with_zone(*address)), why.why().to_owned()),
+        _ => (format!("{tcp}{} addresses", absent.len()), reasons(absent)),
+    };
+    EndpointError::Unreachable { address, why, mend }
+}
+
+/// Whether a STAMP reflector at `target` answers. What is sent belongs to no session.
+fn answers(options: &MeasureOptions, plan: &Plan, target: SocketAddr) -> bool {
+    let socket_options =
+        SocketOptions { kernel_stamps: false, receive_buffer: BUFFER, ..socket_options(options) };
+    let Ok(socket) = bind(options, plan.local, &socket_options) else { return false };
+    let error = circumstances::clock_error();
+    let mut batch = ReceiveBatch::new(8, 512);
+    let mut events = TransmitEvents::new(8);
+    for number in 0..REQUESTS {
+        let mut payload = [0; AUTHENTICATED_BASE];
+        let written = route::request(number, error, options.key.as_deref(), &mut payload);
+        let Some(length) = written else { return false };
+        if socket.send(&Outgoing::new(&payload[..length], target, number)).is_err() {
+            return false;
+        }
+        let until = clock::monotonic_now() + BETWEEN_REQUESTS;
+        loop {
+            if socket.receive_batch(&mut batch).is_ok_and(|count| count > 0)
+                && batch.iter().any(|datagram| datagram.peer == target)
+            {
+                return true;
+            }
+            while socket.transmit_events(&mut events).is_ok_and(|count| count > 0) {
+                let refused = [PathErrorKind::PortUnreachable, PathErrorKind::Unreachable];
+                if events.path_errors().iter().any(|error| refused.contains(&error.kind)) {
+                    return false;
+                }
+            }
+            let left = until - clock::monotonic_now();
+            if left <= Duration::ZERO {
+                break;
+            }
+            if socket.wait(Some(left)).is_err() {
+                return false;
+            }
+        }
+    }
+    false
+}

@@ -1,0 +1,184 @@
+//! The targets of a run, prepared side by side: one that does not answer holds up none of the others.
+
+use romer_record::document::Way;
+use romer_record::manifest::Stream;
+use romer_traffic::{Limit, Request, Schedule};
+use romer_units::random::Seed;
+
+use super::options::StreamOptions;
+use super::preparing::{self, Prepared};
+use super::route::Pathfinder;
+use super::side_by_side::side_by_side;
+use super::{MeasureOptions, Observer};
+use romer_analyze::call;
+use romer_analyze::limits;
+use romer_endpoint::EndpointError;
+use romer_endpoint::card::Cards;
+use romer_endpoint::occurrences::{routers_unheard, unheard};
+use romer_wire::udp::ACCEPTED_PAYLOAD;
+
+/// A target to which nothing can be measured.
+pub(super) struct Dead {
+    pub(super) number: u16,
+    pub(super) manifest: Stream,
+    pub(super) error: EndpointError,
+}
+
+/// All targets of a run.
+#[derive(Default)]
+pub(super) struct Targets {
+    /// One for each direction of each target, in the targets' order.
+    pub(super) streams: Vec<Prepared>,
+    pub(super) dead: Vec<Dead>,
+    /// The network cards that stamp, as long as they are to.
+    pub(super) cards: Cards,
+}
+
+/// What became of one target, and what is to be told of it.
+struct Answer {
+    prepared: Result<Vec<Prepared>, EndpointError>,
+    notes: Vec<String>,
+}
+
+/// Resolves, greets, opens and associates every stream. Where some of several targets do not answer or refuse, the
+/// others are measured without them.
+///
+/// # Errors
+/// What cannot be for any target, and the first target's error where no target is left.
+pub(super) fn prepare(
+    options: &MeasureOptions,
+    observer: &mut dyn Observer,
+) -> Result<Targets, EndpointError> {
+    refuse_contradictions(options)?;
+    let mut targets = Targets::default();
+    let answers = all(options, &targets.cards);
+    for ((answer, stream), number) in answers.into_iter().zip(&options.streams).zip(0..) {
+        for note in &answer.notes {
+            observer.on_note(number, note);
+        }
+        match answer.prepared {
+            Ok(mut prepared) => targets.streams.append(&mut prepared),
+            Err(error) if error.is_of_the_far_end() && options.streams.len() > 1 => {
+                observer.on_note(number, &format!("{error}; the other targets are measured without it"));
+                let stream = of_part(stream, options.direction, Way::Forward, number);
+                let manifest = preparing::unreachable(options, &stream, error.to_string())?;
+                targets.dead.push(Dead { number, manifest, error });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if targets.streams.is_empty() && !targets.dead.is_empty() {
+        return Err(targets.dead.swap_remove(0).error);
+    }
+    Ok(targets)
+}
+
+/// What became of each target, in their order.
+fn all(options: &MeasureOptions, cards: &Cards) -> Vec<Answer> {
+    side_by_side("romer-prepare", options.streams.len(), |place| {
+        one(options, cards, &options.streams[place], u16::try_from(place).unwrap_or(u16::MAX))
+    })
+}
+
+/// All directions of one target.
+fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: u16) -> Answer {
+    let ways: &[Way] = match options.direction {
+        Way::Both => &[Way::Forward, Way::Reverse],
+        Way::RoundTrip => &[Way::RoundTrip],
+        Way::Forward => &[Way::Forward],
+        Way::Reverse => &[Way::Reverse],
+    };
+    let mut notes = Vec::new();
+    let mut addresses = match preparing::addresses(options, stream) {
+        Ok(addresses) => addresses,
+        Err(error) => return Answer { prepared: Err(error), notes },
+    };
+    let prepared = ways.iter().map(|way| {
+        let part = of_part(stream, options.direction, *way, number);
+        let prepared = preparing::prepare(options, cards, &part, (*way, number), &addresses, &mut notes)?;
+        // Both directions are between the same two addresses.
+        addresses = vec![prepared.address];
+        Ok(prepared)
+    });
+    let mut prepared: Result<Vec<Prepared>, EndpointError> = prepared.collect();
+    for part in prepared.iter_mut().flatten() {
+        notes.extend(few(&stream.traffic, &part.schedule, part.shared.way));
+        if part.shared.target.is_ipv4() && part.schedule.payloads(part.floor).most > ACCEPTED_PAYLOAD {
+            let [own, theirs] = deaf(part);
+            (part.manifest.routers_unheard, part.manifest.responder_routers_unheard) = (own, theirs);
+            let those = if part.shared.way == Way::Reverse { "probes" } else { "replies" };
+            notes.extend(own.map(|setting| unheard("this host", "probes", setting)));
+            notes.extend(theirs.map(|setting| unheard("the responder's host", those, setting)));
+        }
+    }
+    if let (true, Ok([first, ..])) = (options.route, prepared.as_deref_mut()) {
+        first.pathfinder = Pathfinder::begin(options, first.shared.target);
+        first.manifest.metadata.route = first.pathfinder.as_ref().map(Pathfinder::hops);
+    }
+    Answer { prepared, notes }
+}
+
+/// The settings by which this host and the responder's do not hear routers about what each of them sends, where they do not.
+fn deaf(part: &Prepared) -> [Option<u32>; 2] {
+    let own = if part.shared.way == Way::Reverse { None } else { routers_unheard() };
+    let sends_back = part.shared.way != Way::Forward;
+    let far = part.conversation.as_ref().filter(|_| sends_back);
+    [own, far.and_then(|conversation| conversation.welcome.routers_unheard)]
+}
+
+/// Of so few packets that chance spreads over a time, their number is told before they leave.
+const FEW: usize = 9;
+
+/// What is to be said of a random schedule that has few packets, or none, in the time that was asked for.
+fn few(traffic: &Request, schedule: &Schedule, way: Way) -> Option<String> {
+    let Limit::Duration(length) = schedule.limit() else { return None };
+    let number = schedule.clone().take(FEW + 1).count();
+    if number > FEW || !traffic.is_random() {
+        return None;
+    }
+    let end = if way == Way::Reverse { "the far end" } else { "this host" };
+    let (model, interval, expected) = (&traffic.model, schedule.interval(), schedule.expected_count());
+    let mean =
+        format!("{model} has one every {interval} in the mean, which makes about {expected} in {length}");
+    Some(match number {
+        0 => format!(
+            "by chance no packet at all leaves {end} in {length} ({mean}): nothing will be known of that way; ask for a longer \
+             --duration, for a --count, or for another --seed"
+        ),
+        _ => format!(
+            "by chance {number} packet{} {end} in {length} ({mean}): few to say anything by; ask for a longer --duration, or \
+             for a --count",
+            if number == 1 { " leaves" } else { "s leave" }
+        ),
+    })
+}
+
+fn refuse_contradictions(options: &MeasureOptions) -> Result<(), EndpointError> {
+    if options.direction.is_one_way() && options.stamp_only {
+        return Err(EndpointError::Usage(
+            "two arguments contradict each other (--direction, --stamp-only): a foreign reflector does nothing but \
+             reflect; leave one of them out"
+                .into(),
+        ));
+    }
+    for stream in &options.streams {
+        let codec = call::codec_to_send(&options.voice, &stream.traffic).map_err(EndpointError::Usage)?;
+        let fits = |limit: &limits::Limit| limit.fits(options.direction, codec.as_ref());
+        options
+            .limits
+            .iter()
+            .try_for_each(fits)
+            .map_err(|why| EndpointError::Usage(format!("a limit cannot be held (--limit): {why}")))?;
+    }
+    Ok(())
+}
+
+/// The stream of one direction of target `number`. Each target draws by a seed of its own, and where both ends send, the far end
+/// by the next one, so that no two have the same random schedule.
+fn of_part(stream: &StreamOptions, direction: Way, way: Way, number: u16) -> StreamOptions {
+    let mut part = stream.clone();
+    let [a, b, c, d, e, last] = part.traffic.seed.0;
+    let of_far_end = u32::from((direction, way) == (Way::Both, Way::Reverse));
+    part.traffic.seed = Seed([a, b, c, d, e.wrapping_add(number.into()), last.wrapping_add(of_far_end)]);
+    part
+}

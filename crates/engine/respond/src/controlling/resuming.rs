@@ -1,0 +1,141 @@
+//! Sessions that outlive their connection.
+
+use std::net::{IpAddr, SocketAddr};
+
+use romer_host::clock;
+use romer_host::poller::Interest;
+use romer_record::event::{Event, EventKind, Side};
+use romer_session::control::{Action, Resume, SILENCE};
+use romer_session::network::Network;
+use romer_units::{Duration, counted};
+
+use super::shares::Holding;
+use super::{Connection, Controlling};
+use crate::reflecting::Order;
+use romer_endpoint::circumstances::random;
+
+/// Addresses that are named of those that a session was at for a moment.
+const MOST_NAMED: usize = 4;
+
+/// What a new connection says of the time before it.
+pub(super) struct Moved {
+    /// Where the session's sender was.
+    before: IpAddr,
+    /// How long it had known that something is amiss.
+    silent: Duration,
+    /// When it came.
+    at: romer_units::Timestamp<romer_units::Monotonic>,
+}
+
+impl Controlling {
+    /// The connection is no more. A session may go on over another one.
+    pub(super) fn lose(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        connection.outbox.clear();
+        connection.stream = None;
+        let now = clock::monotonic_now();
+        if connection.server.on_lost_connection(now) {
+            self.account(index, now);
+        } else {
+            self.close(index);
+        }
+    }
+
+    /// A session of which `resume` shows the secret goes on over connection `from`, if there is one.
+    pub(super) fn resume(&mut self, from: usize, resume: &Resume) {
+        if let Err(why) = self.try_resume(from, resume) {
+            let actions = self.connections[from].server.refuse_resumption(why);
+            self.carry_out(from, actions);
+        }
+    }
+
+    fn try_resume(&mut self, from: usize, resume: &Resume) -> Result<(), &'static str> {
+        let now = clock::monotonic_now();
+        let shows = |one: &Connection| !one.is_closing() && one.server.is_shown(resume);
+        let shown = self.connections.iter().find(|(_, one)| shows(one)).map(|(index, _)| index);
+        let gone = "there is no such session here: it has ended, or the responder was started anew";
+        let index = shown.filter(|index| *index != from).ok_or(gone)?;
+        let peer = self.connections[from].peer;
+        self.check_move(index, Network::of(peer))?;
+        let number = self.connections[index].number().ok_or(gone)?;
+        // It is counted for the network where it was until then.
+        self.hold(index, Holding::default(), Holding::default());
+        let [own, other] = self.connections.pair([index, from]).ok_or(gone)?;
+        let token = random();
+        let resumed = own.server.resume(&mut other.server, resume, token, now);
+        let Ok(mut actions) = resumed else {
+            self.account(index, now);
+            return resumed.map(drop);
+        };
+        let silent = Duration::from_nanos(resume.silent_ns).clamp(Duration::ZERO, SILENCE);
+        // Where an earlier move was never proved, it began then.
+        let before = own.moved.take().map_or(own.peer, |moved| moved.before);
+        own.moved = Some(Moved { before, silent, at: now });
+        own.stream = other.stream.take();
+        own.interest = Interest::Nothing;
+        own.outbox.clear();
+        own.peer = peer;
+        other.outbox.clear();
+        self.close(from);
+        self.account(index, now);
+        self.make_room(index, now);
+        self.order(Order::Move { session: number, token, peer });
+        // What came with the question is heard as well.
+        actions.extend(self.connections[index].server.on_bytes(&[], false, now));
+        self.carry_out(index, actions);
+        Ok(())
+    }
+
+    /// Refuses a session that goes on in `network` where that, or all networks together, would use more than they may have.
+    fn check_move(&self, index: usize, network: Network) -> Result<(), &'static str> {
+        let Connection { peer, holding, in_use, .. } = self.connections[index];
+        let own = if Network::of(peer) == network { in_use } else { Holding::default() };
+        let [most_of_one, most_of_all] = self.most();
+        let exceeds = |others: Holding, most| holding.has_some_of(others.plus(holding).minus(most));
+        if exceeds(self.in_use.network(network).minus(own), most_of_one) {
+            Err("other sessions of that network have what this responder grants one network")
+        } else if exceeds(self.in_use.all().minus(in_use), most_of_all) {
+            Err("other sessions have all that this responder grants")
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Tells that probes of a session came from other addresses before it was found where it is now: how many from each.
+    pub(super) fn tell_others(&mut self, index: usize, others: &[(SocketAddr, u64)]) -> Vec<Action> {
+        if others.is_empty() {
+            return Vec::new();
+        }
+        let named = others.iter().take(MOST_NAMED);
+        let mut each: Vec<String> =
+            named.map(|(address, count)| format!("{} from {address}", counted(*count, "probe"))).collect();
+        if let Some(more) = others.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+            each.push(format!("others from {more} more"));
+        }
+        let detail = format!("meanwhile the far end saw come {}", each.join(", "));
+        let event = self.occurrences.note(EventKind::AddressChange, detail);
+        let all = others.iter().map(|(_, count)| *count).sum();
+        self.connections[index].server.on_event(Event { side: Side::Path, datagrams: Some(all), ..event })
+    }
+
+    /// Tells both ends that the session has moved, and for how long its probes may have been lost.
+    pub(super) fn tell_moved(&mut self, index: usize, moved: &Moved, address: SocketAddr) -> Vec<Action> {
+        let now = address.ip().to_canonical();
+        let event = if now == moved.before {
+            let detail = format!(
+                "the control conversation with {now} broke off; the session goes on over another connection"
+            );
+            self.occurrences.note(EventKind::Resumed, detail)
+        } else {
+            let detail = format!(
+                "a sender is at {now} now, and was at {}: its session goes on, and probes go to the new address",
+                moved.before
+            );
+            let length = moved.silent + (clock::monotonic_now() - moved.at);
+            let event = self.occurrences.note_over(EventKind::AddressChange, detail, length);
+            // Whether that host has another address, or a NAT on the way, is not known here.
+            Event { side: Side::Path, ..event }
+        };
+        self.connections[index].server.on_event(event)
+    }
+}

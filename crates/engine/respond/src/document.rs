@@ -1,0 +1,118 @@
+//! The totals as a document.
+
+use std::net::SocketAddr;
+use std::sync::PoisonError;
+
+use romer_record::event::Event;
+use romer_record::respond::{
+    RESPOND, Respond, RespondClock, RespondHeldBack, RespondProbes, RespondRefused, RespondReplies,
+    RespondRequests, RespondSessions, RespondTlvs,
+};
+use romer_session::reflector::PLACES;
+
+use super::{Responder, Totals};
+use romer_endpoint::circumstances::clock_error;
+use romer_record::SOFTWARE;
+
+impl Responder {
+    /// What has happened up to now: what had come before the call is counted. Waits until the thread that counts has told,
+    /// a second at the most; `at` is when it did.
+    pub fn document(&self) -> Respond {
+        if !self.threads.is_empty() {
+            self.asking.ask(|| self.wakers[0].wake());
+        }
+        let Totals {
+            reflector: counts,
+            kernel_drops,
+            not_sent,
+            one_way,
+            sessions,
+            refused_proofs,
+            refused_sessions,
+            failed_conversations,
+            failed_turns,
+            made_room,
+            remembered,
+            probes,
+        } = self.totals();
+        let written = |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect();
+        let number = |count| u64::try_from(count).unwrap_or(u64::MAX);
+        let error = clock_error();
+        let happened = self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Respond {
+            schema: RESPOND.into(),
+            software: SOFTWARE.into(),
+            started: humantime::format_rfc3339_micros(self.started).to_string(),
+            at: humantime::format_rfc3339_micros(self.asking.at()).to_string(),
+            test_addresses: written(&self.test_addresses),
+            control_addresses: written(&self.control_addresses),
+            authenticated: self.authenticated,
+            stateful: self.stateful,
+            clock: RespondClock {
+                synchronised: error.synchronized(),
+                error_ns: error.error().map(romer_units::Duration::as_nanos),
+            },
+            requests: RespondRequests {
+                received: counts.received + one_way.received + one_way.after_end,
+                octets: counts.octets_received + one_way.octets,
+                one_way: one_way.received,
+                elsewhere: one_way.elsewhere,
+                mistagged: one_way.mistagged,
+                after_end: one_way.after_end,
+                associations: counts.associations,
+                nonzero_mbz: counts.nonzero_mbz,
+                bad_error_estimate: counts.bad_error_estimate,
+                kernel_drops,
+            },
+            replies: RespondReplies { sent: counts.reflected, octets: counts.octets_reflected, not_sent },
+            probes: RespondProbes {
+                sent: probes.sent,
+                octets: probes.octets,
+                held_back: RespondHeldBack {
+                    packet_rate: probes.over_packets,
+                    network_bits: probes.over_network_bits,
+                    total_bits: probes.over_total_bits,
+                },
+            },
+            refused: RespondRefused {
+                too_short: counts.too_short,
+                bad_source: counts.bad_source,
+                r#loop: counts.looped,
+                not_request: counts.not_request,
+                not_allowed: counts.not_allowed,
+                rate_limited: counts.rate_limited,
+                too_far: counts.too_far,
+                auth_fail: counts.not_authentic,
+                replay: counts.replayed,
+                table_full: counts.table_full,
+            },
+            tlvs: RespondTlvs {
+                answered: counts.tlvs,
+                unrecognized: counts.tlvs_unrecognized,
+                malformed: counts.tlvs_malformed,
+                auth_fail: counts.tlvs_not_authentic,
+            },
+            sessions: RespondSessions {
+                granted: sessions,
+                proofs_refused: refused_proofs,
+                refused: refused_sessions,
+                failed: failed_conversations,
+                made_room,
+                remembered: number(remembered),
+                places: number(PLACES),
+                without_place: counts.without_place,
+                evicted: counts.evicted,
+            },
+            failed_turns,
+            stuck_turns: self.watchdog.count(),
+            events: in_order(happened.events.into()),
+            events_forgotten: happened.forgotten,
+        }
+    }
+}
+
+/// What was told when it was over began before what was told meanwhile.
+fn in_order(mut events: Vec<Event>) -> Vec<Event> {
+    events.sort_by_key(|event| event.at_ns);
+    events
+}

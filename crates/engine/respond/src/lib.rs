@@ -1,0 +1,481 @@
+//! The responder: a STAMP reflector (RFC 8762) for anybody, and the far end of romer's own sessions.
+//!
+//! Two threads, and one for each session in which this end sends probes itself. One reflects: it reads test packets, answers them at once, and collects the transmit stamps that
+//! the kernel hands back. One holds the control conversations. They talk through bounded queues; the reflecting
+//! thread never waits for the other, and what it cannot hand over is counted.
+
+mod arriving;
+mod asking;
+mod backlog;
+mod controlling;
+mod document;
+mod ended;
+mod patience;
+mod reflecting;
+mod refusals;
+mod sending;
+mod watchdog;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use romer_host::socket::{SocketOptions, StampingSocket, Waker};
+use romer_host::{HostError, host_info};
+use romer_record::respond::{Respond, RespondSessionsRefused};
+use romer_session::control::{self, Limits};
+use romer_session::reflector::{Counters, Prefix};
+use romer_session::send_limit::{SendCounts, SendLimit, SendRates};
+use romer_wire::stamp;
+pub use romer_wire::stamp::{Key, ReplyFormat};
+
+use self::asking::Asking;
+use self::controlling::shares::NETWORKS;
+pub use self::watchdog::Stuck;
+use self::watchdog::Watchdog;
+use romer_endpoint::EndpointError;
+use romer_endpoint::ThreadOptions;
+use romer_endpoint::card::{Cards, refusal};
+use romer_endpoint::names::with_zone;
+use romer_endpoint::occurrences::{Occurrences, Remembered, routers_unheard, unheard};
+use romer_endpoint::pulse::Pulse;
+use romer_endpoint::threads::Held;
+
+/// How a responder is to be set up.
+#[derive(Clone, Debug)]
+pub struct RespondOptions {
+    /// Where test packets are received; empty for port 862 of all addresses of both families.
+    pub listen: Vec<SocketAddr>,
+    /// Where control conversations are received; empty for port 8862 of the addresses of `listen`.
+    pub control: Vec<SocketAddr>,
+    /// Take stamps in the kernel.
+    pub kernel_stamps: bool,
+    /// Have network cards stamp too: those of the interfaces that have the addresses of `listen`, and all where it is any
+    /// address.
+    pub card_stamps: bool,
+    /// Address ranges that are answered; empty for all.
+    pub allow: Vec<Prefix>,
+    /// Packets a second that one /32 or /56 may send, and that are granted to one /24 or /56; to all, four times as many.
+    pub rate: u64,
+    /// How the threads that reflect and send are run.
+    pub threads: ThreadOptions,
+    /// Answer only tests that are authenticated with this key, and hold conversations only with who has it.
+    pub key: Option<Arc<Key>>,
+    /// Number the replies of each session.
+    pub stateful: bool,
+    /// Sessions that the control channel grants at a time; one network (a /24 or a /56) has a quarter of these at the most.
+    pub sessions: usize,
+    /// The least TTL or hop limit with which a request may arrive; 0 for any.
+    pub least_ttl: u8,
+    /// In which format times are written.
+    pub format: ReplyFormat,
+    /// No reply is longer than its request: one below 44 octets does not get a base packet.
+    pub symmetric_only: bool,
+}
+
+impl Default for RespondOptions {
+    fn default() -> Self {
+        Self {
+            listen: Vec::new(),
+            control: Vec::new(),
+            kernel_stamps: true,
+            card_stamps: false,
+            allow: Vec::new(),
+            rate: 100_000,
+            threads: ThreadOptions::default(),
+            key: None,
+            stateful: false,
+            sessions: 4_096,
+            least_ttl: 0,
+            format: ReplyFormat::default(),
+            symmetric_only: false,
+        }
+    }
+}
+
+/// What came of one-way sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OneWay {
+    /// Probes.
+    pub received: u64,
+    /// Their octets of UDP payload.
+    pub octets: u64,
+    /// Probes among them that came from another address than their session's: a NAT's outer address had changed, and the
+    /// session had not followed yet. Such are taken once each.
+    pub elsewhere: u64,
+    /// Datagrams that name a session of their host and were not made with its key. They are no probes of it, and are
+    /// judged as any other request is.
+    pub mistagged: u64,
+    /// Probes of sessions that had ended, up to two minutes before. They are neither answered nor kept.
+    pub after_end: u64,
+}
+
+/// Totals of a responder up to now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Of the reflector.
+    pub reflector: Counters,
+    /// Datagrams that the kernel dropped before they could be read.
+    pub kernel_drops: u64,
+    /// Replies that the kernel would not take, and those that were not sent because they were more than 10 s late.
+    pub not_sent: u64,
+    /// Probes of one-way sessions, which nothing answers.
+    pub one_way: OneWay,
+    /// Sessions granted.
+    pub sessions: u64,
+    /// Control conversations that ended because the sender did not prove that it has the key.
+    pub refused_proofs: u64,
+    /// Sessions that were not granted.
+    pub refused_sessions: RespondSessionsRefused,
+    /// Control conversations that were closed because the responder failed in them.
+    pub failed_conversations: u64,
+    /// Datagrams and turns of its work that the thread that reflects gave up because it failed in them.
+    pub failed_turns: u64,
+    /// Idle sessions that were ended to make room for others.
+    pub made_room: u64,
+    /// Sessions that the reflector remembers.
+    pub remembered: usize,
+    /// Probes of the responder's own.
+    pub probes: SendCounts,
+}
+
+/// How long threads are waited for at the end. A turn takes milliseconds, and what waits for the kernel's last stamps less than
+/// that. It leaves a second for the totals of what the process may take to end.
+const LAST_TURN: std::time::Duration = std::time::Duration::from_secs(4);
+/// How often they are looked at meanwhile.
+const LAST_LOOK: std::time::Duration = std::time::Duration::from_millis(5);
+
+/// A responder at work. Dropping it ends it.
+#[derive(Debug)]
+pub struct Responder {
+    stop: Arc<AtomicBool>,
+    wakers: [Arc<Waker>; 2],
+    threads: Vec<JoinHandle<()>>,
+    totals: Arc<Mutex<Totals>>,
+    send_limit: Arc<Mutex<SendLimit>>,
+    asking: Arc<Asking>,
+    remembered: Arc<Mutex<Remembered>>,
+    watchdog: Arc<Watchdog>,
+    shortcomings: Vec<String>,
+    test_addresses: Vec<SocketAddr>,
+    control_addresses: Vec<SocketAddr>,
+    _held: Held,
+    _cards: Cards,
+    started: std::time::SystemTime,
+    authenticated: bool,
+    stateful: bool,
+}
+
+impl Responder {
+    /// Opens the sockets and starts the threads.
+    ///
+    /// # Errors
+    /// [`EndpointError::Host`] where an address cannot be bound.
+    pub fn start(options: &RespondOptions) -> Result<Self, EndpointError> {
+        let held = options.threads.prepare()?;
+        // Each conversation takes a descriptor; what the system does not give shows when they are used up.
+        let _ = romer_host::descriptors::raise();
+        let cards = Cards::default();
+        let stamping = if options.card_stamps { cards.all(&interfaces(options)?)? } else { Vec::new() };
+        let sockets = test_sockets(options)?;
+        let test_addresses: Vec<SocketAddr> = sockets.iter().map(StampingSocket::local_address).collect();
+        let deaf = routers_unheard().filter(|_| test_addresses.iter().any(SocketAddr::is_ipv4));
+        let shortcomings = stamping.iter().filter_map(|card| card.shortcoming());
+        let shortcomings = shortcomings.chain(held.shortcoming());
+        let shortcomings = shortcomings
+            .chain(deaf.map(|setting| unheard("this host", "replies and probes", setting)))
+            .collect();
+        let listeners = control_listeners(options, &test_addresses)?;
+        let control_addresses: Vec<SocketAddr> =
+            listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+        let wakers = [new_waker()?, new_waker()?];
+        let stop = Arc::new(AtomicBool::new(false));
+        let totals = Arc::new(Mutex::new(Totals::default()));
+        let asking = Arc::new(Asking::new());
+        let remembered = Arc::new(Mutex::new(Remembered::default()));
+        let pulse = Arc::new(Pulse::new(romer_host::clock::monotonic_now()));
+        let watchdog = Arc::new(Watchdog::default());
+        let turns = [REFLECT, CONTROL].map(|thread| watchdog.watch(thread));
+        let (commands, orders) = std::sync::mpsc::sync_channel(1_024);
+        let (notes, events) = std::sync::mpsc::sync_channel(65_536);
+        let test_port = test_addresses.first().map_or(stamp::PORT, SocketAddr::port);
+        let notes_of_senders = std::sync::mpsc::SyncSender::clone(&notes);
+        let reflecting = reflecting::Reflecting::new(
+            sockets,
+            options,
+            reflecting::Links {
+                orders,
+                notes,
+                waker: Arc::clone(&wakers[0]),
+                control_waker: Arc::clone(&wakers[1]),
+                stop: Arc::clone(&stop),
+                totals: Arc::clone(&totals),
+                asking: Arc::clone(&asking),
+                cards: stamping,
+                pulse: Arc::clone(&pulse),
+                turn: Arc::clone(&turns[0]),
+            },
+        );
+        let is_open = options.key.is_none() && options.allow.is_empty();
+        let send_rates = SendRates::new(options.rate, is_open);
+        let send_limit = Arc::new(Mutex::new(SendLimit::new(send_rates)));
+        let limits = Limits {
+            packets_per_second: options.rate,
+            own_packets_per_second: options.rate,
+            own_bits_per_second: send_rates.network_bits,
+            all_own_bits_per_second: send_rates.total_bits,
+            all_packets_per_second: options.rate.saturating_mul(u64::try_from(NETWORKS).unwrap_or(u64::MAX)),
+            ..Limits::default()
+        };
+        let controlling = controlling::Controlling::new(
+            listeners,
+            limits,
+            test_port,
+            options,
+            controlling::Links {
+                commands,
+                events,
+                notes: notes_of_senders,
+                waker: Arc::clone(&wakers[1]),
+                reflecting_waker: Arc::clone(&wakers[0]),
+                stop: Arc::clone(&stop),
+                totals: Arc::clone(&totals),
+                send_limit: Arc::clone(&send_limit),
+                turn: Arc::clone(&turns[1]),
+                watchdog: Arc::clone(&watchdog),
+            },
+            Occurrences::begin(Arc::clone(&remembered), pulse),
+        )?;
+        let mut responder = Self {
+            stop,
+            wakers,
+            threads: Vec::new(),
+            totals,
+            send_limit,
+            asking,
+            remembered,
+            watchdog,
+            test_addresses,
+            control_addresses,
+            _held: held,
+            _cards: cards,
+            shortcomings,
+            started: std::time::SystemTime::now(),
+            authenticated: options.key.is_some(),
+            stateful: options.stateful,
+        };
+        responder.threads.push(spawn(REFLECT, move || reflecting.run())?);
+        responder.threads.push(spawn(CONTROL, move || controlling.run())?);
+        Ok(responder)
+    }
+
+    /// Where test packets are received.
+    pub fn test_addresses(&self) -> &[SocketAddr] {
+        &self.test_addresses
+    }
+
+    /// What network cards do not stamp that were asked to, and what else of this host is worth knowing, a line for each.
+    pub fn shortcomings(&self) -> &[String] {
+        &self.shortcomings
+    }
+
+    /// Where control conversations are received.
+    pub fn control_addresses(&self) -> &[SocketAddr] {
+        &self.control_addresses
+    }
+
+    /// What has been counted up to now; at most 0.3 s old, unless the machine has no time for the thread that counts.
+    pub fn totals(&self) -> Totals {
+        let probes = self.send_limit.lock().unwrap_or_else(PoisonError::into_inner).counts();
+        Totals { probes, ..*self.totals.lock().unwrap_or_else(PoisonError::into_inner) }
+    }
+
+    /// Whether a thread has ended by itself, which only a fault of romer's makes it do.
+    pub fn has_failed(&self) -> bool {
+        self.threads.iter().any(JoinHandle::is_finished)
+    }
+
+    /// Threads that have been at one turn of their work for long, as far as it is to be told now: once, and again whenever that has
+    /// become twice as long. To be asked every second or so.
+    pub fn stuck(&self) -> Vec<Stuck> {
+        self.watchdog.look(romer_host::clock::monotonic_now())
+    }
+
+    /// Ends both threads and gives the totals, with the document of them, and the names of threads that have not ended within four
+    /// seconds. These go on; the program may end all the same.
+    pub fn finish(mut self) -> (Totals, Respond, Vec<String>) {
+        let unfinished = self.end();
+        (self.totals(), self.document(), unfinished)
+    }
+
+    fn end(&mut self) -> Vec<String> {
+        self.stop.store(true, Ordering::Release);
+        self.wakers.iter().for_each(|waker| waker.wake());
+        join_within(self.threads.drain(..).collect(), LAST_TURN)
+    }
+}
+
+/// Waits for threads to end, for so long in all. Gives the names of those that have not.
+fn join_within(threads: Vec<JoinHandle<()>>, patience: std::time::Duration) -> Vec<String> {
+    let deadline = std::time::Instant::now() + patience;
+    let is_late = || std::time::Instant::now() >= deadline;
+    let mut unfinished = Vec::new();
+    for thread in threads {
+        while !thread.is_finished() && !is_late() {
+            std::thread::sleep(LAST_LOOK);
+        }
+        if thread.is_finished() {
+            // A panic of the thread has been reported by itself.
+            let _ = thread.join();
+        } else {
+            unfinished.push(thread.thread().name().unwrap_or("unnamed").to_owned());
+        }
+    }
+    unfinished
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The threads.
+const REFLECT: &str = "romer-reflect";
+const CONTROL: &str = "romer-control";
+
+fn spawn(name: &'static str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, EndpointError> {
+    std::thread::Builder::new().name(name.into()).spawn(work).map_err(|source| {
+        let error = HostError::System { operation: "start the thread", subject: name.into(), source };
+        EndpointError::host("start a thread", "responder", "raise the limit of processes", error)
+    })
+}
+
+fn new_waker() -> Result<Arc<Waker>, EndpointError> {
+    Waker::new().map(Arc::new).map_err(|error| {
+        EndpointError::host("make an event descriptor", "responder", "raise the limit of open files", error)
+    })
+}
+
+fn everywhere(port: u16) -> Vec<SocketAddr> {
+    [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)]
+        .map(|address| SocketAddr::new(address, port))
+        .to_vec()
+}
+
+/// Without IPv6 in the kernel its wildcard cannot be bound; that is no fault where nobody asked for it.
+fn optional(asked: bool, address: SocketAddr, error: Option<i32>) -> bool {
+    const EAFNOSUPPORT: i32 = 97;
+    const EADDRNOTAVAIL: i32 = 99;
+    !asked && address.is_ipv6() && matches!(error, Some(EAFNOSUPPORT | EADDRNOTAVAIL))
+}
+
+/// Requests a second that the test sockets are to hold for a second, besides the probes of granted sessions. Whoever floods them
+/// fills what they hold, and every other request then waits until that is worked off: some 40,000 short ones, well below a second.
+const UNASKED_A_SECOND: u64 = 16_000;
+
+/// What the test sockets ask the kernel for while sessions are granted that send so many packets a second, all together.
+fn receive_buffer(granted_a_second: u64) -> u32 {
+    SocketOptions::buffer_for(granted_a_second.saturating_add(UNASKED_A_SECOND))
+}
+
+/// The interfaces that have the addresses which test packets are received at; none where that is any address.
+fn interfaces(options: &RespondOptions) -> Result<Vec<String>, EndpointError> {
+    let mut interfaces = Vec::new();
+    for address in &options.listen {
+        if address.ip().is_unspecified() {
+            return Ok(Vec::new());
+        }
+        let interface = host_info::interface_with(address.ip());
+        interfaces.extend(interface.map_err(|error| refusal(None, error))?);
+    }
+    Ok(interfaces)
+}
+
+fn test_sockets(options: &RespondOptions) -> Result<Vec<StampingSocket>, EndpointError> {
+    let asked = !options.listen.is_empty();
+    let addresses = if asked { options.listen.clone() } else { everywhere(stamp::PORT) };
+    let socket_options = SocketOptions {
+        kernel_stamps: options.kernel_stamps,
+        card_stamps: options.card_stamps,
+        // Hops are counted from 255 (RFC 5357 section 4.1.2).
+        ttl: Some(255),
+        // A reply that the way back does not take whole is told, and not taken apart.
+        dont_fragment: true,
+        // More with each session that is granted.
+        receive_buffer: receive_buffer(0),
+        // Replies that a queue of this host drops are not sent, and no losses of the path.
+        path_errors: true,
+        ..SocketOptions::default()
+    };
+    let mut sockets = Vec::new();
+    for address in addresses {
+        match StampingSocket::bind(address, &socket_options) {
+            Ok(socket) => sockets.push(socket),
+            Err(error) if optional(asked, address, error.errno()) => {}
+            Err(error) => return Err(bind_error("receive test packets", address, error)),
+        }
+    }
+    Ok(sockets)
+}
+
+fn control_listeners(
+    options: &RespondOptions,
+    tests: &[SocketAddr],
+) -> Result<Vec<TcpListener>, EndpointError> {
+    let asked = !options.control.is_empty();
+    let addresses = if asked {
+        options.control.clone()
+    } else {
+        tests.iter().map(|address| SocketAddr::new(address.ip(), control::PORT)).collect()
+    };
+    let mut listeners = Vec::new();
+    for address in addresses {
+        let bound = romer_host::stream::listen(address);
+        match bound {
+            Ok(listener) => listeners.push(listener),
+            Err(error) if optional(asked, address, error.errno()) => {}
+            Err(error) => return Err(bind_error("receive control conversations", address, error)),
+        }
+    }
+    Ok(listeners)
+}
+
+fn bind_error(what: &'static str, address: SocketAddr, source: HostError) -> EndpointError {
+    let mend = if source.is_permission() {
+        format!(
+            "port {} needs the capability CAP_NET_BIND_SERVICE: run as root, or `sudo setcap \
+             cap_net_bind_service+ep $(command -v romer)`, or choose a port above 1023 with --listen",
+            address.port()
+        )
+    } else {
+        match source.errno() {
+            Some(98) => {
+                "another program has this port: end it, or choose another with --listen and --control".into()
+            }
+            _ => "choose an address of this host with --listen and --control".into(),
+        }
+    };
+    EndpointError::Host { what, place: with_zone(address), source: Box::new(source), mend }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thread that does not end is named, and the others are joined.
+    #[test]
+    fn stuck_threads_are_left() {
+        let release = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&release);
+        let stuck = spawn("stuck", move || {
+            while !until.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+        });
+        let threads = vec![stuck.unwrap(), spawn("other", || {}).unwrap()];
+        assert_eq!(join_within(threads, std::time::Duration::from_millis(20)), ["stuck"]);
+        release.store(true, Ordering::Release);
+    }
+}

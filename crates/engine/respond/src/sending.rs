@@ -1,0 +1,549 @@
+//! The threads that send the responder's own one-way probes, one for each session that asked for them.
+//!
+//! Each has a socket of its own at the test port, so that its transmit stamps do not meet those of the reflections. It
+//! sends only to the address that the session's association has proved, the latest one: behind a NAT it may change.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use romer_host::HostError;
+use romer_host::clock::{self, Realtime};
+use romer_host::pacing::Pacer;
+use romer_host::socket::{Outgoing, PathErrorKind, Source, StampingSocket, TransmitEvents, Waker};
+use romer_host::thread::Role;
+use romer_record::log::{CardMoment, FarSent};
+use romer_session::control::FarStream;
+use romer_session::send_limit::{Excess, SendLimit, SendPart};
+use romer_session::sender::{Departures, Due, Form, wire_sequence};
+use romer_traffic::Schedule;
+use romer_units::{Duration, Monotonic, Timestamp};
+use romer_wire::compact;
+
+use super::backlog::Backlog;
+use super::patience::{self, Patience};
+use super::reflecting::Note;
+use super::refusals::{OVER_THE_BITS, OVER_THE_RATE, Refusals, Refused};
+use super::watchdog::Turn;
+use romer_endpoint::ThreadOptions;
+use romer_endpoint::card::{self, Card, Unplaced};
+use romer_endpoint::threads::{STOOD_STILL, TOO_LATE};
+
+/// What the threads are called.
+pub(super) const SEND: &str = "romer-send";
+/// From the order to the first probe.
+const LEAD: Duration = Duration::from_millis(20);
+/// Records that wait for their transmit stamp at the most; the oldest goes without.
+const PENDING: usize = 16_384;
+/// Longest time between two looks at what the control thread wants.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Where probes go, and by what.
+#[derive(Debug)]
+pub(super) struct Path {
+    /// A socket at the test port. What comes from there comes to it, and the reflecting thread hears it.
+    pub(super) socket: Arc<StampingSocket>,
+    /// The proved address.
+    pub(super) to: SocketAddr,
+    /// The address that the association came to.
+    pub(super) from: Option<Source>,
+    /// The network card that it goes through, if that stamps.
+    pub(super) card: Option<Arc<Card>>,
+}
+
+/// What the control thread wants of a sending thread.
+#[derive(Debug, Default)]
+struct Wishes {
+    path: Mutex<Option<Path>>,
+    redirected: AtomicBool,
+    halted: AtomicBool,
+    finishing: AtomicBool,
+    abandoned: AtomicBool,
+}
+
+/// A session's sending thread. Dropping it ends the sending at once.
+#[derive(Debug)]
+pub(super) struct FarSender {
+    wishes: Arc<Wishes>,
+    waker: Arc<Waker>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// To whom a sending thread tells what it did.
+#[derive(Clone)]
+pub(super) struct Listener {
+    pub(super) session: u32,
+    pub(super) notes: SyncSender<Note>,
+    pub(super) waker: Arc<Waker>,
+    /// How long the thread has been at its work.
+    pub(super) turn: Arc<Turn>,
+}
+
+impl FarSender {
+    /// Begins to send `stream` as `probes`.
+    ///
+    /// # Errors
+    /// In words, where the system gives no thread.
+    pub(super) fn start(
+        stream: &FarStream,
+        probes: compact::Session,
+        path: Path,
+        listener: Listener,
+        limit: Arc<Mutex<SendLimit>>,
+        threads: ThreadOptions,
+    ) -> Result<Self, String> {
+        let schedule = stream.schedule()?;
+        let plain = |error: HostError| error.to_string();
+        let waker = Arc::new(Waker::new().map_err(plain)?);
+        let wishes = Arc::new(Wishes::default());
+        let sending = Sending {
+            wishes: Arc::clone(&wishes),
+            waker: Arc::clone(&waker),
+            backlog: Backlog::of_one_each(schedule.interval(), listener.notes.clone()),
+            listener,
+            part: part_for(&limit, &path),
+            limit,
+            path,
+            waiting: VecDeque::with_capacity(1_024),
+            patience: Patience::default(),
+            events: TransmitEvents::new(256),
+            unplaced: Unplaced::default(),
+            last: 0,
+            tos: stream.dscp << 2 | (stream.ecn & 0b11),
+            sent: 0,
+            lost: 0,
+            refusals: Refusals::default(),
+            is_untaken: false,
+        };
+        let floor = stream.floor;
+        let (teller, abandoning) = (sending.listener.clone(), Arc::clone(&wishes));
+        let thread = std::thread::Builder::new()
+            .name(SEND.into())
+            .spawn(move || {
+                let _run = threads.begin(c"romer-send", Role::Paces);
+                if catch_unwind(AssertUnwindSafe(|| sending.run(schedule, floor, probes))).is_err() {
+                    tell_failure(&teller, &abandoning);
+                }
+            })
+            .map_err(|error| error.to_string())?;
+        Ok(Self { wishes, waker, thread: Some(thread) })
+    }
+
+    /// Sends by another path from now on.
+    pub(super) fn redirect(&self, path: Path) {
+        *self.wishes.path.lock().unwrap_or_else(PoisonError::into_inner) = Some(path);
+        self.wish(&self.wishes.redirected);
+    }
+
+    /// Sends no more.
+    pub(super) fn halt(&self) {
+        self.wish(&self.wishes.halted);
+    }
+
+    /// Sends no more, and tells when everything has been told.
+    pub(super) fn finish(&self) {
+        self.wish(&self.wishes.finishing);
+    }
+
+    fn wish(&self, wish: &AtomicBool) {
+        wish.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+}
+
+impl Drop for FarSender {
+    fn drop(&mut self) {
+        self.wish(&self.wishes.abandoned);
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been reported by itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Tells the control thread that the sending has ended by a fault of romer's, unless nobody wants to hear of the session any more.
+fn tell_failure(teller: &Listener, wishes: &Wishes) {
+    while !wishes.abandoned.load(Ordering::Acquire) {
+        match teller.notes.try_send(Note::Failed { session: teller.session }) {
+            Err(TrySendError::Full(_)) => std::thread::sleep(LOOK.to_std()),
+            Ok(()) | Err(TrySendError::Disconnected(_)) => break,
+        }
+    }
+    teller.waker.wake();
+}
+
+struct Waiting {
+    record: FarSent,
+    since: Timestamp<Monotonic>,
+    /// When the stamp of a later one came.
+    passed: Option<Timestamp<Monotonic>>,
+}
+
+/// Notes at `now` that the stamp of the departure at `place` has come before those of all before it that have none.
+fn pass(waiting: &mut VecDeque<Waiting>, place: usize, now: Timestamp<Monotonic>) {
+    // Whatever is before one that was passed has been passed as well.
+    for one in waiting.range_mut(..place).rev().take_while(|one| one.passed.is_none()) {
+        one.passed = Some(now);
+    }
+}
+
+/// The thread itself.
+struct Sending {
+    wishes: Arc<Wishes>,
+    waker: Arc<Waker>,
+    listener: Listener,
+    backlog: Backlog,
+    /// What all sessions together may send, and the part that bounds what goes by `path`.
+    limit: Arc<Mutex<SendLimit>>,
+    part: SendPart,
+    path: Path,
+    /// Departures in their order, until their stamps are known or given up.
+    waiting: VecDeque<Waiting>,
+    patience: Patience,
+    events: TransmitEvents,
+    unplaced: Unplaced<()>,
+    /// Number of the last probe that was sent.
+    last: u64,
+    tos: u8,
+    sent: u64,
+    lost: u64,
+    /// Probes that this host has refused and that are not told.
+    refusals: Refusals,
+    /// It was reported that nobody takes an earlier one.
+    is_untaken: bool,
+}
+
+impl Sending {
+    fn run(mut self, schedule: Schedule, floor: u32, probes: compact::Session) {
+        self.listener.turn.begin(clock::monotonic_now());
+        self.send_all(schedule, floor, probes);
+        if self.is_abandoned() {
+            return;
+        }
+        let refused = self.refusals.take();
+        self.tell_refused(refused);
+        self.await_stamps();
+        self.await_card_stamps();
+        self.tell(Note::Departed { session: self.listener.session, count: self.sent });
+        while !self.wishes.finishing.load(Ordering::Acquire) && !self.is_abandoned() {
+            self.wait(Duration::from_millis(250));
+        }
+        let flushed =
+            Note::Flushed { session: self.listener.session, lost: self.lost, kernel_drops: 0, mistagged: 0 };
+        self.tell(flushed);
+    }
+
+    /// Waits for a wish, for so long at the most.
+    fn wait(&self, longest: Duration) {
+        self.listener.turn.end();
+        let _ = romer_host::socket::wait_any(&[], Some(&self.waker), Some(longest));
+        self.listener.turn.begin(clock::monotonic_now());
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.wishes.abandoned.load(Ordering::Acquire)
+    }
+
+    fn is_to_end(&self) -> bool {
+        self.wishes.halted.load(Ordering::Acquire)
+            || self.wishes.finishing.load(Ordering::Acquire)
+            || self.is_abandoned()
+    }
+
+    fn send_all(&mut self, schedule: Schedule, floor: u32, probes: compact::Session) {
+        let mut buffer = vec![0; 65_535];
+        let mut pacer = Pacer::start(schedule.interval());
+        let offsets = schedule.map(|departure| (departure.offset, departure.size.max(floor)));
+        let start = clock::monotonic_now() + LEAD;
+        let mut departures = Departures::new(offsets, start, Form::Compact(probes));
+        while let Some(due) = departures.next_due() {
+            let late = loop {
+                if self.is_to_end() {
+                    return;
+                }
+                self.listener.turn.end();
+                let waited = pacer.wait_until_or(due.at, &self.waker);
+                self.listener.turn.begin(clock::monotonic_now());
+                match waited {
+                    Ok(Some(wake)) => break wake.late,
+                    // Somebody wants something.
+                    Ok(None) => {}
+                    Err(_) => return,
+                }
+            };
+            if self.is_to_end() {
+                return;
+            }
+            self.take_path();
+            let t1 = clock::realtime_now().as_nanos();
+            if late >= TOO_LATE {
+                self.pass_over(&due, late);
+            } else {
+                let Some(length) = departures.write(&due, t1, &mut buffer) else { continue };
+                self.send_one(&due, late, &buffer[..length]);
+            }
+            self.collect_stamps();
+        }
+    }
+
+    fn take_path(&mut self) {
+        if !self.wishes.redirected.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        let path = self.wishes.path.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(path) = path {
+            // The stamps that were still to come stay with the old socket.
+            self.collect_stamps();
+            self.part = part_for(&self.limit, &path);
+            self.path = path;
+        }
+    }
+
+    fn send_one(&mut self, due: &Due, late: Duration, payload: &[u8]) {
+        let outgoing = Outgoing {
+            payload,
+            to: self.path.to,
+            from: self.path.from,
+            tos: Some(self.tos),
+            ttl: None,
+            id: wire_sequence(due.sequence),
+            may_fragment: false,
+        };
+        let mut record = unsent(due, late);
+        record.refused = false;
+        // Who is told that nobody takes what it sends leaves one out, as sockets do: the log and an event tell of it so.
+        let answer = if std::mem::take(&mut self.is_untaken) {
+            Err(HostError::UNTAKEN)
+        } else {
+            self.admit(payload.len())
+                .and_then(|()| self.path.socket.send(&outgoing).map_err(|error| error.errno().unwrap_or(0)))
+        };
+        match answer {
+            Ok(sent) => {
+                record.user_ns = Realtime::as_nanos(sent.user);
+                self.sent += 1;
+                self.part.on_sent(payload.len());
+                self.last = due.sequence;
+                self.refusals.sent();
+            }
+            Err(errno) => {
+                record.refused = true;
+                self.refuse(errno, due.at);
+            }
+        }
+        let refused = self.refusals.over(clock::monotonic_now());
+        self.tell_refused(refused);
+        self.await_stamp(record);
+    }
+
+    /// Asks whether the responder may send a probe of this length now.
+    fn admit(&self, payload: usize) -> Result<(), i32> {
+        self.part.admit(payload, clock::monotonic_now()).map_err(|excess| match excess {
+            Excess::Packets => OVER_THE_RATE,
+            Excess::NetworkBits | Excess::TotalBits => OVER_THE_BITS,
+        })
+    }
+
+    /// Passes over a probe that was due while the program stood still.
+    fn pass_over(&mut self, due: &Due, late: Duration) {
+        self.refuse(STOOD_STILL, due.at);
+        self.await_stamp(unsent(due, late));
+    }
+
+    /// One more probe does not leave; those that did not for another reason are told first.
+    fn refuse(&mut self, errno: i32, at: Timestamp<Monotonic>) {
+        let others = self.refusals.refuse(errno, at, clock::monotonic_now());
+        self.tell_refused(others);
+    }
+
+    fn await_stamp(&mut self, record: FarSent) {
+        if self.waiting.len() >= PENDING {
+            self.hand_over_first();
+        }
+        self.waiting.push_back(Waiting { record, since: clock::monotonic_now(), passed: None });
+    }
+
+    /// Takes the stamps that are in, and hands over the departures that need not wait any longer.
+    fn collect_stamps(&mut self) {
+        let now = clock::monotonic_now();
+        for _ in 0..64 {
+            match self.path.socket.transmit_events(&mut self.events) {
+                Ok(0) | Err(_) => break,
+                Ok(_) => {}
+            }
+            let mut errors = self.events.path_errors().iter();
+            self.is_untaken |= errors.any(|error| error.kind == PathErrorKind::PortUnreachable);
+            for stamp in self.events.card_stamps() {
+                let back = wire_sequence(self.last).wrapping_sub(stamp.id);
+                if let (Some(card), Some(sequence)) =
+                    (&self.path.card, self.last.checked_sub(u64::from(back)))
+                {
+                    let record = card::record(sequence, CardMoment::TheirsLeft, 0);
+                    self.unplaced.push((), record, Arc::clone(card), stamp.card);
+                }
+            }
+            for stamp in self.events.stamps() {
+                let Some(first) = self.waiting.front().map(|one| one.record.sequence) else { break };
+                let place = stamp.id.wrapping_sub(wire_sequence(first));
+                let place = usize::try_from(place).unwrap_or(usize::MAX);
+                if let Some(waiting) = self.waiting.get_mut(place) {
+                    waiting.record.kernel_ns = Some(stamp.kernel.as_nanos());
+                    self.patience.meet();
+                    pass(&mut self.waiting, place, now);
+                }
+            }
+        }
+        self.backlog.catch_up();
+        let (backlog, session) = (&mut self.backlog, self.listener.session);
+        self.unplaced.settle(|(), card| {
+            backlog.tell(Note::Card { session, card });
+        });
+        let stamped = self.path.socket.has_kernel_stamps();
+        let ends = self.is_to_end();
+        while self.waiting.front().is_some_and(|one| {
+            // One that was kept until the next host was known may be passed on that occasion, and leave right behind.
+            let since = one.passed.unwrap_or(one.since);
+            let is_over = ends || one.passed.is_some();
+            let is_known = !stamped || one.record.refused || one.record.kernel_ns.is_some();
+            is_known || now - since >= self.patience.of(is_over)
+        }) {
+            self.hand_over_first();
+        }
+    }
+
+    /// Tells of probes that this host refused, if there are any.
+    fn tell_refused(&mut self, refused: Option<Refused>) {
+        if let Some(refused) = refused {
+            // Where there is no room even for that, the records tell of each.
+            self.backlog.tell(Note::Refused { session: self.listener.session, refused });
+        }
+    }
+
+    fn hand_over_first(&mut self) {
+        let Some(Waiting { record, .. }) = self.waiting.pop_front() else { return };
+        let note = Note::Departure { session: self.listener.session, record };
+        self.lost += u64::from(!self.backlog.tell(note));
+    }
+
+    /// A card tells of a departure a little after the kernel; what has not come by then has the kernel's stamp.
+    fn await_card_stamps(&mut self) {
+        if self.path.card.is_none() {
+            return;
+        }
+        let until = clock::monotonic_now() + patience::CARD;
+        while clock::monotonic_now() < until && !self.is_abandoned() {
+            self.wait(LOOK);
+            self.collect_stamps();
+        }
+        let (backlog, session) = (&mut self.backlog, self.listener.session);
+        self.unplaced.settle_all(|(), card| {
+            backlog.tell(Note::Card { session, card });
+        });
+    }
+
+    fn await_stamps(&mut self) {
+        loop {
+            self.collect_stamps();
+            if self.waiting.is_empty() || self.is_abandoned() {
+                return;
+            }
+            self.wait(LOOK);
+        }
+    }
+
+    /// Tells the control thread something that must not be lost, once all before it is told.
+    fn tell(&mut self, note: Note) {
+        while !self.backlog.catch_up() {
+            if self.is_abandoned() {
+                return;
+            }
+            self.listener.waker.wake();
+            std::thread::sleep(LOOK.to_std());
+        }
+        self.backlog.tell(note);
+        while !self.backlog.catch_up() && !self.is_abandoned() {
+            std::thread::sleep(LOOK.to_std());
+        }
+        self.listener.waker.wake();
+    }
+}
+
+/// The part of `limit` that bounds what goes by `path`.
+fn part_for(limit: &Mutex<SendLimit>, path: &Path) -> SendPart {
+    let now = clock::monotonic_now();
+    limit.lock().unwrap_or_else(PoisonError::into_inner).part(path.to.ip(), now)
+}
+
+/// The record of a probe that has not left.
+fn unsent(due: &Due, late: Duration) -> FarSent {
+    FarSent {
+        sequence: due.sequence,
+        size: due.size,
+        wake_error_ns: late.as_nanos(),
+        user_ns: clock::realtime_now().as_nanos(),
+        kernel_ns: None,
+        refused: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use romer_host::socket::SocketOptions;
+    use romer_session::send_limit::SendRates;
+    use romer_traffic::{Limit, Request, TrafficModel};
+
+    use super::*;
+    use crate::watchdog::Watchdog;
+
+    /// A thread that sends and does not come on with its work, here because nobody takes what it tells, is reported as stuck.
+    #[test]
+    fn senders_are_watched() {
+        let watchdog = Watchdog::default();
+        let (notes, _taken_by_nobody) = sync_channel(0);
+        let listener = Listener {
+            session: 1,
+            notes,
+            waker: Arc::new(Waker::new().unwrap()),
+            turn: watchdog.watch(SEND),
+        };
+        let request = Request::new(TrafficModel::Periodic, Limit::Count(1));
+        let socket = StampingSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap();
+        let to = socket.local_address();
+        let probes = compact::Session {
+            number: 1,
+            key: compact::Key::new([7; 16]),
+            heading: compact::Heading::Reverse,
+        };
+        let limit = Arc::new(Mutex::new(SendLimit::new(SendRates::new(1_000, false))));
+        let path = Path { socket: Arc::new(socket), to, from: None, card: None };
+        let stream = FarStream::new(&request, 44, 0, 64);
+        let sender = FarSender::start(&stream, probes, path, listener, limit, ThreadOptions::default());
+        let _sender = sender.unwrap();
+        let stuck = (0..6_000).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            // A turn that is over soon has another beginning at the next look.
+            watchdog.look(clock::monotonic_now()).first().copied()
+        });
+        assert_eq!(stuck.map(|stuck| stuck.thread), Some(SEND));
+    }
+
+    #[test]
+    fn one_that_was_passed_is_waited_for_from_the_moment_when_it_was() {
+        let begin = clock::monotonic_now();
+        let [early, late] = [1, 2].map(|seconds| begin + Duration::from_secs(seconds));
+        let record =
+            FarSent { sequence: 0, size: 44, wake_error_ns: 0, user_ns: 0, kernel_ns: None, refused: false };
+        let mut waiting: VecDeque<_> =
+            (0..5).map(|_| Waiting { record, since: begin, passed: None }).collect();
+        pass(&mut waiting, 2, early);
+        pass(&mut waiting, 4, late);
+        let passed: Vec<_> = waiting.iter().map(|one| one.passed).collect();
+        assert_eq!(passed, [Some(early), Some(early), Some(late), Some(late), None]);
+    }
+}

@@ -1,0 +1,33 @@
+//! A stream of a run that tests make up.
+
+use romer_record::document::{Metadata, Traffic};
+use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
+
+/// A stream with a whole log at both ends, whose clocks are one, and of which nothing else is known.
+pub fn stream() -> Stream {
+    Stream {
+        target: String::new(),
+        started: String::new(),
+        ended: None,
+        traffic: Traffic::default(),
+        metadata: Metadata::default(),
+        clock_relation: ClockRelation::Shared,
+        far_log: true,
+        far_log_complete: true,
+        not_logged: Vec::new(),
+        far_log_lacks: Vec::new(),
+        cut_short: None,
+        unreachable: None,
+        stamp_request: StampRequest::Best,
+        skew: SkewRequest::default(),
+        voice: Default::default(),
+        limits: Vec::new(),
+        calibration: None,
+        routers_unheard: None,
+        responder_routers_unheard: None,
+        address: None,
+        replies: Default::default(),
+        checksum_errors: Default::default(),
+        events: Vec::new(),
+    }
+}
