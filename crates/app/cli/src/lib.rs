@@ -18,11 +18,13 @@ mod doctor;
 mod emulate;
 mod failure;
 mod formats;
+mod help;
 mod lab;
 mod lines;
 mod live;
 mod manual;
 mod measure;
+mod metrics;
 mod model;
 mod output;
 mod qtcp;
@@ -89,6 +91,7 @@ fn invoke() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Manual(arguments) => manual::run(&arguments),
+        Command::Help(arguments) => help::run(&arguments),
         Command::Completions(arguments) => Ok(completions::run(&arguments)),
         Command::Version => {
             output::print(&args::version());

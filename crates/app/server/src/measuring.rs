@@ -13,6 +13,7 @@ use romer_measure::{MeasureOptions, Observer, ProbeSize, StreamOptions};
 use romer_record::document::{self, Measurement, StreamInterval, Way};
 use romer_record::emulation::Leg;
 use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
+use romer_record::metric::Unit;
 use romer_record::voice::VoiceRequest;
 use romer_store::{CalibrationFile, Runs};
 use romer_traffic::{Request, Schedule, Trace, TrafficModel};
@@ -249,15 +250,13 @@ pub(crate) fn broken(streams: &[(&str, &[document::Limit])], partial: bool) -> V
         .collect()
 }
 
-/// A limit's value with the unit of its path: times in the document are nanoseconds, shares are of 1.
+/// A limit's value with the unit of its number: times in the document are nanoseconds, shares are of 1.
 fn value_of(limit: &document::Limit) -> String {
-    match limit.value {
-        None => "not known".into(),
-        Some(value) if limit.limit.contains("_ns.") && !limit.limit.contains(".count") => {
-            romer_report::maybe_time(Some(value), true)
-        }
-        Some(value) if limit.limit.contains("ratio") => romer_report::percent(value),
-        Some(value) => value.to_string(),
+    match (limit.value, romer_record::limit::unit(&limit.limit)) {
+        (None, _) => "not known".into(),
+        (Some(value), Some(Unit::Time)) => romer_report::maybe_time(Some(value), true),
+        (Some(value), Some(Unit::Ratio)) => romer_report::percent(value),
+        (Some(value), _) => value.to_string(),
     }
 }
 

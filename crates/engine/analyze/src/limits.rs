@@ -3,21 +3,22 @@
 use std::fmt;
 use std::str::FromStr;
 
-use romer_record::document::{self, Direction, Measurement, Summary, Way};
+use romer_record::document::{self, Measurement, Way};
 use romer_record::limit::{self, Relation, Written};
+use romer_record::metric::{Path, direction_name};
 use romer_record::voice::Codec;
 use serde_json::Value;
 
 /// The directions of the document.
 const DIRECTIONS: [&str; 3] = ["forward", "reverse", "round_trip"];
-/// Before a direction: of its rating as a call.
+/// The ratings of calls in the document.
 const VOICE: &str = "voice";
 
-/// A limit on one number of the measurement document.
+/// A limit on one number of a measurement: of one direction, or of each that is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
     text: String,
-    path: Vec<String>,
+    path: Path,
     relation: Relation,
     bound: f64,
 }
@@ -25,15 +26,13 @@ pub struct Limit {
 impl FromStr for Limit {
     type Err = String;
 
-    /// Reads `PATH RELATION BOUND`: the path of a number in the document (`forward.delay_ns.p99`,
-    /// `round_trip.loss.ratio`, `reverse.packets.lost`, `voice.forward.mos`), one of `<`, `<=`, `>`, `>=`, and a bound with the unit of
-    /// that number (`30ms` where the path has `_ns`, `1%` for a ratio, a plain number for a count).
+    /// Reads `PATH RELATION BOUND`: a [`Path`] or an alias (`forward.delay_ns.p99`, `loss`), one of `<`, `<=`, `>`, `>=`, and a
+    /// bound with the unit of that number (`30ms` of a time, `1%` of a ratio, a plain number of a count).
     fn from_str(text: &str) -> Result<Self, String> {
         let Written { shown, path, relation, bound } =
-            limit::written(text, "a number of the document", "forward.delay_ns.p99<30ms")?;
-        let path: Vec<String> = path.split('.').map(str::to_owned).collect();
-        known(&path).map_err(|why| format!("{shown:?}: {why}"))?;
-        let bound = limit::bound(&path, bound).map_err(|why| format!("{shown:?}: {why}"))?;
+            limit::written(text, "a metric of the measurement", "forward.delay_ns.p99<30ms")?;
+        let path: Path = path.parse().map_err(|why| format!("{shown:?}: {why}"))?;
+        let bound = limit::bound(path.unit(), bound).map_err(|why| format!("{shown:?}: {why}"))?;
         Ok(Self { text: text.into(), path, relation, bound })
     }
 }
@@ -51,28 +50,22 @@ impl Limit {
     /// # Errors
     /// In words, where the number is of a direction in which none go, or of a call that is not rated.
     pub fn fits(&self, way: Way, codec: Option<&Codec>) -> Result<(), String> {
-        let mut path = self.path.iter().map(String::as_str);
-        let mut first = path.next().unwrap_or("");
-        let is_voice = first == VOICE;
-        if is_voice {
+        if self.path.is_voice() {
             self.fits_call(codec)?;
-            first = path.next().unwrap_or("");
         }
-        let ways: &[&str] = match way {
+        let ways = match way {
             Way::RoundTrip => return Ok(()),
-            Way::Forward => &["forward"],
-            Way::Reverse => &["reverse"],
-            Way::Both => &["forward", "reverse"],
+            other => self.path.directions(other),
         };
-        if ways.contains(&first) {
+        if self.path.direction.is_none_or(|direction| ways.contains(&direction)) {
             return Ok(());
         }
-        let ways: Vec<String> =
-            ways.iter().map(|way| if is_voice { format!("{VOICE}.{way}") } else { (*way).into() }).collect();
+        let instead: Vec<String> =
+            ways.iter().map(|way| Path { direction: Some(*way), ..self.path }.to_string()).collect();
         Err(format!(
-            "{:?}: no packets go that way, so that it could never hold; begin with {}",
+            "{:?}: no packets go that way, so that it could never hold; write {}",
             self.text,
-            ways.join(" or ")
+            instead.join(" or ")
         ))
     }
 
@@ -84,7 +77,7 @@ impl Limit {
                 self.text
             ));
         };
-        let of_rating = self.path.last().is_some_and(|last| ["r", "mos"].contains(&last.as_str()));
+        let of_rating = self.path.call_field().is_some_and(|field| ["r", "mos"].contains(&field));
         if of_rating && !codec.is_rated() {
             return Err(format!(
                 "{:?}: no Ie of {codec} is published, so that it could never hold; give values with --voice-ie and \
@@ -101,12 +94,14 @@ impl Limit {
             return Vec::new();
         }
         let document = document_of(measurement);
-        limits.iter().map(|limit| limit.judge(&document)).collect()
+        let way = measurement.traffic.direction;
+        limits.iter().map(|limit| limit.judge(&document, limit.path.directions(way))).collect()
     }
 
     /// The verdicts of `limits` on the differences of the numbers of `b` from those of `a`. A difference that is not
     /// known does not hold; so it is with delays of which one is whole and the other above its least value.
     pub fn judge_differences(limits: &[Self], a: &Measurement, b: &Measurement) -> Vec<document::Limit> {
+        let ways = [a.traffic.direction, b.traffic.direction];
         let [a, b] = [a, b].map(document_of);
         let mut differences = difference(&a, &b);
         for way in DIRECTIONS {
@@ -127,20 +122,59 @@ impl Limit {
                 *rating = Value::Null;
             }
         }
-        limits.iter().map(|limit| limit.judge(&differences)).collect()
+        let judge = |limit: &Self| {
+            let [of_a, of_b] = ways.map(|way| limit.path.directions(way));
+            let common: Vec<Way> = of_a.iter().copied().filter(|way| of_b.contains(way)).collect();
+            limit.judge(&differences, &common)
+        };
+        limits.iter().map(judge).collect()
     }
 
-    fn judge(&self, document: &Value) -> document::Limit {
-        let value =
-            self.path.iter().try_fold(document, |value, name| value.get(name)).and_then(Value::as_f64);
-        let held = value.is_some_and(|value| self.relation.holds(value, self.bound));
-        document::Limit { limit: self.text.clone(), value, held }
+    /// The verdict on its own direction, or on each of `ways`: of several, the value that is worst for it. Where one is not
+    /// known and no other breaks it, it does not hold, and has no value.
+    fn judge(&self, document: &Value, ways: &[Way]) -> document::Limit {
+        let own = self.path.direction;
+        let ways = own.as_ref().map_or(ways, std::slice::from_ref);
+        // The far end of a call may not be rated: those that are count.
+        let rated = |way: &&Way| {
+            own.is_some()
+                || !self.path.is_voice()
+                || document.pointer(&format!("/{VOICE}/{}", direction_name(**way))).is_some()
+        };
+        let values: Vec<Option<f64>> =
+            ways.iter().filter(rated).map(|way| self.value(document, *way)).collect();
+        let known = values.iter().flatten().copied();
+        let worst = match self.relation {
+            Relation::Below | Relation::AtMost => known.reduce(f64::max),
+            Relation::Above | Relation::AtLeast => known.reduce(f64::min),
+        };
+        let all = !values.is_empty() && values.iter().all(Option::is_some);
+        let within = worst.is_some_and(|value| self.relation.holds(value, self.bound));
+        let value = worst.filter(|_| all || !within);
+        document::Limit { limit: self.text.clone(), value, held: all && within }
+    }
+
+    fn value(&self, document: &Value, way: Way) -> Option<f64> {
+        let path = Path { direction: Some(way), ..self.path }.to_string();
+        document.pointer(&format!("/{}", path.replace('.', "/"))).and_then(Value::as_f64)
     }
 }
 
-/// The document, with the ratings of calls by direction.
+/// The document, with the ratings of calls by direction, and the longest loss period also where it is of one packet or none.
 fn document_of(measurement: &Measurement) -> Value {
     let mut document = serde_json::to_value(measurement).unwrap_or_default();
+    for (name, direction) in
+        DIRECTIONS.into_iter().zip([&measurement.forward, &measurement.reverse, &measurement.round_trip])
+    {
+        let longest = match (&direction.loss.longest, direction.packets.lost) {
+            (None, Some(0)) => 0,
+            (None, Some(_)) if !direction.loss.periods.is_empty() => 1,
+            _ => continue,
+        };
+        if let Some(Value::Object(loss)) = document.pointer_mut(&format!("/{name}/loss")) {
+            loss.insert("longest".into(), serde_json::json!({ "packets": longest }));
+        }
+    }
     let mut by_direction = serde_json::Map::new();
     for rating in document.get(VOICE).and_then(Value::as_array).into_iter().flatten() {
         if let Some(direction) = rating.get("direction").and_then(Value::as_str) {
@@ -167,88 +201,6 @@ fn difference(a: &Value, b: &Value) -> Value {
     }
 }
 
-/// A document's direction with everything that can be in one.
-fn template() -> Value {
-    let direction = Direction { departure_error_ns: Some(Summary::default()), ..Direction::default() };
-    serde_json::to_value(direction).unwrap_or_default()
-}
-
-/// The numbers of a call's rating.
-fn rating_template() -> Value {
-    serde_json::json!({
-        "r": 0.0,
-        "mos": 0.0,
-        "mouth_to_ear_ns": 0.0,
-        "jitter_buffer_ns": 0,
-        "loss_ratio": 0.0,
-        "discard_ratio": 0.0,
-        "burst_ratio": 0.0,
-    })
-}
-
-/// The names of an object's fields that are numbers or lead to some; empty for anything else.
-fn names(value: &Value) -> String {
-    let fields =
-        value.as_object().into_iter().flatten().filter(|(name, field)| leads_to_numbers(name, field));
-    fields.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-/// Whether a limit can go on from the field of that name. What is not known yet (`null`) is a number, unless it is an interval,
-/// which has two.
-fn leads_to_numbers(name: &str, field: &Value) -> bool {
-    match field {
-        Value::Object(fields) => fields.iter().any(|(name, field)| leads_to_numbers(name, field)),
-        Value::Number(_) => true,
-        Value::Null => name != "delay_kind" && !name.ends_with("_interval"),
-        Value::Array(_) | Value::String(_) | Value::Bool(_) => false,
-    }
-}
-
-/// Whether the document has a number at `path`.
-fn known(path: &[String]) -> Result<(), String> {
-    let (first, mut rest) = path.split_first().ok_or("the path is empty")?;
-    let template = match (first.as_str(), rest.split_first()) {
-        (VOICE, Some((way, numbers))) if ["forward", "reverse"].contains(&way.as_str()) => {
-            rest = numbers;
-            rating_template()
-        }
-        (VOICE, None) => return Err(format!("{VOICE} is not one number; go on to one of forward, reverse")),
-        (VOICE, Some((way, _))) => {
-            return Err(format!("{way:?} is no direction of a call; go on to forward or reverse"));
-        }
-        (direction, _) if DIRECTIONS.contains(&direction) => template(),
-        _ => {
-            return Err(format!(
-                "{first:?} is no direction of the document; begin with forward, reverse, round_trip or {VOICE}"
-            ));
-        }
-    };
-    let mut value = &template;
-    for name in rest {
-        value = value.get(name).ok_or_else(|| {
-            let names = names(value);
-            if names.is_empty() {
-                format!("{name:?} is not in the document; the path goes too deep")
-            } else {
-                format!("{name:?} is not in the document there; choose one of {names}")
-            }
-        })?;
-    }
-    let last = rest.last().map_or("", String::as_str);
-    if !leads_to_numbers(last, value) {
-        let what =
-            if last.ends_with("_interval") { "an interval, which has two ends" } else { "not one number" };
-        let before = rest[..rest.len() - 1].iter().try_fold(&template, |value, name| value.get(name));
-        let others = before.map(names).filter(|names| !names.is_empty());
-        let instead = others.map_or(String::new(), |names| format!("; choose one of {names} instead"));
-        return Err(format!("{} is {what}{instead}", path.join(".")));
-    }
-    if value.is_object() {
-        return Err(format!("{} is not one number; go on to one of {}", path.join("."), names(value)));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -267,6 +219,10 @@ mod tests {
             ("voice.forward.mos>=4", 4.0),
             ("voice.reverse.discard_ratio<1%", 0.01),
             ("voice.forward.mouth_to_ear_ns<150ms", 150e6),
+            ("loss<1%", 0.01),
+            ("rtt.p99<30ms", 30e6),
+            ("jitter<1ms", 1e6),
+            ("mos>=4", 4.0),
         ] {
             let limit: Limit = text.parse().unwrap_or_else(|why| panic!("{text}: {why}"));
             assert!((limit.bound - bound).abs() < 1e-12 * bound, "{text}: {}", limit.bound);
@@ -280,7 +236,7 @@ mod tests {
             assert_eq!(fits("forward.packets.lost<5", way), Ok(()), "{way:?}");
         }
         let why = fits("round_trip.delay_ns.p99<30ms", Way::Both).unwrap_err();
-        assert!(why.contains("never hold; begin with forward or reverse"), "{why}");
+        assert!(why.contains("never hold; write forward.delay_ns.p99 or reverse.delay_ns.p99"), "{why}");
         assert!(fits("forward.packets.lost<5", Way::Reverse).is_err());
         assert!(fits("reverse.packets.lost<5", Way::Forward).is_err());
     }
@@ -295,12 +251,50 @@ mod tests {
         assert_eq!(fits("voice.forward.mos>=4", Way::RoundTrip, Some("g711")), Ok(()));
         assert_eq!(fits("voice.reverse.r>70", Way::Both, Some("g729")), Ok(()));
         let why = fits("voice.reverse.mos>=4", Way::Forward, Some("g711")).unwrap_err();
-        assert!(why.contains("begin with voice.forward"), "{why}");
+        assert!(why.contains("write voice.forward.mos"), "{why}");
         let why = fits("voice.forward.mos>=4", Way::RoundTrip, None).unwrap_err();
         assert!(why.contains("--traffic g711"), "{why}");
         let why = fits("voice.forward.mos>=4", Way::RoundTrip, Some("melp")).unwrap_err();
         assert!(why.contains("--voice-ie"), "{why}");
         assert_eq!(fits("voice.forward.loss_ratio<1%", Way::RoundTrip, Some("melp")), Ok(()));
+    }
+
+    /// A limit without a direction is on each that packets go, and the worst value decides.
+    #[test]
+    fn limit_without_direction_covers_all() {
+        let mut m = crate::evaluate::evaluate(&crate::made_up::stream(), &[], false).measurement;
+        m.traffic.direction = Way::Both;
+        (m.forward.loss.ratio, m.reverse.loss.ratio) = (Some(0.01), Some(0.03));
+        let judge =
+            |text: &str, m: &Measurement| Limit::judge_all(&[text.parse().unwrap()], m).swap_remove(0);
+        assert_eq!((judge("loss<=3%", &m).held, judge("loss<3%", &m).value), (true, Some(0.03)));
+        assert_eq!(judge("forward.loss<2%", &m).value, Some(0.01));
+        m.forward.loss.ratio = None;
+        assert_eq!((judge("loss<=3%", &m).held, judge("loss<=3%", &m).value), (false, None));
+        assert_eq!(judge("loss<=2%", &m).value, Some(0.03), "one that breaks it decides");
+        m.traffic.direction = Way::RoundTrip;
+        m.round_trip.loss.ratio = Some(0.5);
+        assert_eq!(judge("loss<=3%", &m).value, Some(0.5));
+        assert!(!judge("mos>=1", &m).held, "no call is rated");
+    }
+
+    /// The longest loss period is judged also where it is of one packet or none.
+    #[test]
+    fn longest_loss_period_is_judged() {
+        let mut m = crate::evaluate::evaluate(&crate::made_up::stream(), &[], false).measurement;
+        let longest = |m: &Measurement| {
+            Limit::judge_all(&["forward.loss.longest<2".parse().unwrap()], m).swap_remove(0).value
+        };
+        m.forward.loss = document::Loss::default();
+        m.forward.packets.lost = Some(0);
+        assert_eq!(longest(&m), Some(0.0));
+        (m.forward.packets.lost, m.forward.loss.periods) = (Some(2), vec![1, 1]);
+        assert_eq!(longest(&m), Some(1.0));
+        m.forward.loss.periods.clear();
+        assert_eq!(longest(&m), None, "it is not known which were lost");
+        m.forward.loss.longest =
+            Some(document::LossPeriod { packets: 7, sequence: 1, at_ns: None, duration_ns: None });
+        assert_eq!(longest(&m), Some(7.0));
     }
 
     /// The rating of the direction that is named is judged, and the difference of two on one scale.
@@ -355,45 +349,18 @@ mod tests {
         for (text, part) in [
             ("forward.delay_ns.p99", "has no comparison"),
             ("forward.delay_ns.p98<30ms", "p99"),
-            ("delay<30ms", "round_trip"),
-            ("forward.delay_ns<30ms", "go on to one of"),
+            ("latency<30ms", "write one of delay_ns"),
+            ("forward.delay_ns<30ms", "continue with one of"),
             ("forward.delay_ns.p99<30", "unit"),
             ("forward.loss.ratio<5", "1% or 0.01"),
             ("reverse.packets.lost<many", "not a number"),
-            ("forward.packets.lost.more<1", "too deep"),
-            ("forward.delay_ns.mean_interval<1ms", "an interval, which has two ends; choose one of count, "),
-            ("forward.delay_ns.p99_interval.0<1ms", "too deep"),
-            ("forward.loss.ratio_interval<1%", "two ends; choose one of ratio"),
-            ("forward.delay_kind<1", "is not one number; choose one of "),
-            ("forward.loss.periods<5", "is not one number; choose one of "),
-            ("forward.ttl.changes<1", "is not one number; choose one of "),
-            ("voice.mos>=4", "go on to forward or reverse"),
-            ("voice.round_trip.mos>=4", "go on to forward or reverse"),
-            ("voice.forward.moss>=4", "choose one of"),
-            ("voice.forward>=4", "go on to one of"),
-            ("<", "direction"),
+            ("voice.mos>=four", "not a number"),
+            ("<", "the path is empty"),
             ("", "has no comparison"),
         ] {
             let why = text.parse::<Limit>().unwrap_err();
             assert!(why.contains(part), "{text:?}: {why}");
         }
-    }
-
-    #[test]
-    fn whatever_is_offered_can_be_taken() {
-        let mut paths: Vec<String> = DIRECTIONS.iter().copied().chain([VOICE]).map(str::to_owned).collect();
-        let mut numbers = 0;
-        while let Some(path) = paths.pop() {
-            let limit = ["1ns", "1%", "1"].map(|bound| format!("{path}<{bound}").parse::<Limit>());
-            if limit.iter().any(Result::is_ok) {
-                numbers += 1;
-                continue;
-            }
-            let why = limit.into_iter().find_map(Result::err).unwrap();
-            let offered = why.split_once("go on to one of ").unwrap_or_else(|| panic!("{why}")).1;
-            paths.extend(offered.split(", ").map(|name| format!("{path}.{name}")));
-        }
-        assert!(numbers > 60, "{numbers}");
     }
 
     proptest! {

@@ -366,8 +366,9 @@ pub(crate) fn found(options: &BenchOptions, findings: &[Finding]) -> Summed {
     summed
 }
 
-/// Every quantity that results may be of.
-pub(crate) fn quantities() -> impl Iterator<Item = &'static str> {
+/// Every quantity that results are of.
+#[cfg(test)]
+pub(crate) fn every_quantity() -> impl Iterator<Item = &'static str> {
     let swept = QUANTITIES.iter().map(|(name, _)| *name);
     swept.chain(FOUND.iter().map(|(_, name, _)| *name)).chain(["throughput_pps"])
 }

@@ -7,17 +7,15 @@ use romer_method::campaign::Procedure;
 use romer_record::benchmark::{Benchmark, BenchmarkResult};
 use romer_record::document;
 use romer_record::limit::{self, Relation, Written};
+use romer_record::metric::{QUANTITIES, QUANTITY_STATISTICS, Quantity, Unit};
 
-use crate::document::{quantities, quantities_of};
-
-/// What a result has of its repeats.
-const STATISTICS: [&str; 5] = ["mean", "min", "max", "median", "stddev"];
+use crate::document::quantities_of;
 
 /// A limit on one quantity in all its results: of every case, size and load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
     text: String,
-    quantity: String,
+    quantity: &'static str,
     statistic: String,
     relation: Relation,
     bound: f64,
@@ -30,33 +28,24 @@ impl FromStr for Limit {
     fn from_str(text: &str) -> Result<Self, String> {
         let Written { shown, path, relation, bound } =
             limit::written(text, "a quantity of the results", "loss_ratio<=0.1%")?;
-        let (quantity, statistic) = path.split_once('.').unwrap_or((path, "mean"));
-        if !quantities().any(|known| known == quantity) {
-            let known: Vec<&str> = quantities().collect();
-            return Err(format!(
-                "{shown:?}: unknown quantity {quantity:?}; choose one of {}",
-                known.join(", ")
-            ));
-        }
-        if !STATISTICS.contains(&statistic) {
+        let (name, statistic) = path.split_once('.').unwrap_or((path, "mean"));
+        let quantity = Quantity::named(name).ok_or_else(|| {
+            let known = QUANTITIES.map(|quantity| quantity.name).join(", ");
+            format!("{shown:?}: unknown quantity {name:?}; choose one of {known}")
+        })?;
+        if !QUANTITY_STATISTICS.contains(&statistic) {
             return Err(format!(
                 "{shown:?}: unknown statistic {statistic:?}; choose one of {}",
-                STATISTICS.join(", ")
+                QUANTITY_STATISTICS.join(", ")
             ));
         }
-        let bound = limit::bound(&[quantity.to_owned()], bound).map_err(|why| format!("{shown:?}: {why}"))?;
-        if quantity == "loss_ratio" && !(0.0..=1.0).contains(&bound) {
+        let bound = limit::bound(quantity.unit, bound).map_err(|why| format!("{shown:?}: {why}"))?;
+        if quantity.unit == Unit::Ratio && !(0.0..=1.0).contains(&bound) {
             return Err(format!(
                 "{shown:?}: a loss ratio is from 0 % to 100 %; write for instance 1% or 0.01"
             ));
         }
-        Ok(Self {
-            text: text.into(),
-            quantity: quantity.into(),
-            statistic: statistic.into(),
-            relation,
-            bound,
-        })
+        Ok(Self { text: text.into(), quantity: quantity.name, statistic: statistic.into(), relation, bound })
     }
 }
 
@@ -74,7 +63,7 @@ impl Limit {
     /// What it finds, in words.
     pub fn check(&self, procedure: &Procedure, name: &str) -> Result<(), String> {
         let found = quantities_of(procedure);
-        if found.contains(&self.quantity.as_str()) {
+        if found.contains(&self.quantity) {
             return Ok(());
         }
         Err(format!(
@@ -153,11 +142,21 @@ mod tests {
         assert_eq!(judge(&[0.0, 0.02], true), (false, Some(0.02)), "it is exceeded whatever comes");
     }
 
+    /// Trials and searches come to the quantities that can be limited.
+    #[test]
+    fn results_have_known_quantities() {
+        let mut found: Vec<&str> = crate::document::every_quantity().collect();
+        let mut known = QUANTITIES.map(|quantity| quantity.name);
+        found.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(found, known);
+    }
+
     #[test]
     fn what_is_no_limit_is_refused_with_what_there_is() {
         for (text, part) in [
             ("loss_ratio", "has no comparison"),
-            ("los<1%", "choose one of carried_percent"),
+            ("los<1%", "choose one of throughput_percent"),
             ("loss_ratio.p98<1%", "choose one of mean"),
             ("loss_ratio<5", "1% or 0.01"),
             ("loss_ratio<=200%", "from 0 % to 100 %"),
@@ -169,5 +168,6 @@ mod tests {
         }
         assert!("throughput_percent>=90%".parse::<Limit>().is_ok());
         assert!("latency_p99_ns.max<2ms".parse::<Limit>().is_ok());
+        assert_eq!("loss.max<=1%".parse::<Limit>().unwrap().quantity, "loss_ratio");
     }
 }

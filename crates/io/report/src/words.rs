@@ -11,6 +11,7 @@ use romer_record::document::{
 };
 use romer_record::event::Event;
 use romer_record::manifest::CutShort;
+use romer_record::metric;
 use romer_units::Dscp;
 
 use crate::causes;
@@ -386,18 +387,14 @@ impl Words {
         text
     }
 
-    /// A limit's measured value, in the unit that its name tells.
+    /// A limit's measured value, in the unit of its number.
     pub(crate) fn limit_value(self, limit: &Limit) -> Option<String> {
         let value = limit.value?;
-        let name = limit.limit.split(['<', '>', '=']).next().unwrap_or_default();
-        Some(if name.contains("_ns") {
-            self.time(value)
-        } else if name.contains("ratio") {
-            percent(value)
-        } else if romer_record::limit::is_score(name) {
-            format!("{value:.2}")
-        } else {
-            value.to_string()
+        Some(match romer_record::limit::unit(&limit.limit) {
+            Some(metric::Unit::Time) => self.time(value),
+            Some(metric::Unit::Ratio) => percent(value),
+            Some(metric::Unit::Score) => format!("{value:.2}"),
+            _ => value.to_string(),
         })
     }
 

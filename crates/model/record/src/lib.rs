@@ -6,7 +6,8 @@
 //! [`Passage`] is one packet's way in one direction, the singleton that metrics are made of. [`document`] holds
 //! the JSON documents that other programs rely on ([`respond`] the responder's, [`calibration`] the one of the tool's
 //! own error, [`emulation`] the emulator's,
-//! [`benchmark`] the benchmark's), and [`manifest`] what a run folder says about itself.
+//! [`benchmark`] the benchmark's), and [`manifest`] what a run folder says about itself. [`metric`] names the numbers of a
+//! measurement.
 #![forbid(unsafe_code)]
 
 mod assemble;
@@ -24,6 +25,7 @@ pub mod finding;
 pub mod limit;
 pub mod log;
 pub mod manifest;
+pub mod metric;
 pub mod respond;
 mod singleton;
 pub mod voice;

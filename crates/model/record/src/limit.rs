@@ -2,6 +2,8 @@
 
 use romer_units::Duration;
 
+use crate::metric::{Path, Unit};
+
 /// How a value is compared with its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
@@ -70,36 +72,37 @@ pub fn written<'t>(text: &'t str, what: &str, example: &str) -> Result<Written<'
     Ok(Written { shown, path, relation, bound })
 }
 
-/// Whether the number at `path` is a score of the E-model, R or MOS.
-pub fn is_score(path: &str) -> bool {
-    path.starts_with("voice.") && [".r", ".mos"].iter().any(|score| path.trim_end().ends_with(score))
+/// The unit of the number of a measurement that a limit is on, as it was written.
+pub fn unit(text: &str) -> Option<Unit> {
+    Some(split(text)?.0.parse::<Path>().ok()?.unit())
 }
 
-/// The bound in the unit of the number at `path`: a time (`_ns`), a ratio as a percentage or a fraction, a percentage, or a
-/// plain number of anything else.
+/// The bound in this unit: a time with its own unit, a ratio as a percentage or a fraction, a percentage, or a plain number
+/// of anything else.
 ///
 /// # Errors
 /// In words: it is none, or in no such unit.
-pub fn bound(path: &[String], text: &str) -> Result<f64, String> {
+pub fn bound(unit: Unit, text: &str) -> Result<f64, String> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-    let last = path.last().map_or("", String::as_str);
-    if path.iter().any(|name| name.ends_with("_ns")) && last != "count" {
-        let duration = text.parse::<Duration>().map_err(|error| error.to_string())?;
-        #[expect(clippy::cast_precision_loss, reason = "a bound, not a clock")]
-        return Ok(duration.as_nanos() as f64);
+    let percent = text.strip_suffix('%').and_then(number);
+    match unit {
+        Unit::Time => {
+            let duration = text.parse::<Duration>().map_err(|error| error.to_string())?;
+            #[expect(clippy::cast_precision_loss, reason = "a bound, not a clock")]
+            Ok(duration.as_nanos() as f64)
+        }
+        // Without a sign, a ratio is a fraction, and a percentage is in percent.
+        Unit::Ratio => percent
+            .map(|percent| percent / 100.0)
+            .or_else(|| number(text).filter(|fraction| fraction.abs() <= 1.0))
+            .ok_or_else(|| format!("{text:?} is not a ratio; write for instance 1% or 0.01")),
+        Unit::Percent => percent
+            .or_else(|| number(text))
+            .ok_or_else(|| format!("{text:?} is not a percentage; write for instance 1%")),
+        Unit::FrameRate | Unit::Count | Unit::Hops | Unit::Score => {
+            number(text).ok_or_else(|| format!("{text:?} is not a number; write for instance 5"))
+        }
     }
-    let is_ratio = last == "ratio" || path.iter().any(|name| name.ends_with("_ratio"));
-    if is_ratio || path.iter().any(|name| name.ends_with("_percent")) {
-        let percent = text.strip_suffix('%').and_then(number);
-        // Without a sign, a ratio is a fraction, and a percentage is in percent as its name says.
-        return match (percent, number(text)) {
-            (Some(percent), _) => Ok(if is_ratio { percent / 100.0 } else { percent }),
-            (None, Some(fraction)) if !is_ratio || fraction.abs() <= 1.0 => Ok(fraction),
-            _ if is_ratio => Err(format!("{text:?} is not a ratio; write for instance 1% or 0.01")),
-            _ => Err(format!("{text:?} is not a percentage; write for instance 1%")),
-        };
-    }
-    number(text).ok_or_else(|| format!("{text:?} is not a number; write for instance 5"))
 }
 
 #[cfg(test)]
@@ -109,16 +112,26 @@ mod tests {
     /// A ratio is bounded by a percentage or by a fraction; a plain number above 1 is refused.
     #[test]
     fn ratio_takes_percent_or_fraction() {
-        let of = |path: &str, text: &str| {
-            let path: Vec<String> = path.split('.').map(str::to_owned).collect();
-            bound(&path, text)
-        };
-        for path in ["forward.loss.ratio", "loss_ratio"] {
-            assert_eq!((of(path, "1%"), of(path, "0.01"), of(path, "0")), (Ok(0.01), Ok(0.01), Ok(0.0)));
-            assert!(of(path, "5").unwrap_err().contains("write for instance 1% or 0.01"));
-            assert!(of(path, "1ms").is_err() && of(path, "").is_err() && of(path, "%").is_err());
+        let ratio = |text| bound(Unit::Ratio, text);
+        assert_eq!((ratio("1%"), ratio("0.01"), ratio("0")), (Ok(0.01), Ok(0.01), Ok(0.0)));
+        assert!(ratio("5").unwrap_err().contains("write for instance 1% or 0.01"));
+        assert!(ratio("1ms").is_err() && ratio("").is_err() && ratio("%").is_err());
+        let percent = |text| bound(Unit::Percent, text);
+        assert_eq!((percent("90%"), percent("90")), (Ok(90.0), Ok(90.0)));
+        assert_eq!(bound(Unit::Time, "30ms"), Ok(3e7));
+    }
+
+    /// The unit of a limit is that of its number, also by an alias.
+    #[test]
+    fn limit_has_unit_of_number() {
+        for (text, of) in [
+            ("forward.delay_ns.p99 < 30ms", Some(Unit::Time)),
+            ("delay_ns.count>=5", Some(Unit::Count)),
+            ("loss<=1%", Some(Unit::Ratio)),
+            ("reverse.mos>=4", Some(Unit::Score)),
+            ("who<=1", None),
+        ] {
+            assert_eq!(unit(text), of, "{text}");
         }
-        assert_eq!((of("throughput_percent", "90%"), of("throughput_percent", "90")), (Ok(90.0), Ok(90.0)));
-        assert_eq!(of("forward.delay_ns.p99", "30ms"), Ok(3e7));
     }
 }

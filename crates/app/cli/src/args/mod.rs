@@ -10,6 +10,7 @@ mod console;
 mod demo;
 mod doctor;
 mod emulate;
+mod help;
 mod lab;
 mod manual;
 mod measure;
@@ -34,6 +35,7 @@ pub(crate) use console::{ConsoleArgs, ServingArgs};
 pub(crate) use demo::DemoArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use emulate::{DataPlane, EmulateArgs, ImpairmentArgs, OfflineArgs, SampleArgs};
+pub(crate) use help::HelpArgs;
 pub(crate) use lab::{LabArgs, LabCase, LabCommand, LabKind};
 pub(crate) use manual::ManualArgs;
 pub(crate) use measure::{Direction, MeasureArgs, TrafficArgs, TurnArgs};
@@ -57,6 +59,7 @@ pub(crate) use shared::{OutputArgs, StampPlace, check_calibration};
     after_help = "Quantities carry their units: 45ms 10us 1m30s, 64B, 100Mbit, 148809pps.\n\
         Exit codes: 0 done, 1 fault of romer, 2 usage, 3 bad data, 4 environment, 5 far end, 6 a limit broken,\n130 interrupted.",
     subcommand_required = true,
+    disable_help_subcommand = true,
     arg_required_else_help = false
 )]
 pub(crate) struct Cli {
@@ -98,6 +101,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Check this machine and suggest fixes
     Doctor(DoctorArgs),
+    /// Explain a command, or list every metric (romer help metrics)
+    Help(HelpArgs),
     /// Write the manual's pages and the completions of shells
     #[command(hide = true)]
     Manual(ManualArgs),

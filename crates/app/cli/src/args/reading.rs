@@ -23,7 +23,10 @@ pub(crate) enum Invocation {
 /// Reads the arguments.
 pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, Failure> {
     let arguments = checked(arguments)?;
-    let command = Cli::command();
+    let mut command = Cli::command();
+    if arguments.len() == 1 {
+        return Ok(Invocation::Show(command.render_help().to_string()));
+    }
     match command.try_get_matches_from(arguments.iter()).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => Ok(Invocation::Run(cli)),
         Err(error) => match error.kind() {

@@ -180,7 +180,7 @@ fn what_cannot_be_sent_one_way_is_refused_in_words_before_anything_is_sent() {
         (
             &["--direction", "both", "--limit", "round_trip.delay_ns.p99<1s"],
             2,
-            "begin with forward or reverse",
+            "write forward.delay_ns.p99 or reverse.delay_ns.p99",
         ),
         (&["--direction", "reverse", "--interval", "900us"], 5, "1000"),
         (&["--direction", "reverse", "--duration", "1000h"], 5, "long"),

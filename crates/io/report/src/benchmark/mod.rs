@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use romer_record::benchmark::{Benchmark, Overall};
+use romer_record::metric::Quantity;
 use romer_units::counted;
 
 use crate::escape::{self, markup};
@@ -277,6 +278,7 @@ pub fn overall_words(one: &Overall) -> String {
 /// A value of a quantity, or of a limit on one, with the unit that the quantity's name ends with.
 pub fn amount(quantity: &str, value: f64) -> String {
     let name = quantity.split(['<', '>', '=', '.']).next().unwrap_or_default().trim();
+    let name = Quantity::named(name).map_or(name, |quantity| quantity.name);
     if name.ends_with("_ns") {
         return crate::number::maybe_time(Some(value), true).replace(crate::number::NO_BREAK, " ");
     }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use romer_metrics::bootstrap::Statistic;
 use romer_metrics::{delays, inter_arrivals, inter_departures, ipdv, pdv, sent};
 use romer_record::document::{DelayKind, Direction, Measurement, Summary};
+use romer_record::metric::Path;
 use romer_record::voice::Voice;
 use romer_record::{Fate, Passage};
 
@@ -234,32 +235,27 @@ impl FromStr for Figure {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let shown = romer_units::excerpt(text, 80);
-        // Of a rating the direction stands after its name, as in the document.
-        let turned = text.strip_prefix("voice.").and_then(|rest| rest.split_once('.'));
-        let turned = turned.map(|(way, score)| format!("{way}.voice.{score}"));
-        let (way, rest) = match turned.as_deref().unwrap_or(text).split_once('.') {
-            Some(("forward", rest)) => (Some(Way::Forward), rest),
-            Some(("reverse", rest)) => (Some(Way::Reverse), rest),
-            Some(("round_trip", rest)) => (Some(Way::RoundTrip), rest),
-            _ => (None, text),
-        };
-        if let Some((_, series)) = Series::SINGLE.iter().find(|(path, _)| *path == rest) {
+        let path: Path = text
+            .parse()
+            .map_err(|why| format!("{:?} cannot be compared: {why}", romer_units::excerpt(text, 80)))?;
+        let way = path.direction.and_then(|way| Way::ALL.into_iter().find(|one| one.in_document() == way));
+        if let Some((_, series)) = Series::SINGLE.iter().find(|(single, _)| *single == path.metric.path) {
             return Ok(Self { way, series: *series, statistic: 0 });
         }
-        let found = rest.rsplit_once('.').and_then(|(series, statistic)| {
-            let (_, series) = *Series::ALL.iter().find(|(name, _)| *name == series)?;
-            Some((series, STATISTICS.iter().position(|(name, _)| *name == statistic)?))
-        });
+        let series = Series::ALL.iter().find(|(name, _)| *name == path.metric.path);
+        let statistic = path
+            .statistic
+            .and_then(|statistic| STATISTICS.iter().position(|(name, _)| *name == statistic.name));
+        if let (Some((_, series)), Some(statistic)) = (series, statistic) {
+            return Ok(Self { way, series: *series, statistic });
+        }
         let names = |names: &mut dyn Iterator<Item = &'static str>| names.collect::<Vec<_>>().join(", ");
-        found.map(|(series, statistic)| Self { way, series, statistic }).ok_or_else(|| {
-            format!(
-                "{shown:?} cannot be compared; write one of {}, a dot, and one of {}, e.g. delay_ns.p99; or one of {}",
-                names(&mut Series::ALL.iter().map(|(name, _)| *name)),
-                names(&mut STATISTICS.iter().map(|(name, _)| *name)),
-                names(&mut Series::SINGLE.iter().map(|(path, _)| *path)),
-            )
-        })
+        Err(format!(
+            "{path} cannot be compared; write one of {}, a dot, and one of {}, e.g. delay_ns.p99; or one of {}",
+            names(&mut Series::ALL.iter().map(|(name, _)| *name)),
+            names(&mut STATISTICS.iter().map(|(name, _)| *name)),
+            names(&mut Series::SINGLE.iter().map(|(single, _)| *single)),
+        ))
     }
 }
 

@@ -494,9 +494,24 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Figure>().unwrap().to_string(), text);
         }
-        for text in ["", "delay_ns", "delay_ns.p98", "loss.mean", "up.delay_ns.p99", "forward"] {
+        for (alias, path) in [
+            ("loss", "loss.ratio"),
+            ("rtt.p99", "round_trip.delay_ns.p99"),
+            ("jitter", "jitter_ns.delay_difference.mean"),
+            ("reverse.mos", "voice.reverse.mos"),
+        ] {
+            assert_eq!(alias.parse::<Figure>().unwrap().to_string(), path);
+        }
+        for (text, part) in [
+            ("", "write one of delay_ns"),
+            ("delay_ns", "continue with one of count"),
+            ("delay_ns.p98", "p99_9"),
+            ("packets.lost", "a dot, and one of mean, median"),
+            ("delay_ns.iqr", "e.g. delay_ns.p99; or one of loss.ratio"),
+            ("up.delay_ns.p99", "\"up\" is no metric"),
+        ] {
             let why = text.parse::<Figure>().unwrap_err();
-            assert!(why.contains("delay_ns.p99") && why.contains("p99_9"), "{text:?}: {why}");
+            assert!(why.contains("cannot be compared") && why.contains(part), "{text:?}: {why}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Unit;
 use romer_record::comparison::{ComparedDirection, ComparedFigure, Comparison};
-use romer_record::limit::is_score;
+use romer_record::metric;
 
 use crate::escape;
 use crate::figure::capital;
@@ -93,16 +93,14 @@ pub(super) fn signed(value: f64, unit: Unit, unicode: bool) -> String {
 
 /// A difference that a limit is on, in the unit of its path.
 fn of_limit(limit: &str, value: f64, unicode: bool) -> String {
-    if limit.contains("_ns") {
-        signed(value, Unit::Time, unicode)
-    } else if limit.contains("ratio") {
-        signed(value, Unit::Share, unicode)
-    } else if is_score(limit.split(['<', '>', '=']).next().unwrap_or_default()) {
-        signed(value, Unit::Score, unicode)
-    } else {
+    let unit = match romer_record::limit::unit(limit) {
+        Some(metric::Unit::Time) => Unit::Time,
+        Some(metric::Unit::Ratio) => Unit::Share,
+        Some(metric::Unit::Score) => Unit::Score,
         // Of two decimal fractions the difference has digits that neither had.
-        ((value * 1e9).round() / 1e9).to_string()
-    }
+        _ => return ((value * 1e9).round() / 1e9).to_string(),
+    };
+    signed(value, unit, unicode)
 }
 
 /// The figures of one direction.
@@ -173,5 +171,7 @@ mod tests {
         assert_eq!(told("forward.delay_ns.p99<1ms", 1_500.0), "+1.50 us");
         assert_eq!(told("voice.forward.mos>=0", 4.3 - 4.4), "-0.10");
         assert_eq!(told("forward.packets.lost<=0", 3.0), "3");
+        assert_eq!(told("loss<0.01", 0.028 - 0.015), "+1.30 pp");
+        assert_eq!(told("rtt.p99<1ms", 1_500.0), "+1.50 us");
     }
 }

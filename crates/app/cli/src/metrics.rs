@@ -1,0 +1,131 @@
+//! `romer help metrics`: what `--limit` and `--by` name.
+
+use std::fmt::Write as _;
+
+use romer_record::metric::{ALIASES, METRICS, QUANTITIES, QUANTITY_ALIASES, QUANTITY_STATISTICS, STATISTICS};
+use romer_report::comparison::Figure;
+
+/// Of what a limit and a comparison are, before the tables.
+const INTRODUCTION: &str = "\
+Metrics of --limit (measure, analyze, compare) and of compare --by:
+
+    [DIRECTION.]METRIC[.STATISTIC]
+
+DIRECTION is forward, reverse or round_trip. Without it, a limit applies to each direction that packets go, and the worst
+value counts. A METRIC with * is a sample and needs a STATISTIC. Voice metrics can be written voice.forward.mos or
+forward.mos. --by takes the metrics marked \"by\".
+
+  romer measure HOST --limit 'rtt.p99<150ms' --limit 'loss<=1%'
+  romer compare BEFORE AFTER --by jitter
+";
+
+/// The text.
+pub(crate) fn text() -> String {
+    let mut text = String::from(INTRODUCTION);
+    let metrics: Vec<[String; 4]> = METRICS
+        .iter()
+        .map(|metric| {
+            let star = if metric.is_sample { ".*" } else { "" };
+            let by = if is_compared(metric.path, metric.is_sample) { "by" } else { "" };
+            [format!("{}{star}", metric.path), metric.unit.words().into(), by.into(), metric.meaning.into()]
+        })
+        .collect();
+    table(&mut text, "Metrics", &metrics);
+    let statistics: Vec<[String; 3]> = STATISTICS
+        .iter()
+        .map(|statistic| {
+            let by = if format!("delay_ns.{}", statistic.name).parse::<Figure>().is_ok() { "by" } else { "" };
+            [statistic.name.into(), by.into(), statistic.meaning.into()]
+        })
+        .collect();
+    table(&mut text, "Statistics", &statistics);
+    table(&mut text, "Aliases", &ALIASES.map(|alias| [alias.name.to_owned(), alias.path.to_owned()]));
+    text.push_str("\nMetrics of --limit of bench, and of limit in a plan: METRIC[.STATISTIC]\n");
+    let quantities =
+        QUANTITIES.map(|one| [one.name.to_owned(), one.unit.words().to_owned(), one.meaning.to_owned()]);
+    table(&mut text, "Metrics of benchmarks", &quantities);
+    let aliases = QUANTITY_ALIASES.map(|alias| [alias.name.to_owned(), alias.path.to_owned()]);
+    table(&mut text, "Aliases of benchmarks", &aliases);
+    let _ = writeln!(
+        text,
+        "\nStatistics of benchmarks, over the repeats: {} [default: mean]",
+        QUANTITY_STATISTICS.join(", ")
+    );
+    text
+}
+
+/// Whether `compare --by` takes it.
+fn is_compared(path: &str, is_sample: bool) -> bool {
+    let tail = if is_sample { ".median" } else { "" };
+    format!("{path}{tail}").parse::<Figure>().is_ok()
+}
+
+/// A heading, and rows in columns.
+fn table<const COLUMNS: usize>(text: &mut String, heading: &str, rows: &[[String; COLUMNS]]) {
+    let _ = writeln!(text, "\n{heading}:");
+    let widths: [usize; COLUMNS] =
+        std::array::from_fn(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0));
+    for row in rows {
+        let cells: Vec<String> =
+            row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let _ = writeln!(text, "  {}", cells.join("  ").trim_end());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_measure::limits::Limit;
+    use romer_record::metric::{Path, Unit};
+
+    use super::*;
+
+    /// Each path that is listed is one that a limit takes, with a bound as its unit says, and each alias is listed.
+    #[test]
+    fn listed_paths_take_limits() {
+        let text = text();
+        for metric in METRICS {
+            let tail = if metric.is_sample { ".p99" } else { "" };
+            let (_, bound) = metric.unit.words().split_once('(').unwrap();
+            let limit = format!("{}{tail}<{}", metric.path, bound.trim_end_matches(')'));
+            limit.parse::<Limit>().unwrap_or_else(|why| panic!("{limit}: {why}"));
+            assert!(text.contains(&format!("\n  {}", metric.path)), "{}", metric.path);
+        }
+        for quantity in QUANTITIES {
+            let (_, bound) = quantity.unit.words().split_once('(').unwrap();
+            let limit = format!("{}.max<{}", quantity.name, bound.trim_end_matches(')'));
+            limit.parse::<romer_bench::limits::Limit>().unwrap_or_else(|why| panic!("{limit}: {why}"));
+        }
+        for alias in ALIASES {
+            assert!(text.contains(&format!("\n  {} ", alias.name)), "{}", alias.name);
+        }
+        assert_eq!("rtt.p99".parse::<Path>().unwrap().unit(), Unit::Time);
+    }
+
+    /// The tables of the reference are these.
+    #[test]
+    fn reference_has_the_same_tables() {
+        let page = include_str!("../../../../docs/reference/metrics.md");
+        let mut tables = String::from("| metric | bound | `--by` | meaning |\n| --- | --- | --- | --- |\n");
+        let escaped = |text: &str| text.replace('|', "\\|");
+        for metric in METRICS {
+            let star = if metric.is_sample { ".STATISTIC" } else { "" };
+            let by = if is_compared(metric.path, metric.is_sample) { "yes" } else { "" };
+            let unit = metric.unit.words();
+            let row = format!("| `{}{star}` | {unit} | {by} | {} |", metric.path, escaped(metric.meaning));
+            let _ = writeln!(tables, "{}", row.replace("|  |", "| |"));
+        }
+        assert!(page.contains(&tables), "docs/reference/metrics.md should have:\n{tables}");
+        let mut aliases = String::from("| alias | stands for |\n| --- | --- |\n");
+        for alias in ALIASES {
+            let _ = writeln!(aliases, "| `{}` | `{}` |", alias.name, alias.path);
+        }
+        assert!(page.contains(&aliases), "docs/reference/metrics.md should have:\n{aliases}");
+        let page = include_str!("../../../../docs/reference/bench-plan.md");
+        let mut quantities = String::from("| quantity | bound | meaning |\n| --- | --- | --- |\n");
+        for one in QUANTITIES {
+            let meaning = escaped(one.meaning);
+            let _ = writeln!(quantities, "| `{}` | {} | {meaning} |", one.name, one.unit.words());
+        }
+        assert!(page.contains(&quantities), "docs/reference/bench-plan.md should have:\n{quantities}");
+    }
+}
