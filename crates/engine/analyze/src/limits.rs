@@ -203,9 +203,10 @@ fn difference(a: &Value, b: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use romer_record::voice::{BufferChoice, LossBasis, Playout, Scale, VariationBasis, Voice};
+
     use super::*;
     use proptest::prelude::*;
-    use romer_record::voice::{BufferChoice, LossBasis, Playout, Scale, VariationBasis, Voice};
 
     #[test]
     fn limits_are_read_with_the_unit_of_their_number() {

@@ -61,9 +61,10 @@ fn difference(record: &CalibrationRecord, machine: &Machine) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use romer_record::calibration::{CALIBRATION, HostGaps, PlaceError, Share};
     use romer_units::Place;
+
+    use super::*;
 
     fn record() -> CalibrationRecord {
         let share =

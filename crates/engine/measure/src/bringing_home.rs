@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration as StdDuration, Instant};
 
+use romer_endpoint::occurrences::told_by_far_end;
 use romer_host::ending::Stage;
 use romer_record::document::Way;
 use romer_record::event::{Event, EventKind};
@@ -19,7 +20,6 @@ use super::happenings::{self, Happenings};
 use super::preparing::Prepared;
 use super::resuming::{AGAIN, LAST, QUIET};
 use super::{Observer, is_same, rfc3339_now};
-use romer_endpoint::occurrences::told_by_far_end;
 
 /// Events of a stream up to which those are kept that its far end tells at its end.
 const LATE_EVENTS: usize = 2_000;
@@ -229,6 +229,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
 
+    use romer_endpoint::circumstances::clock_identity;
     use romer_host::clock;
     use romer_host::stream::Origin;
     use romer_record::event::Side;
@@ -236,7 +237,6 @@ mod tests {
     use romer_session::control::{Action, FEATURES, Limits, Request, Server, Welcome};
 
     use super::*;
-    use romer_endpoint::circumstances::clock_identity;
 
     /// Where the first connection breaks off.
     #[derive(Clone, Copy, Debug)]

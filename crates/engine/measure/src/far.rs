@@ -4,7 +4,13 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration as StdDuration, Instant};
 
+use romer_endpoint::EndpointError;
+use romer_endpoint::byte_stream::ByteStream;
+use romer_endpoint::circumstances::{clock_identity, random};
+use romer_endpoint::names::with_zone;
+use romer_endpoint::occurrences::far_words;
 use romer_host::stream::Origin;
+use romer_record::SOFTWARE;
 use romer_record::event::Event;
 use romer_record::log::Entry;
 use romer_session::association::Token;
@@ -17,12 +23,6 @@ use romer_wire::stamp::Key;
 
 use crate::no_way::{explained, is_here};
 use crate::router_word::RouterWord;
-use romer_endpoint::EndpointError;
-use romer_endpoint::byte_stream::ByteStream;
-use romer_endpoint::circumstances::{clock_identity, random};
-use romer_endpoint::names::with_zone;
-use romer_endpoint::occurrences::far_words;
-use romer_record::SOFTWARE;
 
 /// How long a connection may take to be made. A path of one second each way is measured all the same.
 const CONNECT: StdDuration = StdDuration::from_secs(3);

@@ -12,6 +12,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use romer_clock::steps::ClockWatch;
+use romer_endpoint::interface::Tidings;
+use romer_endpoint::occurrences::{event, reading};
+use romer_endpoint::overflow;
+use romer_endpoint::queues::{self, QueueWatch};
 use romer_host::watch::{NetworkChange, Watch};
 use romer_host::{clock, host_info};
 use romer_passages::dropped::is_of_queue;
@@ -22,10 +26,6 @@ use super::Observer;
 use super::stream::Shared;
 use clocks::Doubt;
 pub(super) use rebinding::is_one as is_rebinding;
-use romer_endpoint::interface::Tidings;
-use romer_endpoint::occurrences::{event, reading};
-use romer_endpoint::overflow;
-use romer_endpoint::queues::{self, QueueWatch};
 
 /// Most events that are kept of a run; a link that flaps all the time is no news after so many.
 const MOST: usize = 1_000;

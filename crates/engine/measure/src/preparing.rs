@@ -5,6 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration as StdDuration, Instant};
 
+use romer_endpoint::EndpointError;
+use romer_endpoint::card::{Card, Cards, refusal};
+use romer_endpoint::circumstances;
+use romer_endpoint::names::with_zone;
 use romer_host::host_info;
 use romer_host::link::Network;
 use romer_host::route::is_of_several_hosts;
@@ -26,10 +30,6 @@ use super::resuming::Resuming;
 use super::route::Pathfinder;
 use super::stream::{Identity, Shared};
 use super::{MeasureOptions, rfc3339_now};
-use romer_endpoint::EndpointError;
-use romer_endpoint::card::{Card, Cards, refusal};
-use romer_endpoint::circumstances;
-use romer_endpoint::names::with_zone;
 
 /// How long the association datagram is repeated until it is given up.
 const ASSOCIATION: StdDuration = StdDuration::from_secs(4);

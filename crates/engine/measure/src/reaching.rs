@@ -2,6 +2,9 @@
 
 use std::net::SocketAddr;
 
+use romer_endpoint::EndpointError;
+use romer_endpoint::circumstances;
+use romer_endpoint::names::with_zone;
 use romer_host::clock;
 use romer_host::socket::{Outgoing, PathErrorKind, ReceiveBatch, SocketOptions, TransmitEvents};
 use romer_host::stream::Origin;
@@ -14,9 +17,6 @@ use super::far::{Absent, Conversation};
 use super::options::StreamOptions;
 use super::preparing::{Plan, bind, socket_options, with_port};
 use super::{MeasureOptions, route};
-use romer_endpoint::EndpointError;
-use romer_endpoint::circumstances;
-use romer_endpoint::names::with_zone;
 
 /// Requests by which it is seen whether a reflector answers, and the time from one to the next. The reply to the last is waited
 /// for as long again.

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
+use romer_endpoint::ThreadOptions;
+use romer_endpoint::card::{self, Unplaced};
+use romer_endpoint::overflow::Overflows;
 use romer_host::clock::{self, Realtime};
 use romer_host::link::Network;
 use romer_host::socket::{
@@ -22,9 +25,6 @@ use romer_units::Duration;
 use super::router_word::RouterWord;
 use super::stream::Shared;
 use super::unanswered::{UNANSWERED, Unanswered};
-use romer_endpoint::ThreadOptions;
-use romer_endpoint::card::{self, Unplaced};
-use romer_endpoint::overflow::Overflows;
 
 /// Streams that one thread reads.
 pub(super) const STREAMS_OF_ONE: usize = MAX_WAITED;

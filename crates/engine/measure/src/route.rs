@@ -9,6 +9,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use romer_endpoint::circumstances;
 use romer_host::clock;
 use romer_host::socket::{Outgoing, PathError, PathErrorKind, ReceiveBatch, StampingSocket, TransmitEvents};
 use romer_record::document::{Hop, HopAnswer};
@@ -22,7 +23,6 @@ use romer_wire::stamp::{
 use super::preparing::{self, Prepared};
 use super::side_by_side::side_by_side;
 use super::{MeasureOptions, Observer};
-use romer_endpoint::circumstances;
 
 /// Octets of receive buffer: a handful of answers is all that comes.
 const BUFFER: u32 = 64 << 10;

@@ -5,6 +5,8 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use romer_endpoint::ThreadOptions;
+use romer_endpoint::threads::{STOOD_STILL, TOO_LATE};
 use romer_host::clock::{self, Realtime};
 use romer_host::pacing::{Pacer, Scheduling};
 use romer_host::socket::{Outgoing, Waker};
@@ -15,8 +17,6 @@ use romer_store::LogSender;
 use romer_units::Duration;
 
 use super::stream::Shared;
-use romer_endpoint::ThreadOptions;
-use romer_endpoint::threads::{STOOD_STILL, TOO_LATE};
 
 /// A stream's schedule, with what turns it into packets.
 pub(super) type Probes = Departures<Box<dyn Iterator<Item = (Duration, u32)> + Send>>;

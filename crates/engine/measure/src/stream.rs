@@ -4,6 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use romer_endpoint::card::Card;
+use romer_endpoint::overflow::Overflow;
 use romer_host::HostError;
 use romer_host::clock;
 use romer_host::socket::{Outgoing, StampingSocket};
@@ -16,8 +18,6 @@ use romer_wire::compact::Session;
 use romer_wire::stamp::{ErrorEstimate, Key};
 
 use super::router_word::RouterWord;
-use romer_endpoint::card::Card;
-use romer_endpoint::overflow::Overflow;
 
 /// What the threads of a measurement share of one stream. Every counter is written by one thread.
 #[derive(Debug)]

@@ -1,21 +1,21 @@
 //! The targets of a run, prepared side by side: one that does not answer holds up none of the others.
 
+use romer_analyze::call;
+use romer_analyze::limits;
+use romer_endpoint::EndpointError;
+use romer_endpoint::card::Cards;
+use romer_endpoint::occurrences::{routers_unheard, unheard};
 use romer_record::document::Way;
 use romer_record::manifest::Stream;
 use romer_traffic::{Limit, Request, Schedule};
 use romer_units::random::Seed;
+use romer_wire::udp::ACCEPTED_PAYLOAD;
 
 use super::options::StreamOptions;
 use super::preparing::{self, Prepared};
 use super::route::Pathfinder;
 use super::side_by_side::side_by_side;
 use super::{MeasureOptions, Observer};
-use romer_analyze::call;
-use romer_analyze::limits;
-use romer_endpoint::EndpointError;
-use romer_endpoint::card::Cards;
-use romer_endpoint::occurrences::{routers_unheard, unheard};
-use romer_wire::udp::ACCEPTED_PAYLOAD;
 
 /// A target to which nothing can be measured.
 pub(super) struct Dead {

@@ -5,7 +5,7 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 
 use romer_units::Duration;
 
-use super::reflecting::Note;
+use super::messages::Note;
 
 /// Notes that wait here at the most, beside those in the queue: of 100,000 packets a second, those of 2.6 seconds. One takes about
 /// 100 octets, while it waits.

@@ -1,6 +1,7 @@
 //! The thread that holds the control conversations.
 
 mod admitting;
+mod connection;
 mod notes;
 mod outbox;
 mod places;
@@ -12,20 +13,24 @@ mod telling;
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, TcpListener};
+use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use romer_endpoint::EndpointError;
+use romer_endpoint::ThreadOptions;
+use romer_endpoint::circumstances::{Keepers, clock_identity, clock_keepers};
+use romer_endpoint::occurrences::Occurrences;
 use romer_host::clock;
 use romer_host::poller::{Interest, Poller};
 use romer_host::socket::{SocketOptions, Waker};
+use romer_record::SOFTWARE;
 use romer_record::document::Way;
 use romer_session::control::{
-    Action, FEATURES, FarStream, Fruitless, HAS_CARD, Limits, Message, Others, RefusalCode, SILENCE, Server,
-    Session, Welcome, possession,
+    Action, FEATURES, Fruitless, HAS_CARD, Limits, Message, Others, RefusalCode, Session, Welcome, possession,
 };
 use romer_session::network::Network;
 use romer_session::reflector::Prefix;
@@ -34,21 +39,14 @@ use romer_units::{Dscp, Duration, Monotonic, Timestamp};
 use romer_wire::compact::{self, Heading};
 use romer_wire::stamp::Key;
 
-use self::outbox::Outbox;
-use self::resuming::Moved;
-use self::routes::Reached;
+use self::connection::{Connection, Granted, report_checksum_errors};
 use self::shares::{Holding, NETWORKS, Shares};
 use self::table::Table;
-use super::reflecting::{Note, Order};
-use super::sending::{self, FarSender, Listener, Path};
+use super::messages::{Note, Order};
+use super::options::RespondOptions;
+use super::sending::{self, FarSender, Listener};
+use super::totals::Totals;
 use super::watchdog::{Turn, Watchdog};
-use super::{RespondOptions, Totals};
-use romer_endpoint::EndpointError;
-use romer_endpoint::ThreadOptions;
-use romer_endpoint::byte_stream::ByteStream;
-use romer_endpoint::circumstances::{Keepers, clock_identity, clock_keepers};
-use romer_endpoint::occurrences::Occurrences;
-use romer_record::SOFTWARE;
 
 /// What the poller calls the first listener.
 const LISTENERS: u64 = 1 << 32;
@@ -75,8 +73,8 @@ const LONGEST_ANSWER: usize = 64 * 1024;
 /// what is kept for a resumption; and the same of all connections without a session.
 const MOST_BUFFERED: usize = 20 << 20;
 const MOST_UNASKED: usize = 8 << 20;
-/// How long the last words of a conversation that led to no session may take to be written.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// Routes that are looked up between two looks at deadlines. Each takes as long as some hundred notes.
+const ROUTES: usize = 8;
 /// Longest time between two looks at deadlines, and at records while sessions are open.
 const LOOK: Duration = Duration::from_millis(250);
 const RECORD_LOOK: Duration = Duration::from_millis(50);
@@ -97,81 +95,6 @@ pub(super) struct Links {
     pub(super) turn: Arc<Turn>,
     /// What watches the threads that send.
     pub(super) watchdog: Arc<Watchdog>,
-}
-
-struct Connection {
-    /// `None` while a session waits for another connection.
-    stream: Option<Box<dyn ByteStream>>,
-    peer: IpAddr,
-    /// The address of this host that it was begun with.
-    home: Option<IpAddr>,
-    server: Server,
-    /// When it was accepted.
-    begun: Timestamp<Monotonic>,
-    outbox: Outbox,
-    /// What is waited for of the stream.
-    interest: Interest,
-    /// What it has of what this responder grants, as it was counted last.
-    holding: Holding,
-    /// The same, and nothing if its session was idle then.
-    in_use: Holding,
-    session: Option<Granted>,
-    /// Where its session's association came from.
-    reached: Option<Reached>,
-    /// The interface by which this end reaches the sender, as far as is known.
-    interface: Option<String>,
-    /// The least that the way was known to take when probes or replies had been refused for their length.
-    refused_over: Option<u32>,
-    /// What its session's new connection brought, until the address is proved.
-    moved: Option<Moved>,
-    /// Since when it is over and only its last words are written.
-    closing: Option<Timestamp<Monotonic>>,
-}
-
-impl Connection {
-    const fn is_closing(&self) -> bool {
-        self.closing.is_some()
-    }
-
-    /// Whether it is over, and its last words are written or are not read.
-    fn is_over(&self, now: Timestamp<Monotonic>) -> bool {
-        self.closing.is_some_and(|since| {
-            let is_read = if self.session.is_some() {
-                now - self.server.active() < SILENCE
-            } else {
-                now - since < LAST_WORDS
-            };
-            self.outbox.is_empty() || !is_read
-        })
-    }
-
-    /// Whether its session is idle, so that what it holds is granted to others.
-    fn is_idle(&self, now: Timestamp<Monotonic>) -> bool {
-        !self.is_closing() && self.server.is_idle(now)
-    }
-
-    /// Octets of memory for what has come and is not read and for what waits to be written, while there is a connection, and for
-    /// what is kept for a resumption.
-    fn buffered(&self) -> usize {
-        let is_there = self.stream.is_some();
-        let of_connection = if is_there { self.outbox.memory() + self.server.unread_memory() } else { 0 };
-        of_connection + self.server.kept_memory()
-    }
-
-    /// The number of its session.
-    fn number(&self) -> Option<u32> {
-        self.session.as_ref().map(|session| session.number)
-    }
-}
-
-/// A session that was granted.
-struct Granted {
-    number: u32,
-    /// What this end is to send, and as whose probes.
-    stream: Option<(FarStream, compact::Session)>,
-    /// How, until it begins.
-    path: Option<Box<Path>>,
-    sender: Option<FarSender>,
 }
 
 /// The thread that holds the control conversations.
@@ -258,7 +181,7 @@ impl Controlling {
             next_look: clock::monotonic_now(),
             accepts_from: None,
             new_interface: false,
-            routes_left: routes::ROUTES,
+            routes_left: ROUTES,
             next_route: 0,
             next_session: 0,
             keepers: clock_keepers(),
@@ -531,7 +454,7 @@ impl Controlling {
     }
 
     fn open(&mut self, index: usize, session: Session) {
-        notes::report_checksum_errors(&mut self.connections[index].server);
+        report_checksum_errors(&mut self.connections[index].server);
         let number = self.next_session;
         self.next_session = self.next_session.wrapping_add(1);
         let key = compact::Key::new(possession::probe_key(self.key.as_deref(), session.key));

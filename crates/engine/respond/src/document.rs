@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::PoisonError;
 
+use romer_endpoint::circumstances::clock_error;
+use romer_record::SOFTWARE;
 use romer_record::event::Event;
 use romer_record::respond::{
     RESPOND, Respond, RespondClock, RespondHeldBack, RespondProbes, RespondRefused, RespondReplies,
@@ -10,9 +12,8 @@ use romer_record::respond::{
 };
 use romer_session::reflector::PLACES;
 
-use super::{Responder, Totals};
-use romer_endpoint::circumstances::clock_error;
-use romer_record::SOFTWARE;
+use super::Responder;
+use super::totals::Totals;
 
 impl Responder {
     /// What has happened up to now: what had come before the call is counted. Waits until the thread that counts has told,

@@ -10,10 +10,13 @@ mod backlog;
 mod controlling;
 mod document;
 mod ended;
+mod messages;
+mod options;
 mod patience;
 mod reflecting;
 mod refusals;
 mod sending;
+mod totals;
 mod watchdog;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -21,124 +24,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use romer_host::socket::{SocketOptions, StampingSocket, Waker};
-use romer_host::{HostError, host_info};
-use romer_record::respond::{Respond, RespondSessionsRefused};
-use romer_session::control::{self, Limits};
-use romer_session::reflector::{Counters, Prefix};
-use romer_session::send_limit::{SendCounts, SendLimit, SendRates};
-use romer_wire::stamp;
-pub use romer_wire::stamp::{Key, ReplyFormat};
-
-use self::asking::Asking;
-use self::controlling::shares::NETWORKS;
-pub use self::watchdog::Stuck;
-use self::watchdog::Watchdog;
 use romer_endpoint::EndpointError;
-use romer_endpoint::ThreadOptions;
 use romer_endpoint::card::{Cards, refusal};
 use romer_endpoint::names::with_zone;
 use romer_endpoint::occurrences::{Occurrences, Remembered, routers_unheard, unheard};
 use romer_endpoint::pulse::Pulse;
 use romer_endpoint::threads::Held;
+use romer_host::socket::{SocketOptions, StampingSocket, Waker};
+use romer_host::{HostError, host_info};
+use romer_record::respond::Respond;
+use romer_session::control::{self, Limits};
+use romer_session::send_limit::{SendLimit, SendRates};
+use romer_wire::stamp;
+pub use romer_wire::stamp::{Key, ReplyFormat};
 
-/// How a responder is to be set up.
-#[derive(Clone, Debug)]
-pub struct RespondOptions {
-    /// Where test packets are received; empty for port 862 of all addresses of both families.
-    pub listen: Vec<SocketAddr>,
-    /// Where control conversations are received; empty for port 8862 of the addresses of `listen`.
-    pub control: Vec<SocketAddr>,
-    /// Take stamps in the kernel.
-    pub kernel_stamps: bool,
-    /// Have network cards stamp too: those of the interfaces that have the addresses of `listen`, and all where it is any
-    /// address.
-    pub card_stamps: bool,
-    /// Address ranges that are answered; empty for all.
-    pub allow: Vec<Prefix>,
-    /// Packets a second that one /32 or /56 may send, and that are granted to one /24 or /56; to all, four times as many.
-    pub rate: u64,
-    /// How the threads that reflect and send are run.
-    pub threads: ThreadOptions,
-    /// Answer only tests that are authenticated with this key, and hold conversations only with who has it.
-    pub key: Option<Arc<Key>>,
-    /// Number the replies of each session.
-    pub stateful: bool,
-    /// Sessions that the control channel grants at a time; one network (a /24 or a /56) has a quarter of these at the most.
-    pub sessions: usize,
-    /// The least TTL or hop limit with which a request may arrive; 0 for any.
-    pub least_ttl: u8,
-    /// In which format times are written.
-    pub format: ReplyFormat,
-    /// No reply is longer than its request: one below 44 octets does not get a base packet.
-    pub symmetric_only: bool,
-}
-
-impl Default for RespondOptions {
-    fn default() -> Self {
-        Self {
-            listen: Vec::new(),
-            control: Vec::new(),
-            kernel_stamps: true,
-            card_stamps: false,
-            allow: Vec::new(),
-            rate: 100_000,
-            threads: ThreadOptions::default(),
-            key: None,
-            stateful: false,
-            sessions: 4_096,
-            least_ttl: 0,
-            format: ReplyFormat::default(),
-            symmetric_only: false,
-        }
-    }
-}
-
-/// What came of one-way sessions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OneWay {
-    /// Probes.
-    pub received: u64,
-    /// Their octets of UDP payload.
-    pub octets: u64,
-    /// Probes among them that came from another address than their session's: a NAT's outer address had changed, and the
-    /// session had not followed yet. Such are taken once each.
-    pub elsewhere: u64,
-    /// Datagrams that name a session of their host and were not made with its key. They are no probes of it, and are
-    /// judged as any other request is.
-    pub mistagged: u64,
-    /// Probes of sessions that had ended, up to two minutes before. They are neither answered nor kept.
-    pub after_end: u64,
-}
-
-/// Totals of a responder up to now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Of the reflector.
-    pub reflector: Counters,
-    /// Datagrams that the kernel dropped before they could be read.
-    pub kernel_drops: u64,
-    /// Replies that the kernel would not take, and those that were not sent because they were more than 10 s late.
-    pub not_sent: u64,
-    /// Probes of one-way sessions, which nothing answers.
-    pub one_way: OneWay,
-    /// Sessions granted.
-    pub sessions: u64,
-    /// Control conversations that ended because the sender did not prove that it has the key.
-    pub refused_proofs: u64,
-    /// Sessions that were not granted.
-    pub refused_sessions: RespondSessionsRefused,
-    /// Control conversations that were closed because the responder failed in them.
-    pub failed_conversations: u64,
-    /// Datagrams and turns of its work that the thread that reflects gave up because it failed in them.
-    pub failed_turns: u64,
-    /// Idle sessions that were ended to make room for others.
-    pub made_room: u64,
-    /// Sessions that the reflector remembers.
-    pub remembered: usize,
-    /// Probes of the responder's own.
-    pub probes: SendCounts,
-}
+use self::asking::Asking;
+use self::controlling::shares::NETWORKS;
+pub use self::options::RespondOptions;
+pub use self::totals::{OneWay, Totals};
+pub use self::watchdog::Stuck;
+use self::watchdog::Watchdog;
 
 /// How long threads are waited for at the end. A turn takes milliseconds, and what waits for the kernel's last stamps less than
 /// that. It leaves a second for the totals of what the process may take to end.

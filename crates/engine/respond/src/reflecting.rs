@@ -8,18 +8,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use romer_endpoint::ThreadOptions;
+use romer_endpoint::card::{Card, Unplaced};
+use romer_endpoint::circumstances::{clock_error, clock_information, random};
+use romer_endpoint::overflow::Overflows;
+use romer_endpoint::pulse::Pulse;
 use romer_host::clock::{self, Realtime};
 use romer_host::socket::{
     Datagram, MAX_WAITED, ReceiveBatch, SocketOptions, StampingSocket, TransmitEvents, Waker, wait_any,
 };
 use romer_host::thread::Role;
-use romer_record::log::{Card as CardRecord, Far, FarSent};
+use romer_record::log::Far;
 use romer_session::association::{self, Token};
 use romer_session::limit::Limiter;
 use romer_session::reflector::{Held, Incoming, Reflector, Refusal, Rules, Verdict, Written};
 use romer_session::sender::Coming;
 use romer_units::{Duration, Monotonic, Responder, Timestamp};
-use romer_wire::compact;
 use romer_wire::stamp::tlv::{FollowUp, TimestampMethod};
 use romer_wire::stamp::{ErrorEstimate, ReplyLength};
 
@@ -29,16 +33,12 @@ use self::unclaimed::Unclaimed;
 use super::arriving::{Expected, Taken};
 use super::asking::Asking;
 use super::backlog::Backlog;
+use super::messages::{Note, Order};
+use super::options::RespondOptions;
 use super::patience::Patience;
-use super::refusals::{Refusals, Refused};
-use super::sending::Path;
+use super::refusals::Refusals;
+use super::totals::{OneWay, Totals};
 use super::watchdog::Turn;
-use super::{OneWay, RespondOptions, Totals};
-use romer_endpoint::ThreadOptions;
-use romer_endpoint::card::{Card, Unplaced};
-use romer_endpoint::circumstances::{clock_error, clock_information, random};
-use romer_endpoint::overflow::{Overflow, Overflows};
-use romer_endpoint::pulse::Pulse;
 
 /// Sets of eight buckets for the rates of prefixes: 8,192 prefixes at full rate at once, in 576 KiB.
 const LIMITER_SETS: usize = 1_024;
@@ -50,62 +50,6 @@ const PENDING: usize = 16_384;
 const FLUSH_LOOK: Duration = Duration::from_millis(5);
 /// Longest time between two looks at the orders, the clock's quality and the totals.
 const HOUSEKEEPING: Duration = Duration::from_millis(250);
-
-/// What the control thread orders.
-#[derive(Debug)]
-pub(super) enum Order {
-    /// Expect an association with this token from this address.
-    Open {
-        session: u32,
-        token: Token,
-        ssid: u16,
-        peer: IpAddr,
-        /// One-way probes will come, so many at the most.
-        probes: Option<(compact::Session, u64)>,
-        /// Probes will be sent, by a socket like this.
-        sends: Option<Box<SocketOptions>>,
-        /// Packets a second that will come to the test sockets.
-        rate: u64,
-    },
-    /// The session's sender is at `peer` now: expect its association, by a new token, from there.
-    Move { session: u32, token: Token, peer: IpAddr },
-    /// Hand over what is still waiting, then say so.
-    Flush { session: u32 },
-    /// Forget the session.
-    Close { session: u32 },
-}
-
-/// What the reflecting thread tells.
-#[derive(Debug)]
-pub(super) enum Note {
-    /// The session's address is proved, and is new or perhaps not known to its sender. Where probes are to be sent there and it is new, that is how.
-    /// Where it took another's place, which its sender is to be told: how long before the last came from there, and the first
-    /// from here, and the same of earlier ones; and from which others so many came meanwhile.
-    Associated {
-        session: u32,
-        address: SocketAddr,
-        moves: Vec<(SocketAddr, [Duration; 2])>,
-        others: Vec<(SocketAddr, u64)>,
-        path: Option<Box<Path>>,
-    },
-    /// A test packet of the session; whether it is the first copy of a one-way probe.
-    Record { session: u32, record: Far, first: bool },
-    /// A network card's stamp of a packet of the session became known.
-    Card { session: u32, card: CardRecord },
-    /// A probe of ours has left.
-    Departure { session: u32, record: FarSent },
-    /// This host has refused probes or replies of ours.
-    Refused { session: u32, refused: Refused },
-    /// The thread that sends probes of ours has failed.
-    Failed { session: u32 },
-    /// All probes of ours have left.
-    Departed { session: u32, count: u64 },
-    /// Datagrams found a test socket full.
-    Overflowed(Overflow),
-    /// Everything of the session has been handed over; so many records did not fit the queue, and so many datagrams
-    /// were dropped by the kernel while the session ran.
-    Flushed { session: u32, lost: u64, kernel_drops: u64, mistagged: u64 },
-}
 
 /// The thread's connections.
 pub(super) struct Links {

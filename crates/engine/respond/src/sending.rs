@@ -4,17 +4,19 @@
 //! sends only to the address that the session's association has proved, the latest one: behind a NAT it may change.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use romer_endpoint::ThreadOptions;
+use romer_endpoint::card::{self, Unplaced};
+use romer_endpoint::threads::{STOOD_STILL, TOO_LATE};
 use romer_host::HostError;
 use romer_host::clock::{self, Realtime};
 use romer_host::pacing::Pacer;
-use romer_host::socket::{Outgoing, PathErrorKind, Source, StampingSocket, TransmitEvents, Waker};
+use romer_host::socket::{Outgoing, PathErrorKind, TransmitEvents, Waker};
 use romer_host::thread::Role;
 use romer_record::log::{CardMoment, FarSent};
 use romer_session::control::FarStream;
@@ -25,13 +27,10 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::compact;
 
 use super::backlog::Backlog;
+use super::messages::{Note, Path};
 use super::patience::{self, Patience};
-use super::reflecting::Note;
 use super::refusals::{OVER_THE_BITS, OVER_THE_RATE, Refusals, Refused};
 use super::watchdog::Turn;
-use romer_endpoint::ThreadOptions;
-use romer_endpoint::card::{self, Card, Unplaced};
-use romer_endpoint::threads::{STOOD_STILL, TOO_LATE};
 
 /// What the threads are called.
 pub(super) const SEND: &str = "romer-send";
@@ -41,19 +40,6 @@ const LEAD: Duration = Duration::from_millis(20);
 const PENDING: usize = 16_384;
 /// Longest time between two looks at what the control thread wants.
 const LOOK: Duration = Duration::from_millis(5);
-
-/// Where probes go, and by what.
-#[derive(Debug)]
-pub(super) struct Path {
-    /// A socket at the test port. What comes from there comes to it, and the reflecting thread hears it.
-    pub(super) socket: Arc<StampingSocket>,
-    /// The proved address.
-    pub(super) to: SocketAddr,
-    /// The address that the association came to.
-    pub(super) from: Option<Source>,
-    /// The network card that it goes through, if that stamps.
-    pub(super) card: Option<Arc<Card>>,
-}
 
 /// What the control thread wants of a sending thread.
 #[derive(Debug, Default)]
@@ -494,7 +480,7 @@ fn unsent(due: &Due, late: Duration) -> FarSent {
 mod tests {
     use std::sync::mpsc::sync_channel;
 
-    use romer_host::socket::SocketOptions;
+    use romer_host::socket::{SocketOptions, StampingSocket};
     use romer_session::send_limit::SendRates;
     use romer_traffic::{Limit, Request, TrafficModel};
 

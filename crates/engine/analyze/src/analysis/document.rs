@@ -5,6 +5,7 @@ use std::path::Path;
 
 use romer_exchange::csv::Shape;
 use romer_passages::Related;
+use romer_record::SOFTWARE;
 use romer_record::document::{ClockEvent, ClockState, Measurement, Metadata, StampPlaces, Traffic, Way};
 use romer_record::event::Side;
 use romer_record::manifest::{ClockRelation, StampRequest, Stream};
@@ -15,7 +16,6 @@ use super::packets::Numbered;
 use super::table::{About, Far, Table};
 use crate::evaluate::stamps::{defined, includes_far_time, includes_responder};
 use crate::evaluate::{Evaluated, gather};
-use romer_record::SOFTWARE;
 
 /// Times that are taken for the time of day: from 2001 to 2096, in nanoseconds since 1970. Others are from an origin
 /// that the file does not tell.

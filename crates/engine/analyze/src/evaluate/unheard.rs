@@ -81,10 +81,10 @@ fn may_be_too_long(passage: &Passage) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use romer_session::control::ClockIdentity;
     use romer_session::control::{Hello, Message, VERSION, Welcome};
 
     use super::*;
-    use romer_session::control::ClockIdentity;
 
     #[test]
     fn the_first_words_of_either_end_are_longer_than_what_they_tell_to_pass() {

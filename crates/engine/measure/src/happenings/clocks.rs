@@ -3,13 +3,13 @@
 use std::sync::atomic::Ordering;
 
 use romer_clock::steps::ClockChange;
+use romer_endpoint::occurrences::{clock_event, reading};
 use romer_host::clock;
 use romer_record::document::Way;
 use romer_record::event::{Event, Side};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::Happenings;
-use romer_endpoint::occurrences::{clock_event, reading};
 
 /// How long after a pause the probes that it held up may take to leave.
 const HELD_UP: Duration = Duration::from_millis(500);

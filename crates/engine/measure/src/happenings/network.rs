@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
+use romer_endpoint::interface::{self, Deed, Tidings};
+use romer_endpoint::occurrences::{LONGER, covers, event, noticed_late, route_words};
 use romer_host::HostError;
 use romer_host::watch::{NetworkChange, Watch};
 use romer_host::{clock, host_info};
@@ -10,8 +12,6 @@ use romer_record::event::{Event, EventKind, Side};
 
 use super::Happenings;
 use crate::no_way;
-use romer_endpoint::interface::{self, Deed, Tidings};
-use romer_endpoint::occurrences::{LONGER, covers, event, noticed_late, route_words};
 
 impl Happenings {
     pub(super) fn look_at_network(&mut self) {

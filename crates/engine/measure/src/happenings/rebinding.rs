@@ -1,11 +1,11 @@
 //! A NAT's new mapping: seen by each session over it and by the far end, and one event.
 
+use romer_endpoint::occurrences::event;
 use romer_record::event::{Event, EventKind, Side};
 use romer_units::Duration;
+use romer_units::three_digits;
 
 use super::{Happenings, TOGETHER};
-use romer_endpoint::occurrences::event;
-use romer_units::three_digits;
 
 /// What two sessions see of one new mapping overlaps, but for so long.
 const NEARLY: Duration = Duration::from_millis(250);

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use romer_endpoint::occurrences::{shorter, shorter_by};
+use romer_endpoint::threads::{STOOD_STILL, too_late};
 use romer_host::HostError;
 use romer_host::host_info::TooLongHeard;
 use romer_units::{counted, was};
@@ -9,8 +11,6 @@ use romer_units::{counted, was};
 use crate::no_way::explained;
 use crate::router_word::RouterWord;
 use crate::unanswered::UNANSWERED;
-use romer_endpoint::occurrences::{shorter, shorter_by};
-use romer_endpoint::threads::{STOOD_STILL, too_late};
 
 /// `1 probe was not sent`, `2 probes were not sent`.
 pub(super) fn unsent(count: u64) -> String {

@@ -3,6 +3,9 @@
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 
+use romer_endpoint::byte_stream::ByteStream;
+use romer_endpoint::circumstances::{clock_identity, clock_sync, random};
+use romer_endpoint::occurrences::routers_unheard;
 use romer_host::clock;
 use romer_host::poller::Interest;
 use romer_host::stream::{is_exhausted, limit_unsent};
@@ -10,13 +13,11 @@ use romer_session::control::{Server, Welcome};
 use romer_session::network::Network;
 use romer_units::{Duration, Monotonic, Timestamp};
 
+use super::connection::Connection;
 use super::outbox::Outbox;
 use super::places::{Place, Scope, Stage, to_close};
 use super::shares::{Holding, NETWORKS};
-use super::{Connection, Controlling, LISTENERS, LONGEST_ANSWER, MOST_DEPARTURES, MOST_SENDERS, token};
-use romer_endpoint::byte_stream::ByteStream;
-use romer_endpoint::circumstances::{clock_identity, clock_sync, random};
-use romer_endpoint::occurrences::routers_unheard;
+use super::{Controlling, LISTENERS, LONGEST_ANSWER, MOST_DEPARTURES, MOST_SENDERS, token};
 
 /// Connections without a session at a time, and those that one network may have.
 const WITHOUT_SESSION: usize = 512;

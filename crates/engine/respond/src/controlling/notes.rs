@@ -2,26 +2,17 @@
 
 use std::net::SocketAddr;
 
-use romer_host::{clock, host_info};
-use romer_session::control::{Action, Server};
+use romer_host::clock;
+use romer_session::control::Action;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::Controlling;
-use super::routes::Reached;
+use super::connection::{Reached, report_checksum_errors};
 use super::shares::Holding;
-use crate::reflecting::Note;
-use crate::sending::Path;
+use crate::messages::{Note, Path};
 
 /// Notes that are taken in a turn, so that a flood of them does not delay others; the rest are taken in the next.
 pub(super) const NOTES: usize = 4_096;
-
-/// Has a session count the datagrams that this host drops as damaged while it runs: to be called when it is opened, and before
-/// it ends.
-pub(super) fn report_checksum_errors(server: &mut Server) {
-    if let Ok(counted) = host_info::udp_checksum_errors() {
-        server.on_checksum_errors(counted);
-    }
-}
 
 impl Controlling {
     /// Takes what the threads that reflect and send have to say, up to a limit. Gives whether there may be more.

@@ -1,7 +1,8 @@
 //! Sessions that outlive their connection.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
+use romer_endpoint::circumstances::random;
 use romer_host::clock;
 use romer_host::poller::Interest;
 use romer_record::event::{Event, EventKind, Side};
@@ -9,23 +10,13 @@ use romer_session::control::{Action, Resume, SILENCE};
 use romer_session::network::Network;
 use romer_units::{Duration, counted};
 
+use super::Controlling;
+use super::connection::{Connection, Moved};
 use super::shares::Holding;
-use super::{Connection, Controlling};
-use crate::reflecting::Order;
-use romer_endpoint::circumstances::random;
+use crate::messages::Order;
 
 /// Addresses that are named of those that a session was at for a moment.
 const MOST_NAMED: usize = 4;
-
-/// What a new connection says of the time before it.
-pub(super) struct Moved {
-    /// Where the session's sender was.
-    before: IpAddr,
-    /// How long it had known that something is amiss.
-    silent: Duration,
-    /// When it came.
-    at: romer_units::Timestamp<romer_units::Monotonic>,
-}
 
 impl Controlling {
     /// The connection is no more. A session may go on over another one.

@@ -1,24 +1,13 @@
 //! By which interface this end reaches its sessions: looked up when an address is proved, and again from time to time.
 
-use std::net::SocketAddr;
-
 use romer_host::host_info;
 use romer_units::{Duration, Monotonic, Timestamp};
 
-use super::Controlling;
+use super::connection::Reached;
+use super::{Controlling, ROUTES};
 
-/// Routes that are looked up between two looks at deadlines. Each takes as long as some hundred notes.
-pub(super) const ROUTES: usize = 8;
 /// Between two look-ups of the route of a session, unless its host changes.
 const ROUTE_LOOK: Duration = Duration::from_secs(3);
-
-/// The address that a session has proved.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Reached {
-    pub(super) address: SocketAddr,
-    /// When the route to it is looked up next.
-    pub(super) due: Timestamp<Monotonic>,
-}
 
 impl Controlling {
     /// Looks up the routes that are due, as many as may be looked up now. The next call continues after them.

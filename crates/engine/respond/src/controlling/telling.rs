@@ -3,6 +3,9 @@
 use std::io;
 use std::net::SocketAddr;
 
+use romer_endpoint::occurrences::{Occurrence, covers, shorter_by};
+use romer_endpoint::overflow::Overflow;
+use romer_endpoint::threads::{STOOD_STILL, too_late};
 use romer_host::{HostError, clock, host_info};
 use romer_record::event::{Event, EventKind};
 use romer_session::control::Action;
@@ -11,9 +14,6 @@ use romer_units::counted_as;
 
 use super::Controlling;
 use crate::refusals::{OVER_THE_BITS, OVER_THE_RATE, Refused};
-use romer_endpoint::occurrences::{Occurrence, covers, shorter_by};
-use romer_endpoint::overflow::Overflow;
-use romer_endpoint::threads::{STOOD_STILL, too_late};
 
 impl Controlling {
     /// Tells all senders what has happened to this host, as far as it concerns them. For who `ends` all is looked at once more.

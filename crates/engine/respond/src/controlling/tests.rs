@@ -6,12 +6,13 @@ use std::os::fd::BorrowedFd;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration as StdDuration;
 
+use romer_endpoint::byte_stream::ByteStream;
+use romer_endpoint::occurrences::Remembered;
+use romer_endpoint::pulse::Pulse;
 use romer_session::control::{ClockIdentity, Decoder, Granted, Hello, Resume, VERSION};
 use romer_session::send_limit::SendRates;
 
 use super::*;
-use romer_endpoint::occurrences::Remembered;
-use romer_endpoint::pulse::Pulse;
 
 /// A connection at which this responder panics when it reads.
 #[derive(Debug)]
@@ -382,15 +383,15 @@ fn route_lookups_are_bounded() {
         associate(controlling, port);
     }
     let then = clock::monotonic_now();
-    assert_eq!((controlling.routes_left, looked_up(controlling, then)), (0, routes::ROUTES));
+    assert_eq!((controlling.routes_left, looked_up(controlling, then)), (0, ROUTES));
     let later = then + Duration::from_secs(3_600);
-    for look in 1..=sessions.len() / routes::ROUTES {
+    for look in 1..=sessions.len() / ROUTES {
         controlling.look_up_routes(later);
-        assert_eq!(looked_up(controlling, later), look * routes::ROUTES);
+        assert_eq!(looked_up(controlling, later), look * ROUTES);
     }
     controlling.look_up_routes(later);
     (1..=20).for_each(|port| associate(controlling, port));
-    assert_eq!((controlling.routes_left, looked_up(controlling, later)), (routes::ROUTES, sessions.len()));
+    assert_eq!((controlling.routes_left, looked_up(controlling, later)), (ROUTES, sessions.len()));
 }
 
 /// A session that can be resumed.

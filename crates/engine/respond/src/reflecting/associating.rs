@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use romer_endpoint::card;
 use romer_host::clock;
 use romer_host::socket::Datagram;
 use romer_record::log::Far;
 use romer_session::association::Token;
 use romer_units::Duration;
 
-use super::{Note, Path, Reflecting};
-use romer_endpoint::card;
+use super::Reflecting;
+use crate::messages::{Note, Path};
 
 /// So many addresses of a session are remembered: for who makes more mappings than that while it has no conversation, the last.
 const MOST_MOVES: usize = 16;

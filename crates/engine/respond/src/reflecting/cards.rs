@@ -1,10 +1,10 @@
 //! Stamps of network cards among what is reflected.
 
+use romer_endpoint::card;
 use romer_host::socket::Datagram;
 use romer_record::log::{CardMoment, Far};
 
 use super::{Departing, Note, PENDING, Reflecting};
-use romer_endpoint::card;
 
 impl Reflecting {
     /// Takes a datagram's stamp of the network card that it came through.
