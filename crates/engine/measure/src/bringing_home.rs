@@ -16,10 +16,11 @@ use romer_units::{Duration, Monotonic, Timestamp, counted};
 use romer_wire::stamp::Key;
 
 use super::far::{Conversation, Told};
-use super::happenings::{self, Happenings};
-use super::preparing::Prepared;
+use super::happenings::{self, Happenings, is_same};
+use super::observer::Observer;
+use super::prepared::Prepared;
 use super::resuming::{AGAIN, LAST, QUIET};
-use super::{Observer, is_same, rfc3339_now};
+use super::times::rfc3339_now;
 
 /// Events of a stream up to which those are kept that its far end tells at its end.
 const LATE_EVENTS: usize = 2_000;

@@ -22,7 +22,7 @@ use romer_passages::dropped::is_of_queue;
 use romer_record::event::{Event, EventKind, Side};
 use romer_units::{Duration, Monotonic, Timestamp};
 
-use super::Observer;
+use super::observer::Observer;
 use super::stream::Shared;
 use clocks::Doubt;
 pub(super) use rebinding::is_one as is_rebinding;
@@ -419,6 +419,13 @@ impl Way {
             too_long: Episode::default(),
         }
     }
+}
+
+/// Whether two directions tell of one event: what happened to a host is told of each of its streams, with one reading of its
+/// clock.
+pub(super) fn is_same(one: &Event, other: &Event) -> bool {
+    (one.kind, one.side, one.clock_ns) == (other.kind, other.side, other.clock_ns)
+        && one.detail == other.detail
 }
 
 #[cfg(test)]

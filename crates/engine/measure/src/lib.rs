@@ -9,7 +9,10 @@ mod far;
 mod happenings;
 mod live;
 mod no_way;
+mod observer;
 mod options;
+mod plan;
+mod prepared;
 mod preparing;
 mod reaching;
 mod receiving;
@@ -21,6 +24,7 @@ mod side_by_side;
 mod stop_on_panic;
 mod stream;
 mod targets;
+mod times;
 mod unanswered;
 
 use std::collections::BTreeMap;
@@ -34,8 +38,8 @@ use romer_host::clock;
 use romer_host::ending::{self, Stage};
 use romer_host::host_info;
 use romer_host::socket::Waker;
-use romer_record::document::{Measurement, StreamInterval, Way};
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::document::{Measurement, Way};
+use romer_record::event::{EventKind, Side};
 use romer_record::manifest::{CutShort, EntryKind, MANIFEST, Manifest, NotLogged, Status, Stream};
 use romer_record::{RoundTrip, assemble_as};
 use romer_session::control::{FETCH, KEEP_ALIVE, Message};
@@ -43,10 +47,11 @@ use romer_store::{Finished, Kept, LogSender, LogThread, NewRun, StoreError};
 use romer_units::{Duration, Monotonic, Timestamp, counted};
 
 use far::Told;
-use happenings::Happenings;
+use happenings::{Happenings, is_same};
 use live::Live;
+pub use observer::Observer;
 pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, check_sizes};
-use preparing::Prepared;
+use prepared::{Prepared, what_is_left};
 use romer_analyze::evaluate::{Evaluated, evaluate};
 use romer_endpoint::EndpointError;
 use romer_endpoint::occurrences::told_by_far_end;
@@ -55,6 +60,7 @@ use sending::Leg;
 use stop_on_panic::StopOnPanic;
 use stream::Shared;
 use targets::{Dead, Targets};
+use times::{rfc3339_after, rfc3339_now};
 
 /// Entries that the packet log's queue holds, at the least and at the most (46 MiB).
 const LOG_QUEUE: [usize; 2] = [1 << 16, 1 << 19];
@@ -69,16 +75,6 @@ const LOOK_OFTEN: Duration = Duration::from_millis(20);
 const SOON: Duration = Duration::from_millis(10);
 /// A shorter time between two departures makes many packets.
 const MANY: Duration = Duration::from_millis(5);
-
-/// Who is told how a measurement goes on.
-pub trait Observer {
-    /// The run is in this folder, and about to begin.
-    fn on_start(&mut self, folder: &Path, streams: usize);
-    /// Something worth a line.
-    fn on_note(&mut self, stream: u16, text: &str);
-    /// What happened up to now.
-    fn on_interval(&mut self, interval: &StreamInterval);
-}
 
 /// A finished measurement.
 #[derive(Debug)]
@@ -523,42 +519,11 @@ fn take_news(
                 let since = stream.resuming.since().map_or(Duration::ZERO, Duration::from_std);
                 let detail = fault.unwrap_or_else(|| what_is_left(stream.shared.way, true));
                 happenings.gone(place, detail, since);
-                leave(stream);
+                stream.leave();
             } else {
-                give_up(stream, observer);
+                stream.give_up(observer);
             }
         }
-    }
-}
-
-/// The far end is out of reach for good, which is said.
-fn give_up(stream: &mut Prepared, observer: &mut dyn Observer) {
-    leave(stream);
-    observer.on_note(stream.shared.number, what_is_left(stream.shared.way, stream.has_way));
-}
-
-/// The far end is out of reach for good.
-fn leave(stream: &mut Prepared) {
-    let shared = &stream.shared;
-    stream.conversation = None;
-    shared.leave_alone();
-    stream.manifest.cut_short = Some(stream.gone());
-    if shared.way.is_one_way() {
-        shared.halt();
-    }
-}
-
-/// What a far end leaves that is out of reach, though this host has a way there or because it has none.
-const fn what_is_left(way: Way, has_way: bool) -> &'static str {
-    match (way, has_way) {
-        (Way::RoundTrip, true) => {
-            "the control conversation broke off: the far end's log will not come back whole"
-        }
-        (Way::RoundTrip, false) => {
-            "this host has no way to the far end any more: its log will not come back whole"
-        }
-        (_, true) => "the control conversation broke off: the far end is gone, and the measurement ends here",
-        (_, false) => "this host has no way to the far end any more, and the measurement ends here",
     }
 }
 
@@ -592,13 +557,6 @@ fn manifests(streams: &[Prepared], dead: &[Dead]) -> Vec<Stream> {
     });
     let dead = dead.iter().map(|one| (one.number, one.manifest.clone()));
     measured.chain(dead).collect::<BTreeMap<_, _>>().into_values().collect()
-}
-
-/// Whether two directions tell of one event: what happened to a host is told of each of its streams, with one reading of its
-/// clock.
-fn is_same(one: &Event, other: &Event) -> bool {
-    (one.kind, one.side, one.clock_ns) == (other.kind, other.side, other.clock_ns)
-        && one.detail == other.detail
 }
 
 type RowsByStream = BTreeMap<u16, Vec<RoundTrip>>;
@@ -703,13 +661,4 @@ fn take_note(manifest: &mut Stream, not_logged: Vec<NotLogged>) {
             .push(format!("{records} of it came, and this host's packet log did not keep them"));
     }
     manifest.not_logged = not_logged;
-}
-
-fn rfc3339_now() -> String {
-    rfc3339_after(Duration::ZERO)
-}
-
-fn rfc3339_after(later: Duration) -> String {
-    let time = SystemTime::now() + later.to_std();
-    humantime::format_rfc3339_micros(time).to_string()
 }

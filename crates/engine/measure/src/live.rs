@@ -12,10 +12,11 @@ use romer_record::manifest::{ClockRelation, Stream};
 use romer_store::{Kept, LogThread};
 use romer_units::{Duration, Monotonic, Timestamp, saturating_sum};
 
-use super::preparing::Prepared;
+use super::observer::Observer;
+use super::options::MeasureOptions;
+use super::prepared::Prepared;
 use super::receiving::Seen;
 use super::stream::Shared;
-use super::{MeasureOptions, Observer};
 
 /// Delays that are remembered of one interval and stream; a faster stream's interval line is of these.
 const REMEMBERED: usize = 65_536;

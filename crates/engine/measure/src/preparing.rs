@@ -1,168 +1,36 @@
 //! From a target to a stream that is ready to begin.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration as StdDuration, Instant};
 
 use romer_endpoint::EndpointError;
-use romer_endpoint::card::{Card, Cards, refusal};
+use romer_endpoint::card::Cards;
 use romer_endpoint::circumstances;
 use romer_endpoint::names::with_zone;
 use romer_host::host_info;
-use romer_host::link::Network;
-use romer_host::route::is_of_several_hosts;
 use romer_host::socket::{SocketOptions, StampingSocket};
 use romer_record::document::{Traffic, Way};
-use romer_record::event::{Event, EventKind, Side};
-use romer_record::manifest::{ClockRelation, CutShort, StampRequest, Stream};
+use romer_record::manifest::{ClockRelation, Stream};
 use romer_session::control::{self, FarStream, possession};
 use romer_session::sender;
 use romer_traffic::{Limit, Payloads, Request, Schedule, TrafficModel};
-use romer_units::{Duration, counted, counted_as, saturating_sum};
+use romer_units::Duration;
 use romer_wire::compact;
 use romer_wire::stamp;
 
 use super::far::Conversation;
-use super::options::{ProbeSize, StreamOptions, TTL, checked, floor, header_octets, payloads, schedule_of};
+use super::options::MeasureOptions;
+use super::options::{ProbeSize, StreamOptions, TTL, checked, floor, header_octets};
+use super::plan::{Plan, bind, socket_options, with_port};
+use super::prepared::{Prepared, REPETITION};
 use super::reaching::{self, Reached};
 use super::resuming::Resuming;
-use super::route::Pathfinder;
 use super::stream::{Identity, Shared};
-use super::{MeasureOptions, rfc3339_now};
+use super::times::rfc3339_now;
 
 /// How long the association datagram is repeated until it is given up.
 const ASSOCIATION: StdDuration = StdDuration::from_secs(4);
-/// Time between two repetitions.
-pub(super) const REPETITION: StdDuration = StdDuration::from_millis(150);
-
-/// A stream that is ready to begin.
-pub(super) struct Prepared {
-    pub(super) shared: Arc<Shared>,
-    /// Where the target was asked: of its control channel, or its reflector.
-    pub(super) address: SocketAddr,
-    pub(super) schedule: Schedule,
-    pub(super) interval: Duration,
-    /// Smaller payloads of the schedule are raised to this.
-    pub(super) floor: u32,
-    pub(super) manifest: Stream,
-    pub(super) conversation: Option<Conversation>,
-    /// What was measured instead of the romer that is not there.
-    pub(super) instead: Option<String>,
-    /// Datagrams that the far end's kernel dropped because its program was too slow.
-    pub(super) far_drops: u64,
-    /// Datagrams that came there, named this stream and were none of its probes.
-    pub(super) mistagged: u64,
-    /// The far end sent or reported more than it may, and its conversation was closed.
-    pub(super) overrun: bool,
-    /// Looks for the way to the target, where that is asked for; of two directions, the first has it.
-    pub(super) pathfinder: Option<Pathfinder>,
-    /// What is being done so that the session outlives its connection.
-    pub(super) resuming: Resuming,
-    /// Whether this host had a way to the target at the last look.
-    pub(super) has_way: bool,
-}
-
-impl Prepared {
-    /// Why the far end is out of reach.
-    pub(super) const fn gone(&self) -> CutShort {
-        match (self.overrun, self.has_way) {
-            (true, _) => CutShort::FarEndExcess,
-            (false, true) => CutShort::FarEndGone,
-            (false, false) => CutShort::NoWay,
-        }
-    }
-
-    /// What was seen that the rows do not tell.
-    pub(super) fn warnings(&self) -> Vec<String> {
-        let errors = self.shared.path_errors.load(Ordering::Acquire);
-        let mut warnings: Vec<String> = self.instead.iter().cloned().collect();
-        let altered = self.shared.altered.load(Ordering::Acquire);
-        if altered > 0 {
-            let one = "datagram arrived at the far end with a sequence number that was not sent";
-            let others = "datagrams arrived at the far end with sequence numbers that were not sent";
-            warnings.push(format!(
-                "{}: altered on the path, or from another sender; not counted, and a probe with an altered number counts as lost",
-                counted_as(altered, one, others)
-            ));
-        }
-        if self.mistagged > 0 {
-            warnings.push(format!(
-                "{} at the far end with this session's identifier and a wrong tag: truncated or altered on the path; not counted, and the \
-                 probes count as lost",
-                counted_as(self.mistagged, "datagram arrived", "datagrams arrived")
-            ));
-        }
-        let own_drops = self.shared.unread.load(Ordering::Acquire);
-        let events = &self.manifest.events;
-        warnings.extend(dropped(Side::Responder, self.far_drops, events));
-        warnings.extend(dropped(Side::Sender, own_drops, events));
-        let unanswered = self.shared.unanswered.load(Ordering::Acquire);
-        if unanswered > 0 {
-            warnings.push(format!(
-                "this host itself dropped {} that it had taken, because the next host on the way did not answer when asked for its \
-                 hardware address",
-                counted(unanswered, "probe")
-            ));
-        }
-        let nobody = self.shared.nobody.load(Ordering::Acquire);
-        if nobody > 0 {
-            warnings.push(format!(
-                "the far host reported of {} that nobody took {} there (ICMP)",
-                counted(nobody, "probe"),
-                if nobody == 1 { "it" } else { "them" }
-            ));
-        }
-        if errors > 0 {
-            let word = self.shared.router_word().map_or_else(String::new, |word| format!(": {word}"));
-            let errors = counted(errors, "error");
-            warnings.push(format!("the path reported {errors} (ICMP) about the probes{word}"));
-        }
-        warnings
-    }
-}
-
-/// What is to be said of `drops` datagrams that the kernel at `side` dropped unread: by the `events` there, those that it
-/// dropped while its program stood still, and those for which that was too slow.
-fn dropped(side: Side, drops: u64, events: &[Event]) -> Vec<String> {
-    let standing = while_standing(side, events).min(drops);
-    let (end, that) =
-        if side == Side::Responder { ("the far end", "that host") } else { ("this host", "this host") };
-    let arrived = "those among them that were probes arrived, and are no losses (instrument_drops)";
-    let mut words = Vec::new();
-    if standing > 0 {
-        words.push(format!(
-            "{end}'s kernel dropped {} unread while its program stood still (stopped, or its host had no processor for it): \
-             {arrived}; see that nothing stops it there, and that {that} is not put to sleep",
-            counted(standing, "datagram")
-        ));
-    }
-    if drops > standing {
-        words.push(format!(
-            "{end} was too slow: its kernel dropped {} unread; {arrived}; send more slowly, or leave {that} more time",
-            counted(drops - standing, "datagram")
-        ));
-    }
-    words
-}
-
-/// What a program has not read by so long after it stood still came while it did.
-const CATCHING_UP_NS: i64 = 1_000_000_000;
-
-/// How many datagrams found a full socket at `side` while the program there stood still, by its clock, or caught up after it.
-fn while_standing(side: Side, events: &[Event]) -> u64 {
-    let of = |kind: EventKind| events.iter().filter(move |event| (event.kind, event.side) == (kind, side));
-    let span = |event: &Event| {
-        let length = event.until_ns.map_or(0, |until| until.saturating_sub(event.at_ns));
-        (event.clock_ns, event.clock_ns.saturating_add(length))
-    };
-    let pauses: Vec<(i64, i64)> = of(EventKind::Pause).map(span).collect();
-    let overflows = of(EventKind::ReceiveOverflow).filter(|overflow| {
-        let (from, until) = span(overflow);
-        pauses.iter().any(|(began, ended)| from <= ended.saturating_add(CATCHING_UP_NS) && until >= *began)
-    });
-    saturating_sum(overflows.filter_map(|overflow| overflow.datagrams))
-}
 
 /// The addresses of a stream's target, in the order in which they are to be tried. Their port is that of the control channel,
 /// or of the reflector.
@@ -174,40 +42,6 @@ pub(super) fn addresses(
     checked(&stream.traffic)?;
     let usual = if options.stamp_only { stamp::PORT } else { control::PORT };
     stream.target.addresses(options.family, stream.target.port.unwrap_or(usual))
-}
-
-/// What is to be sent to one address of a target, checked before anybody is called there.
-pub(super) struct Plan {
-    pub(super) address: SocketAddr,
-    pub(super) local: SocketAddr,
-    card: Option<Arc<Card>>,
-    traffic: Request,
-    schedule: Schedule,
-    payloads: Payloads,
-    floor: u32,
-}
-
-impl Plan {
-    /// # Errors
-    /// Why nothing can be sent to `address`.
-    pub(super) fn new(
-        options: &MeasureOptions,
-        cards: &Cards,
-        stream: &StreamOptions,
-        way: Way,
-        address: SocketAddr,
-    ) -> Result<Self, EndpointError> {
-        let local = local_address(options, address)?;
-        let card =
-            if options.stamp == StampRequest::Nic { Some(card(options, cards, address)?) } else { None };
-        let keyed = options.key.is_some();
-        let (traffic, schedule) = schedule_of(stream, address, way, keyed)?;
-        let payloads = payloads(stream, &schedule, way, address, mtu(address, options), keyed)?;
-        let floor = floor(stream, &schedule, way, keyed);
-        // What is wrong with where probes are to leave from is told before anybody is called from there.
-        bind(options, local, &socket_options(options))?;
-        Ok(Self { address, local, card, traffic, schedule, payloads, floor })
-    }
 }
 
 /// Greets, opens and associates a stream to the first of `addresses` that answers. What is worth a line is added to `notes`.
@@ -315,94 +149,9 @@ fn asked(traffic: &Request, schedule: &Schedule) -> (Duration, u64) {
 const FAR_WITHOUT_CARD: &str = "the far end does not stamp by its network card: its stamps are its kernel's; start `romer \
     respond --stamp nic` there, if its interface can";
 
-/// The network card that the probes leave by, switched on.
-fn card(options: &MeasureOptions, cards: &Cards, target: SocketAddr) -> Result<Arc<Card>, EndpointError> {
-    let interface = options.interface.clone().or_else(|| host_info::route_to(target).ok()?.interface);
-    let interface = interface.ok_or_else(|| {
-        refusal(
-            None,
-            romer_host::HostError::Unsuitable("it is not known by which interface the probes leave"),
-        )
-    })?;
-    cards.of(&interface)
-}
-
 fn session_of(number: u16, way: Way, key: [u8; 16]) -> compact::Session {
     let heading = if way == Way::Reverse { compact::Heading::Reverse } else { compact::Heading::Forward };
     compact::Session { number, key: compact::Key::new(key), heading }
-}
-
-/// The largest IP packet that the path is known to take: the interface's that was asked for, or the route's.
-fn mtu(target: SocketAddr, options: &MeasureOptions) -> Option<u32> {
-    match &options.interface {
-        Some(interface) => host_info::interface_mtu(interface).ok(),
-        None => host_info::route_to(target).ok().map(|route| route.mtu),
-    }
-}
-
-fn interfaces() -> String {
-    let links = Network::open(None).and_then(|network| network.links()).unwrap_or_default();
-    links.into_iter().map(|link| link.name).collect::<Vec<_>>().join(", ")
-}
-
-pub(super) fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
-    address.set_port(port);
-    address
-}
-
-pub(super) fn local_address(
-    options: &MeasureOptions,
-    target: SocketAddr,
-) -> Result<SocketAddr, EndpointError> {
-    let any =
-        if target.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
-    match options.source {
-        Some(source) if source.is_ipv4() != target.is_ipv4() => Err(EndpointError::Usage(format!(
-            "the source is of another family than the target (--source): {source} cannot send to {}; give an address \
-             of the same family, or choose the target's with -4 or -6",
-            target.ip()
-        ))),
-        // Where the system does not tell, it says so itself when the socket is opened.
-        Some(source) if is_of_several_hosts(source).unwrap_or(false) => Err(EndpointError::Usage(format!(
-            "the source is the address of several hosts (--source): {source} is a network's broadcast address, or a group's, and no \
-             host sends from there; give an address of this host, or leave it out"
-        ))),
-        source => Ok(SocketAddr::new(source.unwrap_or(any), 0)),
-    }
-}
-
-/// How sockets for what is sent to a target are set up.
-pub(super) fn socket_options(options: &MeasureOptions) -> SocketOptions {
-    SocketOptions {
-        interface: options.interface.clone(),
-        dscp: options.dscp,
-        ecn: options.ecn,
-        ttl: Some(options.ttl.unwrap_or(TTL)),
-        kernel_stamps: options.stamp != StampRequest::User,
-        card_stamps: options.stamp == StampRequest::Nic,
-        dont_fragment: true,
-        path_errors: true,
-        ..SocketOptions::default()
-    }
-}
-
-/// A socket for probes from `local`.
-pub(super) fn bind(
-    options: &MeasureOptions,
-    local: SocketAddr,
-    socket_options: &SocketOptions,
-) -> Result<StampingSocket, EndpointError> {
-    StampingSocket::bind(local, socket_options).map_err(|error| {
-        let (place, mend) = match (&options.interface, options.source) {
-            (Some(interface), _) if error.errno() == Some(19) => (
-                format!("--interface {interface}"),
-                format!("name one of this host's interfaces: {}", interfaces()),
-            ),
-            (_, Some(source)) => (format!("--source {source}"), "name an address of this host".to_string()),
-            _ => (local.to_string(), "see whether the host has an address of this family".to_string()),
-        };
-        EndpointError::Host { what: "open a socket for the probes", place, source: Box::new(error), mend }
-    })
 }
 
 /// The socket that sends the probes, and the one that receives the reflections.
@@ -557,18 +306,4 @@ fn manifest(
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a mean of 32-bit sizes is one")]
 fn rounded(mean: f64) -> u32 {
     mean.round() as u32
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Events of a far end whose numbers of datagrams exceed 64 bits together give the largest count.
-    #[test]
-    fn datagrams_of_events_saturate() {
-        let event = |kind, datagrams| Event { datagrams, ..Event::new(kind, Side::Responder, 0, 0) };
-        let overflow = event(EventKind::ReceiveOverflow, Some(u64::MAX));
-        let events = [event(EventKind::Pause, None), overflow.clone(), overflow];
-        assert_eq!(while_standing(Side::Responder, &events), u64::MAX);
-    }
 }

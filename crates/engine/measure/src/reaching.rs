@@ -14,9 +14,9 @@ use romer_units::Duration;
 use romer_wire::stamp::{self, AUTHENTICATED_BASE};
 
 use super::far::{Absent, Conversation};
-use super::options::StreamOptions;
-use super::preparing::{Plan, bind, socket_options, with_port};
-use super::{MeasureOptions, route};
+use super::options::{MeasureOptions, StreamOptions};
+use super::plan::{Plan, bind, socket_options, with_port};
+use super::route;
 
 /// Requests by which it is seen whether a reflector answers, and the time from one to the next. The reply to the last is waited
 /// for as long again.

@@ -19,8 +19,8 @@ use romer_wire::stamp::Key;
 
 use super::far::{Absent, Conversation};
 use super::happenings::Happenings;
-use super::preparing::{Prepared, REPETITION};
-use super::{Observer, give_up};
+use super::observer::Observer;
+use super::prepared::{Prepared, REPETITION};
 
 /// From one attempt that failed to the next.
 pub(super) const AGAIN: StdDuration = StdDuration::from_millis(500);
@@ -214,7 +214,7 @@ pub(super) fn leave_vain(
             _ => stream.shared.has_departed_all(),
         };
         if is_over && since.elapsed() >= LAST_WITHOUT_WAY {
-            give_up(stream, observer);
+            stream.give_up(observer);
         }
     }
 }

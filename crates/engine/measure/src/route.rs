@@ -20,9 +20,11 @@ use romer_wire::stamp::{
     AUTHENTICATED_BASE, BASE, ErrorEstimate, Key, ReflectorPacket, SenderPacket, TimestampFormat, WireTime,
 };
 
-use super::preparing::{self, Prepared};
+use super::observer::Observer;
+use super::options::MeasureOptions;
+use super::plan;
+use super::prepared::Prepared;
 use super::side_by_side::side_by_side;
-use super::{MeasureOptions, Observer};
 
 /// Octets of receive buffer: a handful of answers is all that comes.
 const BUFFER: u32 = 64 << 10;
@@ -44,11 +46,11 @@ pub(super) struct Pathfinder {
 impl Pathfinder {
     /// Looks for the way to `target`; `None` where the system gives no socket for that.
     pub(super) fn begin(options: &MeasureOptions, target: SocketAddr) -> Option<Self> {
-        let local = preparing::local_address(options, target).ok()?;
+        let local = plan::local_address(options, target).ok()?;
         let socket_options = romer_host::socket::SocketOptions {
             kernel_stamps: false,
             receive_buffer: BUFFER,
-            ..preparing::socket_options(options)
+            ..plan::socket_options(options)
         };
         let socket = StampingSocket::bind(local, &socket_options).ok()?;
         let error = circumstances::clock_error();

@@ -11,11 +11,12 @@ use romer_traffic::{Limit, Request, Schedule};
 use romer_units::random::Seed;
 use romer_wire::udp::ACCEPTED_PAYLOAD;
 
-use super::options::StreamOptions;
-use super::preparing::{self, Prepared};
+use super::observer::Observer;
+use super::options::{MeasureOptions, StreamOptions};
+use super::prepared::Prepared;
+use super::preparing;
 use super::route::Pathfinder;
 use super::side_by_side::side_by_side;
-use super::{MeasureOptions, Observer};
 
 /// A target to which nothing can be measured.
 pub(super) struct Dead {

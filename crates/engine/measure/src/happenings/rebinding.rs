@@ -14,7 +14,7 @@ const NEARLY: Duration = Duration::from_millis(250);
 const TOLD_WITHIN: Duration = Duration::from_secs(30);
 
 /// Whether `event` says that packets come from another address than before, and not that a host has another.
-pub(in super::super) fn is_one(event: &Event) -> bool {
+pub(crate) fn is_one(event: &Event) -> bool {
     (event.kind, event.side) == (EventKind::AddressChange, Side::Path)
 }
 
@@ -48,13 +48,7 @@ fn join(own: &mut Event, other: &Event) {
 impl Happenings {
     /// The far end sees the datagrams of stream `stream` come from another address than before. `between` is how long ago the
     /// last came there from the address before, and the first from this one, where it says so.
-    pub(in super::super) fn moved(
-        &mut self,
-        stream: usize,
-        before: &str,
-        now: &str,
-        between: Option<[Duration; 2]>,
-    ) {
+    pub(crate) fn moved(&mut self, stream: usize, before: &str, now: &str, between: Option<[Duration; 2]>) {
         let what = format!(
             "the far end sees the probes come from {now} now, and saw them come from {before}: a NAT on the way has made \
              a new mapping, or this host sends from another address"

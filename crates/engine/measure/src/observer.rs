@@ -1,0 +1,15 @@
+//! Who follows a measurement.
+
+use std::path::Path;
+
+use romer_record::document::StreamInterval;
+
+/// Who is told how a measurement goes on.
+pub trait Observer {
+    /// The run is in this folder, and about to begin.
+    fn on_start(&mut self, folder: &Path, streams: usize);
+    /// Something worth a line.
+    fn on_note(&mut self, stream: u16, text: &str);
+    /// What happened up to now.
+    fn on_interval(&mut self, interval: &StreamInterval);
+}

@@ -1,0 +1,194 @@
+//! A stream that is ready to begin, and what it has of its far end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration as StdDuration;
+
+use romer_record::document::Way;
+use romer_record::event::{Event, EventKind, Side};
+use romer_record::manifest::{CutShort, Stream};
+use romer_traffic::Schedule;
+use romer_units::{Duration, counted, counted_as, saturating_sum};
+
+use super::far::Conversation;
+use super::observer::Observer;
+use super::resuming::Resuming;
+use super::route::Pathfinder;
+use super::stream::Shared;
+
+/// Time between two repetitions of an association.
+pub(super) const REPETITION: StdDuration = StdDuration::from_millis(150);
+
+/// A stream that is ready to begin.
+pub(super) struct Prepared {
+    pub(super) shared: Arc<Shared>,
+    /// Where the target was asked: of its control channel, or its reflector.
+    pub(super) address: SocketAddr,
+    pub(super) schedule: Schedule,
+    pub(super) interval: Duration,
+    /// Smaller payloads of the schedule are raised to this.
+    pub(super) floor: u32,
+    pub(super) manifest: Stream,
+    pub(super) conversation: Option<Conversation>,
+    /// What was measured instead of the romer that is not there.
+    pub(super) instead: Option<String>,
+    /// Datagrams that the far end's kernel dropped because its program was too slow.
+    pub(super) far_drops: u64,
+    /// Datagrams that came there, named this stream and were none of its probes.
+    pub(super) mistagged: u64,
+    /// The far end sent or reported more than it may, and its conversation was closed.
+    pub(super) overrun: bool,
+    /// Looks for the way to the target, where that is asked for; of two directions, the first has it.
+    pub(super) pathfinder: Option<Pathfinder>,
+    /// What is being done so that the session outlives its connection.
+    pub(super) resuming: Resuming,
+    /// Whether this host had a way to the target at the last look.
+    pub(super) has_way: bool,
+}
+
+impl Prepared {
+    /// Why the far end is out of reach.
+    pub(super) const fn gone(&self) -> CutShort {
+        match (self.overrun, self.has_way) {
+            (true, _) => CutShort::FarEndExcess,
+            (false, true) => CutShort::FarEndGone,
+            (false, false) => CutShort::NoWay,
+        }
+    }
+
+    /// What was seen that the rows do not tell.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let errors = self.shared.path_errors.load(Ordering::Acquire);
+        let mut warnings: Vec<String> = self.instead.iter().cloned().collect();
+        let altered = self.shared.altered.load(Ordering::Acquire);
+        if altered > 0 {
+            let one = "datagram arrived at the far end with a sequence number that was not sent";
+            let others = "datagrams arrived at the far end with sequence numbers that were not sent";
+            warnings.push(format!(
+                "{}: altered on the path, or from another sender; not counted, and a probe with an altered number counts as lost",
+                counted_as(altered, one, others)
+            ));
+        }
+        if self.mistagged > 0 {
+            warnings.push(format!(
+                "{} at the far end with this session's identifier and a wrong tag: truncated or altered on the path; not counted, and the \
+                 probes count as lost",
+                counted_as(self.mistagged, "datagram arrived", "datagrams arrived")
+            ));
+        }
+        let own_drops = self.shared.unread.load(Ordering::Acquire);
+        let events = &self.manifest.events;
+        warnings.extend(dropped(Side::Responder, self.far_drops, events));
+        warnings.extend(dropped(Side::Sender, own_drops, events));
+        let unanswered = self.shared.unanswered.load(Ordering::Acquire);
+        if unanswered > 0 {
+            warnings.push(format!(
+                "this host itself dropped {} that it had taken, because the next host on the way did not answer when asked for its \
+                 hardware address",
+                counted(unanswered, "probe")
+            ));
+        }
+        let nobody = self.shared.nobody.load(Ordering::Acquire);
+        if nobody > 0 {
+            warnings.push(format!(
+                "the far host reported of {} that nobody took {} there (ICMP)",
+                counted(nobody, "probe"),
+                if nobody == 1 { "it" } else { "them" }
+            ));
+        }
+        if errors > 0 {
+            let word = self.shared.router_word().map_or_else(String::new, |word| format!(": {word}"));
+            let errors = counted(errors, "error");
+            warnings.push(format!("the path reported {errors} (ICMP) about the probes{word}"));
+        }
+        warnings
+    }
+
+    /// The far end is out of reach for good, which is said.
+    pub(super) fn give_up(&mut self, observer: &mut dyn Observer) {
+        self.leave();
+        observer.on_note(self.shared.number, what_is_left(self.shared.way, self.has_way));
+    }
+
+    /// The far end is out of reach for good.
+    pub(super) fn leave(&mut self) {
+        let shared = &self.shared;
+        self.conversation = None;
+        shared.leave_alone();
+        self.manifest.cut_short = Some(self.gone());
+        if shared.way.is_one_way() {
+            shared.halt();
+        }
+    }
+}
+
+/// What is to be said of `drops` datagrams that the kernel at `side` dropped unread: by the `events` there, those that it
+/// dropped while its program stood still, and those for which that was too slow.
+fn dropped(side: Side, drops: u64, events: &[Event]) -> Vec<String> {
+    let standing = while_standing(side, events).min(drops);
+    let (end, that) =
+        if side == Side::Responder { ("the far end", "that host") } else { ("this host", "this host") };
+    let arrived = "those among them that were probes arrived, and are no losses (instrument_drops)";
+    let mut words = Vec::new();
+    if standing > 0 {
+        words.push(format!(
+            "{end}'s kernel dropped {} unread while its program stood still (stopped, or its host had no processor for it): \
+             {arrived}; see that nothing stops it there, and that {that} is not put to sleep",
+            counted(standing, "datagram")
+        ));
+    }
+    if drops > standing {
+        words.push(format!(
+            "{end} was too slow: its kernel dropped {} unread; {arrived}; send more slowly, or leave {that} more time",
+            counted(drops - standing, "datagram")
+        ));
+    }
+    words
+}
+
+/// What a program has not read by so long after it stood still came while it did.
+const CATCHING_UP_NS: i64 = 1_000_000_000;
+
+/// How many datagrams found a full socket at `side` while the program there stood still, by its clock, or caught up after it.
+fn while_standing(side: Side, events: &[Event]) -> u64 {
+    let of = |kind: EventKind| events.iter().filter(move |event| (event.kind, event.side) == (kind, side));
+    let span = |event: &Event| {
+        let length = event.until_ns.map_or(0, |until| until.saturating_sub(event.at_ns));
+        (event.clock_ns, event.clock_ns.saturating_add(length))
+    };
+    let pauses: Vec<(i64, i64)> = of(EventKind::Pause).map(span).collect();
+    let overflows = of(EventKind::ReceiveOverflow).filter(|overflow| {
+        let (from, until) = span(overflow);
+        pauses.iter().any(|(began, ended)| from <= ended.saturating_add(CATCHING_UP_NS) && until >= *began)
+    });
+    saturating_sum(overflows.filter_map(|overflow| overflow.datagrams))
+}
+
+/// What a far end leaves that is out of reach, though this host has a way there or because it has none.
+pub(super) const fn what_is_left(way: Way, has_way: bool) -> &'static str {
+    match (way, has_way) {
+        (Way::RoundTrip, true) => {
+            "the control conversation broke off: the far end's log will not come back whole"
+        }
+        (Way::RoundTrip, false) => {
+            "this host has no way to the far end any more: its log will not come back whole"
+        }
+        (_, true) => "the control conversation broke off: the far end is gone, and the measurement ends here",
+        (_, false) => "this host has no way to the far end any more, and the measurement ends here",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Events of a far end whose numbers of datagrams exceed 64 bits together give the largest count.
+    #[test]
+    fn datagrams_of_events_saturate() {
+        let event = |kind, datagrams| Event { datagrams, ..Event::new(kind, Side::Responder, 0, 0) };
+        let overflow = event(EventKind::ReceiveOverflow, Some(u64::MAX));
+        let events = [event(EventKind::Pause, None), overflow.clone(), overflow];
+        assert_eq!(while_standing(Side::Responder, &events), u64::MAX);
+    }
+}

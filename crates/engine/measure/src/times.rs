@@ -1,0 +1,16 @@
+//! Times of day as documents have them.
+
+use std::time::SystemTime;
+
+use romer_units::Duration;
+
+/// Now.
+pub(super) fn rfc3339_now() -> String {
+    rfc3339_after(Duration::ZERO)
+}
+
+/// So much `later` than now.
+pub(super) fn rfc3339_after(later: Duration) -> String {
+    let time = SystemTime::now() + later.to_std();
+    humantime::format_rfc3339_micros(time).to_string()
+}
