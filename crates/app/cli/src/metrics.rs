@@ -74,7 +74,7 @@ fn table<const COLUMNS: usize>(text: &mut String, heading: &str, rows: &[[String
 
 #[cfg(test)]
 mod tests {
-    use romer_measure::limits::Limit;
+    use romer_analyze::limits::Limit;
     use romer_record::metric::{Path, Unit};
 
     use super::*;
