@@ -263,7 +263,7 @@ mod tests {
     /// A limit without a direction is on each that packets go, and the worst value decides.
     #[test]
     fn limit_without_direction_covers_all() {
-        let mut m = crate::evaluate::evaluate(&crate::made_up::stream(), &[], false).measurement;
+        let mut m = crate::evaluate::evaluate(&romer_testing::stream(), &[], false).measurement;
         m.traffic.direction = Way::Both;
         (m.forward.loss.ratio, m.reverse.loss.ratio) = (Some(0.01), Some(0.03));
         let judge =
@@ -282,7 +282,7 @@ mod tests {
     /// The longest loss period is judged also where it is of one packet or none.
     #[test]
     fn longest_loss_period_is_judged() {
-        let mut m = crate::evaluate::evaluate(&crate::made_up::stream(), &[], false).measurement;
+        let mut m = crate::evaluate::evaluate(&romer_testing::stream(), &[], false).measurement;
         let longest = |m: &Measurement| {
             Limit::judge_all(&["forward.loss.longest<2".parse().unwrap()], m).swap_remove(0).value
         };
