@@ -10,6 +10,7 @@ use romer_analyze::qtcp::{self, Refusal};
 use romer_analyze::reading::Otherwise;
 use romer_clock::skew::method_of;
 use romer_exchange::qtcp::Selection;
+use romer_record::Exit;
 use romer_record::document::{Direction, Measurement, Way};
 use romer_report::comparison::Subject;
 use romer_report::concatenation;
@@ -22,7 +23,7 @@ use crate::reported::{Reported, check_any_size, check_unit};
 use crate::{command, output, report};
 
 /// Computes the document of a run or of a packet log, and gives the exit code.
-pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<Exit, Failure> {
     romer_host::allocator::keep_freed_memory();
     let inputs = [
         &arguments.input,
@@ -66,7 +67,7 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
         arguments.voice.check(reported.streams.iter().map(|stream| &stream.measurement))?;
     }
     show(&reported, arguments)?;
-    if arguments.limit.is_empty() { Ok(0) } else { report::hold_limits(&reported.measurements()) }
+    if arguments.limit.is_empty() { Ok(Exit::Success) } else { report::hold_limits(&reported.measurements()) }
 }
 
 /// Refuses files that could not be written, or that are named twice.
@@ -96,8 +97,8 @@ fn calibrated(measurement: &Measurement, arguments: &AnalyzeArgs) -> Result<(), 
         measured + apart.map_or(0, |phase| largest([&phase.forward, &phase.reverse, &phase.round_trip]));
     match arguments.calibration.filter(|stated| *stated > there) {
         None => Ok(()),
-        Some(stated) => Err(Failure::with_code(
-            3,
+        Some(stated) => Err(Failure::with_exit(
+            Exit::BadData,
             format!(
                 "there are not so many packets (--calibration {stated}): {there} were sent; state fewer, or leave it out to \
                  use all"
@@ -107,7 +108,7 @@ fn calibrated(measurement: &Measurement, arguments: &AnalyzeArgs) -> Result<(), 
 }
 
 /// Adds the delays of two networks, and gives the exit code.
-fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<u8, Failure> {
+fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<Exit, Failure> {
     let one = |path: &Path| {
         let mut streams = with_packets(path)?;
         match streams.len() {
@@ -132,8 +133,8 @@ fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<u8, Failure>
     }
     let found = concatenation::concatenate(&of(&a), &of(&b), against.as_ref().map(of).as_ref());
     let Some(found) = found else {
-        return Err(Failure::with_code(
-            3,
+        return Err(Failure::with_exit(
+            Exit::BadData,
             format!(
                 "nothing can be added ({}, {}): they have no direction in common with at least {} delays in each; give \
                  measurements of the same directions",
@@ -151,7 +152,7 @@ fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<u8, Failure>
         let text = output::document_text(&found)?;
         output::write_document(file, &text, output.force)?;
     }
-    Ok(0)
+    Ok(Exit::Success)
 }
 
 fn of((name, stream): &(String, Evaluated)) -> Subject<'_> {
@@ -248,7 +249,7 @@ fn write_log(reported: &Reported, file: &str, arguments: &AnalyzeArgs) -> Result
         let text = format!(
             "cannot write the .log (--log {shown}): no skew is found to take out of it: {why}; --skew none leaves it in"
         );
-        Failure::with_code(3, text)
+        Failure::with_exit(Exit::BadData, text)
     })?;
     output::write_with(file, arguments.output.force, |out| {
         romer_exchange::qtcp::write(out, &entries, &lost, Selection::default())

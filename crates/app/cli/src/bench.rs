@@ -21,6 +21,7 @@ use std::path::Path;
 use romer_bench::limits::Limit;
 use romer_bench::options::{Anomaly, BenchOptions};
 use romer_bench::{BenchError, Progress, Watcher};
+use romer_record::Exit;
 use romer_record::benchmark::{Benchmark, BenchmarkEntry, Judgement};
 use romer_server::PlanFault;
 use romer_store::StoreError;
@@ -34,13 +35,13 @@ use folder::Folder;
 use options::options;
 
 /// Benchmarks, and gives the exit code.
-pub(crate) fn run(arguments: &BenchArgs) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &BenchArgs) -> Result<Exit, Failure> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     run_as_given(arguments, &words)
 }
 
 /// The same, of arguments that were given in these words, from the command's name on.
-fn run_as_given(arguments: &BenchArgs, words: &[String]) -> Result<u8, Failure> {
+fn run_as_given(arguments: &BenchArgs, words: &[String]) -> Result<Exit, Failure> {
     if let Some(asked) = &arguments.procedure {
         return procedure(asked);
     }
@@ -51,7 +52,7 @@ fn run_as_given(arguments: &BenchArgs, words: &[String]) -> Result<u8, Failure> 
                 Read::Procedure(asked) => procedure(&asked).map_err(|failure| places.tell(failure)),
                 Read::Help(text) => {
                     output::print(&text);
-                    Ok(0)
+                    Ok(Exit::Success)
                 }
             }
         }
@@ -69,7 +70,7 @@ fn run_as_given(arguments: &BenchArgs, words: &[String]) -> Result<u8, Failure> 
                 Invocation::Run(_) => Err(Failure::own("a benchmark is another command (bench)")),
                 Invocation::Show(text) => {
                     output::print(&text);
-                    Ok(0)
+                    Ok(Exit::Success)
                 }
             }
         }
@@ -97,7 +98,7 @@ impl Read {
     }
 }
 
-fn procedure(asked: &ProcedureArgs) -> Result<u8, Failure> {
+fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
     applies::check(asked)?;
     let none = DeviceArgs::default();
     let (run, device) = asked.shared();
@@ -130,7 +131,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<u8, Failure> {
                 run.output.force,
             )?;
         }
-        return Ok(0);
+        return Ok(Exit::Success);
     }
     let (kept, past) = match past {
         Some((kept, past)) => (kept, Some(past)),
@@ -181,7 +182,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<u8, Failure> {
         shown::figures(&document, folder, run.output.force)?;
     }
     if stop.load(std::sync::atomic::Ordering::Acquire) {
-        return Ok(130);
+        return Ok(Exit::Interrupted);
     }
     if missed {
         return Err(Failure::usage(format!(
@@ -193,8 +194,8 @@ fn procedure(asked: &ProcedureArgs) -> Result<u8, Failure> {
     // One that was mended, and has gone on to its end, is whole.
     let gone = document.events.iter().rfind(|event| document.partial && event.kind == "device-gone");
     if let Some(gone) = gone {
-        return Err(Failure::with_code(
-            5,
+        return Err(Failure::with_exit(
+            Exit::Unreachable,
             format!(
                 "the benchmark ended early (device): {}; check the device, and continue with --resume {}",
                 gone.text,
@@ -210,8 +211,8 @@ fn procedure(asked: &ProcedureArgs) -> Result<u8, Failure> {
     let last = |kind| document.events.iter().rfind(|event| document.partial && event.kind == kind);
     let end = ends.into_iter().find_map(|(kind, what, remedy)| Some((last(kind)?, what, remedy)));
     if let Some((end, what, remedy)) = end {
-        return Err(Failure::with_code(
-            4,
+        return Err(Failure::with_exit(
+            Exit::Environment,
             format!(
                 "the benchmark ended early ({what}): {}{remedy}, or continue with --resume {}",
                 end.text,
@@ -223,8 +224,8 @@ fn procedure(asked: &ProcedureArgs) -> Result<u8, Failure> {
     let not_held = document.self_test.iter().filter(|_| tests_itself);
     let not_held = not_held.flat_map(|found| &found.tests).filter(|test| !test.held).count();
     if not_held > 0 {
-        return Err(Failure::with_code(
-            4,
+        return Err(Failure::with_exit(
+            Exit::Environment,
             format!(
                 "the self-test failed ({not_held} of its tests, see above): this host does not sustain this line rate; use a lower \
                  --line-rate or an idle host"
@@ -250,7 +251,7 @@ fn hold(claims: &[Judgement], all: bool) -> Result<(), Failure> {
                 claims.len(),
                 allowance(subject, *holds)
             );
-            return Err(Failure::with_code(6, romer_report::escape::terminal(&text)));
+            return Err(Failure::with_exit(Exit::LimitFailed, romer_report::escape::terminal(&text)));
         }
     }
     Ok(())
@@ -271,15 +272,18 @@ fn tells_enough(document: &Benchmark, folder: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let shown = romer_report::escape::terminal(&folder.to_string_lossy());
-    let (code, remedy) = if told.device_away * 2 >= told.silent() {
-        (5, "check the device")
+    let (exit, remedy) = if told.device_away * 2 >= told.silent() {
+        (Exit::Unreachable, "check the device")
     } else if document.procedure == "recovery" {
-        (4, "use a faster line or a longer --trial, so that the overload fills the device, or an idle host")
+        (
+            Exit::Environment,
+            "use a faster line or a longer --trial, so that the overload fills the device, or an idle host",
+        )
     } else {
-        (4, "use an idle host, a lower --line-rate or lower --loads")
+        (Exit::Environment, "use an idle host, a lower --line-rate or lower --loads")
     };
-    Err(Failure::with_code(
-        code,
+    Err(Failure::with_exit(
+        exit,
         format!(
             "most trials are inconclusive ({} of {}): {}; {remedy}, and see `invalid` of each trial in {shown}/benchmark.json",
             told.silent(),
@@ -350,7 +354,7 @@ impl Watcher for Looker<'_> {
         let Some((file, force)) = self.capture else { return Ok(()) };
         self.captured = true;
         output::write_with(file, force, |out| out.write_all(octets))
-            .map_err(|failure| BenchError::Keep { text: failure.text().to_owned(), code: failure.code() })
+            .map_err(|failure| BenchError::Keep { text: failure.text().to_owned(), exit: failure.exit() })
     }
 
     fn keep(&mut self, entry: &BenchmarkEntry) -> Result<(), BenchError> {
@@ -359,7 +363,7 @@ impl Watcher for Looker<'_> {
 }
 
 fn not_kept(error: &StoreError) -> BenchError {
-    BenchError::Keep { text: error.to_string(), code: error.exit_class().code() }
+    BenchError::Keep { text: error.to_string(), exit: error.exit() }
 }
 
 /// What a plan asks for that a page of the console gives.
@@ -380,7 +384,7 @@ pub(crate) fn of_page(text: &str) -> Result<romer_server::Plan, PlanFault> {
 
 impl From<BenchError> for Failure {
     fn from(error: BenchError) -> Self {
-        Self::with_code(error.exit_code(), error)
+        Self::with_exit(error.exit(), error)
     }
 }
 

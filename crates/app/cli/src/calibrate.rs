@@ -10,6 +10,7 @@ use romer_calibrate::{CalibrateError, ClockOptions, Options, choose, this_machin
 use romer_clock::PretendedClock;
 use romer_host::ending::{self, Stage};
 use romer_lab::{Host, Kind, Running, Standing};
+use romer_record::Exit;
 use romer_record::calibration::CalibrationRecord;
 use romer_record::manifest::CalibrationUse;
 use romer_store::CalibrationFile;
@@ -25,12 +26,9 @@ const PREFIX: &str = "rcalibrate";
 /// Between two round trips of the proof of the clock, and what its clock is ahead at first.
 const CLOCK_INTERVAL: Duration = Duration::from_millis(5);
 const PRETENDED_OFFSET_NS: i64 = 12_345_678_901;
-/// A stated limit is broken.
-const BROKEN: u8 = 6;
-
 impl From<CalibrateError> for Failure {
     fn from(error: CalibrateError) -> Self {
-        Self::with_code(error.exit_code(), error)
+        Self::with_exit(error.exit(), error)
     }
 }
 
@@ -61,7 +59,7 @@ pub(crate) fn of_this_machine(subtract: bool) -> Result<Option<CalibrationUse>, 
 }
 
 /// Calibrates, and gives the exit code.
-pub(crate) fn run(arguments: &CalibrateArgs) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     if arguments.clock {
         return clock(arguments);
     }
@@ -72,7 +70,7 @@ pub(crate) fn run(arguments: &CalibrateArgs) -> Result<u8, Failure> {
 }
 
 /// Proves that a clock's error is found.
-fn clock(arguments: &CalibrateArgs) -> Result<u8, Failure> {
+fn clock(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     arguments.output.check()?;
     let duration = arguments.duration;
     let mut steps: Vec<(i64, i64)> =
@@ -101,10 +99,10 @@ fn clock(arguments: &CalibrateArgs) -> Result<u8, Failure> {
         let text = output::document_text(&proof)?;
         output::write_document(target, &text, arguments.output.force)?;
     }
-    Ok(if proof.held { 0 } else { BROKEN })
+    Ok(if proof.held { Exit::Success } else { Exit::LimitFailed })
 }
 
-fn outside(arguments: &CalibrateArgs) -> Result<u8, Failure> {
+fn outside(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     arguments.output.check()?;
     let file = CalibrationFile::of_user()?;
     let interrupted = signals::every()?;
@@ -113,7 +111,7 @@ fn outside(arguments: &CalibrateArgs) -> Result<u8, Failure> {
     drop(standing);
     if !status.success() {
         // It has said why itself.
-        return Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
+        return Ok(Exit::from(status));
     }
     let record: CalibrationRecord = serde_json::from_str(&text).map_err(Failure::own)?;
     file.write(&record)?;
@@ -125,7 +123,7 @@ fn outside(arguments: &CalibrateArgs) -> Result<u8, Failure> {
     if let Some(target) = &arguments.output.json {
         output::write_document(target, &text, arguments.output.force)?;
     }
-    Ok(0)
+    Ok(Exit::Success)
 }
 
 /// Runs the part inside the laboratory. Gives how it ended and its document.
@@ -168,7 +166,7 @@ fn measured(
 }
 
 /// The part that runs in the laboratory.
-fn inside(arguments: &CalibrateArgs, prefix: &str) -> Result<u8, Failure> {
+fn inside(arguments: &CalibrateArgs, prefix: &str) -> Result<Exit, Failure> {
     let stop = signals::interruption()?;
     let options = Options { rounds: arguments.rounds, probes: arguments.probes };
     let mut say = |text: &str| {
@@ -179,5 +177,5 @@ fn inside(arguments: &CalibrateArgs, prefix: &str) -> Result<u8, Failure> {
     let record = romer_calibrate::calibrate(prefix, &options, &stop, &mut say)?;
     let text = output::document_text(&record)?;
     output::print(&text);
-    Ok(0)
+    Ok(Exit::Success)
 }

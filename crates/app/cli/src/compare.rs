@@ -7,6 +7,7 @@ use romer_analyze::analysis::{self, Analysis};
 use romer_analyze::evaluate::Evaluated;
 use romer_analyze::limits::Limit;
 use romer_analyze::reading;
+use romer_record::Exit;
 use romer_record::document::{MEASUREMENT, Measurement, Measurements};
 use romer_report::Stream;
 use romer_report::comparison::{self, Subject};
@@ -44,7 +45,7 @@ impl Found {
 }
 
 /// Compares two measurements, and gives the exit code.
-pub(crate) fn run(arguments: &CompareArgs) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit, Failure> {
     output::read_from([arguments.a.as_path(), arguments.b.as_path()]);
     arguments.output.check()?;
     let names = [&arguments.a, &arguments.b].map(|path| path.to_string_lossy().into_owned());
@@ -56,8 +57,8 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<u8, Failure> {
         arguments.by,
     );
     let Some(mut compared) = compared else {
-        return Err(Failure::with_code(
-            3,
+        return Err(Failure::with_exit(
+            Exit::BadData,
             format!(
                 "nothing to compare ({}, {}): no common direction has --by {}; compare measurements of the same directions",
                 names[0], names[1], arguments.by
@@ -139,8 +140,8 @@ fn document(path: &Path) -> Result<Vec<Found>, Failure> {
     let file = untrusted::open_input(path).map_err(|error| unreadable(path, &error))?;
     file.take(LARGEST).read_to_end(&mut text).map_err(|error| unreadable(path, &error))?;
     let bad = |why: String| {
-        Failure::with_code(
-            3,
+        Failure::with_exit(
+            Exit::BadData,
             format!("not a measurement ({}): {why}; name a document of {MEASUREMENT}", path.display()),
         )
     };

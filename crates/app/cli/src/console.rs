@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration as StdDuration;
 
 use romer_emulate::live::Control;
+use romer_record::Exit;
 use romer_server::{Emulation, Options, SHORTEST_TOKEN, Server, ServerError, Tls, read_token};
 use romer_store::Runs;
 
@@ -18,7 +19,7 @@ use crate::{bench, output, signals};
 const LOOK: StdDuration = StdDuration::from_millis(50);
 
 /// Serves until it is ended, and gives the exit code.
-pub(crate) fn run(arguments: &ConsoleArgs) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &ConsoleArgs) -> Result<Exit, Failure> {
     let [interrupted, terminated] = signals::ending()?;
     let server = start(arguments.listen, &arguments.serving, "--listen", None)?;
     output::print(&format!("console at {}\n", server.url()));
@@ -26,7 +27,7 @@ pub(crate) fn run(arguments: &ConsoleArgs) -> Result<u8, Failure> {
         std::thread::sleep(LOOK);
     }
     server.stop();
-    Ok(if interrupted.load(Ordering::Acquire) { 130 } else { 0 })
+    Ok(if interrupted.load(Ordering::Acquire) { Exit::Interrupted } else { Exit::Success })
 }
 
 /// Serves the page of an emulation whose scenario lies in `folder`.
@@ -77,14 +78,14 @@ fn refused(error: &ServerError, flag: &str) -> Failure {
         ServerError::Bind { .. } => Failure::environment(format!(
             "the address cannot be had ({flag}): {error}; choose another, or end what listens there"
         )),
-        ServerError::Certificate { .. } => Failure::with_code(
-            3,
+        ServerError::Certificate { .. } => Failure::with_exit(
+            Exit::BadData,
             format!(
                 "the certificate cannot be used (--tls-cert, --tls-key): {error}; give PEM files that belong together"
             ),
         ),
-        ServerError::Token(_) => Failure::with_code(
-            3,
+        ServerError::Token(_) => Failure::with_exit(
+            Exit::BadData,
             format!(
                 "the token cannot be used (--token-file): {error}; write a longer one, such as `openssl rand -hex 32` gives"
             ),

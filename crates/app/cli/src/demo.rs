@@ -15,6 +15,7 @@ use romer_endpoint::names::{Family, Target};
 use romer_host::ending::{self, Stage};
 use romer_lab::{Host, Kind, Lab, Running, Standing};
 use romer_measure::{MeasureOptions, Outcome, ProbeSize, StreamOptions};
+use romer_record::Exit;
 use romer_record::document::{DEMO, Demo, MEASUREMENT, Measurements, Way};
 use romer_record::emulation::Emulation;
 use romer_record::fidelity::Fidelity;
@@ -46,14 +47,14 @@ const EMULATED: &str = "emulation.json";
 const MEASURED: &str = "measured.json";
 
 /// Runs the demonstration, and gives the exit code.
-pub(crate) fn run(arguments: &DemoArgs) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &DemoArgs) -> Result<Exit, Failure> {
     match &arguments.inside {
         Some(target) => inside(arguments, target),
         None => outside(arguments),
     }
 }
 
-fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
+fn outside(arguments: &DemoArgs) -> Result<Exit, Failure> {
     arguments.output.check()?;
     // Before hosts are made and an emulator is started for nothing.
     location(arguments.keep.out.as_deref(), arguments.output.force, "demo")?.check()?;
@@ -88,9 +89,9 @@ fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
     loop {
         match child.ended() {
             Ok(Some(status)) => {
-                let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+                let exit = Exit::from(status);
                 drop(waiting);
-                return conclude_demo(arguments, emulator, &scratch, code);
+                return conclude_demo(arguments, emulator, &scratch, exit);
             }
             Ok(None) => {}
             Err(error) => {
@@ -180,8 +181,8 @@ fn conclude_demo(
     arguments: &DemoArgs,
     mut emulator: Running,
     scratch: &Scratch,
-    code: u8,
-) -> Result<u8, Failure> {
+    exit: Exit,
+) -> Result<Exit, Failure> {
     let ending = Stage::begin(PATIENCE);
     emulator.interrupt();
     let asked = Instant::now();
@@ -191,7 +192,7 @@ fn conclude_demo(
     drop(ending);
     let emulation: Option<Emulation> = scratch.read(EMULATED);
     // Where the measurement failed it has said why.
-    let Some(Measured { measurement, comparison, folder }) = scratch.read(MEASURED) else { return Ok(code) };
+    let Some(Measured { measurement, comparison, folder }) = scratch.read(MEASURED) else { return Ok(exit) };
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         output::print("\nRequested vs. measured:\n\n");
         let style = output::style(arguments.output.color);
@@ -210,7 +211,7 @@ fn conclude_demo(
         let text = output::document_text(&demo)?;
         output::write_document(file, &text, arguments.output.force)?;
     }
-    Ok(code)
+    Ok(exit)
 }
 
 /// The counters of the emulator.
@@ -229,7 +230,7 @@ fn counters(emulation: &Emulation) -> String {
 }
 
 /// The part that runs on the lab's first host.
-fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
+fn inside(arguments: &DemoArgs, target: &Target) -> Result<Exit, Failure> {
     let stream = |model, interval| StreamOptions {
         target: target.clone(),
         traffic: Request { interval, ..Request::new(model, Limit::Duration(arguments.duration)) },
@@ -269,7 +270,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
     conclude(&outcome, arguments)
 }
 
-fn conclude(outcome: &Outcome, arguments: &DemoArgs) -> Result<u8, Failure> {
+fn conclude(outcome: &Outcome, arguments: &DemoArgs) -> Result<Exit, Failure> {
     let measurements = outcome.measurements();
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         output::print_summary(&report::summary(&measurements, arguments.output.color, Some(&outcome.folder)));

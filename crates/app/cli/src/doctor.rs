@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use romer_doctor::{Options, PROBE_ARGUMENT, probe_main};
+use romer_record::Exit;
 use romer_store::Runs;
 
 use crate::args::DoctorArgs;
@@ -17,7 +18,7 @@ pub(crate) fn probe() -> Option<ExitCode> {
 }
 
 /// Examines this machine, and gives the exit code.
-pub(crate) fn run(arguments: &DoctorArgs) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &DoctorArgs) -> Result<Exit, Failure> {
     let runs = Runs::of_user().ok().map(|runs| runs.root().to_path_buf());
     let document = romer_doctor::examine(&Options { runs, ..Options::default() });
     if arguments.json {
@@ -26,5 +27,5 @@ pub(crate) fn run(arguments: &DoctorArgs) -> Result<u8, Failure> {
     } else {
         output::print_summary(&romer_doctor::text(&document, &output::style(arguments.color)));
     }
-    Ok(0)
+    Ok(Exit::Success)
 }

@@ -21,6 +21,7 @@ use romer_host::ending::{self, Stage};
 use romer_impair::config::{DEFAULT_FLUSH, DEFAULT_QUEUE, Delay, Discipline, Model, RateLimit};
 use romer_impair::{Config, Decision, Path};
 use romer_port::{PortError, PortName};
+use romer_record::Exit;
 use romer_server::Server;
 use romer_units::random::Seed;
 use romer_units::{Duration, Layer};
@@ -61,7 +62,7 @@ impl FromStr for PortArgument {
 }
 
 /// Emulates until it is ended, and gives the exit code.
-pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     if arguments.files.list_presets {
         return offline::list();
     }
@@ -165,7 +166,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
         )));
     }
     recorded.map_or(Ok(()), samples::written)?;
-    Ok(if interrupted.load(Ordering::Acquire) { 130 } else { 0 })
+    Ok(if interrupted.load(Ordering::Acquire) { Exit::Interrupted } else { Exit::Success })
 }
 
 /// Lets others watch and change the bridge.

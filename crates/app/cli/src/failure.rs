@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use romer_analyze::analysis::AnalysisError;
 use romer_emulate::EmulateError;
 use romer_endpoint::EndpointError;
+use romer_record::Exit;
 use romer_store::StoreError;
 
 use crate::output;
@@ -17,7 +18,7 @@ use crate::output;
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    code: u8,
+    exit: Exit,
     text: String,
     place: Option<(usize, usize)>,
 }
@@ -25,19 +26,19 @@ pub(crate) struct Failure {
 impl Failure {
     /// A command that asks for something that cannot be.
     pub(crate) fn usage(text: impl Display) -> Self {
-        Self::with_code(2, text)
+        Self::with_exit(Exit::Usage, text)
     }
     /// The environment or a missing right stands in the way.
     pub(crate) fn environment(text: impl Display) -> Self {
-        Self::with_code(4, text)
+        Self::with_exit(Exit::Environment, text)
     }
     /// A fault of romer itself.
     pub(crate) fn own(text: impl Display) -> Self {
-        Self::with_code(1, format!("{text}; this is a fault of romer, please report it"))
+        Self::with_exit(Exit::Fault, format!("{text}; this is a fault of romer, please report it"))
     }
     /// With this exit code.
-    pub(crate) fn with_code(code: u8, text: impl Display) -> Self {
-        Self { code, text: text.to_string(), place: None }
+    pub(crate) fn with_exit(exit: Exit, text: impl Display) -> Self {
+        Self { exit, text: text.to_string(), place: None }
     }
 
     /// The same, about this line and column of what was read, from 1.
@@ -66,19 +67,19 @@ impl Failure {
     }
 
     /// Prints the line and gives the exit code.
-    pub(crate) fn tell(self) -> u8 {
+    pub(crate) fn tell(self) -> Exit {
         output::eprint_line(&format!("error: {}", one_line(&self.text)));
-        self.code
+        self.exit
     }
 
     /// Prints the line and ends with the exit code.
     pub(crate) fn report(self) -> ExitCode {
-        ExitCode::from(self.tell())
+        ExitCode::from(self.tell().code())
     }
 
     /// The exit code.
-    pub(crate) const fn code(&self) -> u8 {
-        self.code
+    pub(crate) const fn exit(&self) -> Exit {
+        self.exit
     }
 
     /// What it says.
@@ -88,7 +89,7 @@ impl Failure {
 
     /// Whether the command asks for something that cannot be.
     pub(crate) fn is_usage(&self) -> bool {
-        self.code == 2
+        self.exit == Exit::Usage
     }
 }
 
@@ -113,25 +114,25 @@ pub(crate) fn report_panic(panic: &PanicHookInfo<'_>) {
 
 impl From<EndpointError> for Failure {
     fn from(error: EndpointError) -> Self {
-        Self::with_code(error.exit_code(), error)
+        Self::with_exit(error.exit(), error)
     }
 }
 
 impl From<AnalysisError> for Failure {
     fn from(error: AnalysisError) -> Self {
-        Self::with_code(error.exit_code(), error)
+        Self::with_exit(error.exit(), error)
     }
 }
 
 impl From<EmulateError> for Failure {
     fn from(error: EmulateError) -> Self {
-        Self::with_code(error.exit_code(), error)
+        Self::with_exit(error.exit(), error)
     }
 }
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self::with_code(error.exit_class().code(), error)
+        Self::with_exit(error.exit(), error)
     }
 }
 

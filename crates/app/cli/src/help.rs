@@ -1,5 +1,6 @@
 //! `romer help`: the long help of a command, or a list for reference.
 
+use romer_record::Exit;
 use std::ffi::OsString;
 
 use crate::args::{self, HelpArgs, Invocation};
@@ -10,14 +11,14 @@ use crate::{metrics, output};
 const METRICS: &str = "metrics";
 
 /// Prints it, and gives the exit code.
-pub(crate) fn run(arguments: &HelpArgs) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &HelpArgs) -> Result<Exit, Failure> {
     if arguments.topic == [METRICS] {
         output::print(&metrics::text());
-        return Ok(0);
+        return Ok(Exit::Success);
     }
     let words = ["romer"].into_iter().chain(arguments.topic.iter().map(String::as_str)).chain(["--help"]);
     if let Invocation::Show(text) = args::read(words.map(OsString::from))? {
         output::print(&text);
     }
-    Ok(0)
+    Ok(Exit::Success)
 }

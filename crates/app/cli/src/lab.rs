@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use romer_lab::case::Case;
 use romer_lab::{GUARD_ARGUMENT, HOLDER_ARGUMENT, Kind, Lab, LabError, Mode, guard_main, holder_main};
+use romer_record::Exit;
 
 use crate::args::{LabArgs, LabCase, LabCommand, LabKind};
 use crate::failure::Failure;
@@ -30,12 +31,12 @@ pub(crate) fn guard() -> Option<ExitCode> {
 }
 
 /// Does what a lab does, and gives the exit code.
-pub(crate) fn run(arguments: &LabArgs) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &LabArgs) -> Result<Exit, Failure> {
     match &arguments.command {
         LabCommand::Up { kind, prefix } => up(*kind, prefix),
         LabCommand::Down { prefix } => {
             Lab::down(prefix)?;
-            Ok(0)
+            Ok(Exit::Success)
         }
         LabCommand::Case { case, prefix, rate } => {
             let case = match case {
@@ -48,7 +49,7 @@ pub(crate) fn run(arguments: &LabArgs) -> Result<u8, Failure> {
                 LabCase::Police => Case::Police,
             };
             romer_lab::case::set(prefix, case)?;
-            Ok(0)
+            Ok(Exit::Success)
         }
         LabCommand::Run { host, prefix, command } => {
             let Some((program, rest)) = command.split_first() else {
@@ -67,7 +68,7 @@ pub(crate) fn run(arguments: &LabArgs) -> Result<u8, Failure> {
     }
 }
 
-fn up(kind: LabKind, prefix: &str) -> Result<u8, Failure> {
+fn up(kind: LabKind, prefix: &str) -> Result<Exit, Failure> {
     let kind = match kind {
         LabKind::Path => Kind::Path,
         LabKind::Router => Kind::Router,
@@ -96,5 +97,5 @@ fn up(kind: LabKind, prefix: &str) -> Result<u8, Failure> {
          romer lab run{option} A -- romer measure {far_v6}\n  \
          romer lab down{option}\n"
     ));
-    Ok(0)
+    Ok(Exit::Success)
 }

@@ -37,6 +37,7 @@ mod tui;
 mod turns;
 mod values;
 
+use romer_record::Exit;
 use std::process::ExitCode;
 
 use args::{Command, Invocation};
@@ -95,12 +96,12 @@ fn invoke() -> ExitCode {
         Command::Completions(arguments) => Ok(completions::run(&arguments)),
         Command::Version => {
             output::print(&args::version());
-            Ok(0)
+            Ok(Exit::Success)
         }
         Command::Calibrate(arguments) => calibrate::run(&arguments),
     };
     match outcome {
-        Ok(code) => ExitCode::from(code),
+        Ok(exit) => ExitCode::from(exit.code()),
         Err(failure) => failure.report(),
     }
 }

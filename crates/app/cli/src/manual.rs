@@ -1,6 +1,7 @@
 //! `romer manual`: the pages of the manual, the completions of shells and the schema of a benchmark's plan, from the same
 //! source as `--help`; and the schema of a scenario.
 
+use romer_record::Exit;
 use std::fs;
 use std::path::Path;
 
@@ -23,7 +24,7 @@ const SCENARIO_SCHEMA: (&str, &str) =
 const PLAN_SCHEMA: &str = "romer-plan.schema.json";
 
 /// Writes everything into a folder, and gives the exit code.
-pub(crate) fn run(arguments: &ManualArgs) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &ManualArgs) -> Result<Exit, Failure> {
     let folder = &arguments.folder;
     let refused = |error: std::io::Error| {
         Failure::environment(format!(
@@ -44,7 +45,7 @@ pub(crate) fn run(arguments: &ManualArgs) -> Result<u8, Failure> {
     plan.push('\n');
     output::put_file(&folder.join(PLAN_SCHEMA), plan.as_bytes()).map_err(refused)?;
     output::put_file(&folder.join(SCENARIO_SCHEMA.0), SCENARIO_SCHEMA.1.as_bytes()).map_err(refused)?;
-    Ok(0)
+    Ok(Exit::Success)
 }
 
 /// The page of `command` and those of the commands within it: `romer.1`, `romer-lab.1`, `romer-lab-up.1`.

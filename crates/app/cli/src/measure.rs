@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use romer_analyze::evaluate::Evaluated;
 use romer_endpoint::names::Family;
 use romer_measure::{MeasureOptions, Outcome, ProbeSize, StreamOptions};
+use romer_record::Exit;
 use romer_record::document::{Measurement, STREAM, StreamLine, Way};
 use romer_record::event::EventKind;
 use romer_record::manifest::{SkewRequest, StampRequest};
@@ -48,7 +49,7 @@ impl From<StampPlace> for StampRequest {
 }
 
 /// Measures, and gives the exit code.
-pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
     if arguments.stream && arguments.output.json_to_stdout() {
         return Err(Failure::usage(
             "two arguments contradict each other (--stream, --json -): both write to standard output; name a file for \
@@ -82,7 +83,7 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
     }
     let interrupted = signals::interruption()?;
     if !turns.repeat() {
-        return turns.wait(&interrupted).map_or(Ok(130), |at| {
+        return turns.wait(&interrupted).map_or(Ok(Exit::Interrupted), |at| {
             let (outcome, skipped_lines) = once(arguments, at, &interrupted)?;
             conclude(&outcome, skipped_lines, arguments, &interrupted)
         });
@@ -95,8 +96,8 @@ fn again_and_again(
     turns: &mut Turns,
     arguments: &MeasureArgs,
     interrupted: &Arc<AtomicBool>,
-) -> Result<u8, Failure> {
-    let mut worst = 0;
+) -> Result<Exit, Failure> {
+    let mut worst = Exit::Success;
     while let Some(at) = turns.wait(interrupted) {
         let number = turns.number();
         let code = match once(arguments, at, interrupted) {
@@ -107,9 +108,9 @@ fn again_and_again(
                 concluded.unwrap_or_else(|failure| failure.of_run(&name(number, &outcome)).tell())
             }
         };
-        worst = if worst == 0 { code } else { worst };
+        worst = if worst == Exit::Success { code } else { worst };
     }
-    Ok(if interrupted.load(Ordering::Acquire) { 130 } else { worst })
+    Ok(if interrupted.load(Ordering::Acquire) { Exit::Interrupted } else { worst })
 }
 
 /// How one run of many is named.
@@ -148,7 +149,7 @@ fn conclude(
     skipped_lines: u64,
     arguments: &MeasureArgs,
     interrupted: &AtomicBool,
-) -> Result<u8, Failure> {
+) -> Result<Exit, Failure> {
     let measurements = outcome.measurements();
     if arguments.stream {
         let last = measurements.iter().zip(0..).map(|(measurement, stream)| StreamLine::Final {
@@ -176,26 +177,29 @@ fn conclude(
 }
 
 /// The exit code of a measurement that has been shown, or the failure that remains to be told.
-pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
+pub(crate) fn exit_code(outcome: &Outcome) -> Result<Exit, Failure> {
     if let Some(error) = &outcome.not_kept {
-        return Err(Failure::with_code(error.exit_class().code(), error));
+        return Err(Failure::with_exit(error.exit(), error));
     }
     if outcome.partial {
-        return Ok(130);
+        return Ok(Exit::Interrupted);
     }
     if let Some(gone) = &outcome.far_end_gone {
-        return Err(Failure::with_code(5, gone));
+        return Err(Failure::with_exit(Exit::Unreachable, gone));
     }
     match &outcome.unreachable[..] {
         [] => {}
-        [one] => return Err(Failure::with_code(5, one)),
+        [one] => return Err(Failure::with_exit(Exit::Unreachable, one)),
         [first, others @ ..] => {
-            return Err(Failure::with_code(5, format!("{first} (and {} more targets)", others.len())));
+            return Err(Failure::with_exit(
+                Exit::Unreachable,
+                format!("{first} (and {} more targets)", others.len()),
+            ));
         }
     }
     if let [target, ..] = &outcome.unanswering[..] {
-        return Err(Failure::with_code(
-            5,
+        return Err(Failure::with_exit(
+            Exit::Unreachable,
             format!(
                 "no probe was sent ({target}): whoever is next on the way there does not answer when asked for its hardware \
                  address; see that it is on, and on this link (ip route get, ip neigh)"
@@ -226,10 +230,13 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
             let Measurement { target, replies, .. } = &first.measurement;
             let came = replies::came(&replies.rejected, "replies");
             let remedy = replies::remedy(&replies.rejected);
-            Err(Failure::with_code(5, format!("no reply to a probe ({target}): {came}; {remedy}")))
+            Err(Failure::with_exit(
+                Exit::Unreachable,
+                format!("no reply to a probe ({target}): {came}; {remedy}"),
+            ))
         }
-        Some(first) => Err(Failure::with_code(
-            5,
+        Some(first) => Err(Failure::with_exit(
+            Exit::Unreachable,
             format!(
                 "no answer ({}): not one probe came back; see that a reflector listens there, that both ends have \
                  one key or none (--key-file), and that UDP to its port passes the filters on the way",

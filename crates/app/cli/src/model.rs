@@ -10,6 +10,7 @@ use romer_emulate::Opened;
 use romer_emulate::fidelity::{self, MeasuredStream, Question};
 use romer_emulate::fit::{self, Kind, Source};
 use romer_impair::{Config, Headers};
+use romer_record::Exit;
 use romer_record::document::DelayKind;
 use romer_record::fidelity::{Fidelity, MODEL, PathModel};
 use romer_report::escape;
@@ -23,7 +24,7 @@ use crate::output;
 const UDP: u8 = 17;
 
 /// Does what is asked, and gives the exit code.
-pub(crate) fn run(arguments: &ModelArgs) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &ModelArgs) -> Result<Exit, Failure> {
     output::read_from([arguments.run.as_path()].into_iter().chain(arguments.against.as_deref()));
     arguments.output.check()?;
     let streams = reading::read(&arguments.run)?.streams;
@@ -61,14 +62,14 @@ pub(crate) fn compare(config: &Config, streams: &[Evaluated], allowed: Duration)
     })
 }
 
-fn against(arguments: &ModelArgs, scenario: &Path, streams: &[Evaluated]) -> Result<u8, Failure> {
+fn against(arguments: &ModelArgs, scenario: &Path, streams: &[Evaluated]) -> Result<Exit, Failure> {
     let opened = open(scenario)?;
     let found = compare(&opened.scenario.config, streams, arguments.allow);
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         output::print_summary(&romer_report::fidelity::text(&found, &output::style(arguments.output.color)));
     }
     document(arguments, &found)?;
-    Ok(0)
+    Ok(Exit::Success)
 }
 
 fn open(scenario: &Path) -> Result<Opened, Failure> {
@@ -85,7 +86,7 @@ fn open(scenario: &Path) -> Result<Opened, Failure> {
     }
 }
 
-fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<u8, Failure> {
+fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Exit, Failure> {
     let force = arguments.output.force;
     let shown = escape::terminal(&file.to_string_lossy());
     output::check_target(file.to_str(), force)?;
@@ -109,8 +110,8 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<u8
         only_udp: arguments.only_udp,
     };
     let fitted = fit::fit(&source).map_err(|why| {
-        Failure::with_code(
-            3,
+        Failure::with_exit(
+            Exit::BadData,
             format!(
                 "cannot make a scenario ({}): {why}; measure with a romer responder, which returns its log",
                 escape::terminal(&run)
@@ -151,7 +152,7 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<u8
         output::print_summary(&text);
     }
     document(arguments, &model)?;
-    Ok(0)
+    Ok(Exit::Success)
 }
 
 fn document(arguments: &ModelArgs, document: &impl serde::Serialize) -> Result<(), Failure> {

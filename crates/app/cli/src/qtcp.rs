@@ -9,6 +9,7 @@ use romer_clock::skew::Method;
 use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::sta::{self, Table};
 use romer_exchange::qtcp::{Options, Selection, UNIT_NS, unit};
+use romer_record::Exit;
 use romer_report::escape;
 use romer_store::untrusted;
 use romer_units::{Duration, counted};
@@ -23,7 +24,7 @@ const LARGEST_STA: u64 = 64 << 20;
 const MOST_FILES: usize = 10_000;
 
 /// Converts a file or collates a folder, and gives the exit code.
-pub(crate) fn run(arguments: &QtcpArgs) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &QtcpArgs) -> Result<Exit, Failure> {
     match (&arguments.prefix, &arguments.folder) {
         (Some(prefix), _) => convert(prefix, arguments),
         (None, Some(folder)) => collate(folder, arguments),
@@ -32,7 +33,7 @@ pub(crate) fn run(arguments: &QtcpArgs) -> Result<u8, Failure> {
     }
 }
 
-fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
+fn convert(name: &str, arguments: &QtcpArgs) -> Result<Exit, Failure> {
     let prefix = name.strip_suffix(".raw").filter(|prefix| !prefix.is_empty()).unwrap_or(name);
     let (raw, log) = (format!("{prefix}.raw"), format!("{prefix}.log"));
     let shown = escape::terminal(&raw);
@@ -49,7 +50,7 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
     output::check_target(Some(&log), arguments.force)?;
     let file = again_and_again(file, &log).map_err(|error| unread(&error))?;
     let bad = |line: u64, why: &dyn std::fmt::Display| {
-        Failure::with_code(3, format!("bad .raw file ({shown}:{line}): {why}"))
+        Failure::with_exit(Exit::BadData, format!("bad .raw file ({shown}:{line}): {why}"))
     };
     let failed = |error: Unconverted| match error {
         Unconverted::Fault(Fault::Line { line, why }) => bad(line, &why),
@@ -121,7 +122,7 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
             counted(lines, "line")
         ));
     }
-    Ok(0)
+    Ok(Exit::Success)
 }
 
 /// A file that can be read as often as one likes: what is none, as a pipe, is copied into one beside `log` first, which has no
@@ -158,7 +159,9 @@ fn another_file(name: &str) -> Option<Failure> {
         _ => return None,
     };
     let there = Path::new(name).is_file();
-    there.then(|| Failure::with_code(3, format!("no .raw file ({}): {why}", escape::terminal(name))))
+    there.then(|| {
+        Failure::with_exit(Exit::BadData, format!("no .raw file ({}): {why}", escape::terminal(name)))
+    })
 }
 
 /// Plans what is taken out. A clock that was set makes a slope of its step, which is no skew: it is left in then, except with
@@ -186,7 +189,7 @@ fn without_skew<R: BufRead>(
     }
 }
 
-fn collate(folder: &Path, arguments: &QtcpArgs) -> Result<u8, Failure> {
+fn collate(folder: &Path, arguments: &QtcpArgs) -> Result<Exit, Failure> {
     output::check_target(arguments.csv.as_deref(), arguments.force)?;
     let shown = escape::terminal(&folder.to_string_lossy());
     let cannot = |name: &str, error: &dyn std::fmt::Display| {
@@ -204,7 +207,7 @@ fn collate(folder: &Path, arguments: &QtcpArgs) -> Result<u8, Failure> {
         }
     }
     paths.sort();
-    let wrong = |why: String| Failure::with_code(3, format!("cannot collate ({shown}): {why}"));
+    let wrong = |why: String| Failure::with_exit(Exit::BadData, format!("cannot collate ({shown}): {why}"));
     if paths.is_empty() {
         return Err(wrong("0 .sta files found in it; name the folder that holds them".into()));
     }
@@ -215,8 +218,9 @@ fn collate(folder: &Path, arguments: &QtcpArgs) -> Result<u8, Failure> {
     for path in &paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let place = escape::terminal(&path.to_string_lossy());
-        let bad =
-            |line: u64, why: &str| Failure::with_code(3, format!("bad .sta file ({place}:{line}): {why}"));
+        let bad = |line: u64, why: &str| {
+            Failure::with_exit(Exit::BadData, format!("bad .sta file ({place}:{line}): {why}"))
+        };
         let octets = untrusted::read(path, LARGEST_STA).map_err(|error| match error.kind() {
             io::ErrorKind::FileTooLarge => {
                 bad(1, "it is larger than 64 MiB, which no .sta file is; take it out")
@@ -235,5 +239,5 @@ fn collate(folder: &Path, arguments: &QtcpArgs) -> Result<u8, Failure> {
     if let Some(target) = &arguments.csv {
         output::write_document(target, &table.csv(), arguments.force)?;
     }
-    Ok(0)
+    Ok(Exit::Success)
 }

@@ -6,6 +6,7 @@ use std::sync::Once;
 use romer_analyze::{export, qtcp};
 use romer_exchange::csv::Written;
 use romer_exchange::qtcp::{Entry, Selection, TOO_SMALL, normalise};
+use romer_record::Exit;
 use romer_record::RoundTrip;
 use romer_record::document::{ClockState, Limit, Measurement, Way};
 use romer_record::manifest::ClockRelation;
@@ -41,21 +42,21 @@ pub(crate) const RECOVERED: &str =
     "note: the program of this run was killed; it has been completed from its log";
 
 /// Whether every stated limit held, as an exit code.
-pub(crate) fn hold_limits(measurements: &[Measurement]) -> Result<u8, Failure> {
+pub(crate) fn hold_limits(measurements: &[Measurement]) -> Result<Exit, Failure> {
     hold(measurements.iter().flat_map(|one| &one.limits), "the measured value")
 }
 
 /// The same of verdicts alone, on values that are `what`.
-pub(crate) fn hold<'a>(limits: impl IntoIterator<Item = &'a Limit>, what: &str) -> Result<u8, Failure> {
+pub(crate) fn hold<'a>(limits: impl IntoIterator<Item = &'a Limit>, what: &str) -> Result<Exit, Failure> {
     let limits: Vec<&Limit> = limits.into_iter().collect();
-    let Some(first) = limits.iter().find(|limit| !limit.held) else { return Ok(0) };
+    let Some(first) = limits.iter().find(|limit| !limit.held) else { return Ok(Exit::Success) };
     let failed = limits.iter().filter(|limit| !limit.held).count();
     let found = match first.value {
         Some(value) => format!("{what} is {}", value_of(&first.limit, value)),
         None => "the value is unknown".into(),
     };
-    Err(Failure::with_code(
-        6,
+    Err(Failure::with_exit(
+        Exit::LimitFailed,
         format!(
             "limit failed (--limit '{}'): {found}; {failed} of {} limits failed",
             first.limit,
@@ -76,7 +77,7 @@ fn value_of(limit: &str, value: f64) -> String {
 }
 
 /// Reads runs again, and gives the exit code.
-pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit, Failure> {
     if arguments.pcapng.is_some() {
         return Err(Failure::usage(
             "a run has no frames to be written (--pcapng): it holds what became of its packets; capture at both ends while it \
@@ -123,7 +124,7 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
         show(&reported, arguments);
         write(&reported, arguments)?;
     }
-    Ok(0)
+    Ok(Exit::Success)
 }
 
 /// The argument that is about single packets, if one was given.
@@ -140,7 +141,7 @@ pub(crate) fn of_packets(arguments: &ReportArgs) -> Option<&'static str> {
 }
 
 /// Puts several runs on one page.
-fn overlay(arguments: &ReportArgs) -> Result<u8, Failure> {
+fn overlay(arguments: &ReportArgs) -> Result<Exit, Failure> {
     let others = [&arguments.csv, &arguments.qtcp, &arguments.output.json];
     if others.iter().any(|one| one.is_some()) || arguments.svg.is_some() {
         return Err(Failure::usage(
@@ -189,7 +190,7 @@ fn overlay(arguments: &ReportArgs) -> Result<u8, Failure> {
     let by = Figure::DEFAULT.parse().map_err(Failure::own)?;
     let page = html::overlay(&subjects, by, &command::as_given()).map_err(Failure::own)?;
     output::write_document(file, &page, arguments.output.force)?;
-    Ok(0)
+    Ok(Exit::Success)
 }
 
 fn show(reported: &Reported, arguments: &ReportArgs) {

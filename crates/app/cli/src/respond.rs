@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use romer_record::Exit;
 use romer_record::respond::Respond;
 use romer_respond::{Key, ReplyFormat, RespondOptions, Responder, Totals};
 
@@ -16,7 +17,7 @@ use crate::{output, signals};
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Answers until it is ended, and gives the exit code.
-pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
     if arguments
         .listen
         .iter()
@@ -104,7 +105,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
             unfinished.join(", ")
         )));
     }
-    Ok(if interrupted.load(Ordering::Acquire) { 130 } else { 0 })
+    Ok(if interrupted.load(Ordering::Acquire) { Exit::Interrupted } else { Exit::Success })
 }
 
 /// The key of `--key-file`, if one is given.

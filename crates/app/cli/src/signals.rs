@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use romer_host::ending;
+use romer_record::Exit;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::{flag, low_level};
 
@@ -14,10 +15,6 @@ use crate::output;
 
 /// How long the last words of a program may take that is ended: standard error may be what it waits for.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-
-/// The exit code of a program that was interrupted, and that of a server that had to be ended.
-const INTERRUPTED: u8 = 130;
-const NOT_IN_ORDER: u8 = 1;
 
 /// The signals that end romer in good order. A terminal that is closed is one (SIGHUP), unless that was to be ignored when
 /// we were started (nohup).
@@ -37,7 +34,7 @@ fn hangup_is_ignored() -> bool {
 
 /// A flag that every interrupt, SIGTERM and hang-up sets, for who hands them on. The program ends in time ([`end_in_time`]).
 pub(crate) fn every() -> Result<Arc<AtomicBool>, Failure> {
-    end_in_time(INTERRUPTED)?;
+    end_in_time(Exit::Interrupted)?;
     let flag = Arc::new(AtomicBool::new(false));
     for signal in ends() {
         flag::register(signal, Arc::clone(&flag)).map_err(|error| refused(&error))?;
@@ -55,17 +52,17 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in ends() {
         // In this order: the exit is armed by the flag that the same signal sets after it.
-        flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&flag))
+        flag::register_conditional_shutdown(signal, Exit::Interrupted.code().into(), Arc::clone(&flag))
             .and_then(|_| flag::register(signal, Arc::clone(&flag)))
             .map_err(|error| refused(&error))?;
     }
-    end_in_time(INTERRUPTED)?;
+    end_in_time(Exit::Interrupted)?;
     Ok(flag)
 }
 
-/// Sees to it that the program ends, with exit code `code`, within five seconds of a signal that tells it to, whatever its threads
+/// Sees to it that the program ends, with `exit`, within five seconds of a signal that tells it to, whatever its threads
 /// do. What may take longer in good order is an [`ending::Stage`].
-fn end_in_time(code: u8) -> Result<(), Failure> {
+fn end_in_time(exit: Exit) -> Result<(), Failure> {
     let (told, teller) = UnixStream::pair().map_err(|error| refused(&error))?;
     for signal in ends() {
         let teller = teller.try_clone().map_err(|error| refused(&error))?;
@@ -81,7 +78,7 @@ fn end_in_time(code: u8) -> Result<(), Failure> {
             let _ = said.send(());
         });
         let _ = heard.recv_timeout(LAST_WORDS);
-        low_level::exit(code.into());
+        low_level::exit(exit.code().into());
     };
     ending::watch(told, end).map_err(|error| refused(&error))
 }
@@ -96,7 +93,7 @@ pub(crate) fn asking() -> Result<Arc<AtomicBool>, Failure> {
 /// Flags for a server, which ends in good order by either: the first is set by an interrupt, the second by SIGTERM and by
 /// a closed terminal. It ends in time ([`end_in_time`]).
 pub(crate) fn ending() -> Result<[Arc<AtomicBool>; 2], Failure> {
-    end_in_time(NOT_IN_ORDER)?;
+    end_in_time(Exit::Fault)?;
     let flags = [Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false))];
     let [interrupted, terminated] = &flags;
     for signal in ends() {

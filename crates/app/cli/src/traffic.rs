@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use romer_record::Exit;
 use romer_store::untrusted;
 use romer_traffic::{Limit, Request, Trace, TrafficModel};
 use romer_units::Duration;
@@ -72,7 +73,7 @@ fn read(file: &str) -> Result<Trace, Failure> {
     let too_large = || {
         let text =
             format!("the trace is too large ({file}): more than 64 MiB are not read; cut it into parts");
-        Failure::with_code(3, text)
+        Failure::with_exit(Exit::BadData, text)
     };
     let open = untrusted::open_input(Path::new(file)).map_err(refused)?;
     if open.metadata().map_err(refused)?.len() > LARGEST {
@@ -84,8 +85,9 @@ fn read(file: &str) -> Result<Trace, Failure> {
     if u64::try_from(bytes.len()).is_ok_and(|length| length > LARGEST) {
         return Err(too_large());
     }
-    Trace::parse(&bytes)
-        .map_err(|error| Failure::with_code(3, format!("bad trace ({file}:{}): {}", error.line, error.fault)))
+    Trace::parse(&bytes).map_err(|error| {
+        Failure::with_exit(Exit::BadData, format!("bad trace ({file}:{}): {}", error.line, error.fault))
+    })
 }
 
 #[cfg(test)]

@@ -370,7 +370,7 @@ impl Watcher for Looker<'_> {
 }
 
 fn not_kept(error: &StoreError) -> BenchError {
-    BenchError::Keep { text: error.to_string(), code: error.exit_class().code() }
+    BenchError::Keep { text: error.to_string(), exit: error.exit() }
 }
 
 impl Looker<'_> {

@@ -10,6 +10,7 @@ use romer_analyze::limits::Limit;
 use romer_endpoint::EndpointError;
 use romer_endpoint::names::{Family, Target};
 use romer_measure::{MeasureOptions, Observer, ProbeSize, StreamOptions};
+use romer_record::Exit;
 use romer_record::document::{self, Measurement, StreamInterval, Way};
 use romer_record::emulation::Leg;
 use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
@@ -494,8 +495,8 @@ fn command(asked: &Asked, drawn: Option<Seed>) -> String {
 
 impl From<&EndpointError> for Problem {
     fn from(error: &EndpointError) -> Self {
-        let status = match error.exit_code() {
-            2 | 3 => StatusCode::UNPROCESSABLE_ENTITY,
+        let status = match error.exit() {
+            Exit::Usage | Exit::BadData => StatusCode::UNPROCESSABLE_ENTITY,
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, "measure", error.to_string())

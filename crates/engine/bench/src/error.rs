@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use romer_host::HostError;
 use romer_port::{PortError, PortName};
+use romer_record::Exit;
 use thiserror::Error;
 
 use crate::port_state::PortFault;
@@ -83,7 +84,7 @@ pub enum BenchError {
         /// Why, with a mend.
         text: String,
         /// The exit code that goes with it.
-        code: u8,
+        exit: Exit,
     },
     /// The tester itself cannot be tested.
     #[error(
@@ -109,21 +110,21 @@ impl BenchError {
     }
 
     /// The exit code of the program.
-    pub const fn exit_code(&self) -> u8 {
+    pub const fn exit(&self) -> Exit {
         match self {
-            Self::Usage(_) => 2,
-            Self::OtherTrials(_) => 3,
-            Self::Keep { code, .. } => *code,
+            Self::Usage(_) => Exit::Usage,
+            Self::OtherTrials(_) => Exit::BadData,
+            Self::Keep { exit, .. } => *exit,
             Self::Port { .. }
             | Self::PortState(_)
             | Self::NextHop { .. }
             | Self::Case { .. }
             | Self::Reset { .. }
             | Self::SelfTest(_)
-            | Self::Host(_) => 4,
-            Self::Silent(_) => 5,
-            Self::Thread(_) => 1,
-            Self::Interrupted(_) => 130,
+            | Self::Host(_) => Exit::Environment,
+            Self::Silent(_) => Exit::Unreachable,
+            Self::Thread(_) => Exit::Fault,
+            Self::Interrupted(_) => Exit::Interrupted,
         }
     }
 }

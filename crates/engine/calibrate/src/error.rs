@@ -2,6 +2,7 @@
 
 use romer_endpoint::EndpointError;
 use romer_host::HostError;
+use romer_record::Exit;
 use romer_store::StoreError;
 use thiserror::Error;
 
@@ -40,13 +41,13 @@ impl CalibrateError {
         move |source| Self::Host { what, source }
     }
 
-    /// The exit code of its class.
-    pub fn exit_code(&self) -> u8 {
+    /// The exit code of the program.
+    pub fn exit(&self) -> Exit {
         match self {
-            Self::Interrupted => 130,
-            Self::Host { .. } | Self::Folder(_) | Self::Nothing(_) => 4,
-            Self::Measure(error) => error.exit_code(),
-            Self::Run(error) => error.exit_class().code(),
+            Self::Interrupted => Exit::Interrupted,
+            Self::Host { .. } | Self::Folder(_) | Self::Nothing(_) => Exit::Environment,
+            Self::Measure(error) => error.exit(),
+            Self::Run(error) => error.exit(),
         }
     }
 }

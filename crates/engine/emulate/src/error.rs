@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use romer_record::Exit;
 use romer_scenario::ScenarioError;
 use thiserror::Error;
 
@@ -57,11 +58,11 @@ impl EmulateError {
     }
 
     /// The exit code of the program.
-    pub const fn exit_code(&self) -> u8 {
+    pub const fn exit(&self) -> Exit {
         match self {
-            Self::Usage(_) => 2,
-            Self::Content { .. } | Self::Scenario(_) => 3,
-            Self::File { .. } | Self::NoFile { .. } | Self::Named(_) => 4,
+            Self::Usage(_) => Exit::Usage,
+            Self::Content { .. } | Self::Scenario(_) => Exit::BadData,
+            Self::File { .. } | Self::NoFile { .. } | Self::Named(_) => Exit::Environment,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use romer_impair::Config;
+use romer_record::Exit;
 use romer_scenario::{About, LARGEST, Scenario};
 use romer_units::random::Seed;
 
@@ -65,7 +66,7 @@ pub fn open_scenario(path: &Path) -> Result<Opened, EmulateError> {
         let octets = not_anybodys(&named, "the file")
             .and_then(|()| contents(&named, "the file", LARGEST_TRACE))
             .map_err(|error| {
-                is_kept_away = error.exit_code() == 4 && !error.is_missing();
+                is_kept_away = error.exit() == Exit::Environment && !error.is_missing();
                 error.to_string()
             })?;
         romer_scenario::named_file(&octets)
@@ -178,7 +179,7 @@ mod tests {
             let text = format!("[a_to_b.delay]\nvariable = {{ model = \"empirical\", file = \"{file}\" }}\n");
             fs::write(&path, text).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-            open_scenario(&path).map_err(|error| (error.exit_code(), error.to_string()))
+            open_scenario(&path).map_err(|error| (error.exit(), error.to_string()))
         };
         fs::write(inner.join("cr"), "delay_us\r1\r2\r").unwrap();
         fs::write(inner.join("packed"), [0x1f, 0x8b, 8, 0, 0]).unwrap();
@@ -187,8 +188,11 @@ mod tests {
         let inside = [open("here"), open("../inner/here")];
         fs::remove_dir_all(&folder).unwrap();
         for refused in outside {
-            let (code, words) = refused.unwrap_err();
-            assert!(code == 3 && words.contains("outside") && !words.contains("words"), "{code} {words}");
+            let (exit, words) = refused.unwrap_err();
+            assert!(
+                exit == Exit::BadData && words.contains("outside") && !words.contains("words"),
+                "{exit:?} {words}"
+            );
         }
         assert!(ended.is_ok(), "lines may end with a carriage return: {ended:?}");
         assert!(packed.unwrap_err().1.contains("gunzip"));

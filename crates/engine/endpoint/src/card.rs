@@ -277,6 +277,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use romer_record::Exit;
+
     use super::*;
 
     #[test]
@@ -284,7 +286,7 @@ mod tests {
         let error = Cards::default().of("lo").unwrap_err();
         let text = error.to_string();
         assert!(text.contains("--stamp nic, lo") && text.contains("software only"), "{text}");
-        assert!(text.contains("--stamp best") && error.exit_code() == 4, "{text}");
+        assert!(text.contains("--stamp best") && error.exit() == Exit::Environment, "{text}");
     }
 
     #[test]

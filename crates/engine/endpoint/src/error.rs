@@ -1,6 +1,7 @@
 //! What can go wrong with a measurement, told so that the reader knows what to do.
 
 use romer_host::HostError;
+use romer_record::Exit;
 use romer_store::StoreError;
 use thiserror::Error;
 
@@ -68,14 +69,14 @@ pub enum EndpointError {
 }
 
 impl EndpointError {
-    /// The exit code of its class (2 usage, 3 bad data in a file, 4 environment, 5 the other end).
-    pub fn exit_code(&self) -> u8 {
+    /// The exit code of the program.
+    pub fn exit(&self) -> Exit {
         match self {
-            Self::Usage(_) => 2,
-            Self::Key { content: true, .. } => 3,
-            Self::Host { .. } | Self::Key { content: false, .. } => 4,
-            Self::Name { .. } | Self::Unreachable { .. } | Self::Refused { .. } => 5,
-            Self::Store(error) => error.exit_class().code(),
+            Self::Usage(_) => Exit::Usage,
+            Self::Key { content: true, .. } => Exit::BadData,
+            Self::Host { .. } | Self::Key { content: false, .. } => Exit::Environment,
+            Self::Name { .. } | Self::Unreachable { .. } | Self::Refused { .. } => Exit::Unreachable,
+            Self::Store(error) => error.exit(),
         }
     }
 

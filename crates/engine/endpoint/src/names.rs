@@ -274,6 +274,8 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 mod tests {
     use std::net::SocketAddrV6;
 
+    use romer_record::Exit;
+
     use super::*;
 
     /// An error names the interface of a link-local address as the user wrote it.
@@ -349,7 +351,7 @@ mod tests {
     fn an_address_of_the_other_family_than_asked_for_is_a_contradiction() {
         for (text, family) in [("127.0.0.1", Family::V6), ("::1", Family::V4), ("fe80::1%lo", Family::V4)] {
             let error = text.parse::<Target>().unwrap().addresses(family, 862).unwrap_err();
-            assert_eq!(error.exit_code(), 2, "{error}");
+            assert_eq!(error.exit(), Exit::Usage, "{error}");
         }
     }
 

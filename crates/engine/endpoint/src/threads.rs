@@ -152,6 +152,8 @@ fn ranges(numbers: &[u16]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use romer_record::Exit;
+
     use super::*;
 
     #[test]
@@ -165,7 +167,7 @@ mod tests {
     fn a_processor_that_is_not_there_is_a_fault_of_the_environment_told_in_one_line() {
         let policy = Policy { cpu: Some(1_023), realtime: false };
         let error = ThreadOptions { policy, ..ThreadOptions::default() }.prepare().unwrap_err();
-        assert_eq!(error.exit_code(), 4);
+        assert_eq!(error.exit(), Exit::Environment);
         let text = error.to_string();
         assert!(
             text.contains("(--cpu 1023)") && text.contains("name one that this process may use: 0"),

@@ -42,7 +42,7 @@ pub(super) fn reach(
 ) -> Result<Reached, EndpointError> {
     let mut unfit = None;
     let mut plans: Vec<Plan> =
-        plans.filter_map(|plan| plan.map_err(|error| unfit.get_or_insert(error).exit_code()).ok()).collect();
+        plans.filter_map(|plan| plan.map_err(|error| unfit.get_or_insert(error).exit()).ok()).collect();
     if let (true, Some(error)) = (plans.is_empty(), unfit) {
         return Err(error);
     }

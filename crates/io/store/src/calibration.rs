@@ -71,6 +71,8 @@ impl CalibrationFile {
 
 #[cfg(test)]
 mod tests {
+    use romer_record::Exit;
+
     use super::*;
     use romer_record::calibration::{HostGaps, Machine};
 
@@ -113,7 +115,7 @@ mod tests {
         for text in ["", "{}", "{\"schema\": \"romer/doctor/1\"}", "{\"schema\": \"romer/calibration/1\"}"] {
             fs::write(file.path(), text).unwrap();
             let error = file.read().unwrap_err();
-            assert_eq!(error.exit_class().code(), 3, "{text}");
+            assert_eq!(error.exit(), Exit::BadData, "{text}");
             assert!(error.to_string().contains("calibration.json"), "{error}");
         }
         fs::write(file.path(), "{\"schema\": \"romer/calibration/9\"}").unwrap();

@@ -4,29 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use romer_record::Exit;
 use thiserror::Error;
-
-/// The class of exit code that an error belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExitClass {
-    /// 2: usage; something was asked for that would overwrite or replace what is not a run of one's own.
-    Usage,
-    /// 3: bad data in a file.
-    BadData,
-    /// 4: environment or permission.
-    Environment,
-}
-
-impl ExitClass {
-    /// The program's exit code.
-    pub const fn code(self) -> u8 {
-        match self {
-            Self::Usage => 2,
-            Self::BadData => 3,
-            Self::Environment => 4,
-        }
-    }
-}
 
 /// What went wrong. The text has the form `WHAT (WHERE): WHY; what to do`; nothing in it is printed raw from a
 /// file or a path.
@@ -170,19 +149,17 @@ impl StoreError {
     }
 
     /// The class of exit code that this error ends the program with.
-    pub fn exit_class(&self) -> ExitClass {
+    pub fn exit(&self) -> Exit {
         match self {
             Self::NotARun { .. }
             | Self::NotABenchmark { .. }
             | Self::Malformed { .. }
             | Self::Newer { .. }
-            | Self::TooLarge { .. } => ExitClass::BadData,
+            | Self::TooLarge { .. } => Exit::BadData,
             // A link or a pipe stands where a file should.
-            Self::Io { source, .. } if source.kind() == io::ErrorKind::InvalidInput => ExitClass::BadData,
-            Self::Exists { .. } | Self::NotAFolder { .. } | Self::NotReplaceable { .. } => ExitClass::Usage,
-            Self::Io { .. } | Self::InUse { .. } | Self::NotKept { .. } | Self::NoHome => {
-                ExitClass::Environment
-            }
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::InvalidInput => Exit::BadData,
+            Self::Exists { .. } | Self::NotAFolder { .. } | Self::NotReplaceable { .. } => Exit::Usage,
+            Self::Io { .. } | Self::InUse { .. } | Self::NotKept { .. } | Self::NoHome => Exit::Environment,
         }
     }
 }
@@ -260,16 +237,16 @@ mod tests {
         );
         assert!(text.ends_with("; free some space, or name a folder on another disk with --out"), "{text}");
         assert!(!text.contains(|c: char| c.is_control()), "{text}");
-        assert_eq!(full.exit_class().code(), 4);
+        assert_eq!(full.exit(), Exit::Environment);
     }
 
     #[test]
     fn bad_data_and_a_bad_environment_have_their_own_exit_codes() {
         let bad = StoreError::malformed(Path::new("m.json"), "line 1, column 2", "expected \u{7}value");
-        assert_eq!(bad.exit_class().code(), 3);
+        assert_eq!(bad.exit(), Exit::BadData);
         assert!(bad.to_string().contains("(m.json, line 1, column 2): expected \\u{7}value; "));
         let kept = StoreError::NotKept { path: "p".into(), entries: 3, source: None };
-        assert_eq!(kept.exit_class().code(), 4);
+        assert_eq!(kept.exit(), Exit::Environment);
         assert!(kept.to_string().starts_with("3 entries of the packet log were not kept (p): "));
     }
 }

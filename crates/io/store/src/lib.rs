@@ -33,7 +33,7 @@ mod writer;
 pub use benchmark::BenchmarkRun;
 pub use calibration::CalibrationFile;
 pub use durable::put_bytes;
-pub use error::{ExitClass, StoreError};
+pub use error::StoreError;
 pub use log_thread::{Kept, LogOutcome, LogSender, LogThread};
 pub use parquet_rows::{PACKETS_SCHEMA, RowsFile, read_rows, write_rows};
 pub use reader::{Frame, LogReader, Recovered, recover};

@@ -11,6 +11,7 @@ use std::process::Command;
 
 use common::{manifest, row, sent};
 use proptest::prelude::*;
+use romer_record::Exit;
 use romer_record::RoundTrip;
 use romer_record::manifest::Status;
 use romer_store::{BenchmarkRun, Finished, Location, NewRun, Run, Runs, State, read_rows, write_rows};
@@ -62,7 +63,7 @@ proptest! {
         }
         fs::write(file.path(), sealed(octets)).unwrap();
         if let Err(error) = read_rows(file.path()) {
-            prop_assert_eq!(error.exit_class().code(), 3, "{}", error);
+            prop_assert_eq!(error.exit(), Exit::BadData, "{}", error);
         }
     }
 }

@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use common::{entry, sent};
 use proptest::prelude::*;
+use romer_record::Exit;
 use romer_record::log::Entry;
 use romer_record::manifest::{EntryKind, NotLogged};
 use romer_store::{Frame, LogFile, LogReader, LogThread, LogWriter, Sink, StoreError, recover};
@@ -372,7 +373,7 @@ fn what_is_no_log_is_refused_with_the_place() {
     let path = folder.path().join("x.log");
     std::fs::write(&path, b"PAR1 and so on, longer than a header").unwrap();
     let error = recover(&path).unwrap_err();
-    assert_eq!(error.exit_class().code(), 3);
+    assert_eq!(error.exit(), Exit::BadData);
     assert!(error.to_string().contains("byte 0"), "{error}");
     std::fs::write(&path, b"romer").unwrap();
     let recovered = recover(&path).unwrap();

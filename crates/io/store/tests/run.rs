@@ -9,6 +9,7 @@ use std::path::Path;
 
 use common::{manifest, row, sent};
 use proptest::prelude::*;
+use romer_record::Exit;
 use romer_record::manifest::Status;
 use romer_record::{RoundTrip, assemble};
 use romer_store::{
@@ -67,7 +68,7 @@ proptest! {
         match read_rows(file.path()) {
             Ok(_) => prop_assert!(bytes == original, "two flips of one bit"),
             Err(error) => {
-                prop_assert_eq!(error.exit_class().code(), 3, "{}", error);
+                prop_assert_eq!(error.exit(), Exit::BadData, "{}", error);
                 prop_assert!(!error.to_string().contains(|c: char| c.is_control()), "{}", error);
             }
         }
@@ -98,7 +99,7 @@ fn what_is_no_packet_log_of_ours_is_refused() {
     let file = tempfile::NamedTempFile::new().unwrap();
     for content in [&b""[..], b"PAR1", b"PAR1PAR1", b"PAR1\xff\xff\xff\x7fPAR1", &[0; 4096]] {
         fs::write(file.path(), content).unwrap();
-        assert_eq!(read_rows(file.path()).unwrap_err().exit_class().code(), 3);
+        assert_eq!(read_rows(file.path()).unwrap_err().exit(), Exit::BadData);
     }
 }
 
@@ -207,7 +208,7 @@ fn a_run_that_cannot_be_put_in_place_is_still_there_to_be_recovered() {
     fs::create_dir(path.join("measurement.json")).unwrap();
     let end = Finished { status: Status::Complete, rows: &BTreeMap::new(), measurements: &[], html: "" };
     let error = run.finish(&end).unwrap_err();
-    assert_eq!(error.exit_class().code(), 4);
+    assert_eq!(error.exit(), Exit::Environment);
     assert_eq!(names(&path), ["manifest.json", "measurement.json", "packets.log", "packets.parquet"]);
     assert_eq!(Run::open(&path).unwrap().state(), State::Killed);
 }
@@ -218,7 +219,7 @@ fn what_is_not_a_run_is_refused_with_the_place() {
     let open = |content: &[u8]| {
         fs::write(home.path().join("manifest.json"), content).unwrap();
         let error = Run::open(home.path()).unwrap_err();
-        assert_eq!(error.exit_class().code(), 3);
+        assert_eq!(error.exit(), Exit::BadData);
         error.to_string()
     };
     assert!(matches!(Run::open(home.path()), Err(StoreError::NotARun { .. })));

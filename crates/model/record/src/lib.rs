@@ -20,6 +20,7 @@ pub mod concatenation;
 pub mod document;
 pub mod emulation;
 pub mod event;
+mod exit;
 pub mod fidelity;
 pub mod finding;
 pub mod limit;
@@ -31,6 +32,7 @@ mod singleton;
 pub mod voice;
 
 pub use assemble::{assemble, assemble_as};
+pub use exit::Exit;
 pub use singleton::{Fate, Leaving, Passage, RoundTrip, Stamps};
 
 /// Name and version of this program, as documents, files and the control channel have it.

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use romer_bench::options::BenchOptions;
 use romer_bench::{Past, rfc3339};
+use romer_record::Exit;
 use romer_record::benchmark::{BENCHMARK_PLAN, BenchmarkPlan};
 use romer_store::{BenchmarkRun, Location, StoreError};
 use romer_units::random::Seed;
@@ -111,8 +112,8 @@ pub(super) fn words(folder: &Path, given: &[String]) -> Result<Vec<String>, Fail
     words.extend(given.iter().cloned());
     // A folder without a procedure or a plan would be taken up again without end.
     if words.get(1).is_none_or(|word| word.starts_with('-')) {
-        return Err(Failure::with_code(
-            3,
+        return Err(Failure::with_exit(
+            Exit::BadData,
             format!(
                 "the benchmark cannot go on ({}): its plan.json asks for none; begin a new one",
                 romer_report::escape::terminal(&folder.to_string_lossy())
@@ -171,8 +172,8 @@ pub(super) fn take_up(
         )));
     }
     let started = humantime::parse_rfc3339(&plan.started).map_err(|error| {
-        Failure::with_code(
-            3,
+        Failure::with_exit(
+            Exit::BadData,
             format!("the plan cannot be read ({shown}/plan.json, started): {error}; begin a new benchmark"),
         )
     })?;

@@ -9,6 +9,7 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
+use romer_record::Exit;
 use romer_scenario::{is_utf16, nearest};
 use romer_store::untrusted;
 use toml::Spanned;
@@ -66,8 +67,8 @@ impl Found {
 pub(super) fn arguments(path: &str, given: &[String]) -> Result<(Read, Places), Failure> {
     let shown = romer_report::escape::terminal(path);
     let text = untrusted::read_named(Path::new(path), LARGEST).map_err(|error| match error.kind() {
-        io::ErrorKind::FileTooLarge => Failure::with_code(
-            3,
+        io::ErrorKind::FileTooLarge => Failure::with_exit(
+            Exit::BadData,
             format!("a plan is too long ({shown}): {error}; name a plan of a benchmark"),
         ),
         io::ErrorKind::InvalidInput => {
@@ -159,7 +160,7 @@ pub(super) fn parse(text: &[u8], shown: &str, given: &[String]) -> Result<(Read,
 pub(super) fn faulty(text: &[u8], shown: &str, from: usize, what: &str) -> Failure {
     let (line, column) = line_and_column(text, from);
     let text = format!("the plan cannot be used ({shown}:{line}:{column}): {what}");
-    Failure::with_code(3, text).at(line, column)
+    Failure::with_exit(Exit::BadData, text).at(line, column)
 }
 
 /// Whether what the plan says counts: the command line, in these words, does not say otherwise.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use romer_record::Exit;
 use romer_record::benchmark::Benchmark;
 use romer_store::BenchmarkRun;
 
@@ -26,8 +27,8 @@ pub(crate) fn report(folder: &Path, arguments: &ReportArgs) -> Result<(), Failur
         )));
     }
     let document = BenchmarkRun::document(folder)?.ok_or_else(|| {
-        Failure::with_code(
-            3,
+        Failure::with_exit(
+            Exit::BadData,
             format!(
                 "the benchmark has not come to its end ({shown}): there is no benchmark.json; go on with `romer bench \
                  --resume {shown}`"

@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
 use romer_emulate::{Arrivals, EmulateError, Opened, TooLong, offline};
+use romer_record::Exit;
 use romer_record::emulation::{EmulatedDirection, Emulation};
 use romer_report::escape;
 use romer_store::untrusted;
@@ -19,7 +20,7 @@ use crate::failure::Failure;
 use crate::output;
 
 /// Emulates in virtual time, and gives the exit code.
-pub(super) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
+pub(super) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     let wanted = &arguments.output;
     let Some(arrivals) = &arguments.files.arrivals else {
         return Err(Failure::usage("a file is missing (--arrivals): nothing says what arrives; name one"));
@@ -68,7 +69,7 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
             Ok(())
         })?;
     }
-    let Some(mut document) = done else { return Ok(0) };
+    let Some(mut document) = done else { return Ok(Exit::Success) };
     if document.a_to_b.received == 0 && document.b_to_a.received == 0 {
         document.warnings.push("no packet arrived: there is nothing to say of the scenario".into());
     }
@@ -88,11 +89,11 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
             output::print(&words);
         }
     }
-    Ok(0)
+    Ok(Exit::Success)
 }
 
 /// Shows the presets.
-pub(super) fn list() -> Result<u8, Failure> {
+pub(super) fn list() -> Result<Exit, Failure> {
     let mut text = String::new();
     for preset in romer_scenario::PRESETS {
         let about = preset.scenario().map_err(Failure::own)?.about;
@@ -101,7 +102,7 @@ pub(super) fn list() -> Result<u8, Failure> {
         let _ = writeln!(text, "{:<28} {title} ({}{year})", preset.name, about.source.unwrap_or_default());
     }
     output::print(&text);
-    Ok(0)
+    Ok(Exit::Success)
 }
 
 pub(super) fn open(arguments: &EmulateArgs) -> Result<Opened, Failure> {

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
+use romer_record::Exit;
 use romer_record::emulation::Emulation;
 use romer_report::escape;
 use romer_store::untrusted;
@@ -95,8 +96,8 @@ fn print_lines(file: File) -> io::Result<()> {
 fn document(folder: &Path, shown: &str) -> Result<Emulation, Failure> {
     let path = folder.join(DOCUMENT);
     if path.symlink_metadata().is_err() {
-        return Err(Failure::with_code(
-            3,
+        return Err(Failure::with_exit(
+            Exit::BadData,
             format!(
                 "the emulation has not come to its end ({shown}): it has no {DOCUMENT}. Its samples are there; `romer emulate \
                  --offline --arrivals {shown}/{SAMPLES} --scenario {shown}/{SCENARIO} --out NEW` decides the same again, and makes \
@@ -106,8 +107,8 @@ fn document(folder: &Path, shown: &str) -> Result<Emulation, Failure> {
     }
     let text = untrusted::read_text(&path, LARGEST).map_err(missing(shown, DOCUMENT))?;
     serde_json::from_str(&text).map_err(|error| {
-        Failure::with_code(
-            3,
+        Failure::with_exit(
+            Exit::BadData,
             format!(
                 "the emulation cannot be read ({shown}/{DOCUMENT}): {error}; it was changed, or another version wrote it"
             ),
@@ -119,8 +120,8 @@ fn missing(shown: &str, name: &str) -> impl Fn(io::Error) -> Failure {
     let place = format!("{shown}/{name}");
     move |error| match error.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::FileTooLarge => {
-            Failure::with_code(
-                3,
+            Failure::with_exit(
+                Exit::BadData,
                 format!("cannot read what was kept ({place}): {error}; put the file itself in its place"),
             )
         }

@@ -357,6 +357,8 @@ fn is_lone(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use romer_record::Exit;
+
     use super::*;
 
     #[test]
@@ -371,12 +373,20 @@ mod tests {
         let read = |name: &str| fs::read_to_string(name).ok();
         let partial = format!("{name}.partial");
         let failed = write_keeping(&name, false, half).unwrap_err();
-        assert!(failed.code() == 4 && failed.text().contains("a.log.partial"), "{}", failed.text());
+        assert!(
+            failed.exit() == Exit::Environment && failed.text().contains("a.log.partial"),
+            "{}",
+            failed.text()
+        );
         assert_eq!((read(&name), read(&partial)), (None, Some("one\n".into())));
         write_keeping(&name, false, whole).unwrap();
         assert_eq!((read(&name), read(&partial)), (Some("one\ntwo\n".into()), None));
-        assert_eq!(write_keeping(&name, false, whole).unwrap_err().code(), 2, "nothing is overwritten");
-        assert_eq!(write_keeping(&name, true, half).unwrap_err().code(), 4);
+        assert_eq!(
+            write_keeping(&name, false, whole).unwrap_err().exit(),
+            Exit::Usage,
+            "nothing is overwritten"
+        );
+        assert_eq!(write_keeping(&name, true, half).unwrap_err().exit(), Exit::Environment);
         assert_eq!(read(&name), Some("one\ntwo\n".into()), "the old one is whole");
     }
 
@@ -421,7 +431,7 @@ mod tests {
             let other = write_keeping(&name, false, |out| out.write_all(b"fast\n"));
             other.map_err(|failure| io::Error::other(failure.text().to_owned()))
         };
-        assert_eq!(write_keeping(&name, false, slow).unwrap_err().code(), 2);
+        assert_eq!(write_keeping(&name, false, slow).unwrap_err().exit(), Exit::Usage);
         assert_eq!(fs::read_to_string(&name).unwrap(), "fast\n");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left of it");
     }
@@ -435,8 +445,8 @@ mod tests {
         for leads_to in ["victim", "missing", "/dev/full", "link"] {
             std::os::unix::fs::symlink(leads_to, at("link")).unwrap();
             let name = at("link").to_string_lossy().into_owned();
-            assert_eq!(write_document(&name, "new\n", false).unwrap_err().code(), 2, "{leads_to}");
-            assert_eq!(check_target(Some(&name), false).unwrap_err().code(), 2, "{leads_to}");
+            assert_eq!(write_document(&name, "new\n", false).unwrap_err().exit(), Exit::Usage, "{leads_to}");
+            assert_eq!(check_target(Some(&name), false).unwrap_err().exit(), Exit::Usage, "{leads_to}");
             write_document(&name, "new\n", true).unwrap();
             assert!(is_lone(&at("link")) && !at("missing").exists(), "{leads_to}");
             assert_eq!(fs::read_to_string(at("link")).unwrap(), "new\n");
@@ -461,7 +471,11 @@ mod tests {
         let name = pipe.to_str().unwrap();
         for force in [false, true] {
             let refused = write_document(name, "text", force).unwrap_err();
-            assert!(refused.code() == 4 && refused.text().contains("nobody reads"), "{}", refused.text());
+            assert!(
+                refused.exit() == Exit::Environment && refused.text().contains("nobody reads"),
+                "{}",
+                refused.text()
+            );
         }
         assert_eq!(begin_file(&pipe).unwrap_err().kind(), io::ErrorKind::NotConnected);
         // Opened for both, it does not wait for a writer.

@@ -40,6 +40,7 @@ use romer_clock::skew::{
 use romer_exchange::csv::Shape;
 use romer_exchange::packed;
 use romer_passages::{Related, relate_clocks};
+use romer_record::Exit;
 use romer_record::RoundTrip;
 use romer_record::document::{ClockState, Measurement, Way};
 use romer_record::event::{Event, Side};
@@ -138,12 +139,12 @@ pub enum AnalysisError {
 }
 
 impl AnalysisError {
-    /// The exit code of its class (2 usage, 3 bad data, 4 environment).
-    pub fn exit_code(&self) -> u8 {
+    /// The exit code of the program.
+    pub fn exit(&self) -> Exit {
         match self {
-            Self::Flow { .. } => 2,
-            Self::Io { .. } => 4,
-            Self::Line { .. } | Self::Packed { .. } | Self::Record { .. } => 3,
+            Self::Flow { .. } => Exit::Usage,
+            Self::Io { .. } => Exit::Environment,
+            Self::Line { .. } | Self::Packed { .. } | Self::Record { .. } => Exit::BadData,
         }
     }
 

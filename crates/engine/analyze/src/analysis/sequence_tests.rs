@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use romer_record::Exit;
 use romer_record::document::Measurement;
 
 use super::file_tests::folder;
@@ -65,7 +66,7 @@ fn rtp_wraps_with_losses() {
 #[test]
 fn two_runs_are_refused() {
     let error = analyze(&Analysis::of(&vector("two-runs.csv"), String::new())).unwrap_err();
-    assert_eq!(error.exit_code(), 3);
+    assert_eq!(error.exit(), Exit::BadData);
     let AnalysisError::Line { line, why, .. } = error else { panic!("{error}") };
     assert_eq!(line, 52);
     assert!(why.contains("the second begins at line 52") && why.contains("head -n 51"), "{why}");

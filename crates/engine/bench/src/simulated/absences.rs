@@ -2,6 +2,7 @@
 //! a reader is told of sizes and claims that came to nothing.
 
 use romer_method::analysis::{Flight, Known, figures};
+use romer_record::Exit;
 
 use crate::options::Protocol;
 
@@ -311,7 +312,7 @@ fn a_reset_that_fails_is_told_as_one() {
         text.starts_with("the device cannot be reset (--reset): ") && text.contains("no such host"),
         "{text}"
     );
-    assert_eq!(error.exit_code(), 4);
+    assert_eq!(error.exit(), Exit::Environment);
 }
 
 #[test]
@@ -370,7 +371,7 @@ fn a_device_that_forwards_nothing_is_told_with_the_addresses_that_each_stream_wa
         let stop = AtomicBool::new(false);
         let bed = Simulated { away: true, gone: true, ..Simulated::with(carries(1.0, 10)) };
         let error = run_on(bed, &asked, None, &stop, &mut Hand(&mut Vec::new(), &stop, None)).unwrap_err();
-        assert_eq!(error.exit_code(), 5);
+        assert_eq!(error.exit(), Exit::Unreachable);
         error.to_string()
     };
     let alone = told(vec![stream("a", destination)]);
@@ -512,6 +513,6 @@ fn own_port_down_is_no_absence() {
         // Before the first trial it is an error that names it.
         let stop = AtomicBool::new(false);
         let error = run_on(bed(0), &asked, None, &stop, &mut Hand(&mut Vec::new(), &stop, None)).unwrap_err();
-        assert!(error.to_string().starts_with(told) && error.exit_code() == 4, "{error}");
+        assert!(error.to_string().starts_with(told) && error.exit() == Exit::Environment, "{error}");
     }
 }

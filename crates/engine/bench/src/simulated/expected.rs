@@ -1,6 +1,7 @@
 //! What a user declares of a device: streams that it is to drop, and what it may do although no device does as a rule.
 
 use crate::options::Anomaly;
+use romer_record::Exit;
 
 use super::*;
 
@@ -73,7 +74,7 @@ fn all_dropped_is_refused() {
     assert!(crate::check(&asked).is_ok());
     asked.streams.remove(0);
     let told = crate::check(&asked).unwrap_err();
-    assert_eq!(told.exit_code(), 2);
+    assert_eq!(told.exit(), Exit::Usage);
     assert!(told.to_string().starts_with("every stream is to be dropped (--stream expect=drop)"), "{told}");
 }
 

@@ -479,6 +479,8 @@ fn decoded<T, E: From<ParquetError>>(decode: impl FnOnce() -> Result<T, E>) -> R
 
 #[cfg(test)]
 mod tests {
+    use romer_record::Exit;
+
     use super::*;
 
     /// The number of rows is held against the size of the file before any is decoded.
@@ -496,7 +498,7 @@ mod tests {
         let octets = file.path().metadata().unwrap().len();
         assert!(check(rows_file.reader.metadata(), file.path(), octets).is_ok());
         let error = check(rows_file.reader.metadata(), file.path(), 4_000).unwrap_err();
-        assert_eq!(error.exit_class().code(), 3);
+        assert_eq!(error.exit(), Exit::BadData);
         assert!(error.to_string().contains("200000 rows, which do not fit in its 4000 octets"), "{error}");
     }
 }
