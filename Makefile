@@ -45,7 +45,7 @@ demo: build ## build, then measure between two hosts in this machine, and show t
 	@$(TARGET)/release/romer demo
 
 test: ## run every test; as root, those that meet the kernel once more without privileges
-	@scripts/need linker ip ethtool nft ping setpriv chromium node npm curl
+	@scripts/need linker ip ethtool nft ping setpriv unshare jq chromium node npm curl
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
 	@$(TIMED) 'cargo test' scripts/tests
