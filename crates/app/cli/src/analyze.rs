@@ -219,7 +219,14 @@ fn show(reported: &Reported, arguments: &AnalyzeArgs) -> Result<(), Failure> {
     let output = &arguments.output;
     let to_stdout = [&output.json, &arguments.html, &arguments.log];
     if !output.quiet && !to_stdout.iter().any(|target| target.as_deref() == Some("-")) {
-        output::print_summary(&report::summary(&reported.measurements(), output.color, reported.folder()));
+        let measurements = reported.measurements();
+        let verbose = arguments.verbose;
+        output::print_summary(&report::summary_or_all(
+            &measurements,
+            output.color,
+            reported.folder(),
+            verbose,
+        ));
     }
     reported.write_document(output)?;
     if let Some(file) = &arguments.html {

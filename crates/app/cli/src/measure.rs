@@ -162,7 +162,8 @@ fn conclude(
     }
     let stdout_is_taken = arguments.stream || arguments.output.json_to_stdout();
     if !arguments.output.quiet && !stdout_is_taken {
-        output::print_summary(&report::summary(&measurements, arguments.output.color, Some(&outcome.folder)));
+        let (color, verbose) = (arguments.output.color, arguments.verbose);
+        output::print_summary(&report::summary_or_all(&measurements, color, Some(&outcome.folder), verbose));
     }
     if let Some(file) = &arguments.output.json {
         let mut text = document_of(&measurements).map_err(Failure::own)?;

@@ -29,6 +29,17 @@ pub(crate) fn summary(measurements: &[Measurement], color: Color, kept: Option<&
     text::summary(measurements, kept, &style) + &page
 }
 
+/// The summary, and with `verbose` every metric after it.
+pub(crate) fn summary_or_all(
+    measurements: &[Measurement],
+    color: Color,
+    kept: Option<&Path>,
+    verbose: bool,
+) -> String {
+    let all = if verbose { text::metrics(measurements, &output::style(color)) } else { String::new() };
+    summary(measurements, color, kept) + &all
+}
+
 /// The page's name in a run's folder.
 const PAGE: &str = "report.html";
 
@@ -204,7 +215,9 @@ fn show(reported: &Reported, arguments: &ReportArgs) {
         .iter()
         .any(|one| one.as_deref() == Some("-"));
     if !to_stdout {
-        output::print_summary(&summary(&reported.measurements(), arguments.output.color, reported.folder()));
+        let (color, verbose) = (arguments.output.color, arguments.verbose);
+        let measurements = reported.measurements();
+        output::print_summary(&summary_or_all(&measurements, color, reported.folder(), verbose));
     }
 }
 

@@ -245,9 +245,7 @@ pub(crate) fn proof_duration(text: &str) -> Result<Duration, String> {
 
 /// Parts in a million, as clocks differ by.
 pub(crate) fn ppm(text: &str) -> Result<f64, String> {
-    let number = text
-        .strip_suffix("ppm")
-        .ok_or_else(|| format!("{} has no unit; write for instance 37.25ppm or -12ppm", shown(text)))?;
+    let number = text.strip_suffix("ppm").unwrap_or(text);
     match number.parse::<f64>() {
         Ok(value) if value.abs() <= 500.0 => Ok(value),
         Ok(_) => Err(format!("{} is more than clocks differ by; write from -500ppm to 500ppm", shown(text))),
@@ -299,9 +297,16 @@ pub(crate) fn times(text: &str) -> Result<u64, String> {
     whole(text, 1, u64::MAX)
 }
 
+/// A size in bytes, whose unit may be left out.
+fn bytes(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(number) if text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(number),
+        _ => parsed::<Size>(text).map(|size| size.octets()),
+    }
+}
+
 pub(crate) fn size(text: &str) -> Result<u32, String> {
-    let size: Size = parsed(text)?;
-    u32::try_from(size.octets()).ok().filter(|octets| *octets <= 65_575).ok_or_else(|| {
+    u32::try_from(bytes(text)?).ok().filter(|octets| *octets <= 65_575).ok_or_else(|| {
         format!(
             "{} is more than an IP packet holds; write at most 65507B (IPv4) or 65527B (IPv6) of payload",
             shown(text)
@@ -311,17 +316,18 @@ pub(crate) fn size(text: &str) -> Result<u32, String> {
 
 /// The largest IP packet of an interface: from what every IPv4 host takes (RFC 791) to what a header can say.
 pub(crate) fn mtu(text: &str) -> Result<u32, String> {
-    let size: Size = parsed(text)?;
-    u32::try_from(size.octets()).ok().filter(|octets| (68..=65_535).contains(octets)).ok_or_else(|| {
+    u32::try_from(bytes(text)?).ok().filter(|octets| (68..=65_535).contains(octets)).ok_or_else(|| {
         format!("{} is no MTU; write from 68B to 65535B, without the Ethernet header", shown(text))
     })
 }
 
 pub(crate) fn packet_rate(text: &str) -> Result<u64, String> {
-    match parsed::<Rate>(text)? {
+    let is_bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let unit = if is_bare { "pps" } else { "" };
+    match parsed::<Rate>(&format!("{text}{unit}"))? {
         Rate::Packets(packets) => Ok(packets),
         Rate::Bits(_) => {
-            Err(format!("{} counts bits; write packets a second, such as 100000pps", shown(text)))
+            Err(format!("{} counts bits; write packets per second, such as 100000pps", shown(text)))
         }
     }
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use romer_record::document::{self, Measurement, Way};
 use romer_record::limit::{self, Relation, Written};
-use romer_record::metric::{Path, direction_name};
+use romer_record::metric::{self, Path, direction_name};
 use romer_record::voice::Codec;
 use serde_json::Value;
 
@@ -93,7 +93,7 @@ impl Limit {
         if limits.is_empty() {
             return Vec::new();
         }
-        let document = document_of(measurement);
+        let document = metric::numbers(measurement);
         let way = measurement.traffic.direction;
         limits.iter().map(|limit| limit.judge(&document, limit.path.directions(way))).collect()
     }
@@ -102,7 +102,7 @@ impl Limit {
     /// known does not hold; so it is with delays of which one is whole and the other above its least value.
     pub fn judge_differences(limits: &[Self], a: &Measurement, b: &Measurement) -> Vec<document::Limit> {
         let ways = [a.traffic.direction, b.traffic.direction];
-        let [a, b] = [a, b].map(document_of);
+        let [a, b] = [a, b].map(metric::numbers);
         let mut differences = difference(&a, &b);
         for way in DIRECTIONS {
             let kind = |document: &Value| document.pointer(&format!("/{way}/delay_kind")).cloned();
@@ -155,36 +155,8 @@ impl Limit {
     }
 
     fn value(&self, document: &Value, way: Way) -> Option<f64> {
-        let path = Path { direction: Some(way), ..self.path }.to_string();
-        document.pointer(&format!("/{}", path.replace('.', "/"))).and_then(Value::as_f64)
+        Path { direction: Some(way), ..self.path }.number(document)
     }
-}
-
-/// The document, with the ratings of calls by direction, and the longest loss period also where it is of one packet or none.
-fn document_of(measurement: &Measurement) -> Value {
-    let mut document = serde_json::to_value(measurement).unwrap_or_default();
-    for (name, direction) in
-        DIRECTIONS.into_iter().zip([&measurement.forward, &measurement.reverse, &measurement.round_trip])
-    {
-        let longest = match (&direction.loss.longest, direction.packets.lost) {
-            (None, Some(0)) => 0,
-            (None, Some(_)) if !direction.loss.periods.is_empty() => 1,
-            _ => continue,
-        };
-        if let Some(Value::Object(loss)) = document.pointer_mut(&format!("/{name}/loss")) {
-            loss.insert("longest".into(), serde_json::json!({ "packets": longest }));
-        }
-    }
-    let mut by_direction = serde_json::Map::new();
-    for rating in document.get(VOICE).and_then(Value::as_array).into_iter().flatten() {
-        if let Some(direction) = rating.get("direction").and_then(Value::as_str) {
-            by_direction.insert(direction.into(), rating.clone());
-        }
-    }
-    if let Some(ratings) = document.get_mut(VOICE) {
-        *ratings = Value::Object(by_direction);
-    }
-    document
 }
 
 /// Number by number, what `b` has more than `a`; nothing where either has none.

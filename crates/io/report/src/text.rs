@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use romer_record::document::{Histogram, Measurement, Summary};
+use romer_record::metric;
 
 use crate::escape;
 use crate::figure::capital;
@@ -58,6 +59,26 @@ pub fn summary(measurements: &[Measurement], kept: Option<&Path>, style: &TextSt
     let mut text = lines.join("\n").replace(NO_BREAK, " ");
     text.push('\n');
     kept.map_or_else(|| text.clone(), |kept| format!("{text}{}", place("Kept in", kept, style)))
+}
+
+/// Every metric of the streams of one run, by the path that `--limit` takes. The text ends with a newline.
+pub fn metrics(measurements: &[Measurement], style: &TextStyle) -> String {
+    let words = Words { unicode: style.unicode };
+    let mut text = String::new();
+    for (index, measurement) in measurements.iter().enumerate() {
+        let of = match measurements {
+            [_] => String::new(),
+            several => format!(" of {}", escape::terminal(&crate::words::heading(several, index))),
+        };
+        text.push_str(&format!("\nMetrics{of}\n"));
+        let values = metric::values(measurement);
+        let width = values.iter().map(|(path, _)| path.to_string().len()).max().unwrap_or(0);
+        for (path, value) in values {
+            let shown = words.metric(path.unit(), value).replace(NO_BREAK, " ");
+            text.push_str(&format!("{:width$}  {shown}\n", path.to_string()));
+        }
+    }
+    text
 }
 
 /// A line that says where something is: `Kept in  /var/run`. It is one however long, so that the name can be copied.

@@ -389,13 +389,18 @@ impl Words {
 
     /// A limit's measured value, in the unit of its number.
     pub(crate) fn limit_value(self, limit: &Limit) -> Option<String> {
-        let value = limit.value?;
-        Some(match romer_record::limit::unit(&limit.limit) {
-            Some(metric::Unit::Time) => self.time(value),
-            Some(metric::Unit::Ratio) => percent(value),
-            Some(metric::Unit::Score) => format!("{value:.2}"),
+        let unit = romer_record::limit::unit(&limit.limit).unwrap_or(metric::Unit::Count);
+        Some(self.metric(unit, limit.value?))
+    }
+
+    /// A number of a measurement, in its unit.
+    pub(crate) fn metric(self, unit: metric::Unit, value: f64) -> String {
+        match unit {
+            metric::Unit::Time => self.time(value),
+            metric::Unit::Ratio => percent(value),
+            metric::Unit::Score => format!("{value:.2}"),
             _ => value.to_string(),
-        })
+        }
     }
 
     /// What the tool itself adds.

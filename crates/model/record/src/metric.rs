@@ -7,7 +7,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::document::Way;
+use serde_json::Value;
+
+use crate::document::{Measurement, Way};
 
 /// What the numbers of a metric are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,12 +215,24 @@ impl Path {
     pub fn directions(&self, way: Way) -> &'static [Way] {
         match way {
             // The two directions of a call are rated from the round trip.
-            Way::RoundTrip if self.is_voice() => &[Way::Forward, Way::Reverse],
+            Way::RoundTrip if self.is_voice() => Self::ways(Way::Both),
+            way => Self::ways(way),
+        }
+    }
+
+    /// The directions of the document in which packets go.
+    const fn ways(way: Way) -> &'static [Way] {
+        match way {
             Way::RoundTrip => &[Way::RoundTrip],
             Way::Forward => &[Way::Forward],
             Way::Reverse => &[Way::Reverse],
             Way::Both => &[Way::Forward, Way::Reverse],
         }
+    }
+
+    /// The number at this path in a document of [`numbers`], or in differences of two.
+    pub fn number(&self, document: &Value) -> Option<f64> {
+        document.pointer(&format!("/{}", self.to_string().replace('.', "/"))).and_then(Value::as_f64)
     }
 }
 
@@ -376,6 +390,56 @@ fn missing(text: &str, rest: &str) -> String {
         return format!("{what}; write one of {known} after it; {LIST}");
     }
     format!("{text} is not one number; continue with one of {known}")
+}
+
+/// The document of a measurement in which paths lead to numbers: with the ratings of calls by direction, and the longest loss period also where it is of one packet or none.
+pub fn numbers(measurement: &Measurement) -> Value {
+    let mut document = serde_json::to_value(measurement).unwrap_or_default();
+    for (name, direction) in ["forward", "reverse", "round_trip"].into_iter().zip([
+        &measurement.forward,
+        &measurement.reverse,
+        &measurement.round_trip,
+    ]) {
+        let longest = match (&direction.loss.longest, direction.packets.lost) {
+            (None, Some(0)) => 0,
+            (None, Some(_)) if !direction.loss.periods.is_empty() => 1,
+            _ => continue,
+        };
+        if let Some(Value::Object(loss)) = document.pointer_mut(&format!("/{name}/loss")) {
+            loss.insert("longest".into(), serde_json::json!({ "packets": longest }));
+        }
+    }
+    let mut by_direction = serde_json::Map::new();
+    for rating in document.get(VOICE).and_then(Value::as_array).into_iter().flatten() {
+        if let Some(direction) = rating.get("direction").and_then(Value::as_str) {
+            by_direction.insert(direction.into(), rating.clone());
+        }
+    }
+    if let Some(ratings) = document.get_mut(VOICE) {
+        *ratings = Value::Object(by_direction);
+    }
+    document
+}
+
+/// Every number that a measurement has in the directions that packets go, with its path.
+pub fn values(measurement: &Measurement) -> Vec<(Path, f64)> {
+    let document = numbers(measurement);
+    let way = measurement.traffic.direction;
+    let mut values = Vec::new();
+    for direction in [Way::Forward, Way::Reverse, Way::RoundTrip] {
+        if way != Way::RoundTrip && !Path::ways(way).contains(&direction) {
+            continue;
+        }
+        for metric in &METRICS {
+            let of = |statistic| Path { direction: Some(direction), metric, statistic };
+            let paths: Vec<Path> = match metric.is_sample {
+                true => STATISTICS.iter().map(|statistic| of(Some(statistic))).collect(),
+                false => vec![of(None)],
+            };
+            values.extend(paths.into_iter().filter_map(|path| Some((path, path.number(&document)?))));
+        }
+    }
+    values
 }
 
 /// A number of a benchmark's results.
@@ -542,10 +606,10 @@ mod tests {
         let mut open = vec![(String::new(), serde_json::to_value(direction).unwrap())];
         while let Some((path, value)) = open.pop() {
             match value {
-                serde_json::Value::Object(fields) => open.extend(fields.into_iter().map(|(name, value)| {
+                Value::Object(fields) => open.extend(fields.into_iter().map(|(name, value)| {
                     (if path.is_empty() { name } else { format!("{path}.{name}") }, value)
                 })),
-                serde_json::Value::Null | serde_json::Value::Number(_) if path.parse::<Path>().is_err() => {
+                Value::Null | Value::Number(_) if path.parse::<Path>().is_err() => {
                     left.push(path);
                 }
                 _ => {}

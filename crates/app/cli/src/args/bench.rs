@@ -159,10 +159,10 @@ pub(crate) struct ThroughputArgs {
     #[command(flatten)]
     pub(crate) search: SearchArgs,
     /// Search method [default: binary]
-    #[arg(long = "search", value_name = "HOW", help_heading = "Load")]
+    #[arg(long = "search", value_name = "HOW", help_heading = groups::LOAD)]
     pub(crate) how: Option<SearchName>,
     /// Tolerated share of failed trials, with --search mlr [default: 0]
-    #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true, help_heading = "Load")]
+    #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true, help_heading = groups::LOAD)]
     pub(crate) exceed_ratio: Option<f64>,
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
@@ -205,10 +205,10 @@ pub(crate) struct ResetArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
     /// Shell command that resets the device, run after a fifth of --trial
-    #[arg(long, value_name = "COMMAND", help_heading = "Trials")]
+    #[arg(long, value_name = "COMMAND", help_heading = groups::TRIALS)]
     pub(crate) reset: Option<String>,
     /// Load during the reset, in percent of the line rate [default: 50%]
-    #[arg(long, value_name = "LOAD", value_parser = values::parsed::<Loads>, allow_hyphen_values = true, help_heading = "Load")]
+    #[arg(long, value_name = "LOAD", value_parser = values::parsed::<Loads>, allow_hyphen_values = true, help_heading = groups::LOAD)]
     pub(crate) loads: Option<Loads>,
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
@@ -219,10 +219,12 @@ pub(crate) struct ResetArgs {
 pub(crate) struct PolicingArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// Profile of the policer for all streams without a profile= of their own: frames (625pps,20) or bytes of IP packets (5Mbit,20kB)
+    /// Profile of the policer: frames (625pps,20) or bytes of IP packets (5Mbit,20kB)
+    ///
+    /// It applies to streams without a profile= of their own.
     #[arg(long, value_name = "RATE,DEPTH", value_parser = bench_values::profile, allow_hyphen_values = true, help_heading = groups::CLAIMS)]
     pub(crate) profile: Option<Profile>,
-    /// Expected code point of frames out of profile, if the policer re-marks them: af11=af13; may be repeated
+    /// Expected DSCP of frames out of profile, such as af11=af13; repeatable
     #[arg(long = "excess-marking", value_name = "[CASE:]IN=OUT", value_parser = bench_values::marking, help_heading = groups::CLAIMS)]
     pub(crate) excess: Vec<MarkingClaim>,
     #[command(flatten)]
@@ -242,8 +244,10 @@ pub(crate) struct PriorityArgs {
     /// Line rate behind the scheduler (layer 2 with check sequence)
     #[arg(long, value_name = "RATE", value_parser = bench_values::line_rate, allow_hyphen_values = true, help_heading = groups::CLAIMS)]
     pub(crate) capacity: Option<LineRate>,
-    /// Loads in percent of the line rate: 10%..95%:5% (both ends included), 10%,50% or both, with commas [default: 50 %, 100 % and 150 % of --capacity, and with strict a load at which each class competes with the next]
-    #[arg(long, value_name = "LOADS", value_parser = values::parsed::<Loads>, allow_hyphen_values = true, help_heading = "Load")]
+    /// Loads in percent of the line rate: 10%,50% or 10%..95%:5% [default: by --capacity]
+    ///
+    /// The default is 50 %, 100 % and 150 % of --capacity, and with strict a load at which each class competes with the next.
+    #[arg(long, value_name = "LOADS", value_parser = values::parsed::<Loads>, allow_hyphen_values = true, help_heading = groups::LOAD)]
     pub(crate) loads: Option<Loads>,
     #[command(flatten)]
     pub(crate) device: DeviceArgs,

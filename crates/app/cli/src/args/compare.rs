@@ -18,7 +18,7 @@ use crate::values;
         Documents have no packets: only means, medians and loss ratios get an interval. A --limit applies to the \
         difference.",
     after_help = "Examples:\n  romer compare BEFORE AFTER\n  \
-        romer compare BEFORE AFTER --by forward.delay_ns.p99 --limit 'forward.delay_ns.p99<1ms'"
+        romer compare BEFORE AFTER --by rtt.p99 --limit 'rtt.p99<1ms'"
 )]
 pub(crate) struct CompareArgs {
     /// Baseline: RUN, FILE.csv, FILE.raw or FILE.json
@@ -27,17 +27,19 @@ pub(crate) struct CompareArgs {
     /// Measurement to compare with the baseline: RUN, FILE.csv, FILE.raw or FILE.json
     #[arg(value_name = "B")]
     pub(crate) b: PathBuf,
-    /// Metric that decides the verdict
+    /// Metric that decides the verdict, such as delay_ns.p99 or jitter
+    ///
+    /// `romer help metrics` lists all metrics.
     #[arg(long, value_name = "METRIC", default_value = Figure::DEFAULT, value_parser = values::parsed::<Figure>)]
     pub(crate) by: Figure,
     /// Also print the method of the confidence intervals
-    #[arg(long)]
+    #[arg(long, short = 'v', visible_alias = "verbose")]
     pub(crate) explain: bool,
     /// Stream to compare, counted from 0, where there are several
     #[arg(long, value_name = "N", value_parser = values::stream_number, allow_hyphen_values = true)]
     pub(crate) stream: Option<u16>,
-    /// Fail (exit code 6) if a difference, B - A, violates a threshold; repeat for more
-    #[arg(long, value_name = "METRIC<VALUE", value_parser = values::parsed::<Limit>)]
+    /// Fail (exit code 6) if a difference, B - A, violates a threshold; repeatable
+    #[arg(long, help_heading = "Limits", value_name = "METRIC<VALUE", value_parser = values::parsed::<Limit>)]
     pub(crate) limit: Vec<Limit>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,

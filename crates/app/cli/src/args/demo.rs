@@ -11,9 +11,10 @@ use crate::values;
 
 /// Arguments of `romer demo`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  romer demo\n  romer demo -t 5s --out demo")]
 pub(crate) struct DemoArgs {
-    /// Duration of the measurement
-    #[arg(long, value_name = "D", default_value = "10s", value_parser = values::duration, allow_hyphen_values = true)]
+    /// Duration of the measurement, such as 30s
+    #[arg(long, short = 't', value_name = "D", default_value = "10s", value_parser = values::duration, allow_hyphen_values = true)]
     pub(crate) duration: Duration,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,

@@ -6,11 +6,15 @@ use clap::Args;
 use romer_units::random::Seed;
 use romer_units::{Duration, Rate};
 
-use super::console::ServingArgs;
-use super::shared::OutputArgs;
+use super::console::{SERVING, ServingArgs};
+use super::shared::{ADVANCED, OUTPUT, OutputArgs};
 use crate::emulate::PortArgument;
 use crate::formats::Format;
 use crate::values;
+
+/// Headings of the help.
+const IMPAIRMENTS: &str = "Impairments, in both directions";
+const OFFLINE: &str = "Recorded packets";
 
 /// Arguments of `romer emulate`.
 #[derive(Debug, Args)]
@@ -26,27 +30,12 @@ use crate::values;
         romer emulate --offline --arrivals packets.csv --delay 30ms --loss 1% --departures -"
 )]
 pub(crate) struct EmulateArgs {
-    /// The two ports, an interface each: a=[NETNS/]IFACE and b=[NETNS/]IFACE
+    /// The two ports: a=[NETNS/]IFACE and b=[NETNS/]IFACE
     #[arg(long = "port", value_name = "a=IF", required_unless_present_any = ["offline", "list_presets"], value_parser = values::parsed::<PortArgument>)]
     pub(crate) ports: Vec<PortArgument>,
-    /// Sockets that receive and send packets
-    #[arg(long, value_name = "PLANE", default_value = "auto")]
-    pub(crate) data_plane: DataPlane,
-    /// End after this time, or `forever` [default: forever]
-    #[arg(long, value_name = "D", value_parser = values::duration, allow_hyphen_values = true)]
+    /// Duration, such as 30s, or forever [default: forever]
+    #[arg(long, short = 't', value_name = "D", value_parser = values::duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
-    /// Allow an interface that carries this host's default route
-    #[arg(long)]
-    pub(crate) yes_cut_me_off: bool,
-    /// Full-screen display: rates, counters, requested and actual delay; q quits, p pauses
-    #[arg(long, conflicts_with_all = ["offline", "quiet"])]
-    pub(crate) tui: bool,
-    /// Serve the API and the console at ADDR or ADDR:PORT, to watch and change the emulation [default port: 8870]
-    #[arg(long, value_name = "ADDR:PORT", value_parser = values::api, conflicts_with = "offline")]
-    pub(crate) api: Option<std::net::SocketAddr>,
-    /// How that is served.
-    #[command(flatten)]
-    pub(crate) serving: ServingArgs,
     /// What is done to packets.
     #[command(flatten)]
     pub(crate) impairments: ImpairmentArgs,
@@ -59,26 +48,41 @@ pub(crate) struct EmulateArgs {
     /// Where the results go.
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    /// Full-screen display while running; q quits, p pauses
+    #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["offline", "quiet"])]
+    pub(crate) tui: bool,
+    /// Serve the API and the console, to watch and change the emulation [default port: 8870]
+    #[arg(long, help_heading = SERVING, value_name = "ADDR:PORT", value_parser = values::api, conflicts_with = "offline")]
+    pub(crate) api: Option<std::net::SocketAddr>,
+    /// How that is served.
+    #[command(flatten)]
+    pub(crate) serving: ServingArgs,
+    /// Sockets that receive and send packets
+    #[arg(long, help_heading = ADVANCED, hide_short_help = true, value_name = "PLANE", default_value = "auto")]
+    pub(crate) data_plane: DataPlane,
+    /// Allow an interface that carries this host's default route
+    #[arg(long, help_heading = ADVANCED, hide_short_help = true)]
+    pub(crate) yes_cut_me_off: bool,
 }
 
 /// What is kept of single packets.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
+#[command(next_help_heading = OUTPUT)]
 pub(crate) struct SampleArgs {
-    /// Write the fate of each packet and duplicate, one line each, in order of arrival
+    /// Write the fate of each packet and duplicate, one line each
     #[arg(long, value_name = "FILE.csv", conflicts_with = "offline", value_parser = Format::TABLE.packet_file())]
     pub(crate) samples: Option<PathBuf>,
-    /// Write the arriving packets, each with its fate and delay as a comment
+    /// Write the arriving packets, with fate and delay as comments
     #[arg(long, value_name = "FILE.pcapng", conflicts_with = "offline", value_parser = Format::CAPTURE.packet_file())]
     pub(crate) pcapng: Option<PathBuf>,
-    /// Save samples, results and an HTML report to this folder, which must be new or empty
+    /// Save samples, results and an HTML report to a new folder
     #[arg(long, value_name = "DIR", value_parser = Format::FOLDER.path())]
     pub(crate) out: Option<PathBuf>,
 }
 
 /// What is done to packets.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Impairments, in both directions")]
+#[command(next_help_heading = IMPAIRMENTS)]
 pub(crate) struct ImpairmentArgs {
     /// Delay every packet by D, in order
     #[arg(long, value_name = "D", value_parser = values::delay, allow_hyphen_values = true)]
@@ -90,41 +94,44 @@ pub(crate) struct ImpairmentArgs {
     #[arg(long, value_name = "RATE", value_parser = values::parsed::<Rate>, allow_hyphen_values = true)]
     pub(crate) rate: Option<Rate>,
     /// Seed of all random decisions: six numbers, as a run prints them [default: random]
-    #[arg(long, value_name = "S1,...,S6", value_parser = values::parsed::<Seed>, allow_hyphen_values = true)]
+    #[arg(long, hide_short_help = true, value_name = "S1,...,S6", value_parser = values::parsed::<Seed>, allow_hyphen_values = true)]
     pub(crate) seed: Option<Seed>,
 }
 
 /// Files instead of ports.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Scenarios, and recorded arrivals in virtual time")]
+#[command(next_help_heading = OFFLINE)]
 pub(crate) struct OfflineArgs {
     /// List the included scenarios with source and year
-    #[arg(long, exclusive = true)]
+    #[arg(long, help_heading = IMPAIRMENTS, exclusive = true)]
     pub(crate) list_presets: bool,
-    /// Run in virtual time: apply the scenario to --arrivals, and write --departures
+    /// Run in virtual time, from --arrivals to --departures
     #[arg(long, requires = "arrivals",
         conflicts_with_all = ["ports", "data_plane", "duration", "yes_cut_me_off"])]
     pub(crate) offline: bool,
     /// Scenario file (TOML)
-    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["preset", "delay", "loss", "rate"])]
+    #[arg(long, help_heading = IMPAIRMENTS, value_name = "FILE.toml", conflicts_with_all = ["preset", "delay", "loss", "rate"])]
     pub(crate) scenario: Option<PathBuf>,
     /// Included scenario, see --list-presets
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["delay", "loss", "rate"])]
+    #[arg(long, help_heading = IMPAIRMENTS, value_name = "NAME", conflicts_with_all = ["delay", "loss", "rate"])]
     pub(crate) preset: Option<String>,
-    /// Arriving packets: lines of time_ns,port,size, or a capture (pcap, pcapng) with interface 0 as port a and
-    /// interface 1 as port b
+    /// Arriving packets: a table (time_ns,port,size) or a capture
+    ///
+    /// In a capture (pcap, pcapng), interface 0 is port a, and interface 1 is port b.
     #[arg(long, value_name = "FILE", requires = "offline")]
     pub(crate) arrivals: Option<PathBuf>,
-    /// Largest IP packet of the output; a capture with longer packets is refused [default: 1500B]
-    #[arg(long, value_name = "B", requires = "offline", value_parser = values::mtu, allow_hyphen_values = true)]
+    /// Largest IP packet of the output, in bytes; a capture with longer packets is refused [default: 1500]
+    #[arg(long, hide_short_help = true, value_name = "BYTES", requires = "offline", value_parser = values::mtu, allow_hyphen_values = true)]
     pub(crate) mtu: Option<u32>,
     /// Split longer frames of a capture, which offloads have merged (GRO, TSO)
-    #[arg(long, requires = "offline")]
+    #[arg(long, hide_short_help = true, requires = "offline")]
     pub(crate) segment: bool,
     /// Skip longer frames of a capture that are not split
-    #[arg(long, requires = "offline")]
+    #[arg(long, hide_short_help = true, requires = "offline")]
     pub(crate) skip: bool,
-    /// Write the fate of each packet and duplicate; - is standard output (not needed with --out)
+    /// Write the fate of each packet and duplicate; - is standard output
+    ///
+    /// Not needed with --out.
     #[arg(long, value_name = "FILE.csv", value_parser = Format::TABLE.target(), requires = "offline")]
     pub(crate) departures: Option<String>,
 }

@@ -54,10 +54,12 @@ pub(crate) use shared::{OutputArgs, StampPlace, check_calibration};
     about = "A network-performance laboratory: measure a path, and know how far each number can be trusted.",
     long_about = "A network-performance laboratory: measure a path, and know how far each number can be trusted.\n\n\
         Start a responder on one host and measure it from another:\n\n    \
-        there$ romer respond\n    here$  romer measure THERE\n\n\
-        or see it all on this machine, without a network:\n\n    romer demo",
-    after_help = "Quantities carry their units: 45ms 10us 1m30s, 64B, 100Mbit, 148809pps.\n\
-        Exit codes: 0 done, 1 fault of romer, 2 usage, 3 bad data, 4 environment, 5 far end, 6 a limit broken,\n130 interrupted.",
+        host-b$ romer respond\n    host-a$ romer measure HOST-B\n\n\
+        Without a network, see everything on this machine:\n\n    romer demo",
+    after_help = "Start with: romer demo, or romer respond on one host and romer measure HOST on another.\n\
+        Units: 45ms 10us 1m30s, 64B, 100Mbit, 148809pps, 1%.\n\
+        Exit codes: 0 success, 1 internal error, 2 usage, 3 bad data, 4 environment, 5 remote end,\n            \
+        6 limit violated, 130 interrupted.",
     subcommand_required = true,
     disable_help_subcommand = true,
     arg_required_else_help = false
@@ -75,15 +77,15 @@ pub(crate) fn version() -> String {
 /// What romer does.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure delay, its variation, loss and order to one or more targets
+    /// Measure delay, jitter, loss and reordering to one or more targets
     Measure(Box<MeasureArgs>),
-    /// Answer test packets: a STAMP reflector, and the far end of romer's own sessions
+    /// Answer test packets: a STAMP reflector, and the responder of romer measure
     Respond(RespondArgs),
-    /// Compute a run's document once more, or that of a packet log: CSV, Qtcp, irtt, captures
+    /// Analyse a run again, or a packet log: CSV, Qtcp, irtt, captures
     Analyze(Box<AnalyzeArgs>),
     /// Compare two measurements, with confidence intervals
     Compare(CompareArgs),
-    /// Read a run again: summary, page, JSON, CSV; completes a run whose program was killed
+    /// Show or export a run: summary, HTML, JSON, CSV
     Report(ReportArgs),
     /// Convert and collate the files of Qtcp
     Qtcp(QtcpArgs),
@@ -93,7 +95,7 @@ pub(crate) enum Command {
     Model(ModelArgs),
     /// Benchmark a device between two ports: throughput, loss, latency and DSCP re-marking
     Bench(Box<BenchArgs>),
-    /// See and steer the laboratory in a browser
+    /// Control romer in a browser
     Console(ConsoleArgs),
     /// Test hosts in network namespaces of this machine
     Lab(LabArgs),
@@ -101,16 +103,16 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Check this machine and suggest fixes
     Doctor(DoctorArgs),
-    /// Explain a command, or list every metric (romer help metrics)
-    Help(HelpArgs),
-    /// Write the manual's pages and the completions of shells
+    /// Measure the tool's own error on this machine, and save it for later runs
+    Calibrate(CalibrateArgs),
+    /// Write manual pages, shell completions and schemas
     #[command(hide = true)]
     Manual(ManualArgs),
     /// Print the completions for a shell
     Completions(CompletionsArgs),
+    /// Explain a command, or list every metric (romer help metrics)
+    Help(HelpArgs),
     /// Print the version
     #[command(hide = true)]
     Version,
-    /// Measure the tool's own error on this machine, and keep it for later runs
-    Calibrate(CalibrateArgs),
 }

@@ -221,6 +221,31 @@ fn name(argument: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Command;
+
+    /// Short options are those of other tools, and a number is enough where an option has one unit.
+    #[test]
+    fn short_options_and_bare_numbers() {
+        let measure = |words: &str| match read(words.split(' ').map(OsString::from)) {
+            Ok(Invocation::Run(cli)) => match cli.command {
+                Command::Measure(arguments) => format!("{arguments:?}"),
+                other => panic!("{other:?}"),
+            },
+            Ok(Invocation::Show(_)) => panic!("{words}: help"),
+            Err(failure) => panic!("{words}: {}", failure.text()),
+        };
+        assert_eq!(
+            measure("romer measure h -c 5 -i 20ms -s 64 -4 -q -W 1s -I eth0 --ttl 5"),
+            measure(
+                "romer measure h --count 5 --interval 20ms --size 64B --ipv4 --quiet --waiting-time 1s \
+                 --interface eth0 --ttl 5"
+            )
+        );
+        assert_eq!(
+            measure("romer measure h -t 5s -6 -v --packet-size 100"),
+            measure("romer measure h --duration 5s --ipv6 --verbose --packet-size 100B")
+        );
+    }
 
     #[test]
     fn what_was_probably_meant_is_the_nearest_name_and_its_command_is_told() {

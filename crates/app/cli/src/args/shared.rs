@@ -17,21 +17,26 @@ use crate::formats::Format;
 use crate::output::{self, Color};
 use crate::values;
 
+/// Headings of the help.
+pub(super) const OUTPUT: &str = "Output";
+pub(super) const CLOCK: &str = "Clock";
+pub(super) const VOICE: &str = "Voice";
+pub(super) const ADVANCED: &str = "Advanced";
+
 /// Where the results of a command go.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// Write the document of the results; - is standard output
-    #[arg(long, value_name = "FILE", value_parser = Format::DOCUMENT.target())]
+    /// Write the results as JSON; - is standard output
+    #[arg(long, help_heading = OUTPUT, value_name = "FILE", value_parser = Format::DOCUMENT.target())]
     pub(crate) json: Option<String>,
-    /// Replace files that exist, and the run in --out
-    #[arg(long)]
+    /// Overwrite existing files, and the run in --out
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) force: bool,
-    /// Print no prose
-    #[arg(long, short)]
+    /// Print no text summary
+    #[arg(long, short, help_heading = OUTPUT)]
     pub(crate) quiet: bool,
     /// Colour of the summary
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, help_heading = OUTPUT, value_name = "WHEN", default_value = "auto", hide_short_help = true)]
     pub(crate) color: Color,
 }
 
@@ -53,14 +58,14 @@ impl OutputArgs {
 
 /// How the clocks of both ends are related, where they are not one.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Clocks")]
 pub(crate) struct SkewArgs {
-    /// How the difference of the clocks' rates is found: none, least-squares, least-absolute, least-absolute-jumps, hull,
-    /// khlifi or khlifi:WINDOW,WEIGHT, piecewise or best [default: best; of a run, its own]
-    #[arg(long, value_name = "METHOD", value_parser = values::parsed::<Method>)]
+    /// Estimator of the clock skew [default: best; of a run, its own]
+    ///
+    /// none, least-squares, least-absolute, least-absolute-jumps, hull, khlifi or khlifi:WINDOW,WEIGHT, piecewise, best.
+    #[arg(long, help_heading = CLOCK, hide_short_help = true, value_name = "METHOD", value_parser = values::parsed::<Method>)]
     pub(crate) skew: Option<Method>,
-    /// Each way takes at least so long: narrows the bounds of the clocks' offset
-    #[arg(long, value_name = "D", value_parser = values::path_minimum, allow_hyphen_values = true)]
+    /// Minimum delay of each direction, which narrows the bounds of the clock offset
+    #[arg(long, help_heading = CLOCK, hide_short_help = true, value_name = "D", value_parser = values::path_minimum, allow_hyphen_values = true)]
     pub(crate) path_minimum: Option<Duration>,
 }
 
@@ -97,23 +102,22 @@ pub(crate) fn check_calibration(method: Method, calibration: Option<u64>) -> Res
 
 /// The telephone call that a stream is.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Voice")]
 pub(crate) struct VoiceArgs {
-    /// The codec of the call, if the traffic does not name it: g711, g711-no-plc, g729, g723.1, gsm-efr, melp, opus,
-    /// amr-wb[:RATE] or evs[:RATE] [default: that of --traffic; other streams are not rated]
-    #[arg(long, value_name = "CODEC", value_parser = values::codec, allow_hyphen_values = true)]
+    /// Codec of the call: g711, g711-no-plc, g729, g723.1, gsm-efr, melp, opus, amr-wb[:RATE] or evs[:RATE] [default: that
+    /// of the traffic model; other streams are not rated]
+    #[arg(long, help_heading = VOICE, hide_short_help = true, value_name = "CODEC", value_parser = values::codec, allow_hyphen_values = true)]
     pub(crate) codec: Option<String>,
     /// Length of the receiver's jitter buffer, such as 60ms, at least one frame [default: the length with the highest R]
-    #[arg(long, value_name = "D", value_parser = romer_record::voice::jitter_buffer, allow_hyphen_values = true)]
+    #[arg(long, help_heading = VOICE, hide_short_help = true, value_name = "D", value_parser = romer_record::voice::jitter_buffer, allow_hyphen_values = true)]
     pub(crate) jitter_buffer: Option<Duration>,
     /// Equipment impairment factor of the codec without loss, 0 to 132 [default: the value of G.113]
-    #[arg(long, value_name = "IE", value_parser = values::ie, allow_hyphen_values = true)]
+    #[arg(long, help_heading = VOICE, hide_short_help = true, value_name = "IE", value_parser = values::ie, allow_hyphen_values = true)]
     pub(crate) voice_ie: Option<f64>,
     /// Packet-loss robustness factor of the codec [default: the value of G.113]
-    #[arg(long, value_name = "BPL", value_parser = values::bpl, allow_hyphen_values = true)]
+    #[arg(long, help_heading = VOICE, hide_short_help = true, value_name = "BPL", value_parser = values::bpl, allow_hyphen_values = true)]
     pub(crate) voice_bpl: Option<f64>,
     /// Scale of --voice-ie and --voice-bpl: narrowband (G.107), wideband (G.107.1) or fullband (G.107.2) [default: the codec's]
-    #[arg(long, value_name = "SCALE", value_parser = values::parsed::<Scale>, requires = "voice_ie")]
+    #[arg(long, help_heading = VOICE, hide_short_help = true, value_name = "SCALE", value_parser = values::parsed::<Scale>, requires = "voice_ie")]
     pub(crate) voice_scale: Option<Scale>,
 }
 
@@ -149,30 +153,29 @@ impl VoiceArgs {
 
 /// Where a run is kept.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
 pub(crate) struct KeepArgs {
-    /// Folder of the run [default: a new one under $XDG_STATE_HOME/romer/runs]
-    #[arg(long, value_name = "DIR", value_parser = Format::FOLDER.path())]
+    /// Folder of the run [default: new, under $XDG_STATE_HOME/romer/runs]
+    #[arg(long, help_heading = OUTPUT, value_name = "DIR", value_parser = Format::FOLDER.path())]
     pub(crate) out: Option<PathBuf>,
 }
 
 /// How the threads that send and receive are run. Each is refused where the rights for it are missing; `romer doctor`
 /// says which are there.
 #[derive(Clone, Copy, Debug, Args)]
-#[command(next_help_heading = "Threads")]
 pub(crate) struct ThreadArgs {
-    /// Keep the threads that send and receive on this processor, numbered from 0
-    #[arg(long, value_name = "N", value_parser = values::cpu, allow_hyphen_values = true)]
+    /// Run the threads that send and receive on this processor, numbered from 0
+    #[arg(long, help_heading = ADVANCED, hide_short_help = true, value_name = "N", value_parser = values::cpu, allow_hyphen_values = true)]
     pub(crate) cpu: Option<u16>,
-    /// Run the threads that sleep in real time; those that spin never are
-    #[arg(long)]
+    /// Real-time scheduling (SCHED_FIFO) of threads that send and receive, without busy-polling ones
+    #[arg(long, help_heading = ADVANCED, hide_short_help = true)]
     pub(crate) realtime: bool,
-    /// Keep romer's memory from being paged out
-    #[arg(long)]
+    /// Lock romer's memory, so that it is not paged out
+    #[arg(long, help_heading = ADVANCED, hide_short_help = true)]
     pub(crate) lock_memory: bool,
-    /// Have the interrupts of the network cards go to this processor, best another than --cpu; they go back at the end,
-    /// also of a romer that is killed; takes root, and one romer of a host at a time
-    #[arg(long, value_name = "N", value_parser = values::cpu, allow_hyphen_values = true)]
+    /// Move the interrupts of the network cards to this processor, best another than --cpu
+    ///
+    /// They are restored at exit, also if romer is killed. This needs root, and one romer per host at a time.
+    #[arg(long, help_heading = ADVANCED, hide_short_help = true, value_name = "N", value_parser = values::cpu, allow_hyphen_values = true)]
     pub(crate) irq_cpu: Option<u16>,
 }
 
@@ -186,12 +189,12 @@ impl From<ThreadArgs> for ThreadOptions {
 /// Where stamps are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum StampPlace {
-    /// The nearest to the wire that both ends have
+    /// The nearest to the wire that both ends support
     Best,
-    /// By the network card, where its driver can, with the kernel's stamp where the card has none; takes root's rights
+    /// Network card, or the kernel for packets that the card does not stamp; needs root
     Nic,
-    /// By the kernel
+    /// Kernel
     Kernel,
-    /// By the program
+    /// Program
     User,
 }

@@ -21,6 +21,7 @@ mod exports;
 mod fallback;
 mod far_stamps;
 mod flaps;
+mod help;
 mod hostile_files;
 mod itself;
 mod lengths;

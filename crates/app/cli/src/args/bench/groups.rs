@@ -12,14 +12,16 @@ use romer_units::random::Seed;
 use romer_units::{Duration, LineRate};
 use romer_wire::ethernet::MacAddress;
 
-use crate::args::shared::{KeepArgs, OutputArgs};
+use crate::args::shared::{ADVANCED, KeepArgs, OUTPUT, OutputArgs};
 use crate::bench::stream::StreamArgument;
 use crate::bench::values::{self as bench_values, CaseArgument, Label, Loads, Sizes};
 use crate::formats::Format;
 use crate::values;
 
-/// Heading of what the device must do.
-pub(super) const CLAIMS: &str = "What the device is held to";
+/// Headings of the help.
+pub(super) const CLAIMS: &str = "Limits and expected markings";
+pub(super) const LOAD: &str = "Load";
+pub(super) const TRIALS: &str = "Trials";
 
 /// What every procedure takes.
 #[derive(Debug, Args)]
@@ -30,35 +32,41 @@ pub(crate) struct RunArgs {
     /// Receive port: [NETNS/]IFACE
     #[arg(long, value_name = "IF", value_parser = bench_values::port)]
     pub(crate) rx: Option<PortName>,
-    /// Source address of the test frames [default: in a lab, host A, of the IP version of --destination]
+    /// Source address of the test frames [default in a lab: host A]
+    ///
+    /// In a lab, it has the IP version of --destination.
     #[arg(long, value_name = "ADDR", value_parser = values::source)]
     pub(crate) source: Option<IpAddr>,
-    /// Destination address, behind the receive port [default: in a lab, one next to host B, of the IP version of --source]
+    /// Destination address, behind the receive port [default in a lab: next to host B]
+    ///
+    /// In a lab, it has the IP version of --source.
     #[arg(long, value_name = "ADDR", value_parser = values::source)]
     pub(crate) destination: Option<IpAddr>,
     /// Hardware address of the next hop [default: that of the gateway of the route, by ARP or ND]
-    #[arg(long, value_name = "MAC", value_parser = bench_values::mac, hide_short_help = true)]
+    #[arg(long, value_name = "MAC", help_heading = ADVANCED, value_parser = bench_values::mac, hide_short_help = true)]
     pub(crate) next_hop: Option<MacAddress>,
     /// Line rate, 100 % load, with preamble and gap (layer 1)
-    #[arg(long, value_name = "RATE", default_value = "100Mbit", value_parser = bench_values::line_rate, allow_hyphen_values = true, help_heading = "Load")]
+    #[arg(long, value_name = "RATE", default_value = "100Mbit", value_parser = bench_values::line_rate, allow_hyphen_values = true, help_heading = LOAD)]
     pub(crate) line_rate: LineRate,
     /// Duration of a trial, up to 1d (RFC 2544 requires 60s)
-    #[arg(long, value_name = "D", default_value = "10s", value_parser = bench_values::time, allow_hyphen_values = true, help_heading = "Trials")]
+    #[arg(long, short = 't', value_name = "D", default_value = "10s", value_parser = bench_values::time, allow_hyphen_values = true, help_heading = TRIALS)]
     pub(crate) trial: Duration,
-    /// Wait before each trial, and after it for late frames [default: 2s, in a lab 200ms; with policing at least the time a bucket takes to fill]
-    #[arg(long, value_name = "D", value_parser = bench_values::time, allow_hyphen_values = true, help_heading = "Trials")]
+    /// Wait before each trial, and after it for late frames [default: 2s; in a lab 200ms]
+    ///
+    /// With policing, it is at least the time a bucket takes to fill.
+    #[arg(long, hide_short_help = true, value_name = "D", value_parser = bench_values::time, allow_hyphen_values = true, help_heading = TRIALS)]
     pub(crate) settle: Option<Duration>,
     /// Time to wait for a device that has stopped forwarding
-    #[arg(long, value_name = "D", default_value = "60s", value_parser = values::duration, allow_hyphen_values = true, help_heading = "Trials", hide_short_help = true)]
+    #[arg(long, value_name = "D", default_value = "60s", value_parser = values::duration, allow_hyphen_values = true, help_heading = TRIALS, hide_short_help = true)]
     pub(crate) patience: Duration,
-    /// Seed of the order of trials, of random sizes and gaps [default: random]
-    #[arg(long, value_name = "S1,...,S6", value_parser = values::parsed::<Seed>, allow_hyphen_values = true, help_heading = "Trials")]
+    /// Seed of the order of trials, of random sizes and gaps: six numbers [default: random]
+    #[arg(long, hide_short_help = true, value_name = "S1,...,S6", value_parser = values::parsed::<Seed>, allow_hyphen_values = true, help_heading = TRIALS)]
     pub(crate) seed: Option<Seed>,
-    /// Print the trials and their duration, and run none; --json writes them as JSON
-    #[arg(long, help_heading = "Trials")]
+    /// Print the trials and their duration, and run none
+    #[arg(long, help_heading = TRIALS)]
     pub(crate) dry_run: bool,
     /// Write an HTML report with charts and tables
-    #[arg(long, value_name = "FILE", value_parser = Format::PAGE.target(), help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_parser = Format::PAGE.target(), help_heading = OUTPUT)]
     pub(crate) html: Option<String>,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,
@@ -81,31 +89,31 @@ pub(crate) struct DeviceArgs {
 
 /// Which frames are sent.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Load")]
+#[command(next_help_heading = LOAD)]
 pub(crate) struct FrameArgs {
     /// Frame sizes with check sequence [default: 64,128,256,512,1024,1280,1518]
     #[arg(long, value_name = "B,...", value_parser = values::parsed::<Sizes>, conflicts_with = "imix")]
     pub(crate) frame_sizes: Option<Sizes>,
     /// Mixture of sizes: seed003, simple, or a genome of RFC 6985 such as aaafg
-    #[arg(long, value_name = "MIX", value_parser = values::parsed::<Imix>)]
+    #[arg(long, hide_short_help = true, value_name = "MIX", value_parser = values::parsed::<Imix>)]
     pub(crate) imix: Option<Imix>,
-    /// Stream: name=voice,dscp=ef,share=20%,ports=5001,... (see the manual); may be repeated
+    /// Stream: name=voice,dscp=ef,share=20%,ports=5001,...; repeatable
     #[arg(long = "stream", value_name = "K=V,...", value_parser = values::parsed::<StreamArgument>)]
     pub(crate) streams: Vec<StreamArgument>,
 }
 
 /// At which loads it is sent.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Load")]
+#[command(next_help_heading = LOAD)]
 pub(crate) struct LoadsArgs {
-    /// Loads in percent of the line rate: 10%..95%:5% (both ends included), 10%,50% or both, with commas [default: 10%..95%:5%]
+    /// Loads in percent of the line rate: 10%,50% or 10%..95%:5% [default: 10%..95%:5%]
     #[arg(long, value_name = "LOADS", value_parser = values::parsed::<Loads>, allow_hyphen_values = true)]
     pub(crate) loads: Option<Loads>,
 }
 
 /// How a load is searched for.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Load")]
+#[command(next_help_heading = LOAD)]
 pub(crate) struct SearchArgs {
     /// Maximum loss ratio of a passed trial; RFC 2544 requires 0 [default: 0]
     #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true)]
@@ -114,24 +122,26 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "P", value_parser = bench_values::resolution, allow_hyphen_values = true)]
     pub(crate) resolution: Option<f64>,
     /// Duration of the first trials of a search [default: a tenth of --trial]
-    #[arg(long, value_name = "D", value_parser = bench_values::time, allow_hyphen_values = true, help_heading = "Trials")]
+    #[arg(long, hide_short_help = true, value_name = "D", value_parser = bench_values::time, allow_hyphen_values = true, help_heading = TRIALS)]
     pub(crate) search_trial: Option<Duration>,
 }
 
 /// Of which device, and how often.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Trials")]
+#[command(next_help_heading = TRIALS)]
 pub(crate) struct TrialArgs {
-    /// Number of repeats; confidence intervals need two (better five), of medians six [default: 1]
+    /// Number of repeats [default: 1]
+    ///
+    /// Confidence intervals need two (better five), those of medians six.
     #[arg(long, value_name = "N", value_parser = values::rounds, allow_hyphen_values = true)]
     pub(crate) repeat: Option<u32>,
-    /// Case: a device configuration and the shell command that sets it; may be repeated
+    /// Device configuration to compare, and the shell command that sets it; repeatable
     #[arg(long = "case", value_name = "NAME=COMMAND", value_parser = values::parsed::<CaseArgument>)]
     pub(crate) cases: Vec<CaseArgument>,
     /// Time limit of a shell command for the device; exceeding it ends the benchmark [default: 10m]
     #[arg(long, value_name = "D", value_parser = bench_values::time, allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) case_time: Option<Duration>,
-    /// Label of the device: model=..., software=..., or any other; may be repeated
+    /// Label of the device: model=..., software=..., or any other; repeatable
     #[arg(long = "dut-label", value_name = "K=V", value_parser = values::parsed::<Label>, hide_short_help = true)]
     pub(crate) labels: Vec<Label>,
     /// Skip the self-test, which limits what the results can support
@@ -146,7 +156,9 @@ pub(crate) struct TrialArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = CLAIMS)]
 pub(crate) struct ClaimArgs {
-    /// Expected code point, in all cases (IN=OUT) or in one (CASE:IN=OUT), e.g. remark:cs0=ef; with policing, of frames in profile; may be repeated
+    /// Expected DSCP, such as cs0=ef, or remark:cs0=ef in one case; repeatable
+    ///
+    /// With policing, it is the code point of frames in profile.
     #[arg(long = "expect-marking", value_name = "[CASE:]IN=OUT", value_parser = bench_values::marking)]
     pub(crate) markings: Vec<MarkingClaim>,
     /// Expected VLAN, likewise: 10=20, 10=untagged, untagged=10; 0 is a priority tag
@@ -164,14 +176,16 @@ pub(crate) struct ClaimArgs {
     /// Exit with code 6 also if a claim is INCONCLUSIVE [default: exit with 0]
     #[arg(long, hide_short_help = true)]
     pub(crate) require_verdicts: bool,
-    /// Fail (exit code 6) if a result violates a threshold in any case, size or load, e.g. 'loss_ratio<=0.1%'; may be repeated
-    #[arg(long, value_name = "LIMIT", value_parser = values::parsed::<Limit>)]
+    /// Fail (exit code 6) if a result violates a threshold, such as loss<=0.1%; repeatable
+    ///
+    /// It applies to all cases, sizes and loads. `romer help metrics` lists all metrics.
+    #[arg(long, value_name = "METRIC<VALUE", value_parser = values::parsed::<Limit>)]
     pub(crate) limit: Vec<Limit>,
 }
 
 /// What is kept of a benchmark of a device.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Output")]
+#[command(next_help_heading = OUTPUT)]
 pub(crate) struct DeviceOutputArgs {
     /// Write the charts as SVG files to this folder
     #[arg(long, value_name = "DIR", value_parser = Format::FIGURES.path(), hide_short_help = true)]
@@ -183,7 +197,7 @@ pub(crate) struct DeviceOutputArgs {
     #[arg(long, value_name = "N", requires = "pcapng", value_parser = values::rounds, allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) pcapng_trial: Option<u32>,
     /// Continue an interrupted benchmark with its first missing trial
-    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    #[arg(long, hide_short_help = true, value_name = "DIR", conflicts_with = "out")]
     pub(crate) resume: Option<PathBuf>,
 }
 
