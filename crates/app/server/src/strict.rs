@@ -1,5 +1,6 @@
 //! JSON as it is taken in: no deeper than needed, no key twice, nothing behind it.
 
+use std::cell::Cell;
 use std::fmt;
 
 use axum::http::StatusCode;
@@ -10,6 +11,9 @@ use crate::problem::{FieldError, Problem};
 
 /// How deep lists and objects may lie in each other.
 pub(crate) const DEEPEST: usize = 64;
+/// How many values a body may have in all. One in an object of its own takes some 700 octets of memory, however short it is
+/// written.
+pub(crate) const MOST: usize = 1 << 17;
 
 /// The value of a body.
 ///
@@ -20,7 +24,10 @@ pub(crate) fn value(body: &[u8]) -> Result<Value, Problem> {
         return Err(Problem::bad("json", "the body is empty; send a JSON object"));
     }
     let mut reader = serde_json::Deserializer::from_slice(body);
-    let value = Strict { depth: 0 }.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    let left = Cell::new(MOST);
+    let value = Strict { depth: 0, left: &left }
+        .deserialize(&mut reader)
+        .and_then(|value| reader.end().map(|()| value));
     value.map_err(|error| Problem::bad("json", format!("the body is not JSON as it should be: {error}")))
 }
 
@@ -49,28 +56,34 @@ pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
 }
 
 #[derive(Clone, Copy)]
-struct Strict {
+struct Strict<'a> {
     depth: usize,
+    /// Values that may still come.
+    left: &'a Cell<usize>,
 }
 
-impl Strict {
+impl Strict<'_> {
     fn deeper<E: de::Error>(self) -> Result<Self, E> {
         if self.depth >= DEEPEST {
             return Err(E::custom(format!("lists and objects lie more than {DEEPEST} deep in each other")));
         }
-        Ok(Self { depth: self.depth + 1 })
+        Ok(Self { depth: self.depth + 1, ..self })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Strict {
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
     type Value = Value;
 
     fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        let Some(left) = self.left.get().checked_sub(1) else {
+            return Err(de::Error::custom(format!("it has more than {MOST} values")));
+        };
+        self.left.set(left);
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for Strict<'_> {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -152,6 +165,10 @@ mod tests {
         assert!(refusal(nested(65).as_bytes()).contains("more than 64 deep"));
         let deep = "[".repeat(100_000);
         assert!(refusal(deep.as_bytes()).contains("deep"));
+        // The list itself is a value.
+        let many = |count: usize| format!("[{}0]", "0,".repeat(count - 2));
+        assert!(value(many(MOST).as_bytes()).is_ok());
+        assert!(refusal(many(MOST + 1).as_bytes()).contains("more than 131072 values"));
     }
 
     #[test]

@@ -21,7 +21,6 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use romer_endpoint::EndpointError;
-use romer_endpoint::ThreadOptions;
 use romer_endpoint::circumstances::{Keepers, clock_identity, clock_keepers};
 use romer_endpoint::occurrences::Occurrences;
 use romer_host::clock;
@@ -44,7 +43,7 @@ use self::shares::{Holding, NETWORKS, Shares};
 use self::table::Table;
 use super::messages::{Note, Order};
 use super::options::RespondOptions;
-use super::sending::{self, FarSender, Listener};
+use super::sending::{self, FarSender, Listener, Pacing};
 use super::totals::Totals;
 use super::watchdog::{Turn, Watchdog};
 
@@ -106,7 +105,7 @@ pub(super) struct Controlling {
     most_sessions: usize,
     /// Who is answered; all, if there are none.
     allow: Vec<Prefix>,
-    threads: ThreadOptions,
+    pacing: Pacing,
     links: Links,
     poller: Poller,
     connections: Table<Connection>,
@@ -170,7 +169,7 @@ impl Controlling {
             key: options.key.clone(),
             most_sessions: options.sessions.max(1),
             allow: options.allow.clone(),
-            threads: options.threads,
+            pacing: Pacing::new(options.threads, options.is_open()),
             links,
             poller,
             connections: Table::new(),
@@ -317,7 +316,7 @@ impl Controlling {
             all_own: all.own,
             all_sessions: own.sessions >= self.share_of_sessions(),
             network_sends: own.senders >= MOST_SENDERS / NETWORKS,
-            all_send: all.senders >= MOST_SENDERS,
+            all_send: all.senders >= MOST_SENDERS || self.pacing.alive() >= MOST_SENDERS,
         }
     }
 
@@ -507,7 +506,7 @@ impl Controlling {
             turn: self.links.watchdog.watch(sending::SEND),
         };
         let limit = Arc::clone(&self.links.send_limit);
-        match FarSender::start(stream, *probes, *path, listener, limit, self.threads) {
+        match FarSender::start(stream, *probes, *path, listener, limit, &self.pacing) {
             Ok(sender) => session.sender = Some(sender),
             // The other end sees that nobody is there for it.
             Err(_) => self.close(index),

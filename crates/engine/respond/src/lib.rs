@@ -122,8 +122,7 @@ impl Responder {
                 turn: Arc::clone(&turns[0]),
             },
         );
-        let is_open = options.key.is_none() && options.allow.is_empty();
-        let send_rates = SendRates::new(options.rate, is_open);
+        let send_rates = SendRates::new(options.rate, options.is_open());
         let send_limit = Arc::new(Mutex::new(SendLimit::new(send_rates)));
         let limits = Limits {
             packets_per_second: options.rate,

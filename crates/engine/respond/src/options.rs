@@ -39,6 +39,13 @@ pub struct RespondOptions {
     pub symmetric_only: bool,
 }
 
+impl RespondOptions {
+    /// Whether strangers are served: there is neither a key nor a list of addresses.
+    pub(super) fn is_open(&self) -> bool {
+        self.key.is_none() && self.allow.is_empty()
+    }
+}
+
 impl Default for RespondOptions {
     fn default() -> Self {
         Self {

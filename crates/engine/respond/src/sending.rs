@@ -8,7 +8,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 
 use romer_endpoint::ThreadOptions;
 use romer_endpoint::card::{self, Unplaced};
@@ -56,7 +55,27 @@ struct Wishes {
 pub(super) struct FarSender {
     wishes: Arc<Wishes>,
     waker: Arc<Waker>,
-    thread: Option<JoinHandle<()>>,
+}
+
+/// How the threads that send are run.
+#[derive(Debug)]
+pub(super) struct Pacing {
+    pub(super) threads: ThreadOptions,
+    /// They send for strangers, and neither spin nor run before the threads that serve others.
+    pub(super) shares: bool,
+    /// Held by each thread until it has ended.
+    alive: Arc<()>,
+}
+
+impl Pacing {
+    pub(super) fn new(threads: ThreadOptions, shares: bool) -> Self {
+        Self { threads, shares, alive: Arc::new(()) }
+    }
+
+    /// Threads that have not ended, those of sessions that have among them.
+    pub(super) fn alive(&self) -> usize {
+        Arc::strong_count(&self.alive) - 1
+    }
 }
 
 /// To whom a sending thread tells what it did.
@@ -80,7 +99,7 @@ impl FarSender {
         path: Path,
         listener: Listener,
         limit: Arc<Mutex<SendLimit>>,
-        threads: ThreadOptions,
+        pacing: &Pacing,
     ) -> Result<Self, String> {
         let schedule = stream.schedule()?;
         let plain = |error: HostError| error.to_string();
@@ -104,19 +123,22 @@ impl FarSender {
             lost: 0,
             refusals: Refusals::default(),
             is_untaken: false,
+            shares: pacing.shares,
         };
         let floor = stream.floor;
         let (teller, abandoning) = (sending.listener.clone(), Arc::clone(&wishes));
-        let thread = std::thread::Builder::new()
+        let (threads, alive) = (pacing.threads, Arc::clone(&pacing.alive));
+        std::thread::Builder::new()
             .name(SEND.into())
             .spawn(move || {
+                let _alive = alive;
                 let _run = threads.begin(c"romer-send", Role::Paces);
                 if catch_unwind(AssertUnwindSafe(|| sending.run(schedule, floor, probes))).is_err() {
                     tell_failure(&teller, &abandoning);
                 }
             })
             .map_err(|error| error.to_string())?;
-        Ok(Self { wishes, waker, thread: Some(thread) })
+        Ok(Self { wishes, waker })
     }
 
     /// Sends by another path from now on.
@@ -143,11 +165,8 @@ impl FarSender {
 
 impl Drop for FarSender {
     fn drop(&mut self) {
+        // The thread ends by itself: whoever waited for it would keep all other conversations waiting too.
         self.wish(&self.wishes.abandoned);
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been reported by itself.
-            let _ = thread.join();
-        }
     }
 }
 
@@ -201,6 +220,8 @@ struct Sending {
     refusals: Refusals,
     /// It was reported that nobody takes an earlier one.
     is_untaken: bool,
+    /// It neither spins nor runs before other threads.
+    shares: bool,
 }
 
 impl Sending {
@@ -242,7 +263,7 @@ impl Sending {
 
     fn send_all(&mut self, schedule: Schedule, floor: u32, probes: compact::Session) {
         let mut buffer = vec![0; 65_535];
-        let mut pacer = Pacer::start(schedule.interval());
+        let mut pacer = if self.shares { Pacer::start_sharing() } else { Pacer::start(schedule.interval()) };
         let offsets = schedule.map(|departure| (departure.offset, departure.size.max(floor)));
         let start = clock::monotonic_now() + LEAD;
         let mut departures = Departures::new(offsets, start, Form::Compact(probes));
@@ -478,7 +499,7 @@ fn unsent(due: &Due, late: Duration) -> FarSent {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::sync_channel;
+    use std::sync::mpsc::{Receiver, sync_channel};
 
     use romer_host::socket::{SocketOptions, StampingSocket};
     use romer_session::send_limit::SendRates;
@@ -487,36 +508,72 @@ mod tests {
     use super::*;
     use crate::watchdog::Watchdog;
 
-    /// A thread that sends and does not come on with its work, here because nobody takes what it tells, is reported as stuck.
-    #[test]
-    fn senders_are_watched() {
-        let watchdog = Watchdog::default();
-        let (notes, _taken_by_nobody) = sync_channel(0);
-        let listener = Listener {
-            session: 1,
-            notes,
-            waker: Arc::new(Waker::new().unwrap()),
-            turn: watchdog.watch(SEND),
-        };
-        let request = Request::new(TrafficModel::Periodic, Limit::Count(1));
-        let socket = StampingSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap();
-        let to = socket.local_address();
+    /// A thread that sends `count` probes to itself, and the limit that it asks.
+    fn sender(
+        count: u64,
+        turn: Arc<Turn>,
+        pacing: &Pacing,
+    ) -> (FarSender, Arc<Mutex<SendLimit>>, Receiver<Note>) {
+        let (notes, taken_by_nobody) = sync_channel(0);
+        let listener = Listener { session: 1, notes, waker: Arc::new(Waker::new().unwrap()), turn };
+        let request = Request::new(TrafficModel::Periodic, Limit::Count(count));
         let probes = compact::Session {
             number: 1,
             key: compact::Key::new([7; 16]),
             heading: compact::Heading::Reverse,
         };
         let limit = Arc::new(Mutex::new(SendLimit::new(SendRates::new(1_000, false))));
-        let path = Path { socket: Arc::new(socket), to, from: None, card: None };
         let stream = FarStream::new(&request, 44, 0, 64);
-        let sender = FarSender::start(&stream, probes, path, listener, limit, ThreadOptions::default());
-        let _sender = sender.unwrap();
-        let stuck = (0..6_000).find_map(|_| {
+        let sender = FarSender::start(&stream, probes, path(), listener, Arc::clone(&limit), pacing);
+        (sender.unwrap(), limit, taken_by_nobody)
+    }
+
+    fn path() -> Path {
+        let socket = StampingSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap();
+        let to = socket.local_address();
+        Path { socket: Arc::new(socket), to, from: None, card: None }
+    }
+
+    /// Asks again and again, for a minute at the most.
+    fn until(mut is_so: impl FnMut() -> bool) -> bool {
+        (0..6_000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
-            // A turn that is over soon has another beginning at the next look.
-            watchdog.look(clock::monotonic_now()).first().copied()
-        });
+            is_so()
+        })
+    }
+
+    /// A thread that sends and does not come on with its work, here because nobody takes what it tells, is reported as stuck.
+    #[test]
+    fn senders_are_watched() {
+        let watchdog = Watchdog::default();
+        let pacing = Pacing::new(ThreadOptions::default(), true);
+        let _sender = sender(1, watchdog.watch(SEND), &pacing);
+        let mut stuck = None;
+        // A turn that is over soon has another beginning at the next look.
+        assert!(until(|| {
+            stuck = watchdog.look(clock::monotonic_now()).first().copied();
+            stuck.is_some()
+        }));
         assert_eq!(stuck.map(|stuck| stuck.thread), Some(SEND));
+    }
+
+    /// Who ends a session does not wait for its thread, which counts until it has ended.
+    #[test]
+    fn ended_senders_are_not_waited_for() {
+        let pacing = Pacing::new(ThreadOptions::default(), true);
+        let (sender, limit, _notes) = sender(1_000_000, Watchdog::default().watch(SEND), &pacing);
+        let held = limit.lock().unwrap();
+        sender.redirect(path());
+        assert!(until(|| !sender.wishes.redirected.load(Ordering::Acquire)), "it waits for the limit");
+        let (tell, told) = sync_channel(1);
+        std::thread::spawn(move || {
+            drop(sender);
+            tell.send(()).unwrap();
+        });
+        assert_eq!(told.recv_timeout(std::time::Duration::from_secs(60)), Ok(()));
+        assert_eq!(pacing.alive(), 1);
+        drop(held);
+        assert!(until(|| pacing.alive() == 0));
     }
 
     #[test]

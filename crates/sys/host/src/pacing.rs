@@ -86,6 +86,20 @@ impl Pacer {
         }
     }
 
+    /// Prepares the current thread for deadlines whose owner may not take the host's time: it runs like any other thread and
+    /// sleeps up to each deadline, so that a wait ends as late as the sleep does.
+    pub fn start_sharing() -> Self {
+        let before = ThreadState::read();
+        set_timer_slack(1);
+        Self {
+            margin: Duration::ZERO,
+            most_margin: Duration::ZERO,
+            scheduling: Scheduling::Ordinary,
+            before,
+            thread: PhantomData,
+        }
+    }
+
     /// What the system granted.
     pub const fn scheduling(&self) -> Scheduling {
         self.scheduling
@@ -131,7 +145,7 @@ impl Pacer {
 
     /// Adjusts the margin to how late a sleep came back: it should use up half the margin at the most.
     fn learn(&mut self, overslept: Duration) {
-        let wanted = (overslept + overslept).clamp(LEAST_MARGIN, self.most_margin);
+        let wanted = (overslept + overslept).clamp(LEAST_MARGIN.min(self.most_margin), self.most_margin);
         self.margin = if wanted > self.margin {
             wanted
         } else {
@@ -294,6 +308,20 @@ mod tests {
             assert_eq!(after.nice, before.nice);
             assert_eq!((after.policy, after.priority), (before.policy, before.priority));
         }
+    }
+
+    /// Who shares the host neither spins nor runs before others.
+    #[test]
+    fn shared_time_is_slept_through() {
+        let before = ThreadState::read();
+        let mut pacer = Pacer::start_sharing();
+        for step in 1..20 {
+            let deadline = monotonic_now() + Duration::from_millis(step % 3);
+            assert!(pacer.wait_until(deadline).at >= deadline);
+            assert_eq!(pacer.margin(), Duration::ZERO);
+        }
+        let now = ThreadState::read();
+        assert_eq!((now.policy, now.priority, now.nice), (before.policy, before.priority, before.nice));
     }
 
     #[test]
