@@ -17,7 +17,7 @@ use romer_store::CalibrationFile;
 use romer_units::Duration;
 
 use crate::args::CalibrateArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, exit_of};
 use crate::{output, signals};
 
 /// What the prefix of a calibration's lab begins with; its process number follows.
@@ -111,7 +111,7 @@ fn outside(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     drop(standing);
     if !status.success() {
         // It has said why itself.
-        return Ok(Exit::from(status));
+        return Ok(exit_of(status));
     }
     let record: CalibrationRecord = serde_json::from_str(&text).map_err(Failure::own)?;
     file.write(&record)?;

@@ -25,7 +25,7 @@ use romer_traffic::{Limit, Request, TrafficModel};
 use romer_units::{Dscp, Duration, Ecn, counted};
 
 use crate::args::DemoArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, exit_of};
 use crate::live::{Narrator, Talk};
 use crate::measure::{exit_code, expected, location};
 use crate::{model, output, report, signals};
@@ -89,7 +89,7 @@ fn outside(arguments: &DemoArgs) -> Result<Exit, Failure> {
     loop {
         match child.ended() {
             Ok(Some(status)) => {
-                let exit = Exit::from(status);
+                let exit = exit_of(status);
                 drop(waiting);
                 return conclude_demo(arguments, emulator, &scratch, exit);
             }

@@ -1,7 +1,5 @@
 //! How the program ends.
 
-use std::process::ExitStatus;
-
 /// The exit code of the program by its meaning (docs/reference/exit-codes.md). Errors of the engines carry theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -38,17 +36,6 @@ impl Exit {
             Self::LimitFailed => 6,
             Self::Interrupted => 130,
             Self::Command(code) => code,
-        }
-    }
-}
-
-impl From<ExitStatus> for Exit {
-    /// That of a process of the program's own, which has said itself why it failed. One that a signal ended has a fault.
-    fn from(status: ExitStatus) -> Self {
-        match status.code().map(u8::try_from) {
-            Some(Ok(0)) => Self::Success,
-            Some(Ok(code)) => Self::Command(code),
-            _ => Self::Fault,
         }
     }
 }
