@@ -80,12 +80,12 @@ nic-guest: ## have emulated network cards stamp packets, with their drivers as t
 	@$(CARGO) build --locked --package romer
 	@ROMER=$(TARGET)/debug/romer $(TIMED) 'network cards in a guest' scripts/nic-guest
 
-lint: ## formatting, clippy, documentation, the house's own rules, licences and sources
+lint: ## formatting, clippy, documentation, rules of the repository, licences and sources
 	@scripts/need linker
 	@{ $(CARGO) clippy --version && $(CARGO) fmt --version; } >/dev/null 2>&1 || \
 		scripts/with-rust rustup component add clippy rustfmt
 	@$(TIMED) 'formatting' $(CARGO) fmt --all --check
-	@$(TIMED) 'rules of the house' $(CARGO) run --quiet --locked --package xtask -- check
+	@$(TIMED) 'rules of the repository' $(CARGO) run --quiet --locked --package xtask -- check
 	@$(TIMED) 'clippy' $(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	@RUSTDOCFLAGS='--deny warnings' $(TIMED) 'documentation' $(CARGO) doc --workspace --no-deps --locked --quiet
 

@@ -207,7 +207,7 @@ mod tests {
             assert_eq!(allows(&allowed, license), met, "{license}");
         }
         let tree =
-            "romer v0.1.0 (/house)\t\nserde v1.0.0\tMIT\nserde v1.0.0\tMIT (*)\nbad v2.0.0\tGPL-3.0-only\n";
+            "romer v0.1.0 (/repo)\t\nserde v1.0.0\tMIT\nserde v1.0.0\tMIT (*)\nbad v2.0.0\tGPL-3.0-only\n";
         let findings = licenses(&allowed, tree);
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert!(findings[0].what.contains("bad v2.0.0"));
@@ -219,7 +219,7 @@ mod tests {
             Ban { name: "libc".into(), wrappers: set(&["mio"]) },
             Ban { name: "openssl".into(), wrappers: set(&[]) },
         ];
-        let tree = "0 romer v0.1.0 (/house)\n1 mio v1.0.0\n2 libc v0.2.0\n1 other v1.0.0\n2 mio v1.0.0\n3 libc v0.2.0\n2 libc v0.2.0\n1 openssl v1.0.0\n";
+        let tree = "0 romer v0.1.0 (/repo)\n1 mio v1.0.0\n2 libc v0.2.0\n1 other v1.0.0\n2 mio v1.0.0\n3 libc v0.2.0\n2 libc v0.2.0\n1 openssl v1.0.0\n";
         let what: Vec<String> = bans(&bans_of, tree).into_iter().map(|finding| finding.what).collect();
         assert_eq!(what.len(), 2, "{what:?}");
         assert!(what[0].starts_with("other uses libc") && what[1].starts_with("romer uses openssl"));

@@ -10,7 +10,7 @@ use crate::workspace::Workspace;
 const CHANGELOG: &str = "CHANGELOG.md";
 const ARCHITECTURE: &str = "docs/ARCHITECTURE.md";
 const SECURITY: &str = "SECURITY.md";
-/// How many invariants the house has.
+/// The number of invariants.
 const INVARIANTS: usize = 10;
 /// What stands in place of an enforcer while nothing that could break the invariant exists.
 const NOT_BUILT: &str = "not built";
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invariant_names_something_that_exists_or_a_room_not_built() {
+    fn an_invariant_names_what_enforces_it() {
         assert_eq!(invariants(&table("`here`"), |name| name == "here"), []);
         assert_eq!(invariants(&table("the emulator, not built"), |_| false), []);
         assert_eq!(invariants(&table("`gone`"), |_| false).len(), INVARIANTS);

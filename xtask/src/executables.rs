@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn tests_outside_model_are_selected_and_nothing_else() {
         let artifact = |crate_folder: &str, executable: Option<&str>, test: bool| {
-            json!({"reason": "compiler-artifact", "manifest_path": format!("/house/{crate_folder}/Cargo.toml"),
+            json!({"reason": "compiler-artifact", "manifest_path": format!("/repo/{crate_folder}/Cargo.toml"),
                    "executable": executable, "profile": {"test": test}})
             .to_string()
         };
@@ -84,8 +84,8 @@ mod tests {
             json!({"reason": "build-finished", "success": true}).to_string(),
         ]
         .join("\n");
-        let expected = [("/house/crates/sys/host", "/t/host"), ("/house/crates/app/cli", "/t/lab")];
+        let expected = [("/repo/crates/sys/host", "/t/host"), ("/repo/crates/app/cli", "/t/lab")];
         let expected = expected.map(|(folder, path)| (PathBuf::from(folder), PathBuf::from(path)));
-        assert_eq!(select(Path::new("/house"), &messages).unwrap(), expected);
+        assert_eq!(select(Path::new("/repo"), &messages).unwrap(), expected);
     }
 }

@@ -1,34 +1,34 @@
-//! The order of the rooms.
+//! The layers of the crates.
 //!
-//! A crate uses only crates of the layers above its own, or of its own layer; within `model` only those that
-//! stand before it in [`MODEL`]. Tests of a model crate may besides use those of [`FOR_TESTS`].
+//! A crate depends only on crates of lower layers or of its own layer. Within `model` it depends only on those
+//! before it in [`MODEL`]. The tests of a model crate may also use those of [`FOR_TESTS`].
 
 use std::collections::BTreeMap;
 
 use crate::Finding;
 use crate::workspace::{Package, Workspace};
 
-/// The layers, from what is true without a computer down to the programs.
+/// The layers from bottom to top.
 const LAYERS: [&str; 5] = ["model", "sys", "io", "engine", "app"];
 
-/// The rooms of `model`, each using only those before it.
+/// The crates of `model` in order: each depends only on those before it.
 const MODEL: [&str; 11] = [
     "units", "wire", "record", "clock", "metrics", "passages", "traffic", "impair", "session", "method",
     "scenario",
 ];
 
-/// The last rooms of `model`, which the tests of every other may use: the simulated network, and what tests share.
+/// The last crates of `model`, which the tests of every other crate may use.
 const FOR_TESTS: [&str; 2] = ["sim", "testing"];
 
-/// Where a package stands.
+/// The place of a package in the layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing<'a> {
-    /// A room of `crates/LAYER/ROOM`, by the layer's number.
-    Room { layer: usize, room: &'a str },
-    /// Beside the house (xtask, validation): may use every room, and no room may use it.
+    /// `crates/LAYER/NAME`; `layer` is an index of [`LAYERS`].
+    Crate { layer: usize, name: &'a str },
+    /// Outside `crates/` (xtask, fuzz, validation): may depend on every crate, and no crate on it.
     Tool,
     /// In `crates/`, but in no layer.
-    Lost,
+    NoLayer,
 }
 
 fn standing(folder: &str) -> Standing<'_> {
@@ -38,34 +38,34 @@ fn standing(folder: &str) -> Standing<'_> {
     }
     let layer = parts.next().and_then(|name| LAYERS.iter().position(|layer| *layer == name));
     match (layer, parts.next(), parts.next()) {
-        (Some(layer), Some(room), None) => Standing::Room { layer, room },
-        _ => Standing::Lost,
+        (Some(layer), Some(name), None) => Standing::Crate { layer, name },
+        _ => Standing::NoLayer,
     }
 }
 
-/// The place of a room in its own layer; only `model` has an order.
-fn rank(layer: usize, room: &str) -> Option<usize> {
+/// The position of a crate in its layer; only `model` has an order.
+fn rank(layer: usize, name: &str) -> Option<usize> {
     if layer > 0 {
         return Some(0);
     }
-    if FOR_TESTS.contains(&room) { Some(MODEL.len()) } else { MODEL.iter().position(|known| *known == room) }
+    if FOR_TESTS.contains(&name) { Some(MODEL.len()) } else { MODEL.iter().position(|known| *known == name) }
 }
 
-/// Whether a package that stands at `user` may use one that stands at `used`.
+/// Whether a package at `user` may depend on one at `used`.
 fn may_use(user: Standing<'_>, used: Standing<'_>, for_tests: bool) -> bool {
-    let (user_layer, user_room, used_layer, used_room) = match (user, used) {
-        (Standing::Lost, _) | (_, Standing::Lost) => return false,
+    let (user_layer, user_name, used_layer, used_name) = match (user, used) {
+        (Standing::NoLayer, _) | (_, Standing::NoLayer) => return false,
         (Standing::Tool, _) => return true,
         (_, Standing::Tool) => return false,
-        (Standing::Room { layer: a, room: b }, Standing::Room { layer: c, room: d }) => (a, b, c, d),
+        (Standing::Crate { layer: a, name: b }, Standing::Crate { layer: c, name: d }) => (a, b, c, d),
     };
     if user_layer != used_layer || user_layer > 0 {
         return used_layer <= user_layer;
     }
-    (for_tests && FOR_TESTS.contains(&used_room)) || rank(0, used_room) < rank(0, user_room)
+    (for_tests && FOR_TESTS.contains(&used_name)) || rank(0, used_name) < rank(0, user_name)
 }
 
-/// Every room in its place, every use in order.
+/// Finds packages in no layer, wrong names, and dependencies on higher layers.
 pub(crate) fn check(workspace: &Workspace) -> Vec<Finding> {
     let folders: BTreeMap<&str, String> =
         workspace.packages.iter().map(|package| (package.name.as_str(), workspace.folder(package))).collect();
@@ -77,19 +77,21 @@ fn check_package(package: &Package, folders: &BTreeMap<&str, String>) -> Vec<Fin
     let folder = &folders[package.name.as_str()];
     let user = standing(folder);
     match user {
-        Standing::Lost => findings.push(Finding::error(
+        Standing::NoLayer => findings.push(Finding::error(
             folder,
-            format!("lies in no layer: crates go to crates/LAYER/NAME, and the layers are {LAYERS:?}"),
+            format!("is in no layer; move it to crates/LAYER/NAME, where LAYER is one of {LAYERS:?}"),
         )),
-        Standing::Room { layer, room } => {
-            if rank(layer, room).is_none() {
-                let what =
-                    "is a room of model without a place in the order: give it one in xtask/src/layers.rs";
+        Standing::Crate { layer, name } => {
+            if rank(layer, name).is_none() {
+                let what = "has no place in the order of model; add it to MODEL in xtask/src/layers.rs";
                 findings.push(Finding::error(folder, what));
             }
-            let expected = if room == "cli" { "romer".to_owned() } else { format!("romer-{room}") };
+            let expected = if name == "cli" { "romer".to_owned() } else { format!("romer-{name}") };
             if package.name != expected {
-                findings.push(Finding::error(folder, format!("is called {}, not {expected}", package.name)));
+                findings.push(Finding::error(
+                    folder,
+                    format!("has the package name {}, not {expected}", package.name),
+                ));
             }
         }
         Standing::Tool => {}
@@ -98,7 +100,7 @@ fn check_package(package: &Package, folders: &BTreeMap<&str, String>) -> Vec<Fin
         let Some(used) = folders.get(dependency.name.as_str()) else { continue };
         let for_tests = dependency.kind.as_deref() == Some("dev");
         if !may_use(user, standing(used), for_tests) {
-            findings.push(Finding::error(folder, format!("must not use {used}, which stands below it")));
+            findings.push(Finding::error(folder, format!("depends on {used}, which is in a higher layer or later in the order of model; remove the dependency")));
         }
     }
     findings
@@ -121,10 +123,10 @@ mod tests {
                 let uses: Vec<Value> =
                     uses.iter().map(|(name, kind)| json!({"name": name, "kind": kind})).collect();
                 json!({"name": name, "version": "0.1.0", "dependencies": uses,
-                       "manifest_path": format!("/house/{folder}/Cargo.toml")})
+                       "manifest_path": format!("/repo/{folder}/Cargo.toml")})
             })
             .collect();
-        let whole = json!({"workspace_root": "/house", "packages": packages});
+        let whole = json!({"workspace_root": "/repo", "packages": packages});
         serde_json::from_value(whole).unwrap()
     }
 
@@ -134,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_graph_in_order_passes() {
-        let house = workspace(&[
+        let graph = workspace(&[
             ("romer-units", "crates/model/units", &[("serde", Value::Null)]),
             ("romer-sim", "crates/model/sim", &[("romer-units", Value::Null)]),
             (
@@ -152,25 +154,25 @@ mod tests {
             ("romer", "crates/app/cli", &[("romer-measure", Value::Null)]),
             ("xtask", "xtask", &[("romer-units", Value::Null)]),
         ]);
-        assert_eq!(places(&house), Vec::<String>::new());
+        assert_eq!(places(&graph), Vec::<String>::new());
     }
 
     #[test]
-    fn a_use_of_a_lower_layer_is_found() {
-        let house = workspace(&[
+    fn a_use_of_a_higher_layer_is_found() {
+        let graph = workspace(&[
             ("romer-host", "crates/sys/host", &[("romer-store", Value::Null)]),
             ("romer-store", "crates/io/store", &[]),
         ]);
-        assert_eq!(places(&house), ["crates/sys/host"]);
+        assert_eq!(places(&graph), ["crates/sys/host"]);
     }
 
     #[test]
     fn a_use_against_the_order_within_model_is_found() {
-        let house = workspace(&[
+        let graph = workspace(&[
             ("romer-impair", "crates/model/impair", &[("romer-scenario", Value::Null)]),
             ("romer-scenario", "crates/model/scenario", &[("romer-impair", Value::Null)]),
         ]);
-        assert_eq!(places(&house), ["crates/model/impair"]);
+        assert_eq!(places(&graph), ["crates/model/impair"]);
     }
 
     #[test]
@@ -184,33 +186,33 @@ mod tests {
 
     #[test]
     fn tests_obey_the_order_but_for_the_simulator() {
-        let house = workspace(&[
+        let graph = workspace(&[
             ("romer-units", "crates/model/units", &[("romer-wire", json!("dev"))]),
             ("romer-wire", "crates/model/wire", &[]),
         ]);
-        assert_eq!(places(&house), ["crates/model/units"]);
+        assert_eq!(places(&graph), ["crates/model/units"]);
     }
 
     #[test]
-    fn rooms_without_a_place_and_with_a_wrong_name_are_found() {
-        let house = workspace(&[
+    fn crates_without_a_place_or_name_are_found() {
+        let graph = workspace(&[
             ("romer-magic", "crates/model/magic", &[]),
             ("stray", "crates/stray", &[]),
             ("romer-disk", "crates/io/store", &[]),
             ("romer-net", "crates/net/net", &[]),
         ]);
         assert_eq!(
-            places(&house),
+            places(&graph),
             ["crates/model/magic", "crates/stray", "crates/io/store", "crates/net/net"]
         );
     }
 
     #[test]
-    fn no_room_uses_a_tool() {
-        let house = workspace(&[
+    fn no_crate_uses_a_tool() {
+        let graph = workspace(&[
             ("romer-measure", "crates/engine/measure", &[("romer-validation", Value::Null)]),
             ("romer-validation", "validation", &[]),
         ]);
-        assert_eq!(places(&house), ["crates/engine/measure"]);
+        assert_eq!(places(&graph), ["crates/engine/measure"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Chores of the repository, run as `cargo xtask COMMAND`.
 //!
-//! `check` holds the house to its own rules: the order of the layers, circles of modules, the purity of `model/`, tidy files, and
-//! documents that say what is so. `schema` writes the JSON schemas from the types. `test-executables` lists the
+//! `check` reports what breaks the rules of the repository: layers, circles of modules, purity of `model/`, tidy files, and
+//! false statements of documents. `schema` writes the JSON schemas from the types. `test-executables` lists the
 //! tests that meet the kernel, for `scripts/rootless-tests` to run them again without privileges.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the terminal")]
 
@@ -33,7 +33,7 @@ cargo xtask test-executables  build the tests; list those of sys, io, engine and
 pub(crate) struct Finding {
     /// A file, with its line where that helps, or a crate.
     pub(crate) place: String,
-    /// Which rule is broken, and what would mend it.
+    /// Which rule is broken, and what to do.
     pub(crate) what: String,
     /// A warning is printed but does not fail the check.
     pub(crate) warning: bool,

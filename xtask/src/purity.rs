@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_system_package_is_found_however_far_away_and_once() {
         let linked =
-            "romer-wire v0.1.0 (/house)\nfar v1.0.0\nlibc v0.2.191\nlibc v0.2.191 (*)\nlibcryptic v1.0.0\n";
+            "romer-wire v0.1.0 (/repo)\nfar v1.0.0\nlibc v0.2.191\nlibc v0.2.191 (*)\nlibcryptic v1.0.0\n";
         let findings = system_packages("crates/model/wire", linked);
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert!(findings[0].what.contains("libc"));

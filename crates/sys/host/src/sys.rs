@@ -1,4 +1,4 @@
-//! Thin safe skins over single system calls that several rooms need.
+//! Safe wrappers of single system calls that several crates use.
 
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
