@@ -219,10 +219,9 @@ fn show(reported: &Reported, arguments: &AnalyzeArgs) -> Result<(), Failure> {
     let output = &arguments.output;
     let to_stdout = [&output.json, &arguments.html, &arguments.log];
     if !output.quiet && !to_stdout.iter().any(|target| target.as_deref() == Some("-")) {
-        let measurements = reported.measurements();
         let verbose = arguments.verbose;
-        output::print_summary(&report::summary_or_all(
-            &measurements,
+        output::print_summary(&report::summary(
+            &reported.measurements(),
             output.color,
             reported.folder(),
             verbose,

@@ -273,7 +273,8 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<Exit, Failure> {
 fn conclude(outcome: &Outcome, arguments: &DemoArgs) -> Result<Exit, Failure> {
     let measurements = outcome.measurements();
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
-        output::print_summary(&report::summary(&measurements, arguments.output.color, Some(&outcome.folder)));
+        let color = arguments.output.color;
+        output::print_summary(&report::summary(&measurements, color, Some(&outcome.folder), false));
     }
     if let Some(file) = &arguments.hand_over {
         let scenario = romer_emulate::open_preset(PRESET)?.scenario;

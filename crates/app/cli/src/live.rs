@@ -61,7 +61,7 @@ impl Narrator {
         if skipped > 0 && !self.talk.quiet {
             let (lines, were) = (counted(skipped, "line"), was(skipped));
             output::eprint_line(&format!(
-                "note: {lines} of --stream {were} skipped: the reader took those before too slowly; what was measured is whole"
+                "note: {lines} of --stream {were} skipped: the reader was too slow; the measurement itself is complete"
             ));
         }
         skipped
@@ -154,7 +154,7 @@ impl Observer for Narrator {
             self.tell(StreamLine::Event {
                 schema: STREAM.into(),
                 stream: 0,
-                text: format!("run kept in {folder}"),
+                text: format!("run saved to {folder}"),
             });
         }
         // What is measured there and back tells its delays by itself.

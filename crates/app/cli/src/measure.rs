@@ -116,7 +116,7 @@ fn again_and_again(
 /// How one run of many is named.
 fn name(number: u64, outcome: &Outcome) -> String {
     let began = outcome.streams.first().map_or("", |stream| stream.measurement.started.as_str());
-    format!("run {number}, begun at {began}, kept in {}", outcome.folder.display())
+    format!("run {number}, started at {began}, saved to {}", outcome.folder.display())
 }
 
 /// One run, whose first probes leave at `at`; and how many lines of `--stream` were skipped.
@@ -163,7 +163,7 @@ fn conclude(
     let stdout_is_taken = arguments.stream || arguments.output.json_to_stdout();
     if !arguments.output.quiet && !stdout_is_taken {
         let (color, verbose) = (arguments.output.color, arguments.verbose);
-        output::print_summary(&report::summary_or_all(&measurements, color, Some(&outcome.folder), verbose));
+        output::print_summary(&report::summary(&measurements, color, Some(&outcome.folder), verbose));
     }
     if let Some(file) = &arguments.output.json {
         let mut text = document_of(&measurements).map_err(Failure::own)?;
@@ -202,14 +202,14 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<Exit, Failure> {
         return Err(Failure::with_exit(
             Exit::Unreachable,
             format!(
-                "no probe was sent ({target}): whoever is next on the way there does not answer when asked for its hardware \
-                 address; see that it is on, and on this link (ip route get, ip neigh)"
+                "no probe was sent ({target}): the next hop does not answer ARP or neighbor discovery; check that it is up and on \
+                 this link (ip route get, ip neigh)"
             ),
         ));
     }
     if let Some(stuck) = outcome.streams.iter().find(|stream| is_stuck(stream)) {
         return Err(Failure::environment(format!(
-            "no probe was sent ({}): {}; where this host refuses them, see its route to there (ip route get), and its \
+            "no probe was sent ({}): {}; if this host refuses them, check its route to the target (ip route get) and its \
              packet filter",
             stuck.measurement.target,
             why_stuck(stuck)
@@ -219,8 +219,7 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<Exit, Failure> {
         && let Some(first) = outcome.streams.first()
     {
         return Err(Failure::usage(format!(
-            "no probe was sent ({}): by chance none was due in the time that was asked for; ask for a longer one \
-             (--duration), or for a number (--count)",
+            "no probe was sent ({}): the random schedule has none within the duration; set a longer --duration, or --count",
             first.measurement.target
         )));
     }
@@ -239,8 +238,8 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<Exit, Failure> {
         Some(first) => Err(Failure::with_exit(
             Exit::Unreachable,
             format!(
-                "no answer ({}): not one probe came back; see that a reflector listens there, that both ends have \
-                 one key or none (--key-file), and that UDP to its port passes the filters on the way",
+                "no answer ({}): no reply was received; check that a reflector listens there, that both ends have the same key \
+                 (--key-file), and that no firewall drops UDP to its port",
                 first.measurement.target
             ),
         )),
@@ -261,7 +260,7 @@ fn is_stuck(stream: &Evaluated) -> bool {
 fn why_stuck(stream: &Evaluated) -> String {
     let events = &stream.measurement.events;
     events.iter().rfind(|event| event.kind == EventKind::NotSent).map_or_else(
-        || format!("this host refused each of {}", stream.related.not_sent),
+        || format!("this host refused all {} of them", stream.related.not_sent),
         |event| event.detail.clone(),
     )
 }

@@ -22,22 +22,17 @@ use crate::failure::Failure;
 use crate::output::{self, Color};
 use crate::reported::Reported;
 
-/// The summary of `measurements` for this terminal.
-pub(crate) fn summary(measurements: &[Measurement], color: Color, kept: Option<&Path>) -> String {
-    let style = output::style(color);
-    let page = kept.and_then(page_of).map_or_else(String::new, |page| text::place("Page", &page, &style));
-    text::summary(measurements, kept, &style) + &page
-}
-
-/// The summary, and with `verbose` every metric after it.
-pub(crate) fn summary_or_all(
+/// The summary of `measurements` for this terminal; with `verbose` also the test setup, and every metric after it.
+pub(crate) fn summary(
     measurements: &[Measurement],
     color: Color,
     kept: Option<&Path>,
     verbose: bool,
 ) -> String {
-    let all = if verbose { text::metrics(measurements, &output::style(color)) } else { String::new() };
-    summary(measurements, color, kept) + &all
+    let style = output::style(color);
+    let page = kept.and_then(page_of).map_or_else(String::new, |page| text::place("Report", &page, &style));
+    let metrics = if verbose { text::metrics(measurements, &style) } else { String::new() };
+    text::summary(measurements, kept, &style, verbose) + &page + &metrics
 }
 
 /// The page's name in a run's folder.
@@ -146,6 +141,7 @@ pub(crate) fn of_packets(arguments: &ReportArgs) -> Option<&'static str> {
         ("--stream", arguments.stream.is_some()),
         ("--direction", arguments.direction.is_some()),
         ("--unit", arguments.unit.is_some()),
+        ("--verbose", arguments.verbose),
     ]
     .into_iter()
     .find_map(|(flag, given)| given.then_some(flag))
@@ -216,8 +212,7 @@ fn show(reported: &Reported, arguments: &ReportArgs) {
         .any(|one| one.as_deref() == Some("-"));
     if !to_stdout {
         let (color, verbose) = (arguments.output.color, arguments.verbose);
-        let measurements = reported.measurements();
-        output::print_summary(&summary_or_all(&measurements, color, reported.folder(), verbose));
+        output::print_summary(&summary(&reported.measurements(), color, reported.folder(), verbose));
     }
 }
 

@@ -61,10 +61,10 @@ const HEADERS: u32 = 28;
 pub fn shorter(target: IpAddr, mtu: Option<u32>) -> String {
     let headers = if target.is_ipv4() { HEADERS } else { 48 };
     mtu.map_or_else(
-        || "; choose a smaller --size".into(),
+        || "; set a smaller --size".into(),
         |mtu| {
             let most = mtu.saturating_sub(headers);
-            format!(": it takes packets of {mtu} octets at the most, headers among them; choose a --size of at most {most}B")
+            format!(": its MTU is {mtu} bytes; set --size to at most {most}B")
         },
     )
 }
@@ -75,8 +75,8 @@ pub fn shorter_by(target: IpAddr, mtu: Option<u32>, heard: Option<TooLongHeard>)
         (IpAddr::V4(_), Some(mtu), Some(TooLongHeard::Least(least))) if mtu == least => {
             let most = mtu.saturating_sub(HEADERS);
             format!(
-                ": a router has returned one, and no packets of more than {mtu} octets are sent there since, whatever fits \
-                 (net.ipv4.ip_no_pmtu_disc is 1 there); set that to 0, or choose a --size of at most {most}B"
+                ": a router has returned one, and this host sends no packets of more than {mtu} bytes there since \
+                 (net.ipv4.ip_no_pmtu_disc is 1); set that to 0, or set --size to at most {most}B"
             )
         }
         _ => shorter(target, mtu),

@@ -78,8 +78,8 @@ pub(super) fn reach(
     let plan = plans.swap_remove(place);
     if let Some((_, why)) = absent.iter().find(|(address, _)| *address == plan.address) {
         notes.push(format!(
-            "no romer at {} ({}): measuring with STAMP alone, at port {}; its departure stamp is taken before sending, and \
-             the direction of a loss cannot be told",
+            "no romer at {} ({}): falling back to plain STAMP on UDP port {}, where the direction of a loss is unknown and t3 is \
+             taken before sending",
             plan.address,
             why.why(),
             stamp::PORT

@@ -69,15 +69,15 @@ impl core::fmt::Display for RouterWord {
         let Self { router, icmp: [kind, code] } = *self;
         // RFC 792, RFC 1812 section 5.2.7.1; RFC 4443 section 3.1.
         let said = match (router.is_ipv4(), code) {
-            (true, 0 | 6) => "the network there is unreachable",
-            (true, 1 | 7) => "the host there is unreachable",
-            (true, 9 | 10 | 13) | (false, 1 | 5) => "it is forbidden to go there",
-            (false, 0) => "there is no route to there",
-            (false, 3) => "the address there is unreachable",
-            (false, 6) => "the route to there refuses it",
-            _ => "it cannot go there",
+            (true, 0 | 6) => "network unreachable",
+            (true, 1 | 7) => "host unreachable",
+            (true, 9 | 10 | 13) | (false, 1 | 5) => "administratively prohibited",
+            (false, 0) => "no route to destination",
+            (false, 3) => "address unreachable",
+            (false, 6) => "reject route to destination",
+            _ => "destination unreachable",
         };
-        write!(f, "{router}, a router on the way, says that {said} (ICMP type {kind}, code {code})")
+        write!(f, "ICMP {said} (type {kind}, code {code}) from {router}")
     }
 }
 
@@ -97,18 +97,15 @@ mod tests {
             quoted: None,
         };
         let word = RouterWord::of(&report(PathErrorKind::Unreachable, 1), |_| false).unwrap();
-        assert_eq!(
-            word.to_string(),
-            "198.18.0.1, a router on the way, says that the host there is unreachable (ICMP type 3, code 1)"
-        );
+        assert_eq!(word.to_string(), "ICMP host unreachable (type 3, code 1) from 198.18.0.1");
         let word = RouterWord::of(&report(PathErrorKind::Unreachable, 13), |_| false).unwrap();
-        assert!(word.to_string().contains("it is forbidden to go there"), "{word}");
+        assert!(word.to_string().contains("administratively prohibited"), "{word}");
         assert_eq!(RouterWord::of(&report(PathErrorKind::Unreachable, 1), |from| from == router), None);
         assert_eq!(RouterWord::of(&report(PathErrorKind::TimeExceeded, 0), |_| false), None);
         let own = PathError { reporter: None, ..report(PathErrorKind::Unreachable, 1) };
         assert_eq!(RouterWord::of(&own, |_| false), None);
         let v6 = RouterWord { router: "2001:db8::1".parse().unwrap(), icmp: [1, 0] };
-        assert!(v6.to_string().contains("there is no route to there"), "{v6}");
+        assert!(v6.to_string().contains("no route to destination"), "{v6}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             std::fs::write(folder.join(format!("{name}-{}.svg", chart.name)), chart.svg)?;
         }
         let style = text::TextStyle { color: true, ..text::TextStyle::default() };
-        println!("{}", text::summary(&[made.measurement], Some(&folder), &style));
+        println!("{}", text::summary(&[made.measurement], Some(&folder), &style, false));
     }
     Ok(())
 }

@@ -1,26 +1,27 @@
 //! What is said of many in the same words, with other numbers.
 
-/// Those of `texts` that differ in their numbers only as one, with the least and the largest of each number; and how many there were
-/// of each, in the order of the first.
-pub(crate) fn alike<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<(String, usize)> {
+/// Those of `texts` that differ in their numbers only as one, with the least and the largest of each number; and the places of
+/// each among them, in the order of the first.
+pub(crate) fn groups<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<(String, Vec<usize>)> {
     let mut kinds: Vec<Kind<'a>> = Vec::new();
-    for text in texts {
+    for (place, text) in texts.enumerate() {
         let parts = parts(text);
         match kinds.iter_mut().find(|kind| kind.is_of(&parts)) {
-            Some(kind) => kind.take(&parts),
+            Some(kind) => kind.add(place, &parts),
             None => {
-                kinds.push(Kind { times: 1, spans: parts.into_iter().map(|part| [part, part]).collect() });
+                let spans = parts.into_iter().map(|part| [part, part]).collect();
+                kinds.push(Kind { places: vec![place], spans });
             }
         }
     }
-    kinds.iter().map(|kind| (kind.words(), kind.times)).collect()
+    kinds.into_iter().map(|kind| (kind.words(), kind.places)).collect()
 }
 
 /// A piece of a text, and what it is where it is a number.
 type Part<'a> = (&'a str, Option<f64>);
 
 struct Kind<'a> {
-    times: usize,
+    places: Vec<usize>,
     /// Of each piece the least and the largest.
     spans: Vec<[Part<'a>; 2]>,
 }
@@ -35,8 +36,8 @@ impl<'a> Kind<'a> {
         self.spans.len() == parts.len() && self.spans.iter().zip(parts).all(same)
     }
 
-    fn take(&mut self, parts: &[Part<'a>]) {
-        self.times += 1;
+    fn add(&mut self, place: usize, parts: &[Part<'a>]) {
+        self.places.push(place);
         for ([least, largest], part) in self.spans.iter_mut().zip(parts) {
             if part.1 < least.1 {
                 *least = *part;
@@ -49,7 +50,7 @@ impl<'a> Kind<'a> {
 
     fn words(&self) -> String {
         let span = |[least, largest]: &[Part<'_>; 2]| {
-            if least.1 == largest.1 { least.0.to_owned() } else { format!("{}–{}", least.0, largest.0) }
+            if least.1 == largest.1 { least.0.to_owned() } else { format!("{} to {}", least.0, largest.0) }
         };
         self.spans.iter().map(span).collect()
     }
@@ -106,10 +107,13 @@ mod tests {
             "325 probes waited for up to 2 ms (packet 10): no more.",
         ];
         assert_eq!(
-            alike(all.into_iter()),
+            groups(all.into_iter()),
             [
-                ("9–325 probes waited for up to 2–14175 ms (packet 9–10): no more.".to_owned(), 3),
-                ("a packet left 4.5 ms late".to_owned(), 1)
+                (
+                    "9 to 325 probes waited for up to 2 to 14175 ms (packet 9 to 10): no more.".to_owned(),
+                    vec![0, 2, 3]
+                ),
+                ("a packet left 4.5 ms late".to_owned(), vec![1])
             ]
         );
     }
@@ -121,11 +125,14 @@ mod tests {
             "t1 to 198.18.0.3/24 by 2001:db8::1, 3.",
             "at 10.0.0.1, 7",
         ];
-        assert_eq!(alike(all.into_iter()).len(), 3);
+        assert_eq!(groups(all.into_iter()).len(), 3);
         assert_eq!(
-            alike(["at 10.0.0.1, 7", "at 10.0.0.1, 12"].into_iter()),
-            [("at 10.0.0.1, 7–12".to_owned(), 2)]
+            groups(["at 10.0.0.1, 7", "at 10.0.0.1, 12"].into_iter()),
+            [("at 10.0.0.1, 7 to 12".to_owned(), vec![0, 1])]
         );
-        assert_eq!(alike(["3 ms", "3 ms", ""].into_iter()), [("3 ms".to_owned(), 2), (String::new(), 1)]);
+        assert_eq!(
+            groups(["3 ms", "3 ms", ""].into_iter()),
+            [("3 ms".to_owned(), vec![0, 1]), (String::new(), vec![2])]
+        );
     }
 }

@@ -19,12 +19,6 @@ pub const fn text(cause: LossCause) -> &'static str {
     }
 }
 
-/// `; 12 while an interface was down, 3 of unknown cause`, or nothing where no cause is known.
-pub(crate) fn appended(direction: &Direction) -> String {
-    let listed = listed(direction);
-    if listed.is_empty() { listed } else { format!("; {listed}") }
-}
-
 /// `12 while an interface was down, 3 of unknown cause`; empty where no cause is known.
 pub(crate) fn listed(direction: &Direction) -> String {
     let causes = &direction.loss.causes;

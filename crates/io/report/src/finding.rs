@@ -1,4 +1,4 @@
-//! What stands out, in sentences.
+//! Findings, and what happened to clocks and path, in words.
 
 use romer_record::document::{ClockEvent, ClockState, Measurement, Way as Asked};
 use romer_record::finding::{Finding, GridOf, Pattern};
@@ -15,28 +15,26 @@ const BESIDE_NS: u64 = 2_000_000_000;
 const ALIKE: f64 = 0.1;
 
 impl Words {
-    /// A finding as a sentence, with its way in front where there is more than one.
+    /// A finding: what it is, its direction where there is more than one, and its figures.
     pub(crate) fn finding(self, m: &Measurement, finding: &Finding) -> String {
-        let sentence = self.told(finding, &m.findings, &m.clock, may_be_clocks(m));
         let way = match finding.direction {
             Asked::Forward => Way::Forward,
             Asked::Reverse => Way::Reverse,
             Asked::RoundTrip | Asked::Both => Way::RoundTrip,
         };
-        if ways(m) == [way] {
-            return capital(&sentence);
-        }
-        format!("{}: {sentence}", way.name())
+        let direction = if ways(m) == [way] { String::new() } else { format!(", {}", way.name()) };
+        let figures = self.figures_of(finding, &m.findings, &m.clock, may_be_clocks(m));
+        format!("{}{direction}: {figures}", name(&finding.pattern))
     }
 
-    /// What happened to a clock or to the path, and when: from one moment to another, where it took a while. Of a way that changed at
-    /// once, that a clock may have been set instead, where nothing tells.
+    /// What happened to a clock or to the path, and when. Of a way that changed at once, that a clock may have been set instead,
+    /// where nothing tells.
     pub(crate) fn clock_event(self, m: &Measurement, event: &ClockEvent) -> String {
         let at_once = event.lasted_until().is_none();
         match event.size_ns.filter(|_| event.kind == "path-change" && at_once && may_be_clocks(m)) {
             Some(size) => {
-                let told = self.event_by_itself(&ClockEvent { may_be: None, ..event.clone() });
-                format!("{told}, {}", unless_set(size < 0))
+                let alone = self.event_by_itself(&ClockEvent { may_be: None, ..event.clone() });
+                format!("{alone}, {}", unless_set(size < 0))
             }
             None => self.event_by_itself(event),
         }
@@ -47,18 +45,21 @@ impl Words {
         let signed = |size: i64| format!("{}{}", if size > 0 { "+" } else { "" }, self.size(event, size));
         let size = event.size_ns.map_or_else(String::new, |size| format!(" of {}", signed(size)));
         let way = event.direction.as_deref().filter(|way| *way != "both");
-        let way = way.map_or_else(String::new, |way| format!(", {way}"));
-        let from = self.time_of(event.at_ns);
-        let when = match event.lasted_until() {
-            Some(until) => format!("from {from} to {} after the start", self.time_of(until)),
-            None => format!("{from} after the start"),
-        };
-        // What cannot be told apart is no fact.
-        match &event.may_be {
-            Some(other) => {
-                format!("{} or {other}{size}{way}, {when}; which of them cannot be told", event.kind)
-            }
-            None => format!("{}{size}{way}, {when}", event.kind),
+        let way = way.map_or_else(String::new, |way| format!(", {way},"));
+        let other = event
+            .may_be
+            .as_ref()
+            .map_or_else(String::new, |other| format!(" or {} (indistinguishable)", kind(other)));
+        let text = format!("{}{other}{size}{way} {}", kind(&event.kind), self.when(event));
+        text
+    }
+
+    /// `at t = 12.0 s`, or `from t = 12.0 s to 15.0 s`.
+    fn when(self, event: &ClockEvent) -> String {
+        let from = self.moment_of(event.at_ns);
+        match event.lasted_until() {
+            Some(until) => format!("from {from} to {}", self.time_of(until)),
+            None => format!("at {from}"),
         }
     }
 
@@ -73,82 +74,69 @@ impl Words {
         }
     }
 
-    /// That a clock was set or slewed, and when, as a sentence; nothing of what happened to the path.
+    /// That a clock was set or slewed, and when; nothing of what happened to the path.
     pub(crate) fn clock_set(self, event: &ClockEvent) -> Option<String> {
-        let size =
-            event.size_ns.map_or_else(String::new, |size| format!(" by {}", self.size(event, size.abs())));
-        let from = self.time_of(event.at_ns);
-        let what = match (event.kind.as_str(), event.lasted_until()) {
-            ("clock-step" | "slew", None) => format!("{from} after the start a clock was set{size}"),
-            ("clock-step" | "slew", Some(until)) => {
-                format!("From {from} to {} after the start a clock was slewed{size}", self.time_of(until))
-            }
-            _ => return None,
-        };
-        let other = event.may_be.as_ref().map_or("", |_| ", or the path changed, which cannot be told");
-        Some(format!("{what}{other}: the one-way delays are without it."))
+        let is_of_clock = matches!(event.kind.as_str(), "clock-step" | "slew");
+        is_of_clock.then(|| format!("{}; removed from one-way delays", capital(&self.event_by_itself(event))))
     }
 
-    /// What was found, and of a way that changed at once, what it may be instead, where nothing tells.
-    fn told(self, finding: &Finding, all: &[Finding], clock: &ClockState, one_way: bool) -> String {
-        let sentence = self.pattern(finding, all, &clock.events);
-        let Pattern::DelayStep { size_ns, .. } = finding.pattern else { return sentence };
-        let doubt = if one_way {
-            unless_set(size_ns < 0.0)
+    /// The figures of a finding; and of a delay that changed at once, what it may be instead, where nothing tells.
+    fn figures_of(self, finding: &Finding, all: &[Finding], clock: &ClockState, one_way: bool) -> String {
+        let text = self.pattern(finding, all, &clock.events);
+        let Pattern::DelayStep { size_ns, .. } = finding.pattern else { return text };
+        if one_way {
+            format!("{text}, {}", unless_set(size_ns < 0.0))
         } else if may_be_a_clock(finding, size_ns, clock) {
-            "or a clock was set by as much, which cannot be told"
+            format!("{text}, or a clock step of the same size (indistinguishable)")
         } else {
-            return sentence;
-        };
-        format!("{}, {doubt}.", sentence.trim_end_matches('.'))
+            text
+        }
     }
 
-    /// What was found, beside all that was and what is told of clocks and path.
+    /// What was found, beside all that was and what is known of clocks and path.
     fn pattern(self, finding: &Finding, all: &[Finding], events: &[ClockEvent]) -> String {
         let time = |nanos: f64| time(nanos, self.unicode);
-        let when =
-            finding.at_ns.map_or_else(String::new, |at| format!("{} after the start ", time(as_float(at))));
+        let with_interval = |value: f64, interval: &Option<[f64; 2]>| match interval {
+            Some([low, high]) => time_with_half(value, (high - low) / 2.0, self.unicode),
+            None => time(value),
+        };
+        let at = finding.at_ns.map_or_else(String::new, |at| format!(" at {}", self.moment_of(at)));
         match &finding.pattern {
             Pattern::PeriodicDelaySpikes {
                 period_ns,
-                period_interval_ns: [low, high],
+                period_interval_ns,
                 height_ns,
                 spikes,
                 cycles,
                 multiple_of_ns,
                 ..
             } => {
-                let of = multiple_of_ns.map_or_else(String::new, |short| {
+                let multiple = multiple_of_ns.map_or_else(String::new, |short| {
                     let times = period_ns / short;
-                    // With the digits that it has in its own sentence.
-                    let half = all.iter().find_map(|other| match other.pattern {
-                        Pattern::PeriodicDelaySpikes {
-                            period_ns,
-                            period_interval_ns: [low, high],
-                            ..
-                        } if other.direction == finding.direction && (period_ns - short).abs() < 0.5 => {
-                            Some((high - low) / 2.0)
+                    // With the digits that it has by itself.
+                    let interval = all.iter().find_map(|other| match other.pattern {
+                        Pattern::PeriodicDelaySpikes { period_ns, period_interval_ns, .. }
+                            if other.direction == finding.direction && (period_ns - short).abs() < 0.5 =>
+                        {
+                            Some(period_interval_ns)
                         }
                         _ => None,
                     });
-                    let shown = half.map_or_else(|| time(short), |half| time_with_half(short, half, self.unicode));
                     format!(
-                        " That is {times:.0} times the period of {}, which was found too: these may be every {} of its spikes, and \
-                         not have a cause of their own.",
-                        shown,
+                        "; {times:.0} times the period of {}: possibly every {} of those spikes, without a cause of its own",
+                        with_interval(short, &interval),
                         ordinal(times)
                     )
                 });
                 format!(
-                    "every {} packets wait {} longer than usual, at {} of the {} moments at which that was due.{of}",
-                    time_with_half(*period_ns, (high - low) / 2.0, self.unicode),
+                    "+{} every {} ({} of {} expected spikes seen){multiple}",
                     time(*height_ns),
+                    with_interval(*period_ns, &Some(*period_interval_ns)),
                     count(*spikes),
                     count(*cycles)
                 )
             }
             Pattern::DelayGrid {
-                of,
                 step_ns,
                 step_interval_ns,
                 offset_ns,
@@ -156,74 +144,62 @@ impl Words {
                 points,
                 strength_ratio,
                 doubtful,
+                ..
             } => {
-                let known = |value: f64, interval: &Option<[f64; 2]>| match interval {
-                    Some([low, high]) => time_with_half(value, (high - low) / 2.0, self.unicode),
-                    None => time(value),
-                };
-                let what = match of {
-                    GridOf::Delay => "delays",
-                    GridOf::Ipdv => "differences of consecutive delays",
-                };
-                let offset = offset_ns.filter(|offset| *offset > 0.0).map_or_else(String::new, |offset| {
-                    format!(", offset by {}", known(offset, offset_interval_ns))
-                });
                 let doubt = match doubtful {
                     true if *step_ns <= TICK_NS => {
-                        " So small a step may be that of the clocks by which they were stamped, and none of the path's."
+                        "; so small a step may be the resolution of the clocks, not of the path"
                     }
                     true => {
-                        " The stamps tell apart little less than such a step: it may be that of the clocks by which they were made, and none of \
-                         the path's."
+                        "; the time stamps resolve little less: the step may be the resolution of the clocks, not of the path"
                     }
                     false => "",
                 };
-                // From where on is not known where the clocks' offset is not.
-                let step = known(*step_ns, step_interval_ns);
-                let keep = match offset_ns {
-                    Some(_) => format!("keep to multiples of {step}{offset}"),
-                    None => format!("lie whole steps of {step} apart"),
+                // Where the first step begins is not known where the clocks' offset is not.
+                let step = with_interval(*step_ns, step_interval_ns);
+                let offset = offset_ns.filter(|offset| *offset > 0.0).map_or_else(String::new, |offset| {
+                    format!(" plus {}", with_interval(offset, offset_interval_ns))
+                });
+                let steps = match offset_ns {
+                    Some(_) => format!("multiples of {step}{offset}"),
+                    None => format!("steps of {step}"),
                 };
                 format!(
-                    "the {what} {keep}: {} lie near one of {points} points, by chance a quarter would.{doubt}",
+                    "{steps} ({} of the values near one of {points} steps, 25{NO_BREAK}% expected without){doubt}",
                     percent(*strength_ratio)
                 )
             }
             Pattern::DelayStep { at_interval_ns, size_ns, .. } => {
                 // The first packet after the step left at `at`; the step was before.
-                let when = finding.at_ns.zip(*at_interval_ns).map_or(when, |(at, [low, high])| {
+                let at = finding.at_ns.zip(*at_interval_ns).map_or(at, |(at, [low, high])| {
                     let half = as_float((at - low).max(high - at));
-                    format!("{} after the start ", time_with_half(as_float(at), half, self.unicode))
+                    format!(" at t = {}", time_with_half(as_float(at), half, self.unicode))
                 });
-                format!(
-                    "{when}the delay changed at once: packets take {} from then on.",
-                    self.change_as_told(finding, *size_ns, events)
-                )
+                format!("{}{at}", self.change_of_path(finding, *size_ns, events))
             }
             Pattern::RouteChange { ttl_from, ttl_to, delay_step_ns } => {
-                let delay = delay_step_ns
-                    .map_or_else(String::new, |size| format!(", and take {}", self.change(size)));
-                format!(
-                    "{when}the route changed: packets arrive with a TTL of {ttl_to} instead of {ttl_from}{delay}."
-                )
+                let delay =
+                    delay_step_ns.map_or_else(String::new, |size| format!(", delay {}", self.change(size)));
+                format!("TTL on arrival from {ttl_from} to {ttl_to}{at}{delay}")
             }
             Pattern::SeveralRoutes { ttl_min, ttl_max, changes, .. } => format!(
-                "packets come by several routes at once: their TTL changed {} between {ttl_min} and {ttl_max}.",
+                "TTL on arrival changed {} between {ttl_min} and {ttl_max}",
                 counted(*changes, "time", "times")
             ),
             Pattern::DuplicateBurst { packets, copies, .. } => format!(
-                "{when}{} in a row came more than once, with {} too many.",
-                counted(*packets, "packet", "packets"),
-                counted(*copies, "copy", "copies")
+                "{} consecutive {} with {}{at}",
+                count(*packets),
+                if *packets == 1 { "packet" } else { "packets" },
+                counted(*copies, "extra copy", "extra copies")
             ),
             Pattern::LossByLength { longest_arrived_bytes, shortest_lost_bytes, packets, .. } => format!(
-                "all packets of {shortest_lost_bytes}{NO_BREAK}B of payload and more were lost, {} of them, while up to \
-                 {longest_arrived_bytes}{NO_BREAK}B arrived: something on the way drops packets for their length.",
-                count(*packets),
+                "{} of {shortest_lost_bytes}{NO_BREAK}B payload or more, all lost; up to {longest_arrived_bytes}{NO_BREAK}B arrived: \
+                 a hop drops packets by length (MTU, fragments)",
+                counted(*packets, "packet", "packets"),
             ),
             Pattern::CoalescedArrivals { within_ns, mean_packets, strength_ratio, .. } => format!(
-                "packets that were sent apart arrive together: {} of them within {} of the one before, in groups of \
-                 {mean_packets:.1} on average.",
+                "{} of the packets arrived within {} of the previous one, in groups of {mean_packets:.1} on average, although sent \
+                 apart",
                 percent(*strength_ratio),
                 time(*within_ns)
             ),
@@ -231,22 +207,48 @@ impl Words {
     }
 
     fn change(self, size: f64) -> String {
-        format!("{}{NO_BREAK}{}", time(size.abs(), self.unicode), aside(size))
+        format!("{}{}", plus(size), time(size, self.unicode))
     }
 
     /// The same with the number that the change of the path has among what happened to clocks and path, if it is there: levels tell it better than
     /// medians do, and two numbers of one change would ask which is true.
-    fn change_as_told(self, finding: &Finding, size: f64, events: &[ClockEvent]) -> String {
+    fn change_of_path(self, finding: &Finding, size: f64, events: &[ClockEvent]) -> String {
         let Some([way, _]) = ways_of(finding) else { return self.change(size) };
-        let told = events.iter().filter(|event| is_of_path(event, way) && is_change(event, finding, size));
+        let same = events.iter().filter(|event| is_of_path(event, way) && is_change(event, finding, size));
         let apart = |event: &ClockEvent| apart(event, finding);
-        match told.min_by_key(|event| apart(event)).and_then(|event| Some((event, event.size_ns?))) {
-            Some((event, told)) => {
-                format!("{}{NO_BREAK}{}", self.size(event, told.saturating_abs()), aside(size))
-            }
+        match same.min_by_key(|event| apart(event)).and_then(|event| Some((event, event.size_ns?))) {
+            Some((event, known)) => format!("{}{}", plus(as_float(known)), self.size(event, known)),
             None => self.change(size),
         }
     }
+}
+
+/// What a pattern is called.
+const fn name(pattern: &Pattern) -> &'static str {
+    match pattern {
+        Pattern::PeriodicDelaySpikes { .. } => "Periodic delay spikes",
+        Pattern::DelayGrid { of: GridOf::Delay, .. } => "Quantized delay",
+        Pattern::DelayGrid { of: GridOf::Ipdv, .. } => "Quantized delay variation (IPDV)",
+        Pattern::DelayStep { .. } => "Delay step",
+        Pattern::RouteChange { .. } => "Route change",
+        Pattern::SeveralRoutes { .. } => "Several routes in parallel",
+        Pattern::DuplicateBurst { .. } => "Burst of duplicates",
+        Pattern::LossByLength { .. } => "Loss by packet length",
+        Pattern::CoalescedArrivals { .. } => "Coalesced arrivals",
+    }
+}
+
+/// What a kind of an event of the clocks and the path is called.
+fn kind(kind: &str) -> String {
+    match kind {
+        "slew" => "clock slew".into(),
+        "path-change" => "path delay change".into(),
+        other => other.replace('-', " "),
+    }
+}
+
+const fn plus(size: f64) -> &'static str {
+    if size > 0.0 { "+" } else { "" }
 }
 
 /// Whether a way that changed at once may as well be a clock that was set: packets of a file that go one way, of which
@@ -255,13 +257,13 @@ fn may_be_clocks(m: &Measurement) -> bool {
     m.source.is_some() && m.clock.method != "shared" && ways(m).len() == 1 && ways(m)[0] != Way::RoundTrip
 }
 
-/// That a way which changed may be none of the path's, where packets go one way: the receiver's clock may have been set. By a clock that was set
-/// `back`, packets would be out of order that are not.
+/// That a delay which changed at once may be no change of the path, where packets go one way: the receiver's clock may have been set.
+/// By a clock that was set `back`, packets would be out of order that are not.
 pub const fn unless_set(back: bool) -> &'static str {
     if back {
-        "unless the receiver's clock was set back by as much, which sets no packet out of order: one direction alone does not tell"
+        "or the receiver's clock was set back by the same amount without reordering a packet (indistinguishable in one direction)"
     } else {
-        "unless the receiver's clock was set ahead by as much: one direction alone does not tell"
+        "or the receiver's clock was set ahead by the same amount (indistinguishable in one direction)"
     }
 }
 
@@ -305,11 +307,6 @@ fn may_be_a_clock(finding: &Finding, size: f64, clock: &ClockState) -> bool {
     }
 }
 
-/// Of a change of the delay.
-const fn aside(size: f64) -> &'static str {
-    if size < 0.0 { "less" } else { "longer" }
-}
-
 /// `2nd`, `3rd`, `4th` and so on, of a number that is nearly whole.
 fn ordinal(number: f64) -> String {
     let text = format!("{number:.0}");
@@ -348,11 +345,11 @@ mod tests {
         };
         assert_eq!(
             say("clock-step", None).unwrap(),
-            "12.0 s after the start a clock was set by 3.00 ± 0.05 ms: the one-way delays are without it."
+            "Clock step of -3.00 ± 0.05 ms at t = 12.0 s; removed from one-way delays"
         );
         assert_eq!(
             say("slew", Some(15_000_000_000)).unwrap(),
-            "From 12.0 s to 15.0 s after the start a clock was slewed by 3.00 ms: the one-way delays are without it."
+            "Clock slew of -3.00 ms from t = 12.0 s to 15.0 s; removed from one-way delays"
         );
         assert_eq!(say("path-change", None), None);
         let event = ClockEvent {
@@ -365,8 +362,8 @@ mod tests {
             size_interval_ns: Some([3_920_000, 4_045_800]),
         };
         let said = |unicode| Words { unicode }.event_by_itself(&event).replace(NO_BREAK, " ");
-        assert_eq!(said(true), "path-change of +3.98 ± 0.07 ms, forward, 240 s after the start");
-        assert_eq!(said(false), "path-change of +3.98 +- 0.07 ms, forward, 240 s after the start");
+        assert_eq!(said(true), "path delay change of +3.98 ± 0.07 ms, forward, at t = 240 s");
+        assert_eq!(said(false), "path delay change of +3.98 +- 0.07 ms, forward, at t = 240 s");
     }
 
     #[test]
@@ -398,31 +395,30 @@ mod tests {
                 delay_error_ns: Some(delay_error_ns),
                 ..ClockState::default()
             };
-            Words { unicode: true }.told(finding, &[], &clock, false).replace(NO_BREAK, " ")
+            Words { unicode: true }.figures_of(finding, &[], &clock, false).replace(NO_BREAK, " ")
         };
         let say = |finding: &Finding| beside(std::slice::from_ref(&told), 1e3, finding);
-        assert!(say(&step(Asked::Forward, 1.99e6)).contains("take 2.000 ± 0.001 ms longer from then on"));
+        assert!(say(&step(Asked::Forward, 1.99e6)).contains("+2.000 ± 0.001 ms at t = 24.0 s"));
         // What may be a clock's is no fact, in neither direction.
         let open = ClockEvent { may_be: Some("clock-step".into()), ..told.clone() };
         let words = Words { unicode: true };
         let may = |finding: &Finding| beside(std::slice::from_ref(&open), 1e3, finding);
-        let or = "from then on, or a clock was set by as much, which cannot be told.";
-        assert!(may(&step(Asked::Forward, 1.99e6)).ends_with(&format!("2.000 ± 0.001 ms longer {or}")));
+        let or = " at t = 24.0 s, or a clock step of the same size (indistinguishable)";
+        assert!(may(&step(Asked::Forward, 1.99e6)).ends_with(&format!("+2.000 ± 0.001 ms{or}")));
         assert!(may(&step(Asked::Reverse, -2.05e6)).ends_with(or));
-        assert!(may(&step(Asked::Reverse, 2.05e6)).ends_with("longer from then on."));
+        assert!(may(&step(Asked::Reverse, 2.05e6)).ends_with("at t = 24.0 s"));
         // Nor is what came at once within what is told to have come by and by.
         let slow = ClockEvent { at_ns: 20_000_000_000, until_ns: Some(24_100_000_000), ..open.clone() };
         assert!(beside(&[slow], 1e3, &step(Asked::Forward, 2e6)).ends_with(or));
         // Nor of what nothing is told, if delays may be off by as much.
         assert!(beside(&[], 3e6, &step(Asked::Forward, 2e6)).ends_with(or));
-        assert!(beside(&[], 1e3, &step(Asked::Forward, 2e6)).ends_with("longer from then on."));
+        assert!(beside(&[], 1e3, &step(Asked::Forward, 2e6)).ends_with("at t = 24.0 s"));
         assert!(
-            beside(std::slice::from_ref(&told), 3e6, &step(Asked::Forward, 2e6))
-                .ends_with("longer from then on.")
+            beside(std::slice::from_ref(&told), 3e6, &step(Asked::Forward, 2e6)).ends_with("at t = 24.0 s")
         );
         assert_eq!(
             words.event_by_itself(&open).replace(NO_BREAK, " "),
-            "path-change or clock-step of +2.000 ± 0.001 ms, forward, 24.0 s after the start; which of them cannot be told"
+            "path delay change or clock step (indistinguishable) of +2.000 ± 0.001 ms, forward, at t = 24.0 s"
         );
         let slew = ClockEvent {
             kind: "slew".into(),
@@ -433,12 +429,12 @@ mod tests {
         };
         assert_eq!(
             words.clock_set(&slew).unwrap().replace(NO_BREAK, " "),
-            "From 24.0 s to 29.0 s after the start a clock was slewed by 2.00 ms, or the path changed, which cannot be told: the one-way \
-             delays are without it."
+            "Clock slew or path delay change (indistinguishable) of +2.00 ms, forward, from t = 24.0 s to 29.0 s; removed from \
+             one-way delays"
         );
         // Of the other way, or of another size, it is another change.
-        assert!(say(&step(Asked::Reverse, 1.99e6)).contains("take 1.99 ms longer"));
-        assert!(say(&step(Asked::Forward, 1.2e6)).contains("take 1.20 ms longer"));
+        assert!(say(&step(Asked::Reverse, 1.99e6)).contains("+1.99 ms"));
+        assert!(say(&step(Asked::Forward, 1.2e6)).contains("+1.20 ms"));
     }
 
     #[test]
@@ -485,22 +481,17 @@ mod tests {
             doubtful,
         };
         for (at, pattern, sentence) in [
-            (
-                None,
-                spikes(None),
-                "every 10.240 ± 0.001 s packets wait 24.3 ms longer than usual, at 58 of the 59 moments at which that was due.",
-            ),
+            (None, spikes(None), "+24.3 ms every 10.240 ± 0.001 s (58 of 59 expected spikes seen)"),
             (
                 None,
                 spikes(Some(5.12e9)),
-                "every 10.240 ± 0.001 s packets wait 24.3 ms longer than usual, at 58 of the 59 moments at which that was due. \
-                 That is 2 times the period of 5.1200 ± 0.0003 s, which was found too: these may be every 2nd of its spikes, and not have \
-                 a cause of their own.",
+                "+24.3 ms every 10.240 ± 0.001 s (58 of 59 expected spikes seen); 2 times the period of 5.1200 ± 0.0003 s: possibly \
+                 every 2nd of those spikes, without a cause of its own",
             ),
             (
                 None,
                 grid(10e6, false),
-                "the delays lie whole steps of 10.0 ms apart: 50.0 % lie near one of 7 points, by chance a quarter would.",
+                "steps of 10.0 ms (50.0 % of the values near one of 7 steps, 25 % expected without)",
             ),
             (
                 None,
@@ -514,14 +505,14 @@ mod tests {
                     strength_ratio: 0.5,
                     doubtful: false,
                 },
-                "the differences of consecutive delays keep to multiples of 10.0001 ± 0.0003 ms, offset by 4.805 ± 0.002 ms: \
-                 50.0 % lie near one of 7 points, by chance a quarter would.",
+                "multiples of 10.0001 ± 0.0003 ms plus 4.805 ± 0.002 ms (50.0 % of the values near one of 7 steps, 25 % expected \
+                 without)",
             ),
             (
                 None,
                 grid(70.0, true),
-                "the delays lie whole steps of 70 ns apart: 50.0 % lie near one of 7 points, by chance a quarter would. So small a \
-                 step may be that of the clocks by which they were stamped, and none of the path's.",
+                "steps of 70 ns (50.0 % of the values near one of 7 steps, 25 % expected without); so small a step may be the \
+                 resolution of the clocks, not of the path",
             ),
             (
                 Some(24_000_000_000),
@@ -531,7 +522,7 @@ mod tests {
                     size_interval_ns: None,
                     strength_ratio: 2.0,
                 },
-                "24.00 ± 0.04 s after the start the delay changed at once: packets take 2.00 ms longer from then on.",
+                "+2.00 ms at t = 24.00 ± 0.04 s",
             ),
             (
                 Some(24_000_000_000),
@@ -541,22 +532,22 @@ mod tests {
                     size_interval_ns: None,
                     strength_ratio: 2.0,
                 },
-                "24.0 s after the start the delay changed at once: packets take 2.00 ms longer from then on.",
+                "+2.00 ms at t = 24.0 s",
             ),
             (
                 Some(24_000_000_000),
                 Pattern::RouteChange { ttl_from: 60, ttl_to: 57, delay_step_ns: None },
-                "24.0 s after the start the route changed: packets arrive with a TTL of 57 instead of 60.",
+                "TTL on arrival from 60 to 57 at t = 24.0 s",
             ),
             (
                 None,
                 Pattern::SeveralRoutes { ttl_min: 57, ttl_max: 61, changes: 800, strength_ratio: 0.5 },
-                "packets come by several routes at once: their TTL changed 800 times between 57 and 61.",
+                "TTL on arrival changed 800 times between 57 and 61",
             ),
             (
                 Some(1_000_000_000),
                 Pattern::DuplicateBurst { first_sequence: 50, packets: 12, copies: 13, strength_ratio: 1.0 },
-                "1.00 s after the start 12 packets in a row came more than once, with 13 copies too many.",
+                "12 consecutive packets with 13 extra copies at t = 1.00 s",
             ),
             (
                 None,
@@ -566,8 +557,7 @@ mod tests {
                     mean_packets: 3.04,
                     strength_ratio: 0.66,
                 },
-                "packets that were sent apart arrive together: 66.0 % of them within 100 µs of the one before, in groups of \
-                 3.0 on average.",
+                "66.0 % of the packets arrived within 100 µs of the previous one, in groups of 3.0 on average, although sent apart",
             ),
             (
                 None,
@@ -577,8 +567,7 @@ mod tests {
                     packets: 1,
                     strength_ratio: 0.9,
                 },
-                "all packets of 1472 B of payload and more were lost, 1 of them, while up to 594 B arrived: something on the way drops \
-                 packets for their length.",
+                "1 packet of 1472 B payload or more, all lost; up to 594 B arrived: a hop drops packets by length (MTU, fragments)",
             ),
         ] {
             assert_eq!(say(at, pattern), sentence);

@@ -1,7 +1,7 @@
 //! A run as a person or a program reads it.
 //!
 //! Everything here is a pure function from the measurement document, and for charts and tables of packets from the
-//! singletons behind it: [`text`] is the summary read in ten seconds on a terminal, [`html`] the page that is kept
+//! singletons behind it: [`text`] is the summary on a terminal, [`html`] the page that is kept
 //! with the run, [`svg`] its charts as files of their own, [`comparison`] what differs between two measurements,
 //! [`concatenation`] what two networks in series add up to,
 //! [`emulation`] the page of an emulator's run.
@@ -26,6 +26,7 @@ pub mod live;
 mod many;
 mod number;
 pub mod replies;
+mod setup;
 mod sure;
 pub mod svg;
 mod table;

@@ -70,7 +70,7 @@ impl OneWayDelay {
         let lost = self.counts.filter(|[sent, _]| *sent > 0).map_or_else(String::new, |[sent, arrived]| {
             #[expect(clippy::cast_precision_loss, reason = "a share of two digits")]
             let ratio = sent.saturating_sub(arrived) as f64 / sent as f64;
-            format!(" lost {}", percent(ratio))
+            format!(" loss {}", percent(ratio))
         });
         Some(format!("{name} {sign}{}{jitter}{lost}", maybe_time(Some(delay), unicode)))
     }
@@ -86,11 +86,6 @@ impl LiveView {
     /// A view of a measurement whose packets go `way`, that takes `expected_ns`.
     pub const fn new(way: Way, expected_ns: Option<i64>) -> Self {
         Self { expected_ns, way, streams: Vec::new() }
-    }
-
-    /// What is said of the packets that are counted at their end.
-    const fn come(&self) -> &'static str {
-        if self.way.is_one_way() { "arrived" } else { "back" }
     }
 
     /// Takes in what happened.
@@ -129,8 +124,7 @@ impl LiveView {
                 (sent.saturating_add(one.latest.sent), back.saturating_add(one.latest.returned))
             });
             let number = self.streams.len() - SHOWN;
-            let come = self.come();
-            lines.push(format!("and {number} more streams: {} sent, {} {come}", count(sent), count(back)));
+            lines.push(format!("and {number} more streams: {} sent, {} received", count(sent), count(back)));
         }
         lines.into_iter().map(|line| cut(&line, style.width)).map(|line| painted(line, style)).collect()
     }
@@ -157,11 +151,10 @@ impl LiveView {
             .expected_ns
             .map_or_else(String::new, |all| format!("{}  ", bar(elapsed, all, style.unicode)));
         let words = format!(
-            "{}{of} s, {} sent, {} {}{outstanding}",
+            "{}{of} s, {} sent, {} received{outstanding}",
             seconds(elapsed),
             count(sent),
-            count(back),
-            self.come()
+            count(back)
         );
         // Words tell more than the bar.
         let has_room = bar.chars().count() + words.chars().count() <= style.width;
@@ -185,14 +178,14 @@ impl Watched {
     /// What the two ends' stamps say together is known at the end, unless the far end tells its own meanwhile.
     fn one_way(&self, loss: &str, unicode: bool) -> String {
         let words = |(way, name): (&OneWayDelay, &str)| way.words(name, unicode);
-        let ways: Vec<_> = self.ways.iter().zip(["there", "here"]).filter_map(words).collect();
+        let ways: Vec<_> = self.ways.iter().zip(["forward", "reverse"]).filter_map(words).collect();
         if ways.is_empty() {
             let latest = &self.latest;
-            let counts = format!("{} sent, {} arrived", count(latest.sent), count(latest.returned));
-            return format!("{counts}{loss}  delays and clocks at the end");
+            let counts = format!("{} sent, {} received", count(latest.sent), count(latest.returned));
+            return format!("{counts}{loss}  one-way delay available after the run");
         }
         let least =
-            if self.ways.iter().any(|way| way.above_least) { "  (+ above the least so far)" } else { "" };
+            if self.ways.iter().any(|way| way.above_least) { "  (+ above the minimum so far)" } else { "" };
         format!("{}{least}", ways.join("  "))
     }
 
@@ -203,19 +196,19 @@ impl Watched {
         } else {
             String::new()
         };
-        let loss = loss(&self.latest).map_or_else(String::new, |ratio| format!("  lost {}", percent(ratio)));
+        let loss = loss(&self.latest).map_or_else(String::new, |ratio| format!("  loss {}", percent(ratio)));
         let bars = if style.unicode { format!("  {}", bars(&self.medians)) } else { String::new() };
         if way.is_one_way() {
             return format!("{name}{}", self.one_way(&loss, style.unicode)).replace(NO_BREAK, " ");
         }
         format!(
-            "{name}round trip {:>8}  spread (iqr) {:>8}{loss}{}{bars}",
+            "{name}round trip {:>8}  IQR {:>8}{loss}{}{bars}",
             maybe_time(self.delay.median, style.unicode),
             maybe_time(self.delay.spread, style.unicode),
             self.latest
                 .clock
                 .as_ref()
-                .map_or_else(String::new, |clock| format!("  clocks {}", skew(clock, style.unicode))),
+                .map_or_else(String::new, |clock| format!("  clock skew {}", skew(clock, style.unicode))),
         )
         .replace(NO_BREAK, " ")
     }
@@ -240,7 +233,7 @@ pub fn skew(clock: &ClockSoFar, unicode: bool) -> String {
             let sign = if unicode { "±" } else { "+-" };
             format!("{ppm:+.decimals$} {sign} {half:.decimals$} ppm")
         }
-        _ => "not identifiable yet".into(),
+        _ => "unknown yet".into(),
     }
 }
 
@@ -335,15 +328,15 @@ mod tests {
             |settled, lost, outstanding, interval| StreamInterval { settled, lost, outstanding, ..interval };
         view.take(&with(0, 0, 10, interval(0, 1, 100, 90, 1_000.0)));
         let lines = view.lines(&plain(80));
-        assert!(!lines.join("\n").contains("lost"), "ten may be on their way: {lines:?}");
-        assert!(lines[0].ends_with("100 sent, 90 back, 10 outstanding"), "{lines:?}");
+        assert!(!lines.join("\n").contains("loss"), "ten may be on their way: {lines:?}");
+        assert!(lines[0].ends_with("100 sent, 90 received, 10 outstanding"), "{lines:?}");
         view.take(&with(100, 0, 5, interval(0, 2, 200, 195, 2_000.0)));
-        assert!(view.lines(&plain(80))[1].contains("lost 0 %"), "of the first hundred");
+        assert!(view.lines(&plain(80))[1].contains("loss 0 %"), "of the first hundred");
         view.take(&with(200, 10, 0, interval(0, 3, 200, 190, 1_500.0)));
         let lines = view.lines(&plain(80));
-        assert!(lines[1].contains("lost 5.00 %"), "{lines:?}");
+        assert!(lines[1].contains("loss 5.00 %"), "{lines:?}");
         assert!(lines[1].contains("▁█▅") && lines[1].contains("round trip  1.50 µs"), "{lines:?}");
-        assert!(lines[0].ends_with("3 of 10 s, 200 sent, 190 back"), "{lines:?}");
+        assert!(lines[0].ends_with("3 of 10 s, 200 sent, 190 received"), "{lines:?}");
     }
 
     #[test]
@@ -352,7 +345,7 @@ mod tests {
         let told = StreamInterval { elapsed_ns: 733_000_000, ..interval(0, 0, 60, 60, 1e6) };
         view.take(&told);
         let line = view.lines(&plain(80)).swap_remove(0);
-        assert!(line.contains("  0.6 of 0.6 s, 60 sent, 60 back"), "{line}");
+        assert!(line.contains("  0.6 of 0.6 s, 60 sent, 60 received"), "{line}");
     }
 
     #[test]
@@ -360,15 +353,15 @@ mod tests {
         let mut view = LiveView::new(Way::RoundTrip, None);
         let told = |clock: Option<ClockSoFar>| StreamInterval { clock, ..interval(0, 1, 10, 10, 1e6) };
         view.take(&told(None));
-        assert!(!view.lines(&plain(120))[1].contains("clocks"), "they are one");
+        assert!(!view.lines(&plain(120))[1].contains("clock skew"), "they are one");
         let not_yet = ClockSoFar { why_not: Some("too few".into()), ..ClockSoFar::default() };
         view.take(&told(Some(not_yet.clone())));
-        assert!(view.lines(&plain(120))[1].contains("clocks not identifiable yet"));
+        assert!(view.lines(&plain(120))[1].contains("clock skew unknown yet"));
         let known =
             ClockSoFar { skew_ppm: Some(-12.3456), skew_interval_ppm: Some([-12.3956, -12.2956]), ..not_yet };
         view.take(&told(Some(known)));
         let line = view.lines(&plain(120)).swap_remove(1);
-        assert!(line.contains("clocks -12.346 ± 0.050 ppm"), "{line}");
+        assert!(line.contains("clock skew -12.346 ± 0.050 ppm"), "{line}");
     }
 
     #[test]
@@ -377,7 +370,7 @@ mod tests {
         view.take(&interval(0, 1, 100, 90, 0.0));
         let line = |view: &LiveView| view.lines(&plain(140)).swap_remove(1);
         assert!(
-            line(&view).contains("100 sent, 90 arrived  delays and clocks at the end"),
+            line(&view).contains("100 sent, 90 received  one-way delay available after the run"),
             "{}",
             line(&view)
         );
@@ -389,13 +382,14 @@ mod tests {
         };
         let here = OneWayDelay { median: Some(8e6), above_least: true, ..OneWayDelay::default() };
         view.take_ways(0, &[there, here]);
-        let told = "there +12.0 ms jitter 500 µs lost 0.50 %  here +8.00 ms  (+ above the least so far)";
+        let told =
+            "forward +12.0 ms jitter 500 µs loss 0.50 %  reverse +8.00 ms  (+ above the minimum so far)";
         assert!(line(&view).contains(told), "{}", line(&view));
         // An interval without news leaves what was told.
         view.take_ways(0, &[OneWayDelay { above_least: true, ..OneWayDelay::default() }; 2]);
         assert!(line(&view).contains(told), "{}", line(&view));
         view.take_ways(0, &[there, here].map(|way| OneWayDelay { above_least: false, ..way }));
-        assert!(line(&view).contains("there 12.0 ms") && !line(&view).contains('+'), "{}", line(&view));
+        assert!(line(&view).contains("forward 12.0 ms") && !line(&view).contains('+'), "{}", line(&view));
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use romer_record::document::{Direction, Measurement};
 
-use crate::alike::alike;
+use crate::alike::groups;
 use crate::escape;
 use crate::number::{NO_BREAK, counted, maybe_time, percent};
+use crate::setup;
 use crate::table::Way;
 use crate::text::{TextStyle, wrap};
 
@@ -14,8 +15,13 @@ pub(crate) const MANY: usize = 8;
 const NAME: usize = 28;
 
 /// The summary of many streams.
-pub(crate) fn summary(measurements: &[Measurement], style: &TextStyle, width: usize) -> Vec<String> {
-    let mut rows = vec![["", "median", "99 %", "lost", ""].map(String::from)];
+pub(crate) fn summary(
+    measurements: &[Measurement],
+    style: &TextStyle,
+    verbose: bool,
+    width: usize,
+) -> Vec<String> {
+    let mut rows = vec![["", "median", "p99", "loss", ""].map(String::from)];
     rows[0][0] = counted(measurements.len().try_into().unwrap_or(u64::MAX), "stream", "streams");
     rows.extend(measurements.iter().flat_map(|m| rows_of(m, style)));
     let widths: Vec<usize> =
@@ -34,8 +40,11 @@ pub(crate) fn summary(measurements: &[Measurement], style: &TextStyle, width: us
             line.chars().take(width).collect::<String>().trim_end().to_owned()
         })
         .collect();
-    for (warning, times) in alike(measurements.iter().flat_map(|m| &m.warnings).map(String::as_str)) {
-        let streams = counted(times.try_into().unwrap_or(u64::MAX), "stream", "streams");
+    let all = measurements.iter().map(setup::warnings);
+    let warnings =
+        all.flat_map(|(bearing, setup)| bearing.into_iter().chain(setup.into_iter().filter(|_| verbose)));
+    for (warning, places) in groups(warnings) {
+        let streams = counted(places.len() as u64, "stream", "streams");
         lines.extend(wrap(&escape::terminal(&format!("Note ({streams}): {warning}")), width));
     }
     lines.iter().map(|line| line.replace(NO_BREAK, " ")).collect()
@@ -56,10 +65,10 @@ fn rows_of(m: &Measurement, style: &TextStyle) -> Vec<[String; 5]> {
     let mut whole = Vec::new();
     let broken = m.limits.iter().filter(|limit| !limit.held).count();
     if broken > 0 {
-        whole.push(format!("{broken} of {} limits broken", m.limits.len()));
+        whole.push(format!("{broken} of {} limits failed", m.limits.len()));
     }
     if m.partial {
-        whole.push("a part only".into());
+        whole.push("partial".into());
     }
     let row = |(place, (way, direction)): (usize, (&str, &Direction))| {
         // What is of the whole stream is said once.

@@ -81,6 +81,13 @@ pub(crate) fn time(nanos: f64, unicode: bool) -> String {
 
 /// A time and its uncertainty in one unit, with the digits that the uncertainty leaves: `121.8 ± 0.7 µs`.
 pub(crate) fn time_with_half(nanos: f64, half: f64, unicode: bool) -> String {
+    let [value, half, unit] = parts_with_half(nanos, half, unicode);
+    let plus_minus = if unicode { "±" } else { "+-" };
+    format!("{value}{NO_BREAK}{plus_minus}{NO_BREAK}{half}{NO_BREAK}{unit}")
+}
+
+/// The same as number, uncertainty and unit.
+pub(crate) fn parts_with_half(nanos: f64, half: f64, unicode: bool) -> [String; 3] {
     let unit = Unit::of(nanos);
     let mut decimals = unit.decimals(nanos);
     let mut step = 10f64.powf(-f64::from(u8::try_from(decimals).unwrap_or(0)));
@@ -89,11 +96,9 @@ pub(crate) fn time_with_half(nanos: f64, half: f64, unicode: bool) -> String {
         decimals += 1;
         step /= 10.0;
     }
-    let plus_minus = if unicode { "±" } else { "+-" };
     // What is below the last digit that there is would read as nothing.
     let half = if half > 0.0 { half.max(step * unit.nanos()) } else { half };
-    let (value, half) = (unit.number(nanos, decimals), unit.number(half, decimals));
-    format!("{value}{NO_BREAK}{plus_minus}{NO_BREAK}{half}{NO_BREAK}{}", unit.name(unicode))
+    [unit.number(nanos, decimals), unit.number(half, decimals), unit.name(unicode).to_owned()]
 }
 
 /// A time that may be absent.

@@ -1,8 +1,8 @@
-//! How sure a median is, as it is shown behind it: one rule for terminals, pages and sentences.
+//! How sure a median is, as it is shown behind it: one rule for terminals and pages.
 
 use romer_record::document::Summary;
 
-use crate::number::{NO_BREAK, counted, time, time_with_half};
+use crate::number::{NO_BREAK, parts_with_half, time};
 
 /// What the 95 % interval of a median allows to be said of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,20 +39,22 @@ impl Sure {
     }
 }
 
-/// The median with how sure it is, in a sentence about `one` such packet or several: `121.8 ± 0.7 µs`,
-/// `27.0 µs (95 %: 26.5 µs to 697 ms)`, `27.0 µs (3 probes: too few, or too dependent, for a confidence interval)`. `None` where there is none.
-pub(crate) fn median(delay: &Summary, one: &str, unicode: bool) -> Option<String> {
+/// The median with its confidence interval: `121.8 µs (95 % CI ±0.7)`, `27.0 µs (95 % CI 26.5 µs to 697 ms)`,
+/// `27.0 µs (no CI: too few independent packets)`. `None` where there is none.
+pub(crate) fn median(delay: &Summary, unicode: bool) -> Option<String> {
     let median = delay.median?;
     let alone = time(median, unicode);
     Some(match Sure::of(delay)? {
-        Sure::Within(half) => time_with_half(median, half, unicode),
+        Sure::Within(half) => {
+            let [median, half, unit] = parts_with_half(median, half, unicode);
+            let sign = if unicode { "±" } else { "+-" };
+            format!("{median}{NO_BREAK}{unit} (95{NO_BREAK}% CI {sign}{half})")
+        }
         Sure::Between([low, high]) => {
-            format!("{alone} (95{NO_BREAK}%: {} to {})", time(low, unicode), time(high, unicode))
+            format!("{alone} (95{NO_BREAK}% CI {} to {})", time(low, unicode), time(high, unicode))
         }
-        Sure::NotKnown => {
-            let those = counted(delay.count, one, &format!("{one}s"));
-            format!("{alone} ({those}: too few, or too dependent, for a confidence interval)")
-        }
+        Sure::NotKnown if delay.count == 1 => format!("{alone} (1 packet)"),
+        Sure::NotKnown => format!("{alone} (no CI: too few independent packets)"),
     })
 }
 
@@ -78,42 +80,30 @@ mod tests {
     #[test]
     fn an_interval_that_reaches_further_than_the_median_is_told_by_its_ends_and_not_by_a_plus_minus() {
         for (count, median_ns, interval, sure, text) in [
-            (900, 121_800.0, Some([121_300.0, 122_483.0]), Sure::Within(683.0), "121.8 ± 0.7 µs"),
+            (900, 121_800.0, Some([121_300.0, 122_483.0]), Sure::Within(683.0), "121.8 µs (95 % CI ±0.7)"),
             (
                 9,
                 27_000.0,
                 Some([26_500.0, 696_713_800.0]),
                 Sure::Between([26_500.0, 696_713_800.0]),
-                "27.0 µs (95 %: 26.5 µs to 697 ms)",
+                "27.0 µs (95 % CI 26.5 µs to 697 ms)",
             ),
             (
                 9,
                 27_000.0,
                 Some([0.0, 30_000.0]),
                 Sure::Between([0.0, 30_000.0]),
-                "27.0 µs (95 %: 0 ns to 30.0 µs)",
+                "27.0 µs (95 % CI 0 ns to 30.0 µs)",
             ),
-            (9, 27_000.0, Some([27_000.0; 2]), Sure::Within(0.0), "27.0 ± 0.0 µs"),
-            (9, 0.0, Some([0.0; 2]), Sure::Within(0.0), "0 ± 0 ns"),
-            (9, 0.0, Some([0.0, 5.0]), Sure::Between([0.0, 5.0]), "0 ns (95 %: 0 ns to 5 ns)"),
-            (
-                3,
-                27_000.0,
-                None,
-                Sure::NotKnown,
-                "27.0 µs (3 probes: too few, or too dependent, for a confidence interval)",
-            ),
-            (
-                1,
-                27_000.0,
-                None,
-                Sure::NotKnown,
-                "27.0 µs (1 probe: too few, or too dependent, for a confidence interval)",
-            ),
+            (9, 27_000.0, Some([27_000.0; 2]), Sure::Within(0.0), "27.0 µs (95 % CI ±0.0)"),
+            (9, 0.0, Some([0.0; 2]), Sure::Within(0.0), "0 ns (95 % CI ±0)"),
+            (9, 0.0, Some([0.0, 5.0]), Sure::Between([0.0, 5.0]), "0 ns (95 % CI 0 ns to 5 ns)"),
+            (3, 27_000.0, None, Sure::NotKnown, "27.0 µs (no CI: too few independent packets)"),
+            (1, 27_000.0, None, Sure::NotKnown, "27.0 µs (1 packet)"),
         ] {
             let delay = summary(count, median_ns, interval);
             assert_eq!(Sure::of(&delay), Some(sure));
-            assert_eq!(median(&delay, "probe", true).unwrap().replace(NO_BREAK, " "), text);
+            assert_eq!(median(&delay, true).unwrap().replace(NO_BREAK, " "), text);
         }
         assert_eq!(Sure::of(&Summary::default()), None);
     }

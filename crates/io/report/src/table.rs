@@ -47,11 +47,11 @@ impl Way {
             self.name()
         }
     }
-    /// `forward`, or `forward, variable` where only the part above the minimum is known.
+    /// `forward`, or `forward, above min` where only the part above the minimum is known.
     pub(crate) fn label(self, m: &Measurement) -> String {
         let name = self.title(m);
         match self.of(m).delay_kind {
-            Some(DelayKind::Variable) => format!("{name}, variable"),
+            Some(DelayKind::Variable) => format!("{name}, above min"),
             Some(DelayKind::Absolute) | None => name.to_owned(),
         }
     }

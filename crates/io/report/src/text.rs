@@ -1,14 +1,15 @@
-//! The summary on a terminal: what a person wants to know within ten seconds.
+//! The summary on a terminal: figures first, then findings and ratings, then how they were measured.
 
 use std::path::Path;
 
-use romer_record::document::{Histogram, Measurement, Summary};
+use romer_record::document::{Histogram, Limit, Measurement, Summary};
 use romer_record::metric;
 
 use crate::escape;
 use crate::figure::capital;
 use crate::many;
-use crate::number::{NO_BREAK, percent};
+use crate::number::{NO_BREAK, counted, percent};
+use crate::setup;
 use crate::sure::{Sure, farther};
 use crate::table::{Scale, Way, ways};
 use crate::words::Words;
@@ -37,17 +38,23 @@ const WIDEST: usize = 110;
 const MARGIN: usize = 9;
 /// Bars of a distribution.
 const BARS: usize = 32;
-/// Events, and findings, that a summary tells.
+/// Findings, and events, that a summary shows unless it is verbose.
+const FINDINGS: usize = 6;
 const EVENTS: usize = 12;
 
-/// The summary of the streams of one run. `kept` is where the run is kept, if it is. The text ends with a newline;
-/// everything in it that came from outside is escaped.
-pub fn summary(measurements: &[Measurement], kept: Option<&Path>, style: &TextStyle) -> String {
-    let page =
-        Page { style: *style, words: Words { unicode: style.unicode }, width: style.width.clamp(40, WIDEST) };
+/// The summary of the streams of one run; a `verbose` one has the test setup too. `kept` is where the run is saved, if it is.
+/// The text ends with a newline; everything in it that came from outside is escaped.
+pub fn summary(
+    measurements: &[Measurement],
+    kept: Option<&Path>,
+    style: &TextStyle,
+    verbose: bool,
+) -> String {
+    let width = style.width.clamp(40, WIDEST);
+    let page = Page { style: *style, words: Words { unicode: style.unicode }, width, verbose };
     let mut lines = Vec::new();
     if measurements.len() > many::MANY {
-        lines = many::summary(measurements, style, page.width);
+        lines = many::summary(measurements, style, verbose, page.width);
     }
     for (index, measurement) in measurements.iter().enumerate().filter(|_| measurements.len() <= many::MANY) {
         if index > 0 {
@@ -58,7 +65,7 @@ pub fn summary(measurements: &[Measurement], kept: Option<&Path>, style: &TextSt
     }
     let mut text = lines.join("\n").replace(NO_BREAK, " ");
     text.push('\n');
-    kept.map_or_else(|| text.clone(), |kept| format!("{text}{}", place("Kept in", kept, style)))
+    kept.map_or_else(|| text.clone(), |kept| format!("{text}{}", place("Saved to", kept, style)))
 }
 
 /// Every metric of the streams of one run, by the path that `--limit` takes. The text ends with a newline.
@@ -81,9 +88,10 @@ pub fn metrics(measurements: &[Measurement], style: &TextStyle) -> String {
     text
 }
 
-/// A line that says where something is: `Kept in  /var/run`. It is one however long, so that the name can be copied.
+/// A line that says where something is: `Saved to /var/run`. It is one however long, so that the name can be copied.
 pub fn place(name: &str, path: &Path, style: &TextStyle) -> String {
-    let page = Page { style: *style, words: Words { unicode: style.unicode }, width: style.width };
+    let words = Words { unicode: style.unicode };
+    let page = Page { style: *style, words, width: style.width, verbose: false };
     let margin = page.paint(&format!("{name:MARGIN$}"), Paint::Faint);
     format!("{margin}{}\n", escape::terminal(&path.to_string_lossy()))
 }
@@ -104,6 +112,7 @@ struct Page {
     style: TextStyle,
     words: Words,
     width: usize,
+    verbose: bool,
 }
 
 /// A column of the table: its head, and what it says of a way.
@@ -132,9 +141,10 @@ impl Page {
 
     fn stream(self, m: &Measurement, target: &str, lines: &mut Vec<String>) {
         self.heading(m, target, lines);
-        for line in wrap(&escape::terminal(&self.words.verdict(m)), self.width) {
+        for line in self.words.figures(m).iter().flat_map(|line| wrap(&escape::terminal(line), self.width)) {
             lines.push(self.paint(&line, Paint::Strong));
         }
+        self.results(m, lines);
         lines.push(String::new());
         if Way::ALL.iter().any(|way| way.of(m).delay_ns.count > 0) {
             self.table(m, lines);
@@ -148,7 +158,7 @@ impl Page {
         let target = escape::terminal(target);
         let mut when = escape::terminal(&self.words.moment(&m.started));
         if m.partial {
-            when = format!("a part only, {when}");
+            when = format!("partial, {when}");
         }
         let gap = self.width.saturating_sub(length(&target) + length(&when));
         if when.is_empty() {
@@ -226,9 +236,9 @@ impl Page {
             column("p95", delays(|delay| delay.p95), 4),
             column("p99", delays(|delay| delay.p99), 1),
             column("max", delays(|delay| delay.max), 2),
-            column("|ipdv| p95", ipdv, 3),
+            column("|IPDV| p95", ipdv, 3),
         ];
-        columns.push(Column { head: "lost", cells: lost, dispensable: 0, bad: true });
+        columns.push(Column { head: "loss", cells: lost, dispensable: 0, bad: true });
         columns
     }
 
@@ -261,76 +271,115 @@ impl Page {
         }
     }
 
-    fn notes(self, m: &Measurement, lines: &mut Vec<String>) {
+    /// What a reader looks for first: why the run is partial, failed limits, ratings, findings.
+    fn results(self, m: &Measurement, lines: &mut Vec<String>) {
+        let begin = lines.len();
         if m.partial {
-            self.note("Part", &format!("{}.", capital(self.words.ending(m))), Paint::Warn, lines);
+            self.note("Partial", self.words.ending(m), Paint::Warn, lines);
         }
-        self.note("Traffic", &self.words.traffic(&m.traffic), Paint::Plain, lines);
-        for way in ways(m).into_iter().filter(|way| *way != Way::RoundTrip) {
-            let name = match way {
-                _ if way.title(m) == "one way" => "Packets",
-                Way::Forward => "There",
-                Way::Reverse | Way::RoundTrip => "Back",
-            };
-            self.note(name, &self.words.packets(way.of(m), way), Paint::Plain, lines);
+        let limits = |held: bool| m.limits.iter().filter(move |limit| limit.held == held);
+        for limit in limits(false) {
+            self.note("Failed", &self.limit(limit), Paint::Bad, lines);
         }
-        let known = m.round_trip.packets.sent.is_some();
-        if known && (m.forward.packets.sent.is_none() || m.forward.packets.lost.is_none()) {
-            self.note("Packets", &self.words.packets(&m.round_trip, Way::RoundTrip), Paint::Plain, lines);
+        for (direction, losses) in self.words.losses(m) {
+            let direction = direction.map_or_else(String::new, |direction| format!("{direction}: "));
+            self.note("Loss", &format!("{direction}{losses}"), Paint::Plain, lines);
         }
-        if let Some(route) = self.words.route(&m.metadata) {
-            self.note("Route", &route, Paint::Plain, lines);
-        }
-        self.note("Clocks", &self.words.clock(m), Paint::Plain, lines);
-        if let Some(phase) = &m.calibration_phase {
-            self.note("Phases", &self.words.calibration_phase(phase), Paint::Plain, lines);
-        }
-        for event in m.clock.events.iter().take(EVENTS) {
-            self.note("", &capital(&self.words.clock_event(m, event)), Paint::Plain, lines);
-        }
-        if m.clock.events.len() > EVENTS {
-            let more = format!("{} more are in the document.", m.clock.events.len() - EVENTS);
-            self.note("", &more, Paint::Plain, lines);
-        }
-        let mut stamps = self.words.stamps(m);
-        if let Some(error) = self.words.location_error(m) {
-            stamps = format!("{stamps} {error}");
-        }
-        self.note("Stamps", &stamps, Paint::Plain, lines);
         for voice in &m.voice {
             self.note("Voice", &self.words.voice(m, voice), Paint::Plain, lines);
         }
         for unrated in &m.voice_unrated {
             self.note("Voice", &self.words.unrated(m, unrated), Paint::Plain, lines);
         }
-        if let Some(calibration) = self.words.calibration(m) {
-            self.note("Tool", &calibration, Paint::Plain, lines);
+        let findings: Vec<String> = m.findings.iter().map(|finding| self.words.finding(m, finding)).collect();
+        self.some("Finding", &findings, FINDINGS, Paint::Plain, lines);
+        for limit in limits(true) {
+            self.note("Passed", &self.limit(limit), Paint::Good, lines);
         }
-        for limit in &m.limits {
-            let value = self.words.limit_value(limit);
-            let value = value.map_or_else(String::new, |value| format!(", measured {value}"));
-            let (name, paint) = if limit.held { ("Passed", Paint::Good) } else { ("Failed", Paint::Bad) };
-            self.note(name, &format!("{}{value}", limit.limit), paint, lines);
+        if lines.len() > begin {
+            lines.insert(begin, String::new());
+        }
+    }
+
+    fn limit(self, limit: &Limit) -> String {
+        let value = self.words.limit_value(limit);
+        let value = value.map_or_else(String::new, |value| format!(", measured {value}"));
+        format!("{}{value}", limit.limit)
+    }
+
+    /// The first `most` of several; all of them where the summary is verbose.
+    fn some(self, name: &str, texts: &[String], most: usize, paint: Paint, lines: &mut Vec<String>) {
+        let most = if self.verbose { usize::MAX } else { most };
+        for text in texts.iter().take(most) {
+            self.note(name, text, paint, lines);
+        }
+        if texts.len() > most {
+            self.note("", &format!("and {} more (--verbose)", texts.len() - most), paint, lines);
+        }
+    }
+
+    fn notes(self, m: &Measurement, lines: &mut Vec<String>) {
+        self.note("Traffic", &self.words.traffic(&m.traffic), Paint::Plain, lines);
+        let one_way: Vec<Way> = ways(m).into_iter().filter(|way| *way != Way::RoundTrip).collect();
+        for way in &one_way {
+            let direction =
+                if way.title(m) == "one way" { String::new() } else { format!("{}: ", way.name()) };
+            let packets = format!("{direction}{}", self.words.packets(way.of(m), *way));
+            self.note("Packets", &packets, Paint::Plain, lines);
+        }
+        let known = m.round_trip.packets.sent.is_some();
+        if known && (m.forward.packets.sent.is_none() || m.forward.packets.lost.is_none()) {
+            let name = if one_way.is_empty() { "" } else { "round trip: " };
+            let packets = format!("{name}{}", self.words.packets(&m.round_trip, Way::RoundTrip));
+            self.note("Packets", &packets, Paint::Plain, lines);
+        }
+        if let Some(route) = self.words.route(&m.metadata) {
+            self.note("Route", &route, Paint::Plain, lines);
+        }
+        self.note("Clocks", &self.words.clock(m), Paint::Plain, lines);
+        let events = m.clock.events.iter();
+        let events: Vec<String> = events.map(|event| capital(&self.words.clock_event(m, event))).collect();
+        self.some("", &events, EVENTS, Paint::Plain, lines);
+        if let Some(phase) = &m.calibration_phase {
+            self.note("Phases", &self.words.calibration_phase(phase), Paint::Plain, lines);
+        }
+        if let Some(calibration) = self.words.calibration(m) {
+            self.note("Baseline", &calibration, Paint::Plain, lines);
         }
         if let Some(comment) = &m.metadata.comment {
             self.note("Comment", comment, Paint::Plain, lines);
         }
-        for finding in m.findings.iter().take(EVENTS) {
-            self.note("Found", &self.words.finding(m, finding), Paint::Plain, lines);
-        }
-        if m.findings.len() > EVENTS {
-            let more = format!("{} more are in the document.", m.findings.len() - EVENTS);
-            self.note("", &more, Paint::Plain, lines);
-        }
-        for event in m.events.iter().take(EVENTS) {
-            self.note("Event", &self.words.event(event), Paint::Warn, lines);
-        }
-        if m.events.len() > EVENTS {
-            let more = format!("{} more are in the document.", m.events.len() - EVENTS);
-            self.note("", &more, Paint::Warn, lines);
-        }
-        for warning in &m.warnings {
+        self.some("Event", &self.words.events(m, false), EVENTS, Paint::Warn, lines);
+        let (warnings, of_setup) = setup::warnings(m);
+        for warning in warnings {
             self.note("Note", warning, Paint::Warn, lines);
+        }
+        self.setup(m, &of_setup, lines);
+    }
+
+    /// The test setup: where time stamps were taken, and what is known of the hosts. A summary that is not verbose says how much
+    /// there is.
+    fn setup(self, m: &Measurement, warnings: &[&str], lines: &mut Vec<String>) {
+        let events = self.words.events(m, true);
+        if !self.verbose {
+            let notes = warnings.len() + events.len();
+            if notes > 0 {
+                let notes = counted(notes as u64, "note", "notes");
+                self.note(
+                    "Setup",
+                    &format!("{notes} on hosts and time stamps (--verbose)"),
+                    Paint::Plain,
+                    lines,
+                );
+            }
+            return;
+        }
+        self.note("Stamps", &self.words.stamps(m), Paint::Plain, lines);
+        if let Some(error) = self.words.location_error(m) {
+            self.note("", &error, Paint::Plain, lines);
+        }
+        for text in events.iter().map(String::as_str).chain(warnings.iter().copied()) {
+            self.note("Setup", text, Paint::Plain, lines);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The rating of a call, in sentences.
+//! The rating of a call, in words.
 
 use romer_record::document::{Measurement, Way as Asked};
 use romer_record::voice::{
@@ -6,7 +6,7 @@ use romer_record::voice::{
     VariationBasis, Voice,
 };
 
-use romer_units::counted_as;
+use romer_units::counted;
 
 use crate::figure::capital;
 use crate::number::{percent, time};
@@ -21,27 +21,24 @@ impl Words {
             Some((r, mos)) => score(voice, r, mos),
             None => unrated(voice),
         };
-        let losses = match (playout.loss_ratio > 0.0, playout.discard_ratio > 0.0) {
-            (false, _) => "no packet is lost or discarded".to_owned(),
-            (true, false) => format!("{} of the packets are lost", percent(playout.loss_ratio)),
-            (true, true) => format!(
-                "{} of the packets are lost, {} of all by coming too late for the buffer",
-                percent(playout.loss_ratio),
-                percent(playout.discard_ratio)
-            ),
+        let discards = if playout.discard_ratio > 0.0 {
+            format!(", {} too late for it", percent(playout.discard_ratio))
+        } else {
+            String::new()
         };
         let basis = match voice.loss_basis {
-            LossBasis::RoundTrip => ", if this way lost every probe that did not come back",
+            LossBasis::RoundTrip => "; assumes that every lost probe was lost in this direction",
             LossBasis::OneWay => "",
         };
         let variation = match voice.variation_basis {
             VariationBasis::OneWay => "",
-            VariationBasis::RoundTrip => {
-                "; there are no one-way delays, and what the buffer discards is by the variation of the round trip, the most \
-                 that it can be"
-            }
+            VariationBasis::RoundTrip => "; late packets by round-trip delay variation, an upper bound",
         };
-        let sentence = format!("{verdict}, {}; {losses}{basis}{variation}.", self.delay(voice));
+        let sentence = format!(
+            "{verdict}; {}, effective loss {}{discards}{basis}{variation}",
+            self.delay(voice),
+            percent(playout.loss_ratio)
+        );
         of_way(m, voice.direction, &sentence)
     }
 
@@ -50,19 +47,12 @@ impl Words {
         let Unrated { packets, packets_min, .. } = unrated;
         let why = match unrated.reason {
             UnratedReason::TooFewPackets => {
-                format!(
-                    "{} sent, and a rating takes at least {packets_min}",
-                    counted_as(*packets, "packet was", "packets were")
-                )
+                format!("{} sent, at least {packets_min} needed", counted(*packets, "packet"))
             }
-            UnratedReason::LossesUnknown => {
-                "no packet is known to have arrived, and not whether this direction lost them".into()
-            }
-            UnratedReason::DelaysUnknown => {
-                "the packets that arrived have neither one-way delays nor round trips".into()
-            }
+            UnratedReason::LossesUnknown => "the losses of this direction are unknown".into(),
+            UnratedReason::DelaysUnknown => "the packets have neither one-way nor round-trip delays".into(),
         };
-        of_way(m, unrated.direction, &format!("no rating: {why}."))
+        of_way(m, unrated.direction, &format!("no rating: {why}"))
     }
 
     /// What jitter buffers of several lengths make of a call; `None` where there is nothing to choose.
@@ -70,40 +60,33 @@ impl Words {
         let one = |playout: &Playout| {
             let rated = match playout.mos {
                 Some(mos) => format!("MOS {mos:.2}"),
-                None => format!("{} lost", percent(playout.loss_ratio)),
+                None => format!("loss {}", percent(playout.loss_ratio)),
             };
-            format!("{} {rated}", self.nanos(playout.jitter_buffer_ns))
+            format!("{}: {rated}", self.nanos(playout.jitter_buffer_ns))
         };
         let each: Vec<String> = voice.jitter_buffers.iter().map(one).collect();
-        (!each.is_empty()).then(|| of_way(m, voice.direction, &format!("{}.", each.join(", "))))
+        (!each.is_empty()).then(|| of_way(m, voice.direction, &each.join(", ")))
     }
 
     fn delay(self, voice: &Voice) -> String {
         let playout = &voice.playout;
         let choice = match voice.jitter_buffer {
-            BufferChoice::Optimal if playout.r.is_some() => ", the best one",
-            BufferChoice::Optimal => ", which loses least",
+            BufferChoice::Optimal if playout.r.is_some() => " (best MOS)",
+            BufferChoice::Optimal => " (least loss)",
             BufferChoice::Fixed => "",
         };
-        let buffer = format!("a jitter buffer of {}{choice}", self.nanos(playout.jitter_buffer_ns));
-        match (playout.mouth_to_ear_ns, voice.delay_basis) {
-            (Some(delay), Some(DelayBasis::OneWay)) => {
-                format!("{} from mouth to ear with {buffer}", time(delay, self.unicode))
-            }
-            (Some(delay), _) => format!(
-                "{} from mouth to ear, if the path takes half of the round trip, with {buffer}",
-                time(delay, self.unicode)
-            ),
+        let buffer = format!("jitter buffer {}{choice}", self.nanos(playout.jitter_buffer_ns));
+        let delay = match (playout.mouth_to_ear_ns, voice.delay_basis) {
+            (Some(delay), Some(DelayBasis::OneWay)) => time(delay, self.unicode),
+            (Some(delay), _) => format!("{} (path: half of the round trip)", time(delay, self.unicode)),
             (None, _) => {
                 let ends = [voice.codec.packet_ns, voice.codec.lookahead_ns]
                     .into_iter()
                     .fold(playout.jitter_buffer_ns, i64::saturating_add);
-                format!(
-                    "more than {} from mouth to ear, as the path's delay is not known, with {buffer}",
-                    self.nanos(ends)
-                )
+                format!("over {} (path delay unknown)", self.nanos(ends))
             }
-        }
+        };
+        format!("mouth-to-ear delay {delay}, {buffer}")
     }
 
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
@@ -117,7 +100,7 @@ fn of_way(m: &Measurement, direction: Asked, sentence: &str) -> String {
     if ways(m) == [way] { capital(sentence) } else { format!("{}: {sentence}", way.name()) }
 }
 
-/// `MOS 4.29 (R 88.2, narrowband scale of G.107, users satisfied) for g711 without echo`.
+/// `MOS 4.29 (R 88.2, users satisfied), g711 (narrowband, G.107)`.
 fn score(voice: &Voice, r: f64, mos: f64) -> String {
     let is_least =
         voice.loss_basis == LossBasis::RoundTrip || voice.variation_basis == VariationBasis::RoundTrip;
@@ -128,34 +111,33 @@ fn score(voice: &Voice, r: f64, mos: f64) -> String {
         (None, true) => "about ",
     };
     // Where the formula goes below zero, the score is that of zero (G.107 annex B).
-    let r = if r > 0.0 { format!("{r:.1}") } else { "0, below which none is scored".into() };
-    let said = voice.playout.rating.map_or_else(String::new, |rating| format!(", {}", users(rating)));
+    let r = r.max(0.0);
+    let users = voice.playout.rating.map_or_else(String::new, |rating| format!(", {}", users(rating)));
     format!(
-        "MOS {bound}{mos:.2} (R {bound}{r}, {}{said}) for {} without echo",
-        scale(voice.codec.scale),
-        voice.codec.name
+        "MOS {bound}{mos:.2} (R {bound}{r:.1}{users}), {} ({}, no echo)",
+        voice.codec.name,
+        scale(voice.codec.scale)
     )
 }
 
 /// Without a score: by delay and loss.
 fn unrated(voice: &Voice) -> String {
-    let lacks = if voice.codec.ie.is_none() { "Ie" } else { "Bpl, and packets were lost" };
+    let lacks = if voice.codec.ie.is_none() { "Ie" } else { "Bpl" };
     let targets = match voice.playout.delay_and_loss {
-        Some(DelayAndLoss::Preferred) => "are within the preferred targets of conversation",
-        Some(DelayAndLoss::WithinLimits) => {
-            "are within the limits of conversation, but not the preferred targets"
-        }
-        Some(DelayAndLoss::BeyondLimits) => "are beyond the limits of conversation",
-        None => "cannot be judged",
+        Some(DelayAndLoss::Preferred) => "within the preferred targets",
+        Some(DelayAndLoss::WithinLimits) => "within the limits, beyond the preferred targets",
+        Some(DelayAndLoss::BeyondLimits) => "beyond the limits",
+        None => "not rated against the limits",
     };
     format!(
-        "delay and loss {targets} (G.1010); no MOS, because G.113 has for {} no {lacks} (--voice-ie and --voice-bpl state them)",
+        "delay and loss {targets} of conversation (G.1010); no MOS, because G.113 has no {lacks} for {} (set --voice-ie and \
+         --voice-bpl)",
         voice.codec.name
     )
 }
 
 fn scale(scale: Scale) -> String {
-    format!("{scale} scale of {}", scale.recommendation())
+    format!("{scale}, {}", scale.recommendation())
 }
 
 const fn users(rating: Rating) -> &'static str {

@@ -28,14 +28,15 @@ fn plain(width: usize) -> TextStyle {
 fn the_summary_reads_as_it_is_kept() {
     let kept = Some(Path::new("/home/ole/.local/state/romer/runs/20261107T101112Z-198.18.0.2"));
     let (good, bad) = (make(&good()).measurement, make(&bad()).measurement);
-    golden("good-80.txt", &summary(std::slice::from_ref(&good), kept, &plain(80)));
-    golden("bad-80.txt", &summary(std::slice::from_ref(&bad), kept, &plain(80)));
-    golden("bad-52.txt", &summary(std::slice::from_ref(&bad), kept, &plain(52)));
-    golden("both-120.txt", &summary(&[good.clone(), bad.clone()], kept, &plain(120)));
+    golden("good-80.txt", &summary(std::slice::from_ref(&good), kept, &plain(80), false));
+    golden("bad-80.txt", &summary(std::slice::from_ref(&bad), kept, &plain(80), false));
+    golden("bad-80-verbose.txt", &summary(std::slice::from_ref(&bad), kept, &plain(80), true));
+    golden("bad-52.txt", &summary(std::slice::from_ref(&bad), kept, &plain(52), false));
+    golden("both-120.txt", &summary(&[good.clone(), bad.clone()], kept, &plain(120), false));
     let ascii = TextStyle { unicode: false, ..TextStyle::default() };
-    golden("bad-ascii.txt", &summary(std::slice::from_ref(&bad), kept, &ascii));
+    golden("bad-ascii.txt", &summary(std::slice::from_ref(&bad), kept, &ascii, false));
     let color = TextStyle { color: true, ..TextStyle::default() };
-    golden("bad-color.txt", &summary(&[bad], kept, &color));
+    golden("bad-color.txt", &summary(&[bad], kept, &color, false));
 }
 
 #[test]
@@ -51,26 +52,59 @@ fn a_summary_without_answers_says_so() {
     lost.round_trip.loss.ratio = Some(1.0);
     lost.location_error_ns = Default::default();
     lost.partial = true;
-    golden("silent-80.txt", &summary(&[lost], None, &plain(80)));
+    golden("silent-80.txt", &summary(&[lost], None, &plain(80), false));
 }
 
+/// Events that differ only in numbers are one counted line; a brief summary has twelve lines of events, a verbose one all.
 #[test]
-fn what_happened_is_told_with_its_moment_and_a_summary_tells_a_dozen() {
+fn events_with_moment_and_count() {
     let mut made = make(&good());
-    let down = |second: i64| Event {
-        detail: format!("interface <b>{second} went down"),
+    let event = |second: i64, detail: String| Event {
+        detail,
         ..Event::new(EventKind::LinkDown, Side::Sender, second * 1_000_000_000, 0)
     };
+    let down = |second: i64| {
+        let name = char::from_u32(u32::from(b'a') + u32::try_from(second).unwrap()).unwrap();
+        event(second, format!("interface <b>{name} went down"))
+    };
     made.measurement.events = (1..15).map(down).collect();
-    let text = summary(std::slice::from_ref(&made.measurement), None, &plain(80));
-    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("12.0 s after the start: interface <b>12 went down"), "{text}");
-    assert!(!flat.contains("<b>13") && flat.contains("2 more are in the document."), "{text}");
+    made.measurement.events.extend((20..25).map(|second| event(second, format!("ICMP, {second} probes"))));
+    let flat = |verbose| {
+        let text = summary(std::slice::from_ref(&made.measurement), None, &plain(80), verbose);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let brief = flat(false);
+    assert!(brief.contains("Event t = 12.0 s: interface <b>m went down"), "{brief}");
+    assert!(!brief.contains("<b>n") && brief.contains("and 3 more (--verbose)"), "{brief}");
+    assert!(flat(true).contains("5 times, t = 20.0 s to 24.0 s: ICMP, 20 to 24 probes"), "{}", flat(true));
     let page = html::report(&[made.stream()]).unwrap();
-    for second in 1..15 {
-        assert!(page.contains(&format!("interface &lt;b&gt;{second} went down")), "{second}");
+    for name in 'b'..='o' {
+        assert!(page.contains(&format!("interface &lt;b&gt;{name} went down")), "{name}");
     }
     assert!(page.contains("something happened"));
+}
+
+/// Findings and ratings are within the first 24 lines, whatever notes there are; what is of time stamps is for verbose ones.
+#[test]
+fn results_are_on_the_first_screen() {
+    let mut made = make(&bad());
+    let late = "a packet left 300 ms after its time, and those that were due meanwhile in a burst with it: it stood still";
+    made.measurement.warnings = vec![late.into(), "1 datagram was damaged".into()];
+    let text = |verbose| summary(std::slice::from_ref(&made.measurement), None, &plain(80), verbose);
+    let screen = text(false).lines().take(24).map(str::to_owned).collect::<Vec<_>>();
+    for part in ["Forward", "Reverse", "Round trip", "Failed", "Passed", "Route change, forward"] {
+        assert!(screen.iter().any(|line| line.contains(part)), "{part}: {screen:#?}");
+    }
+    assert!(text(false).contains("1 datagram was damaged") && text(false).contains("1 note on hosts"));
+    assert!(!text(false).contains("after its time") && !text(false).contains("Stamps"));
+    assert!(text(true).contains("after its time") && text(true).contains("t2 (received)"));
+    let page = html::report(&[made.stream()]).unwrap();
+    let (before, setup) = page.split_once("<h2>Test setup</h2>").unwrap();
+    assert!(!before.contains("after its time") && setup.contains("after its time"));
+    let place = |part: &str| page.find(part).unwrap();
+    assert!(
+        place("<h2>Findings</h2>") < place("<table") && place("<h2>Findings</h2>") < place("datagram was")
+    );
 }
 
 #[test]
@@ -78,7 +112,8 @@ fn no_line_is_wider_than_the_terminal() {
     let made = [good(), bad(), hostile()].map(|path| make(&path).measurement);
     for width in 40..130 {
         for unicode in [true, false] {
-            let text = summary(&made, Some(Path::new("/a/b")), &TextStyle { width, unicode, color: false });
+            let text =
+                summary(&made, Some(Path::new("/a/b")), &TextStyle { width, unicode, color: false }, false);
             let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(widest <= width.clamp(40, 110), "{widest} columns of {width}:\n{text}");
             assert!(unicode || text.is_ascii(), "{text}");
@@ -89,7 +124,7 @@ fn no_line_is_wider_than_the_terminal() {
 #[test]
 fn a_hostile_name_does_nothing_anywhere() {
     let made = make(&hostile());
-    let text = summary(std::slice::from_ref(&made.measurement), None, &plain(80));
+    let text = summary(std::slice::from_ref(&made.measurement), None, &plain(80), false);
     assert!(!text.contains(|c: char| c.is_control() && c != '\n') && !text.contains('\u{202e}'), "{text}");
     let page = html::report(&[made.stream()]).unwrap();
     assert!(!page.contains(|c: char| c.is_control() && c != '\n') && !page.contains('\u{202e}'));
@@ -164,18 +199,18 @@ fn a_page_says_of_what_was_held_against_chance_and_of_nothing_else_that_it_was()
     made.measurement.findings.last_mut().unwrap().false_alarm_probability = None;
     let all = made.measurement.findings.clone();
     let page_with = |made: &common::Made| html::report(&[made.stream()]).unwrap();
-    assert!(page_with(&made).contains("Each pattern but those of the TTL was held against chance"));
+    assert!(page_with(&made).contains("of each pattern (except changes of the TTL): at most 1e-6"));
     made.measurement.findings.retain(|finding| finding.false_alarm_probability.is_none());
     let page = page_with(&made);
-    assert!(page.contains("What stands out") && !page.contains("held against chance"));
+    assert!(page.contains("<h2>Findings</h2>") && !page.contains("False-alarm"));
     made.measurement.findings = all.into_iter().filter(|one| one.false_alarm_probability.is_some()).collect();
-    assert!(page_with(&made).contains("Each pattern was held against chance"));
+    assert!(page_with(&made).contains("False-alarm probability of each pattern: at most 1e-6"));
 }
 
 #[test]
 fn one_packet_is_told_as_one() {
     let made = make(&common::Path { probes: 1, lost_one_in: 0, ..good() });
-    let text = summary(&[made.measurement], None, &plain(100)).replace('\u{a0}', " ");
+    let text = summary(&[made.measurement], None, &plain(100), false).replace('\u{a0}', " ");
     assert!(!text.contains("None of 1 "), "{text}");
 }
 
@@ -188,7 +223,7 @@ fn little_or_nothing_measured_makes_a_page_too() {
         assert!(!shown_part(&page).contains("NaN") && !shown_part(&page).contains("inf"), "{probes}");
         let without = romer_report::Stream { passages: None, ..made.stream() };
         balanced(shown_part(&html::report(&[without]).unwrap()));
-        let _ = summary(&[made.measurement], None, &plain(80));
+        let _ = summary(&[made.measurement], None, &plain(80), false);
     }
 }
 
@@ -199,12 +234,12 @@ fn an_interval_wider_than_its_value_is_told_by_its_end_on_a_terminal_and_in_a_pa
     (delay.median, delay.median_interval) = (Some(121_800.0), Some([121_000.0, 696_713_800.0]));
     for (unicode, end) in [(true, "121.8 (≤ 697 ms)"), (false, "121.8 (<= 697 ms)")] {
         let style = TextStyle { unicode, ..plain(80) };
-        let text = summary(std::slice::from_ref(&made.measurement), None, &style);
+        let text = summary(std::slice::from_ref(&made.measurement), None, &style, false);
         assert!(text.contains(end) && !text.contains("696"), "{text}");
         let verdict = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let micro = if unicode { "µs" } else { "us" };
         assert!(
-            verdict.contains(&format!("takes 122 {micro} (95 %: 121 {micro} to 697 ms); 99 %")),
+            verdict.contains(&format!("median 122 {micro} (95 % CI 121 {micro} to 697 ms), p99")),
             "{text}"
         );
         // The other ways keep the digits that theirs tell.
@@ -212,7 +247,7 @@ fn an_interval_wider_than_its_value_is_told_by_its_end_on_a_terminal_and_in_a_pa
     }
     let page = html::report(&[made.stream()]).unwrap();
     assert!(page.contains("121.8 <span class=\"half\">(≤\u{a0}697\u{a0}ms)</span>"), "the table");
-    assert!(page.contains("(95\u{a0}%: 121\u{a0}µs to 697\u{a0}ms)"), "the verdict");
+    assert!(page.contains("(95\u{a0}% CI 121\u{a0}µs to 697\u{a0}ms)"), "the verdict");
 }
 
 #[test]
@@ -224,14 +259,14 @@ fn of_many_streams_that_go_both_ways_each_way_has_a_line_and_what_is_of_the_whol
     let there_and_back = make(&bad()).measurement;
     let streams: Vec<_> =
         (0..9).map(|n| if n == 4 { both.clone() } else { there_and_back.clone() }).collect();
-    let text = summary(&streams, None, &plain(80));
+    let text = summary(&streams, None, &plain(80), false);
     let of = |target: &str| -> Vec<Vec<&str>> {
         let lines = text.lines().filter(|line| line.starts_with(target));
         lines.map(|line| line.split("  ").map(str::trim).filter(|word| !word.is_empty()).collect()).collect()
     };
     let ways = of(&both.target);
     let ends: Vec<&[&str]> = ways.iter().map(|words| &words[words.len() - 2..]).collect();
-    assert_eq!(ends, [["0 %", "forward, a part only"], ["25.0 %", "reverse"]], "{text}");
+    assert_eq!(ends, [["0 %", "forward, partial"], ["25.0 %", "reverse"]], "{text}");
     assert_eq!(of(&there_and_back.target).len(), 8, "{text}");
 }
 

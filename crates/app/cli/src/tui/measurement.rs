@@ -134,7 +134,7 @@ impl MeasurementPicture {
     fn one_way_panels(&self) -> Vec<Panel<'_>> {
         let there = self.way != Way::Reverse;
         let of = |ways: [Of; 2]| match self.streams.as_slice() {
-            [one] => ["there", "here"]
+            [one] => ["forward", "reverse"]
                 .into_iter()
                 .zip(ways.map(|of| curve(one, of)))
                 .filter(|(_, points)| !points.is_empty())
@@ -147,7 +147,7 @@ impl MeasurementPicture {
         };
         let delays = of([|point| point.ways[0], |point| point.ways[1]]);
         let title = if delays.iter().all(|(_, points)| points.is_empty()) {
-            "one-way delay: known when the stamps of both ends are here"
+            "one-way delay: waiting for the time stamps of the responder"
         } else {
             self.ways_title()
         };
@@ -155,14 +155,14 @@ impl MeasurementPicture {
         let jitters = of([|point| point.jitters[0], |point| point.jitters[1]]);
         let highest = of([|point| point.highest[0], |point| point.highest[1]]);
         let panel = |title, curves, unit, zero| Panel { title, curves, unit, zero };
-        let both = panel("lost", both, Unit::Share, true);
-        let lost = panel("lost", lost, Unit::Share, true);
+        let both = panel("loss", both, Unit::Share, true);
+        let lost = panel("loss", lost, Unit::Share, true);
         let known = !lost.is_empty();
         vec![
             panel(title, delays, Unit::Time, false),
             if known { lost } else { both },
             panel("jitter (RFC 3550)", jitters, Unit::Time, true),
-            panel("99 % of the delays", highest, Unit::Time, false),
+            panel("p99 delay", highest, Unit::Time, false),
         ]
     }
 
@@ -174,16 +174,16 @@ impl MeasurementPicture {
             [one] => (
                 vec![
                     ("median", curve(one, median)),
-                    ("99 %", curve(one, |point| point.round_trip.map(|(_, p99)| p99))),
+                    ("p99", curve(one, |point| point.round_trip.map(|(_, p99)| p99))),
                 ],
                 vec![
-                    ("there", curve(one, |point| point.ways[0])),
-                    ("back", curve(one, |point| point.ways[1])),
+                    ("forward", curve(one, |point| point.ways[0])),
+                    ("reverse", curve(one, |point| point.ways[1])),
                 ],
                 vec![
-                    ("there", curve(one, |point| point.jitters[0])),
-                    ("back", curve(one, |point| point.jitters[1])),
-                    ("both", curve(one, |point| point.jitters[2])),
+                    ("forward", curve(one, |point| point.jitters[0])),
+                    ("reverse", curve(one, |point| point.jitters[1])),
+                    ("round trip", curve(one, |point| point.jitters[2])),
                 ],
                 vec![("", curve(one, loss))],
             ),
@@ -191,7 +191,7 @@ impl MeasurementPicture {
         };
         vec![
             Panel { title: "round-trip delay", curves: round_trips, unit: Unit::Time, zero: false },
-            Panel { title: "lost", curves: losses, unit: Unit::Share, zero: true },
+            Panel { title: "loss", curves: losses, unit: Unit::Share, zero: true },
             Panel { title: "jitter (RFC 3550)", curves: jitters, unit: Unit::Time, zero: true },
             Panel { title: self.ways_title(), curves: ways, unit: Unit::Time, zero: false },
         ]
@@ -201,11 +201,11 @@ impl MeasurementPicture {
     const fn ways_title(&self) -> &'static str {
         match (self.above_least, self.streams.len(), self.way) {
             (false, 0 | 1, _) => "one-way delay",
-            (false, _, Way::Reverse) => "delay here",
-            (false, _, _) => "delay there",
-            (true, 0 | 1, _) => "one-way delay above the least",
-            (true, _, Way::Reverse) => "delay here above the least",
-            (true, _, _) => "delay there above the least",
+            (false, _, Way::Reverse) => "reverse delay",
+            (false, _, _) => "forward delay",
+            (true, 0 | 1, _) => "one-way delay above the minimum",
+            (true, _, Way::Reverse) => "reverse delay above the minimum",
+            (true, _, _) => "forward delay above the minimum",
         }
     }
 
@@ -236,15 +236,15 @@ impl MeasurementPicture {
 
     /// What stands above the clocks, where any stream tells of them.
     fn clocks(&self) -> &'static str {
-        if self.streams.iter().any(|one| one.latest.clock.is_some()) { "clocks" } else { "" }
+        if self.streams.iter().any(|one| one.latest.clock.is_some()) { "clock skew" } else { "" }
     }
 
     /// The streams, in so many columns of the terminal: where there are few, the figures that tell least are left out
     /// rather than cut, and before the figures the target of a stream that is the only one.
     fn table(&self, width: u16) -> Table<'static> {
-        let come = if self.way.is_one_way() { "arrived" } else { "back" };
-        let delays = if self.way.is_one_way() { ["there", "here"] } else { ["median", "99 %"] };
-        let heads = ["target", "sent", come, "lost", delays[0], delays[1], self.clocks(), "outstanding"];
+        let delays = if self.way.is_one_way() { ["forward", "reverse"] } else { ["median", "p99"] };
+        let heads =
+            ["target", "sent", "received", "loss", delays[0], delays[1], self.clocks(), "outstanding"];
         let longest = self.streams.iter().map(|one| one.latest.target.chars().count()).max().unwrap_or(0);
         let target = u16::try_from(longest).unwrap_or(u16::MAX).clamp(6, LONGEST_TARGET);
         let mut widths = [target, 10, 10, 9, 8, 8, if self.clocks().is_empty() { 0 } else { CLOCKS }, 11];
@@ -314,7 +314,7 @@ impl Picture for MeasurementPicture {
         }
         let table = if bordered {
             let inner = streams.width.saturating_sub(2);
-            let title = "streams, and the delay at last";
+            let title = "streams (latest values)";
             let title = if title.len() <= usize::from(inner) { title } else { "streams" };
             self.table(inner).block(Block::bordered().title(title))
         } else {
@@ -323,7 +323,7 @@ impl Picture for MeasurementPicture {
         frame.render_widget(table, streams);
         let mut words: Vec<Line<'_>> =
             self.notes.iter().map(|note| Line::from(format!("note: {note}"))).collect();
-        words.push(Line::from(format!("kept in {}", self.folder)).dim());
+        words.push(Line::from(format!("saved to {}", self.folder)).dim());
         frame.render_widget(Paragraph::new(words), bottom);
     }
 
@@ -415,10 +415,10 @@ mod tests {
             "5 of 10 s",
             "host0.example",
             "25.0",
-            "kept in /runs/one",
+            "saved to /runs/one",
             "note: a note",
             "round-trip delay",
-            "lost",
+            "loss",
             "outstanding",
         ] {
             assert!(text.contains(part), "{part} is missing:\n{text}");
@@ -444,11 +444,11 @@ mod tests {
         let text = shown(&picture, 160, 40).replace('\u{a0}', " ");
         for part in [
             "round-trip delay ─ median 20",
-            "lost ─  25",
-            "jitter (RFC 3550) ─ there 1",
-            "─ back 2",
-            "one-way delay ─ there 12",
-            "─ back 8",
+            "loss ─  25",
+            "jitter (RFC 3550) ─ forward 1",
+            "─ reverse 2",
+            "one-way delay ─ forward 12",
+            "─ reverse 8",
         ] {
             assert!(text.contains(part), "{part:?} is missing:\n{text}");
         }
@@ -463,7 +463,7 @@ mod tests {
         let mut picture = picture.lock().unwrap();
         picture.take(&interval(0, 1, 100, 75, 0.0), None);
         let before = shown(&*picture, 160, 40).replace('\u{a0}', " ");
-        assert!(before.contains("lost ─  25"), "{before}");
+        assert!(before.contains("loss ─  25"), "{before}");
         picture.above_least = true;
         for second in 2..=5_u32 {
             picture.take(&interval(0, i64::from(second), 100, 75, 0.0), None);
@@ -475,16 +475,16 @@ mod tests {
         }
         let text = shown(&*picture, 160, 40).replace('\u{a0}', " ");
         for part in [
-            "one-way delay above the least ─ there 12",
-            "─ here 8",
-            "lost ─ there 3",
-            "─ here 2",
-            "jitter (RFC 3550) ─ there 1",
-            "99 % of the delays ─ there 15",
+            "one-way delay above the minimum ─ forward 12",
+            "─ reverse 8",
+            "loss ─ forward 3",
+            "─ reverse 2",
+            "jitter (RFC 3550) ─ forward 1",
+            "p99 delay ─ forward 15",
         ] {
             assert!(text.contains(part), "{part:?} is missing:\n{text}");
         }
-        assert!(!text.contains("round-trip") && !text.contains("lost ─  25"), "{text}");
+        assert!(!text.contains("round-trip") && !text.contains("loss ─  25"), "{text}");
     }
 
     #[test]
@@ -499,7 +499,7 @@ mod tests {
         };
         painter.on_interval(&StreamInterval { clock: Some(clock), ..interval(0, 1, 10, 10, 1e6) });
         let text = shown(&*picture.lock().unwrap(), 140, 20);
-        assert!(text.contains("clocks") && text.contains("+20.50 ± 0.50 ppm"), "{text}");
+        assert!(text.contains("clock skew") && text.contains("+20.50 ± 0.50 ppm"), "{text}");
     }
 
     #[test]
@@ -510,15 +510,15 @@ mod tests {
             painter.on_interval(&interval(stream, 1, 12_345, 12_000, 1_234_567.0));
         }
         let text = shown(&*picture.lock().unwrap(), 40, 20);
-        for part in ["host0.example", "host1.example", "lost", "median", "1.23", "1.0 of 1.5 s"] {
+        for part in ["host0.example", "host1.example", "loss", "median", "1.23", "1.0 of 1.5 s"] {
             assert!(text.contains(part), "{part} is missing:\n{text}");
         }
-        assert!(!text.contains("99 %"), "{text}");
+        assert!(!text.contains("p99"), "{text}");
         // Nor is a table without its figures, where there is room for nothing else.
         let low = shown(&*picture.lock().unwrap(), 40, 10);
         assert!(["host0.example", "host1.example", "1.23"].iter().all(|part| low.contains(part)), "{low}");
         let wide = shown(&*picture.lock().unwrap(), 100, 20);
-        assert!(["99 %", "sent", "back"].iter().all(|part| wide.contains(part)), "{wide}");
+        assert!(["p99", "sent", "received"].iter().all(|part| wide.contains(part)), "{wide}");
     }
 
     #[test]
@@ -535,7 +535,7 @@ mod tests {
                 assert!(text.contains(part), "{part} is missing:\n{text}");
             }
             let is_one = streams == 1;
-            assert_eq!([text.contains("lost"), text.contains("2.79 %")], [is_one; 2], "{text}");
+            assert_eq!([text.contains("loss"), text.contains("2.79 %")], [is_one; 2], "{text}");
             assert_eq!(text.contains("host1."), !is_one, "{text}");
         }
     }

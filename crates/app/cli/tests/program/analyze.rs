@@ -87,7 +87,7 @@ fn calibration_phase_apart() {
     let mut limited = romer(["analyze", "--limit", "forward.loss.ratio<=8%"]);
     let ended = process::run(limited.arg(&log).args(phases)).with_code(6);
     assert!(
-        ended.stdout.contains("the first 40 packets of each direction were sent to fit the clocks by"),
+        ended.stdout.contains("calibration with the first 40 packets of each direction, not in the"),
         "{ended:?}"
     );
     // Without phases all is measured.

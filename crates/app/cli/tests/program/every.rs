@@ -63,7 +63,7 @@ fn a_broken_limit_names_the_run_that_broke_it() {
     for ((error, folder), (number, run)) in errors.iter().zip(&folders).zip((1..).zip(runs(home.path()))) {
         let began = at(&run, "/started").as_str().unwrap();
         let start =
-            format!("error: run {number}, begun at {began}, kept in {}: limit failed", folder.display());
+            format!("error: run {number}, started at {began}, saved to {}: limit failed", folder.display());
         assert!(error.starts_with(&start), "{error:?} is not {start:?}");
     }
 }

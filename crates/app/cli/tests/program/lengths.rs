@@ -36,7 +36,7 @@ fn what_a_router_returns_as_too_long_is_told_with_what_passes_and_is_not_lost() 
         let _responder = lab.respond(&[]);
         let mut measuring = Measuring::begin(&lab, target, &[&["--size", "1400B"], options].concat());
         narrow(&lab, network);
-        measuring.await_told(&["as too long (ICMP): it takes packets of 1300 octets", "not sent: "]);
+        measuring.await_told(&["ICMP packet too big from the path", "not sent: "]);
         let document = measuring.end();
         let way = if options.contains(&"forward") { "forward" } else { "round_trip" };
         let [unknown, _] = losses(&document, way);
@@ -49,7 +49,7 @@ fn what_a_router_returns_as_too_long_is_told_with_what_passes_and_is_not_lost() 
         for kind in ["path-error", "not-sent"] {
             let event = events.iter().find(|event| event["kind"] == kind).unwrap();
             let detail = event["detail"].as_str().unwrap();
-            assert!(detail.ends_with(&format!("choose a --size of at most {most}")), "{detail}");
+            assert!(detail.ends_with(&format!("set --size to at most {most}")), "{detail}");
         }
     }
 }
@@ -163,7 +163,7 @@ fn what_a_link_took_that_takes_more_again_is_what_is_told() {
         process::run(lab.command("A", "ip").args(["link", "set", "t0", "mtu", octets])).with_code(0);
     };
     takes("900");
-    measuring.await_told(&["it takes packets of 900 octets"]);
+    measuring.await_told(&["its MTU is 900 bytes"]);
     std::thread::sleep(std::time::Duration::from_secs(1));
     takes("1500");
     measuring.await_more();
@@ -171,7 +171,7 @@ fn what_a_link_took_that_takes_more_again_is_what_is_told() {
     let events = at(&document, "/events").as_array().unwrap();
     let event = events.iter().find(|event| event["kind"] == "not-sent").unwrap();
     let detail = event["detail"].as_str().unwrap();
-    assert!(event["mtu"] == 900 && detail.ends_with("choose a --size of at most 872B"), "{event}");
+    assert!(event["mtu"] == 900 && detail.ends_with("set --size to at most 872B"), "{event}");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn what_the_way_back_refuses_as_too_long_is_told_and_is_not_lost() {
     let events = at(&document, "/events").as_array().unwrap();
     let event = events.iter().find(|event| event["kind"] == "not-sent").unwrap();
     assert_eq!((&event["side"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
-    assert!(event["detail"].as_str().unwrap().ends_with("choose a --size of at most 1272B"), "{event}");
+    assert!(event["detail"].as_str().unwrap().ends_with("set --size to at most 1272B"), "{event}");
 }
 
 #[test]
@@ -201,10 +201,10 @@ fn replies_too_long_for_the_way_back() {
         let _responder = lab.respond(&[]);
         let mut measuring = Measuring::begin(&lab, target, &["--size", "1400B"]);
         narrow(&lab, [network, "r0"]);
-        let passes = format!("choose a --size of at most {most}");
+        let passes = format!("set --size to at most {most}");
         measuring.await_told(&[
             "the responder's host did not send",
-            "replies: too long for the way",
+            "replies: too long for the path",
             &passes,
         ]);
         let document = measuring.end();

@@ -57,7 +57,7 @@ fn the_whole_terminal_is_taken_and_given_back() {
     assert_eq!(code, Some(130), "{drawn}");
     let (before, after) = drawn.split_once("\x1b[?1049l").unwrap();
     assert!(before.contains("\x1b[?1049h") && before.contains("round-trip delay"), "{drawn}");
-    assert!(after.contains("these are the statistics of a part") && after.contains("Kept in"), "{drawn}");
+    assert!(after.contains("these are the statistics of a part") && after.contains("Saved to"), "{drawn}");
     assert!(after.contains("/run/report.html"), "{drawn}");
 }
 
@@ -73,12 +73,12 @@ fn packets_that_go_one_way_have_their_delays_on_the_terminal_while_they_go() {
     };
     // A panel that is drawn when there are delays, and not before.
     let command = measured(&["--direction", "both", "--tui"], "drawn");
-    let (drawn, code) = on_a_terminal(&command, "delays", b"q");
+    let (drawn, code) = on_a_terminal(&command, "p99 delay", b"q");
     assert_eq!(code, Some(130), "{drawn}");
     let command = measured(&["--direction", "forward", "--live-delays"], "line");
     let (drawn, code) = on_a_terminal(&command, "jitter", b"\x03");
     assert_eq!(code, Some(130), "{drawn}");
-    assert!(drawn.contains("delays and clocks at the end") && drawn.contains("there "), "{drawn}");
+    assert!(drawn.contains("one-way delay available after the run") && drawn.contains("forward "), "{drawn}");
     for (more, name) in [(&["--live-delays"][..], "told"), (&[], "untold")] {
         let options =
             [&["--direction", "both", "--stream", "--interval", "5ms", "--duration", "2s"], more].concat();

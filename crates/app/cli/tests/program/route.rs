@@ -152,7 +152,7 @@ fn the_routers_on_the_way_are_found_and_the_responder_counts_no_probe_for_it() {
     let (mut command, _home) =
         routers.lab.finding_the_way(&["--count", "5", "--interval", "5ms", TARGETS[0]]);
     let ended = process::run(&mut command).with_code(0);
-    let line = format!("3 hops: {}, {}, then the target", FIRST[0], SECOND[0][0]);
+    let line = format!("3 hops: {}, {}, target", FIRST[0], SECOND[0][0]);
     assert!(ended.stdout.contains(&line), "{}", ended.stdout);
     responder.signal("TERM");
     responder.wait().with_code(0);

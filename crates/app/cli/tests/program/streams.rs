@@ -185,7 +185,7 @@ fn without_options_a_summary_goes_to_standard_output_and_nothing_to_standard_err
     assert_eq!(ended.stderr, "");
     // The lines are as long as a terminal is wide.
     let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for word in [FAR, "round trip", "None of 5 probes was lost", home.path().to_str().unwrap()] {
+    for word in [FAR, "round trip", "loss 0 % (0/5)", home.path().to_str().unwrap()] {
         assert!(text.contains(word), "no {word:?} in {}", ended.stdout);
     }
     assert!(!ended.stdout.contains('\u{1b}'), "no colour where no terminal is");

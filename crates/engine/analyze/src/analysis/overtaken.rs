@@ -143,8 +143,8 @@ mod tests {
         assert_eq!(
             falls(&fallen).into_iter().map(said).collect::<Vec<_>>(),
             [
-                "from 4s after the start on all packets take about 800ms less, by which the 40 packets before are out of order, unless the \
-                 receiver's clock was set back by as much, which sets no packet out of order: one direction alone does not tell"
+                "from 4s after the start on all packets take about 800ms less, by which the 40 packets before are out of order, or the \
+                 receiver's clock was set back by the same amount without reordering a packet (indistinguishable in one direction)"
             ]
         );
         // One packet in fifty on a way that is shorter by far, a queue that empties in order, and the last packets alone.

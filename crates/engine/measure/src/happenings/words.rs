@@ -30,12 +30,10 @@ pub(super) fn refusal(
     match errno {
         STOOD_STILL => too_late("the program", count, ""),
         UNANSWERED => format!(
-            "whoever is next on the way to {host} did not answer when asked for its hardware address, and this host dropped what it \
-             had kept for that (see ip neigh)"
+            "ARP or neighbor discovery for the next hop to {host} failed, and this host dropped the queued packets (see ip neigh)"
         ),
         HostError::TOO_LONG => {
-            let are = if count == 1 { "it is" } else { "they are" };
-            format!("{are} too long for the way to {host}{}", shorter_by(host, mtu, heard))
+            format!("too long for the path to {host}{}", shorter_by(host, mtu, heard))
         }
         HostError::NO_ROOM => {
             let them = if count == 1 { "it" } else { "them" };
@@ -53,25 +51,23 @@ pub(super) fn refusal(
 ///
 /// `word` is the last that a router gave as the reason why it does not pass them on.
 pub(super) fn path_error(count: u64, word: Option<RouterWord>) -> String {
-    let word = word.map_or_else(String::new, |word| format!(": {word}"));
-    format!("the path reported {} about probes (ICMP){word}", counted(count, "error"))
+    let word = word.map_or_else(|| "ICMP error from the path".to_owned(), |word| word.to_string());
+    format!("{word}, for {}", counted(count, "probe"))
 }
 
 /// That the far host itself has reported of so many probes that nobody takes them there.
 pub(super) fn nobody(count: u64, target: SocketAddr) -> String {
     format!(
-        "the far host reported of {} that nobody took {} at its port {} (ICMP): nothing listens there, or a NAT has forgotten its \
-         mapping",
-        counted(count, "probe"),
-        if count == 1 { "it" } else { "them" },
-        target.port()
+        "ICMP port unreachable from the target, UDP port {}, for {}: no reflector is listening, or a NAT has lost its mapping",
+        target.port(),
+        counted(count, "probe")
     )
 }
 
 /// That the path has returned so many probes to `target` as too long, with the MTU that it named (0 where it named none).
 pub(super) fn path_refused(count: u64, target: IpAddr, mtu: u32) -> String {
     let takes = shorter(target, Some(mtu).filter(|mtu| *mtu > 0));
-    format!("the path refused {} as too long (ICMP){takes}", counted(count, "probe"))
+    format!("ICMP packet too big from the path, for {}{takes}", counted(count, "probe"))
 }
 
 #[cfg(test)]
@@ -108,11 +104,10 @@ mod tests {
         };
         assert_eq!(
             told(V4, Some(1_300)),
-            "they are too long for the way to 127.0.0.1: it takes packets of 1300 octets at the most, headers among them; choose \
-             a --size of at most 1272B"
+            "too long for the path to 127.0.0.1: its MTU is 1300 bytes; set --size to at most 1272B"
         );
-        assert!(told(V6, Some(1_300)).ends_with("a --size of at most 1252B"), "{}", told(V6, Some(1_300)));
-        assert_eq!(told(V4, None), "they are too long for the way to 127.0.0.1; choose a smaller --size");
+        assert!(told(V6, Some(1_300)).ends_with("--size to at most 1252B"), "{}", told(V6, Some(1_300)));
+        assert_eq!(told(V4, None), "too long for the path to 127.0.0.1; set a smaller --size");
     }
 
     #[test]
@@ -128,9 +123,9 @@ mod tests {
         };
         let text = told(V4, 552);
         assert!(text.contains("net.ipv4.ip_no_pmtu_disc is 1") && text.ends_with("at most 524B"), "{text}");
-        assert!(!text.contains("it takes packets of"), "what the path takes is not known: {text}");
+        assert!(!text.contains("its MTU is"), "what the path takes is not known: {text}");
         for (target, mtu) in [(V4, 1_300), (V6, 552)] {
-            assert!(told(target, mtu).contains("it takes packets of"), "{}", told(target, mtu));
+            assert!(told(target, mtu).contains("its MTU is"), "{}", told(target, mtu));
         }
     }
 
@@ -146,19 +141,19 @@ mod tests {
     #[test]
     fn what_was_kept_for_a_next_host_that_does_not_answer_is_not_laid_to_routers() {
         let text = refusal(UNANSWERED, 32, SocketAddr::new(V4, 862), None, None);
-        assert!(text.starts_with("whoever is next on the way to 127.0.0.1 did not answer"), "{text}");
+        assert!(text.starts_with("ARP or neighbor discovery for the next hop to 127.0.0.1 failed"), "{text}");
     }
 
     #[test]
     fn what_the_path_does_not_take_is_told_with_what_it_takes() {
         assert!(
             nobody(1, SocketAddr::new(V4, 862))
-                .starts_with("the far host reported of 1 probe that nobody took it at")
+                .starts_with("ICMP port unreachable from the target, UDP port 862, for 1 probe: ")
         );
-        assert_eq!(path_error(1, None), "the path reported 1 error about probes (ICMP)");
+        assert_eq!(path_error(1, None), "ICMP error from the path, for 1 probe");
         let text = path_refused(3, V4, 1_400);
-        assert!(text.starts_with("the path refused 3 probes as too long"), "{text}");
-        assert!(text.contains("packets of 1400 octets") && text.ends_with("at most 1372B"), "{text}");
-        assert!(path_refused(1, V4, 0).ends_with("choose a smaller --size"), "{}", path_refused(1, V4, 0));
+        assert!(text.starts_with("ICMP packet too big from the path, for 3 probes: "), "{text}");
+        assert!(text.contains("MTU is 1400 bytes") && text.ends_with("at most 1372B"), "{text}");
+        assert!(path_refused(1, V4, 0).ends_with("set a smaller --size"), "{}", path_refused(1, V4, 0));
     }
 }

@@ -101,7 +101,7 @@ impl Controlling {
             // By the time of this look the way may take more again.
             mtu = [takes_now, connection.refused_over].into_iter().flatten().min();
             let takes = shorter_by(peer, mtu, host_info::too_long_heard().ok());
-            format!("the responder's host did not send {those}: too long for the way to {peer}{takes}")
+            format!("the responder's host did not send {those}: too long for the path to {peer}{takes}")
         } else {
             let why = io::Error::from_raw_os_error(errno);
             let hint = match why.kind() {

@@ -22,7 +22,7 @@ pub(super) fn packets(m: &Measurement, page: &mut String) {
     let heads: String =
         ways.iter().map(|way| format!("<th class=\"key {}\">{}</th>", class(*way), way.name())).collect();
     page.push_str(&format!(
-        "<details><summary>Packets: counts, patterns, marks</summary>\n<div class=\"scroll\"><table><thead><tr><th>figure</th>{heads}</tr></thead><tbody>\n"
+        "<details><summary>Packet counts, loss patterns, TTL, DSCP and ECN</summary>\n<div class=\"scroll\"><table><thead><tr><th>metric</th>{heads}</tr></thead><tbody>\n"
     ));
     let directions: Vec<&Direction> = ways.iter().map(|way| way.of(m)).collect();
     for (name, cell) in ROWS {
@@ -45,29 +45,29 @@ type Cell = fn(&Direction) -> String;
 /// A row shows where any direction has something to say.
 const ROWS: [(&str, Cell); 23] = [
     ("sent", |d| number(d.packets.sent)),
-    ("arrived in time", |d| {
+    ("received in time", |d| {
         let least = if d.packets.received_at_least { "at least " } else { "" };
         format!("{least}{}", number(d.packets.received))
     }),
     ("lost", |d| number(d.packets.lost)),
-    ("lost, at least", |d| number(d.packets.lost_at_least)),
+    ("lost (at least)", |d| number(d.packets.lost_at_least)),
     ("loss ratio", |d| d.loss.ratio.map_or_else(String::new, percent)),
-    ("95 % interval of the ratio", |d| {
+    ("95 % CI of the loss ratio", |d| {
         d.loss
             .ratio_interval
             .map_or_else(String::new, |[low, high]| format!("{} to {}", percent(low), percent(high)))
     }),
-    ("late, counted as lost", |d| number(d.packets.late)),
+    ("late (counted as lost)", |d| number(d.packets.late)),
     ("duplicates", |d| number(d.packets.duplicated)),
-    ("out of order (RFC 4737)", |d| number(d.packets.reordered)),
+    ("reordered (RFC 4737)", |d| number(d.packets.reordered)),
     ("reordering ratio", |d| {
         d.reordering.ratio.filter(|ratio| *ratio > 0.0).map_or_else(String::new, percent)
     }),
-    ("damaged", |d| number(d.packets.corrupted)),
+    ("corrupted", |d| number(d.packets.corrupted)),
     ("losses by cause", causes::listed),
-    ("arrived and dropped by the measuring host", |d| number(d.packets.instrument_drops)),
+    ("received, then dropped by the measuring host", |d| number(d.packets.instrument_drops)),
     ("in flight at the end", |d| number(d.packets.in_flight)),
-    ("refused by the sending host", |d| number(d.packets.not_sent.filter(|count| *count > 0))),
+    ("not sent by the sending host", |d| number(d.packets.not_sent.filter(|count| *count > 0))),
     ("loss periods, packets", |d| pattern(&d.loss.periods, d.loss.periods_all.as_ref())),
     ("loss distances, packets", |d| pattern(&d.loss.distances, d.loss.distances_all.as_ref())),
     ("reordering extents, packets", |d| pattern(&d.reordering.extents, d.reordering.extents_all.as_ref())),
@@ -131,9 +131,9 @@ fn by_power_of_two(counts: &[u64], most: u64) -> String {
 /// Every summary of every direction.
 pub(super) fn statistics(m: &Measurement, page: &mut String) {
     page.push_str(
-        "<details><summary>Every statistic</summary>\n<div class=\"scroll broad\"><table><thead><tr><th>statistic</th><th>count</th><th>min</th>\
+        "<details><summary>All statistics</summary>\n<div class=\"scroll broad\"><table><thead><tr><th>statistic</th><th>count</th><th>min</th>\
          <th>p25</th><th>median</th><th>p75</th><th>p90</th><th>p95</th><th>p99</th><th>p99.9</th><th>max</th>\
-         <th>mean</th><th>95 % interval of the mean</th><th>stddev</th></tr></thead>\n",
+         <th>mean</th><th>95 % CI of the mean</th><th>stddev</th></tr></thead>\n",
     );
     for way in ways(m) {
         let rows: String =
@@ -148,22 +148,22 @@ pub(super) fn statistics(m: &Measurement, page: &mut String) {
     }
     let errors = &m.location_error_ns;
     let ends = [
-        ("here, sending", &errors.sender.departure),
-        ("here, receiving", &errors.sender.arrival),
-        ("responder, receiving", &errors.responder.arrival),
-        ("responder, sending", &errors.responder.departure),
+        ("t1 (sent)", &errors.sender.departure),
+        ("t2 (received)", &errors.responder.arrival),
+        ("t3 (replied)", &errors.responder.departure),
+        ("t4 (returned)", &errors.sender.arrival),
     ];
     let rows: String = ends.into_iter().map(|(name, summary)| row(name, summary)).collect();
     if !rows.is_empty() {
         page.push_str(&format!(
-            "<tbody><tr><th colspan=\"14\">error of the programs' own stamps</th></tr>\n{rows}</tbody>\n"
+            "<tbody><tr><th colspan=\"14\">error of user-space time stamps</th></tr>\n{rows}</tbody>\n"
         ));
     }
     page.push_str("</table></div>\n");
     rfc3550(m, page);
     page.push_str(
-        "<p class=\"when\">Quantiles interpolate between order statistics; the standard deviation divides by n − 1; intervals \
-         are of 95 %. Jitter is given by each definition under its own name.</p></details>\n",
+        "<p class=\"when\">Quantiles interpolate between order statistics. The standard deviation divides by n − 1. Confidence \
+         intervals are 95 %.</p></details>\n",
     );
 }
 
@@ -196,11 +196,11 @@ fn summaries(d: &Direction) -> Vec<(&'static str, &Summary)> {
     all.extend([
         ("jitter 3: delay difference", &jitter.delay_difference),
         ("jitter 4: deviation from the mean", &jitter.deviation_from_mean),
-        ("between departures", &d.inter_departure_ns),
-        ("between arrivals", &d.inter_arrival_ns),
+        ("inter-departure time", &d.inter_departure_ns),
+        ("inter-arrival time", &d.inter_arrival_ns),
     ]);
     all.extend(d.departure_error_ns.as_ref().map(|summary| ("departure minus schedule", summary)));
-    all.push(("between duplicates", &d.duplicates.spacing_ns));
+    all.push(("time between duplicates", &d.duplicates.spacing_ns));
     all
 }
 

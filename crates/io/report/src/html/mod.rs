@@ -40,17 +40,17 @@ pub fn report(streams: &[Stream<'_>]) -> Result<String, ReportError> {
         let figures = if slowest.contains(&index) { figures(stream) } else { Vec::new() };
         article(stream, &words::heading(&measurements, index), &figures, &mut drawn, &mut body)?;
     }
-    body.push_str("<section id=\"data\"><h2>Data in this page</h2></section>\n");
+    body.push_str("<section id=\"data\"><h2>Download data</h2></section>\n");
     let software = streams.first().map_or("", |stream| stream.measurement.metadata.software.as_str());
     let software = if software.is_empty() { "Rømer".to_owned() } else { markup(software) };
     // Of a file that others wrote nothing was measured here, and there may be nothing beside the page.
     let are_files = measurements.iter().all(|m| m.source.is_some());
     let (made, from) = if are_files {
-        ("Analysed", "the files that are named above")
+        ("Analysed", "the files named above")
     } else {
-        ("Measured", "the packet log beside this page")
+        ("Measured", "the packet log (packets.parquet) in the same folder")
     };
-    let footer = format!("{made} with {software}. Every number here can be computed again from {from}.");
+    let footer = format!("{made} with {software}. All values can be recomputed from {from}.");
     let of = if are_files { "" } else { "Path to " };
     let title = format!("{of}{}", targets.join(", "));
     Ok(page(&title, &body, &footer, &data::document(streams), drawn))
@@ -106,21 +106,22 @@ fn article(
     let m = stream.measurement;
     page.push_str("<article>\n");
     overview::heading(m, target, page);
+    overview::findings(m, page);
+    overview::voice(m, page);
+    overview::limits(m, page);
     overview::warnings(m, page);
     overview::table(m, page);
-    overview::limits(m, page);
-    overview::findings(m, page);
     charts(figures, drawn, page)?;
     if figures.is_empty() {
         page.push_str(&format!(
-            "<p>Its figures are left out: of so many streams the {MOST_DRAWN} with the slowest packets are drawn. \
+            "<p>No charts: only the {MOST_DRAWN} streams with the highest delays have charts. \
              <code>romer report RUN --svg FOLDER</code> draws all.</p>\n"
         ));
     }
-    overview::trust(m, page);
+    overview::accuracy(m, page);
     everything::packets(m, page);
     everything::statistics(m, page);
-    overview::circumstances(m, page);
+    overview::setup(m, page);
     page.push_str("</article>\n");
     Ok(())
 }

@@ -43,13 +43,13 @@ pub fn overlay(subjects: &[Subject<'_>], by: Compared, command: &str) -> Result<
     differences(subjects, by, &mut body);
     for (subject, number) in subjects.iter().zip(1..) {
         let title = format!("{number}. {}", subject.name);
-        overview::circumstances_of(subject.stream.measurement, &title, command, &mut body);
+        overview::setup_of(subject.stream.measurement, &title, command, &mut body);
     }
     if !command.is_empty() {
         let command = markup(command);
         body.push_str(&format!("<section><h2>Reproduce</h2>\n<pre><code>{command}</code></pre></section>\n"));
     }
-    body.push_str("</article>\n<section id=\"data\"><h2>Data in this page</h2></section>\n");
+    body.push_str("</article>\n<section id=\"data\"><h2>Download data</h2></section>\n");
     let streams: Vec<_> = subjects.iter().map(|subject| subject.stream).collect();
     Ok(page("Several runs", &body, where_kept(subjects), &data::document(&streams), drawn))
 }

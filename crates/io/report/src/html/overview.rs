@@ -4,49 +4,78 @@ use romer_record::document::{Measurement, Summary};
 
 use super::WORDS;
 use crate::escape::markup;
+use crate::figure::capital;
 use crate::number::percent;
+use crate::setup;
 use crate::sure::{Sure, farther};
 use crate::table::{Scale, Way, ways};
 
 pub(super) fn heading(m: &Measurement, target: &str, page: &mut String) {
-    let part = if m.partial { format!(" · a part only: {}", WORDS.ending(m)) } else { String::new() };
+    let partial = if m.partial { format!(" · partial: {}", WORDS.ending(m)) } else { String::new() };
     let when = [WORDS.moment(&m.started), WORDS.traffic(&m.traffic)];
     let when: Vec<String> = when.into_iter().filter(|text| !text.is_empty()).collect();
+    let figures: Vec<String> =
+        WORDS.figures(m).iter().map(|line| format!("<span>{}</span>", markup(line))).collect();
     page.push_str(&format!(
-        "<header><h1>Path to {}</h1>\n<p class=\"when\">{}{part}</p>\n<p class=\"verdict\">{}</p></header>\n",
+        "<header><h1>Path to {}</h1>\n<p class=\"when\">{}{partial}</p>\n<p class=\"verdict\">{}</p></header>\n",
         markup(target),
         markup(&when.join(" · ")),
-        markup(&WORDS.verdict(m)),
+        figures.join("\n"),
     ));
 }
 
+/// Warnings that bear on the figures, and events of the path.
 pub(super) fn warnings(m: &Measurement, page: &mut String) {
-    if m.warnings.is_empty() && m.events.is_empty() {
-        return;
+    let (warnings, _) = setup::warnings(m);
+    let texts = warnings.into_iter().map(str::to_owned).chain(WORDS.events(m, false));
+    let items = items(texts);
+    if !items.is_empty() {
+        page.push_str(&format!("<section class=\"note\"><ul>{items}</ul></section>\n"));
     }
-    let events = m.events.iter().map(|event| WORDS.event(event));
-    let items: String =
-        m.warnings.iter().cloned().chain(events).map(|text| format!("<li>{}</li>", markup(&text))).collect();
-    page.push_str(&format!("<section class=\"note\"><ul>{items}</ul></section>\n"));
 }
 
-/// What stands out in the packets, and what was found of the clocks' steps.
+fn items(texts: impl Iterator<Item = String>) -> String {
+    texts.map(|text| format!("<li>{}</li>", markup(&text))).collect()
+}
+
+/// Findings, with what was found of the clocks' steps.
 pub(super) fn findings(m: &Measurement, page: &mut String) {
     let patterns = m.findings.iter().map(|finding| WORDS.finding(m, finding));
+    let losses = WORDS.losses(m).into_iter().map(|(direction, losses)| {
+        let direction = direction.map_or_else(String::new, |direction| format!(", {direction}"));
+        format!("Loss{direction}: {losses}")
+    });
     let clocks = m.clock.events.iter().filter_map(|event| WORDS.clock_set(event));
-    let items: String = patterns.chain(clocks).map(|text| format!("<li>{}</li>", markup(&text))).collect();
+    let items = items(patterns.chain(losses).chain(clocks));
     if items.is_empty() {
         return;
     }
-    page.push_str(&format!("<section><h2>What stands out</h2>\n<ul class=\"found\">{items}</ul>\n"));
+    page.push_str(&format!("<section><h2>Findings</h2>\n<ul class=\"found\">{items}</ul>\n"));
     // A TTL that changed, changed: nothing was inferred of that.
     let inferred = m.findings.iter().filter(|finding| finding.false_alarm_probability.is_some()).count();
     if inferred > 0 {
-        let each =
-            if inferred == m.findings.len() { "Each pattern" } else { "Each pattern but those of the TTL" };
+        let of = if inferred == m.findings.len() { "" } else { " (except changes of the TTL)" };
         page.push_str(&format!(
-            "<p class=\"when\">{each} was held against chance: packets without it would show one as clear with a \
-             probability of at most one in a million.</p>",
+            "<p class=\"when\">False-alarm probability of each pattern{of}: at most 1e-6.</p>"
+        ));
+    }
+    page.push_str("</section>\n");
+}
+
+/// The rating of a call in each direction, and of other jitter buffers.
+pub(super) fn voice(m: &Measurement, page: &mut String) {
+    let rated = m.voice.iter().map(|voice| WORDS.voice(m, voice));
+    let unrated = m.voice_unrated.iter().map(|unrated| WORDS.unrated(m, unrated));
+    let rows = items(rated.chain(unrated));
+    if rows.is_empty() {
+        return;
+    }
+    page.push_str(&format!("<section><h2>Voice quality</h2>\n<ul class=\"found\">{rows}</ul>\n"));
+    let buffers: Vec<String> = m.voice.iter().filter_map(|voice| WORDS.jitter_buffers(m, voice)).collect();
+    if !buffers.is_empty() {
+        page.push_str(&format!(
+            "<p class=\"when\">With other jitter buffers: {}.</p>",
+            markup(&buffers.join("; "))
         ));
     }
     page.push_str("</section>\n");
@@ -69,10 +98,10 @@ pub(super) fn table(m: &Measurement, page: &mut String) {
     }
     let end = ways.iter().filter_map(|way| way.of(m).delay_ns.p99).fold(0.0, f64::max);
     page.push_str(&format!(
-        "<section><h2>Delay, {}</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>way</th><th>median</th>\
+        "<section><h2>Delay, {}</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>direction</th><th>median</th>\
          <th class=\"range\">spread, 0 to {}</th><th class=\"less\">min</th><th class=\"less\">p95</th><th>p99</th>\
-         <th class=\"max\">max</th><th class=\"less\"><abbr title=\"95 % of the changes of delay between consecutive packets are \
-         no larger (RFC 3393)\">|IPDV| p95</abbr></th><th>lost</th></tr></thead>\n<tbody>\n",
+         <th class=\"max\">max</th><th class=\"less\"><abbr title=\"absolute delay variation between consecutive \
+         packets, 95th percentile (RFC 3393)\">|IPDV| p95</abbr></th><th>loss</th></tr></thead>\n<tbody>\n",
         scale.unit.name(true),
         scale.number(Some(end)).unwrap_or_default()
     ));
@@ -80,10 +109,9 @@ pub(super) fn table(m: &Measurement, page: &mut String) {
         row(m, way, scale, end, page);
     }
     page.push_str(
-        "</tbody></table></div>\n<p class=\"when\">± reaches to the farther end of the 95 % interval of the median; where that is farther from the median than it is long, the \
-         end itself is in brackets.<span class=\"less\"> The box \
-         holds the middle half of the packets, the line reaches from the least delay to p99, the mark is the \
-         median.</span></p></section>\n",
+        "</tbody></table></div>\n<p class=\"when\">± is the 95 % confidence interval of the median, its larger side; of an interval \
+         wider than the median the end is in brackets.<span class=\"less\"> Box: middle half of the packets. Line: minimum to \
+         p99. Mark: median.</span></p></section>\n",
     );
 }
 
@@ -98,7 +126,7 @@ fn row(m: &Measurement, way: Way, scale: Scale, end: f64, page: &mut String) {
     };
     let half =
         sure.map_or_else(String::new, |sure| format!(" <span class=\"half\">{}</span>", markup(&sure)));
-    let lost = direction.loss.ratio.map_or_else(|| "not known".to_owned(), percent);
+    let lost = direction.loss.ratio.map_or_else(|| "unknown".to_owned(), percent);
     let lost_class = if direction.loss.ratio.is_some_and(|ratio| ratio > 0.0) { "bad" } else { "" };
     page.push_str(&format!(
         "<tr><th class=\"key {}\">{}</th><td>{}{half}</td><td class=\"range\">{}</td><td class=\"less\">{}</td>\
@@ -144,7 +172,7 @@ pub(super) fn limits(m: &Measurement, page: &mut String) {
     page.push_str("<section><h2>Limits</h2>\n<div class=\"scroll\"><table><thead><tr><th>limit</th><th>measured</th><th>verdict</th></tr></thead><tbody>\n");
     for limit in &m.limits {
         let verdict =
-            if limit.held { "<td class=\"good\">held</td>" } else { "<td class=\"bad\">broken</td>" };
+            if limit.held { "<td class=\"good\">passed</td>" } else { "<td class=\"bad\">failed</td>" };
         let value = WORDS.limit_value(limit).unwrap_or_else(|| WORDS.absent().to_owned());
         page.push_str(&format!(
             "<tr><th><code>{}</code></th><td>{value}</td>{verdict}</tr>\n",
@@ -154,21 +182,16 @@ pub(super) fn limits(m: &Measurement, page: &mut String) {
     page.push_str("</tbody></table></div></section>\n");
 }
 
-/// How far the numbers can be trusted.
-pub(super) fn trust(m: &Measurement, page: &mut String) {
-    let mut items = vec![("Clocks", WORDS.clock(m)), ("Stamps", WORDS.stamps(m))];
-    if !m.stamps.delay_definition.is_empty() {
-        items.push(("What a delay spans", m.stamps.delay_definition.clone()));
-    }
+/// How accurate the delays are.
+pub(super) fn accuracy(m: &Measurement, page: &mut String) {
+    let mut items = vec![("Clocks", WORDS.clock(m))];
+    let definition = Some(&m.stamps.delay_definition).filter(|text| !text.is_empty());
+    items.extend(definition.map(|text| ("Delay definition", text.clone())));
     items.extend(m.calibration_phase.iter().map(|phase| ("Phases", WORDS.calibration_phase(phase))));
-    items.extend(WORDS.location_error(m).map(|text| ("Error avoided", text)));
-    items.extend(WORDS.calibration(m).map(|text| ("Tool's own share", text)));
-    items.extend(m.voice.iter().map(|voice| ("A call", WORDS.voice(m, voice))));
-    items.extend(m.voice_unrated.iter().map(|unrated| ("A call", WORDS.unrated(m, unrated))));
-    let buffers = m.voice.iter().filter_map(|voice| WORDS.jitter_buffers(m, voice));
-    items.extend(buffers.map(|text| ("Jitter buffers", text)));
-    items.extend(m.clock.events.iter().map(|event| ("Event", WORDS.clock_event(m, event))));
-    list("How far the numbers can be trusted", &items, page);
+    items.extend(WORDS.calibration(m).map(|text| ("Baseline", text)));
+    let events = m.clock.events.iter().map(|event| capital(&WORDS.clock_event(m, event)));
+    items.extend(events.map(|text| ("Clock event", text)));
+    list("Accuracy", &items, page);
 }
 
 fn list(title: &str, items: &[(&str, String)], page: &mut String) {
@@ -184,29 +207,30 @@ fn list_with(title: &str, items: &[(&str, String)], more: &str, page: &mut Strin
     page.push_str(&format!("{more}</dl></section>\n"));
 }
 
-/// What a command does again.
-fn what(m: &Measurement) -> &'static str {
-    if m.source.is_some() { "analyse" } else { "measure" }
-}
-
-pub(super) fn circumstances(m: &Measurement, page: &mut String) {
-    list("Circumstances", &about(m), page);
+/// What was measured with, where and how; and the command that does it again.
+pub(super) fn setup(m: &Measurement, page: &mut String) {
+    let mut items = about(m);
+    items.push(("Time stamps", WORDS.stamps(m)));
+    items.extend(WORDS.location_error(m).map(|text| ("User space", text)));
+    let (_, warnings) = setup::warnings(m);
+    let notes = WORDS.events(m, true).into_iter().chain(warnings.into_iter().map(str::to_owned));
+    items.extend(notes.map(|text| ("Note", text)));
+    list("Test setup", &items, page);
     if !m.metadata.command.is_empty() {
         page.push_str(&format!(
-            "<section><h2>To {} this again</h2>\n<pre><code>{}</code></pre></section>\n",
-            what(m),
+            "<section><h2>Reproduce</h2>\n<pre><code>{}</code></pre></section>\n",
             markup(&m.metadata.command)
         ));
     }
 }
 
 /// The same of one of several runs, under its own title. A file has no command but the one that made the whole page.
-pub(super) fn circumstances_of(m: &Measurement, title: &str, of_page: &str, page: &mut String) {
+pub(super) fn setup_of(m: &Measurement, title: &str, of_page: &str, page: &mut String) {
     let command = &m.metadata.command;
     let command = if command.is_empty() || command == of_page {
         String::new()
     } else {
-        format!("<dt>To {} it again</dt><dd><code>{}</code></dd>\n", what(m), markup(command))
+        format!("<dt>Reproduce</dt><dd><code>{}</code></dd>\n", markup(command))
     };
     list_with(&markup(title), &about(m), &command, page);
 }

@@ -9,25 +9,26 @@ use crate::number::{NO_BREAK, count, grouped};
 pub(super) fn skew(clock: &ClockState, one_way_file: bool) -> String {
     let Some(skew) = clock.skew_ppm.filter(|_| clock.identifiable) else { return String::new() };
     if are_one(skew, clock.skew_interval_ppm) {
-        return " The two clocks run at exactly the same pace.".into();
+        return " The two clocks run at exactly the same rate.".into();
     }
     let by = clock.calibration_packets.map_or_else(String::new, |packets| {
         let first = if packets == 1 { "packet".to_owned() } else { format!("{} packets", count(packets)) };
-        format!(", by the first {first} of a direction, sent for calibration")
+        format!(" (fitted to the first {first} of a direction, sent for calibration)")
     });
-    let [far, near] = if one_way_file { ["receiver's", "the sender's"] } else { ["responder's", "this one"] };
+    let [far, near] =
+        if one_way_file { ["receiver's", "the sender's"] } else { ["responder's", "the initiator's"] };
     let pace = pace(skew, clock.skew_interval_ppm, near);
     match clock.skew_interval_ppm {
         // What cannot be told from nothing is taken out all the same: which is that.
         Some([low, high]) if low <= 0.0 && high >= 0.0 => format!(
-            " The {far} clock runs {pace}{by}; the likeliest rate, {}, is taken out.",
+            " The {far} clock runs {pace}{by}; the best estimate, {}, is removed from the delays.",
             likeliest(skew, (high - low) / 2.0)
         ),
-        _ => format!(" The {far} clock runs {pace}{by}, which is taken out."),
+        _ => format!(" The {far} clock runs {pace}{by}; this skew is removed from the delays."),
     }
 }
 
-/// How a clock runs against the other: `slower than this one by 17.004 ppm (95 %: 17.001 to 17.006 ppm)`, with the digits that its interval
+/// How a clock runs against the other: `slower than the initiator's by 17.004 ppm (95 % CI 17.001 to 17.006)`, with the digits that its interval
 /// has.
 pub(crate) fn pace(skew: f64, interval: Option<[f64; 2]>, other: &str) -> String {
     let Some([low, high]) = interval else {
@@ -38,13 +39,13 @@ pub(crate) fn pace(skew: f64, interval: Option<[f64; 2]>, other: &str) -> String
     // Stamps that somebody made up exactly leave an interval of nothing: digits are those of the rate then, and no finer
     // than a thousandth.
     if are_one(skew, Some([low, high])) {
-        return format!("exactly as fast as {other}");
+        return format!("at exactly the rate of {other}");
     }
     let half = if half < EXACT_PPM { skew.abs().max(0.05) } else { half };
     let show = |ppm: f64| digits(ppm, if half > 0.0 { half } else { skew });
     if low <= 0.0 && high >= 0.0 {
         return format!(
-            "at a pace that cannot be told from that of {other} (they differ by less than {}{NO_BREAK}ppm, 95{NO_BREAK}%)",
+            "at the rate of {other} (difference below {}{NO_BREAK}ppm, 95{NO_BREAK}% CI)",
             no_less(high.max(-low).max(FINEST_PPM))
         );
     }
@@ -53,7 +54,7 @@ pub(crate) fn pace(skew: f64, interval: Option<[f64; 2]>, other: &str) -> String
         return format!("{way} than {other} by less than {FINEST_PPM}{NO_BREAK}ppm");
     }
     format!(
-        "{way} than {other} by {}{NO_BREAK}ppm (95{NO_BREAK}%: {} to {}{NO_BREAK}ppm)",
+        "{way} than {other} by {}{NO_BREAK}ppm (95{NO_BREAK}% CI {} to {})",
         show(skew.abs()),
         show(low),
         show(high)
@@ -120,7 +121,10 @@ mod tests {
         assert!(
             of_file(true).starts_with(" The receiver's clock runs faster than the sender's by 17.00 ppm")
         );
-        assert!(of_file(false).starts_with(" The responder's clock runs faster than this one by 17.00 ppm"));
+        assert!(
+            of_file(false)
+                .starts_with(" The responder's clock runs faster than the initiator's by 17.00 ppm")
+        );
         let said = |ppm: f64, interval| {
             let clock = ClockState {
                 identifiable: true,
@@ -132,22 +136,23 @@ mod tests {
         };
         assert_eq!(
             said(-0.01, [-0.141, 0.12]),
-            " The responder's clock runs at a pace that cannot be told from that of this one (they differ by less than 0.15 ppm, 95 %); the likeliest \
-             rate, slower by 0.01 ppm, is taken out."
+            " The responder's clock runs at the rate of the initiator's (difference below 0.15 ppm, 95 % CI); the best estimate, \
+             slower by 0.01 ppm, is removed from the delays."
         );
         assert!(
             said(1e-8, [-7.2e-7, 7e-7])
-                .ends_with("; the likeliest rate, faster by less than 0.001 ppm, is taken out.")
+                .ends_with("; the best estimate, faster by less than 0.001 ppm, is removed from the delays.")
         );
-        // What reads as nothing is told by its last digit. (It was "slower by 0.0 ppm".)
+        // What would read as zero is shown by its last digit.
         assert!(
             said(-0.04, [-12.1, 12.0])
-                .ends_with("; the likeliest rate, slower by less than 0.1 ppm, is taken out."),
+                .ends_with("; the best estimate, slower by less than 0.1 ppm, is removed from the delays."),
         );
         assert!(
-            said(0.06, [-12.1, 12.0]).ends_with("; the likeliest rate, faster by 0.1 ppm, is taken out.")
+            said(0.06, [-12.1, 12.0])
+                .ends_with("; the best estimate, faster by 0.1 ppm, is removed from the delays.")
         );
-        assert!(said(17.0, [16.2, 17.8]).ends_with("ppm), which is taken out."));
+        assert!(said(17.0, [16.2, 17.8]).ends_with("17.80); this skew is removed from the delays."));
     }
 
     #[test]
@@ -155,33 +160,33 @@ mod tests {
         let say = |skew, interval| pace(skew, interval, "this one").replace(NO_BREAK, " ");
         assert_eq!(
             say(-17.0038, Some([-17.0061, -17.0015])),
-            "slower than this one by 17.0038 ppm (95 %: 17.0015 to 17.0061 ppm)"
+            "slower than this one by 17.0038 ppm (95 % CI 17.0015 to 17.0061)"
         );
         assert_eq!(
             say(17.0, Some([16.2, 17.8])),
-            "faster than this one by 17.00 ppm (95 %: 16.20 to 17.80 ppm)"
+            "faster than this one by 17.00 ppm (95 % CI 16.20 to 17.80)"
         );
         assert_eq!(
             say(-0.000_04, Some([-0.000_11, 0.000_03])),
-            "at a pace that cannot be told from that of this one (they differ by less than 0.0010 ppm, 95 %)"
+            "at the rate of this one (difference below 0.0010 ppm, 95 % CI)"
         );
         assert_eq!(
             say(-1e-8, Some([-7.2e-7, 7e-7])),
-            "at a pace that cannot be told from that of this one (they differ by less than 0.0010 ppm, 95 %)"
+            "at the rate of this one (difference below 0.0010 ppm, 95 % CI)"
         );
         assert_eq!(
             say(-0.01, Some([-0.141, 0.12])),
-            "at a pace that cannot be told from that of this one (they differ by less than 0.15 ppm, 95 %)"
+            "at the rate of this one (difference below 0.15 ppm, 95 % CI)"
         );
         assert_eq!(
             say(1.8e-7, Some([1.6e-7, 2.0e-7])),
             "faster than this one by less than 0.001 ppm",
             "no digits that no clock has"
         );
-        assert_eq!(say(2e-11, Some([1e-11, 3e-11])), "exactly as fast as this one");
+        assert_eq!(say(2e-11, Some([1e-11, 3e-11])), "at exactly the rate of this one");
         assert_eq!(
             say(17.0, Some([17.0 - 1e-10, 17.0 + 1e-10])),
-            "faster than this one by 17.0 ppm (95 %: 17.0 to 17.0 ppm)"
+            "faster than this one by 17.0 ppm (95 % CI 17.0 to 17.0)"
         );
         assert_eq!(say(-17.0, None), "slower than this one by 17.0 ppm");
     }

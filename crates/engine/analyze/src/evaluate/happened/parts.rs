@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn what_a_far_end_tells_in_parts_is_one_thing_that_happened() {
         let words =
-            |those: &str| format!("the responder's host did not send {those}: too long for the way to x");
+            |those: &str| format!("the responder's host did not send {those}: too long for the path to x");
         let other = Event { kind: EventKind::LinkDown, ..told("its link is down", 3_145, 3_147) };
         let parts = vec![
             told(&words("1 reply"), 2_431, 2_431),
