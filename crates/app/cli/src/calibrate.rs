@@ -52,7 +52,7 @@ pub(crate) fn of_this_machine(subtract: bool) -> Result<Option<CalibrationUse>, 
         Failure::environment(format!("the baseline cannot be subtracted (--subtract-baseline): {why}"))
     };
     match used {
-        None => Err(not("this machine was never calibrated; run `romer calibrate` first")),
+        None => Err(not("this machine has no calibration; run `romer calibrate` first")),
         Some(CalibrationUse { refused: Some(why), .. }) => Err(not(&why)),
         used => Ok(used),
     }
@@ -82,8 +82,8 @@ fn clock(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     steps.sort_unstable();
     if let Some((at, _)) = steps.iter().find(|(at, _)| *at >= duration.as_nanos()) {
         return Err(Failure::usage(format!(
-            "the clock is set when nobody looks any more (--clock-step {}): the run ends after {duration}; write an earlier \
-             moment or a longer --duration",
+            "clock step after the end (--clock-step {}): the run ends after {duration}; set an earlier time or a longer \
+             --duration",
             Duration::from_nanos(*at)
         )));
     }
@@ -118,7 +118,7 @@ fn outside(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     if !arguments.output.quiet && arguments.output.json.as_deref() != Some("-") {
         output::print_summary(&romer_calibrate::text(&record, &output::style(arguments.output.color)));
         let shown = romer_report::escape::terminal(&file.path().to_string_lossy());
-        output::eprint_line(&format!("kept in {shown}; later runs use it"));
+        output::eprint_line(&format!("Saved to {shown}; later measurements report it"));
     }
     if let Some(target) = &arguments.output.json {
         output::write_document(target, &text, arguments.output.force)?;

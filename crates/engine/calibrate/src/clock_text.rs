@@ -1,45 +1,45 @@
-//! The proof of the clock for people.
+//! The self-test of the clock estimation, for people.
 
 use romer_record::clock_proof::{ClockProof, Figure};
 use romer_report::escape;
 use romer_report::text::TextStyle;
 
-/// The proof as text, which ends with a newline.
+/// The self-test as text, which ends with a newline.
 pub fn text(proof: &ClockProof, style: &TextStyle) -> String {
-    let title = format!("A clock that lies, found out on {}", escape::terminal(&proof.machine.host));
+    let title = format!("Self-test of the clock estimation on {}", escape::terminal(&proof.machine.host));
     let mut lines = vec![
         if style.color { format!("\x1b[1m{title}\x1b[0m") } else { title },
         format!(
-            "{} of {} round trips over loopback with all stamps; those of the responder passed through a clock that runs \
-             wrong and is set; found by {}.",
+            "{} of {} round trips over loopback have all time stamps; those of the responder were converted to a simulated clock \
+             with known skew and steps; estimated by {}",
             proof.complete,
             proof.probes,
             escape::terminal(&proof.method)
         ),
         String::new(),
-        format!("{:<22}{:>16}{:>16}   {:<28}", "", "asked", "found", "interval (95 %)"),
-        row("rate", &proof.skew_ppm, |value| format!("{value:+.4} ppm")),
+        format!("{:<30}{:>16}{:>16}   {:<28}", "", "simulated", "estimated", "95 % CI"),
+        row("skew", &proof.skew_ppm, |value| format!("{value:+.4} ppm")),
     ];
     for step in &proof.steps {
         let name = match step.found_at_ns {
-            Some(found) => format!("step at {} s ({})", seconds(step.at_ns), seconds(found)),
+            Some(found) => format!("step at {} s (est. {})", seconds(step.at_ns), seconds(found)),
             None => format!("step at {} s", seconds(step.at_ns)),
         };
         lines.push(row(&name, &step.size_ns, |value| format!("{:+.3} us", value / 1e3)));
     }
     for at in &proof.invented_at_ns {
-        lines.push(format!("at {} s: a change of the clock was seen that it did not make", seconds(*at)));
+        lines.push(format!("false alarm: clock step at {} s, which was not simulated", seconds(*at)));
     }
     if let Some(why) = &proof.not_identifiable {
-        lines.push(format!("not identifiable: {}", escape::terminal(why)));
+        lines.push(format!("skew not identifiable: {}", escape::terminal(why)));
     }
     lines.push(String::new());
     lines.push(
         if proof.held {
-            "found out: everything lies in its interval, or no further beside it than the interval is wide, or than 10 us of change \
-             in the least time over loopback would move it"
+            "PASS: every simulated value is within its interval, or outside by at most its width or the effect of 10 us of loopback \
+             delay"
         } else {
-            "NOT found out"
+            "FAIL"
         }
         .into(),
     );
@@ -51,9 +51,9 @@ fn seconds(nanos: i64) -> String {
 }
 
 fn row(name: &str, figure: &Figure, shown: impl Fn(f64) -> String) -> String {
-    let found = figure.found.map_or_else(|| "not found".into(), &shown);
+    let found = figure.found.map_or_else(|| "none".into(), &shown);
     let interval =
         figure.interval.map_or_else(String::new, |[low, high]| format!("{} to {}", shown(low), shown(high)));
-    let verdict = if figure.held { "" } else { "  NOT held" };
-    format!("{name:<22}{:>16}{found:>16}   {interval:<28}{verdict}", shown(figure.asked))
+    let verdict = if figure.held { "" } else { "  FAIL" };
+    format!("{name:<30}{:>16}{found:>16}   {interval:<28}{verdict}", shown(figure.asked))
 }

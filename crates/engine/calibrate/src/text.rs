@@ -3,9 +3,9 @@
 use romer_record::calibration::{CalibrationRecord, PlaceError, Share, Symmetry, TwoRates};
 use romer_report::escape;
 use romer_report::text::TextStyle;
+use romer_units::Place;
 
-/// The calibration as text, which ends with a newline. Every figure has its unit, and every footnote its mark in the
-/// table.
+/// The calibration as text, which ends with a newline. Every value has its unit, and every column its definition below the table.
 pub fn text(record: &CalibrationRecord, style: &TextStyle) -> String {
     let page = Page { unicode: style.unicode, color: style.color };
     let mut lines = page.heading(record);
@@ -29,11 +29,12 @@ impl Page {
 
     fn heading(self, record: &CalibrationRecord) -> Vec<String> {
         let machine = &record.machine;
-        let title = format!("The tool's own error on {}", escape::terminal(&machine.host));
+        let title =
+            format!("Calibration of {}: delay that romer itself adds", escape::terminal(&machine.host));
         vec![
             self.strong(&title),
             format!(
-                "kernel {}, {} processors, clock {}; {}; measured {}",
+                "kernel {}, {} CPUs, clock source {}; {}; {}",
                 escape::terminal(&machine.kernel),
                 machine.processors,
                 escape::terminal(machine.clock_source.as_deref().unwrap_or("unknown")),
@@ -41,7 +42,7 @@ impl Page {
                 escape::terminal(&record.measured)
             ),
             format!(
-                "{} of {} round trips, one each {}, IP packets of {} octets, over a link that takes no time.",
+                "{} of {} round trips, one every {}, {}-byte IP packets, over a virtual link without delay",
                 if record.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", record.rounds) },
                 record.probes,
                 self.time(real(record.interval_ns)),
@@ -54,28 +55,29 @@ impl Page {
     fn table(self, record: &CalibrationRecord, lines: &mut Vec<String>) {
         let row = |place: &str, way: &str, cells: [String; 4]| {
             let [baseline, uncertainty, median, greatest] = cells;
-            format!("{place:<8}{way:<12}{baseline:>14}{uncertainty:>17}{median:>13}{greatest:>14}")
+            format!("{place:<13}{way:<12}{baseline:>10}{uncertainty:>14}{median:>10}{greatest:>12}")
         };
-        let head = ["baseline [1]", "uncertainty [2]", "median [3]", "greatest [4]"].map(String::from);
-        lines.push(self.strong(&row("stamps", "", head)));
+        let head = ["baseline", "uncertainty", "median", "max"].map(String::from);
+        lines.push(self.strong(&row("time stamps", "direction", head)));
         for error in &record.places {
             let PlaceError { place, forward, reverse, round_trip } = error;
-            for ((way, share), first) in [("there", forward), ("back", reverse), ("round trip", round_trip)]
-                .into_iter()
-                .zip([true, false, false])
+            for ((way, share), first) in
+                [("forward", forward), ("reverse", reverse), ("round trip", round_trip)]
+                    .into_iter()
+                    .zip([true, false, false])
             {
-                let name = if first { place.to_string() } else { String::new() };
-                lines.push(row(&name, way, self.cells(share)));
+                let name = if first { name(*place) } else { "" };
+                lines.push(row(name, way, self.cells(share)));
             }
         }
         lines.extend(
             [
-                "Each figure is the median of the rounds' figures, and a round's figure is",
-                "[1] its least delay: the floor, at or above which the error is",
-                "[2] its 99 % quantile less the floor: how far above it the error goes",
-                "[3] its median",
-                "[4] its greatest delay less the floor; time that the host takes away is in it",
-                "A network card that stamps is not there: these links are virtual.",
+                "baseline     minimum: every delay measured here includes at least this;",
+                "             `romer measure --subtract-baseline` subtracts it",
+                "uncertainty  p99 minus minimum: 99 % of the delays include at most this in addition",
+                "max          maximum minus minimum, with the scheduling delays of this host",
+                "Each value is the median over the rounds. Time stamps of network cards are not",
+                "calibrated: the link is virtual.",
                 "",
             ]
             .map(String::from),
@@ -88,9 +90,9 @@ impl Page {
     }
 
     fn symmetry(self, record: &CalibrationRecord, lines: &mut Vec<String>) {
-        lines.push(
-            self.strong("Self-check: this path is the same both ways, so there = back = round trip / 2"),
-        );
+        lines.push(self.strong(
+            "Self-check of symmetry: on this link forward, reverse and half of the round trip are equal",
+        ));
         for found in &record.symmetry {
             let Symmetry {
                 place,
@@ -102,15 +104,15 @@ impl Page {
                 held,
             } = found;
             lines.push(format!(
-                "{:<8}medians: there {}, back {}, half the round trip {}",
-                place.to_string(),
+                "{:<13}{}: medians {} forward, {} reverse, {} half of the round trip",
+                name(*place),
+                verdict(*held),
                 self.time(*forward_ns),
                 self.time(*reverse_ns),
                 self.time(*half_round_trip_ns)
             ));
             lines.push(format!(
-                "        {}: a one-way median differs from half the round trip's by {} at the most, and may by {}",
-                verdict(*held),
+                "             difference {} (tolerance {})",
                 self.time(*differ_by_ns),
                 self.time(*tolerance_ns)
             ));
@@ -119,42 +121,39 @@ impl Page {
     }
 
     fn two_rates(self, record: &CalibrationRecord, lines: &mut Vec<String>) {
-        lines.push(
-            self.strong("Self-check: one delay over a link at two rates (delay = octets x 8 / rate + error)"),
-        );
+        lines.push(self.strong("Self-check at two link rates: delay = bytes x 8 / rate + constant error"));
         if let Some(why) = &record.two_rates_missing {
-            lines.push(format!("        not measured: {}", escape::terminal(why)));
+            lines.push(format!("             not measured: {}", escape::terminal(why)));
         }
         for found in &record.two_rates {
             let TwoRates {
                 place, slow_bps, fast_bps, slow_delay_ns, fast_delay_ns, octets, octets_sent, ..
             } = found;
-            lines.push(format!(
-                "{:<8}medians: {} at {}, {} at {}; so {octets:.1} octets, and an error of {}",
-                place.to_string(),
-                self.time(*slow_delay_ns),
-                rate(*slow_bps),
-                self.time(*fast_delay_ns),
-                rate(*fast_bps),
-                self.time(found.error_ns)
-            ));
-            let differ = octets - f64::from(*octets_sent);
             let late = record
                 .at(*place)
                 .map(|error| error.forward.uncertainty_ns)
                 .filter(|late| explains(found, *late));
             lines.push(format!(
-                "        {}: {octets_sent} octets were sent, the solution differs by {differ:+.1} ({} packets, {} set aside)",
-                if late.is_some() { "DISTURBED" } else { verdict(found.held) },
+                "{:<13}{}: medians {} at {}, {} at {}",
+                name(*place),
+                if late.is_some() { "INCONCLUSIVE" } else { verdict(found.held) },
+                self.time(*slow_delay_ns),
+                rate(*slow_bps),
+                self.time(*fast_delay_ns),
+                rate(*fast_bps),
+            ));
+            lines.push(format!(
+                "             computed {octets:.1} bytes (sent {octets_sent}), constant error {}; {} packets, {} excluded",
+                self.time(found.error_ns),
                 found.packets,
                 found.set_aside
             ));
             if let Some(late) = late {
                 lines.push(format!(
-                    "        these stamps are up to {} late (99 %), by which it may differ as much: other work has the",
+                    "             these time stamps are up to {} late (p99), which explains the difference;",
                     self.time(late)
                 ));
-                lines.push("        processors; calibrate again while this machine has less to do".into());
+                lines.push("             repeat when this host is less busy".into());
             }
         }
         lines.push(String::new());
@@ -163,8 +162,7 @@ impl Page {
     fn host(self, record: &CalibrationRecord, lines: &mut Vec<String>) {
         let gaps = &record.host_gaps;
         lines.push(format!(
-            "The host took away {:.2} % of the {} for which each processor was watched in turn with the rounds, {} at \
-             once at the most.",
+            "Scheduling gaps of this host (hypervisor or other work): {:.2} % of {} per CPU, longest {}",
             gaps.stolen_ratio * 100.0,
             self.time(real(gaps.watched_ns) / f64::from(record.machine.processors.max(1))),
             self.time(real(gaps.longest_ns))
@@ -203,8 +201,18 @@ fn rate(bits_per_second: u64) -> String {
     format!("{} Mbit/s", bits_per_second / 1_000_000)
 }
 
+/// Where time stamps were taken.
+const fn name(place: Place) -> &'static str {
+    match place {
+        Place::Nic => "network card",
+        Place::Kernel => "kernel",
+        Place::Program => "eBPF",
+        Place::User => "user space",
+    }
+}
+
 const fn verdict(held: bool) -> &'static str {
-    if held { "holds" } else { "DOES NOT HOLD" }
+    if held { "PASS" } else { "FAIL" }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]

@@ -33,7 +33,7 @@ use thin::thin_peaks;
 pub(crate) use thin::{Cloud, Far, MOST_POINTS, peaks};
 
 /// Where values beyond an axis are drawn, as captions say it.
-pub(crate) const BEYOND: &str = "drawn in the strip above, whose height is logarithmic";
+pub(crate) const BEYOND: &str = "drawn in the strip above (logarithmic)";
 
 /// Colours by meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +143,7 @@ impl Figure {
         let mut words = Vec::from_iter(Some(self.caption.clone()).filter(|caption| !caption.is_empty()));
         let (drawn, of, _) = self.counted(most);
         if drawn < of {
-            words.push(format!("{} of {} points are drawn.", count(drawn as u64), count(of as u64)));
+            words.push(format!("Thinned to {} of {} points.", count(drawn as u64), count(of as u64)));
         }
         words.join(" ")
     }
@@ -153,7 +153,7 @@ impl Figure {
         let (drawn, of, longest) = self.counted(MOST_POINTS);
         let paper = Shape::Wide.most_points();
         let fewer = if longest > paper {
-            format!(" (on paper up to {} of a series)", count(paper as u64))
+            format!(" (in print up to {} a series)", count(paper as u64))
         } else {
             String::new()
         };
@@ -161,18 +161,13 @@ impl Figure {
             Layer::Points(_, cloud) => !cloud.thinned(MOST_POINTS).far.is_empty(),
             _ => false,
         });
-        let apart = if lines {
-            "and thin lines from these to the least and the greatest, each one packet, where they stand apart"
+        let extremes = if lines {
+            "extremes are always drawn, as the ends of thin lines"
         } else {
-            "and the least and the greatest where they stand apart"
+            "extremes are always drawn"
         };
         (drawn < of).then(|| {
-            format!(
-                "{} of {} points are drawn{fewer}: of each stretch of time some that are spread by rank, so that they are dense \
-                 where most packets are, {apart}. Enlarging shows no more.",
-                count(drawn as u64),
-                count(of as u64)
-            )
+            format!("Thinned to {} of {} points{fewer}; {extremes}.", count(drawn as u64), count(of as u64))
         })
     }
 }

@@ -35,7 +35,7 @@ const soon = () => new Promise((done) => requestAnimationFrame(() => requestAnim
   told.push(whole.hidden, document.documentElement.scrollWidth <= innerWidth);
   document.documentElement.dataset.touched = told.join();
   const some = (box) => box.parentElement.querySelector('.legend em');
-  const samples = [...document.querySelectorAll('figure')].filter((one) => one.textContent.includes('points are drawn'));
+  const samples = [...document.querySelectorAll('figure')].filter((one) => one.textContent.includes('Thinned to'));
   const said = [some(box).hidden];
   box = samples[0].querySelector('.live');
   said.push(some(box).hidden);

@@ -254,12 +254,12 @@ fn a_chart_of_some_points_for_many_says_how_many_and_which() {
         let caption = section.split_once("</figure>").unwrap().0;
         let drawn: u64 = counts.iter().map(|(points, _)| points).sum();
         let all: u64 = counts.iter().map(|(points, of)| of.unwrap_or(*points)).sum();
-        assert_eq!(caption.contains("points are drawn"), drawn < all, "{title}");
+        assert_eq!(caption.contains("Thinned to"), drawn < all, "{title}");
         if drawn < all {
             let number = |text: &str| text.replace(',', "").parse::<u64>().unwrap();
-            let words = caption.split_once(" points are drawn").unwrap().0;
-            let mut words = words.rsplit([' ', '>']);
-            let (of, _, points) = (words.next().unwrap(), words.next(), words.next().unwrap());
+            let words = caption.split_once("Thinned to ").unwrap().1;
+            let mut words = words.split(' ');
+            let (points, _, of) = (words.next().unwrap(), words.next(), words.next().unwrap());
             assert_eq!((number(points), number(of)), (drawn, all), "{title}");
             sampled += 1;
         }
@@ -500,7 +500,7 @@ fn runs_on_the_same_axes_are_told_apart_and_held_against_the_first() {
         .unwrap()
         .0;
     assert_eq!((against.matches("<table>").count(), against.matches("class=\"head\"").count()), (1, 3));
-    assert_eq!(page.matches("of the others, the least is taken off").count(), 2, "there and back");
+    assert_eq!(page.matches("all delays are above their minimum").count(), 2, "there and back");
     // Each run has its circumstances, and the command that repeats it.
     for (number, (made, target)) in
         (1..).zip(made.iter().zip(["198.18.0.2", "probe-17.example.net", "198.18.0.2"]))

@@ -168,10 +168,10 @@ fn a_strip_tells_how_many_of_how_many_were_lost_in_the_column_that_is_pointed_at
         assert!(parts.next().unwrap().starts_with("between "), "{tip}");
         let [marked, of] = [column[5], column[6]];
         let own = parts.next().unwrap();
-        assert!(own.starts_with(&format!("lost on the way there: {marked} of {of} (")), "{tip}: {column:?}");
+        assert!(own.starts_with(&format!("lost, forward: {marked} of {of} (")), "{tip}: {column:?}");
         let worst = (20.0 * column[7].parse::<f64>().unwrap()).round();
         assert!(own.ends_with(&format!("%), at worst {worst} of 20 in a row")), "{tip}: {column:?}");
     }
     let heard = value("heard");
-    assert!(heard.starts_with("between ") && heard.matches("lost on the way there").count() == 1, "{heard}");
+    assert!(heard.starts_with("between ") && heard.matches("lost, forward").count() == 1, "{heard}");
 }

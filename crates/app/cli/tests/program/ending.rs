@@ -175,7 +175,7 @@ fn responder_restart_is_cause_of_losses() {
     drop(responder.wait());
     std::thread::sleep(std::time::Duration::from_millis(300));
     let _another = lab.respond(&[]);
-    measuring.await_told(&["the control conversation broke off", "the far host reported of"]);
+    measuring.await_told(&["the control conversation broke off", "ICMP port unreachable from the target"]);
     measuring.await_more();
     measuring.process.signal("INT");
     drop(measuring.process.wait());

@@ -73,7 +73,7 @@ fn packets_that_go_one_way_have_their_delays_on_the_terminal_while_they_go() {
     };
     // A panel that is drawn when there are delays, and not before.
     let command = measured(&["--direction", "both", "--tui"], "drawn");
-    let (drawn, code) = on_a_terminal(&command, "p99 delay", b"q");
+    let (drawn, code) = on_a_terminal(&command, "p99", b"q");
     assert_eq!(code, Some(130), "{drawn}");
     let command = measured(&["--direction", "forward", "--live-delays"], "line");
     let (drawn, code) = on_a_terminal(&command, "jitter", b"\x03");

@@ -100,7 +100,7 @@ fn what_this_host_drops_for_a_neighbour_that_does_not_answer_is_not_sent_and_not
         );
         let events = at(&document, "/events").as_array().unwrap();
         let event = events.iter().find(|event| event["kind"] == "not-sent").unwrap();
-        assert!(event["detail"].as_str().unwrap().contains("did not answer when asked"), "{event}");
+        assert!(event["detail"].as_str().unwrap().contains("ARP or neighbor discovery"), "{event}");
     }
 }
 

@@ -25,8 +25,8 @@ pub(super) fn once(events: &[BenchmarkEvent]) -> Vec<BenchmarkEvent> {
         let DroppedFrames { frames, case, .. } = dropped;
         let [least, most] = [f64::min, f64::max].map(|of| loads.iter().copied().reduce(of).unwrap_or(0.0));
         let text = format!(
-            "{frames}: none arrived to the end of {} trials, nor after these (case {case}, {least:.1} % to {most:.1} % intended load), while \
-             frames of other sizes did then: the device is there and drops them; they count as its loss",
+            "{frames}: none arrived until the end of {} trials or afterwards (case {case}, {least:.1} % to {most:.1} % intended load), \
+             while frames of other sizes did: the device is up and drops them; they count as its loss",
             loads.len()
         );
         told.push(BenchmarkEvent { text, dropped: None, ..event.clone() });

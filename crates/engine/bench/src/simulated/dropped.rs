@@ -260,7 +260,7 @@ fn a_size_that_is_dropped_in_each_trial_of_a_search_is_one_event() {
     assert!(kept > 3, "{kept}");
     let [event] = &document.events[..] else { panic!("{:?}", document.events) };
     let told = format!(
-        "frames of 64 octets: none arrived to the end of {kept} trials, nor after these (case baseline, 1.0 % to 100.0 %"
+        "frames of 64 octets: none arrived until the end of {kept} trials or afterwards (case baseline, 1.0 % to 100.0 %"
     );
     assert!(event.text.starts_with(&told), "{event:?}");
 }

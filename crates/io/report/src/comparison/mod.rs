@@ -5,6 +5,7 @@ use romer_metrics::least::Least;
 use romer_record::Passage;
 use romer_record::comparison::{COMPARISON, ComparedDirection, ComparedFigure, Comparison, Side, Verdict};
 use romer_record::document::{Calibration, DelayKind, Direction, Measurement, StampPlaces};
+use romer_record::finding::{Finding, Pattern};
 use romer_record::voice::{Scale, Voice};
 use romer_units::Place;
 
@@ -133,6 +134,8 @@ fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Way, by: Figure) -> Compared
                 " Delays are relative to the minimum of each run (clock offset unknown): a constant shift is not visible.",
             );
         }
+        let [of_a, of_b] = [a, b].map(|one| &one.stream.measurement.findings[..]);
+        words.extend(spikes_of_one(of_a, of_b, way).into_iter().map(|text| format!(" {text}")));
         (verdict, words)
     } else {
         let why = "one is absolute and the other relative to its minimum";
@@ -145,6 +148,40 @@ fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Way, by: Figure) -> Compared
         words,
         figures: figures.into_iter().map(|(_, found)| found).collect(),
     }
+}
+
+/// Periods of spikes that differ by less than this share are the same.
+const SAME_PERIOD: f64 = 0.01;
+
+/// Periodic delay spikes that only one of both runs has, as sentences.
+fn spikes_of_one(a: &[Finding], b: &[Finding], way: Way) -> Vec<String> {
+    let spikes = |findings: &[Finding]| -> Vec<(f64, f64)> {
+        let of_way = findings.iter().filter(|finding| finding.direction == way.in_document());
+        of_way
+            .filter_map(|finding| match finding.pattern {
+                Pattern::PeriodicDelaySpikes { period_ns, height_ns, .. } => Some((period_ns, height_ns)),
+                _ => None,
+            })
+            .collect()
+    };
+    let (of_a, of_b) = (spikes(a), spikes(b));
+    let only = |those: &[(f64, f64)], others: &[(f64, f64)], words: &str| -> Vec<String> {
+        let is_there =
+            |period: f64| others.iter().any(|(other, _)| (other - period).abs() < SAME_PERIOD * period);
+        let alone = those.iter().filter(|(period, _)| !is_there(*period));
+        alone
+            .map(|(period, height)| {
+                format!(
+                    "Periodic delay spikes (+{} every {}) {words}.",
+                    time(*height, true),
+                    time(*period, true)
+                )
+            })
+            .collect()
+    };
+    let mut words = only(&of_a, &of_b, "found in A, not in B");
+    words.extend(only(&of_b, &of_a, "found in B, not in A"));
+    words
 }
 
 /// The scale of the ratings of a direction.
@@ -603,6 +640,40 @@ mod tests {
         assert_eq!(words("forward.delay_ns.median"), "median delay");
         assert_eq!(words("jitter_ns.delay_difference.p99_9"), "p99.9 |IPDV|");
         assert_eq!(words("loss.ratio"), "loss");
+    }
+
+    /// Spikes of the same period are not mentioned; those of one run are, with the run.
+    #[test]
+    fn periodic_spikes_of_one_run() {
+        let spikes = |period_ns: f64| Finding {
+            direction: romer_record::document::Way::Forward,
+            at_ns: None,
+            until_ns: None,
+            false_alarm_probability: None,
+            pattern: Pattern::PeriodicDelaySpikes {
+                period_ns,
+                period_interval_ns: [period_ns; 2],
+                phase_ns: 0.0,
+                height_ns: 24e6,
+                spikes: 9,
+                cycles: 9,
+                strength_ratio: 1.0,
+                multiple_of_ns: None,
+            },
+        };
+        let (a, b) = ([spikes(2e9), spikes(10e9)], [spikes(2.001e9), spikes(5e9)]);
+        let said: Vec<String> =
+            spikes_of_one(&a, &b, Way::Forward).iter().map(|text| text.replace(NO_BREAK, " ")).collect();
+        assert_eq!(
+            said,
+            [
+                "Periodic delay spikes (+24.0 ms every 10.0 s) found in A, not in B.",
+                "Periodic delay spikes (+24.0 ms every 5.00 s) found in B, not in A."
+            ]
+        );
+        assert!(
+            spikes_of_one(&a, &a, Way::Forward).is_empty() && spikes_of_one(&a, &[], Way::Reverse).is_empty()
+        );
     }
 
     #[test]

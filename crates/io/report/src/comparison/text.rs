@@ -130,7 +130,7 @@ fn table(direction: &ComparedDirection, style: &TextStyle, width: usize) -> Vec<
 /// A figure as the summary of a measurement calls it.
 fn label(figure: &str) -> String {
     match figure.strip_prefix("jitter_ns.delay_difference.") {
-        Some(statistic) => format!("|ipdv| {statistic}"),
+        Some(statistic) => format!("|IPDV| {statistic}"),
         None if figure == "loss.ratio" => "loss".into(),
         None if figure.starts_with("voice.") => figure.trim_start_matches("voice.").to_uppercase(),
         None => figure.replace("_ns.", " ").replace('_', " "),

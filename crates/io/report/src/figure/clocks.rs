@@ -105,16 +105,16 @@ fn corrected(
     };
     Some(Figure {
         name: if way == Way::Reverse { "clock-reverse" } else { "clock-forward" },
-        title: format!("Clock error taken out, {}", way.name()),
+        title: format!("Clock correction, {}", way.name()),
         caption: format!(
-            "Both above their least value. {} The band is what was taken out, with its 95 % interval, no thinner than can \
-             be seen: a corrected delay is off by {} at the most because of it.{more}",
+            "Delays above their minimum. {} Band: correction with its 95 % confidence interval. Error of a corrected delay: \
+             up to {}.{more}",
             found(m),
             time(widest, true)
         ),
         x: times.axis(),
         y: Axis {
-            title: format!("delay above the least, {}", unit.name(true)),
+            title: format!("delay above minimum, {}", unit.name(true)),
             from: 0.0,
             to: end / unit.nanos(),
             labels: Labels::Numbers,
@@ -127,9 +127,9 @@ fn corrected(
             Layer::Above(ink, after_beyond),
         ],
         legend: vec![
-            ("as the clocks had it".into(), Ink::Text),
+            ("uncorrected".into(), Ink::Text),
             ("corrected".into(), ink),
-            ("taken out, with its interval".into(), Ink::Lost),
+            ("correction".into(), Ink::Lost),
         ],
     })
 }
@@ -217,7 +217,7 @@ fn found(m: &Measurement) -> String {
     match (m.clock.skew_ppm, m.clock.skew_interval_ppm) {
         (Some(skew), Some([low, high])) => {
             format!(
-                "The responder's clock runs {}, by {}.",
+                "The responder's clock runs {} (method {}).",
                 pace(skew, Some([low, high]), "the sender's"),
                 m.clock.method
             )
@@ -230,10 +230,10 @@ fn found(m: &Measurement) -> String {
 pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
     let series = passages.location;
     let rows = [
-        ("sender, departure", Ink::Text, &series.sender_departure),
-        ("responder, arrival", Ink::Forward, &series.responder_arrival),
-        ("responder, departure", Ink::Reverse, &series.responder_departure),
-        ("sender, arrival", Ink::RoundTrip, &series.sender_arrival),
+        ("t1 (sent)", Ink::Text, &series.sender_departure),
+        ("t2 (received)", Ink::Forward, &series.responder_arrival),
+        ("t3 (replied)", Ink::Reverse, &series.responder_departure),
+        ("t4 (returned)", Ink::RoundTrip, &series.sender_arrival),
     ];
     let rows: Vec<_> = rows.into_iter().filter(|(_, _, points)| points.len() > 1).collect();
     let mut all: Vec<f64> =
@@ -262,18 +262,16 @@ pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
     };
     Some(Figure {
         name: "location",
-        title: "From the program's stamps to the kernel's".into(),
-        caption: format!(
-            "How far the program's own stamp of a packet lies from the kernel's: what the kernel's stamps spare the delays.{more}"
-        ),
+        title: "User-space minus kernel time stamp".into(),
+        caption: format!("Error that user-space time stamps would have added.{more}"),
         x: Axis {
-            title: format!("time since the first stamp, {}", length.name(true)),
+            title: format!("time since the first time stamp, {}", length.name(true)),
             from: 0.0,
             to: as_float(last).max(1.0) / length.nanos(),
             labels: Labels::Numbers,
         },
         y: Axis {
-            title: format!("apart, {}", unit.name(true)),
+            title: format!("difference, {}", unit.name(true)),
             from: least / unit.nanos(),
             to: end / unit.nanos(),
             labels: Labels::Numbers,
@@ -287,10 +285,10 @@ pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
 pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
     let (series, shapes) = (passages.location, &passages.location.shapes);
     let rows = [
-        ("sender, departure", Ink::Text, &shapes.sender_departure, &series.sender_departure),
-        ("responder, arrival", Ink::Forward, &shapes.responder_arrival, &series.responder_arrival),
-        ("responder, departure", Ink::Reverse, &shapes.responder_departure, &series.responder_departure),
-        ("sender, arrival", Ink::RoundTrip, &shapes.sender_arrival, &series.sender_arrival),
+        ("t1 (sent)", Ink::Text, &shapes.sender_departure, &series.sender_departure),
+        ("t2 (received)", Ink::Forward, &shapes.responder_arrival, &series.responder_arrival),
+        ("t3 (replied)", Ink::Reverse, &shapes.responder_departure, &series.responder_departure),
+        ("t4 (returned)", Ink::RoundTrip, &shapes.sender_arrival, &series.sender_arrival),
     ];
     let rows: Vec<_> = rows.into_iter().filter(|(_, _, shape, _)| shape.total() > 1).collect();
     let (least, end) = seen(&rows.iter().map(|(_, _, shape, _)| bulk(shape)).collect::<Vec<_>>())?;
@@ -313,8 +311,8 @@ pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
         .collect();
     let width = width.map(as_float).or(bins.map(|bins| (end - least) / share(bins, 1)));
     let bins = width.map_or_else(
-        || " Bins are of different widths: it is their areas that tell how many there are.".to_owned(),
-        |width| format!(" Each bin is {} wide.", time(width, true)),
+        || " Bins have different widths; areas are proportional to counts.".to_owned(),
+        |width| format!(" Bin width {}.", time(width, true)),
     );
     let top = drawn.iter().flat_map(|(_, _, outline)| outline).map(|point| point.1).fold(0.0, f64::max);
     let beyond = rows.iter().filter_map(|(name, _, shape, _)| {
@@ -324,19 +322,16 @@ pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
     let beyond = if beyond.is_empty() { beyond } else { format!(" Beyond the right edge: {beyond}.") };
     Some(Figure {
         name: "location-shape",
-        title: "How far the program's stamps lie from the kernel's, and how often".into(),
-        caption: format!(
-            "Each stamp of the program is late on arrival, and early on departure, by what the host needs between the \
-                  kernel's stamp and the program's: a mean, which could be subtracted, and a spread, which could not.{bins}{beyond}"
-        ),
+        title: "User-space minus kernel time stamp, histogram".into(),
+        caption: format!("User-space time stamps are late on arrival and early on departure.{bins}{beyond}"),
         x: Axis {
-            title: format!("apart, {}", unit.name(true)),
+            title: format!("difference, {}", unit.name(true)),
             from: least.min(0.0) / unit.nanos(),
             to: end / unit.nanos(),
             labels: Labels::Numbers,
         },
         y: Axis {
-            title: format!("% of stamps per {}", unit.name(true)),
+            title: format!("% of time stamps per {}", unit.name(true)),
             from: 0.0,
             to: 1.08 * top,
             labels: Labels::Numbers,

@@ -170,7 +170,7 @@ pub(super) fn density_figure(
     layers.first()?;
     Some(Figure {
         name: "histogram",
-        title: "Distribution of the delay".into(),
+        title: "Delay histogram".into(),
         caption,
         x: delay_axis(reach, unit),
         y: Axis {
@@ -249,7 +249,7 @@ pub(super) fn distribution(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
     }
     (!layers.is_empty()).then(|| Figure {
         name: "distribution",
-        title: "Share of packets that took no longer".into(),
+        title: "Delay CDF".into(),
         caption: beyond_note(m, reach),
         x: delay_axis(reach, unit),
         y: Axis { title: "% of packets".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
@@ -307,9 +307,9 @@ pub(super) fn spacing(passages: &Passages<'_>, changes: &Changes) -> Option<Figu
     let error = sorted(error.map(|error| error.as_nanos().saturating_abs()).collect());
     let [there, back] = &changes.0;
     let rows = [
-        ("sender's departure error", Ink::Text, &error),
-        ("changed on the way there", Ink::Forward, there),
-        ("changed on the way back", Ink::Reverse, back),
+        ("sender", Ink::Text, &error),
+        ("forward path", Ink::Forward, there),
+        ("reverse path", Ink::Reverse, back),
     ];
     let rows: Vec<_> = rows.into_iter().filter(|(_, _, values)| values.len() > 1).collect();
     let greatest = rows.iter().filter_map(|(_, _, values)| values.last().copied()).fold(0.0, f64::max);
@@ -327,18 +327,23 @@ pub(super) fn spacing(passages: &Passages<'_>, changes: &Changes) -> Option<Figu
             Layer::Line(*ink, logs.collect())
         })
         .collect();
-    let worst = rows.iter().map(|(name, _, values)| {
-        format!("{name}: 99{NO_BREAK}% within {}", time(at(values, 0.99).unwrap_or(0.0), true))
-    });
+    let worst = rows
+        .iter()
+        .map(|(name, _, values)| format!("{name}: p99 {}", time(at(values, 0.99).unwrap_or(0.0), true)));
     Some(Figure {
         name: "spacing",
-        title: "Error of the packets' spacing".into(),
+        title: "Inter-packet gap error".into(),
         caption: format!(
-            "{}. The change of spacing between consecutive packets is |IPDV| (RFC 3393).",
+            "{}. Sender: actual minus scheduled departure. Path: |IPDV| (RFC 3393).",
             capital(&worst.collect::<Vec<_>>().join("; "))
         ),
         x: Axis { title: "error (logarithmic)".into(), from, to, labels: Labels::Decades },
-        y: Axis { title: "% of packets with no more".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
+        y: Axis {
+            title: "cumulative share of packets, %".into(),
+            from: 0.0,
+            to: 100.0,
+            labels: Labels::Numbers,
+        },
         layers,
         legend: rows.into_iter().map(|(name, ink, _)| (name.into(), ink)).collect(),
     })

@@ -75,7 +75,7 @@ pub(super) fn delays(
         legend.push(("lost".into(), Ink::Lost));
         let marks = marks_among(lost, times.moments());
         if marks.iter().any(|mark| mark.count > 1) {
-            caption.push("A mark at the bottom is where at least one was lost; how many of how many is in the chart of losses.".into());
+            caption.push("Marks at the bottom: at least one packet lost (see the chart of losses).".into());
         }
         layers.push(Layer::Below(Ink::Lost, marks));
     }
@@ -83,7 +83,7 @@ pub(super) fn delays(
     let happened: Vec<f64> = m.events.iter().flat_map(Event::window).map(since).collect();
     let happened: Vec<f64> = happened.into_iter().filter(|x| (0.0..=times.axis().to).contains(x)).collect();
     if !happened.is_empty() {
-        legend.push(("something happened".into(), Ink::Text));
+        legend.push(("event".into(), Ink::Text));
         layers.push(Layer::Below(Ink::Text, marks(happened)));
     }
     Some(Figure {
@@ -106,20 +106,19 @@ pub(super) fn delays(
 /// 9.8): what the sender's schedule and the path's holding back look like one by one.
 pub(super) fn between(spaced: Spaced, times: &Times) -> Vec<Figure> {
     let Spaced { departures, there, back } = spaced;
-    let reception = [("there", Ink::Forward, there), ("back", Ink::Reverse, back)];
+    let reception = [("forward", Ink::Forward, there), ("reverse", Ink::Reverse, back)];
     let figures = [
         spacings(
             "inter-transmission",
-            "Time between departures",
-            "Each packet's departure after the one before it, on the sending host's clock: how evenly the probes left.",
-            [("between departures", Ink::Text, departures)].into(),
+            "Inter-departure time",
+            "Time between the departures of consecutive packets, on the clock of the sending host.",
+            [("departures", Ink::Text, departures)].into(),
             times,
         ),
         spacings(
             "inter-reception",
-            "Time between arrivals",
-            "Each packet's arrival after the one before it, on the arriving host's clock. Over an empty path it is the time \
-             between departures; what is more than that is the path's.",
+            "Inter-arrival time",
+            "Time between the arrivals of consecutive packets, on the clock of the receiving host.",
             reception.into(),
             times,
         ),

@@ -107,8 +107,7 @@ fn over_time(runs: &[Laid<'_>], rows: &[Row<'_>], way: Way, length: f64) -> Opti
     let mut caption = Vec::new();
     if runs.iter().any(|run| run.floor > 0.0) {
         caption.push(
-            "Of some runs it is known only what delays are above their least: of the others, the least is taken off, here and in \
-             the figures below."
+            "The clock offset of some runs is unknown: all delays are above their minimum, here and in the figures below."
                 .to_owned(),
         );
     }
@@ -178,7 +177,7 @@ fn distribution(rows: &[Row<'_>], way: Way) -> Option<Figure> {
         .map(|(_, ink, values)| Layer::Line(*ink, steps_within(values, (f64::NEG_INFINITY, end), unit)));
     Some(Figure {
         name: name("distribution", way),
-        title: format!("Share of packets that took no longer, {}", way.name()),
+        title: format!("Delay CDF, {}", way.name()),
         caption: not_shown(rows, reach),
         x: delay_axis(reach, unit),
         y: Axis { title: "% of packets".into(), from: 0.0, to: 100.0 * share(1, 1), labels: Labels::Numbers },
@@ -195,8 +194,8 @@ fn changes(runs: &[Laid<'_>], way: Way) -> Option<Figure> {
     });
     logarithmic(
         name("jitter", way),
-        &format!("Change of delay from packet to packet, {}", way.name()),
-        "|IPDV| (RFC 3393): by how much a packet's delay differs from that of the one before it.".into(),
+        &format!("Delay variation between consecutive packets, {}", way.name()),
+        "|IPDV| (RFC 3393): absolute difference between the delays of consecutive packets.".into(),
         rows.collect(),
     )
 }

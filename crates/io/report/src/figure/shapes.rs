@@ -55,11 +55,8 @@ pub(super) fn tail_of(rows: &[Row<'_>]) -> Option<Figure> {
     };
     Some(Figure {
         name: "tail",
-        title: "Share of packets that took longer".into(),
-        caption: format!(
-            "The share is logarithmic: each line down is ten times fewer packets. The longest delay is {}.",
-            time(end, true)
-        ),
+        title: "Delay CCDF (logarithmic)".into(),
+        caption: format!("Share of packets with a longer delay. Maximum delay: {}.", time(end, true)),
         x: Axis {
             title: format!("delay, {}", unit.name(true)),
             from: 0.0,
@@ -67,7 +64,7 @@ pub(super) fn tail_of(rows: &[Row<'_>]) -> Option<Figure> {
             labels: Labels::Numbers,
         },
         y: Axis {
-            title: "packets with more (logarithmic)".into(),
+            title: "share of packets (logarithmic)".into(),
             from: lowest,
             to: 0.0,
             labels: Labels::Shares,
@@ -93,30 +90,27 @@ pub(super) fn jitters(
     };
     let delays = delays.of_way(way);
     let rows = [
-        ("between arrivals", Ink::Forward, sorted(jitter::inter_arrival_difference(these)).into()),
-        ("between delays", Ink::Reverse, between_delays),
-        ("from the mean delay", Ink::RoundTrip, deviations(delays).into()),
+        ("inter-arrival difference", Ink::Forward, sorted(jitter::inter_arrival_difference(these)).into()),
+        ("delay difference", Ink::Reverse, between_delays),
+        ("deviation from the mean", Ink::RoundTrip, deviations(delays).into()),
     ];
     let single = jitter::rfc3550(these).map_or_else(String::new, |value| {
-        format!(" RFC{NO_BREAK}3550's running mean ends at {}.", time(value, true))
+        format!(" RFC{NO_BREAK}3550 interarrival jitter at the end: {}.", time(value, true))
     });
     let range = delays.first().zip(delays.last()).map_or_else(String::new, |(least, greatest)| {
-        format!(" From the least to the greatest delay: {}.", time(greatest - least, true))
+        format!(" Peak to peak: {}.", time(greatest - least, true))
     });
-    let caption = format!(
-        "Of {}. The same packets give different jitters by different definitions.{range}{single}",
-        way.label(m)
-    );
+    let caption = format!("{}.{range}{single}", way.label(m));
     let rows = rows.map(|(name, ink, values)| (name.to_owned(), ink, values));
-    logarithmic("jitter", "Jitter by its definitions", caption, rows.into())
+    logarithmic("jitter", "Jitter by definition", caption, rows.into())
 }
 
 /// Times between departures and between arrivals.
 pub(super) fn between(spaced: &Spaced) -> Option<Figure> {
     let rows = [
-        ("between departures", Ink::Text, &spaced.departures.sorted),
-        ("between arrivals there", Ink::Forward, &spaced.there.sorted),
-        ("between arrivals back", Ink::Reverse, &spaced.back.sorted),
+        ("departures", Ink::Text, &spaced.departures.sorted),
+        ("arrivals, forward", Ink::Forward, &spaced.there.sorted),
+        ("arrivals, reverse", Ink::Reverse, &spaced.back.sorted),
     ];
     let rows: Vec<_> = rows.into_iter().filter(|(_, _, values)| values.len() > 1).collect();
     let low = rows.iter().filter_map(|(_, _, values)| at(values, 0.002)).fold(f64::INFINITY, f64::min);
@@ -131,17 +125,20 @@ pub(super) fn between(spaced: &Spaced) -> Option<Figure> {
         rows.iter().map(|(_, ink, values)| Layer::Line(*ink, steps_within(values, (from, to), unit)));
     Some(Figure {
         name: "between",
-        title: "Times between packets".into(),
-        caption:
-            "A steep line is an even stream: what leaves evenly and arrives unevenly was delayed unevenly."
-                .into(),
+        title: "Inter-packet times".into(),
+        caption: "A steep curve is a regular stream.".into(),
         x: Axis {
             title: format!("time between packets, {}", unit.name(true)),
             from: from / unit.nanos(),
             to: to / unit.nanos(),
             labels: Labels::Numbers,
         },
-        y: Axis { title: "% of times no longer".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
+        y: Axis {
+            title: "cumulative share of intervals, %".into(),
+            from: 0.0,
+            to: 100.0,
+            labels: Labels::Numbers,
+        },
         layers: layers.collect(),
         legend: rows.iter().map(|(name, ink, _)| ((*name).into(), *ink)).collect(),
     })
@@ -175,7 +172,7 @@ pub(super) fn logarithmic(
             to: greatest.max(10.0).log10().ceil(),
             labels: Labels::Decades,
         },
-        y: Axis { title: "% with no more".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
+        y: Axis { title: "cumulative share, %".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
         layers: layers.collect(),
         legend: rows.iter().map(|(name, ink, _)| (name.clone(), *ink)).collect(),
     })

@@ -32,9 +32,9 @@ pub(super) fn sent_at(passages: &[Passage], times: &Times, fates: &[Fate]) -> Ve
 /// Where packets were lost.
 pub(super) fn losses(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
     let rows = [
-        ("lost on the way there", Ink::Forward, sent_at(passages.forward, times, &LOST)),
-        ("lost on the way back", Ink::Reverse, sent_at(passages.reverse, times, &LOST)),
-        ("lost, not known where", Ink::Lost, sent_at(passages.forward, times, &[Fate::Unknown])),
+        ("lost, forward", Ink::Forward, sent_at(passages.forward, times, &LOST)),
+        ("lost, reverse", Ink::Reverse, sent_at(passages.reverse, times, &LOST)),
+        ("lost, direction unknown", Ink::Lost, sent_at(passages.forward, times, &[Fate::Unknown])),
     ];
     let figure = Figure { name: "loss", title: "Losses".into(), ..bare(times) };
     stripes(figure, rows.map(|(name, ink, marks)| (name.into(), ink, marks)).into(), times, "were lost")
@@ -106,9 +106,8 @@ fn caption(figure: &Figure, end_ns: f64, said: &str) -> String {
     });
     let most = counted(most.map(|column| column.of).max().unwrap_or(1) as u64, "probe", "probes");
     format!(
-        "Each column is {} of the time, with up to {most}. Its height is the share of them that {said}, from {} to 100 %, on a \
-         logarithmic scale. The shade tells its worst moment, the greatest share of up to {MOMENT} probes in a row: under 10 %, \
-         under 50 %, more.",
+        "Each column: {}, up to {most}. Height: share that {said}, {} to 100 % (logarithmic). Darker: higher peak within \
+         {MOMENT} consecutive probes (under 10 %, under 50 %, more).",
         time(end_ns * share(1, STRIP), true),
         decade_label(lowest),
     )
@@ -247,16 +246,16 @@ fn counts(mut marks: Vec<f64>, sent: impl Iterator<Item = f64>, end: f64) -> Vec
 /// Where packets came out of order, and where more than once.
 pub(super) fn order(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
     let mut rows = Vec::new();
-    for (way, name, again) in [(Way::Forward, "there", Ink::RoundTrip), (Way::Reverse, "back", Ink::Text)] {
+    for (way, name, again) in
+        [(Way::Forward, "forward", Ink::RoundTrip), (Way::Reverse, "reverse", Ink::Text)]
+    {
         let (late, twice) = disorder(passages.of(way), times);
-        rows.push((format!("out of order, {name}"), Ink::from(way), late));
+        rows.push((format!("reordered, {name}"), Ink::from(way), late));
         rows.push((format!("duplicates, {name}"), again, twice));
     }
-    let figure = Figure { name: "order", title: "Out of order, and more than once".into(), ..bare(times) };
-    let mut figure = stripes(figure, rows, times, "came so")?;
-    figure
-        .caption
-        .push_str(" A packet is out of order where one that was sent later came before it (RFC 4737).");
+    let figure = Figure { name: "order", title: "Reordering and duplicates".into(), ..bare(times) };
+    let mut figure = stripes(figure, rows, times, "were reordered or duplicated")?;
+    figure.caption.push_str(" Reordered: a packet sent later arrived before it (RFC 4737).");
     Some(figure)
 }
 

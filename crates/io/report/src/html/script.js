@@ -526,14 +526,14 @@
   const data = document.getElementById('data');
   if (data) {
     const touched = matchMedia('(pointer: coarse)').matches, how = touched
-      ? 'A finger on a chart tells what is there; two fingers draw a stretch apart, and two taps show all of it.'
-      : 'The mouse over a chart tells what is there; dragged over a stretch it shows that alone, and a double click all of it.';
-    const keys = ' With the keyboard: the tab key goes from chart to chart, left and right from point to point, with shift by many, home and end to the first '
-      + 'and the last, up and down to another series; + and \u2212 show less and more, and 0 or escape all of it.';
+      ? 'Touch a chart for values, pinch to zoom, double-tap to reset.'
+      : 'Hover over a chart for values, drag to zoom, double-click to reset.';
+    const keys = ' Keyboard: tab to the next chart; left and right to the next point, with shift in larger steps; home and end; '
+      + 'up and down to another series; + and \u2212 to zoom, 0 or escape to reset.';
     if (states.length) plain('p', { class: 'when', id: 'how' }, data, touched ? how : how + keys);
     plain('button', { type: 'button' }, data, 'Measurement (JSON)').addEventListener('click', () =>
       save('measurement.json', 'application/json', JSON.stringify(read('document'), null, 2)));
-    plain('button', { type: 'button' }, data, 'What the charts draw (CSV)').addEventListener('click', () => {
+    plain('button', { type: 'button' }, data, 'Chart data (CSV)').addEventListener('click', () => {
       const cell = (text) => (/[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text);
       const exact = (axis, value) => {
         if (value === undefined) return '';
@@ -546,7 +546,7 @@
         const heading = box.closest('article')?.querySelector('h1');
         const named = figure.legend.find(([, ink]) => ink === layer.ink);
         const head = [heading ? heading.textContent : '', figure.name, named ? named[0] : '', layer.kind].map(cell);
-        const axes = [axisOf(figure.x), figure.y.rows ? cell('packets, of so many (y_to); shade: the greatest share of 20 in a row') : axisOf(figure.y)];
+        const axes = [axisOf(figure.x), figure.y.rows ? cell('packets, out of y_to; shade: peak share within 20 consecutive') : axisOf(figure.y)];
         for (const point of layer.points) {
           const [x, a, b, c, shade = ''] = [].concat(point);
           const [y, to, top] = layer.kind === 'bars' ? [b, a, c] : [a];
