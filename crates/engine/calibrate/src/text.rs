@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn a_check_that_late_stamps_can_have_broken_is_disturbed_and_one_that_they_cannot_does_not_hold() {
         let found = |octets, held| TwoRates {
-            place: romer_units::Place::User,
+            place: Place::User,
             slow_bps: 10_000_000,
             fast_bps: 100_000_000,
             slow_delay_ns: 2.01e6,

@@ -336,7 +336,7 @@ fn a_chart_is_read_with_the_keyboard_alone() {
     for part in ["Round-trip delay", "delay, ms from ", "time since the first probe, s from 0 to ", "lost"] {
         assert!(called.contains(part), "{called}");
     }
-    assert!(value("help").contains("With the keyboard"), "{}", value("help"));
+    assert!(value("help").contains("Keyboard: "), "{}", value("help"));
     let heard = value("heard");
     let heard: Vec<Vec<&str>> = heard.split('|').map(|one| one.split('~').collect()).collect();
     let number = |text: &str| text.split('\u{a0}').next().unwrap().replace(',', "").parse::<f64>().unwrap();
@@ -404,9 +404,9 @@ fn what_the_charts_draw_is_saved_with_the_names_and_units_that_they_have() {
     let median = first.measurement.forward.jitter_ns.delay_difference.median.unwrap();
     let jitter: Vec<f64> = one_below_the_other
         .iter()
-        .filter(|row| row[0] == paths[0].0 && &row[1] == "jitter" && &row[2] == "between delays")
+        .filter(|row| row[0] == paths[0].0 && &row[1] == "jitter" && &row[2] == "delay difference")
         .map(|row| {
-            assert_eq!((&row[9], &row[10]), ("jitter, ns", "% with no more"));
+            assert_eq!((&row[9], &row[10]), ("jitter, ns", "cumulative share, %"));
             row[4].parse().unwrap()
         })
         .collect();

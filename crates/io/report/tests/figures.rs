@@ -78,8 +78,7 @@ fn a_column_of_losses_tells_how_many_of_how_many_and_the_caption_what_it_is() {
     let section = page.split_once(&format!("data-figure=\"{number}\"")).unwrap().1;
     let caption = section.split_once("<figcaption>").unwrap().1.split_once("</figcaption>").unwrap().0;
     assert!(
-        caption.contains("with up to 50 probes")
-            && caption.contains("from 1\u{a0}% to 100 %, on a logarithmic"),
+        caption.contains("up to 50 probes") && caption.contains("1\u{a0}% to 100 % (logarithmic)"),
         "{caption}"
     );
     let [rows, lines] = ["rows", "lines"].map(|part| &loss["y"][part]);
@@ -451,7 +450,7 @@ fn many_lost_packets_below_a_chart_are_lighter_on_paper_than_few() {
             .find(|one| one.contains("v-"))
             .unwrap();
         let opacity = marks.split_once(" opacity=\"").unwrap().1.split_once('"').unwrap().0;
-        (opacity.parse::<f64>().unwrap(), page.contains("how many of how many is in the chart of losses"))
+        (opacity.parse::<f64>().unwrap(), page.contains("(see the chart of losses)"))
     };
     let mut made = make(&bad());
     assert_eq!(strength(&made), (1.0, false));

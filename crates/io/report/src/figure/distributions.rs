@@ -6,7 +6,7 @@ use romer_record::document::{Direction, Histogram, Measurement};
 
 use super::{Axis, Figure, Ink, Labels, Layer, as_float, at, ends_of, share};
 use crate::Passages;
-use crate::number::{NO_BREAK, Unit, time};
+use crate::number::{Unit, time};
 use crate::table::Way;
 
 /// Steps of a drawn distribution function.
