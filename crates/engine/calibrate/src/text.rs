@@ -57,7 +57,7 @@ impl Page {
             let [baseline, uncertainty, median, greatest] = cells;
             format!("{place:<13}{way:<12}{baseline:>10}{uncertainty:>14}{median:>10}{greatest:>12}")
         };
-        let head = ["baseline", "uncertainty", "median", "max"].map(String::from);
+        let head = ["baseline", "uncertainty", "median", "range"].map(String::from);
         lines.push(self.strong(&row("time stamps", "direction", head)));
         for error in &record.places {
             let PlaceError { place, forward, reverse, round_trip } = error;
@@ -75,7 +75,7 @@ impl Page {
                 "baseline     minimum: every delay measured here includes at least this;",
                 "             `romer measure --subtract-baseline` subtracts it",
                 "uncertainty  p99 minus minimum: 99 % of the delays include at most this in addition",
-                "max          maximum minus minimum, with the scheduling delays of this host",
+                "range        maximum minus minimum, with the scheduling delays of this host",
                 "Each value is the median over the rounds. Time stamps of network cards are not",
                 "calibrated: the link is virtual.",
                 "",
