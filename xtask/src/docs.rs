@@ -1,5 +1,5 @@
-//! Documents that say what is so: the changelog names the version, every invariant names what enforces it, every
-//! promise of security names its tests, and links lead somewhere.
+//! Statements of documents: the changelog names the version, every invariant names what enforces it, every promise of
+//! security names its tests, paths of the architecture and links exist, and every crate has its row.
 
 use std::path::Path;
 
@@ -12,8 +12,6 @@ const ARCHITECTURE: &str = "docs/ARCHITECTURE.md";
 const SECURITY: &str = "SECURITY.md";
 /// The number of invariants.
 const INVARIANTS: usize = 10;
-/// What stands in place of an enforcer while nothing that could break the invariant exists.
-const NOT_BUILT: &str = "not built";
 
 /// Every false statement that can be found by reading.
 pub(crate) fn check(workspace: &Workspace, files: &[Text]) -> Vec<Finding> {
@@ -24,7 +22,10 @@ pub(crate) fn check(workspace: &Workspace, files: &[Text]) -> Vec<Finding> {
         .find(|package| package.name == "romer")
         .map_or("", |package| &package.version);
     let mut findings = changelog(content(CHANGELOG), version);
-    findings.extend(invariants(content(ARCHITECTURE), |reference| exists(workspace, files, reference)));
+    findings.extend(invariants(content(ARCHITECTURE)));
+    findings.extend(references(content(ARCHITECTURE), |reference| exists(workspace, files, reference)));
+    let folders = workspace.packages.iter().map(|package| workspace.folder(package));
+    findings.extend(unlisted_crates(content(ARCHITECTURE), folders));
     findings.extend(promises(content(SECURITY), |reference| exists(workspace, files, reference)));
     for file in files.iter().filter(|file| file.extension() == "md") {
         let folder = Path::new(&workspace.root).join(&file.path).with_file_name("");
@@ -84,7 +85,7 @@ fn changelog(content: &str, version: &str) -> Vec<Finding> {
 }
 
 /// The rows of the table of invariants: `| number | invariant | what enforces it |`.
-fn invariants(content: &str, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
+fn invariants(content: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut next = 1;
     for (index, line) in content.lines().enumerate() {
@@ -95,14 +96,7 @@ fn invariants(content: &str, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
         }
         next += 1;
         let place = format!("{ARCHITECTURE}:{}", index + 1);
-        let references: Vec<&str> = enforcers.split('`').skip(1).step_by(2).collect();
-        for reference in references.iter().filter(|reference| !exists(reference)) {
-            findings.push(Finding::error(
-                &place,
-                format!("invariant {number} names `{reference}`: no such thing"),
-            ));
-        }
-        if references.is_empty() && !enforcers.contains(NOT_BUILT) {
+        if spans(enforcers).next().is_none() {
             findings
                 .push(Finding::error(&place, format!("invariant {number} names nothing that enforces it")));
         }
@@ -112,6 +106,32 @@ fn invariants(content: &str, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
         findings.push(Finding::error(ARCHITECTURE, what));
     }
     findings
+}
+
+/// The code spans of a line.
+fn spans(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2).filter(|span| !span.is_empty())
+}
+
+/// Code spans with a slash or an extension are paths from the root, or `path::words`. Those with `NAME` are patterns.
+fn references(content: &str, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (index, line) in content.lines().enumerate() {
+        let is_path = |span: &&str| span.contains('/') || Path::new(span).extension().is_some();
+        let paths = spans(line).filter(is_path).filter(|span| !span.contains("NAME"));
+        for path in paths.filter(|path| !exists(path)) {
+            let place = format!("{ARCHITECTURE}:{}", index + 1);
+            findings.push(Finding::error(place, format!("names `{path}`, which does not exist")));
+        }
+    }
+    findings
+}
+
+/// Crates without a row in the tables of crates.
+fn unlisted_crates(content: &str, folders: impl Iterator<Item = String>) -> Vec<Finding> {
+    let is_listed = |folder: &str| content.lines().any(|line| line.starts_with(&format!("| `{folder}` |")));
+    let missing = folders.filter(|folder| folder.starts_with("crates/") && !is_listed(folder));
+    missing.map(|folder| Finding::error(ARCHITECTURE, format!("has no row for the crate {folder}"))).collect()
 }
 
 /// The rows of the tables with the heading `| promise | test |`: each names tests that exist.
@@ -166,16 +186,32 @@ mod tests {
 
     #[test]
     fn an_invariant_names_what_enforces_it() {
-        assert_eq!(invariants(&table("`here`"), |name| name == "here"), []);
-        assert_eq!(invariants(&table("the emulator, not built"), |_| false), []);
-        assert_eq!(invariants(&table("`gone`"), |_| false).len(), INVARIANTS);
-        assert_eq!(invariants(&table("good will"), |_| false).len(), INVARIANTS);
+        assert_eq!(invariants(&table("`here`")), []);
+        assert_eq!(invariants(&table("good will")).len(), INVARIANTS);
     }
 
     #[test]
     fn a_missing_invariant_is_found() {
         let nine: String = table("`here`").lines().take(9).map(|line| format!("{line}\n")).collect();
-        assert_eq!(invariants(&nine, |_| true).len(), 1);
+        assert_eq!(invariants(&nine).len(), 1);
+    }
+
+    /// Code spans that are paths exist; other words, patterns and code blocks are not looked up.
+    #[test]
+    fn paths_of_the_architecture_exist() {
+        let page = "`a/here` `word` `a/NAME`\n```text\n-> x/y\n```\n| `a/gone::fn f` | `gone.toml` |\n";
+        let findings = references(page, |path| path == "a/here");
+        let gone = ["a/gone::fn f", "gone.toml"].map(|path| format!("names `{path}`, which does not exist"));
+        assert_eq!(findings, gone.map(|what| Finding::error("docs/ARCHITECTURE.md:5", what)));
+    }
+
+    /// Each crate has a row; a mention in text is none, and a package outside `crates/` needs none.
+    #[test]
+    fn crates_have_rows() {
+        let page = "| `crates/io/a` | A. |\n`crates/io/b`\n";
+        let folders = ["crates/io/a", "crates/io/b", "xtask"].map(str::to_owned);
+        let findings = unlisted_crates(page, folders.into_iter());
+        assert_eq!(findings, [Finding::error(ARCHITECTURE, "has no row for the crate crates/io/b")]);
     }
 
     /// Each promise names tests, all of which exist; other tables are not looked at.

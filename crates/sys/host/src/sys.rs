@@ -1,4 +1,4 @@
-//! Safe wrappers of single system calls that several crates use.
+//! Safe wrappers of single system calls that several modules use.
 
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
