@@ -143,7 +143,12 @@ impl Words {
             ),
             _ => format!("{}{NO_BREAK}B payload{ip}", t.payload_octets),
         };
-        let mut text = format!("{}{pace}, {sizes}", t.model);
+        // A trace is named by its file, without the folders.
+        let model = match t.model.strip_prefix("trace:") {
+            Some(file) => format!("trace {}", file.rsplit('/').next().unwrap_or(file)),
+            None => t.model.clone(),
+        };
+        let mut text = format!("{model}{pace}, {sizes}");
         if let Some(jitter) = &t.departure_jitter {
             text.push_str(&format!(", departures perturbed by {jitter}"));
         }
@@ -372,6 +377,14 @@ mod tests {
             say(event("path-change", "reverse", None)),
             "path delay change of -1.00 ms, reverse, at t = 30.0 s"
         );
+    }
+
+    #[test]
+    fn trace_is_named_by_its_file() {
+        let traffic =
+            Traffic { model: "trace:/a/b/packets.csv".into(), payload_octets: 60, ..Traffic::default() };
+        let words = Words { unicode: false }.traffic(&traffic).replace(NO_BREAK, " ");
+        assert_eq!(words, "trace packets.csv, 60 B payload");
     }
 
     #[test]
