@@ -25,7 +25,7 @@ export interface PlanForm {
 /** The procedures, what they find, and whether loads are theirs to choose. */
 export const PROCEDURES: { name: string; words: string; help: string; loads: boolean }[] = [
   { name: 'throughput', words: 'Throughput', help: 'the highest load without loss', loads: false },
-  { name: 'load-sweep', words: 'Load sweep', help: 'what is carried of what is offered', loads: true },
+  { name: 'load-sweep', words: 'Load sweep', help: 'offered load and forwarded load', loads: true },
   { name: 'latency', words: 'Latency and jitter', help: 'at each load', loads: true },
   { name: 'frame-loss', words: 'Frame loss', help: 'from the full line downwards', loads: false },
   { name: 'back-to-back', words: 'Back-to-back', help: 'the longest burst without loss', loads: false },

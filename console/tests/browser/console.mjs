@@ -70,7 +70,7 @@ async function run() {
   await page.getByLabel('Port a', { exact: true }).fill(`${prefix}E/e0`);
   await page.getByLabel('Port b', { exact: true }).fill(`${prefix}E/e1`);
   await page.getByRole('button', { name: 'Start', exact: true }).click();
-  await page.getByRole('switch', { name: /On: nothing is asked for/ }).waitFor();
+  await page.getByRole('switch', { name: /Impairment: ON \(none configured\)/ }).waitFor();
 
   step('a wrong value is told beside its field, and stays');
   const there = page.locator('.card', { has: page.getByRole('heading', { name: 'a → b', exact: true }) }).first();
@@ -136,7 +136,7 @@ async function run() {
   await page.getByText('a → b › Loss › Model: nothing → Markov chain').waitFor();
   await page.getByRole('button', { name: /^Apply \d+ change/ }).click();
   await page.getByText('Applied.').waitFor();
-  await page.getByRole('switch', { name: /On: packets are impaired/ }).waitFor();
+  await page.getByRole('switch', { name: /Impairment: ON$/ }).waitFor();
   const inForce = await page.evaluate(async () => (await fetch('/api/scenario')).json());
   assert.equal(inForce.scenario.a_to_b.loss.model, 'markov');
   assert.equal(inForce.scenario.a_to_b.delay.fixed, '20ms');
@@ -168,7 +168,7 @@ async function run() {
   await page.getByRole('button', { name: 'Start', exact: true }).click();
   await until('delays of both ways and their jitter are drawn while it runs', async () => {
     const titles = await page.locator('section[aria-label=Measure] [data-live] figcaption strong').allInnerTexts();
-    return ['Round-trip delay', 'Delay there', 'Delay back', 'Jitter'].every((title) => titles.some((one) => one.startsWith(title)));
+    return ['Round-trip delay', 'Forward delay', 'Reverse delay', 'Jitter'].every((title) => titles.some((one) => one.startsWith(title)));
   });
   const job = await until('the measurement ends', () =>
     page.evaluate(async () => {
@@ -208,7 +208,7 @@ async function run() {
   await page.getByRole('button', { name: 'Start', exact: true }).click();
   await until('curves of both ways are drawn', async () => {
     const now = await drawn(page);
-    return ['Delay there', 'Delay here', 'Jitter', 'Lost'].every((title) => now.some((one) => one.startsWith(title)));
+    return ['Forward delay', 'Reverse delay', 'Jitter', 'Lost'].every((title) => now.some((one) => one.startsWith(title)));
   });
   const twofold = await until('it ends', () =>
     page.evaluate(async () => {
@@ -226,7 +226,7 @@ async function run() {
   assert(Math.abs(1 - forward.arrived / forward.sent - 0.1) < 0.1 && reverse.sent > 0 && reverse.arrived === reverse.sent, JSON.stringify(both.at(-1)));
   await page.getByText('done, 2 limits are broken').first().waitFor();
   // What is written twice is told twice, and draws both screens all the same.
-  await until('both are told', async () => (await page.getByText(/^Does not hold: forward.delay_ns.p99<1ms, and the value is/).count()) === 2);
+  await until('both are told', async () => (await page.getByText(/^Limit failed: forward.delay_ns.p99<1ms, and the value is/).count()) === 2);
   await open(page, 'Runs');
   await until('both are listed', async () => (await page.locator('tr', { hasText: 'both ways at once' }).locator('.mid .limit').count()) === 2);
   await open(page, 'Measure');
@@ -300,15 +300,15 @@ async function run() {
 
   step('the master switch is the server\'s: two pages agree, a reload keeps it, and the scenario stays');
   await page.getByRole('switch').click();
-  await page.getByRole('switch', { name: /Off: packets pass untouched/ }).waitFor();
+  await page.getByRole('switch', { name: /Impairment: OFF/ }).waitFor();
   const kept_ = await page.evaluate(async () => (await fetch('/api/scenario')).json());
   assert.deepEqual([kept_.passing, kept_.scenario.a_to_b.loss.model], [true, 'markov']);
   const second = await context.newPage();
   await second.goto('http://127.0.0.1:8800/#runs');
-  await second.getByRole('switch', { name: /Off: packets pass untouched/ }).waitFor();
+  await second.getByRole('switch', { name: /Impairment: OFF/ }).waitFor();
   await second.reload();
-  await second.getByRole('switch', { name: /Off: packets pass untouched/ }).click();
-  await page.getByRole('switch', { name: /On: packets are impaired/ }).waitFor();
+  await second.getByRole('switch', { name: /Impairment: OFF/ }).click();
+  await page.getByRole('switch', { name: /Impairment: ON$/ }).waitFor();
   assert.equal((await page.evaluate(async () => (await fetch('/api/scenario')).json())).passing, false);
   await second.close();
   await open(page, 'Emulator');
@@ -409,12 +409,12 @@ async function run() {
 
   step('a benchmark is planned, foreseen, run through the emulator, and shown');
   await open(page, 'Benchmark');
-  await page.getByLabel('Port that sends').fill(`${prefix}A/t0`);
-  await page.getByLabel('Port that takes in').fill(`${prefix}B/t1`);
+  await page.getByLabel('Transmit port').fill(`${prefix}A/t0`);
+  await page.getByLabel('Receive port').fill(`${prefix}B/t1`);
   await page.getByLabel('Frame sizes').fill('64');
   await page.getByLabel('Loads').fill('5%,10%');
   await page.getByLabel('Trial', { exact: true }).fill('500ms');
-  await page.getByRole('button', { name: 'What will be done' }).click();
+  await page.getByRole('button', { name: 'Preview' }).click();
   await page.getByText('2 trials').first().waitFor();
   const bench = page.locator('section[aria-label=Benchmark]');
   await page.getByLabel('Repeats', { exact: true }).fill('3');
@@ -432,7 +432,7 @@ async function run() {
   await bench.frameLocator('iframe').getByText('load-sweep').first().waitFor();
   await until('its curves are drawn', () => bench.locator('.uplot').count().then((found) => found >= 2));
   await shot(page, 'benchmark');
-  for (const folded of ['The plan of this form', 'Its plan']) await bench.getByText(folded, { exact: true }).click();
+  for (const folded of ['The plan of this form', 'Show plan']) await bench.getByText(folded, { exact: true }).click();
   await clean(page, 'a benchmark with its plans unfolded');
   await clean(page, 'a benchmark');
 
@@ -443,7 +443,7 @@ async function run() {
   await runsScreen.frameLocator('iframe').getByText('load-sweep').first().waitFor();
   await open(page, 'Benchmark');
   await page.getByLabel('Loads').fill('5');
-  await page.getByRole('button', { name: 'What will be done' }).click();
+  await page.getByRole('button', { name: 'Preview' }).click();
   await until('the field is marked', async () => (await page.getByLabel('Loads').getAttribute('aria-invalid')) === 'true');
   await page.getByLabel('Loads').fill('5%,10%');
   await benchmarkFaults(page);
@@ -457,7 +457,7 @@ async function run() {
   await bench.getByText('may run no command').first().waitFor();
   assert.equal(await written.inputValue(), commands);
   await written.fill('procedure = "load-swep"\n');
-  await bench.getByRole('button', { name: 'What will be done' }).click();
+  await bench.getByRole('button', { name: 'Preview' }).click();
   await bench.getByText('line 1').first().waitFor();
   await bench.getByRole('button', { name: 'Back to the form' }).click();
 
@@ -470,7 +470,7 @@ async function run() {
   step('presets, flows and a timeline are put in force, remembered, and copied');
   await open(page, 'Emulator');
   await page.getByLabel('Preset').selectOption('wpt-3g');
-  await page.getByRole('button', { name: 'Put it on the screen' }).first().click();
+  await page.getByRole('button', { name: 'Load preset' }).first().click();
   await page.getByRole('button', { name: 'Add a flow' }).or(page.getByText('Flows', { exact: true })).first().click();
   if (!(await page.getByRole('heading', { name: 'Flow 1' }).isVisible())) await page.getByRole('button', { name: 'Add a flow' }).click();
   await page.getByLabel('DSCP', { exact: true }).fill('46');
@@ -480,13 +480,13 @@ async function run() {
   await page.getByText('Applied.').waitFor();
   const put = (await page.evaluate(async () => (await fetch('/api/scenario')).json())).scenario;
   assert.deepEqual([put.flow[0].match.dscp, put.timeline[0].at, Boolean(put.a_to_b.rate)], [46, '10s', true]);
-  await page.getByText('The same by other means').click();
+  await page.getByText('Command line, file and API equivalent').click();
   await page.getByRole('button', { name: 'Copy: Command' }).click();
   assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^romer emulate --port a=\S+E\/e0 --port b=\S+E\/e1 --scenario scenario.toml/);
   await page.getByRole('button', { name: 'Copy: scenario.toml' }).click();
   assert.match(await page.evaluate(() => navigator.clipboard.readText()), /\[\[flow\]\]/);
   await page.getByText('History', { exact: true }).click();
-  await page.locator('ol.history li').last().getByRole('button', { name: 'Put it on the screen' }).click();
+  await page.locator('ol.history li').last().getByRole('button', { name: 'Restore' }).click();
   await until('the first scenario is on the screen', () => page.getByRole('button', { name: /^Apply \d+ change/ }).isEnabled());
 
   step('the delay that packets get at a rate is told in all, with the part of its queue');
@@ -537,9 +537,9 @@ async function run() {
   const kept = () => page.evaluate(async () => (await fetch('/api/scenario/files')).json());
   await until('the lines are in force', async () => Object.values(await kept()).includes(lines));
   await page.getByRole('switch').click();
-  await page.getByRole('switch', { name: /Off: packets pass untouched/ }).waitFor();
+  await page.getByRole('switch', { name: /Impairment: OFF/ }).waitFor();
   await page.getByRole('switch').click();
-  await page.getByRole('switch', { name: /On: packets are impaired/ }).waitFor();
+  await page.getByRole('switch', { name: /Impairment: ON$/ }).waitFor();
   assert.deepEqual(Object.values(await kept()), [lines]);
   const other = await browser.newContext({ viewport: { width: 360, height: 740 }, colorScheme: 'dark' });
   other.setDefaultTimeout(PATIENCE);
@@ -655,7 +655,7 @@ async function run() {
   await page.goto('http://127.0.0.1:8800/');
   await page.getByText('connected to').waitFor();
   await page.keyboard.press('Tab');
-  assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'To the content');
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Skip to content');
   await page.keyboard.press('Tab');
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');

@@ -42,7 +42,7 @@ export async function linesOfTraces(page) {
   await applied(page);
   for (const [number, lines] of [[version, first], [version + 1, other]]) {
     if (!(await page.locator('ol.history').isVisible())) await page.getByText('History', { exact: true }).click();
-    await page.locator('ol.history li', { hasText: `number ${number}` }).getByRole('button', { name: 'Put it on the screen' }).click();
+    await page.locator('ol.history li', { hasText: `number ${number}` }).getByRole('button', { name: 'Restore' }).click();
     await shows(lines);
   }
   await applied(page);
@@ -73,7 +73,7 @@ export async function sameNotes(page) {
   const toml = `a_to_b.delay = ${normal}\n${flow}${flow}`;
   const status = await page.evaluate(async (body) => (await fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '*' }, body })).status, JSON.stringify({ toml }));
   assert.equal(status, 200);
-  await page.getByRole('button', { name: 'Synchronise with emulator' }).click();
+  await page.getByRole('button', { name: 'Revert to running settings' }).click();
   const notes = page.locator('#apply-more');
   await until('the notes are there', async () => {
     if (await notes.isVisible()) return (await notes.innerText()).includes('15.8655 %');
@@ -148,7 +148,7 @@ export async function chains(page) {
 /** Apply fits a telephone with many changes, and what somebody else applied that stands here already is no news. */
 export async function applying(page) {
   await page.getByLabel('Preset').selectOption('wpt-3g');
-  await page.getByRole('button', { name: 'Put it on the screen' }).first().click();
+  await page.getByRole('button', { name: 'Load preset' }).first().click();
   await page.getByRole('button', { name: /^Apply \d+ changes$/ }).waitFor();
   await stage(page, 'Loss', 'four-state');
   await page.getByRole('button', { name: /^Apply \d\d changes$/ }).waitFor();
@@ -170,7 +170,7 @@ export async function applying(page) {
 /** A port that is not there is marked, and an error in what is folded away opens it. */
 export async function benchmarkFaults(page) {
   const bench = page.locator('section[aria-label=Benchmark]');
-  const [port, look] = [page.getByLabel('Port that takes in'), bench.getByRole('button', { name: 'What will be done' })];
+  const [port, look] = [page.getByLabel('Receive port'), bench.getByRole('button', { name: 'Preview' })];
   const right = await port.inputValue();
   await port.fill(`${prefix}B/nope`);
   await look.click();
@@ -201,8 +201,8 @@ export async function endsPassing(page) {
   const asked = '[a_to_b.delay]\nfixed = "7ms"\n';
   const status = await page.evaluate(async (toml) => (await fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '*' }, body: JSON.stringify({ toml }) })).status, asked);
   assert.equal(status, 200);
-  await page.getByRole('switch', { name: /On: packets are impaired/ }).click();
-  await page.getByRole('switch', { name: /Off: packets pass untouched/ }).waitFor();
+  await page.getByRole('switch', { name: /Impairment: ON$/ }).click();
+  await page.getByRole('switch', { name: /Impairment: OFF/ }).waitFor();
   await page.getByRole('button', { name: 'Stop', exact: true }).click();
   await page.getByText('What it did is kept as the run').waitFor();
   const { emulation } = await page.evaluate(async () => {
