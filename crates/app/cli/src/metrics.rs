@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use romer_record::metric::{ALIASES, METRICS, QUANTITIES, QUANTITY_ALIASES, QUANTITY_STATISTICS, STATISTICS};
+use romer_record::metric::{ALIASES, METRICS, STATISTICS};
+use romer_record::quantity::{QUANTITIES, QUANTITY_ALIASES, QUANTITY_STATISTICS};
 use romer_report::comparison::Figure;
 
 /// Of what a limit and a comparison are, before the tables.
@@ -11,9 +12,9 @@ Metrics of --limit (measure, analyze, compare) and of compare --by:
 
     [DIRECTION.]METRIC[.STATISTIC]
 
-DIRECTION is forward, reverse or round_trip. Without it, a limit applies to each direction that packets go, and the worst
-value counts. A METRIC with * is a sample and needs a STATISTIC. Voice metrics can be written voice.forward.mos or
-forward.mos. --by takes the metrics marked \"by\".
+DIRECTION is forward, reverse or round_trip. Without it, a limit applies to each direction that
+packets go, and the worst value counts. A METRIC with * is a sample and needs a STATISTIC. Voice
+metrics can be written voice.forward.mos or forward.mos. --by takes the metrics marked \"by\".
 
   romer measure HOST --limit 'rtt.p99<150ms' --limit 'loss<=1%'
   romer compare BEFORE AFTER --by jitter
@@ -60,15 +61,39 @@ fn is_compared(path: &str, is_sample: bool) -> bool {
     format!("{path}{tail}").parse::<Figure>().is_ok()
 }
 
-/// A heading, and rows in columns.
+/// The widest line.
+const WIDTH: usize = 100;
+/// The widest first column; a longer name has a line of its own.
+const NAME: usize = 40;
+
+/// A heading, and rows in columns, the last of which is wrapped.
 fn table<const COLUMNS: usize>(text: &mut String, heading: &str, rows: &[[String; COLUMNS]]) {
     let _ = writeln!(text, "\n{heading}:");
-    let widths: [usize; COLUMNS] =
-        std::array::from_fn(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0));
+    let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
+        let fitting = rows.iter().map(|row| row[column].len()).filter(|width| column > 0 || *width <= NAME);
+        fitting.max().unwrap_or(0)
+    });
     for row in rows {
-        let cells: Vec<String> =
-            row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        let _ = writeln!(text, "  {}", cells.join("  ").trim_end());
+        let Some((last, before)) = row.split_last() else { continue };
+        let mut line = String::from("  ");
+        for (cell, width) in before.iter().zip(widths) {
+            let _ = write!(line, "{cell:<width$}  ");
+            if cell.len() > width {
+                let _ = write!(line, "\n  {:width$}  ", "");
+            }
+        }
+        let indent = 2 + before.iter().zip(widths).map(|(_, width)| width + 2).sum::<usize>();
+        let mut column = indent;
+        for word in last.split(' ') {
+            if column + word.len() > WIDTH {
+                let _ = write!(line, "\n{:indent$}", "");
+                column = indent;
+            }
+            let _ = write!(line, "{word} ");
+            column += word.len() + 1;
+        }
+        let lines: Vec<&str> = line.lines().map(str::trim_end).collect();
+        let _ = writeln!(text, "{}", lines.join("\n"));
     }
 }
 
@@ -99,6 +124,7 @@ mod tests {
             assert!(text.contains(&format!("\n  {} ", alias.name)), "{}", alias.name);
         }
         assert_eq!("rtt.p99".parse::<Path>().unwrap().unit(), Unit::Time);
+        assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
     }
 
     /// The tables of the reference are these.

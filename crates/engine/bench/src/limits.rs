@@ -7,7 +7,8 @@ use romer_method::campaign::Procedure;
 use romer_record::benchmark::{Benchmark, BenchmarkResult};
 use romer_record::document;
 use romer_record::limit::{self, Relation, Written};
-use romer_record::metric::{QUANTITIES, QUANTITY_STATISTICS, Quantity, Unit};
+use romer_record::metric::Unit;
+use romer_record::quantity::{QUANTITIES, QUANTITY_STATISTICS, Quantity};
 
 use crate::document::quantities_of;
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use romer_record::benchmark::{Benchmark, Overall};
-use romer_record::metric::Quantity;
+use romer_record::quantity::Quantity;
 use romer_units::counted;
 
 use crate::escape::{self, markup};

@@ -1,0 +1,93 @@
+//! The numbers of a benchmark's results that limits name: `loss_ratio`, `latency_p99_ns.max`.
+
+use crate::metric::{Alias, Unit, alias};
+
+/// A number of a benchmark's results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quantity {
+    /// As results have it.
+    pub name: &'static str,
+    /// What its numbers are.
+    pub unit: Unit,
+    /// What it means, in a few words.
+    pub meaning: &'static str,
+}
+
+const fn quantity(name: &'static str, unit: Unit, meaning: &'static str) -> Quantity {
+    Quantity { name, unit, meaning }
+}
+
+/// Every quantity that results of a benchmark may be of.
+pub const QUANTITIES: [Quantity; 24] = [
+    quantity("throughput_percent", Unit::Percent, "highest load without loss, of the line rate (RFC 2544)"),
+    quantity("throughput_pps", Unit::FrameRate, "the same in frames per second"),
+    quantity(
+        "conditional_throughput_percent",
+        Unit::Percent,
+        "load that was forwarded at that load (MLRsearch)",
+    ),
+    quantity("second_goal_percent", Unit::Percent, "highest load of the second goal (MLRsearch)"),
+    quantity("second_goal_conditional_percent", Unit::Percent, "load that was forwarded at that load"),
+    quantity("third_goal_percent", Unit::Percent, "highest load of the third goal (MLRsearch)"),
+    quantity("third_goal_conditional_percent", Unit::Percent, "load that was forwarded at that load"),
+    quantity("carried_percent", Unit::Percent, "forwarded load, of the line rate"),
+    quantity("carried_payload_percent", Unit::Percent, "forwarded payload, of the line rate"),
+    quantity("carried_pps", Unit::FrameRate, "forwarded frames per second"),
+    quantity("loss_ratio", Unit::Ratio, "lost frames / sent frames"),
+    quantity("latency_mean_ns", Unit::Time, "mean latency of a trial"),
+    quantity("latency_median_ns", Unit::Time, "median latency of a trial"),
+    quantity("latency_p99_ns", Unit::Time, "99 % quantile of the latency of a trial"),
+    quantity("latency_max_ns", Unit::Time, "maximum latency of a trial"),
+    quantity(
+        "jitter_delay_difference_ns",
+        Unit::Time,
+        "mean |IPDV|, absolute delay difference of consecutive frames",
+    ),
+    quantity("jitter_deviation_from_mean_ns", Unit::Time, "mean absolute deviation from the mean latency"),
+    quantity(
+        "jitter_inter_arrival_difference_ns",
+        Unit::Time,
+        "mean absolute difference of consecutive inter-arrival times",
+    ),
+    quantity("jitter_peak_to_peak_ns", Unit::Time, "maximum minus minimum latency"),
+    quantity("burst_frames", Unit::Count, "longest burst without loss (RFC 9004)"),
+    quantity("corrected_buffer_ns", Unit::Time, "corrected buffer time (RFC 9004)"),
+    quantity("recovery_ns", Unit::Time, "time until losses end after an overload (RFC 2544)"),
+    quantity("reset_by_loss_ns", Unit::Time, "reset time, from the number of lost frames (RFC 6201)"),
+    quantity("reset_by_times_ns", Unit::Time, "reset time, from time stamps (RFC 6201)"),
+];
+
+/// Every alias of a quantity.
+pub const QUANTITY_ALIASES: [Alias; 6] = [
+    alias("throughput", "throughput_percent"),
+    alias("loss", "loss_ratio"),
+    alias("latency", "latency_mean_ns"),
+    alias("jitter", "jitter_delay_difference_ns"),
+    alias("burst", "burst_frames"),
+    alias("recovery", "recovery_ns"),
+];
+
+/// The statistics of a quantity over its repeats.
+pub const QUANTITY_STATISTICS: [&str; 5] = ["mean", "min", "max", "median", "stddev"];
+
+impl Quantity {
+    /// The quantity of this name, or of this alias.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        let name = QUANTITY_ALIASES.iter().find(|alias| alias.name == name).map_or(name, |alias| alias.path);
+        QUANTITIES.iter().find(|quantity| quantity.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each alias of a quantity stands for one.
+    #[test]
+    fn quantity_aliases_stand_for_quantities() {
+        for Alias { name, path } in QUANTITY_ALIASES {
+            assert_eq!(Quantity::named(name).map(|quantity| quantity.name), Some(path));
+        }
+        assert_eq!(Quantity::named("mos"), None);
+    }
+}
