@@ -1371,7 +1371,7 @@ export interface components {
             type: string;
         };
         /** @description Why a stream ended before it was to. */
-        CutShort: "interrupted" | "far_end_gone" | "far_end_excess" | "no_way" | "killed";
+        CutShort: "interrupted" | "far_end_gone" | "far_end_fault" | "no_way" | "killed";
         /** @description Delay and loss alone, whatever the codec, by the targets for conversational voice of ITU-T G.1010 table I.1. */
         DelayAndLoss: "beyond-limits" | "within-limits" | "preferred";
         /** @description Whence the delay of the path is known. */

@@ -5,8 +5,11 @@ use std::path::Path;
 
 use romer_store::{Frame, LogReader, LogWriter, Sink};
 
-use crate::Seed;
 use crate::log_entries::examples;
+use crate::{Seed, assert_message};
+
+/// The longest message of a refusal.
+const LONGEST_MESSAGE: usize = 1_000;
 
 /// The shortest entry: tag, stream, sequence, time.
 const SHORTEST: u64 = 19;
@@ -32,19 +35,26 @@ pub(crate) fn run(octets: &[u8]) {
     }
 }
 
-/// The frames, and how many octets hold them; `None` where it is no log.
+/// The frames, and how many octets hold them; `None` where it is no log, or has times that cannot be.
 fn read(octets: &[u8]) -> Option<(Vec<Frame>, u64)> {
     let mut reader = match LogReader::new(octets, Path::new("packets.log")) {
         Ok(reader) => reader,
         Err(error) => {
-            let message = error.to_string();
-            assert!(!message.chars().any(char::is_control) && message.len() < 1_000, "{message:?}");
+            assert_message(&error, LONGEST_MESSAGE);
             return None;
         }
     };
     let mut frames = Vec::new();
-    while let Some(frame) = reader.next_frame().expect("memory can be read") {
-        frames.push(frame);
+    loop {
+        match reader.next_frame() {
+            Ok(Some(frame)) => frames.push(frame),
+            Ok(None) => break,
+            // A time that cannot be.
+            Err(error) => {
+                assert_message(&error, LONGEST_MESSAGE);
+                return None;
+            }
+        }
     }
     assert_eq!(reader.next_frame().expect("memory can be read"), None, "the end is the end");
     Some((frames, reader.good_octets()))

@@ -576,9 +576,8 @@ fn warnings(
         "the far end went away before the end: what it had not told by then is not known".into(),
     );
     warn(
-        stream.cut_short == Some(CutShort::FarEndExcess),
-        "the far end sent more than its probes can make, and its conversation was closed: what it had not sent by then is not known"
-            .into(),
+        stream.cut_short == Some(CutShort::FarEndFault),
+        "the far end broke the control protocol, and its conversation was closed: what it had not sent by then is not known".into(),
     );
     warn(
         stream.cut_short == Some(CutShort::NoWay),

@@ -123,8 +123,8 @@ pub(super) fn bring_home(
         stream.manifest.checksum_errors.responder = end.and_then(|end| end.checksum_errors);
         stream.mistagged = end.map_or(0, |end| end.mistagged);
         stream.manifest.far_log_complete = lost == Some(0);
-        stream.overrun = conversation.fault().is_some();
-        let lacks = match conversation.fault() {
+        stream.fault = conversation.fault();
+        let lacks = match stream.fault {
             Some(fault) => Some(fault.into()),
             None => lacking(stream.shared.way, lost, stream.has_way),
         };

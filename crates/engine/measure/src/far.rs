@@ -11,8 +11,10 @@ use romer_endpoint::names::with_zone;
 use romer_endpoint::occurrences::far_words;
 use romer_host::stream::Origin;
 use romer_record::SOFTWARE;
+use romer_record::document::{Chrony, ClockSync};
 use romer_record::event::Event;
-use romer_record::log::Entry;
+use romer_record::log::{Card, Entry, Far, FarSent};
+use romer_record::plausible::SPANS;
 use romer_session::association::Token;
 use romer_session::control::{
     Challenge, CodecError, ComplaintCode, Decoder, End, FEATURES, FarStream, Granted, Heard, Hello, Inbox,
@@ -34,6 +36,15 @@ pub(super) const OVERRUN: &str = "the far end sent more log rows and messages th
                                   was given up";
 /// What the far end reported that cannot be, and what became of it.
 const IMPOSSIBLE: &str = "the far end reported that it sent more probes than its session has, so the conversation with it was closed";
+/// The same of times and lengths of time (see `romer_record::plausible`).
+const IMPLAUSIBLE: &str = "the far end reported a time outside the years 1961 to 2106, a length of time of 146 years or more, or an \
+                           impossible size, so the conversation with it was closed";
+/// The same of its welcome.
+const NO_TEST_PORT: &str =
+    "the far end named port 0 for the test packets, so the conversation with it was closed";
+/// What it left undone.
+pub(super) const OVERDUE: &str = "the far end did not report the end of its probes, long after their schedule had ended, so the \
+                                  conversation with it was closed";
 /// As many octets cost as much as a message, or a record in one.
 const OCTETS_OF_ONE: u64 = 64;
 /// What the far end may tell of each probe: three records (of the packet and of two stamps of a network card), each with its
@@ -42,6 +53,8 @@ const FOR_A_PROBE: u64 = 4 * 3 * 2;
 /// What it may tell besides: 65,536 messages with their octets, and 32 more each second.
 const BESIDES: u64 = 2 * 65_536;
 const EACH_SECOND: u64 = 2 * 32;
+/// Programs that keep its clock, of those that it names. romer knows six.
+const MOST_KEEPERS: usize = 16;
 /// What is taken of it at a time. The log's queue has room for it.
 const TURN: u64 = 1 << 15;
 
@@ -75,12 +88,31 @@ impl Budget {
         self.spent() > self.most()
     }
 
-    /// Whether `message` reports what this session can have.
-    const fn allows(&self, message: &Message) -> bool {
-        match message {
-            Message::Departed(departed) => departed.count <= self.probes,
-            _ => true,
-        }
+    /// What `message` reports that this session cannot have.
+    fn fault_of(&self, message: &Message) -> Option<&'static str> {
+        let is_known = |sequence| sequence < self.probes;
+        let (is_possible, fault) = match message {
+            Message::Departed(departed) => (departed.count <= self.probes, IMPOSSIBLE),
+            Message::Departures(records) if !records.iter().all(|sent| is_known(sent.sequence)) => {
+                (false, IMPOSSIBLE)
+            }
+            Message::Departures(records) => (records.iter().all(FarSent::is_plausible), IMPLAUSIBLE),
+            // A number of these was altered on the way, perhaps.
+            Message::Log(records) => (records.iter().all(Far::is_plausible), IMPLAUSIBLE),
+            Message::Cards(cards) => (cards.iter().all(Card::is_plausible), IMPLAUSIBLE),
+            Message::Events(events) => (events.events.iter().all(Event::is_plausible), IMPLAUSIBLE),
+            Message::Associated(associated) => {
+                let earlier = associated.earlier.iter().map(|moved| moved.moved_ns);
+                let mut ages = associated.moved_ns.into_iter().chain(earlier).flatten();
+                (ages.all(|age| SPANS.contains(&age)), IMPLAUSIBLE)
+            }
+            Message::Welcome(welcome) if welcome.test_port == 0 => (false, NO_TEST_PORT),
+            Message::Welcome(welcome) => {
+                (welcome.clock_sync.as_ref().is_none_or(ClockSync::is_plausible), IMPLAUSIBLE)
+            }
+            _ => (true, IMPOSSIBLE),
+        };
+        (!is_possible).then_some(fault)
     }
 
     /// A message came, one that cannot be read included.
@@ -300,7 +332,7 @@ impl Conversation {
                     });
                 }
                 (Ok(Some(Message::Welcome(welcome))), _) if welcome.version == VERSION => {
-                    self.welcome = Welcome { software: far_words(&welcome.software), ..welcome };
+                    self.welcome = in_few_words(welcome);
                     return Ok(());
                 }
                 (Ok(Some(Message::Challenge(challenge))), Some(key)) if !proved => {
@@ -362,8 +394,8 @@ impl Conversation {
             Ok(Some(Message::Granted(Granted { token, key, secret, .. }))) => {
                 self.secret = secret.as_deref().and_then(unhex);
                 let token = unhex(&token).ok_or_else(|| self.odd())?;
-                let key = key.as_deref().and_then(unhex);
-                if one_way && key.is_none() { Err(self.odd()) } else { Ok(Grant { token, key }) }
+                let key = key.map(|key| unhex(&key).ok_or_else(|| self.odd())).transpose()?;
+                if one_way == key.is_some() { Ok(Grant { token, key }) } else { Err(self.odd()) }
             }
             Ok(Some(Message::Refused(refused))) => {
                 let mend = match (refused.retry_after_seconds, refused.granted) {
@@ -482,6 +514,12 @@ impl Conversation {
     /// Whether the connection is no more.
     pub(super) const fn is_broken(&self) -> bool {
         self.broken
+    }
+
+    /// The far end did, or left undone, what ends the conversation.
+    pub(super) const fn accuse(&mut self, fault: &'static str) {
+        self.fault = Some(fault);
+        self.broken = true;
     }
 
     /// Nobody is to be heard or told anything any more.
@@ -616,8 +654,8 @@ impl Conversation {
                 }
                 Ok(Some(message)) => {
                     self.budget.take(Some(&message));
-                    if !self.budget.allows(&message) {
-                        self.fault = Some(IMPOSSIBLE);
+                    self.fault = self.budget.fault_of(&message);
+                    if self.fault.is_some() {
                         continue;
                     }
                     return Ok(Some(message));
@@ -656,6 +694,17 @@ impl Conversation {
             mend: "use the same version of romer at both ends",
         }
     }
+}
+
+/// A welcome with its texts cut to what is kept of a far end's words.
+fn in_few_words(welcome: Welcome) -> Welcome {
+    let clock_sync = welcome.clock_sync.map(|sync| ClockSync {
+        state: sync.state.as_deref().map(far_words),
+        keepers: sync.keepers.iter().take(MOST_KEEPERS).map(|keeper| far_words(keeper)).collect(),
+        chrony: sync.chrony.map(|chrony| Chrony { reference: far_words(&chrony.reference), ..chrony }),
+        ..sync
+    });
+    Welcome { software: far_words(&welcome.software), clock_sync, ..welcome }
 }
 
 fn timed_out(error: &io::Error) -> bool {

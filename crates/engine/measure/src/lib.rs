@@ -105,15 +105,15 @@ pub struct Gone {
     /// This host had no way to it any more: an interface was down, or an address or route was gone. Else the far end, or
     /// the path to it, went away.
     pub here: bool,
-    /// It sent more than its probes can make, and its conversation was closed.
-    pub excess: bool,
+    /// What it did that it must not, so that its conversation was closed.
+    pub fault: Option<&'static str>,
     /// There was none from the start, so that nothing left: why, in the words of the run's event where there is one.
     pub never: Option<String>,
 }
 
 impl core::fmt::Display for Gone {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let Self { target, here, excess, never } = self;
+        let Self { target, here, fault, never } = self;
         if let Some(why) = never {
             write!(
                 f,
@@ -125,11 +125,11 @@ impl core::fmt::Display for Gone {
                 "this host had no way to the far end any more ({target}): its interface was down, or its address or route \
                  gone, as the run's events tell; what was measured is kept as a part, mend that here and measure again"
             )
-        } else if *excess {
+        } else if let Some(fault) = fault {
             write!(
                 f,
-                "the far end sent more than its probes can make ({target}): the conversation with it was closed before the end; \
-                 what was measured is kept as a part, see what answers there"
+                "the far end broke the control protocol ({target}): {fault}; what was measured is kept as a part, see what \
+                 answers there"
             )
         } else {
             write!(
@@ -282,6 +282,8 @@ fn exchange(
                 keep_alive = now + KEEP_ALIVE;
                 keep_open(streams);
             }
+            let since_start = clock::monotonic_now() - start;
+            streams.iter_mut().for_each(|stream| stream.expire(since_start, options.waiting_time));
             take_news(streams, options, &log.sender(), start, &mut happenings, observer);
             resuming::leave_vain(streams, start, &happenings, observer);
             if live.look(observer) && options.live_delays {
@@ -511,7 +513,7 @@ fn take_news(
         let fault = conversation.fault();
         if !resuming::tend(stream, place, proved, options.key.as_ref(), happenings) {
             if let Some(fault) = fault {
-                stream.overrun = true;
+                stream.fault = Some(fault);
                 stream.manifest.far_log_lacks.push(fault.into());
             }
             stream.has_way = happenings.has_way(place);
@@ -628,16 +630,18 @@ fn conclude(
         .collect();
     let measurements: Vec<Measurement> = evaluated.iter().map(|one| one.measurement.clone()).collect();
     let html = romer_analyze::page(&evaluated);
-    let far_end_gone = manifests.iter().zip(&measurements).find_map(|(manifest, measurement)| {
-        let (here, excess) = match manifest.cut_short? {
-            CutShort::Interrupted | CutShort::Killed => return None,
-            CutShort::FarEndGone => (false, false),
-            CutShort::FarEndExcess => (false, true),
-            CutShort::NoWay => (true, false),
-        };
-        let never = if here { why_never(measurement) } else { None };
-        Some(Gone { target: manifest.target.clone(), here, excess, never })
-    });
+    let far_end_gone =
+        manifests.iter().zip(&measurements).zip(0..).find_map(|((manifest, measurement), number)| {
+            let here = match manifest.cut_short? {
+                CutShort::Interrupted | CutShort::Killed => return None,
+                CutShort::FarEndGone | CutShort::FarEndFault => false,
+                CutShort::NoWay => true,
+            };
+            let parts = parts.get(&number).copied().unwrap_or_default();
+            let fault = parts.iter().find_map(|part| part.fault);
+            let never = if here { why_never(measurement) } else { None };
+            Some(Gone { target: manifest.target.clone(), here, fault, never })
+        });
     let whole = !measurements.iter().any(|one| one.partial);
     let unanswering = streams.iter().filter(|stream| stream.shared.was_never_answered());
     let unanswering = unanswering.map(|stream| stream.manifest.target.clone()).collect();

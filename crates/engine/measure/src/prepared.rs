@@ -11,7 +11,7 @@ use romer_record::manifest::{CutShort, Stream};
 use romer_traffic::Schedule;
 use romer_units::{Duration, counted, counted_as, saturating_sum};
 
-use super::far::Conversation;
+use super::far::{Conversation, OVERDUE};
 use super::observer::Observer;
 use super::resuming::Resuming;
 use super::route::Pathfinder;
@@ -26,6 +26,8 @@ pub(super) struct Prepared {
     /// Where the target was asked: of its control channel, or its reflector.
     pub(super) address: SocketAddr,
     pub(super) schedule: Schedule,
+    /// The schedule takes no longer than this.
+    pub(super) longest: Duration,
     pub(super) interval: Duration,
     /// Smaller payloads of the schedule are raised to this.
     pub(super) floor: u32,
@@ -37,8 +39,8 @@ pub(super) struct Prepared {
     pub(super) far_drops: u64,
     /// Datagrams that came there, named this stream and were none of its probes.
     pub(super) mistagged: u64,
-    /// The far end sent or reported more than it may, and its conversation was closed.
-    pub(super) overrun: bool,
+    /// What the far end did that it must not, so that its conversation was closed.
+    pub(super) fault: Option<&'static str>,
     /// Looks for the way to the target, where that is asked for; of two directions, the first has it.
     pub(super) pathfinder: Option<Pathfinder>,
     /// What is being done so that the session outlives its connection.
@@ -50,10 +52,10 @@ pub(super) struct Prepared {
 impl Prepared {
     /// Why the far end is out of reach.
     pub(super) const fn gone(&self) -> CutShort {
-        match (self.overrun, self.has_way) {
-            (true, _) => CutShort::FarEndExcess,
-            (false, true) => CutShort::FarEndGone,
-            (false, false) => CutShort::NoWay,
+        match (self.fault, self.has_way) {
+            (Some(_), _) => CutShort::FarEndFault,
+            (None, true) => CutShort::FarEndGone,
+            (None, false) => CutShort::NoWay,
         }
     }
 
@@ -103,6 +105,15 @@ impl Prepared {
             warnings.push(format!("the path reported {errors} (ICMP) about the probes{word}"));
         }
         warnings
+    }
+
+    /// A far end that has not told of its last probe long after the end of the schedule is accused of it.
+    pub(super) fn expire(&mut self, since_start: Duration, waiting_time: Duration) {
+        if self.shared.is_overdue(since_start, self.longest, waiting_time)
+            && let Some(conversation) = &mut self.conversation
+        {
+            conversation.accuse(OVERDUE);
+        }
     }
 
     /// The far end is out of reach for good, which is said.

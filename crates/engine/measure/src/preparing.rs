@@ -72,7 +72,10 @@ pub(super) fn prepare(
     let (socket, receiver) = open(options, local, target, schedule.interval())?;
     let ssid = u16::from_be_bytes(circumstances::random()).max(1);
     let mut manifest = manifest(options, stream, &schedule, payloads, Some(target));
-    let mut identity = Identity { number, ssid, way, session: None, token: None };
+    let (interval, count) = asked(&traffic, &schedule);
+    let longest = i64::try_from(count).ok().and_then(|count| interval.checked_mul(count));
+    let longest = longest.unwrap_or(Duration::MAX);
+    let mut identity = Identity { number, ssid, way, session: None, token: None, asked: 0 };
     if let Some(conversation) = &mut conversation {
         manifest.far_log = true;
         if card.is_some() && !conversation.welcome.has(control::HAS_CARD) {
@@ -92,7 +95,7 @@ pub(super) fn prepare(
                 mend: "update it, or choose another model or --direction forward".into(),
             });
         }
-        let (interval, count) = asked(&traffic, &schedule);
+        identity.asked = count;
         let request = control::Request {
             ssid,
             interval_ns: interval.as_nanos(),
@@ -119,6 +122,7 @@ pub(super) fn prepare(
         shared,
         address,
         schedule,
+        longest,
         interval,
         floor,
         manifest,
@@ -126,7 +130,7 @@ pub(super) fn prepare(
         instead,
         far_drops: 0,
         mistagged: 0,
-        overrun: false,
+        fault: None,
         pathfinder: None,
         resuming: Resuming::default(),
         has_way: true,

@@ -210,7 +210,7 @@ pub(super) fn leave_vain(
         let since = *stream.resuming.cut_off.get_or_insert_with(Instant::now);
         let patience = Duration::from_std(LAST_WITHOUT_WAY);
         let is_over = match stream.shared.way {
-            Way::Reverse => elapsed >= stream.schedule.expected_length() + patience,
+            Way::Reverse => elapsed >= stream.longest + patience,
             _ => stream.shared.has_departed_all(),
         };
         if is_over && since.elapsed() >= LAST_WITHOUT_WAY {

@@ -10,8 +10,9 @@ use romer_host::HostError;
 use romer_host::clock;
 use romer_host::socket::{Outgoing, StampingSocket};
 use romer_record::document::{Replies, Way};
-use romer_record::log::Entry;
+use romer_record::log::{CardMoment, Entry};
 use romer_session::association::{self, Token};
+use romer_session::control::SILENCE;
 use romer_session::sender::{Echoes, Form, Settled, wire_sequence};
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::compact::Session;
@@ -36,6 +37,10 @@ pub(super) struct Shared {
     pub(super) way: Way,
     /// The far end is a romer that granted the session.
     granted: bool,
+    /// Probes that it was asked for.
+    asked: u64,
+    /// When this was made.
+    made: Timestamp<Monotonic>,
     /// The one-way session, if it is one.
     pub(super) session: Option<Session>,
     /// The secret of its association; `None` without a control channel.
@@ -100,6 +105,16 @@ pub(super) struct Shared {
 const RECORDS: Duration = Duration::from_secs(1);
 /// So long after it the far end's word of a probe is here, unless the way is slow.
 const NEWS: Duration = Duration::from_millis(250);
+/// How much later than by the schedule and the waiting time a stream may be over: a far end may learn of its beginning as late as a
+/// session may be without a connection, and its word of the end may be as late.
+const GRACE: Duration = Duration::from_nanos(2 * SILENCE.as_nanos());
+
+/// How long after a beginning a stream is over, whatever its far end says, the last probe of which leaves `departures` after it. A
+/// probe has `waiting_time` on its way there, and what the far end says of it as long.
+fn at_last(departures: Duration, waiting_time: Duration) -> Duration {
+    let waiting = waiting_time.max(NEWS);
+    departures + waiting + waiting + GRACE
+}
 
 /// What a stream is known by to both ends.
 #[derive(Clone, Copy)]
@@ -109,6 +124,8 @@ pub(super) struct Identity {
     pub(super) way: Way,
     pub(super) session: Option<Session>,
     pub(super) token: Option<Token>,
+    /// Probes that the far end was asked for: no more than these are its own.
+    pub(super) asked: u64,
 }
 
 impl Shared {
@@ -127,6 +144,8 @@ impl Shared {
             ssid: identity.ssid,
             way: identity.way,
             granted: identity.token.is_some(),
+            asked: identity.asked,
+            made: clock::monotonic_now(),
             session: identity.session,
             token: Mutex::new(identity.token),
             echoes: Arc::new(Echoes::new(if identity.way.is_one_way() { 0 } else { probes })),
@@ -213,10 +232,11 @@ impl Shared {
     }
 
     /// How long ago something was that was `ages` before the last association reached the far end: the first at the most, the
-    /// second at the least.
+    /// second at the least. The session has been no longer than that, whatever the far end says.
     pub(super) fn since_association(&self, ages: [i64; 2]) -> [Duration; 2] {
-        let [last, first] = ages.map(|age| Duration::from_nanos(age.max(0)));
-        [(self.since_associated() + last).max(first), first]
+        let session = clock::monotonic_now() - self.made;
+        let [last, first] = ages.map(|age| Duration::from_nanos(age.max(0)).min(session));
+        [(self.since_associated() + last).clamp(first, session), first]
     }
 
     /// The session identifier that replies must have: where no far end has granted the session, the reflector may not know
@@ -275,20 +295,49 @@ impl Shared {
         }
     }
 
-    /// The far end tells of how many probes it knows.
+    /// Whether the far end is to send, and has not told of its last probe so long after the start of a schedule that takes `longest` at
+    /// the most that it never will.
+    pub(super) fn is_overdue(
+        &self,
+        since_start: Duration,
+        longest: Duration,
+        waiting_time: Duration,
+    ) -> bool {
+        self.way == Way::Reverse && !self.has_departed_all() && since_start >= at_last(longest, waiting_time)
+    }
+
+    /// The far end tells of how many probes it knows: not of more than have left.
     pub(super) fn answered(&self, count: u64) {
+        let count = count.min(self.sent.load(Ordering::Acquire));
         if self.answered.fetch_max(count, Ordering::AcqRel) < count {
             self.answered_at.store(clock::monotonic_now().as_nanos(), Ordering::Release);
         }
     }
 
-    /// Whether what the far end tells may be about a probe of this stream, which is counted where it is not: a number can be
-    /// altered on the way, and a checksum of zero lets it pass.
+    /// Whether what the far end tells may be about a probe of this stream: one that left here, or one of its own. An arrival there that
+    /// is of none is counted: a number can be altered on the way, and a checksum of zero lets it pass.
     pub(super) fn may_be_of_probe(&self, told: &Entry) -> bool {
-        let Entry::Far(far) = told else { return true };
-        let had = far.sequence < self.sent.load(Ordering::Acquire);
-        self.altered.fetch_add(u64::from(!had), Ordering::Release);
-        had
+        let has_left = |sequence| self.way != Way::Reverse && sequence < self.sent.load(Ordering::Acquire);
+        let is_theirs = |sequence| self.way == Way::Reverse && sequence < self.asked;
+        match told {
+            Entry::Far(far) => {
+                let had = has_left(far.sequence);
+                self.altered.fetch_add(u64::from(!had), Ordering::Release);
+                had
+            }
+            Entry::FarSent(sent) => is_theirs(sent.sequence),
+            Entry::Card(card) => match card.moment {
+                CardMoment::ArrivedThere | CardMoment::LeftThere => has_left(card.sequence),
+                CardMoment::TheirsLeft => is_theirs(card.sequence),
+                CardMoment::Left | CardMoment::Returned | CardMoment::TheirsCame => false,
+            },
+            // This end has these, and no far end.
+            Entry::Sent { .. }
+            | Entry::SentStamp { .. }
+            | Entry::NotSent { .. }
+            | Entry::Returned { .. }
+            | Entry::Came { .. } => false,
+        }
     }
 
     /// Whether this host dropped all that was to leave, because the next host did not answer when asked for its hardware address.
@@ -422,7 +471,8 @@ impl Shared {
         let all_back = all_back || (self.way.is_one_way() && self.is_halted());
         let waited = now - departed;
         let answered = now - Timestamp::from_nanos(self.answered_at.load(Ordering::Acquire));
-        let is_over = waited >= waiting_time && answered >= waiting_time.max(NEWS);
+        let is_over = (waited >= waiting_time && answered >= waiting_time.max(NEWS))
+            || waited >= at_last(Duration::ZERO, waiting_time);
         let recorded = self.is_recorded() || waited >= RECORDS;
         is_over || (waited >= grace && all_back && all_stamped && recorded)
     }
@@ -431,13 +481,14 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use romer_host::socket::SocketOptions;
+    use romer_record::log::{Card, Far, FarSent};
 
     use super::*;
 
     fn shared(way: Way) -> Shared {
         let socket = StampingSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap();
         let target = socket.local_address();
-        let identity = Identity { number: 0, ssid: 1, way, session: None, token: Some([1; 16]) };
+        let identity = Identity { number: 0, ssid: 1, way, session: None, token: Some([1; 16]), asked: 10 };
         Shared::new(identity, socket, None, target, 10)
     }
 
@@ -457,6 +508,90 @@ mod tests {
         let stream = shared(Way::Reverse);
         stream.far_departed(9);
         assert_eq!((stream.sent.load(Ordering::Acquire), stream.has_departed_all()), (9, true));
+    }
+
+    /// A round trip ends a bounded time after its last departure, though its far end tells of one more probe again and again.
+    #[test]
+    fn news_without_end() {
+        let stream = shared(Way::RoundTrip);
+        stream.sent.store(10, Ordering::Release);
+        stream.returned.store(9, Ordering::Release);
+        stream.departed_all();
+        let departed = Timestamp::from_nanos(stream.departed_at.load(Ordering::Acquire));
+        for waiting_time in [Duration::ZERO, Duration::from_secs(2), Duration::from_secs(60)] {
+            let last = departed + at_last(Duration::ZERO, waiting_time);
+            for before in [1, 0] {
+                let now = last - Duration::from_nanos(before);
+                stream.answered_at.store(now.as_nanos(), Ordering::Release);
+                assert_eq!(stream.is_done(now, waiting_time), before == 0, "{waiting_time}");
+            }
+        }
+    }
+
+    /// A far end that is to send has a bounded time to report that it has, which depends on the schedule alone.
+    #[test]
+    fn senders_that_never_end() {
+        let [longest, waiting] = [Duration::from_secs(10), Duration::from_secs(2)];
+        let last = longest + waiting + waiting + GRACE;
+        let before = last - Duration::from_nanos(1);
+        for (way, is_overdue) in [(Way::Reverse, true), (Way::Forward, false), (Way::RoundTrip, false)] {
+            let stream = shared(way);
+            let overdue = [before, last].map(|now| stream.is_overdue(now, longest, waiting));
+            assert_eq!(overdue, [false, is_overdue], "{way:?}");
+        }
+        let stream = shared(Way::Reverse);
+        stream.far_departed(10);
+        assert!(!stream.is_overdue(last, longest, waiting));
+        assert!(!shared(Way::Reverse).is_overdue(last, Duration::MAX, Duration::MAX));
+    }
+
+    /// A far end has answered no more probes than have left, so that it has no news after that of the last.
+    #[test]
+    fn answers_beyond_departures() {
+        let stream = shared(Way::RoundTrip);
+        stream.sent.store(10, Ordering::Release);
+        stream.answered(u64::MAX);
+        assert_eq!(stream.answered.load(Ordering::Acquire), 10);
+        stream.answered_at.store(5, Ordering::Release);
+        stream.answered(u64::MAX);
+        assert_eq!(stream.answered_at.load(Ordering::Acquire), 5);
+    }
+
+    /// Records are taken of the probes alone that left, or that the far end was asked for, at the end that has them.
+    #[test]
+    fn records_beyond_the_probes() {
+        let taken = |way, entry: &dyn Fn(u64) -> Entry| {
+            let stream = shared(way);
+            stream.sent.store(3, Ordering::Release);
+            let numbers = (0..20).chain([u64::MAX]);
+            numbers.filter(|sequence| stream.may_be_of_probe(&entry(*sequence))).count()
+        };
+        let far = |sequence| Entry::Far(Far { sequence, ..Far::default() });
+        let far_sent = |sequence| Entry::FarSent(FarSent { sequence, ..FarSent::default() });
+        assert_eq!([Way::RoundTrip, Way::Reverse].map(|way| taken(way, &far)), [3, 0]);
+        assert_eq!([Way::RoundTrip, Way::Reverse].map(|way| taken(way, &far_sent)), [0, 10]);
+        for (moment, expected) in [
+            (CardMoment::ArrivedThere, [3, 0]),
+            (CardMoment::LeftThere, [3, 0]),
+            (CardMoment::TheirsLeft, [0, 10]),
+            (CardMoment::Left, [0, 0]),
+            (CardMoment::TheirsCame, [0, 0]),
+        ] {
+            let card =
+                |sequence| Entry::Card(Card { sequence, moment, arrival_ns: 0, card_ns: 0, error_ns: 0 });
+            assert_eq!([Way::RoundTrip, Way::Reverse].map(|way| taken(way, &card)), expected, "{moment:?}");
+        }
+    }
+
+    /// A move lies within the session, however long ago the far end says that it was.
+    #[test]
+    fn moves_before_the_session() {
+        let stream = shared(Way::RoundTrip);
+        for ages in [[i64::MAX; 2], [i64::MAX, i64::MIN], [0, i64::MAX]] {
+            let [last, first] = stream.since_association(ages);
+            let session = clock::monotonic_now() - stream.made;
+            assert!(Duration::ZERO <= first && first <= last && last <= session, "{ages:?}: {last}, {first}");
+        }
     }
 
     /// No more probes have arrived at a far end than have left, whatever it reports.

@@ -50,7 +50,7 @@ impl Words {
         match m.cut_short {
             Some(CutShort::Interrupted) => "interrupted by the user",
             Some(CutShort::FarEndGone) => "the responder became unreachable",
-            Some(CutShort::FarEndExcess) => "the responder sent more data than its probes account for",
+            Some(CutShort::FarEndFault) => "the responder broke the control protocol",
             Some(CutShort::NoWay) if refused_all(departures(m)) => {
                 "no route to the responder, no probe was sent"
             }

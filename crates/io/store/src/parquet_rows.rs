@@ -11,6 +11,7 @@ mod reading;
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, TypePtr};
 use romer_record::document::Way;
+use romer_record::plausible::{MOMENTS, SPANS};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
 
@@ -96,7 +98,7 @@ macro_rules! stamp {
             kind: I64,
             get: |row| nanos(&row.row.$moment, |stamps| stamps.$place),
             set: |row, value| {
-                row.row.$moment.$place = Some(Timestamp::from_nanos(value));
+                row.row.$moment.$place = Some(Timestamp::from_nanos(within(&MOMENTS, value)?));
                 Some(())
             },
         }
@@ -125,6 +127,10 @@ macro_rules! flag {
             set: |row, value| row.row.$field = value,
         }
     };
+}
+
+fn within(range: &Range<i64>, value: i64) -> Option<i64> {
+    range.contains(&value).then_some(value)
 }
 
 fn nanos<C: Clock>(stamps: &Stamps<C>, at: fn(&Stamps<C>) -> Option<Timestamp<C>>) -> Option<i64> {
@@ -171,7 +177,7 @@ static COLUMNS: [Column; 26] = [
         kind: I64,
         get: |row| row.row.wake_error_ns,
         set: |row, value| {
-            row.row.wake_error_ns = Some(value);
+            row.row.wake_error_ns = Some(within(&SPANS, value)?);
             Some(())
         },
     },

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use romer_record::log::Entry;
 
-use crate::error::StoreError;
+use crate::error::{IMPLAUSIBLE, StoreError};
 use crate::frame::{self, HEAD, HEADER, Head, Header};
 use crate::untrusted;
 
@@ -78,13 +78,19 @@ impl<R: Read> LogReader<R> {
     /// The next frame, or `None` at the end or at the first damage.
     ///
     /// # Errors
-    /// [`StoreError::Io`] where the file cannot be read.
+    /// [`StoreError::Io`] where the file cannot be read, [`StoreError::Malformed`] where an entry has a time that cannot be.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, StoreError> {
         if self.ended {
             return Ok(None);
         }
         let frame = self.read_frame().map_err(StoreError::io("read the packet log", &self.path))?;
         self.ended = frame.is_none();
+        if let Some(Frame::Entries(entries)) = &frame
+            && !entries.iter().all(|(_, entry)| entry.is_plausible())
+        {
+            let place = format!("frame at byte {}", self.good);
+            return Err(StoreError::malformed(&self.path, place, IMPLAUSIBLE));
+        }
         if frame.is_some() {
             self.good = self.taken;
         }

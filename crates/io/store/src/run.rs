@@ -11,7 +11,7 @@ use romer_record::{RoundTrip, assemble_as};
 use serde_json::Value;
 
 use crate::durable;
-use crate::error::StoreError;
+use crate::error::{IMPLAUSIBLE, StoreError};
 use crate::log_thread::LogThread;
 use crate::parquet_rows::{self, RowsFile};
 use crate::reader::recover;
@@ -450,6 +450,9 @@ fn read_manifest(folder: &Path) -> Result<Manifest, StoreError> {
         serde_json::from_value(value).map_err(|error| StoreError::malformed(&path, "document", error))?;
     if manifest.streams.is_empty() {
         return Err(StoreError::malformed(&path, "streams", "a run has at least one"));
+    }
+    if let Some((number, field)) = manifest.implausible() {
+        return Err(StoreError::malformed(&path, format!("streams[{number}].{field}"), IMPLAUSIBLE));
     }
     Ok(manifest)
 }

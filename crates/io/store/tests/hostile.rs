@@ -12,9 +12,14 @@ use std::process::Command;
 use common::{manifest, row, sent};
 use proptest::prelude::*;
 use romer_record::Exit;
-use romer_record::RoundTrip;
-use romer_record::manifest::Status;
-use romer_store::{BenchmarkRun, Finished, Location, NewRun, Run, Runs, State, read_rows, write_rows};
+use romer_record::event::{ClockStep, Event, EventKind, Side};
+use romer_record::log::Entry;
+use romer_record::manifest::{Manifest, Status};
+use romer_record::{RoundTrip, Stamps};
+use romer_store::{
+    BenchmarkRun, Finished, Location, NewRun, Run, Runs, State, read_rows, recover, write_rows,
+};
+use romer_units::Timestamp;
 
 /// CRC-32 (IEEE 802.3).
 fn crc32(octets: &[u8]) -> u32 {
@@ -135,4 +140,36 @@ fn what_is_no_file_is_refused() {
     fs::create_dir(&folder).unwrap();
     assert!(Command::new("mkfifo").arg(folder.join("plan.json")).status().unwrap().success());
     assert!(BenchmarkRun::plan(&folder).is_err());
+}
+
+/// Times that cannot be are refused with their place, in the manifest, the packet log and the finished log alike.
+#[test]
+fn impossible_times_are_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = killed_run(home.path());
+    let manifest = folder.join("manifest.json");
+    let usual = fs::read_to_string(&manifest).unwrap();
+    let step = ClockStep { size_ns: i64::MIN, size_interval_ns: None, before_ns: 1, after_ns: 2 };
+    let event = Event { step: Some(step), ..Event::new(EventKind::ClockStep, Side::Responder, 1, 2) };
+    let mut changed: Manifest = serde_json::from_str(&usual).unwrap();
+    changed.streams[0].events = vec![event];
+    fs::write(&manifest, serde_json::to_string(&changed).unwrap()).unwrap();
+    let refused = Run::open(&folder).unwrap_err().to_string();
+    assert!(refused.contains("streams[0].events") && refused.contains("1961 to 2106"), "{refused}");
+
+    let location = Location::Folder { path: home.path().join("other"), force: false };
+    let mut run = NewRun::create(&location, common::manifest(1)).unwrap();
+    let mut log = run.log_writer().unwrap();
+    assert!(log.append(0, &sent(0)));
+    assert!(log.append(0, &Entry::SentStamp { sequence: 0, kernel_ns: i64::MIN }));
+    log.flush();
+    drop(log);
+    let refused = recover(&run.folder().join("packets.log")).unwrap_err().to_string();
+    assert!(refused.contains("frame at byte ") && refused.contains("1961 to 2106"), "{refused}");
+
+    let rows = home.path().join("packets.parquet");
+    let t2 = Stamps { user: Some(Timestamp::from_nanos(i64::MIN)), ..Stamps::default() };
+    write_rows(&rows, &BTreeMap::from([(0, vec![RoundTrip { t2, ..RoundTrip::default() }])])).unwrap();
+    let refused = read_rows(&rows).unwrap_err().to_string();
+    assert!(refused.contains("column t2_user_ns, row group 0, row 0"), "{refused}");
 }

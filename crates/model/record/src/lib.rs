@@ -7,7 +7,7 @@
 //! the JSON documents that other programs rely on ([`respond`] the responder's, [`calibration`] the one of the tool's
 //! own error, [`emulation`] the emulator's,
 //! [`benchmark`] the benchmark's), and [`manifest`] what a run folder says about itself. [`metric`] names the numbers of a
-//! measurement, [`quantity`] those of a benchmark.
+//! measurement, [`quantity`] those of a benchmark, and [`plausible`] the times that are believed.
 #![forbid(unsafe_code)]
 
 mod assemble;
@@ -27,6 +27,7 @@ pub mod limit;
 pub mod log;
 pub mod manifest;
 pub mod metric;
+pub mod plausible;
 pub mod quantity;
 pub mod respond;
 mod singleton;

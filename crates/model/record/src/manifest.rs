@@ -204,8 +204,8 @@ pub enum CutShort {
     Interrupted,
     /// The far end went away.
     FarEndGone,
-    /// The far end sent more than its probes can make, and its conversation was closed.
-    FarEndExcess,
+    /// The far end broke the control protocol, and its conversation was closed.
+    FarEndFault,
     /// This host had no way to the far end any more.
     NoWay,
     /// Its program was killed, and the run completed from its log.

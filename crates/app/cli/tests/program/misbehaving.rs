@@ -200,7 +200,7 @@ fn relay_and_flood(listener: &TcpListener, far_end: &str) {
     while near.write_all(&flood).is_ok() {}
 }
 
-/// The error of a measurement whose far end sent more than its probes can make names that reason, as the summary does.
+/// The error of a measurement whose far end sent more than its probes can make names that reason.
 #[test]
 fn excess_is_the_reason() {
     let listen = "127.0.0.1:0";
@@ -214,8 +214,11 @@ fn excess_is_the_reason() {
     let mut command = romer(["measure", "--count", "400", "--interval", "10ms", &target, "--out"]);
     let ended = process::run(command.arg(home.path().join("run")).env("XDG_STATE_HOME", home.path()));
     let ended = ended.with_code(5);
-    assert!(ended.stderr.contains("error: the far end sent more than its probes can make"), "{ended:?}");
-    assert!(ended.stdout.contains("the far end sent more than its probes can make"), "{ended:?}");
+    let error =
+        ended.stderr.lines().find(|line| line.starts_with("error: the far end broke the control protocol"));
+    let error = error.unwrap_or_else(|| panic!("{ended:?}"));
+    assert!(error.contains("more log rows and messages than its probes can make"), "{error}");
+    assert!(ended.stdout.contains("the responder broke the control protocol"), "{ended:?}");
     assert!(!ended.stderr.contains("went away") && !ended.stdout.contains("went away"), "{ended:?}");
     flooding.join().unwrap();
     responder.signal("TERM");

@@ -1,8 +1,10 @@
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use romer_record::log::Far;
-use romer_session::control::{Associated, Complaint, Departed, Resumed};
+use romer_record::document::Way;
+use romer_record::event::{ClockStep, EventKind, Side};
+use romer_record::log::CardMoment;
+use romer_session::control::{Associated, Complaint, Departed, Events, Moved, Resumed};
 
 use super::*;
 
@@ -158,7 +160,13 @@ fn flooded_resumptions_are_given_up() {
             let (mut stream, _) = listener.accept().unwrap();
             let _ = stream.read(&mut [0; 4_096]).unwrap();
             let welcome = Conversation::over(address, Box::new(stream.try_clone().unwrap()), None).welcome;
-            stream.write_all(&encoded(&Message::Welcome(Welcome { version: VERSION, ..welcome }))).unwrap();
+            stream
+                .write_all(&encoded(&Message::Welcome(Welcome {
+                    version: VERSION,
+                    test_port: 862,
+                    ..welcome
+                })))
+                .unwrap();
             let flood = UNKNOWN.repeat(1 << 12);
             while stream.write_all(&flood).is_ok() {}
         });
@@ -192,6 +200,123 @@ fn impossible_counts_of_departures() {
     assert_eq!((told.departed, conversation.fault()), (Some(10), None));
 }
 
+/// Departures of probes that the session does not have end the conversation, and none of them is taken.
+#[test]
+fn impossible_departures() {
+    for (last, is_possible) in [(9, true), (10, false), (u64::MAX, false)] {
+        let records = [0, last].map(|sequence| FarSent { sequence, ..FarSent::default() }).to_vec();
+        let (conversation, told) = hostile(&Message::Departures(records));
+        let found = (told.entries.len(), conversation.fault());
+        assert_eq!(found, if is_possible { (2, None) } else { (0, Some(IMPOSSIBLE)) }, "{last}");
+    }
+}
+
+/// Times that cannot be end the conversation in whichever message they stand, and none of it is taken.
+#[test]
+fn impossible_times() {
+    for extreme in [i64::MIN, i64::MAX] {
+        let card = Card {
+            sequence: 1,
+            moment: CardMoment::ArrivedThere,
+            arrival_ns: 1,
+            card_ns: extreme,
+            error_ns: 1,
+        };
+        let step = ClockStep { size_ns: extreme, size_interval_ns: None, before_ns: 1, after_ns: 2 };
+        let event = Event { step: Some(step), ..Event::new(EventKind::ClockStep, Side::Responder, 1, 2) };
+        let moved = Moved { address: "[::1]:5".into(), moved_ns: [1, extreme] };
+        let associated = |moved_ns, earlier| {
+            Message::Associated(Associated { address: "[::1]:4".into(), moved_ns, earlier })
+        };
+        for message in [
+            Message::Log(vec![Far::default(), Far { t2_user_ns: extreme, ..Far::default() }]),
+            Message::Departures(vec![FarSent { user_ns: extreme, ..FarSent::default() }]),
+            Message::Cards(vec![card]),
+            Message::Events(Events { events: vec![event] }),
+            associated(Some([extreme, 1]), Vec::new()),
+            associated(None, vec![moved]),
+        ] {
+            let (conversation, told) = hostile(&message);
+            assert_eq!(conversation.fault(), Some(IMPLAUSIBLE), "{message:?}");
+            assert!(
+                told.entries.is_empty() && told.events.is_empty() && told.places.is_empty(),
+                "{message:?}"
+            );
+            assert!(conversation.is_broken() && conversation.way_on().is_none(), "{message:?}");
+        }
+    }
+}
+
+/// What a conversation makes of a welcome.
+fn welcomed(welcome: Welcome) -> Result<Welcome, Absent> {
+    let descriptor = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = descriptor.local_addr().unwrap();
+    let bytes = encoded(&Message::Welcome(welcome));
+    let mut conversation = Conversation::over(address, Box::new(Breaking { bytes, descriptor }), None);
+    conversation.be_welcomed(None).map(|()| conversation.welcome)
+}
+
+/// A welcome without a port for the test packets, or with an error of its clock that cannot be, is refused with the reason.
+#[test]
+fn impossible_welcomes() {
+    let usual = Welcome::new("romer", clock_identity(), 862);
+    let sync = ClockSync { maximum_error_ns: Some(i64::MIN), ..ClockSync::default() };
+    for (welcome, fault) in [
+        (Welcome { test_port: 0, ..usual.clone() }, NO_TEST_PORT),
+        (Welcome { clock_sync: Some(sync), ..usual.clone() }, IMPLAUSIBLE),
+    ] {
+        assert_eq!(welcomed(welcome).unwrap_err().why(), fault);
+    }
+    assert_eq!(welcomed(usual).unwrap().test_port, 862);
+}
+
+/// Every text of a welcome is cut, and their number is bounded.
+#[test]
+fn overlong_texts_of_welcomes() {
+    let long = || "\u{1b}x".repeat(500);
+    let chrony = Chrony { reference: long(), ..Chrony::default() };
+    let sync = ClockSync {
+        state: Some(long()),
+        keepers: vec![long(); 8],
+        chrony: Some(chrony),
+        ..ClockSync::default()
+    };
+    let welcome = Welcome { clock_sync: Some(sync), ..Welcome::new(&long(), clock_identity(), 862) };
+    let welcome = welcomed(welcome).unwrap();
+    let sync = welcome.clock_sync.unwrap();
+    assert_eq!(sync.keepers.len(), 8);
+    let texts = sync.keepers.into_iter().chain(sync.state).chain(sync.chrony.map(|chrony| chrony.reference));
+    for text in texts.chain([welcome.software]) {
+        assert_eq!(text, "x".repeat(300));
+    }
+    let keepers = vec![String::new(); 10_000];
+    let sync = ClockSync { keepers, ..ClockSync::default() };
+    let many = Welcome { clock_sync: Some(sync), ..Welcome::new("", clock_identity(), 862) };
+    assert_eq!(welcomed(many).unwrap().clock_sync.unwrap().keepers.len(), MOST_KEEPERS);
+}
+
+/// A session of round trips has no key of one-way probes, and one of one-way probes has one.
+#[test]
+fn keys_of_the_wrong_sessions() {
+    let key = Some(hex([2; 16]));
+    for (direction, key, is_granted) in [
+        (Way::RoundTrip, None, true),
+        (Way::RoundTrip, key.clone(), false),
+        (Way::RoundTrip, Some(String::new()), false),
+        (Way::Forward, key, true),
+        (Way::Forward, None, false),
+    ] {
+        let granted = Granted { token: hex([1; 16]), buffered_records: 1, key: key.clone(), secret: None };
+        let descriptor = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = descriptor.local_addr().unwrap();
+        let bytes = encoded(&Message::Granted(granted));
+        let mut conversation = Conversation::over(address, Box::new(Breaking { bytes, descriptor }), None);
+        let (interval_ns, payload_octets) = (10_000_000, 44);
+        let request = Request { ssid: 5, interval_ns, count: 3, payload_octets, direction, stream: None };
+        assert_eq!(conversation.request(request).is_ok(), is_granted, "{direction:?}, {key:?}");
+    }
+}
+
 /// Long text in place of an address is not taken, and the words of a far end are short.
 #[test]
 fn overlong_texts_of_far_ends() {
@@ -216,7 +341,7 @@ fn impossible_resumptions() {
             scope.spawn(|| {
                 let (mut stream, _) = listener.accept().unwrap();
                 let _ = stream.read(&mut [0; 4_096]).unwrap();
-                let welcome = Welcome::new("", clock_identity(), 0);
+                let welcome = Welcome::new("", clock_identity(), 862);
                 let token = hex([1; 16]);
                 let mut bytes = encoded(&Message::Welcome(welcome));
                 bytes.extend(encoded(&Message::Resumed(Resumed { token, next })));

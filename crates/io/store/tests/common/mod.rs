@@ -1,30 +1,31 @@
 //! Rows and entries of every kind, for the tests.
 #![allow(dead_code, reason = "each test program uses a part, so that no expectation fits all")]
 
+use std::ops::Range;
+
 use proptest::prelude::*;
 use romer_record::document::Way;
 use romer_record::log::{Entry, Far};
 use romer_record::manifest::{ClockRelation, MANIFEST, Manifest, StampRequest, Status, Stream};
+use romer_record::plausible::{MOMENTS, SPANS};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
 
-/// Any entry.
+fn some(range: Range<i64>) -> impl Strategy<Value = Option<i64>> {
+    prop::option::of(range)
+}
+
+/// Any entry of times that can be.
 pub(crate) fn entry() -> impl Strategy<Value = Entry> {
+    let times = || [some(MOMENTS), some(MOMENTS), some(MOMENTS)];
     prop_oneof![
-        any::<(u64, u32, i64, i64)>().prop_map(|(sequence, size, wake_error_ns, user_ns)| Entry::Sent {
-            sequence,
-            size,
-            wake_error_ns,
-            user_ns
+        (any::<u64>(), any::<u32>(), SPANS, MOMENTS).prop_map(|(sequence, size, wake_error_ns, user_ns)| {
+            Entry::Sent { sequence, size, wake_error_ns, user_ns }
         }),
-        any::<(u64, i64)>().prop_map(|(sequence, kernel_ns)| Entry::SentStamp { sequence, kernel_ns }),
-        any::<(u64, u32, i32, i64)>().prop_map(|(sequence, size, errno, user_ns)| Entry::NotSent {
-            sequence,
-            size,
-            errno,
-            user_ns
-        }),
-        any::<(u64, i64, [Option<i64>; 3], [Option<u8>; 3], Option<u32>)>().prop_map(
+        (any::<u64>(), MOMENTS).prop_map(|(sequence, kernel_ns)| Entry::SentStamp { sequence, kernel_ns }),
+        (any::<u64>(), any::<u32>(), any::<i32>(), MOMENTS)
+            .prop_map(|(sequence, size, errno, user_ns)| Entry::NotSent { sequence, size, errno, user_ns }),
+        (any::<u64>(), MOMENTS, times(), any::<[Option<u8>; 3]>(), any::<Option<u32>>()).prop_map(
             |(sequence, user_ns, times, octets, reply_number)| {
                 Entry::Returned {
                     sequence,
@@ -39,7 +40,7 @@ pub(crate) fn entry() -> impl Strategy<Value = Entry> {
                 }
             }
         ),
-        any::<(u64, i64, [Option<i64>; 3], [Option<u8>; 2])>().prop_map(
+        (any::<u64>(), MOMENTS, times(), any::<[Option<u8>; 2]>()).prop_map(
             |(sequence, t2_user_ns, times, octets)| {
                 Entry::Far(Far {
                     sequence,
@@ -61,17 +62,19 @@ pub(crate) fn sent(sequence: u64) -> Entry {
 }
 
 fn stamps<C: Clock>() -> impl Strategy<Value = Stamps<C>> {
-    any::<[Option<i64>; 4]>().prop_map(|[nic, kernel, user, told]| Stamps {
-        nic: nic.map(Timestamp::from_nanos),
-        kernel: kernel.map(Timestamp::from_nanos),
-        user: user.map(Timestamp::from_nanos),
-        told: told.map(Timestamp::from_nanos),
+    [some(MOMENTS), some(MOMENTS), some(MOMENTS), some(MOMENTS)].prop_map(|[nic, kernel, user, told]| {
+        Stamps {
+            nic: nic.map(Timestamp::from_nanos),
+            kernel: kernel.map(Timestamp::from_nanos),
+            user: user.map(Timestamp::from_nanos),
+            told: told.map(Timestamp::from_nanos),
+        }
     })
 }
 
-/// Any row.
+/// Any row of times that can be.
 pub(crate) fn row() -> impl Strategy<Value = RoundTrip> {
-    let numbers = any::<(u64, u32, u32, u32, Option<i64>)>();
+    let numbers = (any::<u64>(), any::<u32>(), any::<u32>(), any::<u32>(), some(SPANS));
     let rest = any::<([Option<u8>; 4], [bool; 3], u8, [Option<u32>; 2])>();
     (numbers, stamps(), stamps(), stamps(), stamps(), rest).prop_map(
         |(
