@@ -2847,7 +2847,7 @@ export interface components {
             received_at_least?: boolean;
             /**
              * Format: uint64
-             * @description Arrived after a packet with a higher number (RFC 4737).
+             * @description Arrived after a packet with a higher number (RFC 4737); `null` where the time stamps that give the order are missing or refused.
              */
             reordered: number | null;
             /**

@@ -86,7 +86,7 @@ fn check_targets(arguments: &AnalyzeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses more calibration packets than there are packets, those for calibration included.
+/// Refuses calibration packets that leave none to measure.
 fn calibrated(measurement: &Measurement, arguments: &AnalyzeArgs) -> Result<(), Failure> {
     let largest = |ways: [&Direction; 3]| {
         ways.into_iter().filter_map(|way| way.packets.sent.max(way.packets.received)).max().unwrap_or(0)
@@ -95,12 +95,12 @@ fn calibrated(measurement: &Measurement, arguments: &AnalyzeArgs) -> Result<(), 
     let apart = measurement.calibration_phase.as_ref();
     let there =
         measured + apart.map_or(0, |phase| largest([&phase.forward, &phase.reverse, &phase.round_trip]));
-    match arguments.calibration.filter(|stated| *stated > there) {
+    match arguments.calibration.filter(|stated| *stated >= there) {
         None => Ok(()),
         Some(stated) => Err(Failure::with_exit(
             Exit::BadData,
             format!(
-                "there are not so many packets (--calibration {stated}): {there} were sent; state fewer, or leave it out to \
+                "no packets are left to measure (--calibration {stated}): {there} were sent; state fewer, or leave it out to \
                  use all"
             ),
         )),

@@ -326,10 +326,10 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
 /// How the clocks are related, by so many packets as are stated to be for calibration.
 fn clocks(arguments: &MeasureArgs) -> Result<SkewRequest, Failure> {
     if let (Some(stated), Some(count)) = (arguments.calibration, arguments.traffic.count)
-        && stated > count
+        && stated >= count
     {
         return Err(Failure::usage(format!(
-            "there are not so many packets (--calibration {stated}): --count {count} are sent; state fewer, or send more"
+            "no packets are left to measure (--calibration {stated}): --count {count} are sent; state fewer, or send more"
         )));
     }
     arguments.clocks.request(arguments.calibration)

@@ -453,6 +453,11 @@ fn concluded(
         interval_method: INTERVAL_METHOD.into(),
         warnings: warnings(stream, &related, &selection, any, cut_short.is_some()),
     };
+    if none_left && measurement.calibration_phase.is_some() {
+        measurement
+            .warnings
+            .push("no packet was sent after those for calibration: nothing was measured".into());
+    }
     if stream.unreachable.is_none() {
         measurement.warnings.extend(markings);
         measurement.warnings.extend(cards::warnings(stream, &selection, &cards, any));
@@ -470,6 +475,8 @@ fn concluded(
     measurement.warnings.extend(clock_warnings);
     measurement.warnings.extend(calibration_warnings);
     measurement.warnings.extend(far_stamps.words());
+    measurement.warnings.extend(rejected::without_order(&related));
+    measurement.warnings.extend(rejected::too_quick(&related));
     measurement.warnings.extend(stamps::includes_responder(&measurement, &related));
     measurement.warnings.extend(figures.only_until.map(only_until));
     if impossible > 0 {

@@ -11,7 +11,7 @@ use crate::loss_pattern;
 use crate::order;
 use crate::reordering;
 use crate::sample::{
-    departure_errors, duplicate_spacings, in_order_of_arrival, inter_departures, sent, spacings_of,
+    departure_errors, duplicate_spacings, in_order_of_arrival, inter_departures, received, sent, spacings_of,
 };
 use crate::seen::{Seen, ttl_changes};
 use crate::summary::{Made, of_neighbours, summary_made, summary_of};
@@ -28,6 +28,9 @@ pub struct DirectionContext {
     pub complete: bool,
     /// What is known of the number of the lost where it is not known of each packet whether it was.
     pub lost: Option<KnownLost>,
+    /// The sequence numbers and the arrival stamps are of one order. Where the stamps that either follows from are refused, it is not known
+    /// whether a packet was reordered.
+    pub ordered: bool,
     /// Packets that the sending host refused to send; `None` where it does not say.
     pub not_sent: Option<u64>,
     /// The code point with which the packets were sent; `None` where it is not known.
@@ -90,7 +93,7 @@ impl Part {
         let mut direction = Direction::default();
         match self {
             Self::Delays => of_delays(passages, context.delay_kind, &mut direction),
-            Self::Arrivals => of_arrivals(passages, &mut direction),
+            Self::Arrivals => of_arrivals(passages, context.ordered, &mut direction),
             Self::Differences => of_differences(passages, &mut direction),
             Self::Spacings => {
                 direction.jitter_ns.inter_arrival_difference =
@@ -280,15 +283,18 @@ fn of_differences(passages: &[Passage], direction: &mut Direction) {
 }
 
 /// What follows from the order and the moments of the arrivals.
-fn of_arrivals(passages: &[Passage], direction: &mut Direction) {
+fn of_arrivals(passages: &[Passage], ordered: bool, direction: &mut Direction) {
     let arrived = in_order_of_arrival(passages);
-    let reordered = reordering::of_arrivals(arrived.iter().map(|passage| passage.sequence));
-    direction.packets.reordered = Some(reordered.len() as u64);
-    direction.reordering = reordering::document(&reordered, arrived.len());
+    let is_known = ordered && (!arrived.is_empty() || received(passages).next().is_none());
+    if is_known {
+        let reordered = reordering::of_arrivals(arrived.iter().map(|passage| passage.sequence));
+        direction.packets.reordered = Some(reordered.len() as u64);
+        direction.reordering = reordering::document(&reordered, arrived.len());
+        direction.jitter_ns.inter_arrival_difference_in_order_of_arrival = (!reordered.is_empty())
+            .then(|| from_zero(of_neighbours(&jitter::second_differences(&arrived), 2)));
+    }
     direction.ttl.list(ttl_changes(passages));
     direction.jitter_ns.rfc3550 = jitter::rfc3550_in_order(&arrived);
-    direction.jitter_ns.inter_arrival_difference_in_order_of_arrival =
-        (!reordered.is_empty()).then(|| from_zero(of_neighbours(&jitter::second_differences(&arrived), 2)));
     let spacings = Sample::of(spacings_of(&arrived));
     let error = telescope::error_of_mean_spacing(&arrived);
     drop(arrived);

@@ -11,13 +11,14 @@ use romer_record::Passage;
 use romer_record::document::ClockState;
 use romer_units::{Duration, counted};
 
+use crate::quick::withdraw;
 use crate::rejected::{LEAST, are_many};
 use crate::relate::Related;
 use romer_clock::skew::{Resolution, Skew, rounded};
 
 /// Packets of each direction that show what the stamps tell apart.
 const SHOW: usize = 4_096;
-/// One clock is contradicted by one packet in so many that arrives before it leaves, and by no fewer than three.
+/// From one packet of one way in so many on that is too early, and from three on, its stamps are not single false ones.
 const BEFORE: u64 = 100;
 
 /// What speaks against the one-way delays.
@@ -51,7 +52,7 @@ impl Early {
     /// Whether they are too many for single false stamps.
     fn are_many(&self) -> bool {
         let [all, count] = [self.all, self.count].map(|[forward, reverse]| forward.saturating_add(reverse));
-        count >= LEAST && count.saturating_mul(BEFORE) >= all
+        are_no_single_ones(count, all)
     }
 
     /// How many of which direction, for people.
@@ -63,6 +64,11 @@ impl Early {
             .collect();
         format!("{} arrived before they left, by up to {}", those.join(" and "), shown(self.most_ns))
     }
+}
+
+/// Whether so many packets of so many that are too early are too many for single false stamps.
+pub(crate) const fn are_no_single_ones(count: u64, all: u64) -> bool {
+    count >= LEAST && count.saturating_mul(BEFORE) >= all
 }
 
 /// A length of time to three digits.
@@ -125,9 +131,7 @@ impl Related {
                     skew.ppm
                 )
             });
-            for passage in self.forward.iter_mut().chain(&mut self.reverse) {
-                passage.delay = None;
-            }
+            self.refuse_one_way();
             format!(
                 "no one-way delays are given: {those}{clocks}. The clocks' difference is not known well enough to be taken out"
             )
@@ -141,7 +145,6 @@ impl Related {
         };
         self.clock = ClockState { method: core::mem::take(&mut self.clock.method), ..ClockState::default() };
         self.corrections = Default::default();
-        self.one_way_refused = is_clock;
         self.not_identifiable = Some(reason.clone());
         Some(reason)
     }
@@ -195,17 +198,16 @@ impl Related {
         early.are_many().then(|| format!("the stamps are not of one clock: by them, {}", early.words()))
     }
 
-    /// Takes away single delays below zero by one clock, and says so, for people: one of their stamps is false.
+    /// Takes the stamps of single packets that arrive before they leave by one clock, and says so, for people: one of their stamps is false.
     pub(crate) fn reject_early(&mut self) -> Option<String> {
         let early = self.early();
         if early.count == [0, 0] || early.are_many() {
             return None;
         }
-        for one in self.forward.iter_mut().chain(&mut self.reverse) {
-            one.delay = one.delay.filter(|delay| !early.is(*delay));
-        }
+        let all = self.forward.iter_mut().chain(&mut self.reverse);
+        all.filter(|one| one.delay.is_some_and(|delay| early.is(delay))).for_each(withdraw);
         Some(format!(
-            "{}: a time stamp of each is false, and no one-way delay is given for them",
+            "{}: a time stamp of each is false, and they have no one-way delay and no place in the order",
             early.words()
         ))
     }
@@ -218,7 +220,7 @@ impl Related {
         {
             return early;
         }
-        let unit = Duration::from_nanos(self.unit());
+        let unit = Duration::from_nanos(unit([&self.forward, &self.reverse]));
         // A unit longer than the round trip excuses everything.
         if self.usual_round_trip().is_none_or(|usual| unit <= usual) {
             early.spare = unit;
@@ -234,17 +236,17 @@ impl Related {
         }
         early
     }
+}
 
-    /// What the stamps tell apart, nanoseconds.
-    fn unit(&self) -> i64 {
-        let [forward, reverse] = [&self.forward, &self.reverse].map(|passages| {
-            let mut resolution = Resolution::default();
-            let stamps = passages.iter().filter_map(|one| one.departure.zip(one.arrival));
-            stamps.take(SHOW).for_each(|(left, came)| resolution.push(left.as_nanos(), came.as_nanos()));
-            resolution
-        });
-        i64::try_from(forward.coarser(&reverse)).unwrap_or(i64::MAX)
-    }
+/// What the stamps of both directions tell apart, nanoseconds; either may be without packets.
+pub(crate) fn unit(directions: [&[Passage]; 2]) -> i64 {
+    let [forward, reverse] = directions.map(|passages| {
+        let mut resolution = Resolution::default();
+        let stamps = passages.iter().filter_map(|one| one.departure.zip(one.arrival));
+        stamps.take(SHOW).for_each(|(left, came)| resolution.push(left.as_nanos(), came.as_nanos()));
+        resolution
+    });
+    i64::try_from(forward.coarser(&reverse)).unwrap_or(i64::MAX)
 }
 
 /// The round trip that a passage of the way there (0) or back (1) is part of.

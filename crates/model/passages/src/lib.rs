@@ -54,6 +54,7 @@ pub mod instrument;
 mod link;
 mod location;
 mod numbers;
+mod quick;
 mod rejected;
 mod relate;
 mod selection;
@@ -69,6 +70,7 @@ pub use location::{
     LocationDifferences, LocationSeries, LocationShapes, LocationThinning, location_errors, put_together,
 };
 pub use numbers::{Numbering, ReplyNumbers};
+pub use quick::TooQuick;
 pub use rejected::{FalseUnit, Fractions, Rejected, RejectedStamps, StampCheck};
 pub use relate::{FarLog, Related, Relating, relate};
 pub use selection::{Selection, Tallies};

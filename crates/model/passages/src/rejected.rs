@@ -78,19 +78,19 @@ pub(crate) const fn are_many(replies: u64, compared: u64) -> bool {
 }
 
 /// Round trips on each side that one is compared with.
-const NEIGHBOURS: usize = 8;
+pub(crate) const NEIGHBOURS: usize = 8;
 /// Of the neighbours that follow so many may be false as well; those before were accepted. Where the clock shows another time for no more
 /// round trips than these and one, it cannot be told from false stamps.
-const FALSE_NEIGHBOURS: usize = 1;
+pub(crate) const FALSE_NEIGHBOURS: usize = 1;
 /// A bound is too low by more than so many spreads of the neighbours' offsets: delays that wait by an exponential law are 4 spreads
 /// apart once in 10^12.
-const SPREADS: i128 = 4;
+pub(crate) const SPREADS: i128 = 4;
 /// It is too low by more than one in so many of the least round trip: a path may hide rare shortcuts of less.
-const SHARE_OF_ROUND_TRIP: i128 = 4;
+pub(crate) const SHARE_OF_ROUND_TRIP: i128 = 4;
 /// It is too low by more than so many units of the stamps, which neighbours may share by chance.
-const UNITS: i128 = 2;
+pub(crate) const UNITS: i128 = 2;
 /// Of fewer differences between neighbours there is no spread: only the round trip itself is compared.
-const FEW: usize = 6;
+pub(crate) const FEW: usize = 6;
 /// So many rows wait at the most for neighbours: of a responder that fell silent there are none.
 const WAITING: u64 = 65_536;
 
@@ -291,7 +291,9 @@ impl StampCheck {
 fn too_low(one: &Seen, before: &[Seen], after: &[Seen]) -> Option<i128> {
     let sides = [before, after];
     let below = |way: usize| {
-        let lowest = low(before, way, 0).into_iter().chain(low(after, way, FALSE_NEIGHBOURS)).min()?;
+        let [before, after] =
+            [before, after].map(|side| side.iter().map(|one| one.raw[way]).collect::<Vec<i128>>());
+        let lowest = low(&before, 0).into_iter().chain(low(&after, FALSE_NEIGHBOURS)).min()?;
         Some(lowest - one.raw[way])
     };
     let by = below(0).max(below(1)).filter(|by| *by > 0)?;
@@ -299,26 +301,27 @@ fn too_low(one: &Seen, before: &[Seen], after: &[Seen]) -> Option<i128> {
     away.sort_unstable();
     let (least, usual) = (away[0], away[away.len() / 2]);
     let unexplained = by - (usual - one.away()).max(0);
-    let (spread, differences) = spread(sides);
+    let offsets = sides.map(|side| side.iter().map(Seen::offset_doubled).collect::<Vec<i128>>());
+    let (spread, differences) = upper_quartile_apart([&offsets[0], &offsets[1]]);
+    let spread = spread / 2;
     let share = if differences < FEW { 1 } else { SHARE_OF_ROUND_TRIP };
     let limit = (SPREADS * spread).max(least / share);
     let is_false = unexplained > limit && unexplained > UNITS * i128::from(unit(sides));
     is_false.then_some(by)
 }
 
-/// The least raw delay of a side, where so many may be false.
-fn low(side: &[Seen], way: usize, may_be_false: usize) -> Option<i128> {
-    let mut raw: Vec<i128> = side.iter().map(|one| one.raw[way]).collect();
-    raw.sort_unstable();
-    raw.get(may_be_false).copied()
+/// The least of a side, where so many may be false.
+pub(crate) fn low(side: &[i128], may_be_false: usize) -> Option<i128> {
+    let mut ascending = side.to_vec();
+    ascending.sort_unstable();
+    ascending.get(may_be_false).copied()
 }
 
-/// How far the offsets of neighbours lie apart from one to the next: the upper quartile, which a false pair among them does not change
+/// How far values of neighbours lie apart from one to the next: the upper quartile, which a false one among them does not change
 /// much; and of how many differences it is.
-fn spread(sides: [&[Seen]; 2]) -> (i128, usize) {
+pub(crate) fn upper_quartile_apart(sides: [&[i128]; 2]) -> (i128, usize) {
     let pairs = sides.into_iter().flat_map(|side| side.windows(2));
-    let mut apart: Vec<i128> =
-        pairs.map(|pair| (pair[1].offset_doubled() - pair[0].offset_doubled()).abs() / 2).collect();
+    let mut apart: Vec<i128> = pairs.map(|pair| (pair[1] - pair[0]).abs()).collect();
     apart.sort_unstable();
     (apart.get(apart.len() * 3 / 4).copied().unwrap_or(0), apart.len())
 }
@@ -339,7 +342,7 @@ fn reject(row: &mut RoundTrip) {
     row.far_stamps_rejected = true;
 }
 
-fn nanos(by: i128) -> i64 {
+pub(crate) fn nanos(by: i128) -> i64 {
     i64::try_from(by).unwrap_or(i64::MAX)
 }
 

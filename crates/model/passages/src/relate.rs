@@ -10,6 +10,7 @@ use romer_units::{Clock, Departure, Duration, Place, Timestamp};
 use crate::arrivals::ArrivalsSeen;
 use crate::delays;
 use crate::numbers::{self, Numbering, ReplyNumbers};
+use crate::quick::{self, TooQuick};
 use crate::selection::{self, Selection, arrived_there, replied};
 use romer_clock::skew::{Correction, Heading};
 use romer_clock::{across, elapsed, length};
@@ -70,6 +71,8 @@ pub struct Related {
     pub reverse_complete: bool,
     /// What the numbers of the replies tell of the losses, where a reflector keeps no log.
     pub numbers: Option<ReplyNumbers>,
+    /// One-way probes of `forward` and of `reverse` that took less time than those before and after.
+    pub too_quick: [TooQuick; 2],
 }
 
 impl Related {
@@ -84,20 +87,40 @@ impl Related {
     /// whole time that they were away.
     pub fn without_far_stamps(&mut self) {
         self.far_stamps_wrong = true;
+        self.drop_far_stamps();
+        self.round_trip.iter_mut().for_each(whole_time);
+    }
+
+    /// The stamps of one way are refused: neither delays nor an order follow from them.
+    pub const fn without_one_way_stamps(&self) -> bool {
+        self.far_stamps_wrong || self.one_way_refused
+    }
+
+    /// The order of the replies is that of the numbers that the reflector gives them.
+    pub fn replies_are_counted(&self) -> bool {
+        self.numbers.is_some_and(|numbers| numbers.numbering == Numbering::Own)
+    }
+
+    /// Takes no one-way delay, and no order, from stamps of two clocks that cannot be related.
+    pub(crate) fn refuse_one_way(&mut self) {
+        self.one_way_refused = true;
+        self.drop_far_stamps();
+    }
+
+    fn drop_far_stamps(&mut self) {
         for passage in &mut self.forward {
             (passage.arrival, passage.delay) = (None, None);
         }
         for passage in &mut self.reverse {
             (passage.departure, passage.delay) = (None, None);
+            passage.leaving = Leaving::Unknown;
         }
-        self.round_trip.iter_mut().for_each(whole_time);
     }
 
     /// The same, and the replies, after the responder's stamps were put right.
     pub(crate) fn put_in_order(&mut self) {
         self.number_copies();
-        let counted = self.numbers.is_some_and(|numbers| numbers.numbering == Numbering::Own);
-        if !self.round_trip.is_empty() && !counted {
+        if !self.round_trip.is_empty() && !self.replies_are_counted() {
             let passages = core::mem::take(&mut self.reverse);
             self.reverse = Replies { passages, out_of_order: true, ..Replies::default() }.in_order();
         }
@@ -318,6 +341,11 @@ impl Relating {
         } else {
             reverse.extend(self.theirs);
         }
+        let too_quick = if self.one_way {
+            [&mut forward, &mut reverse].map(|passages| quick::reject(passages, relation))
+        } else {
+            Default::default()
+        };
         let shared = relation == ClockRelation::Shared;
         if shared {
             for direction in [&mut forward, &mut reverse] {
@@ -342,6 +370,7 @@ impl Relating {
                 || counted.is_some_and(|counted| counted.all_back)
                 || (!self.one_way && self.all_returned),
             numbers,
+            too_quick,
             forward,
             reverse,
             round_trip,
@@ -412,7 +441,7 @@ pub(crate) const fn bare(sequence: u64, size: u32, fate: Fate) -> Passage {
 
 /// Numbers the copies of one packet by arrival; those whose stamp is missing come last, in the order in which
 /// they became known.
-fn number_copies(passages: &mut [Passage]) {
+pub(crate) fn number_copies(passages: &mut [Passage]) {
     if passages.len() < 2 {
         return;
     }

@@ -25,9 +25,9 @@ fn analyzed(path: &Path, more: &[&str]) -> Value {
 fn calibration_packets_of_a_run() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    let few = ["measure", "--quiet", "--skew", "least-squares", "--calibration", "61", "--count", "60", FAR];
+    let few = ["measure", "--quiet", "--skew", "least-squares", "--calibration", "60", "--count", "60", FAR];
     let refused = process::run(&mut romer(few)).with_code(2).stderr;
-    assert!(refused.contains("(--calibration 61)"), "{refused}");
+    assert!(refused.contains("no packets are left to measure (--calibration 60)"), "{refused}");
     let arguments = ["--count", "200", "--interval", "1ms", "--skew", "hull", "--calibration", "120", FAR];
     let run = lab.measure(&arguments);
     let path = run.folder().join("manifest.json");
@@ -56,6 +56,9 @@ fn calibration_packets_of_a_run() {
     assert_eq!(fewer, clock(&["--skew", "hull", "--calibration", "100"]));
     assert_eq!(fewer["calibration_packets"], 100, "{fewer}");
     std::fs::write(&path, manifest.replace("hull", "piecewise")).unwrap();
+    let mut all_of_them = romer(["analyze", "--quiet", "--calibration", "200"]);
+    let refused = process::run(all_of_them.arg(run.folder())).with_code(3).stderr;
+    assert!(refused.contains("no packets are left to measure (--calibration 200)"), "{refused}");
     let mut no_use = romer(["analyze", "--quiet", "--calibration", "60"]);
     let refused = process::run(no_use.arg(run.folder())).with_code(2).stderr;
     assert!(refused.contains("piecewise follows the clocks"), "{refused}");

@@ -11,7 +11,7 @@ use super::packets::{Gathering, StampColumn};
 /// So many times the span of the other stamps they lie away from a 0 that is no time. A log that counts from its first packet, and
 /// pauses for so long after it, is not to be expected.
 const FAR: i128 = 10;
-/// Other stamps that tell where a clock's times lie, at least.
+/// Other stamps that tell where a clock's times lie by themselves, at least.
 const FEWEST: u64 = 4;
 /// Stamps of a clock that has no other, at least: a log of one packet may count from it.
 const FEWEST_ALONE: u64 = 2;
@@ -41,13 +41,21 @@ impl ClockStamps {
         self.span = Some([low.min(stamp), high.max(stamp)]);
     }
 
-    /// Whether its placeholders are no times.
-    fn are_absent(&self) -> bool {
+    /// Whether its placeholders are no times. The stamps of the clock at the other end say how long the log lasts, where these are few.
+    fn are_absent(&self, far_end: &Self) -> bool {
         let Some([low, high]) = self.span.map(|span| span.map(i128::from)) else {
             return self.placeholders >= FEWEST_ALONE;
         };
         let away = if low > 0 { low } else { (-high).max(0) };
-        self.others >= FEWEST && away > FAR * (high - low)
+        let lasts = if self.others >= FEWEST { Some(0) } else { far_end.lasts() };
+        lasts.is_some_and(|lasts| away > FAR * (high - low).max(lasts))
+    }
+
+    /// How long the stamps of this clock last, with those that may stand for none.
+    fn lasts(&self) -> Option<i128> {
+        let [low, high] = self.span.map(|span| span.map(i128::from))?;
+        let zero = if self.placeholders > 0 { 0 } else { low };
+        (self.placeholders + self.others >= 2).then(|| high.max(zero) - low.min(zero))
     }
 }
 
@@ -90,17 +98,18 @@ impl Placeholders {
         let mut notes = Vec::new();
         for (column, found) in self.found.iter().enumerate() {
             let place = column % 4;
-            let (Some((count, first)), true) = (found, self.clocks[clock(self.shape, place)].are_absent())
-            else {
-                continue;
-            };
+            let own = clock(self.shape, place);
+            let is_absent = self.clocks[own].are_absent(&self.clocks[1 - own]);
+            let (Some((count, first)), true) = (found, is_absent) else { continue };
             let (of, prefix) =
                 if column < 4 { (StampColumn::Best(place), "") } else { (StampColumn::User(place), "user_") };
             lines.change(of, |stamp| Some(stamp).filter(|stamp| !is_placeholder(*stamp)));
+            // Of a packet that has the last of its stamps a missing one says nothing.
+            let is_last = place + 1 == self.shape.stamps().len();
+            let lost = if is_last { ", as of packets that did not get there" } else { "" };
             let name = self.shape.stamps().get(place).copied().unwrap_or_default();
             notes.push(format!(
-                "{} 0 or -1 in the column {prefix}{name} (first in line {first}), which is no time of that clock: taken as missing, as of \
-                 packets that did not get there",
+                "{} 0 or -1 in the column {prefix}{name} (first in line {first}), which is no time of that clock: taken as missing{lost}",
                 counted_as(*count, "stamp is", "stamps are")
             ));
         }
@@ -114,9 +123,17 @@ mod tests {
 
     /// Whether the placeholders of one clock with these stamps are missing stamps.
     fn absent(stamps: &[i64]) -> bool {
-        let mut clock = ClockStamps::default();
-        stamps.iter().for_each(|stamp| clock.take(*stamp));
-        clock.are_absent()
+        absent_beside(stamps, &[])
+    }
+
+    /// The same where the clock at the other end has those.
+    fn absent_beside(stamps: &[i64], far_end: &[i64]) -> bool {
+        let [clock, far_end] = [stamps, far_end].map(|stamps| {
+            let mut clock = ClockStamps::default();
+            stamps.iter().for_each(|stamp| clock.take(*stamp));
+            clock
+        });
+        clock.are_absent(&far_end)
     }
 
     #[test]
@@ -132,5 +149,25 @@ mod tests {
         }
         assert!(absent(&[0, 0, 0]) && absent(&[-1, 0]) && !absent(&[0]));
         assert!(!absent(&[0, 60_000_000_000, 60_020_000_000]), "too few to tell");
+    }
+
+    /// Where few times are left, the other end's clock says how long the log lasts: 0 is none beside times that lie longer ago.
+    #[test]
+    fn few_times_are_compared_with_the_far_end() {
+        const NOW: i64 = 1_700_000_000_000_000_000;
+        let sent = [NOW, NOW + 20_000_000, NOW + 40_000_000];
+        assert!(absent_beside(&[NOW + 5_000_000, 0, NOW + 45_000_000], &sent));
+        assert!(absent_beside(&[0, 0, NOW + 45_000_000], &sent));
+        let counted = [0, 20_000_000, 40_000_000];
+        assert!(
+            absent_beside(&[NOW, 0, NOW + 40_000_000], &counted),
+            "the sender counts from its first packet"
+        );
+        assert!(!absent_beside(&counted, &sent), "counted from the first packet");
+        let pause = [0, 60_000_000_000, 60_020_000_000];
+        assert!(!absent_beside(&pause, &pause), "both count from before a pause");
+        assert!(!absent_beside(&pause, &pause.map(|at| NOW + at)));
+        assert!(absent_beside(&pause, &sent), "the other clock knows of no pause");
+        assert!(!absent_beside(&[0, NOW], &[NOW]), "one packet");
     }
 }

@@ -140,6 +140,9 @@ fn traffic(analysis: &Analysis, file: &Path, table: &Table) -> (Traffic, Option<
 struct Spacing {
     first_ns: Option<i64>,
     last: Option<(u64, i64)>,
+    /// What the last pair is of the sum; a departure after which they go back may be a false one.
+    newest_ns: Option<i128>,
+    went_back: bool,
     /// The step between numbers of neighbours, and what lies between the departures of so many pairs.
     step: u64,
     sum_ns: i128,
@@ -152,8 +155,15 @@ impl Spacing {
         self.first_ns = Some(self.first_ns.map_or(departure, |first| first.min(departure)));
         let before = self.last.replace((sequence, departure));
         let Some((before, departed)) = before.filter(|(before, _)| *before < sequence) else { return };
-        // Departures that go back are those of a clock that was set.
+        // Departures that go back are those of a clock that was set, or one of the two is false: neither makes a pair.
+        let newest = self.newest_ns.take();
         if departure < departed {
+            self.sum_ns -= newest.unwrap_or(0);
+            self.pairs -= i128::from(newest.is_some());
+            self.went_back = true;
+            return;
+        }
+        if std::mem::take(&mut self.went_back) {
             return;
         }
         let step = sequence - before;
@@ -161,8 +171,10 @@ impl Spacing {
             (self.step, self.sum_ns, self.pairs) = (step, 0, 0);
         }
         if step == self.step {
-            self.sum_ns += i128::from(departure) - i128::from(departed);
+            let apart = i128::from(departure) - i128::from(departed);
+            self.sum_ns += apart;
             self.pairs += 1;
+            self.newest_ns = Some(apart);
         }
     }
 

@@ -232,7 +232,85 @@ fn single_negative_delays_are_rejected() {
     assert!(m.forward.delay_ns.min.unwrap() >= 5e6, "{:?}", m.forward.delay_ns.min);
     assert_eq!((m.forward.packets.received, m.forward.delay_ns.count), (Some(200), 199));
     let said = m.warnings.join("\n");
-    assert!(said.contains("1 of 200 packets forward arrived before they left"), "{said}");
+    assert!(
+        said.contains("the time stamps of 1 of 200 packets contradict those of the packets before"),
+        "{said}"
+    );
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Two hundred packets of one way that take 5 ms and wait a little, of which some are `early`; nothing waits for the processor of a file.
+fn one_way_with(early: &[(usize, Packet)], one_clock: bool, as_reverse: bool) -> Measurement {
+    let wait = |n: i64| n * n % 97 * 1_031;
+    let good: Vec<Packet> = (0..200).map(|n| (n * 20 * MS, Some(n * 20 * MS + 5 * MS + wait(n)))).collect();
+    let mut packets = good.clone();
+    for (place, (left, came)) in early {
+        let (departure, arrival) = packets[*place];
+        packets[*place] = (departure + left, arrival.zip(*came).map(|(at, by)| at + by));
+    }
+    let folder = folder(&format!("early-{}-{one_clock}-{as_reverse}", early.len()));
+    let [there, back] = ["there.csv", "back.csv"].map(|name| folder.join(name));
+    let own = |at: i64| 500 * SECOND + at;
+    table(&there, if as_reverse { &good } else { &packets }, own, own);
+    table(&back, &packets, own, own);
+    let reverse = as_reverse.then_some(back);
+    let analysis = Analysis { one_clock, reverse, ..Analysis::of(&there, String::new()) };
+    let m = analyze(&analysis).unwrap().measurement;
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(!m.warnings.join("\n").contains("--realtime"), "{:?}", m.warnings);
+    m
+}
+
+/// One stamp of one way that makes its packet too quick spoils neither the other delays nor the order, and is discarded with a warning.
+#[test]
+fn early_stamp_of_one_way() {
+    for by in [3 * MS, 20 * MS, 100 * MS, SECOND] {
+        for false_stamp in [(0, Some(-by)), (by, Some(0))] {
+            for (one_clock, as_reverse) in [(false, false), (true, false), (false, true)] {
+                let m = one_way_with(&[(50, false_stamp)], one_clock, as_reverse);
+                let way = if as_reverse { &m.reverse } else { &m.forward };
+                let least = if one_clock { 5e6 } else { 0.0 };
+                assert!(way.delay_ns.min.unwrap() >= least, "{by} {:?}", way.delay_ns);
+                assert!(way.delay_ns.max.unwrap() < least + 0.2e6, "{by} {:?}", way.delay_ns);
+                assert_eq!((way.delay_ns.count, way.packets.received), (199, Some(200)));
+                assert_eq!(way.packets.reordered, Some(0), "{by}");
+                assert_eq!(m.traffic.interval_ns / 1_000, 20_000, "{by}");
+                let said = m.warnings.join("\n");
+                assert!(said.contains("are discarded (it is packet 50)"), "{by}: {said}");
+            }
+        }
+    }
+}
+
+/// What recurs is the path's: packets that take a quicker way keep their stamps, and it is said.
+#[test]
+fn quicker_way_of_one_way() {
+    let quick: Vec<(usize, Packet)> = (0..10).map(|n| (10 + 19 * n, (0, Some(-3 * MS)))).collect();
+    let m = one_way_with(&quick, false, false);
+    assert_eq!((m.forward.delay_ns.count, m.forward.packets.reordered), (200, Some(0)));
+    let said = m.warnings.join("\n");
+    assert!(said.contains("10 of 200 packets took less time than those before and after"), "{said}");
+}
+
+/// Where one-way stamps are refused, no order follows from them, and a limit on it is not known to be broken.
+#[test]
+fn refused_stamps_give_no_order() {
+    let folder = folder("refused-order");
+    let file = folder.join("log.csv");
+    let mut text = "sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\n".to_owned();
+    for n in 0..100_i64 {
+        let t1 = 500 * SECOND + n * 20 * MS;
+        let late = if (50..53).contains(&n) { SECOND } else { 0 };
+        let [t2, t3] = [5_000_000, 5_100_000].map(|after| t1 + after + n * n % 97 * 1_031 + late);
+        let t4 = t3 - late + 5_000_000 + n * n % 89 * 1_031;
+        text += &format!("{n},60,{t1},{t2},{t3},{t4}\n");
+    }
+    std::fs::write(&file, text).unwrap();
+    let m = analyze(&Analysis::of(&file, String::new())).unwrap().measurement;
+    let way = |way: &romer_record::document::Direction| (way.packets.reordered, way.delay_ns.count);
+    assert_eq!([&m.forward, &m.reverse, &m.round_trip].map(way), [(None, 0), (None, 0), (Some(0), 100)]);
+    let said = m.warnings.join("\n");
+    assert!(said.contains("order of the packets of one way is not known"), "{said}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -113,6 +113,7 @@ fn forward(stream: &Stream, related: &Related) -> Option<DirectionContext> {
         delay_kind: related.delay_kind,
         complete: true,
         lost: related.numbers.map(|told| known_lost(told.there, told.all_there)),
+        ordered: !related.without_one_way_stamps(),
         not_sent: Some(related.not_sent),
         dscp_sent: stream.traffic.dscp.and_then(Dscp::new),
         ecn_sent: ecn_sent(stream),
@@ -135,6 +136,7 @@ fn reverse(stream: &Stream, related: &Related) -> Option<DirectionContext> {
         delay_kind: related.delay_kind,
         complete: related.reverse_complete,
         lost: related.numbers.map(|told| known_lost(told.back, told.all_back)),
+        ordered: !related.without_one_way_stamps() || related.replies_are_counted(),
         not_sent: if own { Some(related.reverse_not_sent) } else { replies_not_sent(stream, related) },
         dscp_sent: if own { stream.traffic.dscp.and_then(Dscp::new) } else { marked() },
         ecn_sent: if own { ecn_sent(stream) } else { answered(stream) },
@@ -165,6 +167,7 @@ fn round_trip(stream: &Stream, related: &Related) -> Option<DirectionContext> {
         delay_kind: DelayKind::Absolute,
         complete: true,
         lost: None,
+        ordered: true,
         not_sent: Some(related.not_sent),
         dscp_sent: stream.traffic.dscp.and_then(Dscp::new),
         // What comes back are replies, and those take no part in it.

@@ -1,7 +1,7 @@
 //! Stamps of the far end that cannot be true: what is left out because of them, and what a reader learns of it.
 
-use romer_passages::{FalseUnit, Rejected, RejectedStamps, Related};
-use romer_units::counted_as;
+use romer_passages::{FalseUnit, Rejected, RejectedStamps, Related, TooQuick};
+use romer_units::{counted, counted_as};
 
 use romer_units::three_digits;
 
@@ -12,6 +12,42 @@ pub(super) struct FarStamps {
     pub(super) false_unit: Option<FalseUnit>,
     /// The time that they show in every reply, nanoseconds since 1970.
     pub(super) constant: Option<i64>,
+}
+
+/// That the order of the packets of one way is not known, where it would follow from stamps that are refused.
+pub(super) fn without_order(related: &Related) -> Option<String> {
+    let is_refused = related.without_one_way_stamps() && !related.round_trip.is_empty();
+    is_refused.then(|| {
+        let ways = if related.replies_are_counted() { "forward" } else { "of one way" };
+        format!("the order of the packets {ways} is not known without the responder's time stamps")
+    })
+}
+
+/// What is said of packets of one way that took less time than those before and after.
+pub(super) fn too_quick(related: &Related) -> Vec<String> {
+    let is_both = !related.forward.is_empty() && !related.reverse.is_empty();
+    let ways = [" forward", " in reverse"].map(|way| if is_both { way } else { "" });
+    let found = related.too_quick.iter().zip(ways);
+    found.filter_map(|(found, way)| too_quick_on(found, way)).collect()
+}
+
+fn too_quick_on(found: &TooQuick, way: &str) -> Option<String> {
+    let first = found.first?;
+    let (packets, most) = (found.packets, three_digits(found.most_ns));
+    let (it, is, has) =
+        if packets == 1 { ("it", "it is", "it has") } else { ("they", "the first is", "they have") };
+    let of = format!("{packets} of {}{way}", counted(found.compared, "packet"));
+    Some(if found.are_kept() {
+        format!(
+            "by their time stamps, {of} took less time than those before and after, by up to {most} ({is} packet {first}): the path \
+             has a quicker way, or these stamps are false; {it} count with their delays"
+        )
+    } else {
+        format!(
+            "the time stamps of {of} contradict those of the packets before and after, and are discarded ({is} packet {first}): by \
+             them, {it} took less time, by up to {most}; {has} no delay and no place in the order"
+        )
+    })
 }
 
 /// What is left of the figures where no stamp of the responder is used.

@@ -70,15 +70,17 @@ pub(crate) fn includes_responder(m: &Measurement, related: &Related) -> Option<S
     if !came || !m.stamps.round_trip_includes_responder || related.far_stamps_wrong {
         return None;
     }
-    let arrived = related.forward.iter().any(|one| one.arrival.is_some());
-    let left = related.reverse.iter().any(|one| one.departure.is_some());
+    // What is refused was there.
+    let refused = related.one_way_refused;
+    let arrived = refused || related.forward.iter().any(|one| one.arrival.is_some());
+    let left = refused || related.reverse.iter().any(|one| one.departure.is_some());
     let what = match (arrived, left) {
         (true, true) => "the responder's two time stamps are equal in every reply (t2 = t3)",
         (true, false) => "the replies have no time stamp of the responder's departure (t3)",
         (false, true) => "the replies have no time stamp of the responder's arrival (t2)",
         (false, false) => "the replies have no time stamps of the responder",
     };
-    let and_back = if left && !related.one_way_refused { " and in the delays in reverse" } else { "" };
+    let and_back = if left && !refused { " and in the delays in reverse" } else { "" };
     Some(format!("{what}: the time that it took to answer is in the round trips{and_back}"))
 }
 

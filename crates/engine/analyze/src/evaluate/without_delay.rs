@@ -19,14 +19,22 @@ pub(super) fn without_delay(stream: &Stream, related: &Related) -> Vec<String> {
     {
         return Vec::new();
     }
-    let ways: &[(&str, &[Passage])] = match stream.traffic.direction {
-        Way::RoundTrip => &[("there and back", &related.round_trip)],
-        _ => &[("there", &related.forward), ("back", &related.reverse)],
+    // Of packets without stamps because these are false, another warning speaks.
+    let rejected = related.too_quick.map(|found| if found.are_kept() { 0 } else { found.packets });
+    let ways: &[(&str, &[Passage], u64)] = match stream.traffic.direction {
+        Way::RoundTrip => &[("there and back", &related.round_trip, 0)],
+        _ => &[("there", &related.forward, rejected[0]), ("back", &related.reverse, rejected[1])],
     };
-    ways.iter().filter_map(|(way, passages)| words(way, passages)).collect()
+    // A file has no host that could be helped.
+    let is_live = stream.address.is_some();
+    let of_way = |(way, passages, rejected): &(&str, &[Passage], u64)| {
+        let all = arrived(passages);
+        (all[1] as u64 > *rejected).then(|| words(way, passages, is_live)).flatten()
+    };
+    ways.iter().filter_map(of_way).collect()
 }
 
-fn words(way: &str, passages: &[Passage]) -> Option<String> {
+fn words(way: &str, passages: &[Passage], is_live: bool) -> Option<String> {
     let [all, without] = arrived(passages);
     if without == 0 {
         return None;
@@ -53,10 +61,14 @@ fn words(way: &str, passages: &[Passage]) -> Option<String> {
     } else {
         ": the delays are those of the others".to_owned()
     };
+    let remedy = if is_live {
+        ". As a rule the host that was to take it had too little of the processor to fetch it before the next: --realtime there, or \
+         a longer --interval, helps"
+    } else {
+        ""
+    };
     Some(format!(
-        "{without} of {all} packets that arrived {way} ({:.1} %) count without a delay, for a stamp of theirs did not come{unevenly}. \
-         As a rule the host that was to take it had too little of the processor to fetch it before the next: --realtime there, or \
-         a longer --interval, helps",
+        "{without} of {all} packets that arrived {way} ({:.1} %) count without a delay, for a stamp of theirs did not come{unevenly}{remedy}",
         100.0 * share(without, all)
     ))
 }
@@ -97,17 +109,19 @@ mod tests {
 
     #[test]
     fn how_many_have_no_delay_is_told_and_when_that_may_matter() {
-        assert_eq!(words("there", &passages(|_| true)), None);
-        assert_eq!(words("there", &[]), None);
-        let few = words("there", &passages(|sequence| sequence != 7)).unwrap();
+        assert_eq!(words("there", &passages(|_| true), true), None);
+        assert_eq!(words("there", &[], true), None);
+        let few = words("there", &passages(|sequence| sequence != 7), true).unwrap();
         assert_eq!(few, "1 of 9900 packets that arrived there counts, but is left out of the delays");
-        let even = words("back", &passages(|sequence| sequence % 5 != 0)).unwrap();
+        let even = words("back", &passages(|sequence| sequence % 5 != 0), true).unwrap();
         assert!(
             even.starts_with("2000 of 9900 packets that arrived back (20.2 %) count without a delay"),
             "{even}"
         );
         assert!(!even.contains("whole run"), "{even}");
-        let bunched = words("there", &passages(|sequence| sequence < 8_000)).unwrap();
+        let bunched = words("there", &passages(|sequence| sequence < 8_000), true).unwrap();
+        let of_file = words("back", &passages(|sequence| sequence % 5 != 0), false).unwrap();
+        assert!(even.contains("--realtime") && !of_file.contains("--realtime"), "{of_file}");
         assert!(bunched.contains("0 % at least and 100 % at the most"), "{bunched}");
     }
 }

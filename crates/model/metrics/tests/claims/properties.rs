@@ -15,6 +15,7 @@ const CONTEXT: DirectionContext = DirectionContext {
     delay_kind: DelayKind::Absolute,
     complete: true,
     lost: None,
+    ordered: true,
     not_sent: Some(0),
     dscp_sent: Some(Dscp::EF),
     ecn_sent: Some(Ecn::Ect0),

@@ -3,6 +3,7 @@
 mod bunches;
 mod calibration;
 mod numbers;
+mod quick;
 mod rejected;
 mod relate;
 mod set_back;

@@ -74,7 +74,7 @@ pub struct Packets {
     pub lost_at_least: Option<u64>,
     /// Further copies that arrived.
     pub duplicated: Option<u64>,
-    /// Arrived after a packet with a higher number (RFC 4737).
+    /// Arrived after a packet with a higher number (RFC 4737); `null` where the time stamps that give the order are missing or refused.
     pub reordered: Option<u64>,
     /// Arrived at the destination host, which dropped them before the program read them (`receive-overflow`; RFC 7680
     /// sections 2.7 and 2.8.3): sent and not lost. Of round trips, those that either host dropped. Left out where there are

@@ -1,0 +1,133 @@
+//! Packets of one way that took less time than those before and after them, where no round trip says why.
+//!
+//! An arrival stamp that is early, or a departure stamp that is late, makes one packet seem quicker than its path. On two clocks all
+//! other delays are counted from it. So a packet is compared with its neighbours, as the stamps of round trips are: it is too quick where
+//! it lies below all of them by more than their spread. A larger neighbour may take longer, and is not compared.
+//!
+//! What a path does, it does again. Single packets lose their stamps. Where too many for single false stamps are too quick, the path may
+//! have a quicker way, and all keep them.
+
+use std::collections::VecDeque;
+
+use romer_clock::across;
+use romer_record::manifest::ClockRelation;
+use romer_record::{Leaving, Passage};
+
+use crate::causality::{are_no_single_ones, unit};
+use crate::rejected::{
+    FALSE_NEIGHBOURS, FEW, NEIGHBOURS, SHARE_OF_ROUND_TRIP, SPREADS, UNITS, low, nanos, upper_quartile_apart,
+};
+use crate::relate::number_copies;
+
+/// The packets of a direction that are too quick.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TooQuick {
+    /// Packets with both stamps.
+    pub compared: u64,
+    /// How many of them are too quick.
+    pub packets: u64,
+    /// The first.
+    pub first: Option<u64>,
+    /// By how much they lie below their neighbours at the most, nanoseconds.
+    pub most_ns: i64,
+}
+
+impl TooQuick {
+    /// Whether they are too many for single false stamps, and have kept theirs.
+    pub const fn are_kept(&self) -> bool {
+        are_no_single_ones(self.packets, self.compared)
+    }
+}
+
+/// The first arrival of a packet.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    sequence: u64,
+    size: u32,
+    raw: i128,
+}
+
+/// Takes the stamps from single packets that are too quick. `passages` are in order of sequence and copy.
+pub(crate) fn reject(passages: &mut [Passage], relation: ClockRelation) -> TooQuick {
+    let mut found = TooQuick::default();
+    let mut too_quick: Vec<(u64, i128)> = Vec::new();
+    let (mut before, mut open) = (VecDeque::new(), VecDeque::new());
+    let mut unit_ns = None;
+    let mut all = passages.iter().filter_map(seen);
+    loop {
+        while open.len() <= NEIGHBOURS
+            && let Some(next) = all.next()
+        {
+            open.push_back(next);
+        }
+        let Some(one) = open.pop_front() else { break };
+        found.compared += 1;
+        let by_unit = |low: &(i128, i128)| {
+            low.0 > UNITS * *unit_ns.get_or_insert_with(|| i128::from(unit([passages, &[]])))
+        };
+        if let Some((by, lowest)) = too_low(&one, &before, &open, relation).filter(by_unit) {
+            found.packets += 1;
+            found.first.get_or_insert(one.sequence);
+            found.most_ns = found.most_ns.max(nanos(by));
+            too_quick.push((one.sequence, lowest));
+            continue;
+        }
+        if before.len() >= NEIGHBOURS {
+            before.pop_front();
+        }
+        before.push_back(one);
+    }
+    if too_quick.is_empty() || found.are_kept() {
+        return found;
+    }
+    for (sequence, lowest) in too_quick {
+        let from = passages.partition_point(|one| one.sequence < sequence);
+        let copies = passages[from..].iter().take_while(|one| one.sequence == sequence).count();
+        let copies = &mut passages[from..from + copies];
+        copies.iter_mut().filter(|copy| raw(copy).is_some_and(|raw| raw < lowest)).for_each(withdraw);
+        number_copies(copies);
+    }
+    found
+}
+
+/// Takes the stamps of a packet away, of which one is false: it has no delay, and no place in the order.
+pub(crate) fn withdraw(passage: &mut Passage) {
+    (passage.departure, passage.arrival, passage.delay) = (None, None, None);
+    passage.leaving = Leaving::Unknown;
+}
+
+fn raw(passage: &Passage) -> Option<i128> {
+    Some(across(passage.departure?, passage.arrival?))
+}
+
+fn seen(passage: &Passage) -> Option<Seen> {
+    let raw = raw(passage).filter(|_| passage.copy == 0)?;
+    Some(Seen { sequence: passage.sequence, size: passage.size, raw })
+}
+
+/// By how much `one` lies below its neighbours, if that is too much, and the least of theirs.
+fn too_low(
+    one: &Seen,
+    before: &VecDeque<Seen>,
+    after: &VecDeque<Seen>,
+    relation: ClockRelation,
+) -> Option<(i128, i128)> {
+    let no_larger = |side: &VecDeque<Seen>| -> Vec<i128> {
+        side.iter().filter(|other| other.size <= one.size).map(|other| other.raw).collect()
+    };
+    // Nearly every packet has a quicker one before it.
+    if before.iter().any(|other| other.size <= one.size && other.raw <= one.raw) {
+        return None;
+    }
+    let [before, after] = [before, after].map(no_larger);
+    let lowest = low(&before, 0).into_iter().chain(low(&after, FALSE_NEIGHBOURS)).min()?;
+    let by = Some(lowest - one.raw).filter(|by| *by > 0)?;
+    let (spread, differences) = upper_quartile_apart([&before, &after]);
+    if differences < FEW {
+        return None;
+    }
+    // On one clock it is known how long the path is.
+    let share = if relation == ClockRelation::Shared { lowest / SHARE_OF_ROUND_TRIP } else { 0 };
+    let limit = (SPREADS * spread).max(share);
+    (by > limit).then_some((by, lowest))
+}
