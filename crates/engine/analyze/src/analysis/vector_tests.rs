@@ -292,6 +292,28 @@ fn quicker_way_of_one_way() {
     assert!(said.contains("10 of 200 packets took less time than those before and after"), "{said}");
 }
 
+/// Packets that were all for calibration leave nothing that was measured: they are not the result.
+#[test]
+fn calibration_leaves_nothing() {
+    let folder = folder("all-for-calibration");
+    let file = folder.join("there.csv");
+    let packets: Vec<Packet> =
+        (0..100).map(|n| (n * 20 * MS, Some(n * 20 * MS + n * n % 97 * 1_031))).collect();
+    table(&file, &packets, |at| at, |at| at);
+    for calibration in [100, 1_000] {
+        let skew = SkewRequest {
+            method: "least-squares".into(),
+            calibration: Some(calibration),
+            ..SkewRequest::default()
+        };
+        let m = analyze(&Analysis { skew, ..Analysis::of(&file, String::new()) }).unwrap().measurement;
+        assert_eq!((m.forward.packets.sent, m.forward.delay_ns.count, m.partial), (Some(0), 0, true));
+        assert_eq!(m.calibration_phase.unwrap().forward.packets.sent, Some(100));
+        assert!(m.warnings.iter().any(|one| one.contains("nothing was measured")), "{:?}", m.warnings);
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 /// Where one-way stamps are refused, no order follows from them, and a limit on it is not known to be broken.
 #[test]
 fn refused_stamps_give_no_order() {

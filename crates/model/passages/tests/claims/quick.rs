@@ -1,5 +1,4 @@
 //! Packets of one way that took less time than those before and after.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use romer_passages::{FarLog, Related, Selection, relate};
 use romer_record::document::Way;
