@@ -17,7 +17,7 @@ pub(crate) fn run(octets: &[u8]) {
     with_file(NAMES[usize::from(*kind) % NAMES.len()], rest, |path| {
         match analyze(&Analysis::of(path, "romer analyze".into())) {
             Ok(evaluated) => {
-                let text = summary(&[evaluated.measurement], None, &TextStyle::default());
+                let text = summary(&[evaluated.measurement], None, &TextStyle::default(), true);
                 assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "control characters in {text:?}");
             }
             Err(error) => assert_message(&error, LONGEST_MESSAGE),

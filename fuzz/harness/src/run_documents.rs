@@ -39,7 +39,7 @@ pub(crate) fn run(octets: &[u8]) {
 fn look(which: usize, document: Value) -> bool {
     match which {
         0 => read(document).is_some_and(|measurement: Measurement| {
-            let summary = romer_report::text::summary(&[measurement], None, &TextStyle::default());
+            let summary = romer_report::text::summary(&[measurement], None, &TextStyle::default(), true);
             assert_printable(&summary);
             true
         }),
