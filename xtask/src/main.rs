@@ -14,6 +14,7 @@ mod layers;
 mod purity;
 mod schema;
 mod tidy;
+mod wording;
 mod workspace;
 
 use std::path::Path;
@@ -79,6 +80,7 @@ fn check() -> Result<bool> {
     findings.extend(cycles::check(&workspace, &files));
     findings.extend(tidy::check(root, &files));
     findings.extend(docs::check(&workspace, &files));
+    findings.extend(wording::check(&files));
     findings.extend(schema::check(root)?);
     findings.extend(dependencies::check(root)?);
     Ok(report(&findings))

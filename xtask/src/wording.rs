@@ -1,0 +1,221 @@
+//! Plain wording: words that a network engineer has to translate, in the texts that users read, and long sentences in the
+//! documentation.
+
+use regex_lite::Regex;
+
+use crate::Finding;
+use crate::files::Text;
+
+/// The most words of a sentence.
+const LONGEST: usize = 30;
+
+/// Words to avoid, as a pattern, and what to write instead.
+const AVOIDED: [(&str, &str); 17] = [
+    ("tell|tells|telling|told", "report, show"),
+    ("mend|mends|mended|mending", "fix"),
+    ("heed|heeds|heeded", "respect, use"),
+    ("what becomes of|what became of", "the fate of, what happens to"),
+    ("astray", "lost, discarded"),
+    ("comes home|came home|brought home|brings home", "is received, is fetched"),
+    ("held against", "compared with"),
+    ("laid on", "applied to"),
+    ("stood still|stands still|standing still", "paused, was stopped"),
+    ("at the most", "at most"),
+    ("at the least", "at least"),
+    ("the way there|the way back|the way here", "forward, reverse"),
+    ("in the whole", "in all"),
+    ("far end|far ends", "responder, remote host"),
+    ("by the way of|on its way|on their way", "on the path"),
+    ("so many|so long as", "a number of, while"),
+    ("is asked for|was asked for|are asked for|were asked for", "is requested"),
+];
+
+/// A place where the wording is not plain.
+struct Place {
+    line: usize,
+    what: String,
+}
+
+/// Every such place of the files.
+pub(crate) fn check(files: &[Text]) -> Vec<Finding> {
+    let rules = Rules::new();
+    let found = |file| rules.places(file).into_iter().map(|Place { line, what }| (line, what));
+    let findings = files.iter().flat_map(|file: &Text| {
+        found(file).map(|(line, what)| Finding::error(format!("{}:{line}", file.path), what))
+    });
+    findings.collect()
+}
+
+struct Rules {
+    avoided: Vec<(Regex, &'static str)>,
+    /// What of a text is no prose: code, where links lead to, and values that are filled in.
+    no_prose: Regex,
+    sentence: Regex,
+}
+
+impl Rules {
+    fn new() -> Self {
+        let pattern = |text: &str| Regex::new(text).expect("a pattern of this file");
+        let avoided =
+            AVOIDED.iter().map(|(words, instead)| (pattern(&format!(r"(?i)\b(?:{words})\b")), *instead));
+        Self {
+            avoided: avoided.collect(),
+            no_prose: pattern(r"`[^`]*`|\]\([^)]*\)|\{[^}]*\}"),
+            sentence: pattern(r"[.!?:]\s"),
+        }
+    }
+
+    fn places(&self, file: &Text) -> Vec<Place> {
+        let path = file.path.as_str();
+        if path.ends_with(".md") && !path.starts_with("validation/") {
+            let mut places = self.avoided(&prose(file, true));
+            places.extend(self.long(&prose(file, false)));
+            places
+        } else if path.ends_with(".rs") && is_interface(path) {
+            self.avoided(&texts_of_code(file, path.starts_with("crates/app/cli/src/args")))
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn avoided(&self, lines: &[(usize, String)]) -> Vec<Place> {
+        let mut places = Vec::new();
+        for (line, text) in lines {
+            let text = self.no_prose.replace_all(text, " code ");
+            for (pattern, instead) in &self.avoided {
+                places.extend(pattern.find_iter(&text).map(|found| Place {
+                    line: *line,
+                    what: format!("says {:?}: write {instead}", found.as_str()),
+                }));
+            }
+        }
+        places
+    }
+
+    /// Sentences of more words than [`LONGEST`]; those of a paragraph may go over several lines.
+    fn long(&self, lines: &[(usize, String)]) -> Vec<Place> {
+        let mut places = Vec::new();
+        let mut paragraph: Option<(usize, String)> = None;
+        let mut end = |paragraph: &mut Option<(usize, String)>| {
+            let Some((line, text)) = paragraph.take() else { return };
+            let text = self.no_prose.replace_all(&text, " code ");
+            for sentence in self.sentence.split(&text) {
+                let words =
+                    sentence.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count();
+                if words > LONGEST {
+                    let start: Vec<&str> = sentence.split_whitespace().take(5).collect();
+                    let what = format!("has a sentence of {words} words ({:?}): split it", start.join(" "));
+                    places.push(Place { line, what });
+                }
+            }
+        };
+        for (line, text) in lines {
+            let trimmed = text.trim_start();
+            let begins = ["- ", "* ", "#", "> "].iter().any(|mark| trimmed.starts_with(mark))
+                || trimmed.split_once(". ").is_some_and(|(number, _)| number.parse::<u32>().is_ok());
+            if trimmed.is_empty() || begins {
+                end(&mut paragraph);
+            }
+            if !trimmed.is_empty() {
+                match &mut paragraph {
+                    Some((_, so_far)) => *so_far = format!("{so_far} {trimmed}"),
+                    None => paragraph = Some((*line, trimmed.to_owned())),
+                }
+            }
+        }
+        end(&mut paragraph);
+        places
+    }
+}
+
+/// Whether the texts of a source file reach users.
+fn is_interface(path: &str) -> bool {
+    let is_source = path.contains("/src/") && !path.contains("/tests");
+    let is_error = path.starts_with("crates/") && path.ends_with("/error.rs");
+    is_source && (is_error || path.starts_with("crates/app/") || path.starts_with("crates/io/report/"))
+}
+
+/// The lines of a page that are prose, with the rows of tables or empty lines instead of them.
+fn prose(file: &Text, tables: bool) -> Vec<(usize, String)> {
+    let mut is_code = false;
+    let mut lines = Vec::new();
+    for (number, line) in file.lines() {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        let is_row = line.trim_start().starts_with('|');
+        let is_prose = !is_code && !is_fence && (tables || !is_row);
+        lines.push((number, if is_prose { line.to_owned() } else { String::new() }));
+    }
+    lines
+}
+
+/// The texts of a source file before its tests: literals, and doc comments where these are the help.
+fn texts_of_code(file: &Text, help: bool) -> Vec<(usize, String)> {
+    let mut texts = Vec::new();
+    let mut in_text = false;
+    for (number, line) in file.lines() {
+        if line.starts_with("#[cfg(test)]") {
+            break;
+        }
+        let trimmed = line.trim_start();
+        if !in_text && trimmed.starts_with("//") {
+            texts.extend(trimmed.strip_prefix("/// ").filter(|_| help).map(|text| (number, text.to_owned())));
+            continue;
+        }
+        let mut text = String::new();
+        let mut escaped = false;
+        let mut letters = line.chars().peekable();
+        while let Some(letter) = letters.next() {
+            match letter {
+                '\'' if !in_text && letters.peek() == Some(&'"') => {
+                    letters.next();
+                }
+                '"' if !escaped => in_text = !in_text,
+                '/' if !in_text && letters.peek() == Some(&'/') => break,
+                _ if in_text => text.push(letter),
+                _ => {}
+            }
+            escaped = in_text && letter == '\\' && !escaped;
+        }
+        texts.push((number, text));
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(files: &[(&str, &str)]) -> Vec<(String, String)> {
+        let files: Vec<Text> = files
+            .iter()
+            .map(|(path, content)| Text { path: (*path).into(), content: (*content).into() })
+            .collect();
+        check(&files).into_iter().map(|finding| (finding.place, finding.what)).collect()
+    }
+
+    /// In pages and in texts of the interface, and neither in code, comments, tests nor names.
+    #[test]
+    fn avoided_words_are_found() {
+        let page = found(&[("docs/a.md", "It tells.\n\n```\ntold\n```\n| at the most `told` |\n")]);
+        assert_eq!(
+            page.iter().map(|(place, _)| place.as_str()).collect::<Vec<_>>(),
+            ["docs/a.md:1", "docs/a.md:6"]
+        );
+        let code =
+            "// mend\nlet told = \"it is \\\n    told\"; // told\n#[cfg(test)]\nmod tests { \"told\" }\n";
+        assert_eq!(found(&[("crates/app/cli/src/a.rs", code)]).len(), 1);
+        assert_eq!(found(&[("crates/model/units/src/a.rs", code)]), []);
+        assert_eq!(found(&[("crates/app/cli/src/args/a.rs", "/// At the most.\nx: u8,\n")]).len(), 1);
+    }
+
+    /// A sentence may go over lines, and ends with its paragraph or item.
+    #[test]
+    fn long_sentences_are_found() {
+        let words = |count: usize| "word\n".repeat(count);
+        assert_eq!(found(&[("docs/a.md", &words(31))]).len(), 1);
+        assert_eq!(found(&[("docs/a.md", &words(30))]), []);
+        assert_eq!(found(&[("docs/a.md", &format!("{}- {}", words(20), words(20)))]), []);
+        assert_eq!(found(&[("docs/a.md", &format!("{}end. {}", words(20), words(20)))]), []);
+    }
+}
