@@ -138,12 +138,16 @@ fn is_interface(path: &str) -> bool {
 /// The lines of a page that are prose, with the rows of tables or empty lines instead of them.
 fn prose(file: &Text, tables: bool) -> Vec<(usize, String)> {
     let mut is_code = false;
+    // Code may also be a block that is indented by four columns.
+    let mut may_be_code = true;
     let mut lines = Vec::new();
     for (number, line) in file.lines() {
         let is_fence = line.trim_start().starts_with("```");
         is_code ^= is_fence;
+        let is_indented = may_be_code && line.starts_with("    ");
+        may_be_code = is_indented || line.is_empty();
         let is_row = line.trim_start().starts_with('|');
-        let is_prose = !is_code && !is_fence && (tables || !is_row);
+        let is_prose = !is_code && !is_fence && !is_indented && (tables || !is_row);
         lines.push((number, if is_prose { line.to_owned() } else { String::new() }));
     }
     lines

@@ -219,7 +219,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End the emulation, and give what became of the packets. */
+        /** End the emulation, and give the fate of the packets. */
         post: operations["stopEmulation"];
         delete?: never;
         options?: never;
@@ -440,7 +440,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The packets of a stream, and in the last column what became of each. */
+        /** The packets of a stream, and in the last column the fate of each. */
         get: operations["packets"];
         put?: never;
         post?: never;
@@ -662,7 +662,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What became of the packets so far. */
+        /** The fate of the packets so far. */
         get: operations["statistics"];
         put?: never;
         post?: never;

@@ -86,7 +86,7 @@ fn value_of(limit: &str, value: f64) -> String {
 pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit, Failure> {
     if arguments.pcapng.is_some() {
         return Err(Failure::usage(
-            "a run has no frames to be written (--pcapng): it holds what became of its packets; capture at both ends while it \
+            "a run has no frames to be written (--pcapng): it holds the fate of its packets; capture at both ends while it \
              is measured (tcpdump -w), and read the captures with `romer analyze --capture-a FILE --capture-b FILE`",
         ));
     }
@@ -164,7 +164,7 @@ fn overlay(arguments: &ReportArgs) -> Result<Exit, Failure> {
     }
     if arguments.runs.len() > most {
         return Err(Failure::usage(format!(
-            "{} runs cannot be laid over each other (--overlay): their colours are told apart up to {most}; name from 2 to \
+            "{} runs cannot share one chart (--overlay): at most {most} colours can be distinguished; name from 2 to \
              {most} runs",
             arguments.runs.len()
         )));

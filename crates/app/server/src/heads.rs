@@ -59,7 +59,7 @@ pub(crate) fn check(head: &request::Parts, names: &Names, ends: Ends) -> Result<
     path(&head.uri)?;
     let ranges = once(&head.headers, &RANGE)?;
     if ranges.is_some_and(|ranges| ranges.contains(',')) {
-        let detail = "several ranges are asked for; ask for the whole";
+        let detail = "several ranges are requested; request one, or the whole";
         return Err(Problem::new(StatusCode::RANGE_NOT_SATISFIABLE, "range", detail));
     }
     body(head)

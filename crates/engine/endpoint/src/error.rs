@@ -42,7 +42,7 @@ pub enum EndpointError {
         mend: &'static str,
     },
     /// The other end refuses.
-    #[error("refused by the far end ({address}): {why}; {mend}")]
+    #[error("refused by the responder ({address}): {why}; {mend}")]
     Refused {
         /// Where.
         address: String,

@@ -154,7 +154,7 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
 /// Which commands have an option that the called one does not; or the option that an unknown one probably is, of the command
 /// that was called, or of others where theirs is nearer.
 fn meant(flag: &str, arguments: &[OsString]) -> Option<String> {
-    /// So many letters of a name's beginning stand for it.
+    /// The first letters of a name that stand for it.
     const BEGINNING: usize = 3;
     let written = flag.strip_prefix("--").filter(|written| !written.is_empty())?;
     let mut root = Cli::command();

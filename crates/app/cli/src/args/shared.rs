@@ -70,7 +70,7 @@ pub(crate) struct SkewArgs {
 }
 
 impl SkewArgs {
-    /// As the engine takes it, with so many calibration packets.
+    /// As the engine takes it, with this number of calibration packets.
     pub(crate) fn request(&self, calibration: Option<u64>) -> Result<SkewRequest, Failure> {
         let method = self.skew.unwrap_or_default();
         check_calibration(method, calibration)?;

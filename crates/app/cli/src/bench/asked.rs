@@ -291,7 +291,7 @@ pub(super) fn check_markings(
     });
     match same {
         Some(claim) => Err(Failure::usage(format!(
-            "what is out of profile could not be told from what is in it (--excess-marking {claim}): both come out as {}; name the \
+            "packets in and out of profile could not be distinguished (--excess-marking {claim}): both come out as {}; name the \
              code point that the policer gives to what it does not let through",
             claim.out
         ))),

@@ -23,7 +23,9 @@ pub(crate) fn resolution(text: &str) -> Result<f64, String> {
     let share = crate::values::share(text)?;
     if share < FINEST {
         let shown = romer_units::excerpt(text, 40);
-        return Err(format!("{shown:?} is finer than trials can tell; write 0.001% or more, such as 0.5%"));
+        return Err(format!(
+            "{shown:?} is finer than trials can resolve; write 0.001% or more, such as 0.5%"
+        ));
     }
     Ok(share)
 }

@@ -177,7 +177,7 @@ fn emulating() -> Vec<Endpoint> {
         get::<EmulationDocument>(
             "/api/statistics",
             "statistics",
-            "What became of the packets so far.",
+            "The fate of the packets so far.",
             |app, _| {
                 let emulation = app.emulation()?;
                 let snapshot = emulation.snapshot()?;
@@ -246,7 +246,7 @@ fn emulating() -> Vec<Endpoint> {
             ..act(
                 "/api/emulation/stop",
                 "stopEmulation",
-                "End the emulation, and give what became of the packets.",
+                "End the emulation, and give the fate of the packets.",
                 stop_emulation,
             )
         },
@@ -425,7 +425,7 @@ fn kept() -> Vec<Endpoint> {
         packets(
             "/api/runs/{name}/packets.csv",
             "packets",
-            "The packets of a stream, and in the last column what became of each.",
+            "The packets of a stream, and in the last column the fate of each.",
             "text/csv",
             |app, call| {
                 let which = which(call)?;
