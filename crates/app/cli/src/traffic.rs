@@ -100,14 +100,14 @@ mod tests {
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         let text = |failure: Failure| format!("{failure:?}");
         let absent = text(read(&path("absent.csv")).unwrap_err());
-        assert!(absent.contains("code: 4") && absent.contains("absent.csv"), "{absent}");
-        assert!(text(read(folder.path().to_str().unwrap()).unwrap_err()).contains("code: 4"));
+        assert!(absent.contains("exit: Environment") && absent.contains("absent.csv"), "{absent}");
+        assert!(text(read(folder.path().to_str().unwrap()).unwrap_err()).contains("exit: Environment"));
         std::fs::write(path("bad.csv"), "offset_ns,size\n0,44\nlater,44\n").unwrap();
         let bad = text(read(&path("bad.csv")).unwrap_err());
-        assert!(bad.contains("code: 3") && bad.contains("bad.csv:3"), "{bad}");
+        assert!(bad.contains("exit: BadData") && bad.contains("bad.csv:3"), "{bad}");
         std::fs::File::create(path("large.csv")).unwrap().set_len(LARGEST + 1).unwrap();
         let large = text(read(&path("large.csv")).unwrap_err());
-        assert!(large.contains("code: 3") && large.contains("64 MiB"), "{large}");
+        assert!(large.contains("exit: BadData") && large.contains("64 MiB"), "{large}");
         std::fs::write(path("good.csv"), "offset_ns,size\n0,44\n5,44\n").unwrap();
         assert_eq!(read(&path("good.csv")).unwrap().len(), 2);
     }
