@@ -13,7 +13,7 @@ const OF_SETUP: [&str; 8] = [
     "no network card stamped",
     "(interrupt coalescing)",
     "clocks' offset is not known",
-    "the far end keeps no log for us",
+    "the responder keeps no log for this run",
 ];
 
 /// The warnings of `m` that bear on the figures, and those of the test setup.

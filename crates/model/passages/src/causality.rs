@@ -11,15 +11,10 @@ use romer_record::Passage;
 use romer_record::document::ClockState;
 use romer_units::{Duration, counted};
 
-use crate::quick::withdraw;
-use crate::rejected::{LEAST, are_many};
+use crate::rejected::are_many;
 use crate::relate::Related;
-use romer_clock::skew::{Resolution, Skew, rounded};
-
-/// Packets of each direction that show what the stamps tell apart.
-const SHOW: usize = 4_096;
-/// From one packet of one way in so many on that is too early, and from three on, its stamps are not single false ones.
-const BEFORE: u64 = 100;
+use crate::single::{are_no_single_ones, unit, withdraw};
+use romer_clock::skew::{Skew, rounded};
 
 /// What speaks against the one-way delays.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,11 +59,6 @@ impl Early {
             .collect();
         format!("{} arrived before they left, by up to {}", those.join(" and "), shown(self.most_ns))
     }
-}
-
-/// Whether so many packets of so many that are too early are too many for single false stamps.
-pub(crate) const fn are_no_single_ones(count: u64, all: u64) -> bool {
-    count >= LEAST && count.saturating_mul(BEFORE) >= all
 }
 
 /// A length of time to three digits.
@@ -236,17 +226,6 @@ impl Related {
         }
         early
     }
-}
-
-/// What the stamps of both directions tell apart, nanoseconds; either may be without packets.
-pub(crate) fn unit(directions: [&[Passage]; 2]) -> i64 {
-    let [forward, reverse] = directions.map(|passages| {
-        let mut resolution = Resolution::default();
-        let stamps = passages.iter().filter_map(|one| one.departure.zip(one.arrival));
-        stamps.take(SHOW).for_each(|(left, came)| resolution.push(left.as_nanos(), came.as_nanos()));
-        resolution
-    });
-    i64::try_from(forward.coarser(&reverse)).unwrap_or(i64::MAX)
 }
 
 /// The round trip that a passage of the way there (0) or back (1) is part of.

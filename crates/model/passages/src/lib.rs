@@ -58,6 +58,7 @@ mod quick;
 mod rejected;
 mod relate;
 mod selection;
+mod single;
 mod under_step;
 mod unsent;
 mod watched;

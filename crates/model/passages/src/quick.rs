@@ -10,14 +10,13 @@
 use std::collections::VecDeque;
 
 use romer_clock::across;
+use romer_record::Passage;
 use romer_record::manifest::ClockRelation;
-use romer_record::{Leaving, Passage};
 
-use crate::causality::{are_no_single_ones, unit};
 use crate::rejected::{
     FALSE_NEIGHBOURS, FEW, NEIGHBOURS, SHARE_OF_ROUND_TRIP, SPREADS, UNITS, low, nanos, upper_quartile_apart,
 };
-use crate::relate::number_copies;
+use crate::single::{are_no_single_ones, number_copies, unit, withdraw};
 
 /// The packets of a direction that are too quick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,12 +87,6 @@ pub(crate) fn reject(passages: &mut [Passage], relation: ClockRelation) -> TooQu
         number_copies(copies);
     }
     found
-}
-
-/// Takes the stamps of a packet away, of which one is false: it has no delay, and no place in the order.
-pub(crate) fn withdraw(passage: &mut Passage) {
-    (passage.departure, passage.arrival, passage.delay) = (None, None, None);
-    passage.leaving = Leaving::Unknown;
 }
 
 fn raw(passage: &Passage) -> Option<i128> {

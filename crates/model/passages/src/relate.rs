@@ -12,6 +12,7 @@ use crate::delays;
 use crate::numbers::{self, Numbering, ReplyNumbers};
 use crate::quick::{self, TooQuick};
 use crate::selection::{self, Selection, arrived_there, replied};
+use crate::single::number_copies;
 use romer_clock::skew::{Correction, Heading};
 use romer_clock::{across, elapsed, length};
 
@@ -436,18 +437,6 @@ pub(crate) const fn bare(sequence: u64, size: u32, fate: Fate) -> Passage {
         ttl: None,
         tos: None,
         leaving: Leaving::Unknown,
-    }
-}
-
-/// Numbers the copies of one packet by arrival; those whose stamp is missing come last, in the order in which
-/// they became known.
-pub(crate) fn number_copies(passages: &mut [Passage]) {
-    if passages.len() < 2 {
-        return;
-    }
-    passages.sort_by_key(|passage| (passage.arrival.is_none(), passage.arrival));
-    for (passage, copy) in passages.iter_mut().zip(0..) {
-        passage.copy = copy;
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn words(told: Option<&ReplyNumbers>) -> Vec<String> {
         }
         Numbering::Own => "its departure stamp is taken before sending",
     };
-    let mut words = vec![format!("the far end keeps no log for us: {about}")];
+    let mut words = vec![format!("the responder keeps no log for this run: {about}")];
     words.extend(told.filter(|told| told.numbering == Numbering::Own).into_iter().flat_map(by_its_count));
     words
 }

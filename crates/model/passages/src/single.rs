@@ -1,0 +1,45 @@
+//! Single packets: false stamps of theirs, and their copies.
+
+use romer_clock::skew::Resolution;
+use romer_record::{Leaving, Passage};
+
+use crate::rejected::LEAST;
+
+/// Packets of each direction that show what the stamps tell apart.
+const SHOW: usize = 4_096;
+/// From one packet of one way in so many on that is too early, and from three on, its stamps are not single false ones.
+const BEFORE: u64 = 100;
+
+/// Whether so many packets of so many that are too early are too many for single false stamps.
+pub(crate) const fn are_no_single_ones(count: u64, all: u64) -> bool {
+    count >= LEAST && count.saturating_mul(BEFORE) >= all
+}
+
+/// What the stamps of both directions tell apart, nanoseconds; either may be without packets.
+pub(crate) fn unit(directions: [&[Passage]; 2]) -> i64 {
+    let [forward, reverse] = directions.map(|passages| {
+        let mut resolution = Resolution::default();
+        let stamps = passages.iter().filter_map(|one| one.departure.zip(one.arrival));
+        stamps.take(SHOW).for_each(|(left, came)| resolution.push(left.as_nanos(), came.as_nanos()));
+        resolution
+    });
+    i64::try_from(forward.coarser(&reverse)).unwrap_or(i64::MAX)
+}
+
+/// Takes the stamps of a packet away, of which one is false: it has no delay, and no place in the order.
+pub(crate) fn withdraw(passage: &mut Passage) {
+    (passage.departure, passage.arrival, passage.delay) = (None, None, None);
+    passage.leaving = Leaving::Unknown;
+}
+
+/// Numbers the copies of one packet by arrival; those whose stamp is missing come last, in the order in which
+/// they became known.
+pub(crate) fn number_copies(passages: &mut [Passage]) {
+    if passages.len() < 2 {
+        return;
+    }
+    passages.sort_by_key(|passage| (passage.arrival.is_none(), passage.arrival));
+    for (passage, copy) in passages.iter_mut().zip(0..) {
+        passage.copy = copy;
+    }
+}
