@@ -98,6 +98,19 @@ fn seen(passage: &Passage) -> Option<Seen> {
     Some(Seen { sequence: passage.sequence, size: passage.size, raw })
 }
 
+/// What the middle half of both sides spans.
+fn middle_half(before: Vec<i128>, after: Vec<i128>) -> i128 {
+    let mut all = [before, after].concat();
+    all.sort_unstable();
+    let at = |quarter: usize| all.get(all.len() * quarter / 4).copied().unwrap_or(0);
+    at(3) - at(1)
+}
+
+fn range(side: &[i128]) -> i128 {
+    let ends = side.iter().max().zip(side.iter().min());
+    ends.map_or(0, |(most, least)| most - least)
+}
+
 /// By how much `one` lies below its neighbours, if that is too much, and the least of theirs.
 fn too_low(
     one: &Seen,
@@ -119,8 +132,15 @@ fn too_low(
     if differences < FEW {
         return None;
     }
+    // At an end of the stream one side alone speaks: delays that fall and begin anew, as by a schedule, are below it by their whole range.
+    let spread = if before.is_empty() || after.len() <= FALSE_NEIGHBOURS {
+        range(&before).max(range(&after))
+    } else {
+        spread
+    };
     // On one clock it is known how long the path is.
     let share = if relation == ClockRelation::Shared { lowest / SHARE_OF_ROUND_TRIP } else { 0 };
-    let limit = (SPREADS * spread).max(share);
+    // Delays may change little from one to the next, and much over a few.
+    let limit = (SPREADS * spread).max(middle_half(before, after)).max(share);
     (by > limit).then_some((by, lowest))
 }

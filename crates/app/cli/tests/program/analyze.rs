@@ -56,7 +56,7 @@ fn calibration_packets_of_a_run() {
     assert_eq!(fewer, clock(&["--skew", "hull", "--calibration", "100"]));
     assert_eq!(fewer["calibration_packets"], 100, "{fewer}");
     std::fs::write(&path, manifest.replace("hull", "piecewise")).unwrap();
-    let mut all_of_them = romer(["analyze", "--quiet", "--calibration", "200"]);
+    let mut all_of_them = romer(["analyze", "--quiet", "--skew", "hull", "--calibration", "200"]);
     let refused = process::run(all_of_them.arg(run.folder())).with_code(3).stderr;
     assert!(refused.contains("no packets are left to measure (--calibration 200)"), "{refused}");
     let mut no_use = romer(["analyze", "--quiet", "--calibration", "60"]);

@@ -55,7 +55,10 @@ fn single_quick_packets_are_rejected() {
 fn quick_packets_of_a_path_are_kept() {
     let short = related(|number| if number == 50 { (100, 3 * MS) } else { (1_000, 0) });
     let change = related(|number| (100, if number >= 50 { 3 * MS } else { 0 }));
-    for related in [short, change] {
+    // Delays that fall and begin anew, whichever of them the first and the last are.
+    let falling = (0..18).map(|phase| related(|number| (100, 30_000 * ((number + phase) % 18))));
+    let rising = (0..18).map(|phase| related(|number| (100, -30_000 * ((number + phase) % 18))));
+    for related in [short, change].into_iter().chain(falling).chain(rising) {
         assert_eq!((without_delay(&related), related.too_quick[0].packets), (Vec::new(), 0));
     }
     let recurring = related(|number| (100, if number % 30 == 20 { 3 * MS } else { 0 }));
