@@ -69,7 +69,7 @@ for name, departures in moments.items():
             middle is not None and low >= -error and middle < 20e6,
             f"{name}: {apart.get('count')} departures of the {end}, card after kernel by {middle} ns (at least {low})",
         )
-    warned = any("no network card stamped" in warning for warning in documents[name]["warnings"])
+    warned = any(warning["code"] == "nic-time-stamps-unavailable" for warning in documents[name]["warnings"])
     claim(warned, f"{name}: it is said which moments no card stamped")
 
 if "promised" in documents:

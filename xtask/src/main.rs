@@ -1,7 +1,7 @@
 //! Chores of the repository, run as `cargo xtask COMMAND`.
 //!
-//! `check` reports what breaks the rules of the repository: layers, circles of modules, purity of `model/`, tidy files, and
-//! false statements of documents. `schema` writes the JSON schemas from the types. `test-executables` lists the
+//! `check` reports what breaks the rules of the repository: layers, circles of modules, purity of `model/`, sentences in
+//! `model/` and `engine/`, tidy files, and false statements of documents. `schema` writes the JSON schemas and the reference of warnings. `test-executables` lists the
 //! tests that meet the kernel, for `scripts/rootless-tests` to run them again without privileges.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the terminal")]
 
@@ -13,7 +13,9 @@ mod files;
 mod layers;
 mod purity;
 mod schema;
+mod sentences;
 mod tidy;
+mod warnings;
 mod wording;
 mod workspace;
 
@@ -25,7 +27,7 @@ use anyhow::{Context as _, Result};
 use crate::workspace::Workspace;
 
 const USAGE: &str = "cargo xtask check             hold the repository to its rules
-cargo xtask schema            write docs/schema/*.json from the types
+cargo xtask schema            write docs/schema/*.json and docs/reference/warnings.md from the types
 cargo xtask schema --check    say which of them are out of date
 cargo xtask test-executables  build the tests; list those of sys, io, engine and app: folder, tab, executable";
 
@@ -78,6 +80,7 @@ fn check() -> Result<bool> {
     let mut findings = layers::check(&workspace);
     findings.extend(purity::check(&workspace, &files)?);
     findings.extend(cycles::check(&workspace, &files));
+    findings.extend(sentences::check(&files));
     findings.extend(tidy::check(root, &files));
     findings.extend(docs::check(&workspace, &files));
     findings.extend(wording::check(&files));

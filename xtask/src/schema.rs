@@ -1,4 +1,4 @@
-//! The JSON schemas in `docs/schema/`, written from the types that fill the documents.
+//! What is generated from the types that fill the documents: their JSON schemas in `docs/schema/`, and the reference of warnings.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,46 +6,47 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-use crate::Finding;
+use crate::{Finding, warnings};
 
-/// Where they lie.
+/// Where the schemas lie.
 const FOLDER: &str = "docs/schema";
 
-/// Every schema as its file should be, by file name.
+/// Every generated file as it should be, by its path.
 fn expected() -> Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     for (name, schema) in romer_record::schemas() {
-        files.insert(format!("{name}.json"), serde_json::to_string_pretty(&schema)? + "\n");
+        files.insert(format!("{FOLDER}/{name}.json"), serde_json::to_string_pretty(&schema)? + "\n");
     }
+    files.insert(warnings::PAGE.into(), warnings::page()?);
     Ok(files)
 }
 
-/// Writes every schema.
+/// Writes every generated file.
 pub(crate) fn write(root: &Path) -> Result<()> {
-    let folder = root.join(FOLDER);
-    fs::create_dir_all(&folder).with_context(|| format!("{FOLDER} cannot be made"))?;
     for (name, content) in expected()? {
-        fs::write(folder.join(&name), content)
-            .with_context(|| format!("{FOLDER}/{name} cannot be written"))?;
+        let path = root.join(&name);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).with_context(|| format!("the folder of {name} cannot be made"))?;
+        }
+        fs::write(path, content).with_context(|| format!("{name} cannot be written"))?;
     }
     Ok(())
 }
 
-/// The schemas that differ from their types, are missing, or belong to no type.
+/// The generated files that differ from their types, are missing, or belong to no type.
 pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
-    let folder = root.join(FOLDER);
     let expected = expected()?;
     let mut findings = Vec::new();
     for (name, content) in &expected {
-        if fs::read_to_string(folder.join(name)).ok().as_ref() != Some(content) {
+        if fs::read_to_string(root.join(name)).ok().as_ref() != Some(content) {
             let what = "is not what the types say: run `cargo xtask schema`";
-            findings.push(Finding::error(format!("{FOLDER}/{name}"), what));
+            findings.push(Finding::error(name.as_str(), what));
         }
     }
-    for entry in fs::read_dir(&folder).into_iter().flatten() {
-        let name = entry?.file_name().to_string_lossy().into_owned();
+    for entry in fs::read_dir(root.join(FOLDER)).into_iter().flatten() {
+        let name = format!("{FOLDER}/{}", entry?.file_name().to_string_lossy());
         if !expected.contains_key(&name) {
-            findings.push(Finding::error(format!("{FOLDER}/{name}"), "is the schema of no type: remove it"));
+            findings.push(Finding::error(name, "is the schema of no type: remove it"));
         }
     }
     Ok(findings)
@@ -66,5 +67,12 @@ mod tests {
         fs::write(root.join(FOLDER).join("stray.json"), "{}").unwrap();
         assert_eq!(check(&root).unwrap().len(), 2);
         fs::remove_dir_all(&root).unwrap();
+    }
+
+    /// The schemas and the reference in the repository are those of the types.
+    #[test]
+    fn generated_files_are_current() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        assert_eq!(check(root).unwrap(), []);
     }
 }

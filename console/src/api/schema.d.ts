@@ -712,6 +712,8 @@ export interface components {
             /** @description Name and version. */
             software: string;
         };
+        /** @description Whether a Markov chain comes to stay in some of its states. */
+        Absorption: "initial" | "possible" | "certain";
         /** @description What a test of the tester lost, of which there is no device to lose any, and what of that the tester knew of. */
         Accounted: {
             /**
@@ -735,6 +737,19 @@ export interface components {
              *     device's loss.
              */
             unaccounted: number;
+        };
+        /** @description What shows that the path carries short packets. */
+        AllLostEvidence: {
+            /** @constant */
+            kind: "route-search";
+        } | {
+            /** @constant */
+            kind: "control-connection";
+            /**
+             * Format: uint32
+             * @description The largest TCP segment it uses, bytes.
+             */
+            segment_bytes: number;
         };
         /** @description A scenario that was in force. */
         AppliedScenario: {
@@ -919,8 +934,11 @@ export interface components {
             trials: components["schemas"]["Trial"][];
             /** @description What each class or claim came to, where a procedure judges. */
             verdicts: components["schemas"]["Judgement"][];
-            /** @description What a reader should know before trusting the numbers, in words. */
-            warnings: string[];
+            /** @description What a reader should know before relying on the figures. */
+            warnings: (components["schemas"]["BenchmarkWarning"] & {
+                /** @description The warning as a sentence. */
+                text: string;
+            })[];
         };
         /** @description Something that happened. */
         BenchmarkEvent: {
@@ -1040,6 +1058,289 @@ export interface components {
              */
             theoretical: number | null;
         };
+        /** @description A warning of a benchmark. */
+        BenchmarkWarning: {
+            /** @constant */
+            code: "self-test-missing";
+            /** @description It was interrupted, not skipped (`--skip-self-test`). */
+            interrupted: boolean;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "self-test-failed";
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "device-in-self-test";
+            /** @description Its MAC address. */
+            mac: string;
+            /** @constant */
+            severity: "error";
+        } | {
+            /** @constant */
+            code: "trials-discarded";
+            /**
+             * Format: uint64
+             * @description The discarded trials.
+             */
+            discarded: number;
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: uint64
+             * @description All trials.
+             */
+            trials: number;
+        } | {
+            /** @constant */
+            code: "loss-of-tester";
+            /**
+             * Format: uint64
+             * @description The frames.
+             */
+            frames: number;
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: uint64
+             * @description Trials with such losses.
+             */
+            trials: number;
+        } | {
+            /** @constant */
+            code: "tester-rate-limit";
+            /** @description The frame size or mixture. */
+            frames: string;
+            /**
+             * Format: double
+             * @description The highest rate it can send, frames per second.
+             */
+            limit_pps: number;
+            /**
+             * Format: double
+             * @description The highest requested rate, frames per second.
+             */
+            requested_pps: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "loss-beyond-self-test";
+            /**
+             * Format: double
+             * @description The highest rate of the self-test, frames per second.
+             */
+            proven_pps: number;
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: double
+             * @description The largest share that the tester may have lost.
+             */
+            tester_loss_ratio: number;
+            /**
+             * Format: uint64
+             * @description The trials.
+             */
+            trials: number;
+        } | {
+            /** @constant */
+            code: "line-rate-virtual";
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "latency-negative";
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: uint64
+             * @description The trials.
+             */
+            trials: number;
+        } | {
+            /** @constant */
+            code: "frames-too-short";
+            /** @description The requested sizes, bytes. */
+            requested_bytes: number[];
+            /**
+             * Format: uint32
+             * @description The size that was sent, bytes.
+             */
+            sent_bytes: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "stream-frames-too-short";
+            /**
+             * Format: uint32
+             * @description The requested size, bytes.
+             */
+            requested_bytes: number;
+            /**
+             * Format: uint32
+             * @description The size that was sent, bytes.
+             */
+            sent_bytes: number;
+            /** @constant */
+            severity: "warning";
+            /** @description The stream. */
+            stream: string;
+        } | {
+            /** @constant */
+            code: "streams-in-step";
+            /** @constant */
+            severity: "warning";
+            /** @description The streams. */
+            streams: string[];
+        } | {
+            /** @constant */
+            code: "capacity-exceeded";
+            /**
+             * Format: double
+             * @description The share of the capacity.
+             */
+            forwarded_ratio: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "few-frames";
+            /**
+             * Format: uint64
+             * @description The smallest number of frames.
+             */
+            min_frames: number;
+            /**
+             * Format: uint64
+             * @description The number of frames that would suffice.
+             */
+            needed_frames: number;
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: uint64
+             * @description The trials.
+             */
+            trials: number;
+        } | {
+            /** @constant */
+            code: "frames-still-arriving";
+            /**
+             * Format: int64
+             * @description The wait (`--settle`), nanoseconds.
+             */
+            settle_ns: number;
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: uint64
+             * @description The trials.
+             */
+            trials: number;
+        } | {
+            /** @constant */
+            code: "headers-changed";
+            /** @description Frames by the headers with which they arrived. */
+            headers: {
+                [key: string]: number;
+            };
+            /** @constant */
+            severity: "note";
+        } | {
+            /**
+             * Format: uint32
+             * @description The largest size that arrived, bytes.
+             */
+            arrived_bytes: number;
+            /** @constant */
+            code: "long-frames-lost";
+            /**
+             * Format: uint32
+             * @description The smallest size of which none arrived, bytes.
+             */
+            lost_bytes: number;
+            /**
+             * Format: uint32
+             * @description The MTU that the lost size needs, bytes.
+             */
+            mtu_bytes: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "reset-without-loss";
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: uint64
+             * @description The trials.
+             */
+            trials: number;
+        } | {
+            /** @constant */
+            code: "bucket-shared";
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: uint64
+             * @description The streams.
+             */
+            streams: number;
+        } | {
+            /**
+             * Format: uint64
+             * @description Frames of the longest burst.
+             */
+            burst_frames: number;
+            /** @constant */
+            code: "host-descheduled";
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "trial-frames-limited";
+            /**
+             * Format: double
+             * @description The load from which on trials are skipped, as a share of the line rate.
+             */
+            load_ratio: number;
+            /**
+             * Format: uint64
+             * @description The maximum.
+             */
+            max_frames: number;
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: int64
+             * @description The length of a trial, nanoseconds.
+             */
+            trial_ns: number;
+        } | {
+            /**
+             * Format: double
+             * @description That load as a share of the capacity.
+             */
+            capacity_ratio: number;
+            /** @constant */
+            code: "loads-above-line";
+            /**
+             * Format: double
+             * @description The highest load that can be offered, as a share of the line rate.
+             */
+            line_ratio: number;
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: double
+             * @description The highest load of the test, as a share of the capacity.
+             */
+            wanted_ratio: number;
+        };
         /** @description How the jitter buffer was chosen. */
         BufferChoice: "optimal" | "fixed";
         /** @description The tool's own error on this machine, as `romer calibrate` has found it for stamps of these places. */
@@ -1085,6 +1386,54 @@ export interface components {
             reverse: components["schemas"]["Direction"];
             /** @description There and back. */
             round_trip: components["schemas"]["Direction"];
+        };
+        /** @description Why a calibration is not used. */
+        CalibrationUnused: {
+            /** @description The error. */
+            error: string;
+            /** @constant */
+            reason: "unreadable";
+        } | {
+            /** @description That of the calibration. */
+            calibrated: string;
+            /** @description That of now. */
+            current: string;
+            /** @constant */
+            reason: "other-host";
+        } | {
+            /** @description That of the calibration. */
+            calibrated: string;
+            /** @description That of now. */
+            current: string;
+            /** @constant */
+            reason: "other-kernel";
+        } | {
+            /** @description That of the calibration. */
+            calibrated: string;
+            /** @description That of now. */
+            current: string;
+            /** @constant */
+            reason: "other-clock-source";
+        } | {
+            /**
+             * Format: uint32
+             * @description That of the calibration.
+             */
+            calibrated: number;
+            /**
+             * Format: uint32
+             * @description That of now.
+             */
+            current: number;
+            /** @constant */
+            reason: "other-processors";
+        } | {
+            /** @description That of the calibration. */
+            calibrated: string;
+            /** @description That of now. */
+            current: string;
+            /** @constant */
+            reason: "other-version";
         };
         /**
          * @description Datagrams that the kernels of the two hosts dropped over the run because their UDP checksum was wrong (`InCsumErrors`), of
@@ -1296,6 +1645,8 @@ export interface components {
              */
             scale: components["schemas"]["Scale"];
         };
+        /** @description A measurement of two that are compared. */
+        Compared: "A" | "B";
         /** @description One direction of both. */
         ComparedDirection: {
             /** @description Kind of the delays of both; `null` where the kinds differ, and then they are not compared. */
@@ -1349,8 +1700,66 @@ export interface components {
             schema: string;
             /** @description Seed of the resampling, six unsigned 32-bit integers; it is always the same. */
             seed: number[];
-            /** @description Notes on what may affect the verdicts. */
-            warnings: string[];
+            /** @description What may affect the verdicts. */
+            warnings: (components["schemas"]["ComparisonWarning"] & {
+                /** @description The warning as a sentence. */
+                text: string;
+            })[];
+        };
+        /** @description A warning of a comparison. */
+        ComparisonWarning: {
+            /** @constant */
+            code: "partial";
+            /** @description The measurement. */
+            of: components["schemas"]["Compared"];
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "packets-differ";
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @description The scale of A. */
+            a: string;
+            /** @description The scale of B. */
+            b: string;
+            /** @constant */
+            code: "scales-differ";
+            /** @description The direction. */
+            direction: components["schemas"]["Way"];
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "calls-differ";
+            /** @description The direction. */
+            direction: components["schemas"]["Way"];
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "time-stamp-sources-differ";
+            /** @description The moments. */
+            moments: components["schemas"]["DifferingSource"][];
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "responder-time-differs";
+            /** @description The measurement that includes it. */
+            included_in: components["schemas"]["Compared"];
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @description The baselines. */
+            baselines: components["schemas"]["SubtractedBaseline"][];
+            /** @constant */
+            code: "baseline-differs";
+            /** @constant */
+            severity: "warning";
+            /** @description The measurement from which it is subtracted. */
+            subtracted_from: components["schemas"]["Compared"];
         };
         /** @description A problem document. */
         Content: {
@@ -1369,6 +1778,47 @@ export interface components {
             title: string;
             /** @description A word for the kind of problem, that stays the same; under `about:blank#`. */
             type: string;
+        };
+        /** @description A contradiction of the time stamps of a reply. */
+        Contradiction: {
+            /** @constant */
+            kind: "reply-before-request";
+            /**
+             * Format: int64
+             * @description The largest contradiction, nanoseconds.
+             */
+            most_ns: number;
+            /**
+             * Format: uint64
+             * @description The replies.
+             */
+            replies: number;
+        } | {
+            /** @constant */
+            kind: "stay-above-round-trip";
+            /**
+             * Format: int64
+             * @description The largest contradiction, nanoseconds.
+             */
+            most_ns: number;
+            /**
+             * Format: uint64
+             * @description The replies.
+             */
+            replies: number;
+        } | {
+            /** @constant */
+            kind: "one-way-below-neighbours";
+            /**
+             * Format: int64
+             * @description The largest contradiction, nanoseconds.
+             */
+            most_ns: number;
+            /**
+             * Format: uint64
+             * @description The replies.
+             */
+            replies: number;
         };
         /** @description Why a stream ended before it was to. */
         CutShort: "interrupted" | "far_end_gone" | "far_end_fault" | "no_way" | "killed";
@@ -1440,6 +1890,15 @@ export interface components {
             stddev: number | null;
             /** @description The case that it is subtracted from. */
             to: string;
+        };
+        /** @description A moment that is stamped at different places. */
+        DifferingSource: {
+            /** @description The source of A; `null` if unknown. */
+            a: components["schemas"]["Place"] | null;
+            /** @description The source of B; `null` if unknown. */
+            b: components["schemas"]["Place"] | null;
+            /** @description The moment. */
+            moment: components["schemas"]["StampMoment"];
         };
         /** @description One direction's results. */
         Direction: {
@@ -1520,6 +1979,34 @@ export interface components {
         Duplicates: {
             /** @description Time from the first copy of a packet to each further one. */
             spacing_ns: components["schemas"]["Summary"];
+        };
+        /** @description Packets that arrive before they leave, by the time stamps of one clock. */
+        EarlyArrivals: {
+            /**
+             * Format: uint64
+             * @description Such packets forward.
+             */
+            forward: number;
+            /**
+             * Format: uint64
+             * @description Forward packets with a delay.
+             */
+            forward_compared: number;
+            /**
+             * Format: int64
+             * @description The largest time below zero, nanoseconds.
+             */
+            most_ns: number;
+            /**
+             * Format: uint64
+             * @description Such packets in reverse.
+             */
+            reverse: number;
+            /**
+             * Format: uint64
+             * @description Reverse packets with a delay.
+             */
+            reverse_compared: number;
         };
         /** @description ECN bits on the way (RFC 3168), by name: `not-ect`, `ect0`, `ect1`, `ce`. */
         EcnSeen: {
@@ -1809,10 +2296,13 @@ export interface components {
             /** @description When it began, RFC 3339. */
             started: string;
             /**
-             * @description What a reader should know before trusting the numbers, in words.
+             * @description What a reader should know before relying on the figures.
              * @default []
              */
-            warnings: string[];
+            warnings: (components["schemas"]["EmulationWarning"] & {
+                /** @description The warning as a sentence. */
+                text: string;
+            })[];
         };
         /** @description A scenario that was put in force, or only kept from then on. */
         EmulationChange: {
@@ -1830,6 +2320,456 @@ export interface components {
             revision: number;
             /** @description As a scenario file says it. */
             scenario: string;
+        };
+        /** @description A warning of an emulation. */
+        EmulationWarning: {
+            /** @constant */
+            code: "scenario-empty";
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "trace-silent";
+            /** @description The setting in the scenario. */
+            setting: string;
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: int64
+             * @description The time, nanoseconds.
+             */
+            silence_ns: number;
+        } | {
+            /** @description Whether it must come to stay there. */
+            certainty: components["schemas"]["Absorption"];
+            /** @constant */
+            code: "chain-absorbed";
+            /**
+             * Format: double
+             * @description The largest share of packets that is lost there; absent if it is random.
+             */
+            max_loss_ratio?: number | null;
+            /**
+             * Format: double
+             * @description The smallest share of packets that is lost there; absent if it is random.
+             */
+            min_loss_ratio?: number | null;
+            /** @description The setting in the scenario. */
+            setting: string;
+            /** @constant */
+            severity: "warning";
+            /** @description The states. */
+            states: number[];
+        } | {
+            /** @constant */
+            code: "queue-short";
+            /**
+             * Format: uint64
+             * @description The length of the queue, bytes.
+             */
+            queue_bytes: number;
+            /** @description The setting in the scenario. */
+            setting: string;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /**
+             * Format: double
+             * @description The share below 0, of which none is drawn.
+             */
+            below_zero_ratio: number;
+            /** @constant */
+            code: "delay-truncated";
+            /** @description The setting in the scenario. */
+            setting: string;
+            /** @constant */
+            severity: "note";
+        } | {
+            /**
+             * Format: double
+             * @description The share above an hour.
+             */
+            above_ratio: number;
+            /** @constant */
+            code: "delay-limited";
+            /** @description The setting in the scenario. */
+            setting: string;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "correlation-raised";
+            /** @description The setting in the scenario. */
+            setting: string;
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: double
+             * @description The time between packets from which on it is as requested, nanoseconds.
+             */
+            spacing_ns: number;
+        } | {
+            /** @constant */
+            code: "state-changes-wait";
+            /** @description The setting in the scenario. */
+            setting: string;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "trace-relative";
+            /** @description The setting in the scenario. */
+            setting: string;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "seed-kept";
+            /** @description The generator. */
+            generator: string;
+            /** @description The seed. */
+            seed: string;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "seed-of-start";
+            /** @description The seed of the scenario. */
+            scenario_seed: string;
+            /** @description The seed of the run. */
+            seed: string;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "earlier-scenarios-dropped";
+            /**
+             * Format: uint64
+             * @description The first revision that is listed.
+             */
+            first_revision: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "passing";
+            /** @constant */
+            severity: "warning";
+            /** @description Since when (RFC 3339). */
+            since: string;
+        } | {
+            /** @constant */
+            code: "summaries-reset";
+            /** @constant */
+            severity: "note";
+            /** @description When (RFC 3339). */
+            since: string;
+        } | {
+            /** @description The addresses. */
+            addresses: string[];
+            /** @constant */
+            code: "port-has-addresses";
+            /** @description The port. */
+            port: string;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "link-down";
+            /** @description The port. */
+            port: string;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "link-was-down";
+            /** @description The port, `a` or `b`. */
+            port: string;
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: uint64
+             * @description How often.
+             */
+            times: number;
+            /**
+             * Format: int64
+             * @description For how long in total, nanoseconds.
+             */
+            total_ns: number;
+        } | {
+            /** @constant */
+            code: "mtus-differ";
+            /**
+             * Format: uint32
+             * @description Its MTU, bytes.
+             */
+            narrow_mtu_bytes: number;
+            /** @description The port with the smaller MTU. */
+            narrow_port: string;
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: uint32
+             * @description Its MTU, bytes.
+             */
+            wide_mtu_bytes: number;
+            /** @description The port with the larger MTU. */
+            wide_port: string;
+        } | {
+            /** @description The bridge. */
+            bridge: string;
+            /** @constant */
+            code: "bridge-not-restored";
+            /** @description A command that does it. */
+            command: string;
+            /** @description The port. */
+            port: string;
+            /** @constant */
+            severity: "error";
+        } | {
+            /** @constant */
+            code: "offloads-not-restored";
+            /** @description Its interface. */
+            interface: string;
+            /** @description The port. */
+            port: string;
+            /** @constant */
+            severity: "error";
+        } | {
+            /**
+             * Format: uint64
+             * @description The frames that the buffer has room for.
+             */
+            buffer_frames: number;
+            /** @constant */
+            code: "buffer-short-for-frames";
+            /**
+             * Format: uint64
+             * @description The bytes that they hold.
+             */
+            held_bytes: number;
+            /**
+             * Format: uint64
+             * @description Frames are lost if the mean frame size is below this, bytes.
+             */
+            mean_frame_bytes: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /**
+             * Format: uint64
+             * @description The frames that the buffer has room for.
+             */
+            buffer_frames: number;
+            /** @constant */
+            code: "buffer-short-for-delay";
+            /**
+             * Format: int64
+             * @description The longest delay, nanoseconds.
+             */
+            delay_ns: number;
+            /** @description The direction; absent if it is of both. */
+            direction?: components["schemas"]["Leg"] | null;
+            /**
+             * Format: int64
+             * @description Frames are lost above this rate, packets per second.
+             */
+            limit_pps: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "buffer-full";
+            /** @description The direction. */
+            direction: components["schemas"]["Leg"];
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "samples-missing";
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "charts-limited";
+            /**
+             * Format: uint64
+             * @description The others.
+             */
+            more: number;
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: uint64
+             * @description The packets that are shown of a direction.
+             */
+            shown: number;
+        } | {
+            /** @constant */
+            code: "variance-infinite";
+            /** @description The direction. */
+            direction: components["schemas"]["Leg"];
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "correlation-long";
+            /** @description The direction. */
+            direction: components["schemas"]["Leg"];
+            /**
+             * Format: double
+             * @description The effective sample size is below this.
+             */
+            max_effective_delays: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "few-independent-delays";
+            /**
+             * Format: uint64
+             * @description The delays.
+             */
+            delays: number;
+            /**
+             * Format: double
+             * @description The possible deviation of the standard deviation (95 %), as a share of it.
+             */
+            deviation_error_ratio: number;
+            /** @description The direction. */
+            direction: components["schemas"]["Leg"];
+            /**
+             * Format: double
+             * @description The effective sample size.
+             */
+            effective_delays: number;
+            /**
+             * Format: double
+             * @description The possible deviation of the mean (95 %), nanoseconds.
+             */
+            mean_error_ns: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "variation-limited";
+            /** @description The direction. */
+            direction: components["schemas"]["Leg"];
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: double
+             * @description The time between packets, nanoseconds.
+             */
+            spacing_ns: number;
+            /**
+             * Format: double
+             * @description The width of 80 % of the delays, nanoseconds.
+             */
+            width_ns: number;
+        } | {
+            /** @constant */
+            code: "flushed-early";
+            /** @description The direction. */
+            direction: components["schemas"]["Leg"];
+            /**
+             * Format: uint64
+             * @description Displaced packets.
+             */
+            displaced: number;
+            /**
+             * Format: uint64
+             * @description Packets that left early.
+             */
+            flushed: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "no-arrivals";
+            /** @constant */
+            severity: "error";
+        } | {
+            /** @constant */
+            code: "arrivals-sorted";
+            /**
+             * Format: uint64
+             * @description Arrivals after a later one.
+             */
+            packets: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "arrivals-without-headers";
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "capture-packets-ignored";
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "frames-segmented";
+            /**
+             * Format: uint64
+             * @description The frames.
+             */
+            frames: number;
+            /**
+             * Format: uint32
+             * @description The largest of them, bytes.
+             */
+            largest_bytes: number;
+            /**
+             * Format: uint32
+             * @description The MTU, bytes.
+             */
+            mtu_bytes: number;
+            /**
+             * Format: uint64
+             * @description What they became.
+             */
+            segments: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "frames-above-mtu";
+            /**
+             * Format: uint64
+             * @description The frames.
+             */
+            frames: number;
+            /**
+             * Format: uint32
+             * @description The largest of them, bytes.
+             */
+            largest_bytes: number;
+            /**
+             * Format: uint32
+             * @description The MTU, bytes.
+             */
+            mtu_bytes: number;
+            /** @constant */
+            severity: "warning";
         };
         /** @description What an entry of the packet log is about. */
         EntryKind: "departure" | "departure_stamp" | "arrival" | "far_record" | "card_stamp";
@@ -1880,6 +2820,8 @@ export interface components {
         };
         /** @description What happened. */
         EventKind: "clock-step" | "suspend" | "pause" | "link-down" | "link-up" | "address-change" | "resumed" | "far-end-gone" | "mtu-change" | "route-change" | "not-sent" | "path-error" | "receive-overflow" | "missed";
+        /** @description A unit that takes the place of fractions of a second of 2^-32. */
+        FalseUnit: "microseconds" | "nanoseconds";
         /** @description How far a benchmark is. */
         Far: {
             /**
@@ -2073,8 +3015,11 @@ export interface components {
         InForce: {
             /** @description The files that it names. */
             files: components["schemas"]["NamedFile"][];
-            /** @description What a reader of the results should know, in words. */
-            notes: string[];
+            /** @description What a reader of the results should know. */
+            notes: (components["schemas"]["EmulationWarning"] & {
+                /** @description The warning as a sentence. */
+                text: string;
+            })[];
             /** @description Everything passes through untouched, and the scenario is kept. */
             passing: boolean;
             /** @description The same as JSON. */
@@ -2610,8 +3555,1186 @@ export interface components {
              * @default []
              */
             voice_unrated: components["schemas"]["Unrated"][];
-            /** @description What a reader should know before trusting the numbers, in words. */
-            warnings: string[];
+            /** @description What a reader should know before relying on the figures. */
+            warnings: (components["schemas"]["MeasurementWarning"] & {
+                /** @description The warning as a sentence. */
+                text: string;
+            })[];
+        };
+        /** @description A warning of a measurement. */
+        MeasurementWarning: {
+            /** @constant */
+            code: "nothing-measured";
+            /** @description The error. */
+            reason: string;
+            /** @constant */
+            severity: "error";
+        } | {
+            /** @description Why it ended. */
+            cause: components["schemas"]["CutShort"];
+            /** @constant */
+            code: "run-cut-short";
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "no-probe-sent";
+            /** @constant */
+            severity: "error";
+        } | {
+            /** @constant */
+            code: "entries-not-logged";
+            /** @description The entries by kind. */
+            entries: components["schemas"]["NotLogged"][];
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @description The address of the control channel, which did not answer. */
+            address: string;
+            /** @constant */
+            code: "stamp-reflector-only";
+            /**
+             * Format: uint16
+             * @description The UDP port of the reflector.
+             */
+            port: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "no-responder-log";
+            /** @description How it numbers its replies. */
+            numbering: components["schemas"]["Numbering"];
+            /** @constant */
+            severity: "note";
+        } | components["schemas"]["ReplyLosses"] | {
+            /** @constant */
+            code: "responder-log-incomplete";
+            /** @description The packets go one way. */
+            one_way: boolean;
+            /** @description What went wrong. */
+            reasons: string[];
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "datagrams-rejected";
+            /** @description They arrived in a one-way stream. */
+            one_way: boolean;
+            /** @description The datagrams by cause. */
+            rejected: components["schemas"]["Rejected"];
+            /** @constant */
+            severity: "warning";
+        } | components["schemas"]["OtherLength"] | components["schemas"]["ChecksumErrors"] | {
+            /** @constant */
+            code: "sequence-numbers-altered";
+            /**
+             * Format: uint64
+             * @description The datagrams.
+             */
+            datagrams: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "session-tags-wrong";
+            /**
+             * Format: uint64
+             * @description The datagrams.
+             */
+            datagrams: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "receive-buffer-overflow";
+            /** @constant */
+            severity: "warning";
+            /** @description The host. */
+            side: components["schemas"]["Side"];
+            /**
+             * Format: uint64
+             * @description Datagrams dropped because the program was too slow.
+             */
+            while_running: number;
+            /**
+             * Format: uint64
+             * @description Datagrams dropped while the program got no processor time.
+             */
+            while_stopped: number;
+        } | {
+            /** @constant */
+            code: "next-hop-unresolved";
+            /**
+             * Format: uint64
+             * @description The probes.
+             */
+            probes: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "port-unreachable";
+            /**
+             * Format: uint64
+             * @description The probes it reported.
+             */
+            probes: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "icmp-errors";
+            /** @description The most recent report. */
+            detail?: string | null;
+            /**
+             * Format: uint64
+             * @description The reports.
+             */
+            errors: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "path-mtu-ignored";
+            /**
+             * Format: uint32
+             * @description The value of `net.ipv4.ip_no_pmtu_disc`.
+             */
+            ip_no_pmtu_disc: number;
+            /** @description It sends replies, not probes. */
+            replies: boolean;
+            /** @constant */
+            severity: "warning";
+            /** @description The host. */
+            side: components["schemas"]["Side"];
+        } | {
+            /**
+             * Format: uint32
+             * @description A UDP payload that is known to arrive, bytes.
+             */
+            arriving_payload_bytes: number;
+            /** @constant */
+            code: "all-packets-lost";
+            /** @description The direction. */
+            direction: components["schemas"]["Way"];
+            /** @description What did arrive. */
+            evidence: components["schemas"]["AllLostEvidence"];
+            /**
+             * Format: uint64
+             * @description Packets sent.
+             */
+            packets: number;
+            /**
+             * Format: uint32
+             * @description The longest UDP payload sent, bytes.
+             */
+            payload_bytes_max: number;
+            /**
+             * Format: uint32
+             * @description The shortest UDP payload sent, bytes.
+             */
+            payload_bytes_min: number;
+            /**
+             * Format: uint32
+             * @description A UDP payload that every path should carry, bytes.
+             */
+            portable_payload_bytes: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "packets-not-sent";
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @description They are replies, not probes. */
+            replies: boolean;
+            /** @constant */
+            severity: "warning";
+            /** @description The host. */
+            side: components["schemas"]["Side"];
+        } | {
+            /** @constant */
+            code: "dscp-rewritten";
+            /** @description The direction; `round_trip` if the reflector may have done it. */
+            direction: components["schemas"]["Way"];
+            /** @description The code point sent. */
+            from: string;
+            /**
+             * Format: uint64
+             * @description Packets received with it.
+             */
+            packets: number;
+            /**
+             * Format: uint64
+             * @description Packets received that were sent with the former.
+             */
+            received: number;
+            /** @constant */
+            severity: "warning";
+            /** @description The code point received. */
+            to: string;
+        } | {
+            /** @constant */
+            code: "ecn-rewritten";
+            /** @description The direction. */
+            direction: components["schemas"]["Way"];
+            /** @description The ECN codepoint sent. */
+            from: string;
+            /**
+             * Format: uint64
+             * @description Packets received with it.
+             */
+            packets: number;
+            /**
+             * Format: uint64
+             * @description Packets received that were sent with the former.
+             */
+            received: number;
+            /** @constant */
+            severity: "note";
+            /** @description The ECN codepoint received. */
+            to: string;
+        } | {
+            /** @constant */
+            code: "nic-time-stamps-unavailable";
+            /** @description The moments. */
+            moments: components["schemas"]["StampMoment"][];
+            /** @constant */
+            severity: "warning";
+        } | components["schemas"]["MissingStamps"] | components["schemas"]["MissingStamps"] | {
+            /**
+             * Format: uint64
+             * @description Packets that arrived.
+             */
+            arrivals: number;
+            /** @constant */
+            code: "interrupt-coalescing";
+            /**
+             * Format: int64
+             * @description The longest delay, nanoseconds.
+             */
+            longest_ns: number;
+            /**
+             * Format: uint64
+             * @description Packets that were delayed.
+             */
+            packets: number;
+            /** @constant */
+            severity: "warning";
+            /** @description The host. */
+            side: components["schemas"]["Side"];
+        } | {
+            /**
+             * Format: uint64
+             * @description Packets that arrived.
+             */
+            arrived: number;
+            /** @constant */
+            code: "delay-missing";
+            /** @description The direction. */
+            direction: components["schemas"]["Way"];
+            /**
+             * Format: uint64
+             * @description Packets without a delay.
+             */
+            packets: number;
+            /** @constant */
+            severity: "warning";
+            /** @description Their shares in tenths of the run, if these differ: the delays may not represent the whole run. */
+            uneven?: components["schemas"]["Uneven"] | null;
+        } | {
+            /** @constant */
+            code: "responder-time-stamps-constant";
+            /** @constant */
+            severity: "warning";
+            /** @description They are zero: it sends none. */
+            zero: boolean;
+        } | {
+            /** @constant */
+            code: "responder-time-stamps-wrong-unit";
+            /** @constant */
+            severity: "warning";
+            /** @description The unit. */
+            unit: components["schemas"]["FalseUnit"];
+        } | {
+            /** @constant */
+            code: "responder-time-stamps-absent";
+            /**
+             * Format: uint64
+             * @description The number of the first packet.
+             */
+            first_sequence: number;
+            /**
+             * Format: uint64
+             * @description The replies.
+             */
+            replies: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @description All of them are discarded. */
+            all_discarded: boolean;
+            /** @constant */
+            code: "responder-time-stamps-contradictory";
+            /**
+             * Format: uint64
+             * @description Replies that were compared.
+             */
+            compared: number;
+            /** @description The contradictions. */
+            contradictions: components["schemas"]["Contradiction"][];
+            /**
+             * Format: uint64
+             * @description The number of the first packet.
+             */
+            first_sequence: number;
+            /**
+             * Format: uint64
+             * @description Replies whose time stamps were discarded.
+             */
+            replies: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @description Its arrivals have time stamps. */
+            arrivals_stamped: boolean;
+            /** @constant */
+            code: "responder-time-included";
+            /** @description Its departures have time stamps. */
+            departures_stamped: boolean;
+            /** @description Reverse delays include it too. */
+            in_reverse: boolean;
+            /** @description What would give the missing time stamps, for a file. */
+            remedy?: components["schemas"]["StampsRemedy"] | null;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "round-trips-negative";
+            /**
+             * Format: uint64
+             * @description The round trips.
+             */
+            packets: number;
+            /** @constant */
+            severity: "error";
+        } | {
+            /** @constant */
+            code: "departure-held-by-host";
+            /**
+             * Format: int64
+             * @description The time, nanoseconds.
+             */
+            late_ns: number;
+            /** @constant */
+            severity: "warning";
+            /** @description The host. */
+            side: components["schemas"]["Side"];
+        } | {
+            /** @constant */
+            code: "departure-late";
+            /**
+             * Format: int64
+             * @description The time, nanoseconds.
+             */
+            late_ns: number;
+            /** @constant */
+            severity: "warning";
+            /** @description The host. */
+            side: components["schemas"]["Side"];
+        } | {
+            /** @description Why. */
+            cause: components["schemas"]["ResponderDelayCause"];
+            /** @constant */
+            code: "responder-slow";
+            /**
+             * Format: int64
+             * @description The longest time, nanoseconds.
+             */
+            longest_ns: number;
+            /**
+             * Format: uint64
+             * @description The probes.
+             */
+            probes: number;
+            /** @description The responder runs on the host that sends. */
+            same_host: boolean;
+            /**
+             * Format: int64
+             * @description When that packet was sent, nanoseconds after the first; absent if unknown.
+             */
+            sent_ns?: number | null;
+            /**
+             * Format: uint64
+             * @description The number of that packet.
+             */
+            sequence: number;
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: int64
+             * @description The longest time that the responder got no processor time, nanoseconds.
+             */
+            stopped_ns?: number | null;
+        } | {
+            /** @constant */
+            code: "findings-limited";
+            /**
+             * Format: uint64
+             * @description All delays.
+             */
+            delays: number;
+            /**
+             * Format: uint64
+             * @description Delays that were searched.
+             */
+            searched: number;
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: int64
+             * @description Where the search ended, nanoseconds after the start.
+             */
+            until_ns: number;
+        } | {
+            /** @constant */
+            code: "clock-offset-unknown";
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "clock-skew-included";
+            /** @constant */
+            severity: "warning";
+        } | ({
+            /** @constant */
+            code: "skew-not-identifiable";
+            /** @constant */
+            severity: "warning";
+            /** @description One-way delays include the skew. */
+            skew_included: boolean;
+        } & ({
+            /** @constant */
+            reason: "no-time-stamps";
+        } | {
+            /**
+             * Format: uint64
+             * @description The number that is needed.
+             */
+            needed: number;
+            /** @constant */
+            reason: "few-packets";
+        } | {
+            /** @constant */
+            reason: "few-or-close";
+        } | {
+            /** @constant */
+            reason: "short-span";
+        } | {
+            /** @constant */
+            reason: "clustered";
+        } | {
+            /** @constant */
+            reason: "few-between-events";
+        } | {
+            /** @constant */
+            reason: "few-per-window";
+            /**
+             * Format: int64
+             * @description The length of a window, nanoseconds.
+             */
+            window_ns: number;
+        } | {
+            /** @description The direction. */
+            direction: components["schemas"]["Way"];
+            /**
+             * Format: double
+             * @description The share of the time.
+             */
+            moving_ratio: number;
+            /** @constant */
+            reason: "minimum-moves";
+        } | {
+            /** @description The direction. */
+            direction: components["schemas"]["Way"];
+            /**
+             * Format: double
+             * @description Its drift, ppm.
+             */
+            drift_ppm: number;
+            /** @constant */
+            reason: "minimum-drifts";
+        } | {
+            /**
+             * Format: double
+             * @description The rate by the forward direction, ppm.
+             */
+            forward_ppm: number;
+            /** @constant */
+            reason: "directions-differ";
+            /**
+             * Format: double
+             * @description The rate by the reverse direction, ppm.
+             */
+            reverse_ppm: number;
+        } | {
+            /** @constant */
+            reason: "uncertainty-unknown";
+            /**
+             * Format: double
+             * @description The slope, ppm.
+             */
+            skew_ppm: number;
+        } | {
+            /**
+             * Format: double
+             * @description Half the width of its 95 % interval, ppm.
+             */
+            error_ppm: number;
+            /** @constant */
+            reason: "run-too-short";
+            /**
+             * Format: int64
+             * @description The resolution of the time stamps, nanoseconds; `null` if they resolve single nanoseconds.
+             */
+            resolution_ns: number | null;
+            /**
+             * Format: double
+             * @description The estimate, ppm.
+             */
+            skew_ppm: number;
+        } | {
+            /** @constant */
+            reason: "rate-impossible";
+            /**
+             * Format: double
+             * @description The rate, ppm.
+             */
+            skew_ppm: number;
+        } | {
+            /** @constant */
+            reason: "rate-of-path";
+            /**
+             * Format: double
+             * @description The rate, ppm.
+             */
+            skew_ppm: number;
+        } | {
+            /** @constant */
+            reason: "rate-ambiguous";
+            /**
+             * Format: double
+             * @description The rate, ppm.
+             */
+            skew_ppm: number;
+        } | components["schemas"]["OneWayContradiction"])) | components["schemas"]["OneWayContradiction"] | components["schemas"]["EarlyArrivals"] | components["schemas"]["EarlyArrivals"] | {
+            /** @constant */
+            code: "one-clock-possible";
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "calibration-packets-missing";
+            /**
+             * Format: uint64
+             * @description Packets sent.
+             */
+            sent: number;
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: uint64
+             * @description Packets stated (`--calibration`).
+             */
+            stated: number;
+        } | {
+            /** @constant */
+            code: "skew-windows-few";
+            /**
+             * Format: double
+             * @description The weight of the first window.
+             */
+            first_weight_ratio: number;
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: int64
+             * @description The length of a window, nanoseconds.
+             */
+            window_ns: number;
+            /**
+             * Format: int64
+             * @description Windows in the run.
+             */
+            windows: number;
+        } | {
+            /** @constant */
+            code: "skew-by-one-direction";
+            /** @description The direction that is not used. */
+            direction: components["schemas"]["Way"];
+            /**
+             * Format: double
+             * @description The drift of its minimum delay, ppm.
+             */
+            drift_ppm?: number | null;
+            /**
+             * Format: double
+             * @description The share of the time during which its minimum delay moves.
+             */
+            moving_ratio?: number | null;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "change-ambiguous";
+            /**
+             * Format: int64
+             * @description The possible error of later delays, nanoseconds.
+             */
+            delay_error_ns: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "change-ambiguous-at-end";
+            /**
+             * Format: int64
+             * @description The possible error of delays, nanoseconds.
+             */
+            delay_error_ns: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "drift-ambiguous-at-end";
+            /**
+             * Format: int64
+             * @description The possible error of delays, nanoseconds.
+             */
+            delay_error_ns: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "step-compensation-uncertain";
+            /**
+             * Format: int64
+             * @description The error of delays after a step (95 %), nanoseconds.
+             */
+            delay_error_ns: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "clock-step-stamps-discarded";
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: uint64
+             * @description The time stamps.
+             */
+            stamps: number;
+        } | {
+            /** @constant */
+            code: "clock-step-under-way";
+            /**
+             * Format: uint64
+             * @description The round trips.
+             */
+            packets: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "path-minimum-unused";
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "path-minimum-contradicted";
+            /** @description The direction with the smaller delay; `both` if their sum is too small. */
+            direction: components["schemas"]["Way"];
+            /**
+             * Format: int64
+             * @description That delay, or the sum of both, nanoseconds.
+             */
+            measured_ns: number;
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: int64
+             * @description The stated delay, nanoseconds.
+             */
+            stated_ns: number;
+        } | components["schemas"]["CalibrationUnused"] | {
+            /** @constant */
+            code: "calibration-source-missing";
+            /** @constant */
+            severity: "warning";
+            /** @description The baseline was to be subtracted. */
+            subtract: boolean;
+        } | {
+            /** @constant */
+            code: "baseline-exceeds-delays";
+            /**
+             * Format: uint64
+             * @description The delays.
+             */
+            delays: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "baseline-round-trips-only";
+            /** @description There are round trips, from which it is subtracted. */
+            round_trips: boolean;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "sequence-gaps";
+            /**
+             * Format: uint64
+             * @description The numbers.
+             */
+            missing: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /**
+             * Format: int64
+             * @description When, nanoseconds after the start.
+             */
+            at_ns: number;
+            /** @constant */
+            code: "delay-drop-reorders";
+            /**
+             * Format: int64
+             * @description By how much, nanoseconds.
+             */
+            drop_ns: number;
+            /**
+             * Format: uint64
+             * @description Packets that are out of order by it.
+             */
+            packets: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "columns-ignored";
+            /** @description Their names; the first ones, if there are many. */
+            columns: string[];
+            /**
+             * Format: uint64
+             * @description Further columns.
+             */
+            more: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "placeholder-time-stamps";
+            /** @description The column. */
+            column: string;
+            /**
+             * Format: uint64
+             * @description The line of the first.
+             */
+            first_line: number;
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: uint64
+             * @description The time stamps.
+             */
+            stamps: number;
+        } | {
+            /** @constant */
+            code: "ntp-era-unwrapped";
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: uint64
+             * @description The time stamps.
+             */
+            stamps: number;
+        } | {
+            /** @constant */
+            code: "sequence-numbers-renumbered";
+            /**
+             * Format: uint32
+             * @description The width of the counter that overflowed, bits.
+             */
+            counter_bits?: number | null;
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: uint64
+             * @description The step of the counter.
+             */
+            step?: number | null;
+        } | {
+            /**
+             * Format: uint64
+             * @description The line after it.
+             */
+            after_line: number;
+            /**
+             * Format: uint64
+             * @description The line before it.
+             */
+            before_line: number;
+            /** @constant */
+            code: "long-pause";
+            /**
+             * Format: int64
+             * @description The pause, nanoseconds.
+             */
+            pause_ns: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "digits-truncated";
+            /**
+             * Format: uint32
+             * @description The digits.
+             */
+            digits: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "fate-unknown";
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "unread-packets";
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "last-line-truncated";
+            /**
+             * Format: uint64
+             * @description The line.
+             */
+            line: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "last-line-unterminated";
+            /** @description Its last field is empty. */
+            empty_field: boolean;
+            /**
+             * Format: uint64
+             * @description The line.
+             */
+            line: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "clock-stepped-back";
+            /**
+             * Format: uint64
+             * @description The line.
+             */
+            line: number;
+            /** @constant */
+            severity: "warning";
+            /** @description The host. */
+            side: components["schemas"]["Side"];
+            /**
+             * Format: int64
+             * @description The size, nanoseconds.
+             */
+            size_ns: number;
+        } | {
+            /** @constant */
+            code: "dummy-entries";
+            /**
+             * Format: uint64
+             * @description The entries.
+             */
+            entries: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "latency-mismatch";
+            /**
+             * Format: uint64
+             * @description The latencies.
+             */
+            packets: number;
+            /** @constant */
+            severity: "warning";
+            /** @description They are used, instead of the receive time stamps (`--trust-latency`). */
+            trusted: boolean;
+        } | {
+            /** @constant */
+            code: "latency-negative";
+            /**
+             * Format: uint64
+             * @description The latencies.
+             */
+            packets: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "duplicate-lines";
+            /**
+             * Format: uint64
+             * @description The lines.
+             */
+            lines: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "reordered-lines";
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /**
+             * Format: uint64
+             * @description Its first byte.
+             */
+            byte: number;
+            /** @constant */
+            code: "record-truncated";
+            /** @constant */
+            severity: "warning";
+        } | {
+            /**
+             * Format: uint64
+             * @description The bytes.
+             */
+            bytes: number;
+            /** @constant */
+            code: "trailing-zeros";
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "time-unit-mismatch";
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: double
+             * @description The span of the time stamps in units of 100 ns, seconds.
+             */
+            span_s: number;
+            /**
+             * Format: double
+             * @description The duration by the `.sta` file, seconds.
+             */
+            stated_s: number;
+            /**
+             * Format: int64
+             * @description That unit, nanoseconds.
+             */
+            unit_ns: number;
+        } | {
+            /** @constant */
+            code: "time-unit-assumed";
+            /**
+             * Format: int64
+             * @description The packet interval with that unit, nanoseconds.
+             */
+            interval_ns: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "missing-not-lost";
+            /**
+             * Format: uint64
+             * @description Numbers that are missing and not lost.
+             */
+            not_lost: number;
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: uint64
+             * @description Packets that a host dropped unread.
+             */
+            unread: number;
+        } | {
+            /** @constant */
+            code: "time-stamps-shifted";
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "already-normalised";
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "server-time-stamps-midpoint";
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "duplicates-not-listed";
+            /**
+             * Format: uint64
+             * @description The duplicates.
+             */
+            duplicates: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @description The numbers follow from the count of packets that the server received. */
+            by_count: boolean;
+            /** @constant */
+            code: "loss-directions-unknown";
+            /**
+             * Format: uint64
+             * @description Packets lost forward.
+             */
+            forward: number;
+            /**
+             * Format: uint64
+             * @description Packets lost in reverse.
+             */
+            reverse: number;
+            /** @constant */
+            severity: "note";
+            /**
+             * Format: uint64
+             * @description Losses of an unknown direction.
+             */
+            unknown: number;
+            /**
+             * Format: uint64
+             * @description Of these, packets whose number is unknown.
+             */
+            unnamed: number;
+        } | {
+            /** @constant */
+            code: "flow-compared";
+            /** @description The flow. */
+            flow: string;
+            /**
+             * Format: uint64
+             * @description Packets in both captures.
+             */
+            packets: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "other-flows";
+            /** @description All flows, numbered. */
+            flows: string;
+            /**
+             * Format: uint64
+             * @description The other flows.
+             */
+            others: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "flow-translated";
+            /** @description The flow in the second capture. */
+            flow: string;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "association-packets-ignored";
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "capture-truncated";
+            /** @description The file. */
+            file: string;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "capture-snapped";
+            /** @description The file. */
+            file: string;
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "capture-sorted";
+            /** @description The file. */
+            file: string;
+            /** @constant */
+            severity: "warning";
+            /**
+             * Format: int64
+             * @description The size of the clock step, nanoseconds.
+             */
+            step_ns: number;
+        } | {
+            /** @constant */
+            code: "capture-edges-ignored";
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "packets-indistinguishable";
+            /** @description The flow. */
+            flow: string;
+            /**
+             * Format: uint64
+             * @description Packets of the flow.
+             */
+            of: number;
+            /**
+             * Format: uint64
+             * @description Packets with equal content.
+             */
+            packets: number;
+            /** @constant */
+            severity: "warning";
         };
         /** @description Circumstances of a measurement. */
         Metadata: {
@@ -2709,6 +4832,41 @@ export interface components {
              * @description The greatest.
              */
             last: number;
+        };
+        /** @description How a reflector numbers its replies. */
+        Numbering: "untold" | "ours" | "own" | "senseless";
+        /** @description Probes with a one-way delay above their round-trip delay. */
+        OneWayContradiction: {
+            /**
+             * Format: uint64
+             * @description Probes that were compared.
+             */
+            compared: number;
+            /**
+             * Format: uint64
+             * @description Such probes.
+             */
+            contradicting: number;
+            /**
+             * Format: int64
+             * @description The largest such one-way delay, nanoseconds.
+             */
+            one_way_delay_ns: number;
+            /**
+             * Format: int64
+             * @description The resolution of the time stamps, where it exceeds the round-trip delay and is the reason, nanoseconds.
+             */
+            resolution_ns?: number | null;
+            /**
+             * Format: int64
+             * @description The round-trip delay of that probe, nanoseconds.
+             */
+            round_trip_delay_ns: number;
+            /**
+             * Format: double
+             * @description The skew that both directions show, where it exceeds that of free-running clocks, ppm.
+             */
+            skew_ppm?: number | null;
         };
         /** @description A run, opened. */
         Opened: {
@@ -3369,6 +5527,50 @@ export interface components {
              */
             rejected: components["schemas"]["Rejected"];
         };
+        /** @description The losses of each direction, by the numbers of the replies. */
+        ReplyLosses: {
+            /**
+             * Format: uint64
+             * @description Copies of probes that arrived.
+             */
+            copies: number;
+            /**
+             * Format: uint64
+             * @description Packets lost forward, or not answered.
+             */
+            forward: number;
+            /** @description That number is exact; otherwise it is a minimum. */
+            forward_exact: boolean;
+            /**
+             * Format: uint64
+             * @description Probes without a reply.
+             */
+            missing: number;
+            /**
+             * Format: uint64
+             * @description How often the count of the responder started anew.
+             */
+            restarts: number;
+            /**
+             * Format: uint64
+             * @description Replies lost in reverse.
+             */
+            reverse: number;
+            /** @description That number is exact; otherwise it is a minimum. */
+            reverse_exact: boolean;
+            /**
+             * Format: uint64
+             * @description Packets whose direction is unknown.
+             */
+            unknown: number;
+            /**
+             * Format: uint64
+             * @description Packets whose direction is known by number only, not which they are.
+             */
+            unnamed: number;
+        };
+        /** @description Why probes waited at a responder. */
+        ResponderDelayCause: "stopped" | "stopped-and-behind" | "behind" | "overloaded" | "unknown";
         /** @description What a folder among the runs holds. */
         RunKind: "measurement" | "benchmark" | "emulation";
         /** @description The scale of a transmission rating factor R. Ratings of different scales cannot be compared. */
@@ -3485,8 +5687,11 @@ export interface components {
         Shown: {
             /** @description The files that it names. */
             files: components["schemas"]["NamedFile"][];
-            /** @description What a reader of the results should know, in words. */
-            notes: string[];
+            /** @description What a reader of the results should know. */
+            notes: (components["schemas"]["EmulationWarning"] & {
+                /** @description The warning as a sentence. */
+                text: string;
+            })[];
             /** @description The same as JSON. */
             scenario: {
                 [key: string]: unknown;
@@ -3567,6 +5772,8 @@ export interface components {
             /** @description In words. */
             text: string;
         };
+        /** @description A moment at which a packet is stamped. */
+        StampMoment: "sender-departure" | "responder-arrival" | "responder-departure" | "sender-arrival";
         /** @description Where each stamp was taken; `null` where the far end does not say. */
         StampPlaces: {
             /** @description What a delay spans, in words. */
@@ -3588,6 +5795,8 @@ export interface components {
         };
         /** @description Stamps asked for (`--stamp`). */
         StampRequest: "best" | "nic" | "kernel" | "user";
+        /** @description What would give the time stamps that a file lacks. */
+        StampsRemedy: "csv" | "irtt";
         /** @description How the emulation stands. */
         Standing: {
             /** @description Port a, `[NETNS/]IFACE`. */
@@ -3957,6 +6166,16 @@ export interface components {
              * @description Probes from the start up to now (a running total) of which it is time that they have arrived.
              */
             sent: number | null;
+        };
+        /** @description A baseline that is subtracted. */
+        SubtractedBaseline: {
+            /**
+             * Format: double
+             * @description The baseline, nanoseconds.
+             */
+            baseline_ns: number;
+            /** @description The direction. */
+            direction: components["schemas"]["Way"];
         };
         /**
          * @description A statistical summary of a sample. Quantiles interpolate linearly between order statistics; the standard
@@ -4605,6 +6824,19 @@ export interface components {
              * @description Value after.
              */
             to: number;
+        };
+        /** @description Shares of packets in tenths of a run. */
+        Uneven: {
+            /**
+             * Format: double
+             * @description The largest share.
+             */
+            max_ratio: number;
+            /**
+             * Format: double
+             * @description The smallest share.
+             */
+            min_ratio: number;
         };
         /** @description A direction of a call that has no rating, and why. */
         Unrated: {

@@ -14,6 +14,7 @@ use romer_record::Exit;
 use romer_record::document::{Direction, Measurement, Way};
 use romer_report::comparison::Subject;
 use romer_report::concatenation;
+use romer_report::warning::Text;
 use romer_units::Duration;
 
 use crate::args::{AnalyzeArgs, check_calibration};
@@ -126,7 +127,7 @@ fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<Exit, Failur
         // What is known of each file stands in no document here.
         for (name, stream) in [&a, &b].into_iter().chain(&against) {
             for warning in &stream.measurement.warnings {
-                let note = format!("note: {name}: {warning}");
+                let note = format!("note: {name}: {}", warning.text());
                 output::eprint_line(&romer_report::escape::terminal(&note));
             }
         }

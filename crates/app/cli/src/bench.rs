@@ -23,6 +23,7 @@ use romer_bench::options::{Anomaly, BenchOptions};
 use romer_bench::{BenchError, Progress, Watcher};
 use romer_record::Exit;
 use romer_record::benchmark::{Benchmark, BenchmarkEntry, Judgement};
+use romer_report::warning::Text;
 use romer_server::PlanFault;
 use romer_store::StoreError;
 use romer_units::Duration;
@@ -120,7 +121,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
     if run.dry_run {
         if !run.output.quiet && !run.output.json_to_stdout() {
             output::print_summary(&words::dry_run(&options, &forecast, output::sheet(run.output.color)));
-            for note in options.notes.iter().chain(&perhaps) {
+            for note in options.notes.iter().map(Text::text).chain(perhaps.clone()) {
                 output::print(&format!("{note}\n"));
             }
         }
@@ -314,8 +315,8 @@ impl Looker<'_> {
     fn begin(&mut self) {
         if self.prose && !self.begun {
             output::eprint_line(&words::beginning(self.options));
-            for note in self.options.notes.iter().chain(&self.perhaps) {
-                output::eprint_line(note);
+            for note in self.options.notes.iter().map(Text::text).chain(self.perhaps.clone()) {
+                output::eprint_line(&note);
             }
         }
         self.begun = true;

@@ -13,6 +13,7 @@ use romer_lab::{Host, Kind, Running, Standing};
 use romer_record::Exit;
 use romer_record::calibration::CalibrationRecord;
 use romer_record::manifest::CalibrationUse;
+use romer_report::warning::calibration_unused;
 use romer_store::CalibrationFile;
 use romer_units::Duration;
 
@@ -53,7 +54,7 @@ pub(crate) fn of_this_machine(subtract: bool) -> Result<Option<CalibrationUse>, 
     };
     match used {
         None => Err(not("this machine has no calibration; run `romer calibrate` first")),
-        Some(CalibrationUse { refused: Some(why), .. }) => Err(not(&why)),
+        Some(CalibrationUse { refused: Some(why), .. }) => Err(not(&calibration_unused(&why))),
         used => Ok(used),
     }
 }

@@ -14,6 +14,7 @@ use romer_record::Exit;
 use romer_record::document::DelayKind;
 use romer_record::fidelity::{Fidelity, MODEL, PathModel};
 use romer_report::escape;
+use romer_report::warning::Text as _;
 use romer_units::Duration;
 
 use crate::args::ModelArgs;
@@ -144,7 +145,7 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Ex
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         let mut text = format!("Wrote {shown}.\n");
         for warning in &model.warnings {
-            text.push_str(&format!("Note: {}\n", escape::terminal(warning)));
+            text.push_str(&format!("Note: {}\n", escape::terminal(&warning.text())));
         }
         text.push_str("Check against the source measurement:\n\n");
         let style = output::style(arguments.output.color);

@@ -11,6 +11,7 @@ use romer_exchange::qtcp::sta::{self, Table};
 use romer_exchange::qtcp::{Options, Selection, UNIT_NS, unit};
 use romer_record::Exit;
 use romer_report::escape;
+use romer_report::warning::Text;
 use romer_store::untrusted;
 use romer_units::{Duration, counted};
 
@@ -105,8 +106,7 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<Exit, Failure> {
             // The outcome says what became of them.
             notes.take_steps();
         }
-        let mut words = notes.words();
-        words.extend(doubt);
+        let mut words: Vec<String> = notes.warnings().iter().chain(&doubt).map(Text::text).collect();
         words.extend(outcome.notes);
         for note in words {
             output::eprint_line(&format!("note: {shown}: {note}"));

@@ -305,7 +305,7 @@ impl Emulation {
     fn shown(&self, own: &Own) -> InForce {
         let current = self.control.scenario();
         let seed = self.control.seed().0;
-        let shown = Shown::of(&current.text, &own.files, current.notes.clone()).of_run(seed);
+        let shown = Shown::of(&current.text, &own.files, &current.notes).of_run(seed);
         InForce { version: current.revision, passing: current.passing, seed, shown }
     }
 

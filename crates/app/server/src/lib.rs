@@ -30,6 +30,7 @@ mod benchmarking;
 pub mod body;
 mod emulation;
 mod events;
+mod explained;
 mod faults;
 mod following;
 mod heads;

@@ -22,6 +22,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::explained::Explained;
 use crate::measuring;
 use crate::problem::Problem;
 use crate::scenario;
@@ -78,11 +79,11 @@ pub(crate) struct Opened {
     /// What it is.
     kind: Kind,
     /// One for each stream.
-    measurements: Vec<Measurement>,
+    measurements: Vec<Explained<Measurement>>,
     /// What a benchmark has found.
-    benchmark: Option<Benchmark>,
+    benchmark: Option<Explained<Benchmark>>,
     /// What an emulation did.
-    emulation: Option<EmulationDocument>,
+    emulation: Option<Explained<EmulationDocument>>,
     /// Whether frames were kept with it.
     frames: bool,
     /// What a measurement passed through, where that was kept with it.
@@ -237,7 +238,7 @@ pub(crate) fn open(runs: &Runs, name: &str) -> Result<Opened, Problem> {
         folder: elsewhere(&folder).unwrap_or_else(|| folder.display().to_string()),
         state: state(state_now).into(),
         kind: Kind::Measurement,
-        measurements,
+        measurements: measurements.into_iter().map(Explained).collect(),
         benchmark: None,
         emulation: None,
         frames: untrusted::is_file(&folder.join(exports::FRAMES_FILE)),

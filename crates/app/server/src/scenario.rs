@@ -11,9 +11,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Number, Value, json};
 use toml::de::{DeTable, DeValue};
 
+use crate::explained::ExplainedWarning;
 use crate::faults;
 use crate::problem::{FieldError, Problem};
 use crate::strict::DEEPEST;
+use romer_record::warning::EmulationWarning;
 
 /// The name under which a scenario's text is told.
 const NAME: &str = "scenario";
@@ -85,8 +87,8 @@ pub(crate) struct Shown {
     pub(crate) scenario: Map<String, Value>,
     /// The files that it names.
     pub(crate) files: Vec<NamedFile>,
-    /// What a reader of the results should know, in words.
-    pub(crate) notes: Vec<String>,
+    /// What a reader of the results should know.
+    pub(crate) notes: Vec<ExplainedWarning<EmulationWarning>>,
 }
 
 /// A file that a scenario names.
@@ -185,15 +187,20 @@ fn place_of(error: &ScenarioError, is_text: bool) -> FieldError {
 impl Read {
     /// In both forms.
     pub(crate) fn shown(&self) -> Shown {
-        Shown::of(&self.toml, &self.files, self.scenario.notes.clone())
+        Shown::of(&self.toml, &self.files, &self.scenario.notes)
     }
 }
 
 impl Shown {
     /// A text in both forms.
-    pub(crate) fn of(text: &str, files: &BTreeMap<String, String>, notes: Vec<String>) -> Self {
+    pub(crate) fn of(text: &str, files: &BTreeMap<String, String>, notes: &[EmulationWarning]) -> Self {
         let files = files.iter().map(|(name, text)| NamedFile { name: name.clone(), octets: text.len() });
-        Self { toml: text.into(), scenario: json_of(text), files: files.collect(), notes }
+        Self {
+            toml: text.into(),
+            scenario: json_of(text),
+            files: files.collect(),
+            notes: notes.iter().cloned().map(Into::into).collect(),
+        }
     }
 
     /// The same of an emulation that goes by `seed`: where the scenario names another, that is noted. Six zeros name
@@ -204,9 +211,7 @@ impl Shown {
         if named.iter().any(|word| *word != 0) && named != seed.map(u64::from) {
             let [goes, named] = [seed.map(u64::from).to_vec(), named]
                 .map(|words| words.iter().map(u64::to_string).collect::<Vec<_>>().join(","));
-            self.notes.push(format!(
-                "seed: this run goes by {goes} from its start to its end; {named} counts when another is started"
-            ));
+            self.notes.push(EmulationWarning::SeedOfStart { seed: goes, scenario_seed: named }.into());
         }
         self
     }
@@ -460,11 +465,12 @@ mod tests {
 
     #[test]
     fn a_seed_that_is_not_the_runs_is_known() {
-        let of = |text: &str| Shown::of(text, &BTreeMap::new(), Vec::new()).of_run([1, 2, 3, 4, 5, 6]).notes;
-        let told = of("seed = [1, 2, 3, 4, 5, 7]\n").join("\n");
-        assert!(told.contains("goes by 1,2,3,4,5,6 ") && told.contains("; 1,2,3,4,5,7 counts"), "{told}");
+        let of = |text: &str| Shown::of(text, &BTreeMap::new(), &[]).of_run([1, 2, 3, 4, 5, 6]).notes;
+        let [seed, scenario_seed] = ["1,2,3,4,5,6", "1,2,3,4,5,7"].map(str::to_owned);
+        let expected = EmulationWarning::SeedOfStart { seed, scenario_seed };
+        assert_eq!(of("seed = [1, 2, 3, 4, 5, 7]\n"), [expected.into()]);
         for same in ["", "seed = [1, 2, 3, 4, 5, 6]\n", "seed = [0, 0, 0, 0, 0, 0]\n"] {
-            assert_eq!(of(same), [""; 0], "{same}");
+            assert_eq!(of(same), [], "{same}");
         }
     }
 

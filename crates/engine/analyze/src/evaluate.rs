@@ -17,10 +17,11 @@ use romer_passages::{
     Related, Relating, Selection, StampCheck, Tallies, relate_clocks_by, withdraw_unsent,
 };
 use romer_record::document::{CalibrationPhase, MEASUREMENT, Measurement};
-use romer_record::event::{Event, EventKind};
+use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
+use romer_record::warning::{EarlyArrivals, MeasurementWarning};
 use romer_record::{Passage, RoundTrip};
-use romer_units::{Dscp, Duration, Ecn};
+use romer_units::{Dscp, Duration, Ecn, saturating_sum};
 use standstill::{Standstill, late_departures};
 pub(crate) use under_way::known;
 use under_way::mark_in_flight;
@@ -100,7 +101,7 @@ pub fn evaluate(stream: &Stream, rows: &[RoundTrip], killed: bool) -> Evaluated 
 }
 
 /// Takes the clocks' error out of the delays, and gives warnings.
-fn related_by(stream: &Stream, related: &mut Related) -> Vec<String> {
+fn related_by(stream: &Stream, related: &mut Related) -> Vec<MeasurementWarning> {
     let workers = Workers::for_passages(related.forward.len().max(related.reverse.len()));
     relate_clocks_by(related, &stream.skew, &workers)
 }
@@ -110,7 +111,7 @@ fn evaluate_by(
     stream: &Stream,
     rows: &[RoundTrip],
     killed: bool,
-    clocks: impl FnOnce(&mut Related) -> Vec<String>,
+    clocks: impl FnOnce(&mut Related) -> Vec<MeasurementWarning>,
 ) -> Evaluated {
     concluded(stream, gathered(stream, rows), killed, clocks)
 }
@@ -169,8 +170,8 @@ pub(crate) fn gather(stream: &Stream, rows: impl Rows) -> Gathered {
 }
 
 impl Gathered {
-    /// What contradicts one clock for both ends, for people.
-    pub(crate) fn contradicts_one_clock(&self) -> Option<String> {
+    /// What contradicts one clock for both ends.
+    pub(crate) fn contradicts_one_clock(&self) -> Option<EarlyArrivals> {
         self.related.contradicts_one_clock()
     }
 
@@ -193,7 +194,7 @@ impl Gathered {
     pub(crate) fn conclude(
         self,
         stream: &Stream,
-        clocks: impl FnOnce(&mut Related) -> Vec<String>,
+        clocks: impl FnOnce(&mut Related) -> Vec<MeasurementWarning>,
     ) -> Evaluated {
         concluded(stream, self, false, clocks)
     }
@@ -290,7 +291,7 @@ pub(crate) struct Gathered {
     cards: CardEvidence,
     standstill: Standstill,
     far_stamps: FarStamps,
-    markings: Vec<String>,
+    markings: Vec<MeasurementWarning>,
     any: bool,
     left_out: u64,
     dropped: Vec<Dropped>,
@@ -357,7 +358,7 @@ impl Accepted {
                 false_unit: self.fractions.false_unit(),
                 constant: self.fractions.constant(),
             },
-            markings: self.markings.as_ref().map(Markings::words).unwrap_or_default(),
+            markings: self.markings.as_ref().map(Markings::warnings).unwrap_or_default(),
             any: self.any,
             left_out: 0,
             dropped: Vec::new(),
@@ -371,7 +372,7 @@ fn concluded(
     stream: &Stream,
     gathered: Gathered,
     killed: bool,
-    clocks: impl FnOnce(&mut Related) -> Vec<String>,
+    clocks: impl FnOnce(&mut Related) -> Vec<MeasurementWarning>,
 ) -> Evaluated {
     let Gathered {
         selection,
@@ -451,12 +452,10 @@ fn concluded(
         voice: Vec::new(),
         voice_unrated: Vec::new(),
         interval_method: INTERVAL_METHOD.into(),
-        warnings: warnings(stream, &related, &selection, any, cut_short.is_some()),
+        warnings: warnings(stream, &related, &selection, any, cut_short),
     };
     if none_left && measurement.calibration_phase.is_some() {
-        measurement
-            .warnings
-            .push("no packet was sent after those for calibration: nothing was measured".into());
+        measurement.warnings.push(MeasurementWarning::CalibrationLeavesNothing);
     }
     if stream.unreachable.is_none() {
         measurement.warnings.extend(markings);
@@ -470,25 +469,20 @@ fn concluded(
     measurement.warnings.extend(late_departures(&measurement));
     let is_here = stream.clock_relation == ClockRelation::Shared;
     let is_told = stream.metadata.responder_software.is_some();
-    measurement.warnings.extend(standstill.words(&stream.events, is_told, is_here));
+    measurement.warnings.extend(standstill.warning(&stream.events, is_told, is_here));
     (measurement.voice, measurement.voice_unrated) = crate::call::ratings(stream, measured, &measurement);
     measurement.warnings.extend(clock_warnings);
     measurement.warnings.extend(calibration_warnings);
-    measurement.warnings.extend(far_stamps.words());
+    measurement.warnings.extend(far_stamps.warnings());
     measurement.warnings.extend(rejected::without_order(&related));
     measurement.warnings.extend(rejected::too_quick(&related));
     measurement.warnings.extend(stamps::includes_responder(&measurement, &related));
     measurement.warnings.extend(figures.only_until.map(only_until));
     if impossible > 0 {
-        measurement.warnings.push(format!(
-            "{impossible} round trips are below zero, which no path can be: a clock was set or the stamps are not what they \
-             are taken for; they are in the figures"
-        ));
+        measurement.warnings.push(MeasurementWarning::RoundTripsNegative { packets: impossible as u64 });
     }
     if left_out > 0 {
-        measurement.warnings.push(format!(
-            "a clock was set during the run: {left_out} stamps around that moment are left out, the others are put right"
-        ));
+        measurement.warnings.push(MeasurementWarning::ClockStepStampsDiscarded { stamps: left_out });
     }
     // Limits were read before the run began; what a later romer wrote and this one does not know is left out.
     let limits: Vec<Limit> = stream.limits.iter().filter_map(|text| text.parse().ok()).collect();
@@ -497,10 +491,9 @@ fn concluded(
     Evaluated { measurement, related, selection, location }
 }
 
-/// What is to be said of so many round trips that were under way when a clock was set.
-fn under_step(count: usize) -> Option<String> {
-    let those = if count == 1 { "round trip was" } else { "round trips were" };
-    (count > 0).then(|| format!("{count} {those} under way when a clock was set: the step is taken out"))
+/// That so many round trips were under way when a clock was set.
+fn under_step(count: usize) -> Option<MeasurementWarning> {
+    (count > 0).then_some(MeasurementWarning::ClockStepUnderWay { packets: count as u64 })
 }
 
 /// The rows with steps of the clocks taken out, and without the probes that never left; how many stamps had to be left out; and
@@ -547,18 +540,13 @@ fn octet_sent(stream: &Stream) -> Option<u8> {
     code_point.zip(ecn_sent(stream)).map(|(dscp, ecn)| dscp.tos() | ecn.bits())
 }
 
-fn did_not_leave(number: u64, [one, several]: [&str; 2], host: &str) -> String {
-    let (those, they) = if number == 1 { (one, "it is") } else { (several, "they are") };
-    format!("{number} {those} did not leave {host}: {they} neither sent nor lost")
-}
-
 /// That of a long stream only the beginning was searched for patterns.
-fn only_until((packets, until): (usize, i64)) -> String {
-    let until = Duration::from_nanos(until / 1_000_000_000 * 1_000_000_000);
-    format!(
-        "what stands out was looked for in the first {LOOKED_AT} of {packets} delays, until {until} after the start: of later \
-         spikes, grids, steps and bunches nothing is told, and those told are counted until then"
-    )
+fn only_until((packets, until_ns): (usize, i64)) -> MeasurementWarning {
+    MeasurementWarning::FindingsLimited {
+        searched: LOOKED_AT as u64,
+        delays: packets as u64,
+        until_ns: until_ns / 1_000_000_000 * 1_000_000_000,
+    }
 }
 
 fn warnings(
@@ -566,89 +554,59 @@ fn warnings(
     related: &Related,
     selection: &Selection,
     any: bool,
-    is_cut_short: bool,
-) -> Vec<String> {
-    if let Some(why) = &stream.unreachable {
-        return vec![format!("nothing was measured: {why}")];
+    cut_short: Option<CutShort>,
+) -> Vec<MeasurementWarning> {
+    if let Some(reason) = &stream.unreachable {
+        return vec![MeasurementWarning::NothingMeasured { reason: reason.clone() }];
     }
     let mut warnings = Vec::new();
-    let mut warn = |condition: bool, text: String| {
-        if condition {
-            warnings.push(text);
-        }
-    };
-    warn(is_cut_short, "the run did not end as asked: these are the statistics of a part".into());
-    warn(
-        stream.cut_short == Some(CutShort::FarEndGone),
-        "the far end went away before the end: what it had not told by then is not known".into(),
-    );
-    warn(
-        stream.cut_short == Some(CutShort::FarEndFault),
-        "the far end broke the control protocol, and its conversation was closed: what it had not sent by then is not known".into(),
-    );
-    warn(
-        stream.cut_short == Some(CutShort::NoWay),
-        "this host had no way to the far end at the end: what that had not told by then is not known".into(),
-    );
-    not_logged::words(&stream.not_logged).into_iter().for_each(|words| warn(true, words));
-    warn(!any, "no probe was sent: there are no statistics".into());
+    warnings.extend(cut_short.map(|cause| MeasurementWarning::RunCutShort { cause }));
+    if saturating_sum(stream.not_logged.iter().map(|one| one.entries)) > 0 {
+        warnings.push(MeasurementWarning::EntriesNotLogged { entries: stream.not_logged.clone() });
+    }
+    if !any {
+        warnings.push(MeasurementWarning::NoProbeSent);
+    }
     if !stream.far_log && any {
-        numbers::words(related.numbers.as_ref()).into_iter().for_each(|words| warn(true, words));
+        warnings.extend(numbers::warnings(related.numbers.as_ref()));
     }
     let one_way = stream.traffic.direction.is_one_way();
-    let why = if stream.far_log_lacks.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", stream.far_log_lacks.join("; "))
-    };
-    warn(
-        one_way && !stream.far_log_complete,
-        format!(
-            "the far end's log did not come back whole{why}: of the packets that it does not tell of, it is not known whether \
-             they were sent or arrived, and they are neither in the losses nor in the delays"
-        ),
-    );
-    warn(
-        !one_way && stream.far_log && !stream.far_log_complete,
-        format!(
-            "the far end's log did not come back whole{why}: the direction of some losses is not known, and departures from the \
-             responder are stamped before sending"
-        ),
-    );
-    let replies = if one_way { "probes" } else { "replies" };
-    romer_report::replies::rejected(&stream.replies.rejected, replies)
-        .into_iter()
-        .for_each(|words| warn(true, words));
-    if let Some(other_length) = &stream.replies.other_length {
-        warn(true, romer_report::replies::other_length(other_length));
+    if (one_way || stream.far_log) && !stream.far_log_complete {
+        let reasons = stream.far_log_lacks.clone();
+        warnings.push(MeasurementWarning::ResponderLogIncomplete { one_way, reasons });
     }
-    romer_report::replies::checksum_errors(&stream.checksum_errors)
-        .into_iter()
-        .for_each(|words| warn(true, words));
-    unheard::words(stream, related).into_iter().for_each(|words| warn(true, words));
+    let rejected = &stream.replies.rejected;
+    if rejected.total() > 0 {
+        warnings.push(MeasurementWarning::DatagramsRejected { rejected: rejected.clone(), one_way });
+    }
+    warnings.extend(stream.replies.other_length.map(MeasurementWarning::ReplyLengthDiffers));
+    let errors = stream.checksum_errors;
+    if [errors.sender, errors.responder].into_iter().flatten().any(|count| count > 0) {
+        warnings.push(MeasurementWarning::ChecksumErrors(errors));
+    }
+    warnings.extend(unheard::warnings(stream, related));
     // Where nothing arrived there are no delays for the clocks to be in.
     let mut delays = related.forward.iter().chain(&related.reverse);
     let any_delay = delays.any(|passage| passage.delay.is_some());
-    warn(
-        stream.clock_relation == ClockRelation::Unknown && any_delay,
-        "the two clocks' offset is not known: one-way delays are the part above the least one".into(),
-    );
-    warn(
-        stream.clock_relation == ClockRelation::Unknown && related.clock.method == "none" && any_delay,
-        "the clocks' difference in rate (tens of microseconds a second between free-running clocks) was not to be taken \
-         out of the one-way delays, and is still in them"
-            .into(),
-    );
-    warn(related.not_sent > 0, did_not_leave(related.not_sent, ["probe", "probes"], "this host"));
-    warn(
-        related.reverse_not_sent > 0,
-        did_not_leave(related.reverse_not_sent, ["probe", "probes"], "the far end"),
-    );
-    warn(
-        !one_way && stream.far_log && related.not_replied > 0,
-        did_not_leave(related.not_replied, ["reply", "replies"], "the far end"),
-    );
-    stamps::missing(&related.missing, selection).into_iter().for_each(|words| warn(true, words));
-    without_delay(stream, related).into_iter().for_each(|words| warn(true, words));
+    if stream.clock_relation == ClockRelation::Unknown && any_delay {
+        warnings.push(MeasurementWarning::ClockOffsetUnknown);
+        if related.clock.method == "none" {
+            warnings.push(MeasurementWarning::ClockSkewIncluded);
+        }
+    }
+    let not_replied = if !one_way && stream.far_log { related.not_replied } else { 0 };
+    let not_sent = [
+        (Side::Sender, related.not_sent, false),
+        (Side::Responder, related.reverse_not_sent, false),
+        (Side::Responder, not_replied, true),
+    ];
+    let not_sent = not_sent.into_iter().filter(|(_, packets, _)| *packets > 0);
+    warnings.extend(not_sent.map(|(side, packets, replies)| MeasurementWarning::PacketsNotSent {
+        side,
+        packets,
+        replies,
+    }));
+    warnings.extend(stamps::missing(&related.missing, selection));
+    warnings.extend(without_delay(stream, related));
     warnings
 }

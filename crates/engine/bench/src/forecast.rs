@@ -81,7 +81,7 @@ impl Forecast {
             destination: options.destination.to_string(),
             line_rate_bps: crate::numbers::real(options.line.bits()),
             streams: options.streams.iter().map(frames::words).collect(),
-            notes: options.notes.iter().cloned().chain(options.in_step_words()).collect(),
+            warnings: options.notes.iter().cloned().chain(options.in_step_warning()).collect(),
             cases: cases.collect(),
             repeats: options.repeats,
             seed: options.seed.0,

@@ -9,6 +9,7 @@ use romer_method::arrangement::Pace;
 use romer_method::campaign::Procedure;
 use romer_method::policing::Profile;
 use romer_port::PortName;
+use romer_record::warning::BenchmarkWarning;
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn, FrameSize, LineRate};
 use romer_wire::ethernet::{MacAddress, Tag};
@@ -222,7 +223,7 @@ pub struct BenchOptions {
     /// Seed of the order, of sizes and gaps.
     pub seed: Seed,
     /// What is to be known of what was asked for before any trial is made, in words.
-    pub notes: Vec<String>,
+    pub notes: Vec<BenchmarkWarning>,
 }
 
 impl BenchOptions {
@@ -240,16 +241,10 @@ impl BenchOptions {
         if self.claims.scheduler.is_some() && even.len() > 1 { even } else { Vec::new() }
     }
 
-    /// What is to be said of those, where there are any.
-    pub fn in_step_words(&self) -> Option<String> {
-        let even = self.in_step();
-        (!even.is_empty()).then(|| {
-            format!(
-                "the streams {} send evenly: which of them finds a queue full is decided by the phases between them, so that \
-                 one queue for all may look like a scheduler; pace=poisson does not have that",
-                even.join(", ")
-            )
-        })
+    /// The warning of those, where there are any.
+    pub fn in_step_warning(&self) -> Option<BenchmarkWarning> {
+        let streams: Vec<String> = self.in_step().into_iter().map(Into::into).collect();
+        (!streams.is_empty()).then_some(BenchmarkWarning::StreamsInStep { streams })
     }
 
     /// The line, where frames really take their time on it; `None` for interfaces of software.

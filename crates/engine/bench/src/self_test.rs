@@ -22,6 +22,7 @@ use romer_record::benchmark::{
     Accounted, BENCHMARK, Baseline, Benchmark, Device, SelfTest, SelfTestItem, Trial,
 };
 use romer_record::document::Summary;
+use romer_record::warning::BenchmarkWarning;
 use romer_units::{Dscp, Duration, FrameSize, Monotonic, Timestamp};
 use romer_wire::ethernet::MacAddress;
 
@@ -97,10 +98,7 @@ pub fn self_test(
     let (mut proof, trials) = prove(options, &mut tester, stop, length)?;
     let mut warnings = Vec::new();
     if let Some(mac) = tester.stranger(options) {
-        warnings.push(format!(
-            "{mac} answered, which is neither of the tester's ports: a device is between them, and what was found is of both \
-             and not of the tester alone; join the ports with a cable"
-        ));
+        warnings.push(BenchmarkWarning::DeviceInSelfTest { mac: mac.to_string() });
         if let Some(baseline) = &mut proof.baseline {
             baseline.method = format!("the tester and the device {mac} between its ports: {LATENCY_FRAMES}");
         }

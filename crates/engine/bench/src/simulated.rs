@@ -14,6 +14,7 @@ use romer_method::campaign::Procedure;
 use romer_method::search::Goal;
 use romer_method::{Ask, Frames, mlr};
 use romer_record::benchmark::{Accounted, Benchmark, BenchmarkEntry, SelfTest, Trial};
+use romer_record::warning::BenchmarkWarning;
 use romer_sim::device::{Device, Given, Stalls};
 use romer_units::random::{Seed, Stream};
 use romer_units::{Dscp, Duration, FrameSize, LineRate};
@@ -533,7 +534,9 @@ fn a_reset_is_as_long_as_the_device_is_away() {
         assert!((found - 750e6).abs() < 1.6e6, "{quantity}: {found}");
     }
     assert_eq!(document.results[0].bounded_by, None);
-    let unshown = |document: &Benchmark| document.warnings.iter().any(|one| one.contains("or was not reset"));
+    let unshown = |document: &Benchmark| {
+        document.warnings.iter().any(|one| matches!(one, BenchmarkWarning::ResetWithoutLoss { .. }))
+    };
     assert!(!unshown(&document) && unshown(&run(&options, Simulated::with(carries(1.0, 10)))));
     let gone = Device { dies_at: Some(Duration::from_millis(500)), ..carries(1.0, 10) };
     let document = run(&options, Simulated::with(gone));
@@ -609,11 +612,11 @@ fn the_testers_overload_is_never_the_devices_loss() {
     let blind = BenchOptions { self_test: None, ..sweep(&[0.8]) };
     let lossy = Simulated { loses_above: 4_000.0, ..Simulated::with(carries(0.9, 100)) };
     let document = run(&blind, lossy);
-    assert!(document.warnings.iter().any(|warning| warning.contains("--skip-self-test")));
+    assert!(document.warnings.contains(&BenchmarkWarning::SelfTestMissing { interrupted: false }));
     assert!(value(&document, "loss_ratio") > 0.009);
     // One that was to be made and did not come to its end is another matter.
     let warned = crate::warnings::warnings(&sweep(&[0.8]), None, &[]);
-    assert!(warned[0].contains("its test was interrupted"), "{warned:?}");
+    assert_eq!(warned[0], BenchmarkWarning::SelfTestMissing { interrupted: true });
 }
 
 /// What of a document does not depend on when it was made.

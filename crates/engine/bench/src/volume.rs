@@ -3,6 +3,7 @@
 use romer_method::arrangement::nominal;
 use romer_method::campaign::{Campaign, Procedure};
 use romer_method::{Ask, Frames, Outcome, Phase};
+use romer_record::warning::BenchmarkWarning;
 use romer_units::Duration;
 
 use crate::error::BenchError;
@@ -85,21 +86,17 @@ fn longest(pps: f64) -> Duration {
 }
 
 /// That a search leaves out full trials at loads at which they would have more frames than are kept.
-pub fn note(options: &BenchOptions) -> Option<String> {
+pub fn note(options: &BenchOptions) -> Option<BenchmarkWarning> {
     if greatest(&options.procedure).is_some() {
         return None;
     }
     let full = Phase { load: 1.0, length: options.procedure.length() };
     let worst = options.frames.iter().map(|of| frames(options, of, &[full])).fold(0.0, f64::max);
     let share = crate::numbers::real(MOST_FRAMES) / worst.max(1.0);
-    (share < 1.0).then(|| {
-        format!(
-            "a trial has at most {} million frames: above {} % of the line rate, trials of {} are skipped, and count as limited by \
-             the tester; a shorter --trial raises this limit",
-            MOST_FRAMES / 1_000_000,
-            percent(share),
-            full.length.in_largest_unit()
-        )
+    (share < 1.0).then(|| BenchmarkWarning::TrialFramesLimited {
+        max_frames: MOST_FRAMES as u64,
+        load_ratio: share,
+        trial_ns: full.length.as_nanos(),
     })
 }
 
@@ -140,11 +137,15 @@ mod tests {
         let goal = Goal { loss_ratio: 0.0, least: 0.01, most: 1.0, resolution: 0.005, short, full };
         let options = fast(Procedure::Throughput(goal));
         assert!(check(&options).is_ok());
-        let told = note(&options).unwrap();
-        assert!(told.contains("above 4.5 % of the line rate, trials of 1min are skipped"), "{told}");
+        let limit = |options: &BenchOptions| match note(options) {
+            Some(BenchmarkWarning::TrialFramesLimited { load_ratio, trial_ns, .. }) => {
+                (percent(load_ratio), Duration::from_nanos(trial_ns))
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(limit(&options), ("4.5".into(), full));
         let day = Goal { full: Duration::from_secs(86_400), ..goal };
-        let told = note(&fast(Procedure::Throughput(day))).unwrap();
-        assert!(told.contains("above 0.0031 % of the line rate, trials of 1d are skipped"), "{told}");
+        assert_eq!(limit(&fast(Procedure::Throughput(day))), ("0.0031".into(), day.full));
         let mut campaign = Campaign::new(&design(&options));
         let mut made = 0;
         while let Some(ask) = next_trial(&options, &mut campaign) {

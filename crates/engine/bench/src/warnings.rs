@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use romer_method::{Ask, Frames};
-use romer_units::{Duration, counted, counted_as};
+use romer_record::warning::BenchmarkWarning;
+use romer_units::Duration;
 
 use crate::classes::{TOLERANCE, classes};
 use crate::frames::{flows, sizes_of};
@@ -12,26 +13,26 @@ use crate::proof::{NEARLY, Proof, unaccounted};
 use crate::trial::{FEW_AT_ONCE, Kept};
 
 /// All of it, of a benchmark that has ended.
-pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Kept]) -> Vec<String> {
+pub(crate) fn warnings(
+    options: &BenchOptions,
+    proof: Option<&Proof>,
+    kept: &[Kept],
+) -> Vec<BenchmarkWarning> {
     let mut warnings = options.notes.clone();
     match proof {
         None => {
-            let why =
-                if options.self_test.is_none() { "--skip-self-test" } else { "its test was interrupted" };
-            warnings
-                .push(format!("no self-test ({why}): the loss and latency of the tester itself are unknown"));
+            let interrupted = options.self_test.is_some();
+            warnings.push(BenchmarkWarning::SelfTestMissing { interrupted });
         }
         Some(proof) if proof.found.tests.iter().any(|test| !test.held) => {
-            warnings.push("the tester failed part of its self-test; see \"self_test\"".into());
+            warnings.push(BenchmarkWarning::SelfTestFailed);
         }
         Some(_) => {}
     }
     let invalid = kept.iter().filter(|kept| kept.trial.invalid.is_some()).count();
     if invalid > 0 {
-        warnings.push(format!(
-            "{invalid} of {} discarded (inconclusive); see \"invalid\" of each",
-            counted_as(kept.len() as u64, "trial", "trials")
-        ));
+        let (discarded, trials) = (invalid as u64, kept.len() as u64);
+        warnings.push(BenchmarkWarning::TrialsDiscarded { discarded, trials });
     }
     let shared = kept
         .iter()
@@ -40,40 +41,27 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     let (trials, lost) =
         shared.fold((0_u64, 0), |(trials, lost), trial| (trials + 1, lost + trial.lost_by_tester));
     if trials > 0 {
-        warnings.push(format!(
-            "in {}, {lost} lost frames are attributed to the tester and excluded from loss_ratio; see lost_by_tester and \
-             lost_by_device of each",
-            counted(trials, "trial")
-        ));
+        warnings.push(BenchmarkWarning::LossOfTester { trials, frames: lost });
     }
     warnings.extend(tester_limits(kept));
     warnings.extend(proof.and_then(|proof| beyond_proof(proof, kept)));
     if options.real_line().is_none() {
-        warnings.push("virtual interfaces have no line rate: loads are relative to --line-rate".into());
+        warnings.push(BenchmarkWarning::LineRateVirtual);
     }
     let below = kept.iter().filter(|kept| kept.trial.latency_ns.min.is_some_and(|least| least < 0.0)).count();
     if below > 0 {
-        warnings.push(format!(
-            "{} latencies below zero: the subtracted tester latency was measured at 10 % of the line rate with the shortest \
-             frames, and is lower at other loads and sizes",
-            counted_as(below as u64, "trial has", "trials have")
-        ));
+        warnings.push(BenchmarkWarning::LatencyNegative { trials: below as u64 });
     }
     if let (Some(least), false) =
         (options.frames.iter().filter_map(Frames::size).min(), options.too_small.is_empty())
     {
-        let asked: Vec<String> = options.too_small.iter().map(|size| size.octets().to_string()).collect();
-        warnings.push(format!(
-            "frames of {} bytes were requested: they are too short for the stream headers and the test data, and are replaced by \
-             frames of {}",
-            asked.join(", "),
-            least.octets()
-        ));
+        warnings.push(BenchmarkWarning::FramesTooShort {
+            requested_bytes: options.too_small.iter().map(|size| size.octets()).collect(),
+            sent_bytes: least.octets(),
+        });
     }
-    warnings.extend(options.in_step_words());
-    for stream in unfit(options) {
-        warnings.push(stream);
-    }
+    warnings.extend(options.in_step_warning());
+    warnings.extend(unfit(options));
     warnings.extend(beyond_capacity(options, kept));
     warnings.extend(too_short(kept));
     warnings.extend(still_coming(options, kept));
@@ -85,43 +73,34 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     let there = kept.iter().filter(|kept| !kept.trial.device_away && kept.trial.invalid.is_none());
     let bursts = there.map(|kept| kept.trial.longest_catch_up).max().unwrap_or(0);
     if bursts > FEW_AT_ONCE {
-        warnings.push(format!(
-            "the host was descheduled (vCPU or steal): bursts of up to {bursts} frames followed, which a device may not buffer; \
-             see longest_catch_up of each trial"
-        ));
+        warnings.push(BenchmarkWarning::HostDescheduled { burst_frames: bursts });
     }
     warnings
 }
 
 /// Of which frames the tester could offer less than was to be sent, and how much it could.
-fn tester_limits(kept: &[Kept]) -> Vec<String> {
+fn tester_limits(kept: &[Kept]) -> Vec<BenchmarkWarning> {
     let mut limits: BTreeMap<String, [f64; 2]> = BTreeMap::new();
     for kept in kept {
         let Some(limit) = kept.trial.tester_limit_pps else { continue };
         let [most, due] = limits.entry(kept.frames.to_string()).or_default();
         (*most, *due) = (most.max(limit), due.max(kept.trial.intended_load.pps));
     }
-    let words = |(frames, [most, due]): (String, [f64; 2])| {
-        format!(
-            "limited by the tester: of frames {frames} it can send at most {most:.0} frames/s, and up to {due:.0} were requested"
-        )
+    let warning = |(frames, [limit_pps, requested_pps]): (String, [f64; 2])| {
+        BenchmarkWarning::TesterRateLimit { frames, limit_pps, requested_pps }
     };
-    limits.into_iter().map(words).collect()
+    limits.into_iter().map(warning).collect()
 }
 
 /// That streams share the bucket that a policer is judged by.
-fn one_bucket(options: &BenchOptions) -> Option<String> {
+fn one_bucket(options: &BenchOptions) -> Option<BenchmarkWarning> {
     let sharing = options.streams.iter().filter(|stream| stream.profile.is_none()).count();
-    (options.claims.profile.is_some() && sharing > 1).then(|| {
-        format!(
-            "{sharing} streams are judged by one common bucket, whatever their markings; if the device has a bucket for each \
-             class, give each stream its own (--stream profile=)"
-        )
-    })
+    (options.claims.profile.is_some() && sharing > 1)
+        .then_some(BenchmarkWarning::BucketShared { streams: sharing as u64 })
 }
 
 /// That trials lost frames at rates which the tester has not proved, and why these are the device's all the same.
-fn beyond_proof(proof: &Proof, kept: &[Kept]) -> Option<String> {
+fn beyond_proof(proof: &Proof, kept: &[Kept]) -> Option<BenchmarkWarning> {
     let proven = proof.found.highest_pps.unwrap_or(0.0);
     let rate = |kept: &Kept| kept.trial.intended_load.pps;
     let beyond = kept
@@ -129,67 +108,38 @@ fn beyond_proof(proof: &Proof, kept: &[Kept]) -> Option<String> {
         .filter(|kept| kept.trial.invalid.is_none() && kept.trial.lost > 0 && rate(kept) > proven * NEARLY);
     let (trials, most) = beyond.fold((0_u64, 0.0), |(trials, most), kept| (trials + 1, rate(kept).max(most)));
     let ratio = unaccounted(&proof.found, most).filter(|_| trials > 0)?;
-    Some(format!(
-        "{} lost frames at rates above the {proven:.0} frames/s of the self-test: the tester itself may have lost up to {:.3} % \
-         of them, the maximum in the self-test at such rates; see lost_by_device of each",
-        counted(trials, "trial"),
-        ratio * 100.0
-    ))
+    Some(BenchmarkWarning::LossBeyondSelfTest { trials, proven_pps: proven, tester_loss_ratio: ratio })
 }
 
 /// That trials have so few frames that their load is not the one that was asked for.
-fn too_short(kept: &[Kept]) -> Option<String> {
+fn too_short(kept: &[Kept]) -> Option<BenchmarkWarning> {
     /// With as many, one more or less is a hundredth.
     const ENOUGH: u64 = 100;
     let valid = kept.iter().map(|kept| &kept.trial).filter(|trial| trial.invalid.is_none());
     let few = valid.filter(|trial| trial.purpose != Ask::BURST && trial.intended_load.frames < ENOUGH);
     let (trials, least) =
         few.fold((0, u64::MAX), |(trials, least), trial| (trials + 1, least.min(trial.intended_load.frames)));
-    (trials > 0).then(|| {
-        format!(
-            "{} fewer than {ENOUGH} frames (minimum {least}): one frame is a large part of the load and of the loss; use longer \
-             trials (--trial), or a higher --line-rate or --loads",
-            counted_as(trials, "trial has", "trials have")
-        )
-    })
+    (trials > 0).then_some(BenchmarkWarning::FewFrames { trials, needed_frames: ENOUGH, min_frames: least })
 }
 
 /// That the device translates or encapsulates frames.
-fn other_headers(kept: &[Kept]) -> Option<String> {
-    /// So many of them are named.
-    const NAMED: usize = 4;
-    let mut all: BTreeMap<&str, u64> = BTreeMap::new();
+fn other_headers(kept: &[Kept]) -> Option<BenchmarkWarning> {
+    let mut headers: BTreeMap<String, u64> = BTreeMap::new();
     for (header, count) in kept.iter().flat_map(|kept| &kept.trial.other_headers) {
-        *all.entry(header).or_default() += count;
+        *headers.entry(header.clone()).or_default() += count;
     }
-    let named =
-        all.iter().take(NAMED).map(|(header, count)| format!("{header}: {}", counted(*count, "frame")));
-    let named: Vec<String> = named.collect();
-    let more = all.len().saturating_sub(NAMED);
-    let and = if more > 0 { format!(", and {more} more") } else { String::new() };
-    (!named.is_empty()).then(|| {
-        format!(
-            "the device translates or encapsulates: frames arrived with other headers ({}{and}) and intact test data. Their loss and \
-             latency are known; lengths and markings of encapsulated frames are not compared",
-            named.join(", ")
-        )
-    })
+    (!headers.is_empty()).then_some(BenchmarkWarning::HeadersChanged { headers })
 }
 
 /// That the wait for the frames of trials ended while they still came.
-fn still_coming(options: &BenchOptions, kept: &[Kept]) -> Option<String> {
+fn still_coming(options: &BenchOptions, kept: &[Kept]) -> Option<BenchmarkWarning> {
     let cut = kept.iter().filter(|kept| kept.trial.still_coming).count() as u64;
-    (cut > 0).then(|| {
-        format!(
-            "{} frames after the maximum wait: later frames count as lost; use a longer --settle (now {})",
-            counted_as(cut, "trial still received", "trials still received"),
-            options.settle
-        )
-    })
+    (cut > 0)
+        .then(|| BenchmarkWarning::FramesStillArriving { trials: cut, settle_ns: options.settle.as_nanos() })
 }
 
 /// That of the longest frames none came, where of shorter ones some did.
-fn too_long(options: &BenchOptions, kept: &[Kept]) -> Option<String> {
+fn too_long(options: &BenchOptions, kept: &[Kept]) -> Option<BenchmarkWarning> {
     let valid = kept.iter().filter(|kept| kept.trial.invalid.is_none() && kept.trial.offered.frames > 0);
     let mut came: BTreeMap<u32, u64> = BTreeMap::new();
     for kept in valid {
@@ -198,28 +148,23 @@ fn too_long(options: &BenchOptions, kept: &[Kept]) -> Option<String> {
     let longest_that_came = came.iter().rev().find(|(_, carried)| **carried > 0).map(|(size, _)| *size)?;
     let shortest_that_did_not = came.keys().copied().find(|size| *size > longest_that_came)?;
     let around = options.streams.iter().map(StreamOptions::around_packets).min()?;
-    Some(format!(
-        "no frame of {shortest_that_did_not} bytes or more arrived, and frames of {longest_that_came} bytes did: check the MTU of \
-         the device, which must be at least {}",
-        shortest_that_did_not - around
-    ))
+    Some(BenchmarkWarning::LongFramesLost {
+        lost_bytes: shortest_that_did_not,
+        arrived_bytes: longest_that_came,
+        mtu_bytes: shortest_that_did_not - around,
+    })
 }
 
 /// That a reset cost no frame: nothing shows that there was one.
-fn no_reset(kept: &[Kept]) -> Option<String> {
+fn no_reset(kept: &[Kept]) -> Option<BenchmarkWarning> {
     let valid = kept.iter().map(|kept| &kept.trial).filter(|trial| trial.invalid.is_none());
     let whole = valid.filter(|trial| trial.purpose == Ask::RESET && trial.lost + trial.unlinked == 0).count();
-    (whole > 0).then(|| {
-        format!(
-            "in {} the reset lost no frame: the device forwards during a reset, or was not reset; check the command (--reset)",
-            counted(whole as u64, "trial")
-        )
-    })
+    (whole > 0).then_some(BenchmarkWarning::ResetWithoutLoss { trials: whole as u64 })
 }
 
 /// That the classes carried more than the capacity that they are judged by. A frame that was under way already when a trial began
 /// to count, or a whole one at its end, is none.
-fn beyond_capacity(options: &BenchOptions, kept: &[Kept]) -> Option<String> {
+fn beyond_capacity(options: &BenchOptions, kept: &[Kept]) -> Option<BenchmarkWarning> {
     let (_, capacity) = options.claims.scheduler?;
     let valid = kept.iter().filter(|kept| kept.trial.invalid.is_none());
     let carried = valid.map(|kept| {
@@ -231,17 +176,11 @@ fn beyond_capacity(options: &BenchOptions, kept: &[Kept]) -> Option<String> {
         streams.iter().map(|stream| stream.carried_l2_bps).sum::<f64>() - a_frame
     });
     let most = carried.fold(0.0, f64::max) / capacity;
-    (most > 1.0 + TOLERANCE).then(|| {
-        format!(
-            "the classes forwarded {:.1} % of the capacity: the line is faster than stated (--capacity), or its rate counts other \
-             bytes per frame (without check sequence, as Linux counts: 4 fewer; with preamble and gap: 20 more)",
-            most * 100.0
-        )
-    })
+    (most > 1.0 + TOLERANCE).then_some(BenchmarkWarning::CapacityExceeded { forwarded_ratio: most })
 }
 
 /// Streams whose headers leave no room for the test data in the smallest of their frames.
-fn unfit(options: &BenchOptions) -> Vec<String> {
+fn unfit(options: &BenchOptions) -> Vec<BenchmarkWarning> {
     let smallest = |frames: &Frames| sizes_of(frames, 0).first().copied();
     let streams = options.streams.iter().zip(flows(options));
     streams
@@ -249,10 +188,11 @@ fn unfit(options: &BenchOptions) -> Vec<String> {
             let of_all = || options.frames.iter().filter_map(smallest).min();
             let size = stream.frames.as_ref().map_or_else(of_all, smallest);
             let size = size.filter(|size| *size < flow.least)?;
-            Some(format!(
-                "stream {}: frames of {size} bytes are too short for its headers and the test data, and are sent with {} bytes",
-                stream.name, flow.least
-            ))
+            Some(BenchmarkWarning::StreamFramesTooShort {
+                stream: stream.name.clone(),
+                requested_bytes: size,
+                sent_bytes: flow.least,
+            })
         })
         .collect()
 }

@@ -3,6 +3,7 @@
 use romer_record::clock_proof::{ClockProof, Figure};
 use romer_report::escape;
 use romer_report::text::TextStyle;
+use romer_report::warning::skew_unknown;
 
 /// The self-test as text, which ends with a newline.
 pub fn text(proof: &ClockProof, style: &TextStyle) -> String {
@@ -31,7 +32,7 @@ pub fn text(proof: &ClockProof, style: &TextStyle) -> String {
         lines.push(format!("false alarm: clock step at {} s, which was not simulated", seconds(*at)));
     }
     if let Some(why) = &proof.not_identifiable {
-        lines.push(format!("skew not identifiable: {}", escape::terminal(why)));
+        lines.push(format!("skew not identifiable: {}", skew_unknown(why)));
     }
     lines.push(String::new());
     lines.push(

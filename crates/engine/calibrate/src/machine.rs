@@ -6,6 +6,7 @@ use romer_host::host_info;
 use romer_record::SOFTWARE;
 use romer_record::calibration::{CalibrationRecord, Machine};
 use romer_record::manifest::CalibrationUse;
+use romer_record::warning::CalibrationUnused;
 
 /// This machine.
 pub fn this_machine() -> Machine {
@@ -35,28 +36,29 @@ pub fn unreadable(why: &impl Display) -> CalibrationUse {
         measured: String::new(),
         places: Vec::new(),
         subtract: false,
-        refused: Some(format!("{why}; run `romer calibrate` again")),
+        refused: Some(CalibrationUnused::Unreadable { error: why.to_string() }),
     }
 }
 
-fn difference(record: &CalibrationRecord, machine: &Machine) -> Option<String> {
+fn difference(record: &CalibrationRecord, machine: &Machine) -> Option<CalibrationUnused> {
     let then = &record.machine;
-    let differs = |what: &str, then: &str, now: &str| {
-        (then != now)
-            .then(|| format!("it is of {what} {then}, and this is {now}; run `romer calibrate` again"))
-    };
+    let differ = |then: &str, now: &str| (then != now).then(|| (then.to_owned(), now.to_owned()));
     let source = |machine: &Machine| machine.clock_source.clone().unwrap_or_default();
-    differs("host", &then.host, &machine.host)
-        .or_else(|| differs("kernel", &then.kernel, &machine.kernel))
-        .or_else(|| differs("clock source", &source(then), &source(machine)))
-        .or_else(|| {
-            differs(
-                "a host whose processors number",
-                &then.processors.to_string(),
-                &machine.processors.to_string(),
-            )
-        })
-        .or_else(|| differs("version", &record.software, SOFTWARE))
+    if let Some((calibrated, current)) = differ(&then.host, &machine.host) {
+        return Some(CalibrationUnused::OtherHost { calibrated, current });
+    }
+    if let Some((calibrated, current)) = differ(&then.kernel, &machine.kernel) {
+        return Some(CalibrationUnused::OtherKernel { calibrated, current });
+    }
+    if let Some((calibrated, current)) = differ(&source(then), &source(machine)) {
+        return Some(CalibrationUnused::OtherClockSource { calibrated, current });
+    }
+    if then.processors != machine.processors {
+        let (calibrated, current) = (then.processors, machine.processors);
+        return Some(CalibrationUnused::OtherProcessors { calibrated, current });
+    }
+    let version = differ(&record.software, SOFTWARE);
+    version.map(|(calibrated, current)| CalibrationUnused::OtherVersion { calibrated, current })
 }
 
 #[cfg(test)]
@@ -94,7 +96,7 @@ mod tests {
     #[test]
     fn a_calibration_of_this_machine_is_used() {
         let used = choose(&record(), &this_machine(), true);
-        assert_eq!((used.refused.as_deref(), used.subtract, used.places.len()), (None, true, 1));
+        assert_eq!((used.refused, used.subtract, used.places.len()), (None, true, 1));
     }
 
     #[test]
@@ -105,12 +107,17 @@ mod tests {
         others[2].machine.clock_source = Some("another".into());
         others[3].machine.processors += 1;
         others[4].software.push('x');
-        let words = ["host", "kernel", "clock source", "processors", "version"];
-        for (other, word) in others.iter().zip(words) {
+        let expected: [fn(&CalibrationUnused) -> bool; 5] = [
+            |why| matches!(why, CalibrationUnused::OtherHost { .. }),
+            |why| matches!(why, CalibrationUnused::OtherKernel { .. }),
+            |why| matches!(why, CalibrationUnused::OtherClockSource { .. }),
+            |why| matches!(why, CalibrationUnused::OtherProcessors { .. }),
+            |why| matches!(why, CalibrationUnused::OtherVersion { .. }),
+        ];
+        for (other, is_expected) in others.iter().zip(expected) {
             let used = choose(other, &this_machine(), true);
-            assert!(used.places.is_empty() && !used.subtract, "{word}");
-            let why = used.refused.unwrap();
-            assert!(why.contains(word) && why.contains("romer calibrate"), "{why}");
+            assert!(used.places.is_empty() && !used.subtract, "{used:?}");
+            assert!(used.refused.as_ref().is_some_and(is_expected), "{used:?}");
         }
     }
 }

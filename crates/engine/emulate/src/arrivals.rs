@@ -6,6 +6,7 @@ use std::path::Path;
 
 use romer_exchange::line::{Found, Lines};
 use romer_impair::{Headers, Nanos, Packet, Port};
+use romer_record::warning::EmulationWarning;
 
 use crate::departures;
 use crate::error::EmulateError;
@@ -34,7 +35,7 @@ impl Arrival {
 }
 
 /// Recorded arrivals, in order of time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arrivals {
     /// Ascending in time; of one moment, as they stood in the file.
     pub packets: Vec<Arrival>,
@@ -46,7 +47,7 @@ pub struct Arrivals {
     /// then.
     pub began: Option<Nanos>,
     /// What a reader of the results should know of the file, in words.
-    pub notes: Vec<String>,
+    pub notes: Vec<EmulationWarning>,
 }
 
 impl Arrivals {

@@ -11,7 +11,8 @@ use std::path::Path;
 
 use romer_exchange::capture::{self, Fault, Record};
 use romer_impair::{Headers, Port};
-use romer_units::{counted, was};
+use romer_record::warning::EmulationWarning;
+use romer_units::counted;
 use romer_wire::ethernet::{self, Frame};
 use romer_wire::joined::Joined;
 
@@ -94,11 +95,7 @@ pub fn read_capture(
     let mut notes = reading.notes().map_err(content)?;
     let left_out = walked.timeless + u64::from(walked.truncated);
     if left_out > 0 {
-        notes.push(format!(
-            "{} of the capture had no time or {} cut off, and did not arrive",
-            counted(left_out, "packet"),
-            was(left_out)
-        ));
+        notes.push(EmulationWarning::CapturePacketsIgnored { packets: left_out });
     }
     let mut arrivals = Arrivals::new(reading.packets, reading.headers);
     arrivals.notes = notes;
@@ -164,7 +161,7 @@ impl Reading {
     }
 
     /// What became of the frames that were too long; an error where nothing was to become of them.
-    fn notes(&self) -> Result<Vec<String>, String> {
+    fn notes(&self) -> Result<Vec<EmulationWarning>, String> {
         let Self {
             exceeding, largest, apart, parts, whole, too_long: TooLong { mtu, segment, skip }, ..
         } = *self;
@@ -186,19 +183,19 @@ impl Reading {
         }
         let mut notes = Vec::new();
         if apart > 0 {
-            notes.push(format!(
-                "{} longer than the MTU of {mtu} octets allows (largest {largest}) {} taken apart into {parts}, \
-                 each as long as the MTU allows: how long they were, a capture does not say",
-                counted(apart, "frame"),
-                was(apart)
-            ));
+            notes.push(EmulationWarning::FramesSegmented {
+                frames: apart,
+                segments: parts,
+                mtu_bytes: mtu,
+                largest_bytes: largest,
+            });
         }
         if whole > 0 {
-            notes.push(format!(
-                "{} longer than the MTU of {mtu} octets allows (largest {largest}) {} left out",
-                counted(whole, "frame"),
-                was(whole)
-            ));
+            notes.push(EmulationWarning::FramesAboveMtu {
+                frames: whole,
+                mtu_bytes: mtu,
+                largest_bytes: largest,
+            });
         }
         Ok(notes)
     }
@@ -264,11 +261,7 @@ mod tests {
         assert_eq!(vlans, [None, Some(9), Some(9)]);
         let cut = read(&file[..whole - 3]).unwrap();
         assert_eq!(cut.packets.len(), 2);
-        assert!(
-            cut.notes[0].starts_with("1 packet of the capture had no time or was cut off"),
-            "{:?}",
-            cut.notes
-        );
+        assert!(cut.notes == [EmulationWarning::CapturePacketsIgnored { packets: 1 }], "{:?}", cut.notes);
         pcapng::packet(&mut file, 2, 4_000, &tagged, &[]);
         let error = read(&file).unwrap_err();
         assert!(
@@ -339,15 +332,27 @@ mod tests {
         let skipped = read(&file, TooLong { skip: true, ..plain }).unwrap();
         assert_eq!(seen(&skipped), [(1_000, Port::A, 1_518), (1_001, Port::B, 1_522)]);
         assert_eq!(skipped.notes.len(), 1);
-        assert!(skipped.notes[0].starts_with("3 frames longer than the MTU of 1500"), "{:?}", skipped.notes);
+        assert!(
+            matches!(skipped.notes[0], EmulationWarning::FramesAboveMtu { frames: 3, mtu_bytes: 1_500, .. }),
+            "{:?}",
+            skipped.notes
+        );
         let both = read(&file, TooLong { segment: true, skip: true, ..plain }).unwrap();
         let of = |time, port, tag: u32| [1_518, 1_518, 1_138].map(|size| (time, port, size + tag));
         let apart: Vec<_> = [of(1_002, Port::A, 0), of(1_003, Port::B, 4)].concat();
         assert_eq!(seen(&both)[2..], apart);
         let vlans: Vec<_> = both.packets[2..].iter().map(|one| both.headers_of(one).vlan).collect();
         assert_eq!(vlans, [None, None, None, Some(9), Some(9), Some(9)]);
-        assert!(both.notes[0].contains("were taken apart into 6"), "{:?}", both.notes);
-        assert!(both.notes[1].starts_with("1 frame longer"), "{:?}", both.notes);
+        assert!(
+            matches!(both.notes[0], EmulationWarning::FramesSegmented { segments: 6, .. }),
+            "{:?}",
+            both.notes
+        );
+        assert!(
+            matches!(both.notes[1], EmulationWarning::FramesAboveMtu { frames: 1, .. }),
+            "{:?}",
+            both.notes
+        );
         let wide = read(&file, TooLong { mtu: 4_040, ..plain }).unwrap();
         assert_eq!((wide.packets.len(), wide.notes.len()), (5, 0));
         let error = read(&file, TooLong { mtu: 4_039, ..plain }).unwrap_err();

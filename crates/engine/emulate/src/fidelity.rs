@@ -11,6 +11,7 @@ use romer_metrics::{reordering, wilson_interval};
 use romer_record::fidelity::{
     Distribution, FIDELITY, Fidelity, FidelityDirection, FidelityFigure, FidelityVerdict,
 };
+use romer_record::warning::FidelityWarning;
 use romer_record::{Fate, Passage};
 use romer_units::random::Seed;
 use romer_units::{Duration, Timestamp};
@@ -65,7 +66,9 @@ pub struct Question<'a> {
 pub fn fidelity(question: &Question<'_>) -> Fidelity {
     let mut warnings = Vec::new();
     let mut directions = Vec::new();
-    for (name, port) in [("forward", Port::A), ("reverse", Port::B)] {
+    for (direction, port) in
+        [(romer_record::document::Way::Forward, Port::A), (romer_record::document::Way::Reverse, Port::B)]
+    {
         let of = |stream: &MeasuredStream<'_>| -> Vec<Passage> {
             let passages = if port == Port::A { stream.forward } else { stream.reverse };
             let of_the_path = |passage: &&Passage| passage.departure.is_some() && passage.fate.is_observed();
@@ -76,23 +79,22 @@ pub fn fidelity(question: &Question<'_>) -> Fidelity {
             continue;
         }
         if streams.iter().flatten().any(|passage| passage.fate == Fate::Unknown) {
-            warnings
-                .push(format!("the fate of some packets is unknown ({name}): this direction is left out"));
+            warnings.push(FidelityWarning::FatesUnknown { direction });
             continue;
         }
-        directions.push(Side { question, port, streams }.compare(name));
+        directions.push(Side { question, port, streams }.compare(if port == Port::A {
+            "forward"
+        } else {
+            "reverse"
+        }));
     }
     if !question.absolute {
-        warnings
-            .push("the clock offset is unknown: delays are relative to the minimum of each direction".into());
+        warnings.push(FidelityWarning::DelaysRelative);
     } else {
-        warnings.push(
-            "the measured delay includes the links around the emulator, which the scenario does not model"
-                .into(),
-        );
+        warnings.push(FidelityWarning::LinksIncluded);
     }
     if !question.config.timeline.is_empty() {
-        warnings.push("the timeline of the scenario is assumed to begin with the first packet".into());
+        warnings.push(FidelityWarning::TimelineAssumed);
     }
     warnings.extend(damage(question.config));
     Fidelity {
@@ -105,8 +107,8 @@ pub fn fidelity(question: &Question<'_>) -> Fidelity {
     }
 }
 
-/// What becomes of packets whose bits the scenario turns over, in words.
-fn damage(config: &Config) -> impl Iterator<Item = String> {
+/// What becomes of packets that the scenario corrupts.
+fn damage(config: &Config) -> impl Iterator<Item = FidelityWarning> {
     let settings = std::iter::once(&config.base).chain(config.timeline.iter().map(|step| &step.setting));
     let paths = settings.flat_map(|setting| setting.paths.iter().flatten().flatten());
     let (mut dropped, mut repaired) = (false, false);
@@ -121,10 +123,8 @@ fn damage(config: &Config) -> impl Iterator<Item = String> {
         }
         *(if corrupt.repair_checksum { &mut repaired } else { &mut dropped }) = true;
     }
-    let dropped = dropped.then_some("the checksums are not repaired: such probes are expected to be lost");
-    let repaired =
-        repaired.then_some("the checksums are repaired: the contents of such probes may be wrong, which the comparison does not model");
-    dropped.into_iter().chain(repaired).map(|what| format!("the scenario corrupts packets; {what}"))
+    let dropped = dropped.then_some(FidelityWarning::CorruptedProbesLost);
+    dropped.into_iter().chain(repaired.then_some(FidelityWarning::CorruptedProbesAltered))
 }
 
 /// What one run, measured or made, comes to.

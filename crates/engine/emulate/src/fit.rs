@@ -16,6 +16,7 @@ use std::fmt::Write as _;
 use romer_impair::Nanos;
 use romer_metrics::{reordering, wilson_interval};
 use romer_record::fidelity::DirectionModel;
+use romer_record::warning::ModelWarning;
 use romer_record::{Fate, Passage};
 use romer_units::{Duration, Timestamp};
 
@@ -58,8 +59,8 @@ pub struct Fitted {
     pub files: Vec<(String, String)>,
     /// What was found, by direction.
     pub directions: Vec<DirectionModel>,
-    /// What a reader should know, in words.
-    pub warnings: Vec<String>,
+    /// What a reader should know.
+    pub warnings: Vec<ModelWarning>,
 }
 
 /// Makes the scenario.
@@ -73,9 +74,12 @@ pub fn fit(source: &Source<'_>) -> Result<Fitted, String> {
         [("forward", "a_to_b", source.ways[0]), ("reverse", "b_to_a", source.ways[1])]
     {
         if passages.iter().any(|passage| passage.fate == Fate::Unknown) {
-            fitted.warnings.push(format!(
-                "the fate of some packets is unknown ({name}): {table} is left out; measure with a romer responder, which returns its log"
-            ));
+            let direction = if table == "a_to_b" {
+                romer_record::document::Way::Forward
+            } else {
+                romer_record::document::Way::Reverse
+            };
+            fitted.warnings.push(ModelWarning::FatesUnknown { direction, setting: table.into() });
             continue;
         }
         if passages.is_empty() {
@@ -91,11 +95,7 @@ pub fn fit(source: &Source<'_>) -> Result<Fitted, String> {
         return Err("the fate of some packets is unknown in every direction".into());
     }
     if !source.absolute {
-        fitted.warnings.push(
-            "the clock offset is unknown: delays are relative to the minimum; add the minimum delay of the path as \
-             `fixed`"
-                .into(),
-        );
+        fitted.warnings.push(ModelWarning::DelaysRelative);
     }
     Ok(fitted)
 }

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::time::SystemTime;
 
 use romer_impair::{Admission, Cause, Engine, Headers, Limits, Nanos, Outcome, Packet, Port};
-use romer_record::emulation::{EMULATION, Emulation};
+use romer_record::emulation::{EMULATION, Emulation, Leg};
+use romer_record::warning::EmulationWarning;
 use romer_scenario::Scenario;
-use romer_units::counted_as;
 use romer_units::random::Seed;
 
 use crate::arrivals::{Arrival, Arrivals};
@@ -170,25 +170,16 @@ pub fn run(
     });
     let mut warnings = scenario.notes.clone();
     if arrivals.out_of_order > 0 {
-        let stood = counted_as(
-            arrivals.out_of_order,
-            "arrival stood after a later one and was",
-            "arrivals stood after later ones and were",
-        );
-        warnings.push(format!("{stood} put in order of time"));
+        warnings.push(EmulationWarning::ArrivalsSorted { packets: arrivals.out_of_order });
     }
     warnings.extend(arrivals.notes.iter().cloned());
     if !scenario.config.flows.is_empty() && !arrivals.has_headers() {
-        warnings.push(
-            "arrivals in CSV have no headers by which flows are told apart: all took the top level; a capture has them \
-             (--pcapng of a live emulation)"
-                .into(),
-        );
+        warnings.push(EmulationWarning::ArrivalsWithoutHeaders);
     }
-    for (name, port) in ["a to b", "b to a"].into_iter().zip(Port::BOTH) {
-        warnings.extend(too_alike(name, run.engine.correlation(port)));
-        warnings.extend(varies_less(name, run.engine.correlation(port)));
-        warnings.extend(flushed_early(name, run.engine.ledger(port)));
+    for (leg, port) in [Leg::AToB, Leg::BToA].into_iter().zip(Port::BOTH) {
+        warnings.extend(too_alike(leg, run.engine.correlation(port)));
+        warnings.extend(varies_less(leg, run.engine.correlation(port)));
+        warnings.extend(flushed_early(leg, run.engine.ledger(port)));
     }
     Ok(Emulation {
         schema: EMULATION.into(),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use romer_impair::{Cause, Correlation, Ledger, Nanos, Outcome};
 use romer_metrics::{student_975, summary};
 use romer_record::document::Summary;
-use romer_record::emulation::EmulatedDirection;
-use romer_units::Duration;
+use romer_record::emulation::{EmulatedDirection, Leg};
+use romer_record::warning::EmulationWarning;
 
 /// What chance may leave of a figure, as a share of the standard deviation, without a word.
 const CLOSE: f64 = 0.1;
@@ -103,79 +103,46 @@ pub(crate) fn with_known_intervals(mut summary: Summary, correlation: Option<&Co
 
 /// That a direction whose delays are alike was emulated for too short a time for its figures to agree with what was asked for,
 /// and how far off chance alone may leave them, where the run is long enough to tell.
-pub(crate) fn too_alike(direction: &str, correlation: Option<&Correlation>) -> Option<String> {
+pub(crate) fn too_alike(direction: Leg, correlation: Option<&Correlation>) -> Option<EmulationWarning> {
     let correlation = correlation?;
     if correlation.is_boundless() {
-        return Some(format!(
-            "{direction}: the delay distribution has no finite variance (Pareto with shape <= 2): no run is long enough to \
-             compare its mean with the requested one; use the median and other quantiles"
-        ));
+        return Some(EmulationWarning::VarianceInfinite { direction });
     }
-    if let Some(most) = correlation.effective_at_most() {
-        return Some(format!(
-            "{direction}: delays are correlated; the effective sample size of this run is below {most:.0}. The run is too short \
-             to estimate by how much the mean and the standard deviation may deviate from the requested values. A longer run \
-             helps; a higher packet rate does not"
-        ));
+    if let Some(max_effective_delays) = correlation.effective_at_most() {
+        return Some(EmulationWarning::CorrelationLong { direction, max_effective_delays });
     }
-    let (spread, worth) = correlation.spread().zip(correlation.effective_values())?;
+    let (spread, effective_delays) = correlation.spread().zip(correlation.effective_values())?;
     // Of 100 runs 95 are within so many standard errors.
     let usual = student_975(spread.freedom)?;
     let (mean, deviation) = (usual * spread.mean_error_ns, usual * spread.deviation_error);
     if mean <= CLOSE * spread.deviation_ns && deviation <= CLOSE {
         return None;
     }
-    let mean = two_digits(mean);
-    let deviation = (deviation * 100.0).ceil();
-    let by_chance = format!(
-        "By chance the mean may deviate by {mean} from the requested value, and the standard deviation by {deviation:.0} % (95 % of \
-         runs deviate less)"
-    );
-    #[expect(clippy::cast_precision_loss, reason = "a count of delays for people")]
-    let is_less = worth.round() < spread.values as f64;
-    Some(if is_less {
-        format!(
-            "{direction}: delays are correlated; the effective sample size is {worth:.0} of {} delays. {by_chance}. A longer run \
-             helps; a higher packet rate does not",
-            spread.values
-        )
-    } else {
-        format!("{direction}: the run has {} delays. {by_chance}. A longer run helps", spread.values)
+    Some(EmulationWarning::FewIndependentDelays {
+        direction,
+        delays: spread.values,
+        effective_delays,
+        mean_error_ns: mean,
+        deviation_error_ratio: deviation,
     })
 }
 
 /// That displaced packets left before as many others had gone past as drawn, because their time was up.
-pub(crate) fn flushed_early(direction: &str, ledger: &Ledger) -> Option<String> {
-    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+pub(crate) fn flushed_early(direction: Leg, ledger: &Ledger) -> Option<EmulationWarning> {
+    #[expect(clippy::cast_precision_loss, reason = "a ratio")]
     let share = ledger.flushed as f64 / ledger.displaced.max(1) as f64;
-    (share > FEW_FLUSHED).then(|| {
-        format!(
-            "{direction}: {} of {} displaced packets ({:.1} %) left early, before the drawn number of packets had overtaken \
-             them, because the flush time expired; a longer flush time avoids this",
-            ledger.flushed,
-            ledger.displaced,
-            share * 100.0
-        )
+    (share > FEW_FLUSHED).then_some(EmulationWarning::FlushedEarly {
+        direction,
+        flushed: ledger.flushed,
+        displaced: ledger.displaced,
     })
 }
 
 /// That the exact order makes delays vary less from packet to packet than their law would: packets come closer together
 /// than the law is wide.
-pub(crate) fn varies_less(direction: &str, correlation: Option<&Correlation>) -> Option<String> {
-    let (width, spacing) = correlation?.width_beyond_spacing()?;
-    let [width, spacing, half] = [width, spacing, spacing / 2.0].map(two_digits);
-    Some(format!(
-        "{direction}: 80 % of the delays span {width}, and packets came {spacing} apart: order = \"exact\" preserves distribution \
-         and order, and limits the change from packet to packet to half the inter-packet time ({half}). For more variation, \
-         use order = \"fifo\" (later packets wait) or \"independent\" (packets overtake)"
-    ))
-}
-
-/// A time to two digits.
-#[expect(clippy::cast_possible_truncation, reason = "delays are below an hour")]
-fn two_digits(nanos: f64) -> Duration {
-    let unit = 10_f64.powf((nanos.max(1.0).log10().floor() - 1.0).max(0.0));
-    Duration::from_nanos(((nanos / unit).round() * unit) as i64)
+pub(crate) fn varies_less(direction: Leg, correlation: Option<&Correlation>) -> Option<EmulationWarning> {
+    let (width_ns, spacing_ns) = correlation?.width_beyond_spacing()?;
+    Some(EmulationWarning::VariationLimited { direction, width_ns, spacing_ns })
 }
 
 /// What the ledger alone tells.
@@ -207,11 +174,12 @@ mod tests {
     /// Displacements that the flush cuts short are noted with their share; the few at the end of a stream are not.
     #[test]
     fn flushed_displacements_are_noted() {
-        let of =
-            |displaced, flushed| flushed_early("a to b", &Ledger { displaced, flushed, ..Ledger::default() });
+        let of = |displaced, flushed| {
+            flushed_early(Leg::AToB, &Ledger { displaced, flushed, ..Ledger::default() })
+        };
         assert_eq!([of(0, 0), of(1_000, 5)], [None, None]);
-        let note = of(1_000, 300).unwrap();
-        assert!(note.starts_with("a to b: 300 of 1000 displaced packets (30.0 %)"), "{note}");
+        let note = EmulationWarning::FlushedEarly { direction: Leg::AToB, flushed: 300, displaced: 1_000 };
+        assert_eq!(of(1_000, 300), Some(note));
     }
 
     /// A note says that delays are correlated only where the effective sample size is below their number.
@@ -223,7 +191,12 @@ mod tests {
             #[expect(clippy::cast_possible_truncation, reason = "below two million")]
             (0..256_u64)
                 .for_each(|number| correlation.add(number.cast_signed(), (value(number) * 1e6) as i64));
-            too_alike("a to b", Some(&correlation)).unwrap()
+            match too_alike(Leg::AToB, Some(&correlation)) {
+                Some(EmulationWarning::FewIndependentDelays { delays: 256, effective_delays, .. }) => {
+                    effective_delays
+                }
+                other => panic!("{other:?}"),
+            }
         };
         // The second of two neighbours is as far below the mean as the first is above it, apart from noise.
         let opposed = noted(&|number| {
@@ -234,9 +207,9 @@ mod tests {
                 2.0 / 9.0 - first + 0.2 * (stream.unit(1_000 + number) - 0.5)
             }
         });
-        assert!(opposed.starts_with("a to b: the run has 256 delays. By chance"), "{opposed}");
+        assert!(opposed.round() >= 256.0, "{opposed}");
         let alike = noted(&|number| stream.unit(number / 2).powi(8));
-        assert!(alike.contains("correlated") && alike.contains(" of 256 delays. By chance"), "{alike}");
+        assert!(alike.round() < 256.0, "{alike}");
     }
 
     /// A law wider than the packets' spacing is noted in the exact order, and one that is not, or another order, is not.
@@ -254,12 +227,14 @@ mod tests {
                 while engine.poll(i64::from(slot) * gap - 1).is_some() {}
                 engine.admit(&Packet::new(slot, Port::A, 100, i64::from(slot) * gap));
             }
-            varies_less("a to b", engine.correlation(Port::A))
+            varies_less(Leg::AToB, engine.correlation(Port::A))
         };
-        let note = noted(Order::Exact, 2_000_000).unwrap();
-        for words in ["span 8ms", "2ms apart", "inter-packet time (1ms)", "fifo", "independent"] {
-            assert!(note.contains(words), "{note}");
-        }
+        let Some(EmulationWarning::VariationLimited { width_ns, spacing_ns, .. }) =
+            noted(Order::Exact, 2_000_000)
+        else {
+            panic!("nothing is noted")
+        };
+        assert!((width_ns / 8e6 - 1.0).abs() < 0.05 && (spacing_ns / 2e6 - 1.0).abs() < 0.05);
         assert_eq!(noted(Order::Exact, 9_000_000), None);
         assert_eq!(noted(Order::Fifo, 2_000_000), None);
     }

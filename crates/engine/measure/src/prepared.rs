@@ -2,14 +2,15 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration as StdDuration;
 
 use romer_record::document::Way;
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{CutShort, Stream};
+use romer_record::warning::MeasurementWarning;
 use romer_traffic::Schedule;
-use romer_units::{Duration, counted, counted_as, saturating_sum};
+use romer_units::{Duration, saturating_sum};
 
 use super::far::{Conversation, OVERDUE};
 use super::observer::Observer;
@@ -34,7 +35,7 @@ pub(super) struct Prepared {
     pub(super) manifest: Stream,
     pub(super) conversation: Option<Conversation>,
     /// What was measured instead of the romer that is not there.
-    pub(super) instead: Option<String>,
+    pub(super) instead: Option<MeasurementWarning>,
     /// Datagrams that the far end's kernel dropped because its program was too slow.
     pub(super) far_drops: u64,
     /// Datagrams that came there, named this stream and were none of its probes.
@@ -60,49 +61,32 @@ impl Prepared {
     }
 
     /// What was seen that the rows do not tell.
-    pub(super) fn warnings(&self) -> Vec<String> {
-        let errors = self.shared.path_errors.load(Ordering::Acquire);
-        let mut warnings: Vec<String> = self.instead.iter().cloned().collect();
-        let altered = self.shared.altered.load(Ordering::Acquire);
+    pub(super) fn warnings(&self) -> Vec<MeasurementWarning> {
+        let shared = &self.shared;
+        let events = &self.manifest.events;
+        let mut warnings = Vec::from_iter(self.instead.clone());
+        let count = |count: &AtomicU64| count.load(Ordering::Acquire);
+        let altered = count(&shared.altered);
         if altered > 0 {
-            let one = "datagram arrived at the far end with a sequence number that was not sent";
-            let others = "datagrams arrived at the far end with sequence numbers that were not sent";
-            warnings.push(format!(
-                "{}: altered on the path, or from another sender; not counted, and a probe with an altered number counts as lost",
-                counted_as(altered, one, others)
-            ));
+            warnings.push(MeasurementWarning::SequenceNumbersAltered { datagrams: altered });
         }
         if self.mistagged > 0 {
-            warnings.push(format!(
-                "{} at the far end with this session's identifier and a wrong tag: truncated or altered on the path; not counted, and the \
-                 probes count as lost",
-                counted_as(self.mistagged, "datagram arrived", "datagrams arrived")
-            ));
+            warnings.push(MeasurementWarning::SessionTagsWrong { datagrams: self.mistagged });
         }
-        let own_drops = self.shared.unread.load(Ordering::Acquire);
-        let events = &self.manifest.events;
         warnings.extend(dropped(Side::Responder, self.far_drops, events));
-        warnings.extend(dropped(Side::Sender, own_drops, events));
-        let unanswered = self.shared.unanswered.load(Ordering::Acquire);
+        warnings.extend(dropped(Side::Sender, count(&shared.unread), events));
+        let unanswered = count(&shared.unanswered);
         if unanswered > 0 {
-            warnings.push(format!(
-                "this host itself dropped {} that it had taken, because the next host on the way did not answer when asked for its \
-                 hardware address",
-                counted(unanswered, "probe")
-            ));
+            warnings.push(MeasurementWarning::NextHopUnresolved { probes: unanswered });
         }
-        let nobody = self.shared.nobody.load(Ordering::Acquire);
+        let nobody = count(&shared.nobody);
         if nobody > 0 {
-            warnings.push(format!(
-                "the far host reported of {} that nobody took {} there (ICMP)",
-                counted(nobody, "probe"),
-                if nobody == 1 { "it" } else { "them" }
-            ));
+            warnings.push(MeasurementWarning::PortUnreachable { probes: nobody });
         }
+        let errors = count(&shared.path_errors);
         if errors > 0 {
-            let word = self.shared.router_word().map_or_else(String::new, |word| format!(": {word}"));
-            let errors = counted(errors, "error");
-            warnings.push(format!("the path reported {errors} (ICMP) about the probes{word}"));
+            let detail = shared.router_word().map(|word| word.to_string());
+            warnings.push(MeasurementWarning::IcmpErrors { errors, detail });
         }
         warnings
     }
@@ -136,26 +120,10 @@ impl Prepared {
 
 /// What is to be said of `drops` datagrams that the kernel at `side` dropped unread: by the `events` there, those that it
 /// dropped while its program stood still, and those for which that was too slow.
-fn dropped(side: Side, drops: u64, events: &[Event]) -> Vec<String> {
-    let standing = while_standing(side, events).min(drops);
-    let (end, that) =
-        if side == Side::Responder { ("the far end", "that host") } else { ("this host", "this host") };
-    let arrived = "those among them that were probes arrived, and are no losses (instrument_drops)";
-    let mut words = Vec::new();
-    if standing > 0 {
-        words.push(format!(
-            "{end}'s kernel dropped {} unread while its program stood still (stopped, or its host had no processor for it): \
-             {arrived}; see that nothing stops it there, and that {that} is not put to sleep",
-            counted(standing, "datagram")
-        ));
-    }
-    if drops > standing {
-        words.push(format!(
-            "{end} was too slow: its kernel dropped {} unread; {arrived}; send more slowly, or leave {that} more time",
-            counted(drops - standing, "datagram")
-        ));
-    }
-    words
+fn dropped(side: Side, drops: u64, events: &[Event]) -> Option<MeasurementWarning> {
+    let while_stopped = while_standing(side, events).min(drops);
+    let while_running = drops - while_stopped;
+    (drops > 0).then_some(MeasurementWarning::ReceiveBufferOverflow { side, while_stopped, while_running })
 }
 
 /// What a program has not read by so long after it stood still came while it did.

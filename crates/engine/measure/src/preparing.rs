@@ -12,6 +12,7 @@ use romer_host::host_info;
 use romer_host::socket::{SocketOptions, StampingSocket};
 use romer_record::document::{Traffic, Way};
 use romer_record::manifest::{ClockRelation, Stream};
+use romer_record::warning::MeasurementWarning;
 use romer_session::control::{self, FarStream, possession};
 use romer_session::sender;
 use romer_traffic::{Limit, Payloads, Request, Schedule, TrafficModel};
@@ -64,11 +65,8 @@ pub(super) fn prepare(
         |conversation| conversation.welcome.test_port,
     );
     let target = with_port(address, test_port);
-    let instead = (conversation.is_none() && !options.stamp_only).then(|| {
-        format!(
-            "no romer answered at {address} (TCP): what is measured is the reflector at UDP port {test_port} of that host"
-        )
-    });
+    let instead = (conversation.is_none() && !options.stamp_only)
+        .then(|| MeasurementWarning::StampReflectorOnly { address: address.to_string(), port: test_port });
     let (socket, receiver) = open(options, local, target, schedule.interval())?;
     let ssid = u16::from_be_bytes(circumstances::random()).max(1);
     let mut manifest = manifest(options, stream, &schedule, payloads, Some(target));

@@ -11,10 +11,10 @@
 //! What is written has changed: `lost` is a word since 0.9.0 and was `true` or `false` before, as the manual has it still;
 //! `version` is there since 0.9.0; `start_time` is a text in 0.9.0, and a stamp as those of packets in others. All are read.
 
+use romer_record::warning::MeasurementWarning;
 use std::fmt;
 use std::io::Read;
 
-use romer_units::{counted, was};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use thiserror::Error;
@@ -75,7 +75,7 @@ pub struct Recording {
     /// Losses of which the server's count tells how many there were on each way, and not which.
     pub counted: Option<CountedLosses>,
     /// What a reader should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<MeasurementWarning>,
 }
 
 /// How many packets were lost on each way, all losses counted.
@@ -318,13 +318,10 @@ pub fn read(inner: impl Read) -> Result<Recording, Fault> {
     let counted = document.stats.server_packets_received.and_then(|received| by_count(&mut rows, received));
     let mut notes = Vec::from_iter(untold(&rows, counted));
     if midpoints > 0 {
-        notes.push("the server gave one stamp for arrival and departure, the middle of both".into());
+        notes.push(MeasurementWarning::ServerTimeStampsMidpoint);
     }
     if document.stats.duplicates > 0 {
-        notes.push(format!(
-            "irtt counted {} duplicates, of which its file tells nothing else: they are not among the packets",
-            document.stats.duplicates
-        ));
+        notes.push(MeasurementWarning::DuplicatesNotListed { duplicates: document.stats.duplicates });
     }
     Ok(Recording {
         rows,
@@ -379,29 +376,26 @@ fn by_count(rows: &mut [(Row, Option<Loss>)], received: u64) -> Option<CountedLo
 }
 
 /// Of how many losses the file does not say on which way they were.
-fn untold(rows: &[(Row, Option<Loss>)], by_count: Option<CountedLosses>) -> Option<String> {
+fn untold(rows: &[(Row, Option<Loss>)], by_count: Option<CountedLosses>) -> Option<MeasurementWarning> {
     if let Some(CountedLosses { there, back, unnamed, unknown }) = by_count {
-        let behind = if unknown > 0 {
-            format!("; of {unknown} more, lost behind the last reply, nothing tells")
-        } else {
-            String::new()
-        };
-        return Some(format!(
-            "by the number of packets that the server received, {there} {} lost on the way there and {back} on the way back; of \
-             {unnamed} of them it is not known which (--stats=window or both tells it){behind}",
-            was(there)
-        ));
+        let (forward, reverse, by_count) = (there, back, true);
+        return Some(MeasurementWarning::LossDirectionsUnknown {
+            forward,
+            reverse,
+            unnamed,
+            unknown,
+            by_count,
+        });
     }
     let those = |which: Loss| rows.iter().filter(|(_, loss)| *loss == Some(which)).count() as u64;
-    let (there, back, unknown) = (those(Loss::There), those(Loss::Back), those(Loss::Unknown));
-    (unknown > 0).then(|| {
-        format!(
-            "of {} that did not come back irtt says that {there} {} lost on the way there and {back} on the way back; of \
-             {unknown} it does not know (the server tells of the last 64 packets with each reply, and only with --stats=window \
-             or both: of what is lost behind the last reply nothing tells)",
-            counted(there + back + unknown, "packet"),
-            was(there),
-        )
+    let (forward, reverse, unknown) = (those(Loss::There), those(Loss::Back), those(Loss::Unknown));
+    let (unnamed, by_count) = (0, false);
+    (unknown > 0).then_some(MeasurementWarning::LossDirectionsUnknown {
+        forward,
+        reverse,
+        unnamed,
+        unknown,
+        by_count,
     })
 }
 
@@ -489,7 +483,14 @@ mod tests {
         let losses: Vec<_> = found.rows.iter().map(|(_, loss)| *loss).collect();
         assert_eq!(losses, [None, Some(Loss::Unknown)]);
         assert_eq!((found.version.as_str(), found.started.as_str()), ("", ""));
-        assert!(found.notes[0].starts_with("of 1 packet that did not come back"), "{:?}", found.notes);
+        assert!(
+            matches!(
+                found.notes[..],
+                [MeasurementWarning::LossDirectionsUnknown { unknown: 1, by_count: false, .. }]
+            ),
+            "{:?}",
+            found.notes
+        );
     }
 
     #[test]

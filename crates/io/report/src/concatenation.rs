@@ -9,6 +9,7 @@ use romer_record::concatenation::{
     CONCATENATION, ConcatenatedDirection, ConcatenatedFigure, Concatenation, DistributionTest, Independence,
 };
 use romer_record::document::{DelayKind, Summary};
+use romer_record::warning::ConcatenationWarning;
 
 use crate::comparison::{Subject, field, passages_of, side};
 use crate::escape;
@@ -16,6 +17,7 @@ use crate::figure::capital;
 use crate::number::{NO_BREAK, time};
 use crate::table::Way;
 use crate::text::{TextStyle, wrap};
+use crate::warning::Text as _;
 
 /// A direction has so many delays at least.
 pub const LEAST: usize = FEWEST;
@@ -43,16 +45,10 @@ pub fn concatenate(a: &Subject<'_>, b: &Subject<'_>, against: Option<&Subject<'_
     }
     let mut warnings = Vec::new();
     if directions.iter().any(|direction| direction.delay_kind == DelayKind::Variable) {
-        warnings.push(
-            "a whole delay is not known: delays are those above the median, and only the shapes of their distributions are \
-             compared"
-                .into(),
-        );
+        warnings.push(ConcatenationWarning::DelaysRelative);
     }
     if directions.iter().all(|direction| direction.independence.is_none()) {
-        warnings.push(
-            "the two were not measured at the same time: that their delays are independent is taken for granted".into(),
-        );
+        warnings.push(ConcatenationWarning::IndependenceAssumed);
     }
     Some(Concatenation {
         schema: CONCATENATION.into(),
@@ -349,7 +345,7 @@ pub fn text(found: &Concatenation, style: &TextStyle) -> String {
     }
     lines.push(String::new());
     for warning in &found.warnings {
-        lines.extend(wrap(&escape::terminal(&format!("Note: {warning}.")), width));
+        lines.extend(wrap(&escape::terminal(&format!("Note: {}.", warning.text())), width));
     }
     lines.extend(wrap(&format!("How: {}.", found.method), width));
     let mut text = lines.join("\n").replace(NO_BREAK, " ");

@@ -9,6 +9,7 @@ use crate::figure::{Figure, emulated};
 use crate::html::{charts as drawn_into, page};
 use crate::number::{count, counted, maybe_time, percent, rounded};
 use crate::svg::{Chart, alone};
+use crate::warning::Text as _;
 
 /// All that the page shows.
 #[derive(Clone, Copy, Debug)]
@@ -152,7 +153,8 @@ fn notes(document: &Emulation, body: &mut String) {
     if document.warnings.is_empty() {
         return;
     }
-    let items: String = document.warnings.iter().map(|text| format!("<li>{}</li>", markup(text))).collect();
+    let items: String =
+        document.warnings.iter().map(|warning| format!("<li>{}</li>", markup(&warning.text()))).collect();
     body.push_str(&format!("<section class=\"note\"><ul>{items}</ul></section>\n"));
 }
 

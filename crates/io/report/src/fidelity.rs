@@ -6,6 +6,7 @@ use crate::escape;
 use crate::figure::capital;
 use crate::number::{NO_BREAK, percent, rounded, time};
 use crate::text::{TextStyle, wrap};
+use crate::warning::Text as _;
 
 /// The widest that prose is set.
 const WIDEST: usize = 110;
@@ -34,7 +35,7 @@ pub fn text(fidelity: &Fidelity, style: &TextStyle) -> String {
         lines.push(String::new());
     }
     for warning in &fidelity.warnings {
-        lines.extend(wrap(&escape::terminal(&format!("Note: {warning}")), width));
+        lines.extend(wrap(&escape::terminal(&format!("Note: {}", warning.text())), width));
     }
     let mut text = lines.join("\n").replace(NO_BREAK, " ");
     text.push('\n');
@@ -88,6 +89,7 @@ fn cells(figure: &FidelityFigure, unicode: bool) -> [String; 6] {
 #[cfg(test)]
 mod tests {
     use romer_record::fidelity::{Distribution, FIDELITY};
+    use romer_record::warning::FidelityWarning;
 
     use super::*;
 
@@ -110,12 +112,12 @@ mod tests {
                 replicates: 999,
                 verdict: FidelityVerdict::AsAsked,
                 p_value: 0.4,
-                words: "consistent with the scenario".into(),
+                words: "consistent with the scenario\x1b[31m".into(),
                 added_ns: 0.0,
                 figures: vec![figure("loss_ratio", 0.02, 0.03), figure("delay_ns.median", 2e7, 2.1e7)],
                 distribution: Some(Distribution { ks_distance: 0.03, p_value: 0.5, effective_values: 400.0 }),
             }],
-            warnings: vec!["\x1b[31mred".into()],
+            warnings: vec![FidelityWarning::LinksIncluded],
         };
         let style = TextStyle { color: false, unicode: true, width: 120 };
         for width in 40..120 {
@@ -124,11 +126,12 @@ mod tests {
             assert!(text.contains("20.0 ms") && text.contains("21.0 ms"), "{width}:\n{text}");
         }
         let text = text(&fidelity, &style);
-        assert!(text.starts_with("Forward: consistent with the scenario\n"), "{text}");
+        assert!(text.starts_with("Forward: consistent with the scenario"), "{text}");
         let line = |begin: &str| text.lines().find(|line| line.trim_start().starts_with(begin)).unwrap();
         assert!(line("loss").contains("2.00 %") && line("loss").contains("3.00 %"), "{text}");
         assert!(line("delay median").contains("20") && line("delay median").contains("21"), "{text}");
         assert!(line("max CDF").contains("400"), "{text}");
+        assert!(text.contains("Note: the measured delay includes"), "{text}");
         assert!(!text.contains('\x1b'), "{text}");
     }
 }

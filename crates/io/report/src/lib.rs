@@ -32,6 +32,7 @@ pub mod svg;
 mod table;
 pub mod text;
 mod voice;
+pub mod warning;
 mod words;
 
 pub use finding::unless_set;

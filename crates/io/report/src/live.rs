@@ -284,6 +284,7 @@ fn painted(line: String, style: &TextStyle) -> String {
 #[cfg(test)]
 mod tests {
     use romer_record::document::Summary;
+    use romer_record::warning::SkewUnknown;
 
     use super::*;
 
@@ -354,7 +355,7 @@ mod tests {
         let told = |clock: Option<ClockSoFar>| StreamInterval { clock, ..interval(0, 1, 10, 10, 1e6) };
         view.take(&told(None));
         assert!(!view.lines(&plain(120))[1].contains("clock skew"), "they are one");
-        let not_yet = ClockSoFar { why_not: Some("too few".into()), ..ClockSoFar::default() };
+        let not_yet = ClockSoFar { why_not: Some(SkewUnknown::FewOrClose), ..ClockSoFar::default() };
         view.take(&told(Some(not_yet.clone())));
         assert!(view.lines(&plain(120))[1].contains("clock skew unknown yet"));
         let known =

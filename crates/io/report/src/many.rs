@@ -41,9 +41,10 @@ pub(crate) fn summary(
         })
         .collect();
     let all = measurements.iter().map(setup::warnings);
-    let warnings =
-        all.flat_map(|(bearing, setup)| bearing.into_iter().chain(setup.into_iter().filter(|_| verbose)));
-    for (warning, places) in groups(warnings) {
+    let warnings: Vec<String> = all
+        .flat_map(|(bearing, setup)| bearing.into_iter().chain(setup.into_iter().filter(|_| verbose)))
+        .collect();
+    for (warning, places) in groups(warnings.iter().map(String::as_str)) {
         let streams = counted(places.len() as u64, "stream", "streams");
         lines.extend(wrap(&escape::terminal(&format!("Note ({streams}): {warning}")), width));
     }

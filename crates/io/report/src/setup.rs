@@ -3,23 +3,31 @@
 
 use romer_record::document::Measurement;
 use romer_record::event::EventKind;
+use romer_record::warning::MeasurementWarning;
 
-/// What is found in the warnings of the test setup, and in no other.
-const OF_SETUP: [&str; 8] = [
-    "before it answered",
-    "after its program had sent it",
-    "after its time, and those that were due",
-    "did not come (",
-    "no network card stamped",
-    "(interrupt coalescing)",
-    "clocks' offset is not known",
-    "the responder keeps no log for this run",
-];
+use crate::warning::Text;
 
-/// The warnings of `m` that bear on the figures, and those of the test setup.
-pub(crate) fn warnings(m: &Measurement) -> (Vec<&str>, Vec<&str>) {
-    let all = m.warnings.iter().map(String::as_str);
-    all.partition(|text| !OF_SETUP.iter().any(|part| text.contains(part)))
+/// Whether a warning is of the test setup.
+const fn is_warning_of_setup(warning: &MeasurementWarning) -> bool {
+    matches!(
+        warning,
+        MeasurementWarning::ResponderSlow { .. }
+            | MeasurementWarning::DepartureHeldByHost { .. }
+            | MeasurementWarning::DepartureLate { .. }
+            | MeasurementWarning::NicTimeStampsMissing(_)
+            | MeasurementWarning::TimeStampsMissing(_)
+            | MeasurementWarning::NicTimeStampsUnavailable { .. }
+            | MeasurementWarning::InterruptCoalescing { .. }
+            | MeasurementWarning::ClockOffsetUnknown
+            | MeasurementWarning::NoResponderLog { .. }
+    )
+}
+
+/// The texts of the warnings of `m` that bear on the figures, and of those of the test setup.
+pub(crate) fn warnings(m: &Measurement) -> (Vec<String>, Vec<String>) {
+    let (setup, bearing): (Vec<_>, Vec<_>) = m.warnings.iter().partition(|one| is_warning_of_setup(one));
+    let texts = |all: Vec<&MeasurementWarning>| all.into_iter().map(Text::text).collect();
+    (texts(bearing), texts(setup))
 }
 
 /// Whether events of this kind are of the test setup.

@@ -352,14 +352,14 @@ impl Page {
         self.some("Event", &self.words.events(m, false), EVENTS, Paint::Warn, lines);
         let (warnings, of_setup) = setup::warnings(m);
         for warning in warnings {
-            self.note("Note", warning, Paint::Warn, lines);
+            self.note("Note", &self.plain(warning), Paint::Warn, lines);
         }
         self.setup(m, &of_setup, lines);
     }
 
     /// The test setup: where time stamps were taken, and what is known of the hosts. A summary that is not verbose says how much
     /// there is.
-    fn setup(self, m: &Measurement, warnings: &[&str], lines: &mut Vec<String>) {
+    fn setup(self, m: &Measurement, warnings: &[String], lines: &mut Vec<String>) {
         let events = self.words.events(m, true);
         if !self.verbose {
             let notes = warnings.len() + events.len();
@@ -378,9 +378,14 @@ impl Page {
         if let Some(error) = self.words.location_error(m) {
             self.note("", &error, Paint::Plain, lines);
         }
-        for text in events.iter().map(String::as_str).chain(warnings.iter().copied()) {
+        for text in events.iter().map(String::as_str).chain(warnings.iter().map(String::as_str)) {
             self.note("Setup", text, Paint::Plain, lines);
         }
+    }
+
+    /// A text without the signs that a terminal in ASCII lacks.
+    fn plain(self, text: String) -> String {
+        if self.style.unicode { text } else { text.replace('µ', "u").replace('±', "+-") }
     }
 
     /// A paragraph with its name in the margin.

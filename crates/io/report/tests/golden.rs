@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use common::{bad, good, hostile, make};
 use romer_record::event::{Event, EventKind, Side};
+use romer_record::warning::MeasurementWarning;
 use romer_report::text::{TextStyle, summary};
 use romer_report::{escape, html, svg};
 
@@ -88,16 +89,18 @@ fn events_with_moment_and_count() {
 #[test]
 fn results_are_on_the_first_screen() {
     let mut made = make(&bad());
-    let late = "a packet left 300 ms after its time, and those that were due meanwhile in a burst with it: it stood still";
-    made.measurement.warnings = vec![late.into(), "1 datagram was damaged".into()];
+    made.measurement.warnings = vec![
+        MeasurementWarning::DepartureLate { side: Side::Sender, late_ns: 300_000_000 },
+        MeasurementWarning::PortUnreachable { probes: 1 },
+    ];
     let text = |verbose| summary(std::slice::from_ref(&made.measurement), None, &plain(80), verbose);
     let screen = text(false).lines().take(24).map(str::to_owned).collect::<Vec<_>>();
     for part in ["Forward", "Reverse", "Round trip", "Failed", "Passed", "Route change, forward"] {
         assert!(screen.iter().any(|line| line.contains(part)), "{part}: {screen:#?}");
     }
-    assert!(text(false).contains("1 datagram was damaged") && text(false).contains("1 note on hosts"));
-    assert!(!text(false).contains("after its time") && !text(false).contains("Stamps"));
-    assert!(text(true).contains("after its time") && text(true).contains("t2 (received)"));
+    assert!(text(false).contains("nothing listens on the port") && text(false).contains("1 note on hosts"));
+    assert!(!text(false).contains("300 ms late") && !text(false).contains("Stamps"));
+    assert!(text(true).contains("300 ms late") && text(true).contains("t2 (received)"));
     let page = html::report(&[made.stream()]).unwrap();
     let (before, setup) = page.split_once("<h2>Test setup</h2>").unwrap();
     assert!(!before.contains("after its time") && setup.contains("after its time"));

@@ -34,7 +34,7 @@ pub use direction::{DirectionContext, KnownLost, Part, Piece, direction};
 pub use histogram::histogram;
 pub use interval::student_975;
 pub use loss::{LossPattern, loss_pattern, losses_by_cause, wilson_interval};
-pub use marking::{Markings, marking_words};
+pub use marking::{Markings, markings};
 pub use order::{nearly_ascending, put_in_order};
 pub use reordering::{ReorderedPacket, reordering};
 pub use sample::{

@@ -1,11 +1,12 @@
-//! What the path did to the service octet of the packets, in words: code points rewritten, ECN bits cleared, set
+//! What the path did to the service octet of the packets: code points rewritten, ECN bits cleared, set
 //! or raised to CE.
 
 use std::collections::BTreeMap;
 
 use romer_record::RoundTrip;
 use romer_record::document::Way;
-use romer_units::{Dscp, Ecn, counted_as};
+use romer_record::warning::MeasurementWarning;
+use romer_units::{Dscp, Ecn};
 
 /// The ECN bits of a service octet.
 const ECN_BITS: u8 = 0b11;
@@ -13,19 +14,19 @@ const ECN_BITS: u8 = 0b11;
 /// Packets by the octet that they left with and the one that they arrived with.
 type Changes = BTreeMap<(u8, u8), u64>;
 
-/// Says what became of the service octets on the way, a sentence for each change; nothing where they arrived as
+/// The changes of the service octets on the path, a warning for each; nothing where they arrived as
 /// they were sent. `rows` are in order of sequence and copy; `sent` is the octet of the probes.
 ///
 /// With a romer at the far end (`far_log`) the two ways are told apart, because it tells with which octet a probe
 /// arrived, and answers with that code point and without ECN bits. Of a foreign reflector only the whole is known:
 /// it may mark its replies as it likes. Each packet counts once on each way, however many copies of it came.
-pub fn marking_words(rows: &[RoundTrip], sent: u8, far_log: bool) -> Vec<String> {
+pub fn markings(rows: &[RoundTrip], sent: u8, far_log: bool) -> Vec<MeasurementWarning> {
     let mut markings = Markings::new(sent, far_log);
     markings.take(rows);
-    markings.words()
+    markings.warnings()
 }
 
-/// [`marking_words`] of rows that may come in parts.
+/// [`markings`] of rows that may come in parts.
 #[derive(Debug)]
 pub struct Markings {
     sent: u8,
@@ -71,70 +72,70 @@ impl Markings {
         }
     }
 
-    /// The sentences.
-    pub fn words(&self) -> Vec<String> {
-        let mut words = said(&self.there, "on the way there", "arrived");
-        words.extend(said(&self.back, "on the way back", "arrived"));
-        words.extend(code_points(&self.whole, "on the path or in the reflector", "came back"));
-        words
+    /// The changes.
+    pub fn warnings(&self) -> Vec<MeasurementWarning> {
+        let mut all = changed(&self.there, Way::Forward);
+        all.extend(changed(&self.back, Way::Reverse));
+        all.extend(code_points(&self.whole, Way::RoundTrip));
+        all
     }
 }
 
-fn said(changes: &Changes, place: &str, came: &str) -> Vec<String> {
-    let mut words = code_points(changes, place, came);
-    words.extend(congestion(changes, place, came));
-    words
+fn changed(changes: &Changes, direction: Way) -> Vec<MeasurementWarning> {
+    let mut all = code_points(changes, direction);
+    all.extend(congestion(changes, direction));
+    all
 }
 
 /// The rewritten code points.
-fn code_points(changes: &Changes, place: &str, came: &str) -> Vec<String> {
-    let named = by_name(changes, |tos| Dscp::of_tos(tos).to_string());
-    let what = |to: &str| {
-        if to == Dscp::DEFAULT.to_string() {
-            "the code point was bleached"
-        } else {
-            "the code point was rewritten"
-        }
+fn code_points(changes: &Changes, direction: Way) -> Vec<MeasurementWarning> {
+    let each = counted(changes, |tos| Dscp::of_tos(tos).to_string());
+    let warning = |One { from, to, packets, received }| MeasurementWarning::DscpRewritten {
+        direction,
+        from,
+        to,
+        packets,
+        received,
     };
-    sentences(&named, |_, to| what(to), place, came)
+    each.into_iter().map(warning).collect()
 }
 
 /// The changed ECN bits.
-fn congestion(changes: &Changes, place: &str, came: &str) -> Vec<String> {
-    let named = by_name(changes, |tos| Ecn::of_tos(tos).to_string());
-    let what = |from: &str, to: &str| match (from, to) {
-        ("not-ect", "ce") => "congestion was marked on packets that do not take part in it",
-        (_, "ce") => "a queue marked congestion",
-        (_, "not-ect") => "the ECN bits were bleached",
-        _ => "the ECN bits were rewritten",
+fn congestion(changes: &Changes, direction: Way) -> Vec<MeasurementWarning> {
+    let each = counted(changes, |tos| Ecn::of_tos(tos).to_string());
+    let warning = |One { from, to, packets, received }| MeasurementWarning::EcnRewritten {
+        direction,
+        from,
+        to,
+        packets,
+        received,
     };
-    sentences(&named, what, place, came)
+    each.into_iter().map(warning).collect()
 }
 
-fn by_name(changes: &Changes, name: impl Fn(u8) -> String) -> BTreeMap<(String, String), u64> {
-    let mut named = BTreeMap::new();
+/// A change, how many packets show it, and how many were received of those that were sent so.
+struct One {
+    from: String,
+    to: String,
+    packets: u64,
+    received: u64,
+}
+
+fn counted(changes: &Changes, name: impl Fn(u8) -> String) -> Vec<One> {
+    let mut named: BTreeMap<(String, String), u64> = BTreeMap::new();
     for ((from, to), count) in changes {
         *named.entry((name(*from), name(*to))).or_default() += count;
     }
+    let received =
+        |from: &String| named.iter().filter(|((other, _), _)| other == from).map(|(_, count)| count).sum();
     named
-}
-
-fn sentences(
-    named: &BTreeMap<(String, String), u64>,
-    what: impl Fn(&str, &str) -> &'static str,
-    place: &str,
-    came: &str,
-) -> Vec<String> {
-    let changed = named.iter().filter(|((from, to), _)| from != to);
-    changed
-        .map(|((from, to), count)| {
-            let of: u64 = named.iter().filter(|((other, _), _)| other == from).map(|(_, count)| count).sum();
-            let what = what(from, to);
-            let packets = counted_as(of, "packet that was", "packets that were");
-            // A packet that came too late to count as received has its octet all the same.
-            format!(
-                "{place} {what}: of {packets} sent as {from} and {came}, late or not, {count} {came} as {to}"
-            )
+        .iter()
+        .filter(|((from, to), _)| from != to)
+        .map(|((from, to), packets)| One {
+            from: from.clone(),
+            to: to.clone(),
+            packets: *packets,
+            received: received(from),
         })
         .collect()
 }
@@ -147,13 +148,25 @@ mod tests {
         RoundTrip { sequence, forward_tos, reverse_tos, ..RoundTrip::default() }
     }
 
+    /// The code, direction, values and counts of each change.
+    fn changes(rows: &[RoundTrip], far_log: bool) -> Vec<String> {
+        let written = serde_json::to_value(markings(rows, EF | 2, far_log)).unwrap();
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        let one = |one: &serde_json::Value| {
+            let [code, direction, from, to] =
+                ["code", "direction", "from", "to"].map(|field| text(&one[field]));
+            format!("{code} {direction} {from} {to} {}/{}", one["packets"], one["received"])
+        };
+        written.as_array().unwrap().iter().map(one).collect()
+    }
+
     const EF: u8 = 46 << 2;
     const CS1: u8 = 8 << 2;
 
     #[test]
     fn octets_that_arrive_as_they_were_sent_are_not_worth_a_word() {
         let rows = [row(0, Some(EF | 2), Some(EF)), row(1, Some(EF | 2), None)];
-        assert_eq!(marking_words(&rows, EF | 2, true), Vec::<String>::new());
+        assert_eq!(markings(&rows, EF | 2, true), []);
     }
 
     #[test]
@@ -167,13 +180,13 @@ mod tests {
             row(2, Some(EF), Some(EF | 1)),
         ];
         assert_eq!(
-            marking_words(&rows, EF | 2, true),
+            changes(&rows, true),
             [
-                "on the way there the code point was rewritten: of 3 packets that were sent as ef and arrived, late or not, 1 arrived as cs1",
-                "on the way there a queue marked congestion: of 3 packets that were sent as ect0 and arrived, late or not, 1 arrived as ce",
-                "on the way there the ECN bits were bleached: of 3 packets that were sent as ect0 and arrived, late or not, 1 arrived as not-ect",
-                "on the way back the code point was bleached: of 1 packet that was sent as cs1 and arrived, late or not, 1 arrived as cs0",
-                "on the way back the ECN bits were rewritten: of 3 packets that were sent as not-ect and arrived, late or not, 1 arrived as ect1",
+                "dscp-rewritten forward ef cs1 1/3",
+                "ecn-rewritten forward ect0 ce 1/3",
+                "ecn-rewritten forward ect0 not-ect 1/3",
+                "dscp-rewritten reverse cs1 cs0 1/1",
+                "ecn-rewritten reverse not-ect ect1 1/3",
             ]
         );
     }
@@ -181,11 +194,6 @@ mod tests {
     #[test]
     fn of_a_foreign_reflector_only_the_whole_way_is_told() {
         let rows = [row(0, None, Some(0)), row(1, None, Some(EF))];
-        assert_eq!(
-            marking_words(&rows, EF | 2, false),
-            [
-                "on the path or in the reflector the code point was bleached: of 2 packets that were sent as ef and came back, late or not, 1 came back as cs0"
-            ]
-        );
+        assert_eq!(changes(&rows, false), ["dscp-rewritten round_trip ef cs0 1/2"]);
     }
 }

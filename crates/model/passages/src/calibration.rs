@@ -7,6 +7,7 @@ use romer_metrics::{Value, summary};
 use romer_record::calibration::{PlaceError, Share, Symmetry, TwoRates};
 use romer_record::document::{Calibration, DelayKind};
 use romer_record::manifest::CalibrationUse;
+use romer_record::warning::MeasurementWarning;
 use romer_record::{Passage, RoundTrip};
 use romer_units::{Duration, Place};
 
@@ -153,19 +154,15 @@ pub fn apply(
     related: &mut Related,
     selection: &Selection,
     used: Option<&CalibrationUse>,
-) -> (Option<Calibration>, Vec<String>) {
+) -> (Option<Calibration>, Vec<MeasurementWarning>) {
     let Some(used) = used else { return (None, Vec::new()) };
     if let Some(why) = &used.refused {
-        return (None, vec![format!("the calibration is not used: {why}")]);
+        return (None, vec![MeasurementWarning::CalibrationNotUsed(why.clone())]);
     }
     let Some(error) =
         of_one_place(related, selection).and_then(|place| used.places.iter().find(|e| e.place == place))
     else {
-        let not = if used.subtract { "used, and nothing is subtracted" } else { "used" };
-        return (
-            None,
-            vec![format!("the calibration is not {not}: it has no figures for these places of the stamps")],
-        );
+        return (None, vec![MeasurementWarning::CalibrationSourceMissing { subtract: used.subtract }]);
     };
     let mut warnings = Vec::new();
     if used.subtract {
@@ -193,7 +190,7 @@ fn of_one_place(related: &Related, selection: &Selection) -> Option<Place> {
     places.all(|other| other == Some(place)).then_some(place)
 }
 
-fn subtract(related: &mut Related, error: &PlaceError) -> Vec<String> {
+fn subtract(related: &mut Related, error: &PlaceError) -> Vec<MeasurementWarning> {
     let absolute = related.delay_kind == DelayKind::Absolute;
     let mut below = take(&mut related.round_trip, error.round_trip.baseline_ns);
     if absolute {
@@ -202,22 +199,11 @@ fn subtract(related: &mut Related, error: &PlaceError) -> Vec<String> {
     }
     let mut warnings = Vec::new();
     if below > 0 {
-        warnings.push(format!(
-            "{below} delays were shorter than the baseline that is subtracted, and are below zero: stamps err less here \
-             than the calibration found them to at the least, or the machine has changed since (romer calibrate)"
-        ));
+        warnings.push(MeasurementWarning::BaselineExceedsDelays { delays: below });
     }
-    if !absolute && related.round_trip.is_empty() {
-        warnings.push(
-            "nothing is subtracted: the delays are the part above the least one, in which no baseline is"
-                .into(),
-        );
-    } else if !absolute {
-        warnings.push(
-            "the baseline is subtracted from round trips only: one-way delays are the part above the least one, in \
-             which it is not"
-                .into(),
-        );
+    if !absolute {
+        let round_trips = !related.round_trip.is_empty();
+        warnings.push(MeasurementWarning::BaselineRoundTripsOnly { round_trips });
     }
     warnings
 }

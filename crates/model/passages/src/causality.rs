@@ -9,7 +9,8 @@
 
 use romer_record::Passage;
 use romer_record::document::ClockState;
-use romer_units::{Duration, counted};
+use romer_record::warning::{EarlyArrivals, MeasurementWarning, OneWayContradiction, SkewUnknown};
+use romer_units::Duration;
 
 use crate::rejected::are_many;
 use crate::relate::Related;
@@ -50,21 +51,16 @@ impl Early {
         are_no_single_ones(count, all)
     }
 
-    /// How many of which direction, for people.
-    fn words(&self) -> String {
-        let ways = ["forward", "in reverse"].into_iter().zip(self.count.into_iter().zip(self.all));
-        let those: Vec<String> = ways
-            .filter(|(_, (count, _))| *count > 0)
-            .map(|(way, (count, all))| format!("{count} of {} {way}", counted(all, "packet")))
-            .collect();
-        format!("{} arrived before they left, by up to {}", those.join(" and "), shown(self.most_ns))
+    /// How many of which direction.
+    const fn counts(&self) -> EarlyArrivals {
+        EarlyArrivals {
+            forward: self.count[0],
+            forward_compared: self.all[0],
+            reverse: self.count[1],
+            reverse_compared: self.all[1],
+            most_ns: self.most_ns,
+        }
     }
-}
-
-/// A length of time to three digits.
-fn shown(nanos: i64) -> Duration {
-    let unit = 10_i64.pow(nanos.unsigned_abs().max(1).ilog10().saturating_sub(2));
-    Duration::from_nanos(nanos / unit * unit)
 }
 
 impl Contradiction {
@@ -80,7 +76,7 @@ impl Contradiction {
 }
 
 impl Related {
-    /// Refuses the one-way delays where many of them are longer than their round trips: gives the reason, for people. Single ones become
+    /// Refuses the one-way delays where many of them are longer than their round trips: gives the reason. Single ones become
     /// what their round trip is. `least` are the least corrected differences of the stamps in both directions, and `skew` is what both
     /// directions agree upon, if they do. The stamps tell no less than `coarse_ns` apart.
     pub(crate) fn refuse_impossible(
@@ -88,7 +84,7 @@ impl Related {
         least: [Option<i128>; 2],
         skew: Option<Skew>,
         coarse_ns: f64,
-    ) -> Option<String> {
+    ) -> Option<OneWayContradiction> {
         let [there, back] = least;
         // A delay there and the one back are together as much longer than the round trip as their least ones are below zero.
         if there?.saturating_add(back?) >= 0 {
@@ -106,37 +102,26 @@ impl Related {
             self.bound(&round_trips);
             return None;
         }
-        let (delay, round_trip) = worst.worst;
-        let those = format!(
-            "by the stamps of the two hosts, {} of {} took longer one way than there and back (up to {}, and {} there and back)",
-            worst.impossible,
-            counted(worst.compared, "probe"),
-            shown(delay),
-            shown(round_trip)
-        );
-        let reason = if is_clock {
-            let clocks = skew.map_or_else(String::new, |skew| {
-                format!(
-                    "; both directions alike have the responder's clock run {:+.1} ppm off this one",
-                    skew.ppm
-                )
-            });
-            self.refuse_one_way();
-            format!(
-                "no one-way delays are given: {those}{clocks}. The clocks' difference is not known well enough to be taken out"
-            )
-        } else {
-            self.without_far_stamps();
-            format!(
-                "no one-way delays are given, and round trips are t4-t1, with the responder's own time: the stamps tell no less than {} \
-                 apart, which is more than the round trip; {those}",
-                Duration::from_nanos(rounded(coarse_ns))
-            )
+        let (one_way_delay_ns, round_trip_delay_ns) = worst.worst;
+        let mut found = OneWayContradiction {
+            contradicting: worst.impossible,
+            compared: worst.compared,
+            one_way_delay_ns,
+            round_trip_delay_ns,
+            skew_ppm: None,
+            resolution_ns: None,
         };
+        if is_clock {
+            found.skew_ppm = skew.map(|skew| skew.ppm);
+            self.refuse_one_way();
+        } else {
+            found.resolution_ns = Some(rounded(coarse_ns));
+            self.without_far_stamps();
+        }
         self.clock = ClockState { method: core::mem::take(&mut self.clock.method), ..ClockState::default() };
         self.corrections = Default::default();
-        self.not_identifiable = Some(reason.clone());
-        Some(reason)
+        self.not_identifiable = Some(SkewUnknown::Contradicted(found.clone()));
+        Some(found)
     }
 
     /// The round trips of the first arrivals, by number of the probe and by when they came back. A reply has the number of its order, not
@@ -181,25 +166,22 @@ impl Related {
         (!all.is_empty()).then(|| *all.select_nth_unstable(middle).1)
     }
 
-    /// What contradicts one clock for both ends, for people: packets that arrive before they leave, by more than the stamps leave
+    /// What contradicts one clock for both ends: packets that arrive before they leave, by more than the stamps leave
     /// open. The delays are those of one clock.
-    pub fn contradicts_one_clock(&self) -> Option<String> {
+    pub fn contradicts_one_clock(&self) -> Option<EarlyArrivals> {
         let early = self.early();
-        early.are_many().then(|| format!("the stamps are not of one clock: by them, {}", early.words()))
+        early.are_many().then(|| early.counts())
     }
 
-    /// Takes the stamps of single packets that arrive before they leave by one clock, and says so, for people: one of their stamps is false.
-    pub(crate) fn reject_early(&mut self) -> Option<String> {
+    /// Takes the stamps of single packets that arrive before they leave by one clock, and says so: one of their stamps is false.
+    pub(crate) fn reject_early(&mut self) -> Option<MeasurementWarning> {
         let early = self.early();
         if early.count == [0, 0] || early.are_many() {
             return None;
         }
         let all = self.forward.iter_mut().chain(&mut self.reverse);
         all.filter(|one| one.delay.is_some_and(|delay| early.is(delay))).for_each(withdraw);
-        Some(format!(
-            "{}: a time stamp of each is false, and they have no one-way delay and no place in the order",
-            early.words()
-        ))
+        Some(MeasurementWarning::EarlyArrivalsDiscarded(early.counts()))
     }
 
     /// The packets that arrive before they leave, by more than the stamps leave open.

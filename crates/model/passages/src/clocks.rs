@@ -3,18 +3,22 @@
 use romer_clock::skew::{Both, Heading, InTurn, correct, state, usable_of};
 use romer_record::document::DelayKind;
 use romer_record::manifest::SkewRequest;
-use romer_units::Duration;
+use romer_record::warning::MeasurementWarning;
 
 use crate::relate::Related;
 
 /// Estimates the clocks of a stream, takes their error out of its delays, and says what is known of them; where they are
 /// one clock already, nothing is done. Gives warnings.
-pub fn relate_clocks(related: &mut Related, request: &SkewRequest) -> Vec<String> {
+pub fn relate_clocks(related: &mut Related, request: &SkewRequest) -> Vec<MeasurementWarning> {
     relate_clocks_by(related, request, &InTurn)
 }
 
 /// The same with `workers`.
-pub fn relate_clocks_by(related: &mut Related, request: &SkewRequest, workers: &impl Both) -> Vec<String> {
+pub fn relate_clocks_by(
+    related: &mut Related,
+    request: &SkewRequest,
+    workers: &impl Both,
+) -> Vec<MeasurementWarning> {
     if related.delay_kind == DelayKind::Absolute {
         let early = related.reject_early();
         return early.into_iter().chain(too_long_for_one_clock(request, related)).collect();
@@ -33,25 +37,22 @@ pub fn relate_clocks_by(related: &mut Related, request: &SkewRequest, workers: &
     related.clock = clock;
     related.corrections = estimate.corrections;
     related.not_identifiable = estimate.why_not;
-    if let Some(reason) = related.refuse_impossible(least, estimate.beyond, estimate.coarse_ns) {
-        return vec![reason];
+    if let Some(found) = related.refuse_impossible(least, estimate.beyond, estimate.coarse_ns) {
+        return vec![MeasurementWarning::OneWayDelaysRefused(found)];
     }
     warnings
 }
 
 /// That a way is stated to take longer than packets took which one clock has timed, where it is.
-fn too_long_for_one_clock(request: &SkewRequest, related: &Related) -> Option<String> {
+fn too_long_for_one_clock(request: &SkewRequest, related: &Related) -> Option<MeasurementWarning> {
     let stated = request.path_minimum_ns.filter(|stated| *stated > 0)?;
     let ways = [(Heading::Forward, &related.forward), (Heading::Reverse, &related.reverse)];
     ways.into_iter().find_map(|(heading, passages)| {
         let least = passages.iter().filter_map(|passage| passage.delay).min()?;
-        (least.as_nanos() < stated).then(|| {
-            format!(
-                "the stated least time of a way contradicts the packets (--path-minimum {}): one took {least} {}, by a clock \
-                 that both ends share; what was stated is not used",
-                Duration::from_nanos(stated),
-                heading.name()
-            )
+        (least.as_nanos() < stated).then(|| MeasurementWarning::PathMinimumContradicted {
+            stated_ns: stated,
+            direction: heading.way(),
+            measured_ns: least.as_nanos(),
         })
     })
 }

@@ -70,9 +70,9 @@ pub use link::UNWATCHED;
 pub use location::{
     LocationDifferences, LocationSeries, LocationShapes, LocationThinning, location_errors, put_together,
 };
-pub use numbers::{Numbering, ReplyNumbers};
+pub use numbers::ReplyNumbers;
 pub use quick::TooQuick;
-pub use rejected::{FalseUnit, Fractions, Rejected, RejectedStamps, StampCheck};
+pub use rejected::{Fractions, Rejected, RejectedStamps, StampCheck};
 pub use relate::{FarLog, Related, Relating, relate};
 pub use selection::{Selection, Tallies};
 pub use unsent::withdraw_unsent;

@@ -47,24 +47,12 @@ mod within;
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use romer_record::warning::Numbering;
 use romer_record::{Fate, Passage};
 use romer_units::{Duration, Timestamp};
 use within::within;
 
 use crate::relate::bare;
-
-/// How a reflector numbers its replies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Numbering {
-    /// No reply came, or one did not tell its number.
-    Untold,
-    /// Each reply has the number of its probe.
-    Ours,
-    /// It counts them.
-    Own,
-    /// By itself, but not as one that counts the replies of this stream does.
-    Senseless,
-}
 
 /// What a reflector's numbers tell of the probes that did not come back. Where it does not count
 /// ([`Numbering::Own`]), the way of none is known.

@@ -14,6 +14,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use romer_record::document::Way;
+use romer_record::warning::FalseUnit;
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Place, Timestamp};
 
@@ -357,15 +358,6 @@ pub struct Fractions {
     most_ns: Option<i64>,
     /// The sixteenths of a second in which the sender has stamps, a bit each.
     sender: u16,
-}
-
-/// A unit of time that is written where a fraction of 2^-32 s is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FalseUnit {
-    /// Microseconds: the part of a second never exceeds 0.24 ms.
-    Microseconds,
-    /// Nanoseconds (a PTP time stamp without the Z bit of RFC 8762): it never exceeds 0.24 s.
-    Nanoseconds,
 }
 
 const SECOND_NS: i64 = 1_000_000_000;

@@ -4,12 +4,13 @@ use std::collections::HashSet;
 
 use romer_record::document::{ClockState, DelayKind, MissingStamps, Way};
 use romer_record::manifest::ClockRelation;
+use romer_record::warning::{Numbering, SkewUnknown};
 use romer_record::{Fate, Leaving, Passage, RoundTrip, Stamps};
 use romer_units::{Clock, Departure, Duration, Place, Timestamp};
 
 use crate::arrivals::ArrivalsSeen;
 use crate::delays;
-use crate::numbers::{self, Numbering, ReplyNumbers};
+use crate::numbers::{self, ReplyNumbers};
 use crate::quick::{self, TooQuick};
 use crate::selection::{self, Selection, arrived_there, replied};
 use crate::single::number_copies;
@@ -56,7 +57,7 @@ pub struct Related {
     /// [`relate_clocks`](crate::relate_clocks) finds something.
     pub corrections: [Correction; 2],
     /// Why nothing was, where the clocks' difference in rate is not identifiable.
-    pub not_identifiable: Option<String>,
+    pub not_identifiable: Option<SkewUnknown>,
     /// Stamps of the selected places that did not come, though the packet did.
     pub missing: MissingStamps,
     /// Probes that the sending host refused to send.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::document::{Histogram, Jitter, Limit, Summary};
+use crate::warning::BenchmarkWarning;
 
 mod forecast;
 mod invalid;
@@ -99,8 +100,8 @@ pub struct Benchmark {
     pub self_test: Option<SelfTest>,
     /// Limits that were stated, and whether they held.
     pub limits: Vec<Limit>,
-    /// What a reader should know before trusting the numbers, in words.
-    pub warnings: Vec<String>,
+    /// What a reader should know before relying on the figures.
+    pub warnings: Vec<BenchmarkWarning>,
 }
 
 /// The device under test, as the user describes it.

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::calibration::Machine;
+use crate::warning::SkewUnknown;
 
 /// The name of the proof's schema.
 pub const CLOCK_PROOF: &str = "romer/clock-proof/1";
@@ -29,7 +30,7 @@ pub struct ClockProof {
     /// The method by which the clock was found.
     pub method: String,
     /// Why no rate was found, where none was.
-    pub not_identifiable: Option<String>,
+    pub not_identifiable: Option<SkewUnknown>,
     /// How much faster the pretended clock runs.
     pub skew_ppm: Figure,
     /// Its steps, in order of time.

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::document::{DelayKind, Limit};
+use crate::warning::ComparisonWarning;
 
 /// The name of the comparison's schema.
 pub const COMPARISON: &str = "romer/comparison/1";
@@ -27,8 +28,8 @@ pub struct Comparison {
     pub directions: Vec<ComparedDirection>,
     /// Limits on differences, and whether each passed.
     pub limits: Vec<Limit>,
-    /// Notes on what may affect the verdicts.
-    pub warnings: Vec<String>,
+    /// What may affect the verdicts.
+    pub warnings: Vec<ComparisonWarning>,
 }
 
 /// One of the two.

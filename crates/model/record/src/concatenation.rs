@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::comparison::Side;
 use crate::document::{DelayKind, Summary};
+use crate::warning::ConcatenationWarning;
 
 /// The name of the concatenation's schema.
 pub const CONCATENATION: &str = "romer/concatenation/1";
@@ -26,8 +27,8 @@ pub struct Concatenation {
     pub seed: [u32; 6],
     /// The directions that all have.
     pub directions: Vec<ConcatenatedDirection>,
-    /// What a reader should know before trusting it, in words.
-    pub warnings: Vec<String>,
+    /// What a reader should know before relying on the figures.
+    pub warnings: Vec<ConcatenationWarning>,
 }
 
 /// One direction of all.

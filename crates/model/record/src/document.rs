@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::calibration::Share;
 use crate::event::Event;
 use crate::manifest::{CutShort, NotLogged};
+use crate::warning::{MeasurementWarning, SkewUnknown};
 pub use circumstances::{Chrony, ClockSync, Hop, HopAnswer, Metadata};
 pub use direction::{
     DelayKind, Direction, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, LISTED, Loss,
@@ -180,8 +181,8 @@ pub struct Measurement {
     /// How the intervals of the summaries were found.
     #[serde(default)]
     pub interval_method: String,
-    /// What a reader should know before trusting the numbers, in words.
-    pub warnings: Vec<String>,
+    /// What a reader should know before relying on the figures.
+    pub warnings: Vec<MeasurementWarning>,
 }
 
 impl Measurement {
@@ -626,5 +627,5 @@ pub struct ClockSoFar {
     /// Its 95 % interval.
     pub skew_interval_ppm: Option<[f64; 2]>,
     /// Why it is not identifiable yet.
-    pub why_not: Option<String>,
+    pub why_not: Option<SkewUnknown>,
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::document::Summary;
+use crate::warning::EmulationWarning;
 
 /// The name of the emulation document's schema.
 pub const EMULATION: &str = "romer/emulation/1";
@@ -43,9 +44,9 @@ pub struct Emulation {
     pub a_to_b: EmulatedDirection,
     /// What arrived at b.
     pub b_to_a: EmulatedDirection,
-    /// What a reader should know before trusting the numbers, in words.
+    /// What a reader should know before relying on the figures.
     #[serde(default)]
-    pub warnings: Vec<String>,
+    pub warnings: Vec<EmulationWarning>,
 }
 
 /// A scenario that was put in force, or only kept from then on.

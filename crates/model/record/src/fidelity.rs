@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::warning::{FidelityWarning, ModelWarning};
+
 /// The name of the schema of asked-for beside measured.
 pub const FIDELITY: &str = "romer/fidelity/1";
 /// The name of the schema of a model.
@@ -17,8 +19,8 @@ pub struct Fidelity {
     pub method: String,
     /// Each direction that was measured.
     pub directions: Vec<FidelityDirection>,
-    /// What a reader should know before trusting the verdicts, in words.
-    pub warnings: Vec<String>,
+    /// What a reader should know before relying on the figures.
+    pub warnings: Vec<FidelityWarning>,
 }
 
 /// One direction, all of its streams together.
@@ -102,8 +104,8 @@ pub struct PathModel {
     pub scenario: String,
     /// The run it was made from, beside what the scenario makes one expect.
     pub check: Option<Fidelity>,
-    /// What a reader should know, in words.
-    pub warnings: Vec<String>,
+    /// What a reader should know before relying on the figures.
+    pub warnings: Vec<ModelWarning>,
 }
 
 /// The model of one direction.

@@ -32,6 +32,7 @@ pub mod quantity;
 pub mod respond;
 mod singleton;
 pub mod voice;
+pub mod warning;
 
 pub use assemble::{assemble, assemble_as};
 pub use exit::Exit;

@@ -8,6 +8,7 @@ use crate::document::{ChecksumErrors, Metadata, Replies, Traffic};
 use crate::event::Event;
 use crate::log::Entry;
 use crate::voice::VoiceRequest;
+use crate::warning::CalibrationUnused;
 
 /// The name of the manifest's schema.
 pub const MANIFEST: &str = "romer/manifest/1";
@@ -193,7 +194,7 @@ pub struct CalibrationUse {
     /// Whether the baseline was to be subtracted.
     pub subtract: bool,
     /// Why the calibration is not used, where it is not: it is of another machine.
-    pub refused: Option<String>,
+    pub refused: Option<CalibrationUnused>,
 }
 
 /// Why a stream ended before it was to.

@@ -26,8 +26,9 @@ use romer_impair::chain::{Chain, SHORTEST_STATE};
 use romer_impair::config::{DEFAULT_FLUSH, LONGEST_DELAY, Match, Model, Order, Setting, TimelineStep};
 use romer_impair::trace::{self, By, Trace};
 use romer_impair::{Config, Decision, Generator, Path};
+use romer_record::warning::{Absorption, EmulationWarning};
+use romer_units::Dscp;
 use romer_units::random::Seed;
-use romer_units::{Dscp, Duration, counted};
 use toml::de::{DeTable, DeValue};
 
 pub use preset::{PRESETS, Preset, preset};
@@ -51,7 +52,7 @@ pub struct Scenario {
     /// What the `[about]` table says.
     pub about: About,
     /// What a reader of the results should know, in words.
-    pub notes: Vec<String>,
+    pub notes: Vec<EmulationWarning>,
 }
 
 /// Where a scenario comes from.
@@ -148,7 +149,7 @@ pub fn parse(text: &str, file: &str, load: &mut Load<'_>) -> Read<Scenario> {
 }
 
 /// Notes of measured delays that nothing was added to: they count from the least one.
-fn unlevelled(top: &DeTable<'_>) -> impl Iterator<Item = String> {
+fn unlevelled(top: &DeTable<'_>) -> impl Iterator<Item = EmulationWarning> {
     fn inner<'t, 'd>(table: &'t DeTable<'d>, key: &str) -> Option<&'t DeTable<'d>> {
         match table.get(key)?.get_ref() {
             DeValue::Table(inner) => Some(inner),
@@ -158,12 +159,8 @@ fn unlevelled(top: &DeTable<'_>) -> impl Iterator<Item = String> {
     ["a_to_b", "b_to_a"].into_iter().filter_map(move |direction| {
         let trace = inner(inner(top, direction)?, "trace")?;
         let measured = trace.get("format")?.get_ref().as_str() == Some("measurement");
-        (measured && !trace.contains_key("fixed")).then(|| {
-            format!(
-                "{direction}.trace: the least recorded delay counts as none, and the others from it; fixed adds what the \
-                 path itself takes"
-            )
-        })
+        (measured && !trace.contains_key("fixed"))
+            .then(|| EmulationWarning::TraceRelative { setting: format!("{direction}.trace") })
     })
 }
 
@@ -481,66 +478,42 @@ const AN_HOUR: f64 = 3.6e12;
 /// The octets of the longest frame of Ethernet as most links have it, with its check sequence.
 const LONG_FRAME: u64 = 1_518;
 
-/// A small number with its first two digits that are not 0.
-fn two_digits(value: f64) -> String {
-    let places = (0..12).find(|places| value * 10_f64.powi(*places) >= 10.0).unwrap_or(12);
-    let places = usize::try_from(places).unwrap_or(0);
-    format!("{value:.places$}")
-}
-
-/// A time of some nanoseconds.
-fn shown(nanos: f64) -> Duration {
-    #[expect(clippy::cast_possible_truncation, reason = "delays are below an hour")]
-    let nanos = nanos as i64;
-    Duration::from_nanos(nanos)
-}
-
 /// A recorded link that lets nothing through for so long may be in another unit than milliseconds.
 const LONG_SILENCE: i64 = 60_000_000_000;
 
 /// What is to be known of a chain of losses that ends in a part of its states.
-fn absorbed<'a>(chain: &'a Chain, states: &'a [Decision]) -> impl Iterator<Item = String> + 'a {
+fn absorbed(setting: &str, chain: &Chain, states: &[Decision]) -> Vec<EmulationWarning> {
     let parts = chain.absorbing();
     let several = parts.len() > 1;
-    parts.into_iter().map(move |part| {
-        let numbers: Vec<String> = part.iter().map(|state| (state + 1).to_string()).collect();
-        let (named, lose) = match numbers.as_slice() {
-            [one] => (format!("state {one}"), "loses"),
-            [some @ .., last] => (format!("states {} and {last}", some.join(", ")), "lose"),
-            [] => (String::new(), ""),
-        };
+    let warning = |part: &Vec<usize>| {
         let shares = part.iter().map(|state| match &states[*state] {
             Decision::Bernoulli { probability } => Some(*probability),
             _ => None,
         });
-        let lost = match shares.collect::<Option<Vec<f64>>>() {
-            Some(shares) => {
-                let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
-                let most = shares.iter().copied().fold(0.0, f64::max);
-                let percent = |share: f64| (share * 1e8).round() / 1e6;
-                let from = if least < most { format!("{} % to ", percent(least)) } else { String::new() };
-                format!("{lose} {from}{} % of the packets", percent(most))
-            }
-            None => format!("{} over the packets", if part.len() > 1 { "decide" } else { "decides" }),
-        };
-        let stays = if part.contains(&chain.initial()) {
-            "the chain begins in"
-        } else if several {
-            "the chain may come to stay in"
-        } else {
-            "sooner or later the chain stays in"
-        };
-        format!("{stays} {named}, which it never leaves and which {lost}")
-    })
+        let shares = shares.collect::<Option<Vec<f64>>>();
+        let of = |fold: fn(f64, f64) -> f64| shares.as_ref().and_then(|all| all.iter().copied().reduce(fold));
+        EmulationWarning::ChainAbsorbed {
+            setting: format!("{setting}.loss"),
+            states: part.iter().map(|state| state + 1).collect(),
+            certainty: match part.contains(&chain.initial()) {
+                true => Absorption::Initial,
+                false if several => Absorption::Possible,
+                false => Absorption::Certain,
+            },
+            min_loss_ratio: of(f64::min),
+            max_loss_ratio: of(f64::max),
+        }
+    };
+    parts.iter().map(warning).collect()
 }
 
-fn notes(config: &Config) -> Vec<String> {
+fn notes(config: &Config) -> Vec<EmulationWarning> {
     let mut notes = Vec::new();
     let empty = Path::default();
     let is_empty =
         |path: &Arc<Path>| Path { flush: empty.flush, order: empty.order, ..path.as_ref().clone() } == empty;
     if config.paths().all(is_empty) {
-        notes.push("the scenario asks for nothing: packets pass as over a wire".into());
+        notes.push(EmulationWarning::ScenarioEmpty);
     }
     for (port, way) in ["a_to_b", "b_to_a"].into_iter().enumerate() {
         for (owner, path) in config.base.paths[port].iter().enumerate() {
@@ -550,48 +523,37 @@ fn notes(config: &Config) -> Vec<String> {
             if let Some(Trace::Opportunities(link)) = path.trace.as_deref()
                 && link.silence() >= LONG_SILENCE
             {
-                notes.push(format!(
-                    "{name}.trace: nothing leaves for the first {} of the recorded link, nor of each repetition",
-                    Duration::from_nanos(link.silence())
-                ));
+                notes.push(EmulationWarning::TraceSilent {
+                    setting: format!("{name}.trace"),
+                    silence_ns: link.silence(),
+                });
             }
             if let Model::Markov { chain, states } = &path.loss {
-                notes.extend(absorbed(chain, states).map(|note| format!("{name}.loss: {note}")));
+                notes.extend(absorbed(&name, chain, states));
             }
             if let Some(rate) = path.rate.as_ref().filter(|rate| rate.queue < LONG_FRAME) {
-                notes.push(format!(
-                    "{name}.rate: its queue has room for {}, so that every frame that counts for more is lost there",
-                    counted(rate.queue, "octet")
-                ));
+                notes.push(EmulationWarning::QueueShort {
+                    setting: format!("{name}.rate"),
+                    queue_bytes: rate.queue,
+                });
             }
+            let delay = || format!("{name}.delay");
             for variable in path.delay.all().filter_map(|delay| delay.variable.as_ref()) {
                 let cut = variable.law().cut();
                 if cut > 1e-6 {
-                    notes.push(format!(
-                        "{name}.delay: {:.4} % of the normal distribution lie below 0 and are cut off; the rest is drawn from",
-                        cut * 100.0
-                    ));
+                    notes.push(EmulationWarning::DelayTruncated { setting: delay(), below_zero_ratio: cut });
                 }
                 let beyond = 1.0 - variable.law().share_up_to(AN_HOUR);
                 if beyond > 1e-9 {
-                    notes.push(format!(
-                        "{name}.delay: {} % of the distribution lie above an hour; of these packets the delay is an hour",
-                        two_digits(beyond * 100.0)
-                    ));
+                    notes.push(EmulationWarning::DelayLimited { setting: delay(), above_ratio: beyond });
                 }
             }
             let lengths = path.delay.all().filter_map(|delay| delay.variable.as_ref()?.correlated_from());
             if let Some(length) = lengths.max_by(f64::total_cmp).filter(|_| path.order == Order::Exact) {
-                notes.push(format!(
-                    "{name}.delay: packets nearer to each other than {} have delays more alike than asked for, because \
-                     their order is kept; order = \"independent\" keeps the correlation and lets them overtake",
-                    shown(length)
-                ));
+                notes.push(EmulationWarning::CorrelationRaised { setting: delay(), spacing_ns: length });
             }
             if matches!(path.delay, Model::Markov { .. }) && path.order == Order::Exact {
-                notes.push(format!(
-                    "{name}.delay: order is kept at changes of state by letting packets wait; the share that waited is reported"
-                ));
+                notes.push(EmulationWarning::StateChangesWait { setting: delay() });
             }
         }
     }

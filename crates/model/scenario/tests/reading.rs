@@ -6,6 +6,7 @@ mod follows;
 use romer_impair::config::{Discipline, Displacement, Model, Order};
 use romer_impair::trace::Trace;
 use romer_impair::{Decision, Generator, Law, Port};
+use romer_record::warning::{Absorption, EmulationWarning};
 use romer_scenario::{Scenario, decode, parse};
 use romer_units::random::Seed;
 use romer_units::{Layer, Rate};
@@ -318,8 +319,9 @@ fn measured_delays_that_nothing_was_added_to_are_told() {
         let text = format!("[b_to_a.trace]\nfile=\"m.csv\"\nformat=\"measurement\"\n{fixed}");
         read(&text).unwrap().notes
     };
-    assert!(notes("").iter().any(|note| note.starts_with("b_to_a.trace: the least")), "{:?}", notes(""));
-    assert_eq!(notes("fixed=\"0s\"\n"), [""; 0]);
+    let relative = EmulationWarning::TraceRelative { setting: "b_to_a.trace".into() };
+    assert!(notes("").contains(&relative), "{:?}", notes(""));
+    assert_eq!(notes("fixed=\"0s\"\n"), []);
 }
 
 #[test]
@@ -331,33 +333,36 @@ fn what_is_told_of_a_flow_says_of_which() {
     ))
     .unwrap()
     .notes;
-    let places: Vec<&str> =
-        told.iter().filter_map(|note| note.split_once(": 15.8655 %")).map(|(at, _)| at).collect();
-    assert_eq!(places, ["a_to_b.delay", "flow[2].a_to_b.delay"]);
+    let cut = |note: &EmulationWarning| match note {
+        EmulationWarning::DelayTruncated { setting, below_zero_ratio } => {
+            Some((setting.clone(), format!("{:.4} %", below_zero_ratio * 100.0)))
+        }
+        _ => None,
+    };
+    let places: Vec<(String, String)> = told.iter().filter_map(cut).collect();
+    let expected = ["a_to_b.delay", "flow[2].a_to_b.delay"];
+    assert_eq!(places, expected.map(|setting| (setting.to_owned(), "15.8655 %".to_owned())));
 }
 
 #[test]
 fn what_of_a_law_lies_above_an_hour_and_what_finds_no_room_are_told() {
-    let told =
-        |law: &str| read(&format!("a_to_b.delay = {{ variable = {law} }}\n")).unwrap().notes.join("\n");
+    let told = |law: &str| read(&format!("a_to_b.delay = {{ variable = {law} }}\n")).unwrap().notes;
     // (10 ms / 1 h)^shape.
-    for (shape, share) in [("0.5", "0.17 %"), ("1", "0.00028 %")] {
+    for (shape, share) in [("0.5", 0.001_667), ("1", 2.778e-6)] {
         let notes = told(&format!("{{ model = \"pareto\", scale = \"10ms\", shape = {shape} }}"));
-        assert!(notes.contains(&format!("{share} of the distribution lie above an hour")), "{notes}");
+        let [EmulationWarning::DelayLimited { above_ratio, .. }] = notes[..] else { panic!("{notes:?}") };
+        assert!((above_ratio / share - 1.0).abs() < 1e-3, "{above_ratio}");
     }
-    assert_eq!(told("{ model = \"exponential\", mean = \"1s\" }"), "");
+    assert_eq!(told("{ model = \"exponential\", mean = \"1s\" }"), []);
     let queue = |octets: &str| {
         let rate = format!(
             "a_to_b.rate = {{ limit = \"1Mbit\", layer = \"l2\", queue = {{ bytes = \"{octets}\" }} }}\n"
         );
-        read(&rate).unwrap().notes.join("\n")
+        read(&rate).unwrap().notes
     };
-    assert!(
-        queue("64B").contains("a_to_b.rate: its queue has room for 64 octets, so that"),
-        "{}",
-        queue("64B")
-    );
-    assert_eq!(queue("1518B"), "");
+    let short = EmulationWarning::QueueShort { setting: "a_to_b.rate".into(), queue_bytes: 64 };
+    assert_eq!(queue("64B"), [short]);
+    assert_eq!(queue("1518B"), []);
 }
 
 #[test]
@@ -369,33 +374,40 @@ fn a_recorded_link_that_is_silent_for_long_is_told() {
             "[a_to_b.loss]\nmodel=\"markov\"\nstep=\"packets\"\ntransition=[[0.5,0.5],{row}]\n[[a_to_b.loss.state]]\n\
              duration=1\nprobability=0.0\n[[a_to_b.loss.state]]\nduration=1\nprobability=1.0\n"
         );
-        read(&text).unwrap().notes.join("\n")
+        read(&text).unwrap().notes
     };
-    assert!(chain("[0.0,1.0]").contains("stays in state 2, which it never leaves and which loses 100 %"));
-    assert_eq!(chain("[0.1,0.9]"), "");
+    let absorbed = |states: &[usize], certainty, [min, max]: [f64; 2]| EmulationWarning::ChainAbsorbed {
+        setting: "a_to_b.loss".into(),
+        states: states.to_vec(),
+        certainty,
+        min_loss_ratio: Some(min),
+        max_loss_ratio: Some(max),
+    };
+    assert_eq!(chain("[0.0,1.0]"), [absorbed(&[2], Absorption::Certain, [1.0; 2])]);
+    assert_eq!(chain("[0.1,0.9]"), []);
     // Parts of several states, and several parts.
     let chain = |transition: &str| {
         let state = |share: f64| format!("[[a_to_b.loss.state]]\nduration=1\nprobability={share:?}\n");
         let states: String = [0.0, 0.07, 1.0].map(state).concat();
         let text =
             format!("[a_to_b.loss]\nmodel=\"markov\"\nstep=\"packets\"\ntransition=[{transition}]\n{states}");
-        read(&text).unwrap().notes.join("\n")
+        read(&text).unwrap().notes
     };
     assert_eq!(
         chain("[0.9,0.1,0.0],[0.0,0.5,0.5],[0.0,0.5,0.5]"),
-        "a_to_b.loss: sooner or later the chain stays in states 2 and 3, which it never leaves and which lose 7 % to 100 % of \
-         the packets"
+        [absorbed(&[2, 3], Absorption::Certain, [0.07, 1.0])]
     );
     assert_eq!(
         chain("[0.0,0.5,0.5],[0.0,1.0,0.0],[0.0,0.0,1.0]"),
-        "a_to_b.loss: the chain may come to stay in state 2, which it never leaves and which loses 7 % of the packets\n\
-         a_to_b.loss: the chain may come to stay in state 3, which it never leaves and which loses 100 % of the packets"
+        [absorbed(&[2], Absorption::Possible, [0.07; 2]), absorbed(&[3], Absorption::Possible, [1.0; 2])]
     );
-    assert!(
-        chain("[0.5,0.5,0.0],[0.5,0.5,0.0],[0.0,0.5,0.5]")
-            .contains("begins in states 1 and 2, which it never leaves")
+    assert_eq!(
+        chain("[0.5,0.5,0.0],[0.5,0.5,0.0],[0.0,0.5,0.5]"),
+        [absorbed(&[1, 2], Absorption::Initial, [0.0, 0.07])]
     );
-    assert_eq!(chain("[0.0,1.0,0.0],[0.0,0.0,1.0],[1.0,0.0,0.0]"), "", "each comes again");
-    assert!(notes("late.up").join("\n").contains("a_to_b.trace: nothing leaves for the first 10800s"));
+    assert_eq!(chain("[0.0,1.0,0.0],[0.0,0.0,1.0],[1.0,0.0,0.0]"), [], "each comes again");
+    let silent =
+        EmulationWarning::TraceSilent { setting: "a_to_b.trace".into(), silence_ns: 10_800_000_000_000 };
+    assert_eq!(notes("late.up"), [silent]);
     assert!(notes("t.up").is_empty());
 }

@@ -7,6 +7,7 @@ use romer_method::campaign::Procedure;
 use romer_method::priority::{Discipline, competing};
 use romer_method::search::Goal;
 use romer_method::{Frames, mlr};
+use romer_record::warning::BenchmarkWarning;
 use romer_units::{Duration, FrameSize, LineRate};
 
 use crate::args::{FrameArgs, ProcedureArgs, SearchArgs, SearchName};
@@ -134,7 +135,7 @@ pub(super) fn default_loads(
     line: LineRate,
     (streams, frames): (&[StreamOptions], &[Frames]),
     real_line: bool,
-) -> (Vec<f64>, Option<String>) {
+) -> (Vec<f64>, Option<BenchmarkWarning>) {
     if streams.iter().all(|stream| stream.pace.is_fixed()) {
         // There is but one load: theirs.
         return (vec![1.0], None);
@@ -164,15 +165,10 @@ pub(super) fn default_loads(
     let greatest = times.iter().copied().fold(0.0, f64::max);
     let mut loads: Vec<f64> = times.into_iter().map(|times| (at * times).min(most)).collect();
     loads.dedup_by(|a, b| (*a - *b).abs() < 1e-9);
-    let left_out = (at * greatest > most + 1e-9).then(|| {
-        format!(
-            "at {:.0} % of the line (--line-rate), the most that can be offered, the streams offer {:.1} % of the capacity (--capacity): loads \
-             up to {:.1} % of it would be tried, and those beyond what can be offered are left out; a faster line, or a lower capacity of the \
-             device, would have them",
-            most * 100.0,
-            most / at * 100.0,
-            greatest * 100.0
-        )
+    let left_out = (at * greatest > most + 1e-9).then(|| BenchmarkWarning::LoadsAboveLine {
+        line_ratio: most,
+        capacity_ratio: most / at,
+        wanted_ratio: greatest,
     });
     (loads, left_out)
 }
@@ -429,7 +425,10 @@ mod tests {
         assert_eq!(bounded.last(), Some(&1.0), "a real line has no more");
         assert_eq!(bounded.len(), 2);
         let left_out = left_out.unwrap();
-        assert!(left_out.contains("the streams offer 76.2 % of the capacity"), "{left_out}");
+        let BenchmarkWarning::LoadsAboveLine { capacity_ratio, .. } = left_out else {
+            panic!("{left_out:?}")
+        };
+        assert!((capacity_ratio - 0.762).abs() < 5e-4, "{capacity_ratio}");
         let all = default_loads(&claims, line, (&streams, &frames), false);
         assert_eq!(all.1, None);
         // Two classes compete where the half of one has no room: at four thirds of the capacity.

@@ -9,6 +9,7 @@ use romer_method::Ask;
 use romer_method::campaign::Procedure;
 use romer_record::benchmark::{Benchmark, BenchmarkResult, SelfTest};
 use romer_report::benchmark::amount;
+use romer_report::warning::Text as _;
 use romer_units::{Duration, counted_as};
 
 use crate::output::Sheet;
@@ -43,7 +44,7 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast, sheet: Sheet)
     for stream in forecast.document(options).streams {
         let _ = writeln!(text, "stream {stream}");
     }
-    if let Some(words) = options.in_step_words() {
+    if let Some(words) = options.in_step_warning().map(|warning| warning.text()) {
         let _ = writeln!(text, "{words}");
     }
     text.push('\n');
@@ -398,7 +399,7 @@ fn streams(text: &mut String, document: &Benchmark) {
 
 fn warnings(text: &mut String, document: &Benchmark) {
     for warning in &document.warnings {
-        let _ = writeln!(text, "warning: {warning}");
+        let _ = writeln!(text, "warning: {}", warning.text());
     }
 }
 

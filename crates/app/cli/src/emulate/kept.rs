@@ -10,6 +10,7 @@ use romer_impair::goodness::{
 };
 use romer_impair::{Config, Port};
 use romer_record::emulation::Emulation;
+use romer_record::warning::EmulationWarning;
 use romer_report::emulation::{Drawn, EmulationRun, Judged, Sampled, Way, charts, report};
 use romer_report::escape;
 use romer_store::Runs;
@@ -146,10 +147,9 @@ impl Kept {
         let departures = read_departures(&samples, file, MOST)?;
         let mut document = document.clone();
         if departures.left_out > 0 {
-            document.warnings.push(format!(
-                "the charts show the first {MOST} packets and duplicates of each direction; {} more are in the samples",
-                departures.left_out
-            ));
+            document
+                .warnings
+                .push(EmulationWarning::ChartsLimited { shown: MOST as u64, more: departures.left_out });
         }
         let theory = Port::BOTH.map(|port| scenario.and_then(|config| delay_distribution(config, port)));
         let generator = scenario.map(|config| config.generator).unwrap_or_default();

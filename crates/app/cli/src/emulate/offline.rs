@@ -8,7 +8,9 @@ use std::path::Path;
 use romer_emulate::{Arrivals, EmulateError, Opened, TooLong, offline};
 use romer_record::Exit;
 use romer_record::emulation::{EmulatedDirection, Emulation};
+use romer_record::warning::EmulationWarning;
 use romer_report::escape;
+use romer_report::warning::Text as _;
 use romer_store::untrusted;
 use romer_units::Duration;
 use romer_units::random::Seed;
@@ -71,7 +73,7 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     }
     let Some(mut document) = done else { return Ok(Exit::Success) };
     if document.a_to_b.received == 0 && document.b_to_a.received == 0 {
-        document.warnings.push("no packet arrived: there is nothing to say of the scenario".into());
+        document.warnings.push(EmulationWarning::NoArrivals);
     }
     if let Some(file) = json {
         let text = output::document_text(&document)?;
@@ -183,7 +185,7 @@ fn summary(document: &Emulation) -> String {
     let seed = Seed(document.seed);
     let _ = writeln!(text, "seed {seed} ({}); give it with --seed to repeat the run", document.generator);
     for warning in &document.warnings {
-        let _ = writeln!(text, "note: {}", escape::terminal(warning));
+        let _ = writeln!(text, "note: {}", escape::terminal(&warning.text()));
     }
     text
 }

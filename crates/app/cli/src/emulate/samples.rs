@@ -4,8 +4,8 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use romer_emulate::live::{FeedOptions, Recorded, Recorder, SampleFeed, Sink};
+use romer_record::warning::EmulationWarning;
 use romer_report::escape;
-use romer_units::counted_as;
 
 use super::kept::Kept;
 use crate::args::SampleArgs;
@@ -81,13 +81,8 @@ fn sink(path: &Path) -> Result<Sink, Failure> {
 }
 
 /// What a reader of the document should know of the samples.
-pub(super) fn note(recorded: &Recorded) -> Option<String> {
-    (recorded.missed > 0).then(|| {
-        format!(
-            "{} missing in the samples, because writing was too slow; the counters include all of them",
-            counted_as(recorded.missed, "packet is", "packets are")
-        )
-    })
+pub(super) fn note(recorded: &Recorded) -> Option<EmulationWarning> {
+    (recorded.missed > 0).then_some(EmulationWarning::SamplesMissing { packets: recorded.missed })
 }
 
 /// Whether all files are whole.

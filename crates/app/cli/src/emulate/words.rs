@@ -5,11 +5,13 @@ use std::io::{self, Write};
 use romer_emulate::live::{LiveBridge, LiveOptions, Snapshot};
 use romer_record::document::Summary;
 use romer_record::emulation::{EmulatedDirection, Emulation};
+use romer_record::warning::EmulationWarning;
 use romer_report::escape;
+use romer_report::warning::Text as _;
 use romer_units::Duration;
 
 /// The first lines: ports, data plane, buffer and seed.
-pub(super) fn ready(options: &LiveOptions, bridge: &LiveBridge, notes: &[String]) -> String {
+pub(super) fn ready(options: &LiveOptions, bridge: &LiveBridge, notes: &[EmulationWarning]) -> String {
     let [a, b] = &options.ports;
     let control = bridge.control();
     let (room, applied) = (control.room(), control.scenario());
@@ -31,7 +33,7 @@ pub(super) fn ready(options: &LiveOptions, bridge: &LiveBridge, notes: &[String]
     }
     text.push_str(&format!("  seed {}\n", control.seed()));
     for note in notes {
-        text.push_str(&format!("  note: {}\n", escape::terminal(note)));
+        text.push_str(&format!("  note: {}\n", escape::terminal(&note.text())));
     }
     text
 }
@@ -80,7 +82,7 @@ impl Line {
 /// The counts and the delays of both directions.
 ///
 /// Notes that were `shown` at the start are not repeated.
-pub(super) fn summary(document: &Emulation, shown: &[String]) -> String {
+pub(super) fn summary(document: &Emulation, shown: &[EmulationWarning]) -> String {
     let mut text = String::new();
     for (name, direction) in [("a to b", &document.a_to_b), ("b to a", &document.b_to_a)] {
         text.push_str(&format!("{name}: {}\n", counts(direction)));
@@ -92,7 +94,7 @@ pub(super) fn summary(document: &Emulation, shown: &[String]) -> String {
         }
     }
     for warning in document.warnings.iter().filter(|warning| !shown.contains(warning)) {
-        text.push_str(&format!("note: {}\n", escape::terminal(warning)));
+        text.push_str(&format!("note: {}\n", escape::terminal(&warning.text())));
     }
     text
 }

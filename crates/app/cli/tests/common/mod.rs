@@ -10,6 +10,8 @@ pub(crate) mod schema;
 
 use std::path::{Path, PathBuf};
 
+use romer_record::warning::MeasurementWarning;
+use romer_report::warning::Text;
 use serde_json::Value;
 
 /// The repository.
@@ -20,6 +22,14 @@ pub(crate) fn repository() -> PathBuf {
 /// The value at `pointer` (RFC 6901), which must be there.
 pub(crate) fn at<'a>(document: &'a Value, pointer: &str) -> &'a Value {
     document.pointer(pointer).unwrap_or_else(|| panic!("nothing at {pointer} in {document:#}"))
+}
+
+/// The warnings of a measurement: as they are written, and as people read them, each on a line.
+pub(crate) fn warned(document: &Value) -> String {
+    let warnings = at(document, "/warnings");
+    let typed: Vec<MeasurementWarning> = serde_json::from_value(warnings.clone()).unwrap();
+    let written = warnings.as_array().unwrap().iter().map(Value::to_string);
+    written.chain(typed.iter().map(Text::text)).collect::<Vec<String>>().join("\n")
 }
 
 /// The count at `pointer`.

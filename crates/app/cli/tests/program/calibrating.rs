@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::lab::Lab;
 use crate::common::process::{self, romer};
-use crate::common::schema;
+use crate::common::{schema, warned};
 
 #[test]
 fn a_calibration_is_measured_kept_told_and_subtracted() {
@@ -56,12 +56,12 @@ fn a_calibration_is_measured_kept_told_and_subtracted() {
     assert!(refused.stderr.contains("kernel 0.0"), "{refused:?}");
     let unused = measure(&[]).with_code(0).document();
     assert!(unused["calibration"].is_null(), "{}", unused["calibration"]);
-    assert!(unused["warnings"].to_string().contains("kernel 0.0"), "{}", unused["warnings"]);
+    assert!(warned(&unused).contains("kernel 0.0"), "{}", unused["warnings"]);
 
     fs::write(home.path().join("romer/calibration.json"), r#"{"schema":"x"}"#).unwrap();
     measure(&["--subtract-baseline"]).with_code(3);
     let damaged = measure(&[]).with_code(0).document();
-    let warnings = damaged["warnings"].to_string();
+    let warnings = warned(&damaged);
     assert!(damaged["calibration"].is_null(), "{}", damaged["calibration"]);
     assert!(
         warnings.contains("the calibration is not used") && warnings.contains("calibration.json"),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::lab::{FAR, FAR_V6, Lab, Run, kept};
 use crate::common::process::{self, Process, romer};
-use crate::common::{at, count};
+use crate::common::{at, count, warned};
 
 /// The packet log of one direction: sequence, size, sent, received.
 fn lines(run: &Run, direction: &str) -> Vec<(u64, u64, Option<i64>, Option<i64>)> {
@@ -271,8 +271,8 @@ fn a_far_end_that_dies_ends_a_one_way_run_and_it_is_said() {
         assert!(errors.len() == 1 && errors[0].contains("the far end went away"), "{ended:?}");
         let document = kept(&home);
         assert_eq!(at(&document, "/partial"), true, "{direction}");
-        let warnings = at(&document, "/warnings").to_string();
-        assert!(warnings.contains("the far end went away"), "{warnings}");
+        let warnings = warned(&document);
+        assert!(warnings.contains("far_end_gone"), "{warnings}");
         if direction != "forward" {
             assert!(count(&document, "/reverse/packets/received") >= 1);
             assert!(at(&document, "/reverse/packets/lost").is_null(), "what it sent last is not known");

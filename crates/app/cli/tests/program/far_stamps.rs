@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::common::process::{self, romer};
 use crate::common::reflector::{Fault, Reflector};
-use crate::common::{at, count, number};
+use crate::common::{at, count, number, warned};
 
 /// Probes of one measurement.
 const PROBES: u64 = 40;
@@ -22,8 +22,7 @@ fn measured(fault: Fault) -> (Value, String) {
     let ended = process::run(&mut command);
     assert_eq!(ended.code, Some(0), "{fault:?}: {}", ended.stderr);
     let document = ended.document();
-    let said = document["warnings"].as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned());
-    let said = said.collect::<Vec<_>>().join("\n");
+    let said = warned(&document);
     for way in ["forward", "reverse", "round_trip"] {
         for fate in ["lost", "late"] {
             let number = document[way]["packets"][fate].as_u64().unwrap_or(0);

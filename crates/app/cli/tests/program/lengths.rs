@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::common::lab::{FAR, Lab};
 use crate::common::measuring::{Measuring, losses, lost_by};
 use crate::common::process;
-use crate::common::{at, count};
+use crate::common::{at, count, warned};
 
 /// Behind the router of a laboratory.
 const BEHIND: &str = "198.19.0.2";
@@ -101,28 +101,31 @@ fn where_all_packets_are_of_one_length_and_none_passes_it_is_said_that_shorter_o
             ["measure", BEHIND, "--size", size, "--interval", "10ms", "--duration", "500ms", "--json", "-"];
         let mut command = lab.romer("A", &[&asked, options].concat());
         let document: Value = serde_json::from_str(&process::run(&mut command).with_code(0).stdout).unwrap();
-        at(&document, "/warnings").to_string()
+        warned(&document)
     };
     let words = |way: &str, short_ones: &str| {
         format!(
-            "packets of 1400 B of payload came through on the way {way}, while {short_ones}: something may drop packets for their \
-             length; see what becomes of --size 548B, which every path is meant to take, and of 44B, which is known to pass"
+            "with 1400 B of payload arrived {way}, while {short_ones}: the path may drop packets by their length; try --size 548B, \
+             which every path should carry, and --size 44B, which is known to arrive"
         )
     };
     let route = "the search for the route, which sends 44 B, was answered";
-    let conversation = "the conversation with the far end, whose segments have 512 B at the most, went on";
+    let conversation = "the control connection to the responder, with segments of 512 B at most, continued";
     let warnings = said("1400B", &[]);
-    assert!(warnings.contains(&words("there", route)), "{warnings}");
+    assert!(warnings.contains(&words("forward", route)), "{warnings}");
     for direction in ["round-trip", "forward"] {
         let warnings = said("1400B", &["--no-route", "--direction", direction]);
-        assert!(warnings.contains(&words("there", conversation)), "{direction}: {warnings}");
+        assert!(warnings.contains(&words("forward", conversation)), "{direction}: {warnings}");
     }
     let warnings = said("548B", &[]);
-    assert!(!warnings.contains("for their length"), "{warnings}");
+    assert!(!warnings.contains("all-packets-lost"), "{warnings}");
     process::run(lab.command("R", "nft").args(["delete", "table", "inet", "long"])).with_code(0);
     drop_long(&lab, "r1");
     let warnings = said("1400B", &["--direction", "both"]);
-    assert!(warnings.contains(&words("back", route)) && !warnings.contains("the way there, "), "{warnings}");
+    assert!(
+        warnings.contains(&words("in reverse", route)) && !warnings.contains("arrived forward, "),
+        "{warnings}"
+    );
 }
 
 #[test]
@@ -132,21 +135,21 @@ fn where_a_way_takes_less_than_every_path_is_meant_to_a_size_is_told_that_is_kno
     let no_route = ["--no-route", "--direction"];
     for (interface, takes, size, options, way, code) in [
         // What the first words of a conversation take there, and do not take back.
-        ("r0", 400, "500B", &[][..], "on the way there", 0),
+        ("r0", 400, "500B", &[][..], "forward", 0),
         ("r1", 400, "500B", &[], "there and back", 5),
-        ("r0", 552, "530B", &[no_route[0], no_route[1], "forward"], "on the way there", 0),
-        ("r1", 552, "530B", &[no_route[0], no_route[1], "reverse"], "on the way back", 0),
-        ("r1", 552, "530B", &[], "on the way back", 0),
-        ("r1", 552, "530B", &["--direction", "both"], "on the way back", 0),
+        ("r0", 552, "530B", &[no_route[0], no_route[1], "forward"], "forward", 0),
+        ("r1", 552, "530B", &[no_route[0], no_route[1], "reverse"], "in reverse", 0),
+        ("r1", 552, "530B", &[], "in reverse", 0),
+        ("r1", 552, "530B", &["--direction", "both"], "in reverse", 0),
     ] {
         drop_longer(&lab, interface, takes);
         let asked =
             ["measure", BEHIND, "--size", size, "--interval", "10ms", "--duration", "300ms", "--json", "-"];
         let run = process::run(&mut lab.romer("A", &[&asked, options].concat())).with_code(code);
-        let warnings = at(&serde_json::from_str(&run.stdout).unwrap(), "/warnings").to_string();
-        let came = format!("of {size} of payload came through {way}, while").replace("B of", " B of");
+        let warnings = warned(&serde_json::from_str(&run.stdout).unwrap());
+        let came = format!("with {size} of payload arrived {way}, while").replace("B of", " B of");
         assert!(warnings.contains(&came), "{options:?}: {warnings}");
-        let told = "for their length; see what becomes of --size 44B, which is known to pass";
+        let told = "by their length; try --size 44B, which is known to arrive";
         assert!(warnings.contains(told), "{options:?}: {warnings}");
         process::run(lab.command("R", "nft").args(["delete", "table", "inet", "long"])).with_code(0);
     }
@@ -270,11 +273,9 @@ fn a_host_that_does_not_hear_routers_is_named_before_the_start_and_with_the_loss
         let [unknown, _] = losses(&document, way);
         assert!(unknown >= 50, "{way}: {document:#}");
         let warnings = at(&document, "/warnings").as_array().unwrap();
-        let said: Vec<&str> = warnings.iter().filter_map(Value::as_str).collect();
-        let said: Vec<&&str> = said.iter().filter(|said| said.contains("does not hear")).collect();
+        let said: Vec<&Value> = warnings.iter().filter(|one| one["code"] == "path-mtu-ignored").collect();
         assert!(
-            matches!(said[..], [said] if said.starts_with(&unheard)
-                && said.ends_with(&format!("some of the losses may be of {those} that are too long for their way"))),
+            matches!(said[..], [said] if said["replies"] == (those == "replies") && said["ip_no_pmtu_disc"] == 2),
             "{said:?}"
         );
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::common::lab::{FAR, FAR_V6, Lab, kept};
 use crate::common::measuring::{Measuring, instrument_drops, losses};
 use crate::common::process::{self, Process};
-use crate::common::{at, count};
+use crate::common::{at, count, warned};
 
 fn measured(lab: &Lab, probes: u64, target: &str) -> Value {
     let count = probes.to_string();
@@ -176,9 +176,8 @@ fn a_probe_whose_number_was_altered_on_the_way_is_lost_and_no_other_is_taken_for
         // One-way probes have no such number there.
         let expected = if direction == "both" { 0 } else { 1 };
         assert!((expected..=expected + 2).contains(&packets("lost")), "{document:#}");
-        let told =
-            "1 datagram arrived at the far end with a sequence number that was not sent: altered on the path";
-        let is_told = at(&document, "/warnings").to_string().contains(told);
+        let told = "1 datagram arrived at the responder with a sequence number that was not sent: altered on the path";
+        let is_told = warned(&document).contains(told);
         assert_eq!(is_told, direction == "round-trip", "{document:#}");
     }
 }
@@ -196,10 +195,10 @@ fn probes_of_one_direction_that_the_path_alters_are_lost_and_told_as_altered() {
     let document = lab.measure(&[&options[..], &[FAR]].concat()).document();
     let altered = lab.counted("E", "bridge", "there");
     assert_eq!((lost(&document, "forward"), altered), (10, 10));
-    let warnings = at(&document, "/warnings").to_string();
+    let warnings = warned(&document);
     assert!(
         warnings
-            .contains("10 datagrams arrived at the far end with this session's identifier and a wrong tag"),
+            .contains("10 datagrams arrived at the responder with this session's identifier and a wrong tag"),
         "{warnings}"
     );
 }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::common::process::{self, Ended, Process, romer};
 use crate::common::reflector::{Fault, Reflector};
-use crate::common::{at, count, schema};
+use crate::common::{at, count, schema, warned};
 
 /// Probes of one measurement; 80 ms of them.
 const PROBES: u64 = 40;
@@ -113,7 +113,7 @@ fn faults_that_reject() {
         let words = format!("{PROBES} {words}");
         let error = ended.stderr.lines().find(|line| line.starts_with("error: no reply")).unwrap();
         assert!(error.contains(&words), "{fault:?}: {error}");
-        let warnings = at(&document, "/warnings").to_string();
+        let warnings = warned(&document);
         assert!(warnings.contains(&words), "{fault:?}: {warnings}");
     }
 }
@@ -144,7 +144,7 @@ fn replies_of_other_length() {
         let of = |name| found.map(|found| count(found, name));
         let names = ["/replies", "/payload_octets_min", "/payload_octets_max"];
         assert_eq!(names.map(of), [other.map(|_| PROBES), other, other], "{fault:?}");
-        let warnings = at(&document, "/warnings").to_string();
+        let warnings = warned(&document);
         let words = format!("not as long as the request, with {} octets", other.unwrap_or_default());
         assert_eq!(warnings.contains(&words), other.is_some(), "{fault:?}: {warnings}");
     }

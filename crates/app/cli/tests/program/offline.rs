@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{at, process, schema};
+use crate::common::{at, count, number, process, schema};
 
 /// One line of departures.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,7 +141,7 @@ r = 0.25
         let number = at(&first.document, &format!("/a_to_b/{name}")).as_u64().unwrap();
         assert!(number > 0, "{name} did not happen");
     }
-    assert!(at(&first.document, "/warnings/0").as_str().unwrap().contains("put in order of time"));
+    assert!(at(&first.document, "/warnings/0/code") == "arrivals-sorted");
     let again = emulate(folder.path(), scenario, &arrivals, "1,2,3,4,5,6");
     assert_eq!(first.text, again.text, "byte for byte");
     let other = emulate(folder.path(), scenario, &arrivals, "1,2,3,4,5,7");
@@ -203,26 +203,23 @@ fn a_run_too_short_for_its_delays_says_how_far_off_they_may_be() {
     assert!(at(&emulated.document, "/a_to_b/effective_values").is_null());
     // Packets this close together are warned of on their own account.
     let told = |document: &Value| {
-        let notes: Vec<String> = serde_json::from_value(at(document, "/warnings").clone()).unwrap();
-        notes.into_iter().filter(|note| !note.contains("order = \"exact\"")).collect::<Vec<_>>()
+        let notes = at(document, "/warnings").as_array().unwrap().clone();
+        notes.into_iter().filter(|note| note["code"] != "variation-limited").collect::<Vec<_>>()
     };
     let notes = told(&emulated.document);
     assert_eq!(notes.len(), 1, "{notes:?}");
-    assert!(notes[0].contains("effective sample size of this run is below "), "{notes:?}");
+    assert_eq!(notes[0]["code"], "correlation-long", "{notes:?}");
     let emulated = emulate(folder.path(), scenario, &bursts(150), "1,2,3,4,5,6");
     let worth = at(&emulated.document, "/a_to_b/effective_values").as_f64().unwrap();
     let notes = told(&emulated.document);
     assert_eq!(notes.len(), 1, "{notes:?}");
     let note = &notes[0];
-    let size = format!(
-        "a to b: delays are correlated; the effective sample size is {worth:.0} of 150000 delays. By chance"
-    );
-    assert!(note.starts_with(&size), "{note}");
+    assert_eq!((&note["code"], &note["direction"]), (&"few-independent-delays".into(), &"a_to_b".into()));
+    assert_eq!((count(note, "/delays"), number(note, "/effective_delays")), (150_000, worth), "{note}");
     // What it says of the deviation holds, and is no empty word.
     let off =
         (at(&emulated.document, "/a_to_b/requested_delay_ns/stddev").as_f64().unwrap() / 1e7 - 1.0).abs();
-    let (said, _) = note.split_once(" % (95").unwrap();
-    let said = said.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap() / 100.0;
+    let said = number(note, "/deviation_error_ratio");
     assert!((0.1..1.0).contains(&said) && off < 2.5 * said, "{off}: {note}");
     // As many that are as far apart as need be say nothing.
     let apart = emulate(folder.path(), scenario, &every(1_000_000_000, 30_000, "a"), "1,2,3,4,5,6");

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::common::lab::{FAR, Lab};
 use super::common::process::{self, romer};
-use super::common::{at, count, number};
+use super::common::{at, count, number, warned};
 use super::recorded::analyzed;
 
 /// As microseconds they are a tenth of what a reader takes them for; the file of the run's counts has its duration.
@@ -15,20 +15,21 @@ fn stamps_in_another_unit_are_told_by_the_statistics_beside_them() {
     let raw = folder.path().join("a.raw");
     let line = |n: u64| format!("{}:{}:30:64:{n}\n", 1_000 + n * 20_000, 1_030 + n * 20_000);
     std::fs::write(&raw, (0..50).map(line).collect::<String>()).unwrap();
-    let told = "`--unit 1us` takes them so";
-    let warnings = || at(&analyzed(&[], &[&raw]), "/warnings").to_string();
-    let each = "units of 100 ns, by which a packet was sent each 2ms; if that is not so, --unit says";
+    let told = "`--unit 1us` states that";
+    let warnings = || warned(&analyzed(&[], &[&raw]));
+    let each =
+        "units of 100 ns, by which a packet was sent every 2.00 ms; if that is wrong, state the unit with";
     assert!(warnings().contains(each), "{}", warnings());
     assert!(process::run(romer(["qtcp", "--force", "-F"]).arg(&raw)).with_code(0).stderr.contains(each));
     let reported = process::run(romer(["report"]).arg(&raw)).with_code(0).stdout;
-    assert!(reported.contains("--unit says"), "{reported}");
+    assert!(reported.contains("--unit"), "{reported}");
     // Of what is normalised, and so was taken for a unit already, nothing is asked; nor where it is stated.
-    assert!(!at(&analyzed(&[], &[&raw.with_extension("log")]), "/warnings").to_string().contains("--unit"));
+    assert!(!warned(&analyzed(&[], &[&raw.with_extension("log")])).contains("--unit"));
     for verb in ["analyze", "report"] {
         let stated = || romer([verb, "--quiet", "--json", "-", "--unit", "1us"]);
         let document = process::run(stated().arg(&raw)).with_code(0).document();
         assert_eq!(count(&document, "/traffic/interval_ns"), 20_000_000, "{verb}");
-        assert!(!at(&document, "/warnings").to_string().contains("--unit"), "{verb}: {document}");
+        assert!(!warned(&document).contains("--unit"), "{verb}: {document}");
         // Its packets, read again, are in it as well.
         let table = folder.path().join("a.csv");
         if verb == "report" {
@@ -52,7 +53,7 @@ fn stamps_in_another_unit_are_told_by_the_statistics_beside_them() {
         let converted = process::run(romer(["qtcp", "--force", "-F"]).arg(&raw)).with_code(0);
         assert_eq!(converted.stderr.contains(told), doubted, "{statistics}: {converted:?}");
         // Where the statistics say that it is so, nothing is asked.
-        assert!(!converted.stderr.contains("a packet was sent each"), "{converted:?}");
+        assert!(!converted.stderr.contains("a packet was sent every"), "{converted:?}");
     }
 }
 
@@ -369,7 +370,7 @@ fn a_receiver_that_was_set_back_is_told_from_a_shorter_way_by_the_order_of_the_l
         assert!(number(&document, "/forward/delay_ns/max") < 1.5e6, "{set}: the step is in the delays");
         let told = at(&document, "/events").to_string();
         assert!(told.contains("the receiver's clock was set back by about"), "{told}");
-        assert!(!at(&document, "/warnings").to_string().contains("do not compare"), "{document:#}");
+        assert!(!warned(&document).contains("do not compare"), "{document:#}");
     }
     let document = analysed(0, 300_000);
     assert!(count(&document, "/forward/packets/reordered") > 0);

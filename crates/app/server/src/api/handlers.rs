@@ -16,6 +16,7 @@ use super::{Answer, Call, Endpoint, Handler, Reply, SchemaOf};
 use crate::app::{About, App, Interface, Start};
 use crate::benchmarking::{BenchmarkJob, Planned, Preview};
 use crate::emulation::{Emulation, InForce, Standing};
+use crate::explained::Explained;
 use crate::history::Applied;
 use crate::measuring::{self, Asked, Job};
 use crate::problem::Problem;
@@ -174,14 +175,14 @@ fn emulating() -> Vec<Endpoint> {
             "The files that one of those named, each with its text.",
             history_files,
         ),
-        get::<EmulationDocument>(
+        get::<Explained<EmulationDocument>>(
             "/api/statistics",
             "statistics",
             "The fate of the packets so far.",
             |app, _| {
                 let emulation = app.emulation()?;
                 let snapshot = emulation.snapshot()?;
-                Reply::json(&emulation.document(&snapshot))
+                Reply::json(&Explained(emulation.document(&snapshot)))
             },
         ),
         act(
@@ -235,7 +236,7 @@ fn emulating() -> Vec<Endpoint> {
             )
         },
         Endpoint {
-            answer: Answer::Json(schema::<EmulationDocument>()),
+            answer: Answer::Json(schema::<Explained<EmulationDocument>>()),
             status: 200,
             query: &[(
                 "keep",
@@ -312,11 +313,11 @@ fn benchmarking() -> Vec<Endpoint> {
                 |app, call| Reply::json(&app.benchmarks.stop(number(call)?)?),
             )
         },
-        get::<Benchmark>(
+        get::<Explained<Benchmark>>(
             "/api/benchmarks/{id}/document",
             "benchmarkDocument",
             "What a benchmark that is over has found.",
-            |app, call| Reply::json(&*found(app, call)?),
+            |app, call| Reply::json(&Explained(&*found(app, call)?)),
         ),
         file(
             "/api/benchmarks/{id}/report.html",
@@ -462,7 +463,7 @@ fn kept() -> Vec<Endpoint> {
                 ("stream_a", false, "Which of its streams, from 0; the first."),
                 ("stream_b", false, "Which of its streams, from 0; the first."),
             ],
-            ..get::<Comparison>(
+            ..get::<Explained<Comparison>>(
                 "/api/comparison",
                 "comparison",
                 "The difference of two runs, with intervals.",
@@ -478,7 +479,7 @@ fn kept() -> Vec<Endpoint> {
                         call.query.get(key).map_or(Ok(0), |text| text.parse::<usize>().map_err(|_| none()))
                     };
                     let [a, b] = [(of("a")?, stream("stream_a")?), (of("b")?, stream("stream_b")?)];
-                    Reply::json(&runs::compare(&app.runs, a, b, by)?)
+                    Reply::json(&Explained(runs::compare(&app.runs, a, b, by)?))
                 },
             )
         },
@@ -581,7 +582,7 @@ fn stop_emulation(app: &App, call: &Call) -> Result<Reply, Problem> {
         Some("false") => false,
         Some(_) => return Err(Problem::unprocessable("query", "keep is neither true nor false")),
     };
-    Reply::json(&app.stop_emulation(keep)?)
+    Reply::json(&Explained(app.stop_emulation(keep)?))
 }
 
 fn samples(app: &App, call: &Call) -> Result<Reply, Problem> {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::explained::Explained;
 use romer_record::emulation::{EMULATED, EMULATION, Emulated, Emulation};
 use romer_store::{BenchmarkRun, Runs, put_bytes, untrusted};
 use serde::de::DeserializeOwned;
@@ -93,9 +94,9 @@ pub(super) fn open(folder: &Path, name: &str, kind: Kind) -> Result<Opened, Prob
         state: listed.state,
         kind,
         measurements: Vec::new(),
-        benchmark,
+        benchmark: benchmark.map(Explained),
         scenario: emulation.as_ref().map(|document| scenario::json_of(&document.scenario)),
-        emulation,
+        emulation: emulation.map(Explained),
         frames: untrusted::is_file(&folder.join(FRAMES_FILE)),
         emulated: None,
     })
@@ -192,7 +193,7 @@ mod tests {
         let folder = runs.root().join(&name);
         assert_eq!(kind(&folder), Some(Kind::Emulation));
         let opened = open(&folder, &name, Kind::Emulation).unwrap();
-        assert_eq!(opened.emulation.unwrap(), document);
+        assert_eq!(opened.emulation.unwrap(), Explained(document.clone()));
         assert!(report(&folder).unwrap().contains("a to b: 7 packets"));
         delete(&folder, Kind::Emulation).unwrap();
         assert!(!folder.exists(), "nothing of it is left");

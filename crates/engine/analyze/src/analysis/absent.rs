@@ -4,7 +4,7 @@
 //! other stamps of that clock lie far from it, measured by how long they last.
 
 use romer_exchange::csv::{Row, Shape};
-use romer_units::counted_as;
+use romer_record::warning::MeasurementWarning;
 
 use super::packets::{Gathering, StampColumn};
 
@@ -94,7 +94,7 @@ impl Placeholders {
     }
 
     /// Takes those that are no times out of the lines, and says so of each column.
-    pub(super) fn take_out(&self, lines: &mut Gathering) -> Vec<String> {
+    pub(super) fn take_out(&self, lines: &mut Gathering) -> Vec<MeasurementWarning> {
         let mut notes = Vec::new();
         for (column, found) in self.found.iter().enumerate() {
             let place = column % 4;
@@ -106,12 +106,13 @@ impl Placeholders {
             lines.change(of, |stamp| Some(stamp).filter(|stamp| !is_placeholder(*stamp)));
             // Of a packet that has the last of its stamps a missing one says nothing.
             let is_last = place + 1 == self.shape.stamps().len();
-            let lost = if is_last { ", as of packets that did not get there" } else { "" };
             let name = self.shape.stamps().get(place).copied().unwrap_or_default();
-            notes.push(format!(
-                "{} 0 or -1 in the column {prefix}{name} (first in line {first}), which is no time of that clock: taken as missing{lost}",
-                counted_as(*count, "stamp is", "stamps are")
-            ));
+            notes.push(MeasurementWarning::PlaceholderTimeStamps {
+                column: format!("{prefix}{name}"),
+                stamps: *count,
+                first_line: *first,
+                lost: is_last,
+            });
         }
         notes
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use romer_record::document::Measurement;
+use romer_record::warning::{MeasurementWarning, Warning as _};
 use romer_session::association;
 use romer_testing::pcap;
 use romer_units::random::{Seed, Stream};
@@ -241,11 +242,11 @@ fn the_packets_by_which_a_session_makes_itself_known_are_none_of_its_stream() {
         assert_eq!(m.traffic.direction, plain.traffic.direction, "answers {answers}");
         assert_eq!((&m.forward, &m.reverse), (&plain.forward, &plain.reverse), "answers {answers}");
         assert!(
-            m.warnings.iter().any(|note| note.starts_with("5 packets are of romer's own")),
+            m.warnings.contains(&MeasurementWarning::AssociationPacketsIgnored { packets: 5 }),
             "{:?}",
             m.warnings
         );
-        assert!(!m.warnings.iter().any(|note| note.contains("cannot be told apart")), "{:?}", m.warnings);
+        assert!(!m.warnings.iter().any(|one| one.code() == "packets-indistinguishable"), "{:?}", m.warnings);
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -329,7 +330,7 @@ fn what_an_echo_carries_does_not_make_it_a_copy_of_the_probe() {
                 let counts = Told::of(&m).counts;
                 let expected = if is_swapped { [back, there] } else { [there, back] };
                 assert_eq!(counts, expected, "{name}");
-                let is_told = m.warnings.iter().any(|note| note.starts_with("its addresses are translated"));
+                let is_told = m.warnings.iter().any(|one| one.code() == "flow-translated");
                 assert_eq!(is_told, far != near, "{name}: {:?}", m.warnings);
             }
         }

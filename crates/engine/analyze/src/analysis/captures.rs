@@ -10,8 +10,9 @@ use romer_exchange::capture::{self, Captured, Flow};
 use romer_exchange::csv::Shape;
 use romer_record::RoundTrip;
 use romer_record::document::Way;
+use romer_record::warning::MeasurementWarning;
 use romer_session::association;
-use romer_units::{Place, counted_as, three_digits};
+use romer_units::{Place, counted_as};
 
 use super::AnalysisError;
 use super::capture_flows;
@@ -205,22 +206,14 @@ pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Resul
     let flow = if is_forward(&near_ways) { chosen } else { chosen.back() };
     let there = Pair::of(of(&a.packets, flow), &b.packets, by);
     let back = Pair::of(of(&b.packets, flow.back()), &a.packets, by);
-    let mut notes = vec![format!(
-        "the stream is that of UDP packets {flow}: {} of them are in both captures",
-        shared(flow)
-    )];
+    let mut notes =
+        vec![MeasurementWarning::FlowCompared { flow: flow.to_string(), packets: shared(flow) as u64 }];
     if others > 0 && choice.is_none() {
-        notes.push(format!(
-            "{others} more {} in both captures: the one with the most packets was taken; --flow N chooses among {}",
-            if others == 1 { "flow is" } else { "flows are" },
-            listed(&all)
-        ));
+        notes.push(MeasurementWarning::OtherFlows { others: others as u64, flows: listed(&all) });
     }
     let name = |flow: Flow| translated.iter().find(|(_, of)| **of == flow).map(|(name, _)| *name);
     if let Some(name) = name(flow) {
-        notes.push(format!(
-            "its addresses are translated between the captures: the second one has it as {name}"
-        ));
+        notes.push(MeasurementWarning::FlowTranslated { flow: name.to_string() });
     }
     notes.extend(left_out(a.aside.max(b.aside)));
     for ((capture, path), sorted) in [(&a, near), (&b, far)].into_iter().zip(sorted) {
@@ -263,37 +256,29 @@ fn no_udp(others: u64) -> String {
 }
 
 /// That a session's own packets are left out, of which there are so many.
-fn left_out(count: u64) -> Option<String> {
-    (count > 0).then(|| {
-        let are = counted_as(count, "packet is", "packets are");
-        format!("{are} of romer's own, by which its sessions tell the responder where they come from: left out of the streams")
-    })
+fn left_out(packets: u64) -> Option<MeasurementWarning> {
+    (packets > 0).then_some(MeasurementWarning::AssociationPacketsIgnored { packets })
 }
 
 /// That a capture's packets stand in another order than that in which they were taken.
-fn was_sorted(path: &Path, size_ns: i64) -> String {
-    format!(
-        "{}: its clock was set back by about {} while it captured, and its packets stand in order of time all the same: it was sorted since. \
-         They were put in the order that the other capture shows; packets that this one has alone may be off by as much. A capture as it was \
-         taken tells more",
-        path.file_name().unwrap_or_default().to_string_lossy(),
-        three_digits(size_ns.saturating_abs())
-    )
+fn was_sorted(path: &Path, step_ns: i64) -> MeasurementWarning {
+    MeasurementWarning::CaptureSorted { file: file_name(path), step_ns }
 }
 
-fn oddities(capture: &capture::Capture, path: &Path) -> Vec<String> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut words = Vec::new();
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn oddities(capture: &capture::Capture, path: &Path) -> Vec<MeasurementWarning> {
+    let file = || file_name(path);
+    let mut warnings = Vec::new();
     if capture.truncated {
-        words.push(format!("{name}: its last packet is not whole and was left out: 1 truncated"));
+        warnings.push(MeasurementWarning::CaptureTruncated { file: file() });
     }
     if capture.snapped > 0 {
-        words.push(format!(
-            "{name}: of {} packets only the beginning was captured: packets whose beginnings are alike are matched in order",
-            capture.snapped
-        ));
+        warnings.push(MeasurementWarning::CaptureSnapped { file: file(), packets: capture.snapped });
     }
-    words
+    warnings
 }
 
 /// How many packets of each flow of the first capture are in the second.
@@ -364,24 +349,19 @@ impl Pair {
     }
 
     /// Its rows: of packets that went from the one place to the other. Packets before the first and after the last that both captures have may have been outside the far one's time, and are left out.
-    fn table(&self, mut notes: Vec<String>) -> Option<Table> {
+    fn table(&self, mut notes: Vec<MeasurementWarning>) -> Option<Table> {
         let first = self.packets.iter().position(|(_, far)| !far.is_empty())?;
         let last = self.packets.iter().rposition(|(_, far)| !far.is_empty())?;
         let outside = self.packets.len() - (last + 1 - first);
         if outside > 0 {
-            notes.push(format!(
-                "{outside} packets before the first and after the last that both captures have are left out: the other \
-                 capture may not have run then"
-            ));
+            notes.push(MeasurementWarning::CaptureEdgesIgnored { packets: outside as u64 });
         }
         if let (true, Some((one, _))) = (self.alike > 0, self.packets.first()) {
-            notes.push(format!(
-                "{} of the {} packets {} have the content of others of them, so that they cannot be told apart: they are matched in \
-                 order, and which of them were lost, and the delays behind a lost one, may be those of others",
-                self.alike,
-                self.packets.len(),
-                one.flow
-            ));
+            notes.push(MeasurementWarning::PacketsIndistinguishable {
+                flow: one.flow.to_string(),
+                packets: self.alike as u64,
+                of: self.packets.len() as u64,
+            });
         }
         let least = self.least().unwrap_or(0);
         let mut rows = Vec::with_capacity(last + 1 - first);

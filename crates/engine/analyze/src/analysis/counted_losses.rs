@@ -1,7 +1,8 @@
 //! Losses of which a file tells how many there were on each way, and not which.
 
 use romer_exchange::irtt::CountedLosses;
-use romer_passages::{Numbering, Related, ReplyNumbers};
+use romer_passages::{Related, ReplyNumbers};
+use romer_record::warning::Numbering;
 use romer_record::{Fate, Passage};
 
 /// Puts the counts of both ways in the place of what the rows tell. Which of the packets were lost on the way back stays open: as many

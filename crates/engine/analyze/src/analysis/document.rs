@@ -9,12 +9,13 @@ use romer_record::SOFTWARE;
 use romer_record::document::{ClockEvent, ClockState, Measurement, Metadata, StampPlaces, Traffic, Way};
 use romer_record::event::Side;
 use romer_record::manifest::{ClockRelation, StampRequest, Stream};
+use romer_record::warning::{MeasurementWarning, StampsRemedy};
 use romer_units::Place;
 
 use super::Analysis;
 use super::packets::Numbered;
 use super::table::{About, Far, Table};
-use crate::evaluate::stamps::{defined, includes_far_time, includes_responder};
+use crate::evaluate::stamps::{defined, includes_far_time};
 use crate::evaluate::{Evaluated, gather};
 
 /// Times that are taken for the time of day: from 2001 to 2096, in nanoseconds since 1970. Others are from an origin
@@ -28,7 +29,7 @@ pub(super) fn of_table(
     shape: Shape,
     packets: impl Numbered,
     mut about: About,
-    clocks: impl FnOnce(&mut Related) -> Vec<String>,
+    clocks: impl FnOnce(&mut Related) -> Vec<MeasurementWarning>,
 ) -> Evaluated {
     let missing = packets.missing();
     let passed = gather(stream, packets);
@@ -51,8 +52,8 @@ pub(super) fn of_table(
     m.warnings.extend(about.notes);
     let undone = |side: Side| m.events.iter().any(|event| event.side == side && event.step.is_some());
     let kept = about.stepped.into_iter().zip([Side::Sender, Side::Responder]);
-    m.warnings
-        .extend(kept.filter(|(_, side)| !undone(*side)).filter_map(|(words, _)| words).collect::<Vec<_>>());
+    let kept: Vec<_> = kept.filter(|(_, side)| !undone(*side)).filter_map(|(step, _)| step).collect();
+    m.warnings.extend(kept);
     m.warnings.extend(gaps(missing).filter(|_| !about.tells_missing));
     evaluated
 }
@@ -218,24 +219,20 @@ fn places(shape: Shape, about: &About, m: &Measurement) -> StampPlaces {
 }
 
 /// Says of a file without the far end's arrivals or departures what its round trips contain, and by what remedy it would have them.
-fn untimed(related: &Related, remedy: &str, m: &mut Measurement) {
+fn untimed(related: &Related, remedy: Option<StampsRemedy>, m: &mut Measurement) {
     let none = |stamped: bool, place: &mut Option<Place>| *place = place.filter(|_| stamped);
     none(related.forward.iter().any(|one| one.arrival.is_some()), &mut m.stamps.responder_arrival);
     let is_stamped = related.reverse.iter().any(|one| one.departure.is_some());
     none(is_stamped, &mut m.stamps.responder_departure);
     let is_whole = is_stamped && related.forward.iter().any(|one| one.arrival.is_some());
-    let said = includes_responder(m, related).filter(|_| !is_whole);
-    if let Some(warning) = m.warnings.iter_mut().find(|warning| said.as_ref() == Some(*warning)) {
-        *warning = format!("{warning} ({remedy})");
+    for warning in m.warnings.iter_mut().filter(|_| !is_whole) {
+        if let MeasurementWarning::ResponderTimeIncluded { remedy: stated, .. } = warning {
+            *stated = remedy;
+        }
     }
 }
 
 /// That numbers are left out, if any are: who wrote the file may have left out lost packets.
-fn gaps(missing: u64) -> Option<String> {
-    (missing > 0).then(|| {
-        format!(
-            "{missing} sequence numbers between the first and the last are not in the file: they count neither as sent \
-             nor as lost (a lost packet has a line with an empty field)"
-        )
-    })
+fn gaps(missing: u64) -> Option<MeasurementWarning> {
+    (missing > 0).then_some(MeasurementWarning::SequenceGaps { missing })
 }

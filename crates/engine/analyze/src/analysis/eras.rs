@@ -5,7 +5,7 @@
 //! others (RFC 5905 section 6).
 
 use romer_exchange::csv::Shape;
-use romer_units::counted_as;
+use romer_record::warning::MeasurementWarning;
 use romer_wire::ntp::{HALF_ERA_NS, in_nearest_era};
 
 use super::absent::clock;
@@ -23,7 +23,7 @@ const COLUMNS: [StampColumn; 8] = [
 ];
 
 /// Reads the stamps of all lines in one era, where those of a clock are of several, and says so.
-pub(super) fn unwrap(lines: &mut Gathering, shape: Shape) -> Option<String> {
+pub(super) fn unwrap(lines: &mut Gathering, shape: Shape) -> Option<MeasurementWarning> {
     let of_clock = |wanted: usize| {
         let columns = COLUMNS.into_iter().enumerate();
         columns.filter(move |(place, _)| clock(shape, place % 4) == wanted).map(|(_, column)| column)
@@ -54,10 +54,7 @@ pub(super) fn unwrap(lines: &mut Gathering, shape: Shape) -> Option<String> {
             Some(unwrapped)
         });
     }
-    Some(format!(
-        "the seconds of NTP began anew (2^32 s, the era that ends in 2036): {} moved by 136 years, into the era of the others",
-        counted_as(moved, "stamp is", "stamps are")
-    ))
+    Some(MeasurementWarning::NtpEraUnwrapped { stamps: moved })
 }
 
 #[cfg(test)]
@@ -94,7 +91,7 @@ mod tests {
         for loses in [[true, true], [false, true], [true, false]] {
             let (mut lines, truth) = log(loses);
             let note = unwrap(&mut lines, Shape::FourStamps).unwrap();
-            assert!(note.contains("2^32 s"), "{note}");
+            assert!(matches!(note, MeasurementWarning::NtpEraUnwrapped { stamps: 1.. }), "{note:?}");
             let off = truth[0][0] - lines.row(0).stamps[0].unwrap();
             assert_eq!(off % ERA, 0);
             for (n, stamps) in truth.iter().enumerate() {

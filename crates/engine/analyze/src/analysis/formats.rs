@@ -5,7 +5,8 @@ use std::path::Path;
 use romer_exchange::csv::{Row, Shape};
 use romer_exchange::irtt::{self, Loss};
 use romer_exchange::qtcp::{self, Entry, Spread, UNIT_NS, sta, unit};
-use romer_units::{Duration, Place, counted_as};
+use romer_record::warning::{MeasurementWarning, StampsRemedy};
+use romer_units::{Duration, Place};
 
 use super::packets::{Gathering, Unstamped};
 use super::received;
@@ -57,7 +58,7 @@ pub(super) fn of_qtcp(path: &Path, any_size: bool, stated: Option<i64>) -> Resul
         stepped[1] = None;
     }
     let mut about = About {
-        notes: found.notes.words(),
+        notes: found.notes.warnings(),
         stepped,
         protocol: match stated {
             None => "as Qtcp or a program like it recorded it, in units of 100 ns".into(),
@@ -73,14 +74,10 @@ pub(super) fn of_qtcp(path: &Path, any_size: bool, stated: Option<i64>) -> Resul
     about.notes.extend(not_lost);
     about.unread.there = told.unread;
     if moved {
-        about.notes.push("the stamps were moved to begin at 0: in nanoseconds they would not fit".into());
+        about.notes.push(MeasurementWarning::TimeStampsShifted);
     }
     if qtcp::is_normalised(&found.entries) {
-        about.notes.push(
-            "the file is normalised already (a .log, or a .raw that was written so): its least latency is 0, and where its \
-             skew was removed, none is left to find"
-                .into(),
-        );
+        about.notes.push(MeasurementWarning::AlreadyNormalised);
     }
     // They are in the lines, and to put these in order takes memory.
     drop(found);
@@ -95,7 +92,7 @@ pub(super) fn of_qtcp(path: &Path, any_size: bool, stated: Option<i64>) -> Resul
 }
 
 /// That the stamps may be in another unit, as [`unit::doubt`] has it; what is normalised has been taken for one already.
-fn unit_doubt(path: &Path, found: &qtcp::Found) -> Option<String> {
+fn unit_doubt(path: &Path, found: &qtcp::Found) -> Option<MeasurementWarning> {
     let numbers = || found.entries.iter().map(|entry| entry.sequence);
     let span = numbers().min().zip(numbers().max()).map(|(first, last)| [first, last]);
     let tells = found.notes.sent_back.is_none() && !qtcp::is_normalised(&found.entries);
@@ -103,25 +100,12 @@ fn unit_doubt(path: &Path, found: &qtcp::Found) -> Option<String> {
 }
 
 /// That numbers are `missing` which by the `.sta` are no losses, where that is so.
-fn not_lost(told: &sta::Missing, missing: &[u64]) -> Option<String> {
+fn not_lost(told: &sta::Missing, missing: &[u64]) -> Option<MeasurementWarning> {
     let is_lost = |sequence: &&u64| told.lost.binary_search(sequence).is_ok();
     let count = missing.len() - missing.iter().filter(is_lost).count();
     let unread = told.unread.len() as u64;
-    let no_loss = format!(
-        "{} no loss",
-        counted_as(count as u64, "number that is missing is", "numbers that are missing are")
-    );
-    let carried = format!(
-        "{} carried by the path to a host that dropped them unread: sent, and neither received nor lost",
-        counted_as(unread, "packet was", "packets were")
-    );
-    let told = match (count, unread) {
-        (0, 0) => return None,
-        (0, _) => carried,
-        (_, 0) => no_loss,
-        _ => format!("{no_loss}; {carried}"),
-    };
-    Some(format!("by the .sta file beside it {told}"))
+    let not_lost = count as u64;
+    (not_lost + unread > 0).then_some(MeasurementWarning::MissingNotLost { not_lost, unread })
 }
 
 /// What is subtracted from all stamps, so that they fit in nanoseconds: 100 ns since 1601, as Windows counts, do not.
@@ -156,7 +140,7 @@ pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
     let about = About {
         notes: found.notes,
         counted: found.counted,
-        stamps_missing: "irtt client --tstamp=both has it stamp them",
+        stamps_missing: Some(StampsRemedy::Irtt),
         place: Some(Place::User),
         protocol: if found.version.is_empty() {
             format!("irtt, to {}", found.remote)
@@ -182,20 +166,10 @@ mod tests {
             not_lost(&sta::Missing { lost: lost.to_vec(), unread: unread.to_vec() }, missing)
         };
         assert_eq!(told(&[3, 4], &[], &[3, 4]), None);
-        let some = told(&[3], &[], &[3, 4]).unwrap();
-        assert_eq!(some, "by the .sta file beside it 1 number that is missing is no loss");
-        let carried =
-            "carried by the path to a host that dropped them unread: sent, and neither received nor lost";
+        let found = |not_lost, unread| Some(MeasurementWarning::MissingNotLost { not_lost, unread });
+        assert_eq!(told(&[3], &[], &[3, 4]), found(1, 0));
         // Those before the first that arrived are not missing.
-        assert_eq!(
-            told(&[3], &[0, 1], &[3]).unwrap(),
-            format!("by the .sta file beside it 2 packets were {carried}")
-        );
-        assert_eq!(
-            told(&[3], &[4], &[3, 4, 5]).unwrap(),
-            format!(
-                "by the .sta file beside it 2 numbers that are missing are no loss; 1 packet was {carried}"
-            )
-        );
+        assert_eq!(told(&[3], &[0, 1], &[3]), found(0, 2));
+        assert_eq!(told(&[3], &[4], &[3, 4, 5]), found(2, 1));
     }
 }

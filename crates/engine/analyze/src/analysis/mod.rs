@@ -47,6 +47,7 @@ use romer_record::event::{Event, Side};
 use romer_record::finding::Finding;
 use romer_record::manifest::{SkewRequest, Stream};
 use romer_record::voice::{Voice, VoiceRequest};
+use romer_record::warning::MeasurementWarning;
 use romer_units::Duration;
 use thiserror::Error;
 
@@ -301,7 +302,7 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
             tell(&mut evaluated.measurement, settled.events(first));
             // Captures have an order of their own.
             if analysis.capture_b.is_none() && one_way {
-                let told = overtaken::words(&evaluated.related.forward, &evaluated.measurement);
+                let told = overtaken::warnings(&evaluated.related.forward, &evaluated.measurement);
                 evaluated.measurement.warnings.extend(told);
             }
             evaluated
@@ -320,7 +321,11 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
 }
 
 /// That one clock is stated and the stamps are of two, where that is so: then nothing follows from what is stated.
-fn refutes_one_clock(analysis: &Analysis, there: &Table, back: Option<&(&PathBuf, Table)>) -> Option<String> {
+fn refutes_one_clock(
+    analysis: &Analysis,
+    there: &Table,
+    back: Option<&(&PathBuf, Table)>,
+) -> Option<MeasurementWarning> {
     let of = |file: &Path, table: &Table| {
         gather(&stream(analysis, file, table), &table.packets).contradicts_one_clock()
     };
@@ -328,21 +333,14 @@ fn refutes_one_clock(analysis: &Analysis, there: &Table, back: Option<&(&PathBuf
         let theirs = || back.and_then(|(file, table)| of(file, table));
         of(&analysis.file, there).or_else(theirs)
     };
-    let why = analysis.one_clock.then(found).flatten()?;
-    Some(format!(
-        "--one-clock is not used: {why}; the clocks are taken for two, whose difference is not known"
-    ))
+    analysis.one_clock.then(found).flatten().map(MeasurementWarning::OneClockContradicted)
 }
 
 /// That the stamps of two files may be of one clock, as those of two captures on one host, where nothing speaks against it.
-fn may_be_one_clock(analysis: &Analysis, clock: &ClockState) -> Option<String> {
+fn may_be_one_clock(analysis: &Analysis, clock: &ClockState) -> Option<MeasurementWarning> {
     let two_files = analysis.capture_b.is_some() || analysis.reverse.is_some();
     let [low, high] = clock.offset_bounds_ns.filter(|_| two_files && !analysis.one_clock)?;
-    (low <= 0 && 0 <= high).then(|| {
-        "the stamps of the two files do not contradict a common clock; if one host took both, --one-clock gives the whole \
-         one-way delays"
-            .into()
-    })
+    (low <= 0 && 0 <= high).then_some(MeasurementWarning::OneClockPossible)
 }
 
 /// The steps of both clocks that a table by itself shows.
@@ -480,7 +478,7 @@ fn by<'a>(
     (estimate, settled, set_back): (&'a Estimate, &'a Settled, &'a SetBack),
     method: &'a str,
     least: &'a mut Option<i128>,
-) -> impl FnOnce(&mut Related) -> Vec<String> + 'a {
+) -> impl FnOnce(&mut Related) -> Vec<MeasurementWarning> + 'a {
     move |related| {
         settled.put_right(&mut related.forward, heading);
         set_back.put_right(&mut related.forward, heading);

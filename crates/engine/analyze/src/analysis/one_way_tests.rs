@@ -2,6 +2,7 @@
 
 use romer_record::document::Measurement;
 use romer_record::finding::Pattern;
+use romer_record::warning::Warning as _;
 use romer_units::random::{Seed, Stream};
 
 use super::file_tests::{MS, Packet, SECOND, folder, table};
@@ -160,7 +161,7 @@ fn of_packets_that_a_receiver_set_back_puts_out_of_order_beside_a_full_queue_it_
         table(&file, &packets, |at| at, |came| came + SECOND + if came < at { 0 } else { size });
         let m = analyze(&Analysis::of(&file, String::new())).unwrap().measurement;
         assert!(m.forward.packets.reordered > Some(20), "{seed}: {:?}", m.forward.packets);
-        let noted = m.warnings.iter().any(|words| words.contains("or the receiver's clock was set back"));
+        let noted = m.warnings.iter().any(|one| one.code() == "delay-drop-reorders");
         let step =
             |pattern: &Pattern| matches!(pattern, Pattern::DelayStep { size_ns, .. } if *size_ns < -0.4e9);
         let told = m.findings.iter().any(|finding| step(&finding.pattern))

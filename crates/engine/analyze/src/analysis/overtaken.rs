@@ -5,8 +5,7 @@
 use romer_record::Passage;
 use romer_record::document::Measurement;
 use romer_record::finding::Pattern;
-use romer_report::unless_set;
-use romer_units::{Duration, counted_as};
+use romer_record::warning::MeasurementWarning;
 
 /// So many in a row are not by chance, all of them overtaken by one packet after which delays stay as low.
 const LEAST: usize = 8;
@@ -27,20 +26,18 @@ struct Fall {
 }
 
 /// That packets are out of order by a fall of all delays, for each such fall which the document does not tell otherwise.
-pub(super) fn words(forward: &[Passage], m: &Measurement) -> Vec<String> {
-    falls(forward).into_iter().filter(|fall| !is_told(m, fall)).map(said).collect()
+pub(super) fn warnings(forward: &[Passage], m: &Measurement) -> Vec<MeasurementWarning> {
+    falls(forward).into_iter().filter(|fall| !is_told(m, fall)).map(warning).collect()
 }
 
-fn said(fall: Fall) -> String {
-    let rounded = |nanos: i64, to: i64| Duration::from_nanos((nanos + to / 2) / to * to);
+fn warning(fall: Fall) -> MeasurementWarning {
+    let rounded = |nanos: i64, to: i64| (nanos + to / 2) / to * to;
     let digits = 10_i64.pow(fall.by_ns.max(1).ilog10().saturating_sub(2));
-    format!(
-        "from {} after the start on all packets take about {} less, by which the {} before are out of order, {}",
-        rounded(fall.at_ns, 10_000_000),
-        rounded(fall.by_ns, digits),
-        counted_as(fall.packets as u64, "packet", "packets"),
-        unless_set(true)
-    )
+    MeasurementWarning::DelayDropReorders {
+        at_ns: rounded(fall.at_ns, 10_000_000),
+        drop_ns: rounded(fall.by_ns, digits),
+        packets: fall.packets as u64,
+    }
 }
 
 fn is_told(m: &Measurement, fall: &Fall) -> bool {
@@ -141,11 +138,12 @@ mod tests {
     fn delays_that_fall_for_good_are_told_and_packets_that_overtake_are_not() {
         let fallen = passages(400, |n| if n < 200 { 900 } else { 100 } + i64::try_from(n % 7).unwrap());
         assert_eq!(
-            falls(&fallen).into_iter().map(said).collect::<Vec<_>>(),
-            [
-                "from 4s after the start on all packets take about 800ms less, by which the 40 packets before are out of order, or the \
-                 receiver's clock was set back by the same amount without reordering a packet (indistinguishable in one direction)"
-            ]
+            falls(&fallen).into_iter().map(warning).collect::<Vec<_>>(),
+            [MeasurementWarning::DelayDropReorders {
+                at_ns: 4_000_000_000,
+                drop_ns: 800_000_000,
+                packets: 40
+            }]
         );
         // One packet in fifty on a way that is shorter by far, a queue that empties in order, and the last packets alone.
         let others: [fn(u64) -> i64; 3] = [

@@ -1,6 +1,6 @@
 //! A pause between departures that may separate two runs in one file.
 
-use romer_units::three_digits;
+use romer_record::warning::MeasurementWarning;
 
 /// The longest pause in which no packet left.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,10 +14,10 @@ struct Pause {
 
 /// That the longest pause of a file exceeds all other time in it, so that two runs may be joined there. Each of them has an interval
 /// of its own. `departures` are those of the rows in their order, and `line` is the line of a row.
-pub(super) fn words(
+pub(super) fn warning(
     departures: impl Iterator<Item = Option<i64>>,
     line: impl Fn(usize) -> u64,
-) -> Option<String> {
+) -> Option<MeasurementWarning> {
     let (mut longest, mut intervals) = (Pause::default(), 0_u64);
     let (mut first, mut latest) = (None, None::<(usize, i64)>);
     for (row, departure) in departures.enumerate() {
@@ -43,12 +43,7 @@ pub(super) fn words(
     let after = intervals.saturating_sub(longest.before + 1);
     let is_between_runs = longest.before > 0 && after > 0 && longest.length_ns > whole_ns / 2;
     is_between_runs.then(|| {
-        let [before, after] = longest.rows.map(&line);
-        format!(
-            "no packet left for {} between line {before} and line {after}, which is longer than the rest of the file; if two runs are joined \
-             there, split the file (head -n {}; for the second, head -n 1 and tail -n +{after})",
-            three_digits(longest.length_ns),
-            after.saturating_sub(1)
-        )
+        let [before_line, after_line] = longest.rows.map(&line);
+        MeasurementWarning::LongPause { pause_ns: longest.length_ns, before_line, after_line }
     })
 }

@@ -26,7 +26,7 @@ fn counts(m: &Measurement) -> [Option<u64>; 5] {
 }
 
 fn says(m: &Measurement, part: &str) -> bool {
-    m.warnings.iter().any(|warning| warning.contains(part))
+    serde_json::to_string(&m.warnings).unwrap().contains(part)
 }
 
 /// 100 packets 20 ms apart of one run: nothing lost, nothing out of order, no event of a clock.
@@ -37,7 +37,7 @@ fn wrapped_numbers_are_one_run() {
         assert_eq!(counts(&m), [100, 100, 0, 0, 0].map(Some), "{name}");
         assert_eq!(m.traffic.interval_ns, 20_000_000, "{name}");
         assert!(m.clock.events.is_empty() && m.events.is_empty(), "{name}: {:?}", m.clock.events);
-        assert!(says(&m, &format!("wrapped at 2^{width}")), "{:?}", m.warnings);
+        assert!(says(&m, &format!(r#""counter_bits":{width}"#)), "{:?}", m.warnings);
         assert!(m.forward.delay_ns.max.unwrap() < 1e6, "{name}");
     }
 }
@@ -78,7 +78,7 @@ fn numbers_in_tens_are_consecutive() {
     let m = document(&vector("by10.csv"));
     assert_eq!(counts(&m), [100, 100, 0, 0, 0].map(Some));
     assert_eq!(m.traffic.interval_ns, 20_000_000);
-    assert!(says(&m, "in steps of 10"), "{:?}", m.warnings);
+    assert!(says(&m, r#""step":10"#), "{:?}", m.warnings);
     assert!(m.forward.ipdv_ns.count > 90, "successive packets are compared");
 }
 
@@ -89,11 +89,7 @@ fn zero_stamps_are_missing_stamps() {
     assert_eq!(counts(&m), [100, 90, 10, 0, 0].map(Some));
     assert_eq!(m.forward.delay_ns.count, 90);
     assert!(m.forward.delay_ns.max.unwrap() < 1e6);
-    assert!(
-        says(&m, "10 stamps are 0 or -1 in the column received_ns (first in line 5)"),
-        "{:?}",
-        m.warnings
-    );
+    assert!(says(&m, r#""column":"received_ns","stamps":10,"first_line":5"#), "{:?}", m.warnings);
     assert!(m.clock.events.is_empty(), "{:?}", m.clock.events);
     let folder = folder("minus-one");
     let file = folder.join("minus-one.csv");
@@ -127,7 +123,7 @@ fn era_change_is_no_step() {
         document(&file)
     };
     let whole = of("whole.csv", [false; 2]);
-    assert!(!says(&whole, "NTP"), "{:?}", whole.warnings);
+    assert!(!says(&whole, "ntp-era-unwrapped"), "{:?}", whole.warnings);
     for lost in [[true, true], [false, true], [true, false]] {
         let m = of("era.csv", lost);
         assert_eq!(m.clock, whole.clock, "{lost:?}");
@@ -135,7 +131,7 @@ fn era_change_is_no_step() {
             (&m.forward, &m.reverse, &m.round_trip),
             (&whole.forward, &whole.reverse, &whole.round_trip)
         );
-        assert!(m.events.is_empty() && says(&m, "NTP began anew"), "{lost:?} {:?}", m.events);
+        assert!(m.events.is_empty() && says(&m, "ntp-era-unwrapped"), "{lost:?} {:?}", m.events);
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
@@ -158,12 +154,11 @@ fn long_pause_is_noted() {
     };
     for numbers in [[0, 150], [0, 200]] {
         let m = of("joined.csv", numbers, 3_600_000_000_000);
-        let note = "no packet left for 3600s between line 151 and line 152, which is longer than the rest of the file; if two runs \
-                    are joined there, split the file (head -n 151; for the second, head -n 1 and tail -n +152)";
+        let note = r#""before_line":151,"after_line":152"#;
         assert!(says(&m, note), "{:?}", m.warnings);
     }
     let m = of("whole.csv", [0, 150], 2_000_000_000);
-    assert!(!says(&m, "no packet left"), "{:?}", m.warnings);
+    assert!(!says(&m, "long-pause"), "{:?}", m.warnings);
     std::fs::remove_dir_all(folder).unwrap();
 }
 

@@ -11,7 +11,8 @@ use romer_exchange::irtt::CountedLosses;
 use romer_exchange::packed::Source;
 use romer_record::RoundTrip;
 use romer_record::document::Way;
-use romer_units::{Clock, Place, Timestamp, counted_as};
+use romer_record::warning::{MeasurementWarning, StampsRemedy};
+use romer_units::{Clock, Place, Timestamp};
 
 use super::absent::Placeholders;
 use super::packets::{Gathering, Packets, Unstamped};
@@ -36,11 +37,11 @@ pub(super) struct Table {
 #[derive(Clone, Debug)]
 pub(super) struct About {
     /// What a reader should know.
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<MeasurementWarning>,
     /// What a reader should know of steps back of the sender's clock and the receiver's, where these stay in the stamps.
-    pub(super) stepped: [Option<String>; 2],
+    pub(super) stepped: [Option<MeasurementWarning>; 2],
     /// What gives such a file the far end's stamps.
-    pub(super) stamps_missing: &'static str,
+    pub(super) stamps_missing: Option<StampsRemedy>,
     /// Where its stamps were taken.
     pub(super) place: Option<Place>,
     /// What was sent, in words.
@@ -68,8 +69,7 @@ impl Default for About {
         Self {
             notes: Vec::new(),
             stepped: [None, None],
-            stamps_missing: "t2_ns and t3_ns are missing; a far end that runs romer respond stamps its packets, and romer report \
-                             --csv writes the stamps of a run",
+            stamps_missing: Some(StampsRemedy::Csv),
             place: None,
             protocol: "as recorded in a file".into(),
             started: String::new(),
@@ -186,13 +186,13 @@ impl Table {
         let renumbered = renumbered.map_err(|second| second_run(path, second, &places))?;
         if let Some(renumbered) = renumbered {
             lines.renumber(&renumbered.numbers);
-            notes.push(renumbered.words());
+            notes.push(renumbered.warning());
         }
         let departures = lines.rows().map(|row| row.stamps[0].or(row.user[0]));
-        notes.extend(pause::words(departures, |row| places.line(row)));
+        notes.extend(pause::warning(departures, |row| places.line(row)));
         notes.extend(digits.cut());
         notes.extend(no_losses(reader.no_losses()));
-        notes.extend(reader.unended().map(csv::Unended::words));
+        notes.extend(reader.unended().map(csv::Unended::warning));
         if lines.rows().next().is_none() {
             let why = if reader.no_losses() > 0 {
                 "of none of its packets it is known whether it arrived, so that there is nothing to analyse; see who wrote it"
@@ -293,25 +293,15 @@ impl Digits {
     }
 
     /// That a spreadsheet has cut them, if it has.
-    fn cut(&self) -> Option<String> {
-        (self.kept >= Self::FEWEST && self.needed && !self.more).then(|| {
-            format!(
-                "no stamp has more than {} digits that are not 0: a spreadsheet has cut them, for it keeps no more of a number, and delays \
-                 are off by as much; have it take these columns as text, or analyse the file from before it was opened there",
-                Self::KEPT
-            )
-        })
+    fn cut(&self) -> Option<MeasurementWarning> {
+        (self.kept >= Self::FEWEST && self.needed && !self.more)
+            .then_some(MeasurementWarning::DigitsTruncated { digits: Self::KEPT })
     }
 }
 
 /// That a table has packets which are no losses though they did not arrive.
-fn no_losses(count: u64) -> Option<String> {
-    (count > 0).then(|| {
-        format!(
-            "{} in flight or unknown by the file (fate): left out, and neither sent nor lost here",
-            counted_as(count, "packet that did not arrive is", "packets that did not arrive are")
-        )
-    })
+fn no_losses(packets: u64) -> Option<MeasurementWarning> {
+    (packets > 0).then_some(MeasurementWarning::FateUnknown { packets })
 }
 
 /// The packets that a host dropped unread, and those of them that the far end answered, which has no stamp of them: all numbers in
@@ -338,31 +328,20 @@ fn unread(told: &csv::Unread, shape: Shape, lines: &Gathering) -> (Unread, Vec<u
 }
 
 /// That a table has packets which nobody read.
-fn carried(unread: &Unread) -> Option<String> {
-    let count = (unread.there.len() + unread.back.len()) as u64;
-    (count > 0).then(|| {
-        format!(
-            "{} unread by the file (fate): the path carried them to a host that dropped them, and they count as sent, and neither as \
-             received nor as lost",
-            counted_as(count, "packet is", "packets are")
-        )
-    })
+fn carried(unread: &Unread) -> Option<MeasurementWarning> {
+    let packets = (unread.there.len() + unread.back.len()) as u64;
+    (packets > 0).then_some(MeasurementWarning::UnreadPackets { packets })
 }
 
 /// That a table has columns which say nothing to us.
-fn unheeded(columns: &[String]) -> Option<String> {
+fn unheeded(columns: &[String]) -> Option<MeasurementWarning> {
     const SHOWN: usize = 5;
-    let more = columns.len().saturating_sub(SHOWN);
-    let mut names: Vec<String> = columns
-        .iter()
-        .take(SHOWN)
-        .map(|name| format!("{:?}", name.chars().take(40).collect::<String>()))
-        .collect();
-    if more > 0 {
-        names.push(format!("and {more} more"));
-    }
-    let are = if columns.len() == 1 { "a column is" } else { "columns are" };
-    (!columns.is_empty()).then(|| format!("{are} not of a packet log and not heeded: {}", names.join(", ")))
+    let shown = columns.iter().take(SHOWN).map(|name| name.chars().take(40).collect());
+    let warning = || MeasurementWarning::ColumnsIgnored {
+        columns: shown.collect(),
+        more: columns.len().saturating_sub(SHOWN) as u64,
+    };
+    (!columns.is_empty()).then(warning)
 }
 
 pub(super) fn faulty(path: &Path, fault: csv::Fault) -> AnalysisError {

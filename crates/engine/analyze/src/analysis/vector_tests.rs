@@ -5,6 +5,7 @@ use std::path::Path;
 use romer_record::document::{DelayKind, Measurement, Way};
 use romer_record::manifest::SkewRequest;
 use romer_record::voice::{DelayBasis, UnratedReason, VariationBasis, VoiceRequest};
+use romer_record::warning::MeasurementWarning;
 
 use super::file_tests::{MS, Packet, SECOND, folder, table};
 use super::{Analysis, analyze};
@@ -54,7 +55,7 @@ fn reflector_without_clock() {
 fn microseconds_in_the_fraction() {
     let m = analyzed("usec-fraction.csv");
     assert!(refuses_one_way(&m), "{:?} {:?}", m.forward.delay_ns, m.voice);
-    assert!(m.warnings.iter().any(|one| one.contains("microseconds are written")), "{:?}", m.warnings);
+    assert!(said(&m).contains(r#""unit":"microseconds""#), "{:?}", m.warnings);
 }
 
 /// A call over round trips without one-way delays is rated by these, and the rating says so.
@@ -112,12 +113,12 @@ fn one_stamp_a_second_early() {
     }
     let whole = &m.round_trip.delay_ns;
     assert!(whole.count == 100 && whole.min.unwrap() > 9.9e6 && whole.max.unwrap() < 11e6, "{whole:?}");
-    let said = m.warnings.join("\n");
+    let said = said(&m);
     assert!(
-        said.contains("stamps of 1 reply contradict each other") && said.contains("it is packet 60"),
+        said.contains(r#""all_discarded":false"#) && said.contains(r#""replies":1,"first_sequence":60"#),
         "{said}"
     );
-    assert!(!said.contains("waited at the far end") && !said.contains("below zero"), "{said}");
+    assert!(!said.contains("responder-slow") && !said.contains("round-trips-negative"), "{said}");
 }
 
 /// Two files by one clock give whole one-way delays; without being told so, a note says that they may.
@@ -146,7 +147,7 @@ fn one_clock_gives_absolute_delays() {
     assert_eq!((one.forward.delay_kind, one.forward.delay_ns.min), (Some(DelayKind::Absolute), Some(5e6)));
     let unknown = of(false, true);
     assert_eq!(unknown.forward.delay_kind, Some(DelayKind::Variable));
-    assert!(unknown.warnings.iter().any(|one| one.contains("--one-clock")), "{:?}", unknown.warnings);
+    assert!(unknown.warnings.contains(&MeasurementWarning::OneClockPossible), "{:?}", unknown.warnings);
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -155,8 +156,8 @@ fn one_clock_gives_absolute_delays() {
 fn refuted_clock_is_withdrawn() {
     for name in ["far-clock-600ppm.csv", "usec-fraction.csv", "no-clock.csv"] {
         let (stated, alone) = (analyzed_by(name, true), analyzed(name));
-        let said = stated.warnings.join("\n");
-        assert_eq!(said.contains("--one-clock is not used"), name != "no-clock.csv", "{name}: {said}");
+        let said = said(&stated);
+        assert_eq!(said.contains("one-clock-contradicted"), name != "no-clock.csv", "{name}: {said}");
         for (one, other) in [(&stated.forward, &alone.forward), (&stated.reverse, &alone.reverse)] {
             assert_eq!(
                 (&one.delay_ns, one.packets.received),
@@ -185,8 +186,11 @@ fn whole_seconds_of_one_clock() {
         let m = analyze(&Analysis { one_clock, ..Analysis::of(&file, String::new()) }).unwrap().measurement;
         assert!(refuses_one_way(&m), "{one_clock}: {:?}", m.forward.delay_ns);
         assert_eq!((m.round_trip.delay_ns.count, m.forward.packets.lost), (200, Some(0)), "{one_clock}");
-        let said = m.warnings.join("\n");
-        assert!(said.contains("which is more than the round trip"), "{one_clock}: {said}");
+        let said = said(&m);
+        assert!(
+            said.contains("one-way-delays-refused") && said.contains("resolution_ns"),
+            "{one_clock}: {said}"
+        );
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -210,8 +214,8 @@ fn negative_delays_refute_one_clock() {
         let m = analyze(&analysis).unwrap().measurement;
         assert_eq!(m.forward.delay_kind, Some(DelayKind::Variable), "{:?}", m.warnings);
         assert!(m.forward.delay_ns.min.unwrap() >= 0.0);
-        let said = m.warnings.join("\n");
-        assert!(said.contains("200 of 200 packets forward arrived before they left"), "{said}");
+        let said = said(&m);
+        assert!(said.contains(r#""forward":200,"forward_compared":200"#), "{said}");
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -231,11 +235,8 @@ fn single_negative_delays_are_rejected() {
     assert_eq!(m.forward.delay_kind, Some(DelayKind::Absolute), "{:?}", m.warnings);
     assert!(m.forward.delay_ns.min.unwrap() >= 5e6, "{:?}", m.forward.delay_ns.min);
     assert_eq!((m.forward.packets.received, m.forward.delay_ns.count), (Some(200), 199));
-    let said = m.warnings.join("\n");
-    assert!(
-        said.contains("the time stamps of 1 of 200 packets contradict those of the packets before"),
-        "{said}"
-    );
+    let said = said(&m);
+    assert!(said.contains(r#""packets":1,"compared":200"#), "{said}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -257,7 +258,7 @@ fn one_way_with(early: &[(usize, Packet)], one_clock: bool, as_reverse: bool) ->
     let analysis = Analysis { one_clock, reverse, ..Analysis::of(&there, String::new()) };
     let m = analyze(&analysis).unwrap().measurement;
     std::fs::remove_dir_all(&folder).unwrap();
-    assert!(!m.warnings.join("\n").contains("--realtime"), "{:?}", m.warnings);
+    assert!(!said(&m).contains(r#""live":true"#), "{:?}", m.warnings);
     m
 }
 
@@ -275,8 +276,8 @@ fn early_stamp_of_one_way() {
                 assert_eq!((way.delay_ns.count, way.packets.received), (199, Some(200)));
                 assert_eq!(way.packets.reordered, Some(0), "{by}");
                 assert_eq!(m.traffic.interval_ns / 1_000, 20_000, "{by}");
-                let said = m.warnings.join("\n");
-                assert!(said.contains("are discarded (it is packet 50)"), "{by}: {said}");
+                let said = said(&m);
+                assert!(said.contains(r#""first_sequence":50"#), "{by}: {said}");
             }
         }
     }
@@ -288,8 +289,8 @@ fn quicker_way_of_one_way() {
     let quick: Vec<(usize, Packet)> = (0..10).map(|n| (10 + 19 * n, (0, Some(-3 * MS)))).collect();
     let m = one_way_with(&quick, false, false);
     assert_eq!((m.forward.delay_ns.count, m.forward.packets.reordered), (200, Some(0)));
-    let said = m.warnings.join("\n");
-    assert!(said.contains("10 of 200 packets took less time than those before and after"), "{said}");
+    let said = said(&m);
+    assert!(said.contains(r#""packets":10,"compared":200"#), "{said}");
 }
 
 /// Packets that were all for calibration leave nothing that was measured: they are not the result.
@@ -309,7 +310,7 @@ fn calibration_leaves_nothing() {
         let m = analyze(&Analysis { skew, ..Analysis::of(&file, String::new()) }).unwrap().measurement;
         assert_eq!((m.forward.packets.sent, m.forward.delay_ns.count, m.partial), (Some(0), 0, true));
         assert_eq!(m.calibration_phase.unwrap().forward.packets.sent, Some(100));
-        assert!(m.warnings.iter().any(|one| one.contains("nothing was measured")), "{:?}", m.warnings);
+        assert!(m.warnings.contains(&MeasurementWarning::CalibrationLeavesNothing), "{:?}", m.warnings);
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -331,8 +332,8 @@ fn refused_stamps_give_no_order() {
     let m = analyze(&Analysis::of(&file, String::new())).unwrap().measurement;
     let way = |way: &romer_record::document::Direction| (way.packets.reordered, way.delay_ns.count);
     assert_eq!([&m.forward, &m.reverse, &m.round_trip].map(way), [(None, 0), (None, 0), (Some(0), 100)]);
-    let said = m.warnings.join("\n");
-    assert!(said.contains("order of the packets of one way is not known"), "{said}");
+    let said = said(&m);
+    assert!(said.contains("order"), "{said}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -353,10 +354,15 @@ fn unstamped_replies_keep_round_trips() {
     let m = analyze(&Analysis::of(&file, String::new())).unwrap().measurement;
     assert_eq!((m.round_trip.delay_ns.count, m.forward.delay_ns.count), (240, 230));
     assert!(m.round_trip.delay_ns.max.unwrap() < 10.4e6);
-    let said = m.warnings.join("\n");
+    let said = said(&m);
     assert!(
-        said.contains("10 replies have no time stamps of the responder (the first is packet 5)"),
+        said.contains(r#""code":"responder-time-stamps-absent","replies":10,"first_sequence":5"#),
         "{said}"
     );
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Its warnings, as they are written.
+fn said(m: &Measurement) -> String {
+    serde_json::to_string(&m.warnings).unwrap()
 }

@@ -2,7 +2,9 @@
 
 use romer_passages::{CardEvidence, Selection};
 use romer_record::document::Way;
+use romer_record::event::Side;
 use romer_record::manifest::{StampRequest, Stream};
+use romer_record::warning::{MeasurementWarning, StampMoment};
 use romer_units::Place;
 
 /// The warnings, most important first.
@@ -11,44 +13,37 @@ pub(super) fn warnings(
     selection: &Selection,
     cards: &CardEvidence,
     any: bool,
-) -> Vec<String> {
-    let mut warnings: Vec<String> = without_card(stream, selection, any).into_iter().collect();
-    for (found, end) in cards.bunches().into_iter().zip(["here", "at the responder"]) {
+) -> Vec<MeasurementWarning> {
+    let mut warnings: Vec<MeasurementWarning> = without_card(stream, selection, any).into_iter().collect();
+    for (found, side) in cards.bunches().into_iter().zip([Side::Sender, Side::Responder]) {
         let Some(found) = found else { continue };
-        warnings.push(format!(
-            "{} of {} packets that arrived {end} were held back by the network card and handed over together, for up to {} \
-             us, as its own stamps show (interrupt coalescing): kernel stamps of them are late by that",
-            found.bunched,
-            found.arrivals,
-            found.longest_ns / 1_000
-        ));
+        warnings.push(MeasurementWarning::InterruptCoalescing {
+            side,
+            packets: found.bunched,
+            arrivals: found.arrivals,
+            longest_ns: found.longest_ns,
+        });
     }
     warnings
 }
 
 /// The moments whose stamps are not the network card's, though those were asked for.
-fn without_card(stream: &Stream, selection: &Selection, any: bool) -> Option<String> {
+fn without_card(stream: &Stream, selection: &Selection, any: bool) -> Option<MeasurementWarning> {
     if stream.stamp_request != StampRequest::Nic || !any {
         return None;
     }
     let way = stream.traffic.direction;
     let (there, back) = (way != Way::Reverse, way != Way::Forward);
     let moments = [
-        (there, selection.t1, "departures from this host"),
-        (there, selection.t2, "arrivals at the responder"),
-        (back, selection.t3, "departures from the responder"),
-        (back, selection.t4, "arrivals at this host"),
+        (there, selection.t1, StampMoment::SenderDeparture),
+        (there, selection.t2, StampMoment::ResponderArrival),
+        (back, selection.t3, StampMoment::ResponderDeparture),
+        (back, selection.t4, StampMoment::SenderArrival),
     ];
-    let without: Vec<&str> = moments
+    let moments: Vec<StampMoment> = moments
         .into_iter()
         .filter(|(concerned, place, _)| *concerned && *place != Some(Place::Nic))
-        .map(|(.., words)| words)
+        .map(|(.., moment)| moment)
         .collect();
-    let (last, others) = without.split_last()?;
-    let list =
-        if others.is_empty() { (*last).to_owned() } else { format!("{} and {last}", others.join(", ")) };
-    Some(format!(
-        "no network card stamped {list}, or fewer than half of them: those stamps were taken elsewhere, so that delays span \
-         more than the wire"
-    ))
+    (!moments.is_empty()).then_some(MeasurementWarning::NicTimeStampsUnavailable { moments })
 }

@@ -3,6 +3,7 @@
 
 use romer_record::document::{DelayKind, Measurement, Way};
 use romer_record::manifest::{ClockRelation, SkewRequest, Stream};
+use romer_record::warning::MeasurementWarning;
 use romer_record::{RoundTrip, Stamps};
 use romer_units::random::{self, Seed};
 use romer_units::{Clock, Timestamp};
@@ -120,9 +121,14 @@ fn fast(at: i64, ppm: i64) -> i64 {
     at + since / 1_000_000 * ppm
 }
 
+/// Its warnings, as they are written.
+fn said_of(m: &Measurement) -> String {
+    serde_json::to_string(&m.warnings).unwrap()
+}
+
 /// What is wrong with a document.
 fn faults(m: &Measurement, expected: OneWay, with_answer: bool) -> Vec<String> {
-    let said = m.warnings.join("\n");
+    let said = said_of(m);
     let mut faults = Vec::new();
     let mut expect = |holds: bool, what: String| {
         if !holds {
@@ -151,7 +157,8 @@ fn faults(m: &Measurement, expected: OneWay, with_answer: bool) -> Vec<String> {
             expect(none, format!("{:?}", m.forward.delay_ns));
             expect(m.voice.is_empty() && m.findings.is_empty(), format!("{:?} {:?}", m.voice, m.findings));
             expect(m.clock.skew_ppm.is_none() && m.clock.events.is_empty(), format!("{:?}", m.clock));
-            expect(said.contains("one-way delays"), said.clone());
+            let refused = ["one-way-delays-refused", "responder-time-stamps", r#""all_discarded":true"#];
+            expect(refused.iter().any(|code| said.contains(code)), said.clone());
             expect(definition.contains("forward: no delay"), definition.clone());
         }
         OneWay::Without(rejected) => {
@@ -162,7 +169,7 @@ fn faults(m: &Measurement, expected: OneWay, with_answer: bool) -> Vec<String> {
                 expect(delay.max.is_some_and(|max| max < most), format!("{delay:?} {:?}", m.clock));
                 expect(way.packets.reordered.unwrap_or(0) == 0, format!("{:?}", way.packets));
             }
-            let left_out = format!("the time stamps of {rejected} repl");
+            let left_out = format!(r#""replies":{rejected},"first_sequence""#);
             expect(said.contains(&left_out) == (rejected > 0), said.clone());
         }
     }
@@ -261,36 +268,38 @@ fn false_stamps_lose_nothing() {
 /// What is said of stamps that show no time: none were sent, or they stand still, or they are coarser than the round trip.
 #[test]
 fn useless_stamps_are_named() {
-    let said = |stamps: fn(Moments) -> (i64, i64)| Run::default().document(stamps).warnings.join("\n");
+    let said = |stamps: fn(Moments) -> (i64, i64)| said_of(&Run::default().document(stamps));
     let zero = said(|_| (0, 0));
-    assert!(zero.contains("the responder sends no time stamps"), "{zero}");
+    assert!(zero.contains(r#""zero":true"#), "{zero}");
     let standing = said(|_| (START + 77, START + 77));
-    assert!(standing.contains("the responder's time stamps do not advance"), "{standing}");
+    assert!(standing.contains(r#""zero":false"#), "{standing}");
     let constant = said(|_| (START + 77, START + 1_077));
-    assert!(constant.contains("the responder's time stamps do not advance"), "{constant}");
+    assert!(constant.contains(r#""zero":false"#), "{constant}");
     let whole = said(|m| (m.t2 / SECOND * SECOND, m.t3 / SECOND * SECOND));
-    assert!(whole.contains("which is more than the round trip"), "{whole}");
+    assert!(whole.contains("one-way-delays-refused") && whole.contains("resolution_ns"), "{whole}");
 }
 
 /// A reply that is too short for one of the two stamps, or for both, has no equal stamps: what it lacks is named.
 #[test]
 fn missing_stamps_are_named() {
     let run = Run::default();
-    let said = |t2: bool, t3: bool| {
+    let warnings = |t2: bool, t3: bool| {
         let mut rows = run.rows(|m| (m.t2, m.t3));
         for row in &mut rows {
             row.t2.told = row.t2.told.filter(|_| t2);
             row.t3.told = row.t3.told.filter(|_| t3);
         }
-        run.evaluated(&rows).warnings.join("\n")
+        run.evaluated(&rows).warnings
     };
-    for (t2, t3, lacks) in [
-        (false, false, "the replies have no time stamps of the responder: "),
-        (false, true, "the replies have no time stamp of the responder's arrival (t2): "),
-        (true, false, "the replies have no time stamp of the responder's departure (t3): "),
-    ] {
-        let said = said(t2, t3);
-        assert!(said.contains(lacks) && !said.contains("t2 = t3"), "{said}");
+    for (t2, t3) in [(false, false), (false, true), (true, false)] {
+        let found = warnings(t2, t3);
+        let included = found.iter().find_map(|warning| match warning {
+            MeasurementWarning::ResponderTimeIncluded { arrivals_stamped, departures_stamped, .. } => {
+                Some((*arrivals_stamped, *departures_stamped))
+            }
+            _ => None,
+        });
+        assert_eq!(included, Some((t2, t3)), "{found:?}");
     }
 }
 

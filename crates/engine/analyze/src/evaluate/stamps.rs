@@ -3,8 +3,9 @@
 use romer_passages::{Related, Selection};
 use romer_record::document::{Calibration, Measurement, MissingStamps, StampPlaces, Way};
 use romer_record::manifest::Stream;
+use romer_record::warning::MeasurementWarning;
 use romer_record::{Fate, Passage};
-use romer_units::{Place, counted};
+use romer_units::Place;
 
 /// The places of the stamps. A moment that no packet had has none.
 pub(super) fn places(stream: &Stream, related: &Related, selection: &Selection) -> StampPlaces {
@@ -65,7 +66,7 @@ pub(crate) fn defined(definition: &str, without: &[&str], related: &Related) -> 
 }
 
 /// Why the round trips contain the time that the far end took to answer, where they do and its stamps are not wrong.
-pub(crate) fn includes_responder(m: &Measurement, related: &Related) -> Option<String> {
+pub(crate) fn includes_responder(m: &Measurement, related: &Related) -> Option<MeasurementWarning> {
     let came = m.round_trip.packets.received.is_some_and(|received| received > 0);
     if !came || !m.stamps.round_trip_includes_responder || related.far_stamps_wrong {
         return None;
@@ -74,14 +75,12 @@ pub(crate) fn includes_responder(m: &Measurement, related: &Related) -> Option<S
     let refused = related.one_way_refused;
     let arrived = refused || related.forward.iter().any(|one| one.arrival.is_some());
     let left = refused || related.reverse.iter().any(|one| one.departure.is_some());
-    let what = match (arrived, left) {
-        (true, true) => "the responder's two time stamps are equal in every reply (t2 = t3)",
-        (true, false) => "the replies have no time stamp of the responder's departure (t3)",
-        (false, true) => "the replies have no time stamp of the responder's arrival (t2)",
-        (false, false) => "the replies have no time stamps of the responder",
-    };
-    let and_back = if left && !refused { " and in the delays in reverse" } else { "" };
-    Some(format!("{what}: the time that it took to answer is in the round trips{and_back}"))
+    Some(MeasurementWarning::ResponderTimeIncluded {
+        arrivals_stamped: arrived,
+        departures_stamped: left,
+        in_reverse: left && !refused,
+        remedy: None,
+    })
 }
 
 /// What is to be added to what a delay spans, where a baseline is taken out of it: nothing else in the stamps tells such a
@@ -96,31 +95,21 @@ pub(super) fn without_baseline(calibration: &Calibration) -> Option<String> {
 }
 
 /// That stamps of the chosen places did not come: of which moments, and how many of each.
-pub(super) fn missing(missing: &MissingStamps, selection: &Selection) -> Vec<String> {
-    let moments = [
-        ("departures from this host", selection.t1, missing.sender_departure),
-        ("arrivals at the responder", selection.t2, missing.responder_arrival),
-        ("departures from the responder", selection.t3, missing.responder_departure),
-        ("arrivals at this host", selection.t4, missing.sender_arrival),
-    ];
+pub(super) fn missing(missing: &MissingStamps, selection: &Selection) -> Vec<MeasurementWarning> {
     let those = |of_card: bool| {
-        let lacking = moments
-            .iter()
-            .filter(|(_, place, count)| *count > 0 && (*place == Some(Place::Nic)) == of_card)
-            .copied();
-        let all: u64 = lacking.clone().map(|(.., count)| count).sum();
-        let each: Vec<String> = lacking.map(|(moment, _, count)| format!("{count} for {moment}")).collect();
-        (all > 0).then(|| (counted(all, "stamp"), each.join(", ")))
+        let of = |place: Option<Place>, count: u64| {
+            if (place == Some(Place::Nic)) == of_card { count } else { 0 }
+        };
+        let lacking = MissingStamps {
+            sender_departure: of(selection.t1, missing.sender_departure),
+            responder_arrival: of(selection.t2, missing.responder_arrival),
+            responder_departure: of(selection.t3, missing.responder_departure),
+            sender_arrival: of(selection.t4, missing.sender_arrival),
+        };
+        (lacking != MissingStamps::default()).then_some(lacking)
     };
-    let of_cards = those(true).map(|(stamps, each)| {
-        format!(
-            "{stamps} of network cards did not come ({each}), as many cards stamp one departure at a time: the kernel's stamps are used \
-             for them, which are microseconds off"
-        )
-    });
-    let others = those(false)
-        .map(|(stamps, each)| format!("{stamps} did not come ({each}); the packets may have been lost"));
-    of_cards.into_iter().chain(others).collect()
+    let of_cards = those(true).map(MeasurementWarning::NicTimeStampsMissing);
+    of_cards.into_iter().chain(those(false).map(MeasurementWarning::TimeStampsMissing)).collect()
 }
 
 #[cfg(test)]
@@ -156,16 +145,18 @@ mod tests {
             ..MissingStamps::default()
         };
         let mut selection = Selection { t3: Some(Place::Nic), ..Selection::default() };
-        let told = missing(&lacking, &selection);
-        assert_eq!(told.len(), 2);
-        assert!(
-            told[0].starts_with("1 stamp of network cards")
-                && told[0].contains("1 for departures from the responder")
+        let of_card = MissingStamps { responder_departure: 1, ..MissingStamps::default() };
+        let others = MissingStamps { responder_departure: 0, ..lacking.clone() };
+        assert_eq!(
+            missing(&lacking, &selection),
+            [
+                MeasurementWarning::NicTimeStampsMissing(of_card),
+                MeasurementWarning::TimeStampsMissing(others)
+            ]
         );
-        let others = "403182 stamps did not come (403180 for departures from this host, 2 for arrivals at this host); the packets may have been lost";
-        assert_eq!(told[1], others);
         selection.t3 = Some(Place::Kernel);
-        assert!(missing(&lacking, &selection)[0].contains("1 for departures from the responder"));
+        let all = MeasurementWarning::TimeStampsMissing(lacking.clone());
+        assert_eq!(missing(&lacking, &selection), [all]);
         assert!(missing(&MissingStamps::default(), &selection).is_empty());
     }
 }

@@ -1,10 +1,12 @@
 //! Losses that may be of packets too long for their way, of which a host that sent them does not hear.
 
 use romer_passages::Related;
+use romer_record::document::Way;
+use romer_record::event::Side;
 use romer_record::manifest::Stream;
+use romer_record::warning::{AllLostEvidence, MeasurementWarning};
 use romer_record::{Fate, Passage};
 use romer_session::association;
-use romer_units::counted;
 use romer_wire::stamp::BASE;
 
 use romer_host::stream::SEGMENT;
@@ -20,59 +22,49 @@ const PASSES: u32 = {
     44
 };
 
-/// What is to be said of the losses of either way.
-pub(super) fn words(stream: &Stream, related: &Related) -> Vec<String> {
-    let probes = if related.forward.is_empty() { "probes" } else { "replies" };
+/// The warnings of the losses of either direction.
+pub(super) fn warnings(stream: &Stream, related: &Related) -> Vec<MeasurementWarning> {
     let ends = [
-        ("this host", stream.routers_unheard, &related.forward, "probes"),
-        ("the responder's host", stream.responder_routers_unheard, &related.reverse, probes),
+        (Side::Sender, stream.routers_unheard, &related.forward, false),
+        (Side::Responder, stream.responder_routers_unheard, &related.reverse, !related.forward.is_empty()),
     ];
-    let said = ends.into_iter().filter_map(|(host, setting, passages, those)| {
-        let setting = setting.filter(|_| passages.iter().any(may_be_too_long))?;
-        Some(format!(
-            "{host} does not hear routers that return packets of IPv4 as too long (net.ipv4.ip_no_pmtu_disc is {setting}): some of \
-             the losses may be of {those} that are too long for their way"
-        ))
+    let unheard = ends.into_iter().filter_map(|(side, setting, passages, replies)| {
+        let ip_no_pmtu_disc = setting.filter(|_| passages.iter().any(may_be_too_long))?;
+        Some(MeasurementWarning::PathMtuIgnored { side, ip_no_pmtu_disc, replies })
     });
-    said.chain(none_arrived(stream, related)).collect()
+    unheard.chain(none_arrived(stream, related)).collect()
 }
 
 /// That no packet came through of those of a stream that are all longer than what is known to pass: the search for the way had
 /// reached the target, and its end had answered, or the conversation with the far end went on (of which a file of others has none).
-fn none_arrived(stream: &Stream, related: &Related) -> Vec<String> {
+fn none_arrived(stream: &Stream, related: &Related) -> Vec<MeasurementWarning> {
     let mut answers =
         stream.metadata.route.iter().flatten().flat_map(|hop| [&hop.at_start, &hop.at_end]).flatten();
-    let short_ones = if answers.any(|answer| answer.target) {
-        format!("the search for the route, which sends {PASSES} B, was answered")
+    let evidence = if answers.any(|answer| answer.target) {
+        AllLostEvidence::RouteSearch
     } else if stream.metadata.responder_software.is_some() && stream.far_log && stream.far_log_complete {
-        format!("the conversation with the far end, whose segments have {SEGMENT} B at the most, went on")
+        AllLostEvidence::ControlConnection { segment_bytes: u32::try_from(SEGMENT).unwrap_or(u32::MAX) }
     } else {
         return Vec::new();
     };
-    let words = |(way, passages): (&str, &Vec<Passage>)| {
+    let warning = |(direction, passages): (Way, &Vec<Passage>)| {
         let all_lost = passages.len() >= FEWEST && passages.iter().all(|passage| passage.fate == Fate::Lost);
         let sizes = || passages.iter().map(|passage| passage.size);
         let (shortest, longest) = (sizes().min()?, sizes().max()?);
-        let and_more = if shortest < longest { " and more" } else { "" };
-        let sizes = if shortest > ACCEPTED_PAYLOAD {
-            format!(
-                "{ACCEPTED_PAYLOAD}B, which every path is meant to take, and of {PASSES}B, which is known to pass"
-            )
-        } else {
-            format!("{PASSES}B, which is known to pass")
-        };
-        (all_lost && shortest > PASSES).then(|| {
-            format!(
-                "none of {} of {shortest} B of payload{and_more} came through {way}, while {short_ones}: something may drop packets \
-                 for their length; see what becomes of --size {sizes}",
-                counted(passages.len() as u64, "packet")
-            )
+        (all_lost && shortest > PASSES).then(|| MeasurementWarning::AllPacketsLost {
+            direction,
+            packets: passages.len() as u64,
+            payload_bytes_min: shortest,
+            payload_bytes_max: longest,
+            arriving_payload_bytes: PASSES,
+            portable_payload_bytes: ACCEPTED_PAYLOAD,
+            evidence,
         })
     };
-    let one_way = [("on the way there", &related.forward), ("on the way back", &related.reverse)];
-    let told: Vec<String> = one_way.into_iter().filter_map(words).collect();
+    let one_way = [(Way::Forward, &related.forward), (Way::Reverse, &related.reverse)];
+    let told: Vec<MeasurementWarning> = one_way.into_iter().filter_map(warning).collect();
     // Of packets of which nobody knows the way the round trip tells.
-    if told.is_empty() { words(("there and back", &related.round_trip)).into_iter().collect() } else { told }
+    if told.is_empty() { warning((Way::RoundTrip, &related.round_trip)).into_iter().collect() } else { told }
 }
 
 fn may_be_too_long(passage: &Passage) -> bool {

@@ -3,6 +3,7 @@
 use romer_passages::Related;
 use romer_record::document::Way;
 use romer_record::manifest::Stream;
+use romer_record::warning::{MeasurementWarning, Uneven};
 use romer_record::{Fate, Passage};
 
 /// Parts of a run whose shares of packets without a delay are compared.
@@ -12,8 +13,8 @@ const MANY: f64 = 0.01;
 /// Parts whose shares differ by more are told apart.
 const UNEVEN: f64 = 0.1;
 
-/// In words, for each way, how many and when.
-pub(super) fn without_delay(stream: &Stream, related: &Related) -> Vec<String> {
+/// For each direction, how many and when.
+pub(super) fn without_delay(stream: &Stream, related: &Related) -> Vec<MeasurementWarning> {
     // Whose log has not come back has not told its stamps, which is said.
     if stream.far_log && !stream.far_log_complete || stream.traffic.direction.is_one_way() && !stream.far_log
     {
@@ -21,27 +22,30 @@ pub(super) fn without_delay(stream: &Stream, related: &Related) -> Vec<String> {
     }
     // Of packets without stamps because these are false, another warning speaks.
     let rejected = related.too_quick.map(|found| if found.are_kept() { 0 } else { found.packets });
-    let ways: &[(&str, &[Passage], u64)] = match stream.traffic.direction {
-        Way::RoundTrip => &[("there and back", &related.round_trip, 0)],
-        _ => &[("there", &related.forward, rejected[0]), ("back", &related.reverse, rejected[1])],
+    let ways: &[(Way, &[Passage], u64)] = match stream.traffic.direction {
+        Way::RoundTrip => &[(Way::RoundTrip, &related.round_trip, 0)],
+        _ => &[(Way::Forward, &related.forward, rejected[0]), (Way::Reverse, &related.reverse, rejected[1])],
     };
     // A file has no host that could be helped.
     let is_live = stream.address.is_some();
-    let of_way = |(way, passages, rejected): &(&str, &[Passage], u64)| {
+    let of_way = |(direction, passages, rejected): &(Way, &[Passage], u64)| {
         let all = arrived(passages);
-        (all[1] as u64 > *rejected).then(|| words(way, passages, is_live)).flatten()
+        (all[1] as u64 > *rejected).then(|| warning(*direction, passages, is_live)).flatten()
     };
     ways.iter().filter_map(of_way).collect()
 }
 
-fn words(way: &str, passages: &[Passage], is_live: bool) -> Option<String> {
+fn warning(direction: Way, passages: &[Passage], live: bool) -> Option<MeasurementWarning> {
     let [all, without] = arrived(passages);
     if without == 0 {
         return None;
     }
+    let found = |uneven| {
+        let (packets, arrived) = (without as u64, all as u64);
+        Some(MeasurementWarning::DelayMissing { direction, packets, arrived, live, uneven })
+    };
     if share(without, all) < MANY {
-        let count = if without == 1 { "counts, but is" } else { "count, but are" };
-        return Some(format!("{without} of {all} packets that arrived {way} {count} left out of the delays"));
+        return found(None);
     }
     let shares: Vec<f64> = passages
         .chunks(passages.len().div_ceil(PARTS))
@@ -51,26 +55,7 @@ fn words(way: &str, passages: &[Passage], is_live: bool) -> Option<String> {
         })
         .collect();
     let [least, most] = [f64::min, f64::max].map(|of| shares.iter().copied().reduce(of).unwrap_or(0.0));
-    let unevenly = if most - least > UNEVEN {
-        format!(
-            " (of a tenth of the run {:.0} % at least and {:.0} % at the most): the delays are those of the others and may not \
-             stand for the whole run",
-            100.0 * least,
-            100.0 * most
-        )
-    } else {
-        ": the delays are those of the others".to_owned()
-    };
-    let remedy = if is_live {
-        ". As a rule the host that was to take it had too little of the processor to fetch it before the next: --realtime there, or \
-         a longer --interval, helps"
-    } else {
-        ""
-    };
-    Some(format!(
-        "{without} of {all} packets that arrived {way} ({:.1} %) count without a delay, for a stamp of theirs did not come{unevenly}{remedy}",
-        100.0 * share(without, all)
-    ))
+    found((most - least > UNEVEN).then_some(Uneven { min_ratio: least, max_ratio: most }))
 }
 
 /// How many arrived, and how many of these have no delay.
@@ -109,19 +94,21 @@ mod tests {
 
     #[test]
     fn how_many_have_no_delay_is_told_and_when_that_may_matter() {
-        assert_eq!(words("there", &passages(|_| true), true), None);
-        assert_eq!(words("there", &[], true), None);
-        let few = words("there", &passages(|sequence| sequence != 7), true).unwrap();
-        assert_eq!(few, "1 of 9900 packets that arrived there counts, but is left out of the delays");
-        let even = words("back", &passages(|sequence| sequence % 5 != 0), true).unwrap();
-        assert!(
-            even.starts_with("2000 of 9900 packets that arrived back (20.2 %) count without a delay"),
-            "{even}"
-        );
-        assert!(!even.contains("whole run"), "{even}");
-        let bunched = words("there", &passages(|sequence| sequence < 8_000), true).unwrap();
-        let of_file = words("back", &passages(|sequence| sequence % 5 != 0), false).unwrap();
-        assert!(even.contains("--realtime") && !of_file.contains("--realtime"), "{of_file}");
-        assert!(bunched.contains("0 % at least and 100 % at the most"), "{bunched}");
+        let warning = |has_delay: fn(u64) -> bool| warning(Way::Forward, &passages(has_delay), true);
+        let found = |packets, uneven| {
+            Some(MeasurementWarning::DelayMissing {
+                direction: Way::Forward,
+                packets,
+                arrived: 9_900,
+                live: true,
+                uneven,
+            })
+        };
+        assert_eq!(warning(|_| true), None);
+        assert_eq!(super::warning(Way::Forward, &[], true), None);
+        assert_eq!(warning(|sequence| sequence != 7), found(1, None));
+        assert_eq!(warning(|sequence| sequence % 5 != 0), found(2_000, None));
+        let uneven = Uneven { min_ratio: 0.0, max_ratio: 1.0 };
+        assert_eq!(warning(|sequence| sequence < 8_000), found(1_980, Some(uneven)));
     }
 }

@@ -216,8 +216,13 @@ fn jumps_after_the_calibration_are_compensated_however_many_packets_are_kept() {
         let (log, outcome, ..) = in_passes(&text, asked, kept).unwrap();
         assert!(outcome.notes.iter().any(|note| note == "1 jump of a clock was compensated"), "{outcome:?}");
         let told = outcome.notes.iter().find_map(|note| {
-            let most = note.strip_prefix("delays after a jump that is compensated may be off by up to ")?;
-            most.split_once(" (95 %)")?.0.parse::<romer_units::Duration>().ok()
+            let most = note.strip_prefix("delays after a compensated clock step may be off by up to ")?;
+            most.split_once(" (95 %)")?
+                .0
+                .replace(' ', "")
+                .replace('µ', "u")
+                .parse::<romer_units::Duration>()
+                .ok()
         });
         // Its rate is that of the calibration: as of one without the jump.
         let (_, plain, ..) = in_memory(&self::text(&drifting(6_000)), Asked::plainly(2, 500)).unwrap();

@@ -7,6 +7,7 @@ use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::{
     Entry, Examined, Lines, Options, Record, Records, Selection, Spread, UNIT_NS, examine,
 };
+use romer_report::warning::Text;
 use romer_units::{Arrival, Departure, Timestamp};
 use thiserror::Error;
 
@@ -275,8 +276,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
             self.estimate_of_many(method, calibration, outcome)?
         };
         let Some(skew) = estimate.skew else {
-            let why = estimate.why_not.unwrap_or_else(|| super::NO_SKEW.into());
-            return Err(Refusal::NoFit(why).into());
+            return Err(super::no_fit(estimate.why_not.as_ref()).into());
         };
         if skew.ppm.abs() > IMPLAUSIBLE_PPM && !any_skew {
             return Err(Refusal::Implausible(skew.ppm, self.examined.packets).into());
@@ -286,7 +286,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
         if !estimate.events.is_empty() {
             outcome.notes.push(compensated(estimate.events.len()));
             outcome.notes.push(ONE_SIZE.into());
-            outcome.notes.extend(estimate.remark.clone());
+            outcome.notes.extend(estimate.remarks.iter().map(Text::text));
         }
         self.plan.estimate = Some(self.sharpened(estimate)?);
         Ok(())

@@ -13,7 +13,9 @@ use romer_exchange::qtcp::{Entry, UNIT_NS, corrected, normalise};
 use romer_passages::ArrivalsSeen;
 use romer_record::document::{DelayKind, Way};
 use romer_record::manifest::{SkewRequest, Stream};
+use romer_record::warning::SkewUnknown;
 use romer_record::{Fate, Passage, RoundTrip};
+use romer_report::warning::{Text, skew_unknown};
 use romer_units::{Dscp, Duration, Timestamp, counted, counted_as};
 use thiserror::Error;
 
@@ -124,7 +126,7 @@ pub fn to_log(
     outcome.notes.extend(counted_from_zero(calibration, first, until));
     let estimate = sharpened(&request, &passages, &[], &InTurn);
     let Some(skew) = estimate.skew else {
-        return Err(Refusal::NoFit(estimate.why_not.unwrap_or_else(|| NO_SKEW.into())));
+        return Err(no_fit(estimate.why_not.as_ref()));
     };
     if skew.ppm.abs() > IMPLAUSIBLE_PPM && !any_skew {
         return Err(Refusal::Implausible(skew.ppm, there));
@@ -135,9 +137,14 @@ pub fn to_log(
     if !estimate.events.is_empty() {
         outcome.notes.push(compensated(estimate.events.len()));
         outcome.notes.push(ONE_SIZE.into());
-        outcome.notes.extend(estimate.remark);
+        outcome.notes.extend(estimate.remarks.iter().map(Text::text));
     }
     Ok(outcome)
+}
+
+/// That no skew was found, and why.
+fn no_fit(why: Option<&SkewUnknown>) -> Refusal {
+    Refusal::NoFit(why.map_or_else(|| NO_SKEW.into(), skew_unknown))
 }
 
 /// That a fit is not to calibration packets.
@@ -224,8 +231,7 @@ pub fn log_of(evaluated: &Evaluated, way: Way) -> Result<(Vec<Entry>, Vec<u64>, 
     let correction = &related.corrections[usize::from(reverse)];
     let none = Method::None.to_string();
     if related.delay_kind == DelayKind::Variable && clock.method != none && correction.is_empty() {
-        let why = related.not_identifiable.clone();
-        return Err(Refusal::NoFit(why.unwrap_or_else(|| NO_SKEW.into())));
+        return Err(no_fit(related.not_identifiable.as_ref()));
     }
     let (mut entries, mut delays, mut lost) = (Vec::new(), Vec::new(), Vec::new());
     for packet in passages.chunk_by(|a, b| a.sequence == b.sequence) {

@@ -5,6 +5,7 @@ use romer_analyze::evaluate::evaluate;
 use romer_record::document::{Direction, Measurement, Packets, Traffic, Way};
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, EntryKind, NotLogged, StampRequest, Stream};
+use romer_record::warning::MeasurementWarning;
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
 
@@ -216,7 +217,7 @@ fn what_this_hosts_log_did_not_keep_is_neither_lost_nor_received() {
         assert_eq!((after.sent, after.not_sent), (before.sent, before.not_sent), "{way:?}");
         assert_eq!(after.lost, None, "{way:?}: those of the span may have arrived");
         assert!(
-            part.warnings.iter().any(|one| one.contains("150 for arrivals at this host")),
+            part.warnings.contains(&MeasurementWarning::EntriesNotLogged { entries: lacking.to_vec() }),
             "{:?}",
             part.warnings
         );

@@ -3,6 +3,7 @@
 
 use romer_method::analysis::{Flight, Known, figures};
 use romer_record::Exit;
+use romer_record::warning::BenchmarkWarning;
 
 use crate::options::Protocol;
 
@@ -43,17 +44,15 @@ fn ended_wait_is_told() {
     let told = |bed: Simulated| {
         let document = run(&sweep(&[0.1, 0.2, 0.3]), bed);
         let cut: Vec<bool> = document.trials.iter().map(|trial| trial.still_coming).collect();
-        let notices: Vec<String> =
-            document.warnings.into_iter().filter(|warning| warning.contains("the maximum wait")).collect();
+        let is_notice = |one: &BenchmarkWarning| matches!(one, BenchmarkWarning::FramesStillArriving { .. });
+        let notices: Vec<BenchmarkWarning> = document.warnings.into_iter().filter(is_notice).collect();
         (cut, notices)
     };
     let patient = Simulated::with(carries(1.0, 100));
     assert_eq!(told(patient.clone()), (vec![false; 3], vec![]));
     let (cut, notices) = told(Simulated { waits_too_briefly: Some(1), ..patient });
     assert_eq!(cut, [false, true, false]);
-    let [notice] = &notices[..] else { panic!("{notices:?}") };
-    assert!(notice.starts_with("1 trial still received frames after the maximum wait"), "{notice}");
-    assert!(notice.contains("a longer --settle"), "{notice}");
+    assert!(matches!(notices[..], [BenchmarkWarning::FramesStillArriving { trials: 1, .. }]), "{notices:?}");
 }
 
 #[test]
@@ -328,21 +327,28 @@ fn sizes_that_are_not_what_was_asked_for_are_told() {
         asked.fit_sizes();
         let document = run(&asked, Simulated::with(carries(1.0, 100)));
         let sizes: Vec<u32> = document.trials.iter().filter_map(|trial| trial.frame_size).collect();
-        let of_sizes = document.warnings.into_iter().filter(|one| one.contains("bytes"));
+        let of_sizes = document.warnings.into_iter().filter(|one| {
+            use BenchmarkWarning::{FramesTooShort, StreamFramesTooShort};
+            matches!(one, FramesTooShort { .. } | StreamFramesTooShort { .. })
+        });
         (of_sizes.collect::<Vec<_>>(), sizes.into_iter().min())
     };
     assert_eq!(warned(vec![tcp("a", Protocol::Udp)]), (vec![], Some(64)));
     let (warnings, least) = warned(vec![tcp("a", Protocol::Tcp), tcp("b", Protocol::Tcp)]);
     assert_eq!((warnings.len(), least), (1, Some(76)), "{warnings:?}");
-    assert!(warnings[0].starts_with("frames of 64, 68 bytes were requested"), "{warnings:?}");
-    assert!(warnings[0].ends_with("replaced by frames of 76"), "{warnings:?}");
+    let requested_bytes = vec![64, 68];
+    assert_eq!(warnings[0], BenchmarkWarning::FramesTooShort { requested_bytes, sent_bytes: 76 });
     // Where only some streams need more, the trial's size is that of the others.
     let (warnings, least) = warned(vec![tcp("a", Protocol::Udp), tcp("b", Protocol::Tcp)]);
     assert_eq!((warnings.len(), least), (1, Some(64)), "{warnings:?}");
-    assert!(warnings[0].starts_with("stream b: frames of 64 bytes"), "{warnings:?}");
+    let of_b = |warning: &BenchmarkWarning| match warning {
+        BenchmarkWarning::StreamFramesTooShort { stream, requested_bytes: 64, .. } => stream == "b",
+        _ => false,
+    };
+    assert!(of_b(&warnings[0]), "{warnings:?}");
     let own = StreamOptions { frames: sizes(&[64]).pop(), ..tcp("b", Protocol::Tcp) };
     let (warnings, _) = warned(vec![tcp("a", Protocol::Udp), own]);
-    assert!(warnings[0].starts_with("stream b: frames of 64 bytes"), "{warnings:?}");
+    assert!(of_b(&warnings[0]), "{warnings:?}");
 }
 
 #[test]
@@ -452,14 +458,10 @@ fn where_no_long_frame_comes_the_devices_mtu_is_named() {
         let device = Device { drops_size: Some(dropped), ..carries(1.0, 100) };
         let asked = BenchOptions { frames: sizes(&[64, 512, 1_518]), ..sweep(&[0.1, 0.2]) };
         let document = run(&asked, Simulated::with(device));
-        document.warnings.into_iter().find(|one| one.contains("MTU"))
+        document.warnings.into_iter().find(|one| matches!(one, BenchmarkWarning::LongFramesLost { .. }))
     };
-    let long = warned(1_518).unwrap();
-    assert!(
-        long.starts_with("no frame of 1518 bytes or more arrived, and frames of 512 bytes did"),
-        "{long}"
-    );
-    assert!(long.contains("must be at least 1500"), "{long}");
+    let long = BenchmarkWarning::LongFramesLost { lost_bytes: 1_518, arrived_bytes: 512, mtu_bytes: 1_500 };
+    assert_eq!(warned(1_518), Some(long));
     assert_eq!(warned(512), None, "longer ones come");
 }
 

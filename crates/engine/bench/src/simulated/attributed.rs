@@ -2,6 +2,7 @@
 //! both at once.
 
 use romer_record::benchmark::InvalidCause;
+use romer_record::warning::BenchmarkWarning;
 
 use super::*;
 
@@ -88,8 +89,7 @@ fn an_overloaded_devices_loss_is_all_its_own() {
         assert_eq!((document.trials.len(), &trial.invalid), (1, &None), "{trial:#?}");
         let ratio = loss_ratio(&document).unwrap();
         assert!((ratio - 0.5).abs() < 0.005, "{ratio}");
-        let told =
-            document.warnings.iter().any(|one| one.contains("lost frames are attributed to the tester"));
+        let told = document.warnings.iter().any(|one| matches!(one, BenchmarkWarning::LossOfTester { .. }));
         assert_eq!(told, trial.lost_by_tester > 0, "{:?}", document.warnings);
     }
     // Nor is the tester named for what bounds a search, where its bursts meet a device that loses on schedule as well.
@@ -225,7 +225,10 @@ fn beyond_the_proved_rate_the_device_is_charged_with_what_the_testers_own_tests_
     // None of 10,000 is up to 0.03 % (95 %), which are 3 of the 6,757 that left.
     assert_eq!((most, trial.lost - least), (trial.lost, 3));
     assert!((loss_ratio(&document).unwrap() - 0.5).abs() < 0.005);
-    let warned = document.warnings.iter().any(|one| one.contains("may have lost up to 0.030 %"));
+    let warned = document.warnings.iter().any(|one| {
+        matches!(one, BenchmarkWarning::LossBeyondSelfTest { tester_loss_ratio, .. }
+            if (tester_loss_ratio - 3e-4).abs() < 5e-6)
+    });
     assert!(warned, "{:?}", document.warnings);
     // It loses one of a hundred without knowing: that is nothing beside the half, ...
     let document = swept(carries(0.4, 20), 1_000.0, accounted(9_000.0, 100));

@@ -1,6 +1,7 @@
 //! Frames of several sizes, and of sizes that there is no room in.
 
 use super::*;
+use romer_record::warning::BenchmarkWarning;
 
 #[test]
 fn the_latency_of_a_mixture_is_told_by_each_definition() {
@@ -58,9 +59,8 @@ fn frames_that_are_too_small_are_said_to_be_as_large_as_they_are() {
     two.fit_sizes();
     assert_eq!(two.frames, sizes(&[64]));
     let document = run(&two, Simulated::with(carries(1.0, 100)));
-    assert!(
-        document.warnings.iter().any(|one| one.starts_with("stream tcp: frames of 64 bytes are too short"))
-    );
+    assert!(document.warnings.iter().any(|one| matches!(one,
+            BenchmarkWarning::StreamFramesTooShort { stream, requested_bytes: 64, .. } if stream == "tcp")));
     let octets: Vec<_> = document.trials[0].per_stream.iter().map(|one| one.frame_octets).collect();
     assert_eq!(octets, [Some(64.0), Some(76.0)]);
 }

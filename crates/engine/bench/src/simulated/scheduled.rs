@@ -1,6 +1,7 @@
 //! What is sent: every pace with every mixture, streams with sizes of their own, and the load that all of it is told with.
 
 use romer_method::arrangement::Pace;
+use romer_record::warning::BenchmarkWarning;
 
 use super::*;
 
@@ -54,7 +55,10 @@ fn every_pace_with_every_mixture_has_the_load_that_it_is_told_with() {
             assert_eq!((&trial.invalid, trial.lost, trial.disturbed), (&None, 0, 0), "{what}");
             assert_eq!((trial.lateness_ns.max, document.trials.len()), (Some(0.0), 1), "{what}");
             assert!(document.events.is_empty(), "{what}: {:?}", document.events);
-            assert!(!document.warnings.iter().any(|one| one.contains("host was descheduled")), "{what}");
+            assert!(
+                !document.warnings.iter().any(|one| matches!(one, BenchmarkWarning::HostDescheduled { .. })),
+                "{what}"
+            );
             // The load that it is told with is the one that it had: of 1,300 frames or more of chance within five deviations.
             let chance = pace == Pace::Poisson || mixture == "seed003";
             let tolerance = if chance { 0.15 } else { 0.02 };
@@ -212,8 +216,13 @@ fn slow_tester_ends_search_early() {
     let slow: Vec<f64> = document.trials.iter().filter_map(|trial| trial.tester_limit_pps).collect();
     assert_eq!(slow.len(), 1, "{slow:?}");
     // It takes every ninth frame of the line's 8,446 a second.
-    let limit = "limited by the tester: of frames 128 B it can send at most 939 frames/s, and up to 8446 were requested";
-    assert!(document.warnings.iter().any(|warning| warning == limit), "{:#?}", document.warnings);
+    let limit = document.warnings.iter().find_map(|warning| match warning {
+        BenchmarkWarning::TesterRateLimit { limit_pps, requested_pps, .. } => {
+            Some([limit_pps, requested_pps].map(|pps| format!("{pps:.0}")))
+        }
+        _ => None,
+    });
+    assert_eq!(limit, Some(["939", "8446"].map(str::to_owned)), "{:#?}", document.warnings);
     let found = document.results.iter().find(|result| result.quantity == "throughput_pps").unwrap();
     assert_eq!(found.bounded_by.as_deref(), Some("the tester"));
     assert!(found.mean.unwrap() > 840.0 && found.mean.unwrap() <= 940.0, "{found:#?}");

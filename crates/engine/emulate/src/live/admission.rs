@@ -2,6 +2,8 @@
 
 use romer_impair::{Config, Nanos, Port};
 use romer_port::Arena;
+use romer_record::emulation::Leg;
+use romer_record::warning::EmulationWarning;
 use romer_units::Duration;
 
 use super::LiveError;
@@ -67,36 +69,31 @@ impl Room {
 
     /// What a user should know where frames come without a stated rate and would be held longer than there is room
     /// for, or where more short frames come at a rate, or wait in its queue, than there is room for.
-    pub(super) fn notes(&self, config: &Config) -> impl Iterator<Item = String> {
+    pub(super) fn notes(&self, config: &Config) -> impl Iterator<Item = EmulationWarning> {
         let need = Need::of(config);
         let slots = u64::from(self.slots);
-        let short = (need.most_frames() > slots).then(|| {
-            format!(
-                "the rates and queues hold up to {} bytes, and the buffer has {slots} frames: if the mean frame size is below {} \
-                 bytes, some frames are lost (cause: queue)",
-                need.octets,
-                need.octets.div_ceil(slots.saturating_sub(need.packets).max(1))
-            )
+        let short = (need.most_frames() > slots).then(|| EmulationWarning::BufferShortForFrames {
+            held_bytes: need.octets,
+            buffer_frames: slots,
+            mean_frame_bytes: need.octets.div_ceil(slots.saturating_sub(need.packets).max(1)),
         });
         self.note_of_hold(config).into_iter().chain(short)
     }
 
-    fn note_of_hold(&self, config: &Config) -> Option<String> {
+    fn note_of_hold(&self, config: &Config) -> Option<EmulationWarning> {
         let holds = Port::BOTH.map(|port| config.held(port).longest);
         let [a, b] = holds;
         let most = i64::from(self.slots).saturating_mul(1_000_000_000) / a.saturating_add(b).max(1);
-        let way = match (a, b) {
-            (_, 0) => "from a to b",
-            (0, _) => "from b to a",
-            _ => "in each direction",
+        let direction = match (a, b) {
+            (_, 0) => Some(Leg::AToB),
+            (0, _) => Some(Leg::BToA),
+            _ => None,
         };
-        (most < PACKETS_PER_SECOND).then(|| {
-            format!(
-                "frames are delayed by up to {}, and the buffer has {} frames: above {most} packets/s {way}, frames are lost \
-                 (cause: queue)",
-                Duration::from_nanos(a.max(b)),
-                self.slots
-            )
+        (most < PACKETS_PER_SECOND).then(|| EmulationWarning::BufferShortForDelay {
+            delay_ns: a.max(b),
+            buffer_frames: u64::from(self.slots),
+            limit_pps: most,
+            direction,
         })
     }
 }
@@ -223,15 +220,21 @@ mod tests {
         let LiveError::Buffer { frames, slots, .. } = room(&one).unwrap_err() else { panic!() };
         assert!((1_000_000..1_000_100).contains(&frames) && slots == 524_288, "{frames} {slots}");
         let fits = one_way(&in_packets(10 * SECOND, 50_000));
-        let notes: Vec<String> = room(&fits).unwrap().notes(&fits).collect();
+        let notes: Vec<EmulationWarning> = room(&fits).unwrap().notes(&fits).collect();
         assert!(
-            matches!(&notes[..], [note] if note.contains("above 52428 packets/s from a to b")),
+            matches!(
+                &notes[..],
+                [EmulationWarning::BufferShortForDelay { limit_pps: 52_428, direction: Some(Leg::AToB), .. }]
+            ),
             "{notes:?}"
         );
         let both = in_packets(10 * SECOND, 25_000);
-        let notes: Vec<String> = room(&both).unwrap().notes(&both).collect();
+        let notes: Vec<EmulationWarning> = room(&both).unwrap().notes(&both).collect();
         assert!(
-            matches!(&notes[..], [note] if note.contains("above 26214 packets/s in each direction")),
+            matches!(
+                &notes[..],
+                [EmulationWarning::BufferShortForDelay { limit_pps: 26_214, direction: None, .. }]
+            ),
             "{notes:?}"
         );
     }
@@ -244,9 +247,16 @@ mod tests {
         assert!(u64::from(found.slots) >= 2 * 1_250_000 / SHORTEST, "{found:?}");
         assert_eq!(found.notes(&fits).count(), 0);
         let long = one_way(&scenario(4 * SECOND / 10, Some(10_000_000_000)));
-        let notes: Vec<String> = room(&long).unwrap().notes(&long).collect();
+        let notes: Vec<EmulationWarning> = room(&long).unwrap().notes(&long).collect();
         assert!(
-            matches!(&notes[..], [note] if note.contains("the buffer has 524288 frames: if the mean frame size is below 954 bytes")),
+            matches!(
+                &notes[..],
+                [EmulationWarning::BufferShortForFrames {
+                    buffer_frames: 524_288,
+                    mean_frame_bytes: 954,
+                    ..
+                }]
+            ),
             "{notes:?}"
         );
     }
@@ -272,9 +282,16 @@ mod tests {
         let large = queued(200 << 20);
         let found = room(&large).unwrap();
         assert_eq!(found.octets, MOST_OCTETS);
-        let notes: Vec<String> = found.notes(&large).collect();
+        let notes: Vec<EmulationWarning> = found.notes(&large).collect();
         assert!(
-            matches!(&notes[..], [note] if note.contains("419430400 bytes") && note.contains("below 800 bytes")),
+            matches!(
+                &notes[..],
+                [EmulationWarning::BufferShortForFrames {
+                    held_bytes: 419_430_400,
+                    mean_frame_bytes: 800,
+                    ..
+                }]
+            ),
             "{notes:?}"
         );
 

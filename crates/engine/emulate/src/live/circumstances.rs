@@ -3,10 +3,11 @@
 use romer_host::HostError;
 use romer_host::link::{Network, pair};
 use romer_port::{NotRestored, PortName};
+use romer_record::warning::EmulationWarning;
 
-/// In words: addresses at which this host goes on to answer, links that are down, packets that will not fit.
+/// Addresses at which this host goes on to answer, links that are down, packets that will not fit.
 /// `heard` is whether the host goes on to see what arrives.
-pub(super) fn notes(ports: &[PortName; 2], heard: bool) -> Result<Vec<String>, HostError> {
+pub(super) fn notes(ports: &[PortName; 2], heard: bool) -> Result<Vec<EmulationWarning>, HostError> {
     let mut notes = Vec::new();
     let mut mtus = [0; 2];
     for (port, mtu) in ports.iter().zip(&mut mtus) {
@@ -15,16 +16,10 @@ pub(super) fn notes(ports: &[PortName; 2], heard: bool) -> Result<Vec<String>, H
         let addresses = network.addresses(port.interface())?;
         let own: Vec<String> = addresses.iter().map(ToString::to_string).collect();
         if heard && !own.is_empty() {
-            notes.push(format!(
-                "{port} has addresses of this host ({}): the host answers there itself, bypassing the emulator; remove the \
-                 addresses, or use --data-plane xdp",
-                own.join(", ")
-            ));
+            notes.push(EmulationWarning::PortHasAddresses { port: port.to_string(), addresses: own });
         }
         if !link.running {
-            notes.push(format!(
-                "the link of {port} is down: packets to it are lost (undeliverable) until it is up"
-            ));
+            notes.push(EmulationWarning::LinkDown { port: port.to_string() });
         }
         *mtu = link.mtu;
     }
@@ -46,31 +41,27 @@ pub(super) fn not_restored(
     port: &PortName,
     bridge: Option<String>,
     left: NotRestored,
-) -> impl Iterator<Item = String> {
+) -> impl Iterator<Item = EmulationWarning> {
     let interface = port.interface();
-    let bridge = bridge.filter(|_| left.bridge).map(|bridge| {
-        format!(
-            "cannot restore {port} to bridge {bridge}: one of the two is no longer in the network namespace; to restore it, \
-             use `{}`",
-            port.ip(&format!("link set {interface} master {bridge}"))
-        )
+    let bridge = bridge.filter(|_| left.bridge).map(|bridge| EmulationWarning::BridgeNotRestored {
+        port: port.to_string(),
+        command: port.ip(&format!("link set {interface} master {bridge}")),
+        bridge,
     });
-    let offloads = left.offloads.then(|| {
-        format!(
-            "cannot restore the offloads of {port}: the interface was not found in any network namespace; if it still \
-             exists, use `ethtool -K {interface} tso on gso on gro on tx on` in its namespace"
-        )
+    let offloads = left.offloads.then(|| EmulationWarning::OffloadsNotRestored {
+        port: port.to_string(),
+        interface: interface.to_string(),
     });
     bridge.into_iter().chain(offloads)
 }
 
-fn narrower(ports: &[PortName; 2], mtus: [u32; 2]) -> Option<String> {
+fn narrower(ports: &[PortName; 2], mtus: [u32; 2]) -> Option<EmulationWarning> {
     let narrow = usize::from(mtus[1] < mtus[0]);
     let wide = 1 - narrow;
-    (mtus[0] != mtus[1]).then(|| {
-        format!(
-            "the MTU of {} is {} bytes, that of {} is {}: longer packets from {} are lost (oversize)",
-            ports[narrow], mtus[narrow], ports[wide], mtus[wide], ports[wide]
-        )
+    (mtus[0] != mtus[1]).then(|| EmulationWarning::MtusDiffer {
+        narrow_port: ports[narrow].to_string(),
+        narrow_mtu_bytes: mtus[narrow],
+        wide_port: ports[wide].to_string(),
+        wide_mtu_bytes: mtus[wide],
     })
 }

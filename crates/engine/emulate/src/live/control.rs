@@ -9,6 +9,7 @@ use romer_host::socket::Waker;
 use romer_impair::{Config, Generator};
 use romer_port::PortName;
 use romer_record::emulation::{EmulatedPort, Emulation};
+use romer_record::warning::EmulationWarning;
 use romer_scenario::About;
 use romer_units::random::Seed;
 
@@ -34,7 +35,7 @@ pub struct Applied {
     /// What its `[about]` table says.
     pub about: About,
     /// What a reader of the results should know, in words.
-    pub notes: Vec<String>,
+    pub notes: Vec<EmulationWarning>,
     /// Since when it holds; where it is only kept, since when everything passes through.
     pub since: SystemTime,
     /// Everything passes through untouched, and the scenario is only kept.
@@ -70,7 +71,7 @@ pub(super) struct Facts {
     pub(super) ports: [(PortName, EmulatedPort); 2],
     pub(super) room: Room,
     /// What was found at the start that a reader of the results should know.
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<EmulationWarning>,
     /// Nanoseconds since 1970 that samples count from.
     pub(super) started_realtime: i64,
 }
@@ -118,11 +119,10 @@ impl Control {
         let mut next = applied(current.revision + 1, &opened, SystemTime::now(), self.room());
         let config = opened.scenario.config;
         if config.seed.is_some_and(|seed| seed != self.seed()) || config.generator != self.0.facts.generator {
-            next.notes.push(format!(
-                "the seed stays {} ({}), that of the start",
-                self.seed(),
-                self.0.facts.generator.name()
-            ));
+            next.notes.push(EmulationWarning::SeedKept {
+                seed: self.seed().to_string(),
+                generator: self.0.facts.generator.name().into(),
+            });
         }
         self.put(config, next, &mut history)
     }
@@ -217,7 +217,7 @@ impl Control {
     }
 
     /// What was found of the ports at the start that a reader of the results should know, in words.
-    pub fn found(&self) -> &[String] {
+    pub fn found(&self) -> &[EmulationWarning] {
         &self.0.facts.notes
     }
 

@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use romer_impair::{Cause, Correlation};
 use romer_record::document::Summary;
-use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation, EmulationChange};
-use romer_units::counted;
+use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation, EmulationChange, Leg};
+use romer_record::warning::EmulationWarning;
 
 use super::control::{Applied, Facts};
 use super::statistics::{Direction, LinkTold, Snapshot};
@@ -26,27 +26,21 @@ pub(super) fn emulation(
     let changes = if changes.len() > 1 { changes } else { Vec::new() };
     let mut warnings = facts.notes.clone();
     warnings.extend(current.iter().flat_map(|applied| applied.notes.clone()));
-    for (name, direction) in ["a", "b"].into_iter().zip(&snapshot.directions) {
-        warnings.extend(told(name, &direction.link));
+    for (port, direction) in ["a", "b"].into_iter().zip(&snapshot.directions) {
+        warnings.extend(was_down(port, &direction.link));
     }
-    for (name, direction) in ["a to b", "b to a"].into_iter().zip(&snapshot.directions) {
-        warnings.extend(too_alike(name, direction.correlation.as_ref()));
-        warnings.extend(varies_less(name, direction.correlation.as_ref()));
-        warnings.extend(flushed_early(name, &direction.ledger));
-        warnings.extend(homeless(name, direction.homeless));
+    for (leg, direction) in [Leg::AToB, Leg::BToA].into_iter().zip(&snapshot.directions) {
+        warnings.extend(too_alike(leg, direction.correlation.as_ref()));
+        warnings.extend(varies_less(leg, direction.correlation.as_ref()));
+        warnings.extend(flushed_early(leg, &direction.ledger));
+        warnings.extend(homeless(leg, direction.homeless));
     }
     warnings.extend(snapshot.not_restored.iter().cloned());
-    warnings.extend(anew.map(|anew| {
-        format!("delays and gaps are summarised since {} (reset); counters cover all packets", rfc3339(anew))
-    }));
+    warnings.extend(anew.map(|anew| EmulationWarning::SummariesReset { since: rfc3339(anew) }));
     let passing_since = current.filter(|applied| applied.passing).map(|applied| rfc3339(applied.since));
-    warnings.extend(passing_since.iter().map(|since| {
-        format!(
-            "the master switch was off at the end: packets passed unimpaired since {since}; the scenario is the one before that"
-        )
-    }));
+    warnings.extend(passing_since.clone().map(|since| EmulationWarning::Passing { since }));
     if let Some(first) = changes.first().filter(|first| first.revision > 1) {
-        warnings.push(format!("scenarios before revision {} are no longer listed", first.revision));
+        warnings.push(EmulationWarning::EarlierScenariosDropped { first_revision: first.revision });
     }
     Emulation {
         schema: EMULATION.into(),
@@ -75,25 +69,18 @@ fn change(applied: &Applied) -> EmulationChange {
     }
 }
 
-/// That a port's link was down, in words.
-fn told(port: &str, link: &LinkTold) -> Option<String> {
-    (link.downs > 0).then(|| {
-        let times = if link.downs == 1 { "once".to_owned() } else { format!("{} times", link.downs) };
-        format!(
-            "the link of port {port} went down {times}, for {} ms in total: packets to it were lost (undeliverable)",
-            link.down_for.as_nanos() / 1_000_000
-        )
+/// That a port's link was down.
+fn was_down(port: &str, link: &LinkTold) -> Option<EmulationWarning> {
+    (link.downs > 0).then(|| EmulationWarning::LinkWasDown {
+        port: port.into(),
+        times: link.downs,
+        total_ns: i64::try_from(link.down_for.as_nanos()).unwrap_or(i64::MAX),
     })
 }
 
-/// That packets came for which there was no room, in words.
-fn homeless(name: &str, packets: u64) -> Option<String> {
-    (packets > 0).then(|| {
-        format!(
-            "{} ({name}) found the buffer full: counted as lost (cause: queue), and in no sample",
-            counted(packets, "packet")
-        )
-    })
+/// That packets came for which there was no room.
+fn homeless(direction: Leg, packets: u64) -> Option<EmulationWarning> {
+    (packets > 0).then_some(EmulationWarning::BufferFull { direction, packets })
 }
 
 fn rfc3339(time: SystemTime) -> String {

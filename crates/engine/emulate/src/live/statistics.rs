@@ -7,6 +7,7 @@ use romer_impair::{Correlation, Ledger, Outcome};
 use romer_metrics::student_975;
 use romer_port::LinkState;
 use romer_record::document::Summary;
+use romer_record::warning::EmulationWarning;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 /// Binary digits of a value that a bin keeps: a quantile is off by less than 1 in 2^9.
@@ -422,7 +423,7 @@ pub struct Snapshot {
     /// The port that is gone, if that ended the bridge.
     pub gone: Option<romer_port::PortName>,
     /// What could not be put back on the host at the end, in words.
-    pub not_restored: Vec<String>,
+    pub not_restored: Vec<EmulationWarning>,
 }
 
 #[cfg(test)]

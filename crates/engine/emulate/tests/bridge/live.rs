@@ -6,6 +6,7 @@ use romer_emulate::live::{DataPlane, Direction, FeedOptions, LiveBridge, LiveErr
 use romer_emulate::{Arrival, Arrivals};
 use romer_impair::config::{DEFAULT_FLUSH, Delay, Duplicate, Model, Order};
 use romer_impair::{Cause, Config, Decision, Path};
+use romer_record::warning::EmulationWarning;
 use romer_units::random::Seed;
 
 use romer_testnet::frames::{frame, kinds};
@@ -320,15 +321,15 @@ fn what_was_asked_for_stays_while_everything_passes_and_the_document_says_since_
                 document.changes.iter().map(|one| one.passing).collect::<Vec<_>>(),
                 [false, false, true]
             );
-            let told = |words: &str| document.warnings.iter().any(|warning| warning.contains(words));
-            assert!(told(&format!("unimpaired since {since}")), "{:?}", document.warnings);
-            assert!(!told("asks for nothing"), "{:?}", document.warnings);
+            let passing = EmulationWarning::Passing { since };
+            assert!(document.warnings.contains(&passing), "{:?}", document.warnings);
+            assert!(!document.warnings.contains(&EmulationWarning::ScenarioEmpty), "{:?}", document.warnings);
             control.apply(opened(), None).unwrap();
             near.send(&numbered(2));
             wait_until("it is lost", || control.document().unwrap().a_to_b.lost["model"] == 1);
             let document = control.document().unwrap();
             assert_eq!((document.passing_since, control.scenario().passing), (None, false));
-            assert!(!document.warnings.iter().any(|warning| warning.contains("master switch")));
+            assert!(!document.warnings.iter().any(|one| matches!(one, EmulationWarning::Passing { .. })));
             bridge.stop().unwrap();
         },
     );
@@ -345,7 +346,11 @@ fn whoever_changes_what_another_has_changed_is_told_and_the_run_keeps_its_seed()
         assert_eq!(control.scenario().revision, 1);
         let applied = control.apply(opened(), Some(1)).unwrap();
         assert_eq!((applied.revision, applied.text.as_str()), (2, text));
-        assert!(applied.notes.iter().any(|note| note.contains("the seed stays")), "{:?}", applied.notes);
+        assert!(
+            applied.notes.iter().any(|one| matches!(one, EmulationWarning::SeedKept { .. })),
+            "{:?}",
+            applied.notes
+        );
         let error = control.apply(opened(), Some(1)).unwrap_err();
         assert!(matches!(error, LiveError::Stale { revision: 2 }), "{error}");
         let [mut near, mut far] = bench.hosts();
@@ -361,7 +366,10 @@ fn whoever_changes_what_another_has_changed_is_told_and_the_run_keeps_its_seed()
         assert_eq!(snapshot.directions[1].actual_delay.count, 0);
         assert_eq!(snapshot.directions[1].ledger.transmitted, 1, "the ledger goes on");
         let warnings = control.document().unwrap().warnings;
-        assert!(warnings.iter().any(|warning| warning.contains("(reset)")), "{warnings:?}");
+        assert!(
+            warnings.iter().any(|one| matches!(one, EmulationWarning::SummariesReset { .. })),
+            "{warnings:?}"
+        );
         control.stop();
         wait_until("the bridge has ended", || bridge.has_ended());
         assert!(matches!(control.document(), Err(LiveError::Ended)));
@@ -562,7 +570,8 @@ fn link_local_address_is_noted() {
         wait_until("the address", || !network.addresses(name.interface()).unwrap().is_empty());
         let bridge = bench.bridge(Path::default());
         let document = bridge.control().document().unwrap();
-        let noted = document.warnings.iter().any(|note| note.contains("fe80::77"));
+        let noted = document.warnings.iter().any(|one| matches!(one,
+            EmulationWarning::PortHasAddresses { addresses, .. } if addresses.contains(&"fe80::77".to_owned())));
         assert!(noted, "{:?}", document.warnings);
     });
 }
@@ -628,8 +637,10 @@ fn the_port_of_the_default_route_is_taken_only_if_that_is_allowed() {
         assert_eq!(error, refusal);
         options.may_cut_off = true;
         let bridge = LiveBridge::start(&options).unwrap();
-        let found = bridge.control().found().join("\n");
-        assert!(found.contains("has addresses of this host (198.18.0.2)"), "{found}");
+        let control = bridge.control();
+        let found = control.found();
+        let has = |one: &EmulationWarning| matches!(one, EmulationWarning::PortHasAddresses { addresses, .. } if addresses[..] == ["198.18.0.2"]);
+        assert!(found.iter().any(has), "{found:?}");
         assert_balanced(&bridge.stop().unwrap());
         // The interface itself is of a bridge, as on most hosts of virtual machines, and the bridge has the address.
         options.may_cut_off = false;

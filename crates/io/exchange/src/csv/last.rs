@@ -1,5 +1,7 @@
 //! A last line without a line end: whoever wrote the file may have been interrupted in it.
 
+use romer_record::warning::MeasurementWarning;
+
 use super::Row;
 use super::read::{Column, LARGEST, stamp, text, whole};
 
@@ -21,20 +23,13 @@ pub enum Unended {
 }
 
 impl Unended {
-    /// A sentence for the user, without a full stop.
-    pub fn words(self) -> String {
+    /// The warning of it.
+    pub const fn warning(self) -> MeasurementWarning {
         match self {
-            Self::Cut { line } => format!(
-                "the file ends within line {line}, which lacks a part of its last value or whole fields: it was cut there, and that line \
-                 is left out"
-            ),
-            Self::Taken { line, empty: false } => format!(
-                "the file does not end with a line end: its last line ({line}) looks whole and is taken, but may have been cut"
-            ),
-            Self::Taken { line, empty: true } => format!(
-                "the file does not end with a line end, and the last field of its last line ({line}) is empty: it is taken as a stamp \
-                 that is missing, but the file may have been cut there"
-            ),
+            Self::Cut { line } => MeasurementWarning::LastLineTruncated { line },
+            Self::Taken { line, empty } => {
+                MeasurementWarning::LastLineUnterminated { line, empty_field: empty }
+            }
         }
     }
 }

@@ -8,6 +8,8 @@
 //! The numbers are read in the way in which fewest of them are shared by different packets and fewest are missing: as they are
 //! written, continued in the order of the departures, or continued in the order of the lines. The work is that of sorting the lines.
 
+use romer_record::warning::MeasurementWarning;
+
 /// Counters that overflow: their widths in bits.
 const WIDTHS: [u32; 2] = [16, 32];
 /// From one line to the next numbers fall by no more than half the range of the narrowest counter, unless the order is wrong.
@@ -50,17 +52,9 @@ pub struct Renumbered {
 }
 
 impl Renumbered {
-    /// A sentence for the user, without a full stop.
-    pub fn words(&self) -> String {
-        let wrapped = self
-            .width
-            .map(|width| format!("the sequence numbers wrapped at 2^{width} and are continued beyond it"));
-        let divided = self.step.map(|step| {
-            format!(
-                "the sequence numbers count in steps of {step}: they are divided by it, and those between are not taken for lost packets"
-            )
-        });
-        [wrapped, divided].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    /// The warning of it.
+    pub const fn warning(&self) -> MeasurementWarning {
+        MeasurementWarning::SequenceNumbersRenumbered { counter_bits: self.width, step: self.step }
     }
 }
 

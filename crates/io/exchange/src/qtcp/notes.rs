@@ -1,10 +1,11 @@
 //! What a reader of a `.raw` should know.
 
-use romer_units::{Duration, counted};
+use romer_record::event::Side;
+use romer_record::warning::MeasurementWarning;
 
 use super::UNIT_NS;
 
-/// What was noticed while reading, in numbers; [`Notes::words`] says it.
+/// What was noticed while reading, in numbers; [`Notes::warnings`] gives what a reader should know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
     /// Dummy entries, which stand for lost packets.
@@ -33,58 +34,29 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// Sentences for the user, each without a full stop.
-    pub fn words(&self) -> Vec<String> {
-        let mut words = Vec::new();
-        let mut say = |number: u64, text: &dyn Fn() -> String| {
-            if number > 0 {
-                words.push(text());
-            }
-        };
-        say(self.dummies, &|| match self.dummies {
-            1 => "1 dummy entry stands for a lost packet and is in no average".to_owned(),
-            several => format!("{several} dummy entries stand for lost packets and are in no average"),
-        });
-        say(self.mismatches, &|| {
-            let (are, they) =
-                if self.mismatches == 1 { ("latency is", "it was") } else { ("latencies are", "they were") };
-            let taken = if self.trusted {
-                "taken as stated (--trust-latency), and the receive stamps for wrong"
-            } else {
-                "computed again from the stamps"
-            };
-            format!("{} {are} not received minus sent: {they} {taken}", self.mismatches)
-        });
-        say(self.negative, &|| {
-            let are = if self.negative == 1 { "latency is" } else { "latencies are" };
-            format!(
-                "{} raw {are} below zero: the receiver's clock is behind the sender's, which normalisation removes",
-                self.negative
-            )
-        });
-        say(self.duplicates, &|| match self.duplicates {
-            1 => "1 line repeats a sequence number: a duplicate".to_owned(),
-            several => format!("{several} lines repeat a sequence number: duplicates"),
-        });
-        say(self.reordered, &|| {
-            format!("{} arrived after one with a higher number: reordered", counted(self.reordered, "packet"))
-        });
-        words.extend(self.step_words().into_iter().flatten());
+    /// The warnings of it.
+    pub fn warnings(&self) -> Vec<MeasurementWarning> {
+        let counts = [
+            (self.dummies, MeasurementWarning::DummyEntries { entries: self.dummies }),
+            (
+                self.mismatches,
+                MeasurementWarning::LatencyMismatch { packets: self.mismatches, trusted: self.trusted },
+            ),
+            (self.negative, MeasurementWarning::LatencyNegative { packets: self.negative }),
+            (self.duplicates, MeasurementWarning::DuplicateLines { lines: self.duplicates }),
+            (self.reordered, MeasurementWarning::ReorderedLines { packets: self.reordered }),
+        ];
+        let mut all: Vec<MeasurementWarning> =
+            counts.into_iter().filter(|(count, _)| *count > 0).map(|(_, warning)| warning).collect();
+        all.extend(self.steps().into_iter().flatten());
         if self.wrapped {
-            words.push("the sequence numbers wrapped at 2^32 and were continued".into());
+            all.push(MeasurementWarning::SequenceNumbersRenumbered { counter_bits: Some(32), step: None });
         }
-        if let Some(octet) = self.cut {
-            words.push(format!("1 partial record at octet {octet} was dropped"));
-        }
+        all.extend(self.cut.map(|byte| MeasurementWarning::RecordTruncated { byte }));
         if self.zeros > 0 {
-            let octets = if self.zeros == 1 {
-                "octet of zero at the end was"
-            } else {
-                "octets of zero at the end were"
-            };
-            words.push(format!("{} {octets} dropped", self.zeros));
+            all.push(MeasurementWarning::TrailingZeros { bytes: self.zeros });
         }
-        words
+        all
     }
 
     /// Where the units of the stamps are `unit_ns` nanoseconds and not 100, the steps are that much larger or smaller.
@@ -96,23 +68,18 @@ impl Notes {
         Self { sent_back: scaled(self.sent_back), received_back: scaled(self.received_back), ..self }
     }
 
-    /// Takes out what is known of steps of the sender's clock and the receiver's, and gives the sentences: for whom takes
+    /// Takes out what is known of steps of the sender's clock and the receiver's, and gives the warnings of them: for whom takes
     /// such steps out of the stamps.
-    pub fn take_steps(&mut self) -> [Option<String>; 2] {
-        let words = self.step_words();
+    pub fn take_steps(&mut self) -> [Option<MeasurementWarning>; 2] {
+        let steps = self.steps();
         (self.sent_back, self.received_back) = (None, None);
-        words
+        steps
     }
 
-    fn step_words(&self) -> [Option<String>; 2] {
-        [(self.sent_back, "sender's"), (self.received_back, "receiver's")].map(|(step, whose)| {
-            step.map(|(line, units)| {
-                format!(
-                    "the {whose} clock stepped back by {} at line {line}: least-absolute-jumps (-k 3) compensates for such \
-                     steps; without it the latencies on both sides of that line do not compare",
-                    Duration::from_nanos(units.saturating_mul(UNIT_NS))
-                )
-            })
+    fn steps(&self) -> [Option<MeasurementWarning>; 2] {
+        [(self.sent_back, Side::Sender), (self.received_back, Side::Responder)].map(|(step, side)| {
+            let (line, units) = step?;
+            Some(MeasurementWarning::ClockSteppedBack { side, line, size_ns: units.saturating_mul(UNIT_NS) })
         })
     }
 }

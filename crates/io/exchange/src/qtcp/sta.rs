@@ -1,5 +1,6 @@
 //! `.sta`: the counts of a run, and the tables that are made from many of them.
 
+use romer_record::warning::MeasurementWarning;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -258,14 +259,14 @@ impl File {
 const UNITS: [i64; 5] = [1, 10, 1_000, 10_000, 1_000_000];
 
 /// What the `.sta` file beside a `.raw` one says of the unit of its stamps.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Unit {
     /// Nothing: it tells neither how long the run took nor its rate.
     Untold,
     /// That it is 100 ns, or at least none of those that are given by mistake.
     Plain,
-    /// That it is of so many nanoseconds, and what is to be said of it.
-    Other(i64, String),
+    /// That it is another, and the warning of it.
+    Other(MeasurementWarning),
 }
 
 /// What `file` says of the unit of the stamps of a run of this `spread`: it tells the duration of the run, or its rate, and where they
@@ -284,12 +285,7 @@ pub fn unit_of(file: &File, spread: &Spread) -> Unit {
     let Some(unit) = UNITS.into_iter().find(|unit| (stated / found / times(unit) - 1.0).abs() < 0.1) else {
         return Unit::Plain;
     };
-    let shown = romer_units::Duration::from_nanos(unit);
-    let words = format!(
-        "the stamps span {found:.3} s, and by the .sta file beside them the run took {stated:.3} s: they seem to be in units of \
-         {shown} and not of 100 ns; `--unit {shown}` takes them so"
-    );
-    Unit::Other(unit, words)
+    Unit::Other(MeasurementWarning::TimeUnitMismatch { unit_ns: unit, span_s: found, stated_s: stated })
 }
 
 /// A table of many files: a row a file, a column for each variable.
@@ -489,7 +485,8 @@ mod tests {
         let entry = |n: i64| Entry { sent: n * 1_000, received: n * 1_000 + 3, size: 64, sequence: 0 };
         let entries: Vec<Entry> = (0..101).map(entry).collect();
         let of = |text: &str| match unit_of(&file("a.sta", text), &Spread::of(&entries)) {
-            Unit::Other(unit, _) => Some(unit),
+            Unit::Other(MeasurementWarning::TimeUnitMismatch { unit_ns, .. }) => Some(unit_ns),
+            Unit::Other(_) => None,
             Unit::Plain => None,
             Unit::Untold => Some(0),
         };
@@ -503,8 +500,6 @@ mod tests {
         assert_eq!(of("received: 101\nduration: 0.1\n"), Some(1_000));
         assert_eq!(of("received: 1010\nduration: 0.1\n"), Some(0), "the packets are a part of those");
         assert_eq!(of("duration: NaN\n"), Some(0));
-        let said = unit_of(&file("a.sta", "duration: 0.1\n"), &Spread::of(&entries));
-        assert!(matches!(said, Unit::Other(1_000, words) if words.contains("--unit 1us")));
     }
 
     #[test]

@@ -1,30 +1,26 @@
 //! Whether stamps are in another unit than they are taken for.
 
+use romer_record::warning::MeasurementWarning;
 use std::path::Path;
-
-use romer_units::Duration;
 
 use super::{Spread, UNIT_NS, sta};
 
 /// That the stamps of `raw` may be in another unit than 100 ns: the `.sta` file beside it says so, or there is none that tells and
 /// whoever sent the packets may see it by how often they were sent. `span` are the least number that came and the greatest, if the send
 /// times tell that: not where there are steps in them. Of romer's own files nothing is asked.
-pub fn doubt(raw: &Path, spread: &Spread, span: Option<[u64; 2]>) -> Option<String> {
+pub fn doubt(raw: &Path, spread: &Spread, span: Option<[u64; 2]>) -> Option<MeasurementWarning> {
     if sta::is_ours(raw) {
         return None;
     }
     let told = sta::File::beside(raw).map_or(sta::Unit::Untold, |file| sta::unit_of(&file, spread));
-    if let sta::Unit::Other(_, words) = told {
-        return Some(words);
+    if let sta::Unit::Other(warning) = told {
+        return Some(warning);
     }
     let [first, last] = span.filter(|_| told == sta::Unit::Untold)?;
     let took = spread.sent[1].checked_sub(spread.sent[0]).filter(|took| *took > 0)?.checked_mul(UNIT_NS)?;
     let each = took / i64::try_from(last - first).ok().filter(|steps| *steps > 0)?;
     let digits = 10_i64.pow(each.max(1).ilog10().saturating_sub(2));
-    Some(format!(
-        "its stamps are taken for units of 100 ns, by which a packet was sent each {}; if that is not so, --unit says what they are in",
-        Duration::from_nanos((each + digits / 2) / digits * digits)
-    ))
+    Some(MeasurementWarning::TimeUnitAssumed { interval_ns: (each + digits / 2) / digits * digits })
 }
 
 #[cfg(test)]
@@ -37,8 +33,7 @@ mod tests {
         let entry = |n: i64| Entry { sent: n * 20, received: n * 20 + 3, size: 64, sequence: 0 };
         let entries: Vec<Entry> = (0..101).map(entry).collect();
         let said = |span| doubt(Path::new("/nowhere/a.raw"), &Spread::of(&entries), span);
-        let words = said(Some([0, 100])).unwrap();
-        assert!(words.contains("a packet was sent each 2us;") && words.contains("--unit says"), "{words}");
+        assert_eq!(said(Some([0, 100])), Some(MeasurementWarning::TimeUnitAssumed { interval_ns: 2_000 }));
         assert_eq!((said(None), said(Some([5, 5]))), (None, None), "nothing tells");
     }
 }

@@ -16,6 +16,7 @@ use romer_record::quantity::Quantity;
 use romer_units::counted;
 
 use crate::escape::{self, markup};
+use crate::warning::Text as _;
 pub use figures::figures;
 pub use repeated::{events, repeated};
 pub use streams::{StreamRow, markings, streams};
@@ -177,7 +178,7 @@ pub fn page(document: &Benchmark) -> String {
         .into_iter()
         .map(|(text, changed)| (if changed { format!("{text} (changed)") } else { text }, false));
     list(&mut html, "Markings: sent and received", marked.collect());
-    list(&mut html, "Caveats", document.warnings.iter().map(|one| (one.clone(), false)).collect());
+    list(&mut html, "Caveats", document.warnings.iter().map(|one| (one.text(), false)).collect());
     streams::table(document, &mut html);
     drawn(&figures, &mut html);
     let tester = document.self_test.iter().flat_map(|found| &found.claims);

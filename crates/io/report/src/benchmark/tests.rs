@@ -5,6 +5,7 @@ use romer_record::benchmark::{
     BENCHMARK, BenchmarkResult, Device, Load, Setup, SizeResult, StreamResult, Trial,
 };
 use romer_record::document::Summary;
+use romer_record::warning::BenchmarkWarning;
 
 /// A sweep of two cases whose names try to speak to the page.
 fn document() -> Benchmark {
@@ -47,7 +48,11 @@ fn document() -> Benchmark {
         calibration: None,
         self_test: None,
         limits: Vec::new(),
-        warnings: vec!["a & b".into()],
+        warnings: vec![BenchmarkWarning::StreamFramesTooShort {
+            stream: "a & b".into(),
+            requested_bytes: 64,
+            sent_bytes: 76,
+        }],
     }
 }
 

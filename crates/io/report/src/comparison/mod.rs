@@ -7,7 +7,7 @@ use romer_record::comparison::{COMPARISON, ComparedDirection, ComparedFigure, Co
 use romer_record::document::{Calibration, DelayKind, Direction, Measurement, StampPlaces};
 use romer_record::finding::{Finding, Pattern};
 use romer_record::voice::{Scale, Voice};
-use romer_units::Place;
+use romer_record::warning::{Compared, ComparisonWarning, DifferingSource, StampMoment, SubtractedBaseline};
 
 use crate::number::{NO_BREAK, time};
 use crate::table::Way;
@@ -390,18 +390,16 @@ fn signed(by: Figure, value: f64, [low, high]: [f64; 2]) -> String {
 }
 
 /// What may be the difference besides the paths, of the ways that are compared.
-fn warnings(a: &Measurement, b: &Measurement, ways: &[Way]) -> Vec<String> {
+fn warnings(a: &Measurement, b: &Measurement, ways: &[Way]) -> Vec<ComparisonWarning> {
     let mut warnings = Vec::new();
-    for (name, m) in [("A", a), ("B", b)] {
+    for (of, m) in [(Compared::A, a), (Compared::B, b)] {
         if m.partial {
-            warnings.push(format!("{name} is partial (interrupted): its metrics cover a part of the run"));
+            warnings.push(ComparisonWarning::Partial { of });
         }
     }
     let (at, bt) = (&a.traffic, &b.traffic);
     if at.payload_octets != bt.payload_octets || at.dscp.zip(bt.dscp).is_some_and(|(a, b)| a != b) {
-        warnings.push(
-            "the packets of A and B differ in size or code point, which may cause the difference".into(),
-        );
+        warnings.push(ComparisonWarning::PacketsDiffer);
     }
     warnings.extend(ways.iter().filter_map(|way| calls(*way, rating(a, *way)?, rating(b, *way)?)));
     warnings.extend(places(&a.stamps, &b.stamps, ways));
@@ -411,90 +409,69 @@ fn warnings(a: &Measurement, b: &Measurement, ways: &[Way]) -> Vec<String> {
 }
 
 /// That the ratings of a way are not of the same kind of call.
-fn calls(way: Way, a: &Voice, b: &Voice) -> Option<String> {
-    let name = way.name();
+fn calls(way: Way, a: &Voice, b: &Voice) -> Option<ComparisonWarning> {
+    let direction = way.in_document();
     if a.codec.scale != b.codec.scale {
-        return Some(format!(
-            "the calls of A and B are rated on different scales ({name}: {} and {}): their MOS is not compared",
-            a.codec.scale, b.codec.scale
-        ));
+        let (a, b) = (a.codec.scale.to_string(), b.codec.scale.to_string());
+        return Some(ComparisonWarning::ScalesDiffer { direction, a, b });
     }
     let differs = (&a.codec, a.jitter_buffer) != (&b.codec, b.jitter_buffer)
         || (a.delay_basis, a.loss_basis, a.variation_basis)
             != (b.delay_basis, b.loss_basis, b.variation_basis);
-    differs.then(|| {
-        format!(
-            "the calls of A and B differ in codec, jitter buffer, or the basis of delay and loss ({name}), which may cause the \
-             difference of their MOS"
-        )
-    })
+    differs.then_some(ComparisonWarning::CallsDiffer { direction })
 }
 
 /// That the stamps of the ways that are compared were taken in different places.
-fn places(a: &StampPlaces, b: &StampPlaces, ways: &[Way]) -> Option<String> {
+fn places(a: &StampPlaces, b: &StampPlaces, ways: &[Way]) -> Option<ComparisonWarning> {
     // A round trip has the time stamps of both directions.
     let of = |way: Way| ways.contains(&way) || ways.contains(&Way::RoundTrip);
     let (forward, reverse) = (of(Way::Forward), of(Way::Reverse));
     let moments = [
-        ("departure at the initiator", forward, a.sender_departure, b.sender_departure),
-        ("arrival at the responder", forward, a.responder_arrival, b.responder_arrival),
-        ("departure at the responder", reverse, a.responder_departure, b.responder_departure),
-        ("arrival at the initiator", reverse, a.sender_arrival, b.sender_arrival),
+        (StampMoment::SenderDeparture, forward, a.sender_departure, b.sender_departure),
+        (StampMoment::ResponderArrival, forward, a.responder_arrival, b.responder_arrival),
+        (StampMoment::ResponderDeparture, reverse, a.responder_departure, b.responder_departure),
+        (StampMoment::SenderArrival, reverse, a.sender_arrival, b.sender_arrival),
     ];
-    let said = |place: Option<Place>| {
-        place.map_or_else(|| "an unknown source".to_owned(), |place| place.to_string())
-    };
-    let differing: Vec<String> = moments
+    let moments: Vec<DifferingSource> = moments
         .into_iter()
         .filter(|(_, compared, a, b)| *compared && a != b)
-        .map(|(moment, _, a, b)| format!("{moment}: {} and {}", said(a), said(b)))
+        .map(|(moment, _, a, b)| DifferingSource { moment, a, b })
         .collect();
-    (!differing.is_empty()).then(|| {
-        format!(
-            "the time stamps of A and B have different sources ({}), which may cause the difference",
-            differing.join(", ")
-        )
-    })
+    (!moments.is_empty()).then_some(ComparisonWarning::TimeStampSourcesDiffer { moments })
 }
 
 /// That the round trips of one contain the time that the responder took, and those of the other do not.
-fn responder_time(a: &StampPlaces, b: &StampPlaces, ways: &[Way]) -> Option<String> {
-    let (with, without) = match (a.round_trip_includes_responder, b.round_trip_includes_responder) {
-        (true, false) => ("A", "B"),
-        (false, true) => ("B", "A"),
+fn responder_time(a: &StampPlaces, b: &StampPlaces, ways: &[Way]) -> Option<ComparisonWarning> {
+    let included_in = match (a.round_trip_includes_responder, b.round_trip_includes_responder) {
+        (true, false) => Compared::A,
+        (false, true) => Compared::B,
         _ => return None,
     };
-    ways.contains(&Way::RoundTrip).then(|| {
-        format!(
-            "the round trips of {with} include the processing time of the responder, and those of {without} do not, which may cause \
-             the difference"
-        )
-    })
+    ways.contains(&Way::RoundTrip).then_some(ComparisonWarning::ResponderTimeDiffers { included_in })
 }
 
 /// That a calibration's baseline is taken out of the delays of one and not of the other.
-fn subtracted(a: Option<&Calibration>, b: Option<&Calibration>, ways: &[Way]) -> Option<String> {
+fn subtracted(a: Option<&Calibration>, b: Option<&Calibration>, ways: &[Way]) -> Option<ComparisonWarning> {
     let of = |calibration: Option<&Calibration>, way: Way| calibration?.taken_out(way.in_document());
-    let only = |one: Option<&Calibration>, other: Option<&Calibration>| {
-        let told: Vec<String> = ways
+    let only = |subtracted_from: Compared, one: Option<&Calibration>, other: Option<&Calibration>| {
+        let baselines: Vec<SubtractedBaseline> = ways
             .iter()
             .filter(|way| of(other, **way).is_none())
-            .filter_map(|way| Some(format!("{} {}", way.name(), time(of(one, *way)?, true))))
+            .filter_map(|way| {
+                Some(SubtractedBaseline { direction: way.in_document(), baseline_ns: of(one, *way)? })
+            })
             .collect();
-        (!told.is_empty()).then(|| told.join(", "))
+        (!baselines.is_empty()).then_some(ComparisonWarning::BaselineDiffers { subtracted_from, baselines })
     };
-    let ((subtracted, whole), told) =
-        only(a, b).map(|told| (("A", "B"), told)).or_else(|| only(b, a).map(|told| (("B", "A"), told)))?;
-    Some(format!(
-        "the calibrated baseline is subtracted from the delays of {subtracted} (--subtract-baseline) and not from those of {whole}: \
-         this part of the difference is not due to the path ({told})"
-    ))
+    only(Compared::A, a, b).or_else(|| only(Compared::B, b, a))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::warning::Text as _;
     use romer_record::calibration::Share;
+    use romer_units::Place;
 
     #[test]
     fn a_baseline_that_only_one_has_taken_out_is_told_with_how_much_it_is() {
@@ -509,13 +486,13 @@ mod tests {
         let (with, without) = (of(true), of(false));
         let (with, without) = (Some(&with), Some(&without));
         let ways = [Way::Forward, Way::RoundTrip];
-        let said = subtracted(without, with, &ways).unwrap().replace(NO_BREAK, " ");
+        let said = subtracted(without, with, &ways).unwrap().text();
         assert!(
             said.contains("from the delays of B (--subtract-baseline) and not from those of A"),
             "{said}"
         );
         assert!(said.contains("(forward 9.00 µs, round trip 18.7 µs)"), "{said}");
-        assert!(subtracted(with, None, &ways).unwrap().contains("delays of A"));
+        assert!(subtracted(with, None, &ways).unwrap().text().contains("delays of A"));
         assert_eq!(subtracted(with, with, &ways), None);
         assert_eq!(subtracted(with, without, &[Way::Reverse]), None);
     }
@@ -616,7 +593,7 @@ mod tests {
     fn responder_time_in_one_is_warned_of() {
         let with = StampPlaces { round_trip_includes_responder: true, ..StampPlaces::default() };
         let without = StampPlaces::default();
-        let said = responder_time(&without, &with, &[Way::RoundTrip]).unwrap();
+        let said = responder_time(&without, &with, &[Way::RoundTrip]).unwrap().text();
         assert!(
             said.starts_with("the round trips of B include") && said.contains("those of A do not"),
             "{said}"
@@ -633,7 +610,7 @@ mod tests {
         let b = StampPlaces { sender_departure: kernel, ..StampPlaces::default() };
         assert_eq!(places(&a, &b, &[Way::Forward]), None);
         for ways in [&[Way::Forward, Way::Reverse][..], &[Way::RoundTrip]] {
-            let said = places(&a, &b, ways).unwrap();
+            let said = places(&a, &b, ways).unwrap().text();
             assert!(said.contains("(departure at the responder: kernel and an unknown source)"), "{said}");
         }
         let words = |text: &str| text.parse::<Figure>().unwrap().words();

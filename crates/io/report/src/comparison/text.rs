@@ -8,6 +8,7 @@ use crate::escape;
 use crate::figure::capital;
 use crate::number::{NO_BREAK, percent, time};
 use crate::text::{TextStyle, wrap};
+use crate::warning::Text as _;
 
 /// The widest that prose is set.
 const WIDEST: usize = 110;
@@ -49,7 +50,7 @@ pub fn text(comparison: &Comparison, explain: bool, style: &TextStyle) -> String
         ));
     }
     for warning in &comparison.warnings {
-        lines.extend(wrap(&escape::terminal(&format!("Note: {warning}")), width));
+        lines.extend(wrap(&escape::terminal(&format!("Note: {}", warning.text())), width));
     }
     if explain {
         lines.extend(wrap(&format!("Method: {}", comparison.method), width));

@@ -9,6 +9,7 @@ use crate::comparison::{Figure as Compared, Subject, cells, compare};
 use crate::escape::markup;
 use crate::figure::{Ink, Laid, Times, capital, overlaid};
 use crate::table::Way;
+use crate::warning::Text as _;
 
 /// The most runs whose colours can be told apart.
 pub const MOST: usize = 5;
@@ -131,7 +132,7 @@ fn difference(comparison: &Comparison, number: usize, body: &mut String) {
         body.push_str(&format!("<p><strong>{}</strong></p>\n", markup(&capital(&direction.words))));
     }
     for warning in &comparison.warnings {
-        body.push_str(&format!("<p class=\"bad\">{}.</p>\n", markup(&capital(warning))));
+        body.push_str(&format!("<p class=\"bad\">{}.</p>\n", markup(&capital(&warning.text()))));
     }
     let directions: Vec<_> =
         comparison.directions.iter().filter(|direction| !direction.figures.is_empty()).collect();

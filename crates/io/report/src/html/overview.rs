@@ -27,7 +27,7 @@ pub(super) fn heading(m: &Measurement, target: &str, page: &mut String) {
 /// Warnings that bear on the figures, and events of the path.
 pub(super) fn warnings(m: &Measurement, page: &mut String) {
     let (warnings, _) = setup::warnings(m);
-    let texts = warnings.into_iter().map(str::to_owned).chain(WORDS.events(m, false));
+    let texts = warnings.into_iter().chain(WORDS.events(m, false));
     let items = items(texts);
     if !items.is_empty() {
         page.push_str(&format!("<section class=\"note\"><ul>{items}</ul></section>\n"));
@@ -213,7 +213,7 @@ pub(super) fn setup(m: &Measurement, page: &mut String) {
     items.push(("Time stamps", WORDS.stamps(m)));
     items.extend(WORDS.location_error(m).map(|text| ("User space", text)));
     let (_, warnings) = setup::warnings(m);
-    let notes = WORDS.events(m, true).into_iter().chain(warnings.into_iter().map(str::to_owned));
+    let notes = WORDS.events(m, true).into_iter().chain(warnings);
     items.extend(notes.map(|text| ("Note", text)));
     list("Test setup", &items, page);
     if !m.metadata.command.is_empty() {

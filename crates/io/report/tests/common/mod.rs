@@ -3,12 +3,13 @@
 
 use romer_clock::skew::{Correction, Leg};
 use romer_passages::{LocationSeries, LocationShapes};
-use romer_record::document::Way;
 use romer_record::document::{
     ClockState, DelayKind, Direction, Histogram, Hop, HopAnswer, Limit, MEASUREMENT, Measurement, Metadata,
     Packets, Summary, Traffic,
 };
+use romer_record::document::{MissingStamps, Way};
 use romer_record::finding::{Finding, GridOf, Pattern};
+use romer_record::warning::MeasurementWarning;
 use romer_record::{Fate, Passage};
 use romer_units::{Duration, Place, Timestamp};
 
@@ -259,7 +260,8 @@ fn document(path: &Path) -> Measurement {
         m.traffic.model = "poisson".into();
         m.traffic.dscp = Some(46);
         m.stamps.missing.responder_departure = 3;
-        m.warnings.push("3 departures of reflections were not stamped by the responder's kernel.".into());
+        let missing = MissingStamps { responder_departure: 3, ..MissingStamps::default() };
+        m.warnings.push(MeasurementWarning::TimeStampsMissing(missing));
         m.limits = vec![
             Limit { limit: "round_trip.delay_ns.p99<50ms".into(), value: Some(41_234_567.0), held: true },
             Limit { limit: "forward.loss.ratio<0.1%".into(), value: Some(0.0062), held: false },

@@ -12,8 +12,9 @@
 //! A line that fits badly, or none, narrows nothing; and where what the estimator says contradicts the first packets, these count.
 
 use romer_record::Passage;
+use romer_record::document::Way;
 use romer_record::manifest::SkewRequest;
-use romer_units::Duration;
+use romer_record::warning::MeasurementWarning;
 
 use super::arithmetic::rounded;
 use super::estimate::Estimate;
@@ -38,14 +39,10 @@ pub(crate) fn bounds(
     estimate: &Estimate,
     directions: [&[Passage]; 2],
     least: [Option<i128>; 2],
-) -> (Option<[i64; 2]>, Option<String>) {
+) -> (Option<[i64; 2]>, Option<MeasurementWarning>) {
     let stated = request.path_minimum_ns.unwrap_or(0);
     let Some(most) = most(request, estimate, directions, least) else {
-        let useless = (stated > 0).then(|| {
-            "the stated least time of a way is of no use (--path-minimum): it narrows the bounds of the clocks' offset, of \
-             which packets of one direction tell nothing"
-                .to_owned()
-        });
+        let useless = (stated > 0).then_some(MeasurementWarning::PathMinimumUnused);
         return (None, useless);
     };
     let within = |[there, back]: [i128; 2], stated: i64| {
@@ -58,14 +55,11 @@ pub(crate) fn bounds(
     if let Some(bounds) = within([there, back], stated) {
         return (Some(bounds), None);
     }
-    let both = Duration::from_nanos(i64::try_from(there + back).unwrap_or(i64::MAX));
-    let each = Duration::from_nanos(i64::try_from((there + back) / 2).unwrap_or(i64::MAX));
-    let contradicted = format!(
-        "the stated least time of a way contradicts the packets (--path-minimum {}): the quickest there and the quickest \
-         back took {both} together, so that each way takes {each} at the most, or one of them less than was stated; the \
-         bounds of the clocks' offset are given without it",
-        Duration::from_nanos(stated)
-    );
+    let contradicted = MeasurementWarning::PathMinimumContradicted {
+        stated_ns: stated,
+        direction: Way::Both,
+        measured_ns: i64::try_from(there + back).unwrap_or(i64::MAX),
+    };
     (within([there, back], 0), Some(contradicted))
 }
 

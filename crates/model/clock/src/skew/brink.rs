@@ -9,6 +9,7 @@ use super::heading::Heading;
 use super::near::EARLY;
 use super::survey::Survey;
 use super::transition::Transition;
+use romer_record::warning::MeasurementWarning;
 
 /// Packets of a direction at an end, at least: half of them tell the level.
 const KNOWN: usize = 60;
@@ -264,12 +265,6 @@ pub(crate) fn leave_open(estimate: &mut Estimate, origin_ns: i64, open: &[Open])
     if most > 0.0 {
         estimate.events.sort_by_key(|event| event.at_ns);
         estimate.corrections.iter_mut().for_each(|one| one.floor_error_ns += most);
-        let off = romer_units::Duration::from_nanos(rounded(most));
-        let words = format!(
-            "near an end of the run delays of one direction change, and whether that was the path or a clock cannot be told, because the \
-             packets of the other do not say: delays may be off by {off}"
-        );
-        let before = estimate.remark.take().map(|before| before + "; ").unwrap_or_default();
-        estimate.remark = Some(before + &words);
+        estimate.remarks.push(MeasurementWarning::ChangeAmbiguousAtEnd { delay_error_ns: rounded(most) });
     }
 }

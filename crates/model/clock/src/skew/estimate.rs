@@ -2,6 +2,7 @@
 
 use super::correction::Correction;
 use super::heading::Heading;
+use romer_record::warning::{MeasurementWarning, SkewUnknown};
 
 /// How much faster the responder's clock runs than the sender's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,10 +61,10 @@ pub struct ClockChange {
 pub struct Estimate {
     /// The skew; `None` where it is not identifiable, or was not looked for.
     pub skew: Option<Skew>,
-    /// Why it is not identifiable, for people.
-    pub why_not: Option<String>,
-    /// What it rests on where that is not both directions though there are both, or what cannot be told; for people.
-    pub remark: Option<String>,
+    /// Why it is not identifiable.
+    pub why_not: Option<SkewUnknown>,
+    /// What it rests on where that is not both directions though there are both, and what is ambiguous.
+    pub remarks: Vec<MeasurementWarning>,
     /// The direction whose least delay is that of a queue which is never empty, where it is only one.
     pub full: Option<Heading>,
     /// What happened, in order of time.
@@ -108,13 +109,10 @@ impl Estimate {
         self.events.sort_by_key(|event| event.at_ns);
     }
 
-    pub(crate) fn refused(why: &str) -> Self {
-        Self { why_not: Some(why.into()), ..Self::default() }
+    pub(crate) fn refused(why: SkewUnknown) -> Self {
+        Self { why_not: Some(why), ..Self::default() }
     }
 }
-
-/// Why there is no skew of so few packets.
-pub(crate) const TOO_FEW: &str = "there are too few packets, or they are too close in time";
 
 /// Rates of clocks do not differ by more than the kernel can steer them: a greater slope of one direction alone may be the path's.
 pub(crate) const PLAUSIBLE_PPM: f64 = 500.0;

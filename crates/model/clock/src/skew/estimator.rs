@@ -1,11 +1,12 @@
 //! One interface for all methods.
 
-use romer_units::{Arrival, Departure, Duration, Timestamp};
+use romer_record::warning::{MeasurementWarning, SkewUnknown};
+use romer_units::{Arrival, Departure, Timestamp};
 
 use super::arithmetic::{REACH_NS, many, rounded};
 use super::classic::{self, LeastSquares, NORMAL, Sloped};
 use super::correction::{Correction, Leg};
-use super::estimate::{ChangeKind, ClockChange, Estimate, Skew, TOO_FEW, coarse};
+use super::estimate::{ChangeKind, ClockChange, Estimate, Skew, coarse};
 use super::heading::Heading;
 use super::hull::{Hull, Point};
 use super::khlifi::Windows;
@@ -199,12 +200,9 @@ impl Estimator {
             Method::Khlifi { window, .. }
                 if self.tracks.iter().any(|track| track.taken >= ENOUGH.0 && track.last >= ENOUGH.1) =>
             {
-                Estimate::refused(&format!(
-                    "{window} are a window of khlifi's, and no two of them have packets that tell a slope; state a shorter one (--skew \
-                     khlifi:WINDOW,WEIGHT)"
-                ))
+                Estimate::refused(SkewUnknown::FewPerWindow { window_ns: window.as_nanos() })
             }
-            _ => Estimate::refused(TOO_FEW),
+            _ => Estimate::refused(SkewUnknown::FewOrClose),
         };
         let fits = self.tracks.each_ref().map(|track| self.fit(track));
         let signs = Heading::BOTH.map(Heading::sign);
@@ -244,7 +242,7 @@ impl Estimator {
                 may_be: None,
             }));
         }
-        estimate.remark = (left_open > 0.0).then(|| after_jumps(left_open));
+        estimate.remarks = Vec::from_iter((left_open > 0.0).then(|| after_jumps(left_open)));
         // One clock's jump is seen in both directions.
         let between = self.tracks[0].last.max(self.tracks[1].last) / 100;
         let [there, back] = seen;
@@ -310,15 +308,13 @@ impl Estimator {
 }
 
 /// How far delays may be off, nanoseconds, that are freed of a calibration's slope and of jumps after it.
-fn after_jumps(left_open: f64) -> String {
+fn after_jumps(left_open: f64) -> MeasurementWarning {
     let nanos = rounded(left_open.ceil()).max(1);
     // Two digits, and no less than it is.
     let digit = 10_i64.pow(nanos.ilog10().saturating_sub(1));
-    format!(
-        "delays after a jump that is compensated may be off by up to {} (95 %): so much the slope of the calibration packets and the sizes of the \
-         jumps leave open",
-        Duration::from_nanos(nanos.saturating_add(digit - 1) / digit * digit)
-    )
+    MeasurementWarning::StepCompensationUncertain {
+        delay_error_ns: nanos.saturating_add(digit - 1) / digit * digit,
+    }
 }
 
 /// What a method finds in one direction.

@@ -1,5 +1,7 @@
 //! The two directions of packets.
 
+use romer_record::document::Way;
+
 /// Which way packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Heading {
@@ -18,6 +20,14 @@ impl Heading {
         match self {
             Self::Forward => "forward",
             Self::Reverse => "reverse",
+        }
+    }
+
+    /// The same as documents have it.
+    pub const fn way(self) -> Way {
+        match self {
+            Self::Forward => Way::Forward,
+            Self::Reverse => Way::Reverse,
         }
     }
 

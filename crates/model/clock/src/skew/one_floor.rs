@@ -13,6 +13,7 @@ use super::round_trip::is_path;
 use super::survey::Survey;
 use super::transition::Transition;
 use super::whose::{Moved, Witness};
+use romer_record::warning::{MeasurementWarning, SkewUnknown};
 
 /// A floor that moves for more than this share of the run is no floor.
 const MOVING: f64 = 0.25;
@@ -42,26 +43,21 @@ enum How {
 
 impl Moving {
     /// Why there is no rate, where none of the directions has a floor.
-    pub(crate) fn words(&self) -> String {
-        format!("{}, so that a clock's rate cannot be told from it", self.said())
-    }
-
-    fn said(&self) -> String {
-        let way = self.heading.name();
+    pub(crate) const fn unknown(&self) -> SkewUnknown {
+        let direction = self.heading.way();
         match self.how {
-            How::Moves(share) => {
-                format!("the least delay itself moves {way} ({:.0} % of the time)", 100.0 * share)
-            }
-            How::Rises(ppm) => {
-                format!("the least delay itself moves {way} (by {ppm:+.0} ppm, more than clocks differ by)")
-            }
+            How::Moves(moving_ratio) => SkewUnknown::MinimumMoves { direction, moving_ratio },
+            How::Rises(drift_ppm) => SkewUnknown::MinimumDrifts { direction, drift_ppm },
         }
     }
 
     /// What an estimate rests on that goes without it.
-    pub(crate) fn remark(&self) -> String {
-        let other = self.heading.other().name();
-        format!("{}: what is told of the clocks rests on the {other} direction alone", self.said())
+    pub(crate) const fn remark(&self) -> MeasurementWarning {
+        let (moving_ratio, drift_ppm) = match self.how {
+            How::Moves(share) => (Some(share), None),
+            How::Rises(ppm) => (None, Some(ppm)),
+        };
+        MeasurementWarning::SkewByOneDirection { direction: self.heading.way(), moving_ratio, drift_ppm }
     }
 }
 
@@ -129,14 +125,8 @@ fn of_a_clock(change: &Transition, heading: Heading, apart: [f64; 2]) -> Event {
 }
 
 /// That delays may be off because of changes of which it could not be told whose they were, if there are such.
-pub(crate) fn doubted(doubt_ns: f64) -> Option<String> {
-    let off = romer_units::Duration::from_nanos(rounded(doubt_ns));
-    (doubt_ns > 0.0).then(|| {
-        format!(
-            "of a change in one direction it cannot be told whether it was the path's or a clock's, because delays of the other vary by as \
-             much: delays after it may be off by {off}"
-        )
-    })
+pub(crate) fn doubted(doubt_ns: f64) -> Option<MeasurementWarning> {
+    (doubt_ns > 0.0).then(|| MeasurementWarning::ChangeAmbiguous { delay_error_ns: rounded(doubt_ns) })
 }
 
 /// Looks again at changes of one direction's path, where both have a floor, but that of the other rises and falls by as much all the time: what it

@@ -20,6 +20,7 @@ use super::survey::{SLEWED, Survey, TooLittle};
 use super::tails;
 use super::transition::Transition;
 use super::wander::{self, Curve, Shown};
+use romer_record::warning::SkewUnknown;
 
 /// Both directions' rates may differ by so many errors.
 const DISAGREE: f64 = 6.0;
@@ -94,7 +95,7 @@ impl Piecewise {
         let some = usable(&surveys);
         if some.is_empty() {
             let why = surveys.iter().filter_map(|survey| survey.as_ref().err()).max();
-            return Estimate::refused(&why.map_or_else(String::new, |why| why.words()));
+            return Estimate::refused(why.map_or(SkewUnknown::NoTimeStamps, |why| why.unknown()));
         }
         let Settled { mut events, mut doubt_ns } =
             told.unwrap_or_else(|| Settled { events: events(&some), doubt_ns: tails::open(&some) });
@@ -105,7 +106,7 @@ impl Piecewise {
                 let (full, calm) = if one.1 == moving.heading { (one, other) } else { (other, one) };
                 return by_the_other(*calm, full.0, bases, moving, origin_ns);
             }
-            ([moving, ..], _) => return Estimate::refused(&moving.words()),
+            ([moving, ..], _) => return Estimate::refused(moving.unknown()),
         }
         let mut doubted = None;
         if let [(forward, _), (reverse, _)] = some[..] {
@@ -131,7 +132,9 @@ impl Piecewise {
         let beside = doubt_ns + if lag > 0.0 { 0.0 } else { beside_slews(&estimate.events, both) };
         estimate.corrections.iter_mut().for_each(|one| one.floor_error_ns += beside);
         put_later(&mut estimate, rounded(lag * 1e9));
-        estimate.remark = estimate.remark.or(doubted).or(opened);
+        if estimate.remarks.is_empty() {
+            estimate.remarks.extend(doubted.or(opened));
+        }
         estimate
     }
 }
@@ -296,8 +299,7 @@ fn by_the_other(
     let [there, back] = if heading == Heading::Forward { [calm.0, full] } else { [full, calm.0] };
     let beside = beside_slews(&estimate.events, round_trip::least(there, back, bases) / 1e9);
     estimate.corrections.iter_mut().for_each(|one| one.floor_error_ns += doubt + beside);
-    let doubted = one_floor::doubted(doubt).map(|doubted| format!("; {doubted}"));
-    estimate.remark = Some(moving.remark() + &doubted.unwrap_or_default());
+    estimate.remarks = [moving.remark()].into_iter().chain(one_floor::doubted(doubt)).collect();
     estimate.full = Some(moving.heading);
     estimate
 }
@@ -308,16 +310,14 @@ fn steady(surveys: &[(&Survey, Heading)], events: &[Event], origin_ns: i64, late
     if let [a, b] = &rates[..] {
         let error = (a.variance + b.variance).sqrt();
         if (a.mean - b.mean).abs() > DISAGREE * error + a.tilt + b.tilt + 50.0 {
-            return Estimate::refused(&format!(
-                "the directions contradict each other: {:.3} ppm forward and {:.3} ppm in reverse, so that the least \
-                 delay of one of them itself moves",
-                a.mean / 1e3,
-                b.mean / 1e3
-            ));
+            return Estimate::refused(SkewUnknown::DirectionsDiffer {
+                forward_ppm: a.mean / 1e3,
+                reverse_ppm: b.mean / 1e3,
+            });
         }
     }
     let Some(Combined { mean, draws, tilt, dependence, wander }) = combine(&rates) else {
-        return Estimate::refused("there are too few packets between the events");
+        return Estimate::refused(SkewUnknown::FewBetweenEvents);
     };
     let sides: Vec<sizes::Side<'_>> = surveys
         .iter()
@@ -507,7 +507,7 @@ fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estima
     Estimate {
         skew: Some(Skew { ppm: found.mean / 1e3, interval_ppm: found.interval.map(|end| end / 1e3) }),
         why_not: None,
-        remark: None,
+        remarks: Vec::new(),
         full: None,
         events,
         corrections: Heading::BOTH.map(correction),

@@ -2,8 +2,8 @@
 
 use romer_record::document::{ClockEvent, ClockSoFar, ClockState};
 use romer_record::manifest::SkewRequest;
+use romer_record::warning::{MeasurementWarning, SkewUnknown};
 use romer_record::{Fate, Passage};
-use romer_units::Duration;
 
 use super::arithmetic::rounded;
 use super::bounds::bounds;
@@ -295,44 +295,33 @@ fn attribution(
 }
 
 /// Why a skew is not to be believed, or of no use.
-fn doubt(skew: &Skew, coarse_ns: f64, attribution: impl FnOnce() -> Attribution) -> Option<String> {
+fn doubt(skew: &Skew, coarse_ns: f64, attribution: impl FnOnce() -> Attribution) -> Option<SkewUnknown> {
     let half = (skew.interval_ppm[1] - skew.interval_ppm[0]) / 2.0;
     if !half.is_finite() {
-        Some(format!("there are too few packets for the uncertainty of their slope ({:+.1} ppm)", skew.ppm))
+        Some(SkewUnknown::UncertaintyUnknown { skew_ppm: skew.ppm })
     } else if let Some(why) = too_fast(skew.ppm, attribution) {
         Some(why)
-    } else if half > USELESS_PPM {
-        let coarse = (coarse_ns > 0.0).then(|| {
-            let told = Duration::from_nanos(rounded(coarse_ns));
-            format!(" for stamps that tell no less than {told} apart")
-        });
-        let coarse = coarse.unwrap_or_default();
-        Some(format!("the run is too short{coarse}: {:+.0} ± {half:.0} ppm", skew.ppm))
     } else {
-        None
+        (half > USELESS_PPM).then(|| SkewUnknown::RunTooShort {
+            skew_ppm: skew.ppm,
+            error_ppm: half,
+            resolution_ns: (coarse_ns > 0.0).then(|| rounded(coarse_ns)),
+        })
     }
 }
 
 /// Why a rate of clocks is too large to be believed, if it is.
-fn too_fast(ppm: f64, attribution: impl FnOnce() -> Attribution) -> Option<String> {
-    if ppm.abs() <= PLAUSIBLE_PPM {
+fn too_fast(skew_ppm: f64, attribution: impl FnOnce() -> Attribution) -> Option<SkewUnknown> {
+    if skew_ppm.abs() <= PLAUSIBLE_PPM {
         return None;
     }
-    let beyond = ppm.abs() > STEERED_PPM;
-    Some(match attribution() {
-        Attribution::Clocks if beyond => {
-            format!(
-                "by both directions alike the responder's stamps go {ppm:+.1} ppm off this clock, which no clock does"
-            )
+    match attribution() {
+        Attribution::Clocks => {
+            (skew_ppm.abs() > STEERED_PPM).then_some(SkewUnknown::RateImpossible { skew_ppm })
         }
-        Attribution::Clocks => return None,
-        Attribution::Path => format!(
-            "{ppm:+.1} ppm is more than clocks differ by, and the directions do not show it alike, so that a path changes"
-        ),
-        Attribution::Open => format!(
-            "{ppm:+.1} ppm is more than clocks differ by, and one direction alone does not tell whether a path changes"
-        ),
-    })
+        Attribution::Path => Some(SkewUnknown::RateOfPath { skew_ppm }),
+        Attribution::Open => Some(SkewUnknown::RateAmbiguous { skew_ppm }),
+    }
 }
 
 /// What an estimator that goes on can say by now: the figure of [`usable`], as far as the packets have come.
@@ -377,21 +366,18 @@ pub fn sharpened(
 }
 
 /// That more packets are stated to be for calibration than were sent in either direction, where that is so.
-fn fewer_than_stated(request: &SkewRequest, directions: [&[Passage]; 2]) -> Option<String> {
+fn fewer_than_stated(request: &SkewRequest, directions: [&[Passage]; 2]) -> Option<MeasurementWarning> {
     let stated = request.calibration.filter(|_| method_of(request).takes_calibration())?;
     let sent = |passages: &[Passage]| {
         let (first, last) = (passages.first()?, passages.last()?);
         Some((last.sequence - first.sequence).saturating_add(1))
     };
     let sent = directions.into_iter().filter_map(sent).max().filter(|sent| *sent < stated)?;
-    Some(format!(
-        "{stated} packets are stated to be for calibration (--calibration), and {sent} were sent: the clocks are fitted to all \
-         of them"
-    ))
+    Some(MeasurementWarning::CalibrationPacketsMissing { stated, sent })
 }
 
 /// That the first window is most of what Khlifi's mean holds, where it is: of few windows, which say little of each other.
-fn few_windows(request: &SkewRequest, directions: [&[Passage]; 2]) -> Option<String> {
+fn few_windows(request: &SkewRequest, directions: [&[Passage]; 2]) -> Option<MeasurementWarning> {
     /// A greater share of the first window is told.
     const MOST: f64 = 0.5;
     let Method::Khlifi { window, weight } = method_of(request) else { return None };
@@ -406,23 +392,20 @@ fn few_windows(request: &SkewRequest, directions: [&[Passage]; 2]) -> Option<Str
     // What is left over at the end is a window from half of one on.
     let windows = (span.saturating_add(window.as_nanos() / 2) / window.as_nanos()).max(1);
     let share = weight.powi(i32::try_from(windows.saturating_sub(1)).unwrap_or(i32::MAX));
-    (share > MOST).then(|| {
-        let (has, one) = if windows == 1 { ("is one window", "it") } else { ("are few windows", "the first of them") };
-        format!(
-            "there {has} of {window} in these packets ({windows}): {one} is {:.0} % of khlifi's mean, whatever happened in it, and the \
-             interval says so; state a shorter window (--skew khlifi:WINDOW,WEIGHT)",
-            100.0 * share
-        )
+    (share > MOST).then(|| MeasurementWarning::SkewWindowsFew {
+        window_ns: window.as_nanos(),
+        windows,
+        first_weight_ratio: share,
     })
 }
 
-/// An estimate whose corrections can be trusted, with words on what is left out and why.
+/// An estimate whose corrections can be trusted, with warnings of what is left out and why.
 pub fn usable(
     request: &SkewRequest,
     forward: &[Passage],
     reverse: &[Passage],
     workers: &impl Both,
-) -> (Estimate, Vec<String>) {
+) -> (Estimate, Vec<MeasurementWarning>) {
     let mut found = sharpened(request, forward, reverse, workers);
     let mut warnings = Vec::new();
     if let Some(skew) = found.skew {
@@ -433,26 +416,24 @@ pub fn usable(
         let beyond = Some(skew).filter(|_| attributed == Some(Attribution::Clocks));
         match why {
             Some(why) => {
-                found = Estimate { coarse_ns: found.coarse_ns, beyond, ..Estimate::refused(&why) };
+                found = Estimate { coarse_ns: found.coarse_ns, beyond, ..Estimate::refused(why) };
             }
             None => found.beyond = beyond,
         }
     }
     warnings.extend(fewer_than_stated(request, [forward, reverse]));
     warnings.extend(few_windows(request, [forward, reverse]).filter(|_| found.why_not.is_none()));
-    warnings.extend(found.remark.iter().cloned());
+    warnings.extend(found.remarks.iter().cloned());
     let all = || forward.iter().chain(reverse);
     // Of packets of which none arrived nothing is asked of the clocks.
     if let Some(why) = &found.why_not
         && all().any(|passage| passage.fate == Fate::Arrived)
     {
         let both = |passage: &Passage| passage.departure.is_some() && passage.arrival.is_some();
-        let still = if all().any(both) {
-            "; what they drift apart (tens of microseconds a second between free-running clocks) is still in the one-way delays"
-        } else {
-            ""
-        };
-        warnings.push(format!("the clocks' difference in rate is not identifiable: {why}{still}"));
+        warnings.push(MeasurementWarning::SkewNotIdentifiable {
+            unknown: why.clone(),
+            skew_included: all().any(both),
+        });
     }
     (found, warnings)
 }
@@ -464,7 +445,7 @@ pub fn usable_of(
     forward: &mut [Passage],
     reverse: &mut [Passage],
     workers: &impl Both,
-) -> (Estimate, SetBack, Vec<String>) {
+) -> (Estimate, SetBack, Vec<MeasurementWarning>) {
     let (found, warnings) = usable(request, forward, reverse, workers);
     put_right(request, (found, warnings), forward, reverse, workers)
 }
@@ -472,11 +453,11 @@ pub fn usable_of(
 /// The same of an estimate that is there already.
 pub fn put_right(
     request: &SkewRequest,
-    (mut found, mut warnings): (Estimate, Vec<String>),
+    (mut found, mut warnings): (Estimate, Vec<MeasurementWarning>),
     forward: &mut [Passage],
     reverse: &mut [Passage],
     workers: &impl Both,
-) -> (Estimate, SetBack, Vec<String>) {
+) -> (Estimate, SetBack, Vec<MeasurementWarning>) {
     let by_floors = matches!(method_of(request), Method::Piecewise | Method::Best) && found.skew.is_some();
     if by_floors {
         let set_back = SetBack::take_out(&mut found, forward, reverse);
@@ -516,7 +497,7 @@ pub fn state(
     forward: &[Passage],
     reverse: &[Passage],
     least: [Option<i128>; 2],
-) -> (ClockState, Option<String>) {
+) -> (ClockState, Option<MeasurementWarning>) {
     let error = [(Heading::Forward, forward), (Heading::Reverse, reverse)]
         .into_iter()
         .flat_map(|(heading, passages)| {

@@ -1,5 +1,6 @@
 //! One direction by itself: where its floor changes, and the stretches between.
 
+use romer_record::warning::SkewUnknown;
 use romer_units::random::{Seed, Stream};
 
 use super::arithmetic::{many, median, scatter};
@@ -81,18 +82,12 @@ pub(crate) enum TooLittle {
 }
 
 impl TooLittle {
-    pub(crate) fn words(self) -> String {
+    pub(crate) const fn unknown(self) -> SkewUnknown {
         match self {
-            Self::Nothing => "no packet has the stamps of both ends".into(),
-            Self::FewPackets => {
-                format!("there are fewer than {LEAST_PACKETS} packets with the stamps of both ends")
-            }
-            Self::Short => "the packets span less than a second".into(),
-            Self::FewPlaces => {
-                "the packets stand together at a few moments, between which there are pauses; a rate needs \
-                                them spread over the run"
-                    .into()
-            }
+            Self::Nothing => SkewUnknown::NoTimeStamps,
+            Self::FewPackets => SkewUnknown::FewPackets { needed: LEAST_PACKETS },
+            Self::Short => SkewUnknown::ShortSpan,
+            Self::FewPlaces => SkewUnknown::Clustered,
         }
     }
 }

@@ -10,6 +10,7 @@ use super::event::{Event, by_both, cancel, step};
 use super::heading::Heading;
 use super::survey::{Survey, predicted};
 use super::transition::Transition;
+use romer_record::warning::MeasurementWarning;
 
 /// Both directions turn within this share of the run, or of what the slew lasts, of each other.
 const TOGETHER: f64 = 0.04;
@@ -131,14 +132,8 @@ pub(crate) fn open(surveys: &[(&Survey, Heading)]) -> f64 {
 }
 
 /// That delays may be off by that, where they may.
-pub(crate) fn opened(off_ns: f64) -> Option<String> {
-    let off = romer_units::Duration::from_nanos(rounded(off_ns));
-    (off_ns > 0.0).then(|| {
-        format!(
-            "at an end of the run delays rise or fall steadily, and of one direction alone it cannot be told whether that is the path or a \
-             clock: delays may be off by {off}"
-        )
-    })
+pub(crate) fn opened(off_ns: f64) -> Option<MeasurementWarning> {
+    (off_ns > 0.0).then(|| MeasurementWarning::DriftAmbiguousAtEnd { delay_error_ns: rounded(off_ns) })
 }
 
 fn alone(transition: Transition, heading: Heading) -> Event {

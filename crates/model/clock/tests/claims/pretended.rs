@@ -4,6 +4,7 @@
 use romer_clock::PretendedClock;
 use romer_clock::skew::{Estimate, InTurn, usable};
 use romer_record::manifest::SkewRequest;
+use romer_record::warning::SkewUnknown;
 use romer_record::{RoundTrip, Stamps};
 use romer_units::random::{Seed, Stream};
 use romer_units::{Clock, Timestamp};
@@ -115,6 +116,6 @@ fn an_estimate_that_is_wrong_is_said_to_be() {
     let larger = against(&PretendedClock { steps: vec![(30 * SECOND, 9 * MS)], ..clock.clone() });
     assert!(!larger.held() && !larger.steps[0].size_ns.held, "{larger:?}");
     let silent =
-        clock.found_out(&Estimate { why_not: Some("too few".into()), ..Estimate::default() }, LENGTH);
+        clock.found_out(&Estimate { why_not: Some(SkewUnknown::FewOrClose), ..Estimate::default() }, LENGTH);
     assert!(!silent.held() && silent.skew_ppm.found.is_none());
 }

@@ -6,6 +6,7 @@ use romer_passages::{FarLog, Related, Selection, relate};
 use romer_record::calibration::{PlaceError, Share};
 use romer_record::log::{Entry, Far};
 use romer_record::manifest::{CalibrationUse, ClockRelation, StampRequest};
+use romer_record::warning::{CalibrationUnused, MeasurementWarning};
 use romer_record::{RoundTrip, assemble};
 use romer_units::{Duration, Place};
 
@@ -181,7 +182,7 @@ fn delays_that_are_shorter_than_the_baseline_are_counted_and_said() {
     let too_much = CalibrationUse { places: vec![error(Place::Kernel, 400.0, 500.0)], ..used(true) };
     let (_, warnings) = apply(&mut found, &selection, Some(&too_much));
     assert_eq!(delays(&found.reverse), [-100, -100]);
-    assert!(warnings.len() == 1 && warnings[0].starts_with("2 delays were shorter"), "{warnings:?}");
+    assert_eq!(warnings, [MeasurementWarning::BaselineExceedsDelays { delays: 2 }]);
 }
 
 #[test]
@@ -191,7 +192,10 @@ fn a_baseline_is_not_taken_out_of_delays_that_are_not_absolute() {
     let (told, warnings) = apply(&mut found, &selection, Some(&used(true)));
     let told = told.expect("the stamps are the kernel's");
     assert_eq!((told.forward, told.reverse), (None, None));
-    assert!(warnings.iter().any(|text| text.contains("round trips only")), "{warnings:?}");
+    assert!(
+        warnings.contains(&MeasurementWarning::BaselineRoundTripsOnly { round_trips: true }),
+        "{warnings:?}"
+    );
     assert_eq!(delays(&found.forward), before);
     assert_eq!(delays(&found.round_trip), [19_700, 29_700]);
 }
@@ -201,11 +205,13 @@ fn a_calibration_of_other_places_or_of_another_machine_is_said_and_not_used() {
     let (mut found, selection) = related(ClockRelation::Shared, StampRequest::User);
     let before = found.clone();
     let (told, warnings) = apply(&mut found, &selection, Some(&used(true)));
-    assert!(told.is_none() && warnings[0].contains("nothing is subtracted"), "{warnings:?}");
+    let expected = [MeasurementWarning::CalibrationSourceMissing { subtract: true }];
+    assert!(told.is_none() && warnings == expected, "{warnings:?}");
     let (mut found, selection) = related(ClockRelation::Shared, StampRequest::Kernel);
-    let refused = CalibrationUse { refused: Some("it is of host x".into()), ..used(true) };
+    let why = CalibrationUnused::OtherHost { calibrated: "x".into(), current: "y".into() };
+    let refused = CalibrationUse { refused: Some(why.clone()), ..used(true) };
     let (told, warnings) = apply(&mut found, &selection, Some(&refused));
-    assert!(told.is_none() && warnings[0].contains("host x"), "{warnings:?}");
+    assert!(told.is_none() && warnings == [MeasurementWarning::CalibrationNotUsed(why)], "{warnings:?}");
     assert_eq!(before.round_trip.len(), found.round_trip.len());
     assert_eq!(delays(&found.round_trip), [20_400, 30_400]);
     assert_eq!(apply(&mut found, &selection, None), (None, Vec::new()));

@@ -1,9 +1,10 @@
 //! What is said of losses by a reflector's numbers, held against simulated paths and reflectors whose truth is known.
 
 use proptest::prelude::*;
-use romer_passages::{FarLog, Numbering, Related, ReplyNumbers, Selection, relate};
+use romer_passages::{FarLog, Related, ReplyNumbers, Selection, relate};
 use romer_record::log::Entry;
 use romer_record::manifest::{ClockRelation, StampRequest};
+use romer_record::warning::Numbering;
 use romer_record::{Fate, Passage, assemble};
 use romer_units::Duration;
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::warning::BenchmarkWarning;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,8 +31,8 @@ pub struct BenchmarkForecast {
     pub line_rate_bps: f64,
     /// The streams, in words.
     pub streams: Vec<String>,
-    /// What is to be known before: loads that are left out because the line cannot offer them.
-    pub notes: Vec<String>,
+    /// What is to be known before.
+    pub warnings: Vec<BenchmarkWarning>,
     /// The cases, and the commands that would set them.
     pub cases: BTreeMap<String, Option<String>>,
     /// How often each trial would be made.

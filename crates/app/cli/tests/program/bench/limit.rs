@@ -23,7 +23,7 @@ fn slow_tester_ends_search() {
         all.iter().map(|trial| count(trial, "/intended_load/frames")).collect();
     assert!(loads.len() <= 18, "{loads:?}");
     let warnings = at(&found, "/warnings").to_string();
-    assert!(warnings.contains("limited by the tester: of frames 64 B it can send at most "), "{warnings}");
+    assert!(warnings.contains(r#""code":"tester-rate-limit","frames":"64 B""#), "{warnings}");
     if all.iter().all(|trial| count(trial, "/lost") == 0) {
         let results = at(&found, "/results").as_array().unwrap();
         assert!(
@@ -49,5 +49,8 @@ fn bound_of_wait_is_told() {
     assert_eq!(first["still_coming"], true, "{first:#}");
     assert!(count(first, "/lost") > 0, "{first:#}");
     let warnings = at(&found, "/warnings").to_string();
-    assert!(warnings.contains("use a longer --settle (now 200"), "{warnings}");
+    assert!(
+        warnings.contains("frames-still-arriving") && warnings.contains(r#""settle_ns":200"#),
+        "{warnings}"
+    );
 }

@@ -84,5 +84,5 @@ fn a_router_that_takes_the_link_from_the_sending_port_was_away_and_is_set_again(
     assert!(at_once(first) > 64, "{first:#}");
     let warnings = at(&document, "/warnings").to_string();
     let was_away = trials(&document)[1..].iter().any(|trial| at_once(trial) > 64);
-    assert_eq!(warnings.contains("the host was descheduled"), was_away, "{warnings}");
+    assert_eq!(warnings.contains("host-descheduled"), was_away, "{warnings}");
 }

@@ -1,0 +1,127 @@
+//! Warnings for the console: each has its text beside its code.
+
+use std::borrow::Cow;
+
+use romer_record::benchmark::Benchmark;
+use romer_record::comparison::Comparison;
+use romer_record::document::Measurement;
+use romer_record::emulation::Emulation;
+use romer_report::warning::Text;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+/// A warning with its text.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct ExplainedWarning<W> {
+    #[serde(flatten)]
+    warning: W,
+    text: String,
+}
+
+impl<W: Text> From<W> for ExplainedWarning<W> {
+    fn from(warning: W) -> Self {
+        Self { text: warning.text(), warning }
+    }
+}
+
+impl<W: JsonSchema> JsonSchema for ExplainedWarning<W> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("Explained{}", W::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        with_text(generator.subschema_for::<W>().to_value())
+    }
+}
+
+/// The schema of a warning with its text.
+fn with_text(warning: Value) -> Schema {
+    json_schema!({
+        "allOf": [
+            warning,
+            {
+                "type": "object",
+                "properties": { "text": { "description": "The warning as a sentence.", "type": "string" } },
+                "required": ["text"],
+            },
+        ],
+    })
+}
+
+/// A document with warnings.
+pub(crate) trait Warned {
+    /// Their texts, in their order.
+    fn texts(&self) -> Vec<String>;
+}
+
+macro_rules! warned {
+    ($($document:ty),*) => {
+        $(impl Warned for $document {
+            fn texts(&self) -> Vec<String> {
+                self.warnings.iter().map(Text::text).collect()
+            }
+        })*
+    };
+}
+warned!(Benchmark, Comparison, Emulation, Measurement);
+
+impl<D: Warned> Warned for &D {
+    fn texts(&self) -> Vec<String> {
+        (*self).texts()
+    }
+}
+
+/// A document each of whose warnings has its text.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Explained<D>(pub(crate) D);
+
+impl<D: Warned + Serialize> Serialize for Explained<D> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut document = serde_json::to_value(&self.0).map_err(S::Error::custom)?;
+        let warnings = document.get_mut("warnings").and_then(Value::as_array_mut);
+        for (warning, text) in warnings.into_iter().flatten().zip(self.0.texts()) {
+            warning["text"] = text.into();
+        }
+        document.serialize(serializer)
+    }
+}
+
+impl<D: JsonSchema> JsonSchema for Explained<D> {
+    fn schema_name() -> Cow<'static, str> {
+        D::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        format!("explained {}", D::schema_id()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = D::json_schema(generator);
+        let properties = schema.get_mut("properties").and_then(|all| all.get_mut("warnings"));
+        if let Some(items) = properties.and_then(|warnings| warnings.get_mut("items")) {
+            *items = with_text(items.take()).to_value();
+        }
+        schema
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_record::warning::ComparisonWarning;
+
+    use super::*;
+
+    /// The code, the severity and the text stand side by side.
+    #[test]
+    fn warning_with_text() {
+        let written = serde_json::to_value(ExplainedWarning::from(ComparisonWarning::PacketsDiffer)).unwrap();
+        assert_eq!((&written["code"], &written["severity"]), (&"packets-differ".into(), &"warning".into()));
+        assert!(written["text"].as_str().unwrap().contains("size or code point"), "{written}");
+    }
+}

@@ -1,0 +1,154 @@
+//! The warnings of comparisons, concatenations and models as text.
+
+use romer_record::document::Way;
+use romer_record::warning::{
+    Compared, ComparisonWarning, ConcatenationWarning, DifferingSource, FidelityWarning, ModelWarning,
+    StampMoment,
+};
+use romer_units::Place;
+
+use super::Text;
+use crate::number::{NO_BREAK, time};
+
+impl Text for ComparisonWarning {
+    fn text(&self) -> String {
+        match self {
+            Self::Partial { of } => {
+                format!("{} is partial (interrupted): its metrics cover a part of the run", name(*of))
+            }
+            Self::PacketsDiffer => {
+                "the packets of A and B differ in size or code point, which may cause the difference".into()
+            }
+            Self::ScalesDiffer { direction, a, b } => format!(
+                "the calls of A and B are rated on different scales ({}: {a} and {b}): their MOS is not compared",
+                way(*direction)
+            ),
+            Self::CallsDiffer { direction } => format!(
+                "the calls of A and B differ in codec, jitter buffer, or the basis of delay and loss ({}), which may cause the \
+                 difference of their MOS",
+                way(*direction)
+            ),
+            Self::TimeStampSourcesDiffer { moments } => {
+                let moments: Vec<String> = moments.iter().map(source).collect();
+                format!(
+                    "the time stamps of A and B have different sources ({}), which may cause the difference",
+                    moments.join(", ")
+                )
+            }
+            Self::ResponderTimeDiffers { included_in } => format!(
+                "the round trips of {} include the processing time of the responder, and those of {} do not, which may cause the \
+                 difference",
+                name(*included_in),
+                name(other(*included_in))
+            ),
+            Self::BaselineDiffers { subtracted_from, baselines } => {
+                let each: Vec<String> = baselines
+                    .iter()
+                    .map(|one| format!("{} {}", way(one.direction), time(one.baseline_ns, true)))
+                    .collect();
+                format!(
+                    "the calibrated baseline is subtracted from the delays of {} (--subtract-baseline) and not from those of {}: this \
+                     part of the difference is not due to the path ({})",
+                    name(*subtracted_from),
+                    name(other(*subtracted_from)),
+                    each.join(", ").replace(NO_BREAK, " ")
+                )
+            }
+        }
+    }
+}
+
+impl Text for ConcatenationWarning {
+    fn text(&self) -> String {
+        match self {
+            Self::DelaysRelative => {
+                "the clock offset is unknown: delays are relative to the median, and only the shapes of their distributions are \
+                 compared"
+            }
+            Self::IndependenceAssumed => {
+                "the two were not measured at the same time: their delays are assumed to be independent"
+            }
+        }
+        .into()
+    }
+}
+
+impl Text for ModelWarning {
+    fn text(&self) -> String {
+        match self {
+            Self::FatesUnknown { direction, setting } => format!(
+                "the fate of some packets is unknown ({}): {setting} is left out; measure with a romer responder, which returns its \
+                 log",
+                way(*direction)
+            ),
+            Self::DelaysRelative => {
+                "the clock offset is unknown: delays are relative to the minimum; add the minimum delay of the path as `fixed`"
+                    .into()
+            }
+        }
+    }
+}
+
+impl Text for FidelityWarning {
+    fn text(&self) -> String {
+        match self {
+            Self::FatesUnknown { direction } => {
+                format!("the fate of some packets is unknown ({}): this direction is left out", way(*direction))
+            }
+            Self::DelaysRelative => {
+                "the clock offset is unknown: delays are relative to the minimum of each direction".into()
+            }
+            Self::LinksIncluded => {
+                "the measured delay includes the links around the emulator, which the scenario does not model".into()
+            }
+            Self::TimelineAssumed => {
+                "the timeline of the scenario is assumed to begin with the first packet".into()
+            }
+            Self::CorruptedProbesLost => {
+                "the scenario corrupts packets; the checksums are not repaired: such probes are expected to be lost".into()
+            }
+            Self::CorruptedProbesAltered => {
+                "the scenario corrupts packets; the checksums are repaired: the contents of such probes may be wrong, which the \
+                 comparison does not model"
+                    .into()
+            }
+        }
+    }
+}
+
+const fn name(of: Compared) -> &'static str {
+    match of {
+        Compared::A => "A",
+        Compared::B => "B",
+    }
+}
+
+const fn other(of: Compared) -> Compared {
+    match of {
+        Compared::A => Compared::B,
+        Compared::B => Compared::A,
+    }
+}
+
+/// A direction as a noun.
+const fn way(direction: Way) -> &'static str {
+    match direction {
+        Way::Forward => "forward",
+        Way::Reverse => "reverse",
+        Way::RoundTrip => "round trip",
+        Way::Both => "both directions",
+    }
+}
+
+fn source(found: &DifferingSource) -> String {
+    let moment = match found.moment {
+        StampMoment::SenderDeparture => "departure at the initiator",
+        StampMoment::ResponderArrival => "arrival at the responder",
+        StampMoment::ResponderDeparture => "departure at the responder",
+        StampMoment::SenderArrival => "arrival at the initiator",
+    };
+    let said = |place: Option<Place>| {
+        place.map_or_else(|| "an unknown source".to_owned(), |place| place.to_string())
+    };
+    format!("{moment}: {} and {}", said(found.a), said(found.b))
+}
