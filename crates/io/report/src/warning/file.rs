@@ -202,7 +202,7 @@ pub(super) fn text(warning: &Warning) -> String {
              not have run then"
         ),
         Warning::PacketsIndistinguishable { flow, packets, of } => format!(
-            "{packets} of the {of} packets {flow} have equal content, so that they cannot be told apart: they are matched in order, and \
+            "{packets} of the {of} packets {flow} have equal content, so that they cannot be distinguished: they are matched in order, and \
              losses and the delays after a loss may be those of others"
         ),
         _ => String::new(),

@@ -110,9 +110,9 @@ impl OtherLength {
 /// all programs in the network namespace. Damaged probes are among them, and count as lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChecksumErrors {
-    /// At the measuring host; `null` where it does not tell.
+    /// At the measuring host; `null` where it does not report it.
     pub sender: Option<u64>,
-    /// At the responder's host; `null` where there is no romer, or it does not tell.
+    /// At the responder's host; `null` where there is no romer, or it does not report it.
     pub responder: Option<u64>,
 }
 

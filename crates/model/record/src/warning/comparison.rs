@@ -64,7 +64,7 @@ ConcatenationWarning {
 super::warnings! {
 /// A warning of a model of a path.
 ModelWarning {
-    /// It is unknown what became of some packets. The direction is left out.
+    /// The fate of some packets is unknown. The direction is left out.
     Warning FatesUnknown {
         /// The direction.
         direction: Way,
@@ -79,7 +79,7 @@ ModelWarning {
 super::warnings! {
 /// A warning of a comparison with a scenario.
 FidelityWarning {
-    /// It is unknown what became of some packets. The direction is left out.
+    /// The fate of some packets is unknown. The direction is left out.
     Warning FatesUnknown {
         /// The direction.
         direction: Way,
