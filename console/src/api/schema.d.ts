@@ -1442,12 +1442,12 @@ export interface components {
         ChecksumErrors: {
             /**
              * Format: uint64
-             * @description At the responder's host; `null` where there is no romer, or it does not tell.
+             * @description At the responder's host; `null` where there is no romer, or it does not report it.
              */
             responder: number | null;
             /**
              * Format: uint64
-             * @description At the measuring host; `null` where it does not tell.
+             * @description At the measuring host; `null` where it does not report it.
              */
             sender: number | null;
         };
@@ -3837,6 +3837,8 @@ export interface components {
             code: "delay-missing";
             /** @description The direction. */
             direction: components["schemas"]["Way"];
+            /** @description romer measured them: the host that stamps may have had too little processor time. */
+            live: boolean;
             /**
              * Format: uint64
              * @description Packets without a delay.
@@ -4131,7 +4133,73 @@ export interface components {
              * @description The rate, ppm.
              */
             skew_ppm: number;
-        } | components["schemas"]["OneWayContradiction"])) | components["schemas"]["OneWayContradiction"] | components["schemas"]["EarlyArrivals"] | components["schemas"]["EarlyArrivals"] | {
+        } | components["schemas"]["OneWayContradiction"])) | components["schemas"]["OneWayContradiction"] | {
+            /** @constant */
+            code: "order-unknown";
+            /** @description The order in reverse is known, by the numbers of the replies. */
+            forward_only: boolean;
+            /** @constant */
+            severity: "note";
+        } | {
+            /** @constant */
+            code: "packets-too-quick";
+            /**
+             * Format: uint64
+             * @description Packets that were compared.
+             */
+            compared: number;
+            /** @description The direction. */
+            direction: components["schemas"]["Way"];
+            /**
+             * Format: uint64
+             * @description The number of the first.
+             */
+            first_sequence: number;
+            /**
+             * Format: int64
+             * @description By how much they took less time at most, nanoseconds.
+             */
+            max_ns: number;
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "early-time-stamps-discarded";
+            /**
+             * Format: uint64
+             * @description Packets that were compared.
+             */
+            compared: number;
+            /** @description The direction. */
+            direction: components["schemas"]["Way"];
+            /**
+             * Format: uint64
+             * @description The number of the first.
+             */
+            first_sequence: number;
+            /**
+             * Format: int64
+             * @description By how much they took less time at most, nanoseconds.
+             */
+            max_ns: number;
+            /**
+             * Format: uint64
+             * @description The packets.
+             */
+            packets: number;
+            /** @constant */
+            severity: "warning";
+        } | {
+            /** @constant */
+            code: "calibration-leaves-nothing";
+            /** @constant */
+            severity: "error";
+        } | components["schemas"]["EarlyArrivals"] | components["schemas"]["EarlyArrivals"] | {
             /** @constant */
             code: "one-clock-possible";
             /** @constant */
@@ -4346,6 +4414,8 @@ export interface components {
              * @description The line of the first.
              */
             first_line: number;
+            /** @description The packets count as lost: it is the last time stamp of a packet. */
+            lost: boolean;
             /** @constant */
             severity: "warning";
             /**

@@ -72,7 +72,7 @@ fn end_in_time(exit: Exit) -> Result<(), Failure> {
         let (said, heard) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             output::eprint_line(
-                "error: the program received a signal to end and did not end within 5 s (signal): it ends at once; `romer report` completes \
+                "error: the program received a signal to end (signal) and did not within 5 s: it ends at once; `romer report` completes \
                  what is kept of a run",
             );
             let _ = said.send(());

@@ -37,7 +37,7 @@ pub(super) const OVERRUN: &str = "the far end sent more log rows and messages th
 /// What the far end reported that cannot be, and what became of it.
 const IMPOSSIBLE: &str = "the far end reported that it sent more probes than its session has, so the conversation with it was closed";
 /// The same of times and lengths of time (see `romer_record::plausible`).
-const IMPLAUSIBLE: &str = "the far end reported a time outside the years 1961 to 2106, a length of time of 146 years or more, or an \
+const IMPLAUSIBLE: &str = "the far end reported a time outside the years 1957 to 2102, a length of time of 146 years or more, or an \
                            impossible size, so the conversation with it was closed";
 /// The same of its welcome.
 const NO_TEST_PORT: &str =

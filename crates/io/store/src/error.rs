@@ -138,7 +138,7 @@ pub enum StoreError {
 
 /// Why a file is refused that states a time beyond `romer_record::plausible`.
 pub(crate) const IMPLAUSIBLE: &str =
-    "a time is outside the years 1961 to 2106, or a length of time is 146 years or more";
+    "a time is outside the years 1957 to 2102, or a length of time is 146 years or more";
 
 const SLOWER: &str = "a lower rate of probes, or a faster disk under --out, leaves the log more time";
 

@@ -155,7 +155,7 @@ fn impossible_times_are_refused() {
     changed.streams[0].events = vec![event];
     fs::write(&manifest, serde_json::to_string(&changed).unwrap()).unwrap();
     let refused = Run::open(&folder).unwrap_err().to_string();
-    assert!(refused.contains("streams[0].events") && refused.contains("1961 to 2106"), "{refused}");
+    assert!(refused.contains("streams[0].events") && refused.contains("1957 to 2102"), "{refused}");
 
     let location = Location::Folder { path: home.path().join("other"), force: false };
     let mut run = NewRun::create(&location, common::manifest(1)).unwrap();
@@ -165,7 +165,7 @@ fn impossible_times_are_refused() {
     log.flush();
     drop(log);
     let refused = recover(&run.folder().join("packets.log")).unwrap_err().to_string();
-    assert!(refused.contains("frame at byte ") && refused.contains("1961 to 2106"), "{refused}");
+    assert!(refused.contains("frame at byte ") && refused.contains("1957 to 2102"), "{refused}");
 
     let rows = home.path().join("packets.parquet");
     let t2 = Stamps { user: Some(Timestamp::from_nanos(i64::MIN)), ..Stamps::default() };

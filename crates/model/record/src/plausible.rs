@@ -8,9 +8,9 @@ use crate::event::Event;
 use crate::log::{Card, Entry, Far, FarSent};
 use crate::manifest::{Manifest, Stream};
 
-/// Moments of a host's real-time clock, nanoseconds after 1970-01-01: the years 1961 to 2106. A time stamp of a test packet names one of
-/// them in any format. The range is one of 2^62 nanoseconds.
-pub const MOMENTS: Range<i64> = -(1 << 58)..(1 << 62) - (1 << 58);
+/// Moments of a host's real-time clock, nanoseconds after 1970-01-01: the years 1957 to 2102. Time stamps of NTP lie
+/// within 68 years of now. The range is one of 2^62 nanoseconds.
+pub const MOMENTS: Range<i64> = -(3 << 57)..(1 << 62) - (3 << 57);
 /// Lengths, and times after some beginning, nanoseconds: less than 146 years, which is all of [`MOMENTS`].
 pub const SPANS: Range<i64> = -(1 << 62) + 1..1 << 62;
 /// The longest payload of UDP, octets: the length of a datagram is a field of 16 bits.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use romer_record::document::{OtherLength, Rejected, Replies};
 use romer_record::log::Entry;
+use romer_record::plausible::MOMENTS;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::compact;
 use romer_wire::stamp::{
@@ -333,7 +334,11 @@ impl Returns {
                 self.note(sequence);
                 self.compare_length(sequence, sent, arrival.payload.len());
                 // Whatever the far clock says, it is read in the era that is nearest to ours.
-                let told = |time: WireTime| time.to_unix_nanos(packet.error.format(), arrival.user_ns);
+                // A time that no clock of ours can have is a missing one.
+                let told = |time: WireTime| {
+                    let at = time.to_unix_nanos(packet.error.format(), arrival.user_ns);
+                    at.filter(|at| MOMENTS.contains(at))
+                };
                 Ok(Entry::Returned {
                     sequence,
                     user_ns: arrival.user_ns,

@@ -322,7 +322,7 @@ fn packets_of_captures_that_cannot_be_told_apart_are_said_to_be_so() {
     let document = analyzed(&["--capture-a", "--capture-b"], &[&near, &far]);
     let warnings = warned(&document);
     assert!(
-        warnings.contains("50 of the 50 packets") && warnings.contains("cannot be told apart"),
+        warnings.contains("50 of the 50 packets") && warnings.contains("cannot be distinguished"),
         "{warnings}"
     );
 }

@@ -108,15 +108,15 @@ fn what_would_be_done_is_a_document_and_no_trial_beyond_it_is_promised() {
     let even = of_classes(evenly, &[]).stdout;
     assert!(even.contains("the streams a, b send evenly"), "{even}");
     let found = of_classes(evenly, &["--json", "-"]).document();
-    assert!(at(&found, "/notes").to_string().contains("the streams a, b send evenly"), "{found:#}");
+    assert_eq!(at(&found, "/warnings/0/code"), "streams-in-step");
     // What would be tried and cannot be offered is told in the document as in words.
     let judged =
         ["--discipline", "strict", "--capacity", "90Mbit", "--stream", "name=a", "--stream", "name=b"];
     let wide = ["--line-rate", "100Mbit", "--dry-run", "--json", "-"];
     let found = process::run(process::romer(classes).args(judged).args(wide)).with_code(0).document();
     schema::assert_valid(&found, "benchmark-forecast");
-    let [note] = &at(&found, "/notes").as_array().unwrap()[..] else { panic!("{found:#}") };
-    assert!(note.as_str().unwrap().contains("are left out"), "{note}");
+    let [warning] = &at(&found, "/warnings").as_array().unwrap()[..] else { panic!("{found:#}") };
+    assert_eq!(at(warning, "/code"), "loads-above-line");
     let unfilled = ["bench", "policing", "--profile", "10pps,20", "--settle", "1s"];
     let unfilled = process::run(process::romer(unfilled).args(&asked[2..])).with_code(2);
     assert!(unfilled.stderr.contains("the bucket would not be full again (--settle 1s)"), "{unfilled:?}");
