@@ -1,6 +1,7 @@
 //! The packet log's entries, and the responder's records as the control channel carries them.
 
 use romer_record::log::{Entries, Entry, FAR_LONGEST, Far, decode_far, encode, encode_far};
+use romer_record::plausible::{MOMENTS, SPANS};
 
 use crate::Seed;
 
@@ -45,8 +46,8 @@ pub(crate) fn examples() -> Vec<(&'static str, Entry)> {
         sequence: 7,
         user_ns: 1_795_000_000_000_100_000,
         kernel_ns: filled.then_some(1_795_000_000_000_080_000),
-        told_t2_ns: filled.then_some(i64::MIN),
-        told_t3_ns: filled.then_some(i64::MAX),
+        told_t2_ns: filled.then_some(MOMENTS.start),
+        told_t3_ns: filled.then_some(MOMENTS.end - 1),
         ttl: filled.then_some(62),
         tos: filled.then_some(0),
         told_ttl: filled.then_some(255),
@@ -59,7 +60,12 @@ pub(crate) fn examples() -> Vec<(&'static str, Entry)> {
         ),
         (
             "sent_largest",
-            Entry::Sent { sequence: u64::MAX, size: u32::MAX, wake_error_ns: i64::MAX, user_ns: i64::MIN },
+            Entry::Sent {
+                sequence: u64::MAX,
+                size: u32::MAX,
+                wake_error_ns: SPANS.end - 1,
+                user_ns: MOMENTS.start,
+            },
         ),
         ("sent_stamp", Entry::SentStamp { sequence: 7, kernel_ns: 1_795_000_000_000_002_000 }),
         ("not_sent", Entry::NotSent { sequence: 8, size: 44, errno: 101, user_ns: -1 }),
