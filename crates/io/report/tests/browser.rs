@@ -7,6 +7,7 @@ mod common;
 
 use browser::{FRAMES, between, opened, seen, with_scripts};
 use common::{bad, good, make};
+use romer_record::warning::MeasurementWarning;
 use romer_report::html;
 
 /// Touches the first chart: a tap, then two fingers that are drawn apart, then two taps. Writes down whether the tip
@@ -146,7 +147,9 @@ root.dataset.sizes = size('ul.found') >= size('.note ul');
 
 #[test]
 fn on_paper_nothing_is_cut_and_the_colours_are_those_for_white_whatever_the_screen_has() {
-    let page = html::report(&[make(&bad()).stream()]).unwrap().replace("@media print{", "@media all{");
+    let mut made = make(&bad());
+    made.measurement.warnings.push(MeasurementWarning::PortUnreachable { probes: 1 });
+    let page = html::report(&[made.stream()]).unwrap().replace("@media print{", "@media all{");
     // As wide as a sheet of A4 without its margins; from a dark screen, and from a light one.
     let colours = [0, 1].map(|scheme| {
         let scheme = format!("--blink-settings=preferredColorScheme={scheme}");
