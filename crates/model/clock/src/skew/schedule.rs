@@ -28,7 +28,7 @@ pub(super) struct Schedule {
 /// The moments of a short time.
 #[derive(Clone, Copy, Debug)]
 struct Time {
-    number: i64,
+    number: u64,
     count: u64,
     first: i64,
     last: i64,
@@ -43,7 +43,8 @@ impl Default for Schedule {
 
 impl Schedule {
     pub(super) fn push(&mut self, moment: i64) {
-        let number = moment >> self.power;
+        // From the earliest moment that there is, so that times on both sides of 0 are joined as well.
+        let number = (moment.cast_unsigned() ^ (1 << 63)).checked_shr(self.power).unwrap_or(0);
         // As a rule they come in order.
         let place = match self.times.last() {
             Some(last) if last.number == number => Ok(self.times.len() - 1),
@@ -144,6 +145,13 @@ mod tests {
             let set = |n: i64| if n > number / 3 { 3_000_001 } else { 0 };
             assert!(is_even((0..number).map(|n| n * 20_000_000 + set(n))), "{number}");
         }
+    }
+
+    /// Moments before and after 0, and as far apart as there are, are few enough to be joined.
+    #[test]
+    fn times_around_zero_are_joined() {
+        assert!(is_even((-8..8).map(|n| n * 20_000_000)));
+        assert!(is_even((-15..15).map(|n| n * 600_000_000_000_000_000)));
     }
 
     #[test]
