@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
 use romer_host::link::{Link, Network};
+use romer_units::excerpt;
 
 use crate::EndpointError;
 
@@ -51,7 +52,7 @@ impl FromStr for Target {
 }
 
 fn quoted(text: &str) -> String {
-    format!("{:?}", text.chars().take(80).collect::<String>())
+    format!("{:?}", excerpt(text, 80))
 }
 
 fn split(text: &str) -> Result<(&str, Option<&str>), String> {
@@ -87,8 +88,8 @@ fn split(text: &str) -> Result<(&str, Option<&str>), String> {
             Some((address, port)) if address.split('%').next().is_some_and(is_v6) => format!(
                 "{} is an IPv6 address with a port and without brackets; write [{}]:{}",
                 quoted(text),
-                address.escape_debug(),
-                port.escape_debug()
+                excerpt(address, 60).escape_debug(),
+                excerpt(port, 20).escape_debug()
             ),
             _ => format!(
                 "{} is neither an address nor a host name with a port; write HOST, HOST:PORT or [IPV6]:PORT",
@@ -279,6 +280,18 @@ mod tests {
     use super::*;
 
     /// An error names the interface of a link-local address as the user wrote it.
+    /// What is written back of a text is short, however long its parts are.
+    #[test]
+    fn refusals_are_short() {
+        let long = "\u{15}".repeat(500);
+        for long in [&long[..280], &long] {
+            for text in [format!("::ffff:0{long}"), format!("::%{long}:0"), format!("a:b:{long}")] {
+                let refused = text.parse::<Target>().unwrap_err();
+                assert!(refused.len() < 400, "{refused}");
+            }
+        }
+    }
+
     #[test]
     fn zone_has_its_name() {
         let links = Network::open(None).unwrap().links().unwrap();
