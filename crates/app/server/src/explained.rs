@@ -36,12 +36,12 @@ impl<W: JsonSchema> JsonSchema for ExplainedWarning<W> {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        with_text(generator.subschema_for::<W>().to_value())
+        with_text(&generator.subschema_for::<W>().to_value())
     }
 }
 
 /// The schema of a warning with its text.
-fn with_text(warning: Value) -> Schema {
+fn with_text(warning: &Value) -> Schema {
     json_schema!({
         "allOf": [
             warning,
@@ -105,7 +105,7 @@ impl<D: JsonSchema> JsonSchema for Explained<D> {
         let mut schema = D::json_schema(generator);
         let properties = schema.get_mut("properties").and_then(|all| all.get_mut("warnings"));
         if let Some(items) = properties.and_then(|warnings| warnings.get_mut("items")) {
-            *items = with_text(items.take()).to_value();
+            *items = with_text(&items.take()).to_value();
         }
         schema
     }

@@ -94,7 +94,7 @@ pub fn note(options: &BenchOptions) -> Option<BenchmarkWarning> {
     let worst = options.frames.iter().map(|of| frames(options, of, &[full])).fold(0.0, f64::max);
     let share = crate::numbers::real(MOST_FRAMES) / worst.max(1.0);
     (share < 1.0).then(|| BenchmarkWarning::TrialFramesLimited {
-        max_frames: MOST_FRAMES as u64,
+        max_frames: MOST_FRAMES,
         load_ratio: share,
         trial_ns: full.length.as_nanos(),
     })

@@ -43,7 +43,7 @@ fn none_arrived(stream: &Stream, related: &Related) -> Vec<MeasurementWarning> {
     let evidence = if answers.any(|answer| answer.target) {
         AllLostEvidence::RouteSearch
     } else if stream.metadata.responder_software.is_some() && stream.far_log && stream.far_log_complete {
-        AllLostEvidence::ControlConnection { segment_bytes: u32::try_from(SEGMENT).unwrap_or(u32::MAX) }
+        AllLostEvidence::ControlConnection { segment_bytes: SEGMENT }
     } else {
         return Vec::new();
     };
@@ -51,7 +51,7 @@ fn none_arrived(stream: &Stream, related: &Related) -> Vec<MeasurementWarning> {
         let all_lost = passages.len() >= FEWEST && passages.iter().all(|passage| passage.fate == Fate::Lost);
         let sizes = || passages.iter().map(|passage| passage.size);
         let (shortest, longest) = (sizes().min()?, sizes().max()?);
-        (all_lost && shortest > PASSES).then(|| MeasurementWarning::AllPacketsLost {
+        (all_lost && shortest > PASSES).then_some(MeasurementWarning::AllPacketsLost {
             direction,
             packets: passages.len() as u64,
             payload_bytes_min: shortest,

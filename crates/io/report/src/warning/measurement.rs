@@ -586,7 +586,6 @@ fn missing_stamps(missing: &MissingStamps, whose: &str) -> String {
 /// From this share of packets on it is said that the others may not represent all.
 const MANY: f64 = 0.01;
 
-#[expect(clippy::cast_precision_loss, reason = "counts of packets are below 2^53")]
 /// Packets of a direction that took less time than their neighbours: how many of how many, and the number of the first.
 fn too_quick(direction: Way, [packets, compared, first]: [u64; 3], max_ns: i64) -> String {
     format!(
@@ -597,6 +596,7 @@ fn too_quick(direction: Way, [packets, compared, first]: [u64; 3], max_ns: i64) 
     )
 }
 
+#[expect(clippy::cast_precision_loss, reason = "counts of packets are below 2^53")]
 fn delay_missing(
     direction: Way,
     [packets, arrived]: [u64; 2],
