@@ -54,13 +54,17 @@ fn circles(folder: &str, files: &[Text]) -> Vec<Finding> {
         .iter()
         .filter_map(|file| Some((module(file.path.strip_prefix(&source)?.strip_suffix(".rs")?), file)))
         .collect();
-    let tests: BTreeSet<Module> =
-        modules.iter().flat_map(|(module, file)| test_modules(module, &file.content)).collect();
+    let tests: BTreeSet<Module> = modules
+        .iter()
+        .flat_map(|(module, file)| {
+            file.test_modules().map(|name| module.iter().cloned().chain([name.to_owned()]).collect())
+        })
+        .collect();
     let is_test = |module: &Module| (1..=module.len()).any(|length| tests.contains(&module[..length]));
     let uses: BTreeMap<&Module, BTreeSet<&Module>> = modules
         .iter()
         .filter(|(module, _)| !is_test(module))
-        .map(|(module, file)| (module, used(module, &file.content, &modules)))
+        .map(|(module, file)| (module, used(module, file.before_tests(), &modules)))
         .collect();
     let reached: BTreeMap<&Module, BTreeSet<&Module>> =
         uses.keys().map(|module| (*module, reach(module, &uses))).collect();
@@ -89,14 +93,6 @@ fn module(path: &str) -> Module {
         names.pop();
     }
     names
-}
-
-/// The modules in files of their own that a module declares for tests.
-fn test_modules(module: &Module, content: &str) -> Vec<Module> {
-    let lines: Vec<&str> = content.lines().map(str::trim).collect();
-    let declared = lines.windows(2).filter(|two| two[0] == "#[cfg(test)]");
-    let names = declared.filter_map(|two| two[1].rsplit_once("mod ")?.1.strip_suffix(';'));
-    names.map(|name| module.iter().cloned().chain([name.to_owned()]).collect()).collect()
 }
 
 /// What a module depends on.
@@ -140,11 +136,10 @@ fn reach<'m>(from: &'m Module, uses: &BTreeMap<&'m Module, BTreeSet<&'m Module>>
     reached
 }
 
-/// Names, `::` and other marks of the code before the tests, without comments and texts.
+/// Names, `::` and other marks of the code, without comments and texts.
 fn tokens(content: &str) -> Vec<String> {
-    let code = content.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let mut tokens: Vec<String> = Vec::new();
-    let mut rest = code;
+    let mut rest = content;
     while let Some(first) = rest.chars().next() {
         let length = if rest.starts_with("//") {
             rest.find('\n').unwrap_or(rest.len())

@@ -23,6 +23,18 @@ impl Text {
         self.content.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 
+    /// A Rust file's code before its tests.
+    pub(crate) fn before_tests(&self) -> &str {
+        self.content.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default()
+    }
+
+    /// Names of the modules in files of their own that a Rust file declares for tests.
+    pub(crate) fn test_modules(&self) -> impl Iterator<Item = &str> {
+        let lines = self.content.lines().map(str::trim);
+        let declared = lines.clone().zip(lines.skip(1)).filter(|(attribute, _)| *attribute == "#[cfg(test)]");
+        declared.filter_map(|(_, module)| module.rsplit_once("mod ")?.1.strip_suffix(';'))
+    }
+
     /// What stands behind the last dot of the name.
     pub(crate) fn extension(&self) -> &str {
         Path::new(&self.path).extension().and_then(|extension| extension.to_str()).unwrap_or("")

@@ -11,6 +11,7 @@ mod docs;
 mod executables;
 mod files;
 mod layers;
+mod literals;
 mod purity;
 mod schema;
 mod sentences;

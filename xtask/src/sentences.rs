@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::Finding;
 use crate::files::Text;
+use crate::literals::{Literal, literals};
 
 /// Crates whose sources are looked at.
 const FOLDERS: [&str; 2] = ["crates/model/", "crates/engine/"];
@@ -48,7 +49,7 @@ pub(crate) fn check(files: &[Text]) -> Vec<Finding> {
             && !is_test(&file.path)
     });
     for file in sources {
-        let found = sentences(&file.content);
+        let found = sentences(file);
         let is_allowed = !found.is_empty() && allowed.remove(file.path.as_str());
         if let (Some(first), false) = (found.first(), is_allowed) {
             let what = format!(
@@ -81,66 +82,20 @@ fn test_modules(files: &[Text]) -> Vec<String> {
             "lib.rs" | "main.rs" | "mod.rs" => folder.to_owned(),
             _ => file.path.trim_end_matches(".rs").to_owned(),
         };
-        let lines: Vec<&str> = file.content.lines().map(str::trim).collect();
-        let declared = lines.windows(2).filter(|two| two[0].starts_with("#[cfg(test)]"));
-        let names = declared.filter_map(|two| {
-            let name = two[1].strip_suffix(';')?;
-            name.rsplit_once("mod ").map(|(_, name)| name)
-        });
-        modules.extend(names.map(|name| format!("{own}/{name}")));
+        modules.extend(file.test_modules().map(|name| format!("{own}/{name}")));
     }
     modules
 }
 
 /// The sentences in the code of a file, without its tests.
-fn sentences(content: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut rest = content.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    let mut before = String::new();
-    while let Some(next) = rest.chars().next() {
-        if rest.starts_with("//") {
-            rest = rest.find('\n').map_or("", |end| &rest[end..]);
-        } else if rest.starts_with("'\"'") || rest.starts_with("'\\\"'") {
-            rest = &rest[rest[1..].find('\'').map_or(rest.len(), |end| end + 2)..];
-        } else if let Some((literal, after)) = literal(rest) {
-            let text = literal.replace("\\\n", "");
-            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let is_excused = EXCUSED.iter().any(|excuse| before.ends_with(excuse));
-            if is_sentence(&words) && !is_excused {
-                found.push(words);
-            }
-            rest = after;
-            before.clear();
-        } else {
-            if !next.is_whitespace() {
-                before.push(next);
-            }
-            rest = &rest[next.len_utf8()..];
-        }
-    }
-    found
-}
-
-/// The string literal that `code` begins with, and what follows it.
-fn literal(code: &str) -> Option<(&str, &str)> {
-    if let Some(raw) = code.strip_prefix('r') {
-        let hashes = raw.len() - raw.trim_start_matches('#').len();
-        let body = raw[hashes..].strip_prefix('"')?;
-        let end = format!("\"{}", "#".repeat(hashes));
-        let at = body.find(&end)?;
-        return Some((&body[..at], &body[at + end.len()..]));
-    }
-    let body = code.strip_prefix('"')?;
-    let mut escaped = false;
-    for (at, next) in body.char_indices() {
-        match next {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => return Some((&body[..at], &body[at + 1..])),
-            _ => {}
-        }
-    }
-    None
+fn sentences(file: &Text) -> Vec<String> {
+    let sentence = |literal: Literal<'_>| {
+        let text = literal.text.replace("\\\n", "");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_excused = EXCUSED.iter().any(|excuse| literal.before.ends_with(excuse));
+        (is_sentence(&words) && !is_excused).then_some(words)
+    };
+    literals(file).into_iter().filter_map(sentence).collect()
 }
 
 /// Whether so many words stand in it with a space between them.
@@ -171,8 +126,9 @@ mod tests {
             g(\"kernel\", '\"', \"all of them came\");\n    h.expect(\"is never so\");\n    \
             r#\"and \"this one\" too\"#.into()\n}\n#[error(\"it cannot be so\")]\nstruct E;\n\n#[cfg(test)]\nmod tests {\n    \
             const A: &str = \"words of a test\";\n}\n";
-        assert_eq!(sentences(content), ["all of them came", "and \"this one\" too"]);
-        assert_eq!(sentences("const A: &str = \"two words\"; const B: &str = \"{} {} a\";"), [""; 0]);
+        let of = |content: &str| sentences(&file("a.rs", content));
+        assert_eq!(of(content), ["all of them came", "and \"this one\" too"]);
+        assert_eq!(of("const A: &str = \"two words\"; const B: &str = \"{} {} a\";"), [""; 0]);
     }
 
     /// A listed file may have sentences, and has some.

@@ -5,6 +5,7 @@ use regex_lite::Regex;
 
 use crate::Finding;
 use crate::files::Text;
+use crate::literals::literals;
 
 /// The most words of a sentence.
 const LONGEST: usize = 30;
@@ -153,37 +154,15 @@ fn prose(file: &Text, tables: bool) -> Vec<(usize, String)> {
     lines
 }
 
-/// The texts of a source file before its tests: literals, and doc comments where these are the help.
+/// The texts of a source file before its tests, by line: literals, and doc comments where these are the help.
 fn texts_of_code(file: &Text, help: bool) -> Vec<(usize, String)> {
-    let mut texts = Vec::new();
-    let mut in_text = false;
-    for (number, line) in file.lines() {
-        if line.starts_with("#[cfg(test)]") {
-            break;
-        }
-        let trimmed = line.trim_start();
-        if !in_text && trimmed.starts_with("//") {
-            texts.extend(trimmed.strip_prefix("/// ").filter(|_| help).map(|text| (number, text.to_owned())));
-            continue;
-        }
-        let mut text = String::new();
-        let mut escaped = false;
-        let mut letters = line.chars().peekable();
-        while let Some(letter) = letters.next() {
-            match letter {
-                '\'' if !in_text && letters.peek() == Some(&'"') => {
-                    letters.next();
-                }
-                '"' if !escaped => in_text = !in_text,
-                '/' if !in_text && letters.peek() == Some(&'/') => break,
-                _ if in_text => text.push(letter),
-                _ => {}
-            }
-            escaped = in_text && letter == '\\' && !escaped;
-        }
-        texts.push((number, text));
-    }
-    texts
+    let literals = literals(file).into_iter().flat_map(|literal| {
+        (literal.line..).zip(literal.text.lines()).map(|(line, text)| (line, text.to_owned()))
+    });
+    let comments = file.lines().filter(|_| help).filter_map(|(line, text)| {
+        text.trim_start().strip_prefix("/// ").map(|comment| (line, comment.to_owned()))
+    });
+    literals.chain(comments).collect()
 }
 
 #[cfg(test)]

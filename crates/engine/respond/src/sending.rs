@@ -60,9 +60,9 @@ pub(super) struct FarSender {
 /// How the threads that send are run.
 #[derive(Debug)]
 pub(super) struct Pacing {
-    pub(super) threads: ThreadOptions,
+    threads: ThreadOptions,
     /// They send for strangers, and neither spin nor run before the threads that serve others.
-    pub(super) shares: bool,
+    shares: bool,
     /// Held by each thread until it has ended.
     alive: Arc<()>,
 }

@@ -6,6 +6,7 @@ use romer_record::Passage;
 use romer_record::document::Measurement;
 use romer_record::finding::Pattern;
 use romer_record::warning::MeasurementWarning;
+use romer_units::three_digits;
 
 /// So many in a row are not by chance, all of them overtaken by one packet after which delays stay as low.
 const LEAST: usize = 8;
@@ -31,11 +32,11 @@ pub(super) fn warnings(forward: &[Passage], m: &Measurement) -> Vec<MeasurementW
 }
 
 fn warning(fall: Fall) -> MeasurementWarning {
-    let rounded = |nanos: i64, to: i64| (nanos + to / 2) / to * to;
-    let digits = 10_i64.pow(fall.by_ns.max(1).ilog10().saturating_sub(2));
+    /// Its moment is told to a hundredth of a second.
+    const MOMENT_NS: i64 = 10_000_000;
     MeasurementWarning::DelayDropReorders {
-        at_ns: rounded(fall.at_ns, 10_000_000),
-        drop_ns: rounded(fall.by_ns, digits),
+        at_ns: (fall.at_ns + MOMENT_NS / 2) / MOMENT_NS * MOMENT_NS,
+        drop_ns: three_digits(fall.by_ns).as_nanos(),
         packets: fall.packets as u64,
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use romer_analyze::evaluate::evaluate;
 use romer_record::assemble;
-use romer_record::document::{DelayKind, Measurement, Metadata, Traffic};
+use romer_record::document::{DelayKind, Measurement, Traffic};
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
 use romer_record::warning::MeasurementWarning;
 use romer_units::random::Seed;
@@ -145,27 +145,12 @@ fn manifest(world: &World, shared: bool) -> Stream {
             waiting_time_ns: WAITING.as_nanos(),
             ..Traffic::default()
         },
-        metadata: Metadata::default(),
         clock_relation: if shared { ClockRelation::Shared } else { ClockRelation::Unknown },
-        far_log: true,
-        far_log_complete: true,
-        not_logged: Vec::new(),
-        far_log_lacks: Vec::new(),
-        cut_short: None,
-        unreachable: None,
         // In a short world more than half of the stamps of one kind may be missing.
         stamp_request: StampRequest::Kernel,
         // Its clocks differ by what the test wants to see.
         skew: SkewRequest { method: "none".into(), ..SkewRequest::default() },
-        voice: romer_record::voice::VoiceRequest::default(),
-        limits: Vec::new(),
-        calibration: None,
-        routers_unheard: None,
-        responder_routers_unheard: None,
-        address: None,
-        replies: Default::default(),
-        checksum_errors: Default::default(),
-        events: Vec::new(),
+        ..romer_testing::stream()
     }
 }
 

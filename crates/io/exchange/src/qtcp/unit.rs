@@ -1,7 +1,9 @@
 //! Whether stamps are in another unit than they are taken for.
 
-use romer_record::warning::MeasurementWarning;
 use std::path::Path;
+
+use romer_record::warning::MeasurementWarning;
+use romer_units::three_digits;
 
 use super::{Spread, UNIT_NS, sta};
 
@@ -19,8 +21,7 @@ pub fn doubt(raw: &Path, spread: &Spread, span: Option<[u64; 2]>) -> Option<Meas
     let [first, last] = span.filter(|_| told == sta::Unit::Untold)?;
     let took = spread.sent[1].checked_sub(spread.sent[0]).filter(|took| *took > 0)?.checked_mul(UNIT_NS)?;
     let each = took / i64::try_from(last - first).ok().filter(|steps| *steps > 0)?;
-    let digits = 10_i64.pow(each.max(1).ilog10().saturating_sub(2));
-    Some(MeasurementWarning::TimeUnitAssumed { interval_ns: (each + digits / 2) / digits * digits })
+    Some(MeasurementWarning::TimeUnitAssumed { interval_ns: three_digits(each).as_nanos() })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use romer_record::warning::{
     AllLostEvidence, CalibrationUnused, Contradiction, FalseUnit, MeasurementWarning as Warning, Numbering,
     ReplyLosses, ResponderDelayCause, StampMoment, StampsRemedy, Uneven,
 };
-use romer_units::{counted, counted_as, saturating_sum, three_digits, was};
+use romer_units::{counted, counted_as, saturating_sum, was};
 
 use super::clock::{early, one_way_refused, skew_unknown};
 use super::{Text, file, heading, host, length, list, share};
@@ -592,7 +592,7 @@ fn too_quick(direction: Way, [packets, compared, first]: [u64; 3], max_ns: i64) 
         "{packets} of {} {} took less time than those before and after (from packet {first} on, by up to {})",
         counted(compared, "packet"),
         heading(direction),
-        three_digits(max_ns)
+        length(max_ns)
     )
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use proptest::prelude::*;
 use romer_record::document::Way;
 use romer_record::log::{Entry, Far};
-use romer_record::manifest::{ClockRelation, MANIFEST, Manifest, StampRequest, Status, Stream};
+use romer_record::manifest::{ClockRelation, MANIFEST, Manifest, Status, Stream};
 use romer_record::plausible::{MOMENTS, SPANS};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
@@ -118,27 +118,9 @@ pub(crate) fn manifest(streams: usize) -> Manifest {
     let stream = Stream {
         target: "198.18.0.2".into(),
         started: "2026-11-07T10:11:12Z".into(),
-        ended: None,
-        traffic: Default::default(),
-        metadata: Default::default(),
         clock_relation: ClockRelation::Unknown,
-        far_log: true,
         far_log_complete: false,
-        not_logged: Vec::new(),
-        far_log_lacks: Vec::new(),
-        cut_short: None,
-        unreachable: None,
-        stamp_request: StampRequest::Best,
-        skew: romer_record::manifest::SkewRequest::default(),
-        voice: romer_record::voice::VoiceRequest::default(),
-        limits: Vec::new(),
-        calibration: None,
-        routers_unheard: None,
-        responder_routers_unheard: None,
-        address: None,
-        replies: Default::default(),
-        checksum_errors: Default::default(),
-        events: Vec::new(),
+        ..romer_testing::stream()
     };
     Manifest {
         schema: MANIFEST.into(),
