@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::str::FromStr;
 
 use romer_exchange::capture::{self, Captured, Flow};
 use romer_exchange::csv::Shape;
@@ -14,62 +13,20 @@ use romer_record::warning::MeasurementWarning;
 use romer_session::association;
 use romer_units::{Place, counted_as};
 
-use super::AnalysisError;
 use super::capture_flows;
 use super::capture_steps::{Matched, as_taken, take_out};
+use super::error::AnalysisError;
 use super::known::Known;
 use super::packets::Packets;
-use super::table::{About, Far, Table, open, time};
+use super::request::FlowChoice;
+use super::rows::{Far, time};
+use super::table::{About, Table, open};
 
 /// A packet that was sent so much later than the least pass over the path is not the same, though its content is.
 const LONGEST_NS: i64 = 60_000_000_000;
 
 /// Conversations that a message lists, at the most.
 const LISTED: usize = 12;
-
-/// Which of several flows in two captures is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlowChoice {
-    /// By its place among those that are listed, from 1: the one with the most packets there and back first.
-    Number(usize),
-    /// By its two ends, in either order, as the capture that is named first has them.
-    Ends(Flow),
-}
-
-impl FromStr for FlowChoice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let shown = romer_units::excerpt(text, 100);
-        let why = || {
-            format!(
-                "{shown:?} is no flow; write its number among those that are listed, or its ends as ADDRESS:PORT-ADDRESS:PORT, such \
-                 as 192.0.2.1:5000-198.51.100.2:862 or [2001:db8::1]:5000-[2001:db8::2]:862"
-            )
-        };
-        if let Ok(number) = text.parse::<usize>() {
-            return if number > 0 { Ok(Self::Number(number)) } else { Err(why()) };
-        }
-        let end = |text: &str| {
-            let address: SocketAddr = text.parse().ok()?;
-            Some((address.ip(), address.port()))
-        };
-        let ends = text.split_once('-').and_then(|(one, other)| end(one).zip(end(other)));
-        ends.map(|(source, destination)| Self::Ends(Flow { source, destination })).ok_or_else(why)
-    }
-}
-
-impl fmt::Display for FlowChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(number) => write!(f, "{number}"),
-            Self::Ends(flow) => {
-                let (one, other) = (SocketAddr::from(flow.source), SocketAddr::from(flow.destination));
-                write!(f, "{one}-{other}")
-            }
-        }
-    }
-}
 
 /// A flow and the one that answers it, by their packets that both captures have: the fuller one, and how many each has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -490,7 +447,10 @@ mod tests {
         for text in
             ["", "0", "-1", "127.0.0.1:1", "127.0.0.1-127.0.0.1", "a:1-b:2", "127.0.0.1:1-127.0.0.1:70000"]
         {
-            assert!(text.parse::<FlowChoice>().unwrap_err().contains("is no flow; write"), "{text}");
+            assert!(
+                text.parse::<FlowChoice>().unwrap_err().to_string().contains("is no flow; write"),
+                "{text}"
+            );
         }
         assert!("[::1]:5-[::2]:6".parse::<FlowChoice>().is_ok());
     }

@@ -12,9 +12,10 @@ use romer_record::manifest::{ClockRelation, StampRequest, Stream};
 use romer_record::warning::{MeasurementWarning, StampsRemedy};
 use romer_units::Place;
 
-use super::Analysis;
 use super::packets::Numbered;
-use super::table::{About, Far, Table};
+use super::request::Analysis;
+use super::rows::Far;
+use super::table::{About, Table};
 use crate::evaluate::stamps::{defined, includes_far_time};
 use crate::evaluate::{Evaluated, gather};
 

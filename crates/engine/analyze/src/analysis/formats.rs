@@ -8,10 +8,11 @@ use romer_exchange::qtcp::{self, Entry, Spread, UNIT_NS, sta, unit};
 use romer_record::warning::{MeasurementWarning, StampsRemedy};
 use romer_units::{Duration, Place};
 
+use super::error::AnalysisError;
 use super::packets::{Gathering, Unstamped};
-use super::received;
-use super::table::{About, Far, Table, faulty, open};
-use super::{AnalysisError, eras};
+use super::rows::Far;
+use super::table::{About, Table, faulty, open};
+use super::{eras, received};
 
 /// A `.raw` or `.log` of Qtcp; romer's own have packets of any size. Its numbers that are missing are lost packets, unless a
 /// `.sta` of romer's beside it says which of them are. Its stamps are in units of 100 ns, unless another is `stated`.

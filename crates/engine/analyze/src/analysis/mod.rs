@@ -9,6 +9,7 @@ mod captures;
 mod counted_losses;
 mod document;
 mod eras;
+mod error;
 #[cfg(test)]
 mod file_tests;
 mod formats;
@@ -19,6 +20,8 @@ mod overtaken;
 mod packets;
 mod pause;
 mod received;
+mod request;
+mod rows;
 #[cfg(test)]
 mod sequence_tests;
 mod set_back;
@@ -31,152 +34,29 @@ mod two_way_tests;
 #[cfg(test)]
 mod vector_tests;
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use romer_clock::skew::{
     Estimate, Heading, InTurn, Method, SetBack, correct, method_of, put_right, state, usable,
 };
 use romer_exchange::csv::Shape;
-use romer_exchange::packed;
 use romer_passages::{Related, relate_clocks};
-use romer_record::Exit;
 use romer_record::RoundTrip;
 use romer_record::document::{ClockState, Measurement, Way};
 use romer_record::event::{Event, Side};
 use romer_record::finding::Finding;
-use romer_record::manifest::{SkewRequest, Stream};
-use romer_record::voice::{Voice, VoiceRequest};
+use romer_record::manifest::Stream;
+use romer_record::voice::Voice;
 use romer_record::warning::MeasurementWarning;
-use romer_units::Duration;
-use thiserror::Error;
 
-use crate::WAITING_TIME;
 use crate::evaluate::{Evaluated, Gathered, gather, with_steps};
 use crate::limits::Limit;
-pub use captures::FlowChoice;
 use document::{of_table, stream};
+pub use error::AnalysisError;
 use known::{Known, Settled};
+pub use request::{Analysis, FlowChoice};
 use set_back::Found;
 use table::Table;
-
-/// What is to be analysed, and how.
-#[derive(Clone, Debug)]
-pub struct Analysis {
-    /// A packet log: a table in CSV ([`romer_exchange::csv`]), the `.raw` or `.log` of Qtcp ([`romer_exchange::qtcp`]), or
-    /// a `.json` of irtt ([`romer_exchange::irtt`]); the name tells which. Each may be compressed by gzip. With `capture_b`, a capture.
-    pub file: PathBuf,
-    /// The capture of the same stream at the far end, where `file` is the near one.
-    pub capture_b: Option<PathBuf>,
-    /// Which of the captures' flows, where they have several; none: the one with the most packets there and back.
-    pub flow: Option<FlowChoice>,
-    /// The packets of the other direction, where both logs go one way.
-    pub reverse: Option<PathBuf>,
-    /// Take packets of a `.raw` that are too small for Qtcp ([`romer_exchange::qtcp::TOO_SMALL`]): others write such files too.
-    pub any_size: bool,
-    /// The unit of the stamps of a `.raw` or `.log`, nanoseconds; `None`: the 100 that they are in.
-    pub unit_ns: Option<i64>,
-    /// All stamps are of one clock, so that one-way delays are absolute.
-    pub one_clock: bool,
-    /// How long a packet is waited for: what took longer is late, and counts as lost.
-    pub waiting_time: Duration,
-    /// How the clocks are related.
-    pub skew: SkewRequest,
-    /// What is stated of the telephone call that the stream is.
-    pub voice: VoiceRequest,
-    /// Limits that the results are held against.
-    pub limits: Vec<Limit>,
-    /// The command that repeats this.
-    pub command: String,
-}
-
-/// Why a file could not be analysed. The text has the form `WHAT (WHERE): WHY; what to do`.
-#[derive(Debug, Error)]
-pub enum AnalysisError {
-    /// It cannot be read.
-    #[error("cannot read the packet log ({path}): {source}; name a file that can be read", path = path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// It holds what no packet log holds.
-    #[error("bad packet log ({path}:{line}): {why}", path = path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: u64,
-        /// What is wrong, and what to do.
-        why: String,
-    },
-    /// It is compressed, and does not unpack.
-    #[error("bad packet log ({path}): {why}", path = path.display())]
-    Packed {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, and what to do.
-        why: packed::Refusal,
-    },
-    /// It is no capture that can be read.
-    #[error("bad capture ({path}, record {record}): {why}", path = path.display())]
-    Record {
-        /// The file.
-        path: PathBuf,
-        /// The packet or block, from 1.
-        record: u64,
-        /// What is wrong, and what to do.
-        why: String,
-    },
-    /// The captures do not have the flow that is meant.
-    #[error("there is no such flow in both captures (--flow {choice}): they have {there}; name one of them")]
-    Flow {
-        /// As it was given.
-        choice: FlowChoice,
-        /// Those that there are.
-        there: String,
-    },
-}
-
-impl AnalysisError {
-    /// The exit code of the program.
-    pub fn exit(&self) -> Exit {
-        match self {
-            Self::Flow { .. } => Exit::Usage,
-            Self::Io { .. } => Exit::Environment,
-            Self::Line { .. } | Self::Packed { .. } | Self::Record { .. } => Exit::BadData,
-        }
-    }
-
-    /// Of a file that was not read to its end.
-    fn reading(path: &Path, source: io::Error) -> Self {
-        match packed::Refusal::of(&source) {
-            Some(why) => Self::Packed { path: path.into(), why: why.clone() },
-            None => Self::Io { path: path.into(), source },
-        }
-    }
-}
-
-impl Analysis {
-    /// Of one file, with nothing stated but the command that repeats it.
-    pub fn of(file: &Path, command: String) -> Self {
-        Self {
-            file: file.into(),
-            capture_b: None,
-            flow: None,
-            reverse: None,
-            any_size: true,
-            unit_ns: None,
-            one_clock: false,
-            waiting_time: WAITING_TIME,
-            skew: SkewRequest::default(),
-            voice: VoiceRequest::default(),
-            limits: Vec::new(),
-            command,
-        }
-    }
-}
 
 /// A packet log that was read.
 #[derive(Debug)]

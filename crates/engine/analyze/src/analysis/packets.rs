@@ -6,7 +6,7 @@ use romer_exchange::csv::{Row, Shape};
 use romer_record::RoundTrip;
 use romer_record::document::Way;
 
-use super::table::{Far, rows};
+use super::rows::{Far, rows};
 use crate::evaluate::Rows;
 
 /// Lines of a part; those of one packet stay together.
