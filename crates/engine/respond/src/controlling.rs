@@ -477,7 +477,7 @@ impl Controlling {
         let peer = self.connections[index].peer;
         self.connections[index].session = Some(Granted {
             number,
-            stream: request.stream.map(|stream| (stream, probes(Heading::Reverse))),
+            stream: request.stream.map(|stream| (stream, (probes(Heading::Reverse), request.count))),
             path: None,
             sender: None,
         });

@@ -1,6 +1,6 @@
 //! The thread that reflects.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +25,7 @@ use romer_session::reflector::{Held, Incoming, Reflector, Refusal, Rules, Verdic
 use romer_session::sender::Coming;
 use romer_units::{Duration, Monotonic, Responder, Timestamp};
 use romer_wire::stamp::tlv::{FollowUp, TimestampMethod};
-use romer_wire::stamp::{ErrorEstimate, ReplyLength};
+use romer_wire::stamp::{ErrorEstimate, ReplyLength, session_of};
 
 use self::associating::Owner;
 use self::numbers::Numbers;
@@ -162,7 +162,6 @@ pub(super) struct Reflecting {
     links: Links,
     tokens: HashMap<Token, (u32, IpAddr)>,
     proved: HashMap<(SocketAddr, u16), u32>,
-    proved_addresses: HashSet<SocketAddr>,
     sessions: HashMap<u32, Session>,
     unclaimed: Unclaimed,
     expected: Expected,
@@ -214,7 +213,6 @@ impl Reflecting {
             links,
             tokens: HashMap::with_capacity(options.sessions),
             proved: HashMap::with_capacity(options.sessions),
-            proved_addresses: HashSet::with_capacity(options.sessions),
             sessions: HashMap::with_capacity(options.sessions),
             unclaimed: Unclaimed::default(),
             expected: Expected::default(),
@@ -400,7 +398,7 @@ impl Reflecting {
             ttl: datagram.ttl,
             tos: datagram.tos,
             arrived: arrived.on::<Responder>(),
-            proved: self.is_proved(datagram.peer),
+            proved: self.is_proved(datagram),
             expected: association::token(datagram.payload)
                 .is_some_and(|token| self.expects(token, datagram.peer)),
         };
@@ -430,8 +428,10 @@ impl Reflecting {
         self.hand_over_as(Some((Owner::Session(session), record)), coming.first);
     }
 
-    fn is_proved(&self, peer: SocketAddr) -> bool {
-        self.proved_addresses.contains(&peer)
+    /// Whether a datagram names a session that has proved the address that it comes from. What else comes from there may be
+    /// another program's, behind one NAT with the sender.
+    fn is_proved(&self, datagram: &Datagram<'_>) -> bool {
+        session_of(datagram.payload).is_some_and(|ssid| self.proved.contains_key(&(datagram.peer, ssid)))
     }
 
     /// What the log of a session holds of a request and its reply, as far as is known when that has been sent.

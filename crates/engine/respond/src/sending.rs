@@ -21,7 +21,6 @@ use romer_record::log::{CardMoment, FarSent};
 use romer_session::control::FarStream;
 use romer_session::send_limit::{Excess, SendLimit, SendPart};
 use romer_session::sender::{Departures, Due, Form, wire_sequence};
-use romer_traffic::Schedule;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::compact;
 
@@ -89,13 +88,13 @@ pub(super) struct Listener {
 }
 
 impl FarSender {
-    /// Begins to send `stream` as `probes`.
+    /// Begins to send `stream` as `probes`, at most `most` of them.
     ///
     /// # Errors
     /// In words, where the system gives no thread.
     pub(super) fn start(
         stream: &FarStream,
-        probes: compact::Session,
+        (probes, most): (compact::Session, u64),
         path: Path,
         listener: Listener,
         limit: Arc<Mutex<SendLimit>>,
@@ -125,7 +124,10 @@ impl FarSender {
             is_untaken: false,
             shares: pacing.shares,
         };
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let interval = schedule.interval();
         let floor = stream.floor;
+        let offsets = schedule.take(most).map(move |departure| (departure.offset, departure.size.max(floor)));
         let (teller, abandoning) = (sending.listener.clone(), Arc::clone(&wishes));
         let (threads, alive) = (pacing.threads, Arc::clone(&pacing.alive));
         std::thread::Builder::new()
@@ -133,7 +135,7 @@ impl FarSender {
             .spawn(move || {
                 let _alive = alive;
                 let _run = threads.begin(c"romer-send", Role::Paces);
-                if catch_unwind(AssertUnwindSafe(|| sending.run(schedule, floor, probes))).is_err() {
+                if catch_unwind(AssertUnwindSafe(|| sending.run(offsets, interval, probes))).is_err() {
                     tell_failure(&teller, &abandoning);
                 }
             })
@@ -225,9 +227,14 @@ struct Sending {
 }
 
 impl Sending {
-    fn run(mut self, schedule: Schedule, floor: u32, probes: compact::Session) {
+    fn run(
+        mut self,
+        offsets: impl Iterator<Item = (Duration, u32)>,
+        interval: Duration,
+        probes: compact::Session,
+    ) {
         self.listener.turn.begin(clock::monotonic_now());
-        self.send_all(schedule, floor, probes);
+        self.send_all(offsets, interval, probes);
         if self.is_abandoned() {
             return;
         }
@@ -261,10 +268,14 @@ impl Sending {
             || self.is_abandoned()
     }
 
-    fn send_all(&mut self, schedule: Schedule, floor: u32, probes: compact::Session) {
+    fn send_all(
+        &mut self,
+        offsets: impl Iterator<Item = (Duration, u32)>,
+        interval: Duration,
+        probes: compact::Session,
+    ) {
         let mut buffer = vec![0; 65_535];
-        let mut pacer = if self.shares { Pacer::start_sharing() } else { Pacer::start(schedule.interval()) };
-        let offsets = schedule.map(|departure| (departure.offset, departure.size.max(floor)));
+        let mut pacer = if self.shares { Pacer::start_sharing() } else { Pacer::start(interval) };
         let start = clock::monotonic_now() + LEAD;
         let mut departures = Departures::new(offsets, start, Form::Compact(probes));
         while let Some(due) = departures.next_due() {
@@ -508,13 +519,15 @@ mod tests {
     use super::*;
     use crate::watchdog::Watchdog;
 
-    /// A thread that sends `count` probes to itself, and the limit that it asks.
+    /// A thread that sends `count` probes to itself, at most `most`, and the limit that it asks. Of what it tells, `room` is kept
+    /// until it is taken.
     fn sender(
-        count: u64,
+        (count, most): (u64, u64),
+        room: usize,
         turn: Arc<Turn>,
         pacing: &Pacing,
     ) -> (FarSender, Arc<Mutex<SendLimit>>, Receiver<Note>) {
-        let (notes, taken_by_nobody) = sync_channel(0);
+        let (notes, told) = sync_channel(room);
         let listener = Listener { session: 1, notes, waker: Arc::new(Waker::new().unwrap()), turn };
         let request = Request::new(TrafficModel::Periodic, Limit::Count(count));
         let probes = compact::Session {
@@ -524,8 +537,8 @@ mod tests {
         };
         let limit = Arc::new(Mutex::new(SendLimit::new(SendRates::new(1_000, false))));
         let stream = FarStream::new(&request, 44, 0, 64);
-        let sender = FarSender::start(&stream, probes, path(), listener, Arc::clone(&limit), pacing);
-        (sender.unwrap(), limit, taken_by_nobody)
+        let sender = FarSender::start(&stream, (probes, most), path(), listener, Arc::clone(&limit), pacing);
+        (sender.unwrap(), limit, told)
     }
 
     fn path() -> Path {
@@ -547,7 +560,7 @@ mod tests {
     fn senders_are_watched() {
         let watchdog = Watchdog::default();
         let pacing = Pacing::new(ThreadOptions::default(), true);
-        let _sender = sender(1, watchdog.watch(SEND), &pacing);
+        let _sender = sender((1, 1), 0, watchdog.watch(SEND), &pacing);
         let mut stuck = None;
         // A turn that is over soon has another beginning at the next look.
         assert!(until(|| {
@@ -557,11 +570,32 @@ mod tests {
         assert_eq!(stuck.map(|stuck| stuck.thread), Some(SEND));
     }
 
+    /// No more probes leave than were asked for, whatever the stream has.
+    #[test]
+    fn requested_count_is_kept() {
+        for (count, most) in [(9, 3), (3, 9)] {
+            let pacing = Pacing::new(ThreadOptions::default(), true);
+            let (sender, _limit, told) = sender((count, most), 64, Watchdog::default().watch(SEND), &pacing);
+            let wait = std::time::Duration::from_secs(60);
+            let (mut departures, mut departed) = (0, None);
+            while departed.is_none() {
+                match told.recv_timeout(wait).unwrap() {
+                    Note::Departure { .. } => departures += 1,
+                    Note::Departed { count, .. } => departed = Some(count),
+                    _ => {}
+                }
+            }
+            assert_eq!((departures, departed), (3, Some(3)), "{count} departures, {most} asked for");
+            drop(sender);
+        }
+    }
+
     /// Who ends a session does not wait for its thread, which counts until it has ended.
     #[test]
     fn ended_senders_are_not_waited_for() {
         let pacing = Pacing::new(ThreadOptions::default(), true);
-        let (sender, limit, _notes) = sender(1_000_000, Watchdog::default().watch(SEND), &pacing);
+        let (sender, limit, _notes) =
+            sender((1_000_000, 1_000_000), 0, Watchdog::default().watch(SEND), &pacing);
         let held = limit.lock().unwrap();
         sender.redirect(path());
         assert!(until(|| !sender.wishes.redirected.load(Ordering::Acquire)), "it waits for the limit");

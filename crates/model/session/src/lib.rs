@@ -8,6 +8,7 @@
 //! - [`control`]: the messages of the control channel and both ends' machines, by which the responder's own log
 //!   comes back to the sender.
 //! - [`network`]: the prefixes by which shares are counted.
+//! - [`recent`]: which of the latest numbers have come.
 //! - [`route`]: the search for the routers on the way.
 //! - [`association`]: the datagram with which a sender proves the address of its test packets.
 #![forbid(unsafe_code)]
@@ -16,6 +17,7 @@ pub mod association;
 pub mod control;
 pub mod limit;
 pub mod network;
+pub mod recent;
 pub mod reflector;
 pub mod route;
 pub mod send_limit;

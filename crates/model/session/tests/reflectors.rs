@@ -11,7 +11,7 @@ use romer_units::random::{Seed, Stream};
 use romer_units::{Duration, Monotonic, Responder, Timestamp};
 use romer_wire::stamp::{
     AUTHENTICATED_BASE, BASE, ErrorEstimate, Key, ReflectorPacket, ReplyFormat, ReplyLength, SHORTEST,
-    SenderPacket, TimestampFormat, WireTime,
+    SHORTEST_RECOGNISABLE, SenderPacket, TimestampFormat, WireTime,
 };
 
 const NOW: i64 = 1_795_000_000_123_456_789;
@@ -32,12 +32,19 @@ fn request(sequence: u32) -> SenderPacket {
     SenderPacket { sequence, timestamp, error: error(), ssid: NonZeroU16::new(0x5a5b) }
 }
 
-/// The reply to `payload`, which comes from `source` to `destination` at `at` nanoseconds after [`NOW`], and leaves
-/// `stay` later.
+/// Where a datagram comes from and goes to, and whether a session has proved the source.
+#[derive(Clone, Copy)]
+struct Path {
+    source: SocketAddr,
+    destination: SocketAddr,
+    proved: bool,
+}
+
+/// The reply to `payload`, which comes `at` nanoseconds after [`NOW`], and leaves `stay` later.
 fn reply(
     reflector: &mut Reflector,
     payload: &[u8],
-    [source, destination]: [SocketAddr; 2],
+    Path { source, destination, proved }: Path,
     at: Duration,
     stay: Duration,
 ) -> Option<Vec<u8>> {
@@ -49,7 +56,7 @@ fn reply(
         ttl: Some(61),
         tos: Some(0),
         arrived,
-        proved: false,
+        proved,
         expected: false,
     };
     let now = Timestamp::<Monotonic>::from_nanos(at.as_nanos());
@@ -62,7 +69,7 @@ fn reply(
 }
 
 /// Of two reflectors at unlike ports, the reply of one is never answered by the other, whatever the spoofed datagram
-/// that began it holds and however long it is.
+/// that began it holds and however long it is, though sessions have proved each to the other as a sender.
 #[test]
 fn replies_are_never_answered() {
     let lengths = [ReplyLength::AtLeastBase, ReplyLength::Symmetric];
@@ -90,7 +97,9 @@ fn replies_are_never_answered() {
                     reflector(rules(other_length, other_format, other_port)),
                 ];
                 for octets in 0..=200 {
-                    for content in [0, 0xff, 1] {
+                    for (content, proved) in
+                        [0, 0xff, 1].into_iter().flat_map(|content| [(content, false), (content, true)])
+                    {
                         let mut datagram = vec![content; octets];
                         if content == 1 {
                             datagram.fill(0);
@@ -98,10 +107,10 @@ fn replies_are_never_answered() {
                             request(7).emit(&mut valid).unwrap();
                             datagram.iter_mut().zip(valid).for_each(|(octet, value)| *octet = value);
                         }
-                        let replies = exchange(&mut both, addresses, datagram);
+                        let replies = exchange(&mut both, addresses, proved, datagram);
                         assert!(
                             replies <= 1,
-                            "{octets} octets of {content}, {addresses:?}, {length:?} and {other_length:?}"
+                            "{octets} octets of {content}, {addresses:?}, {length:?} and {other_length:?}, {proved}"
                         );
                         answered += replies;
                     }
@@ -114,10 +123,15 @@ fn replies_are_never_answered() {
 
 /// A datagram that seems to come from the second of `both` reaches the first; gives how many replies that makes before
 /// one is not answered, 10 at most.
-fn exchange(both: &mut [Reflector; 2], addresses: [SocketAddr; 2], mut datagram: Vec<u8>) -> usize {
+fn exchange(
+    both: &mut [Reflector; 2],
+    addresses: [SocketAddr; 2],
+    proved: bool,
+    mut datagram: Vec<u8>,
+) -> usize {
     for replies in 0..10 {
         let here = replies % 2;
-        let path = [addresses[1 - here], addresses[here]];
+        let path = Path { source: addresses[1 - here], destination: addresses[here], proved };
         let at = Duration::from_millis(i64::try_from(replies).unwrap());
         match reply(&mut both[here], &datagram, path, at, Duration::from_micros(30)) {
             Some(answer) => datagram = answer,
@@ -134,7 +148,12 @@ fn foreign_reflectors_start_no_loop() {
     let addresses = ["192.0.2.1:40000".parse().unwrap(), "198.51.100.2:50001".parse().unwrap()];
     let [ours, theirs] = addresses;
     let hour = WireTime::from_unix_nanos(NOW - 3_600_000_000_000, TimestampFormat::Ntp);
-    for received in [WireTime(0), hour, WireTime(u64::MAX)] {
+    let paths = [false, true].map(|proved| Path { source: theirs, destination: ours, proved });
+    for (received, path) in [WireTime(0), hour, WireTime(u64::MAX)]
+        .map(|time| paths.map(|path| (time, path)))
+        .into_iter()
+        .flatten()
+    {
         for length in [ReplyLength::AtLeastBase, ReplyLength::Symmetric] {
             for octets in SHORTEST..=200 {
                 let mut one = reflector(Rules { length, ..Rules::default() });
@@ -144,7 +163,7 @@ fn foreign_reflectors_start_no_loop() {
                 while let Some(answer) = reply(
                     &mut one,
                     &datagram,
-                    [theirs, ours],
+                    path,
                     Duration::from_millis(20 * replies),
                     Duration::from_micros(30),
                 ) {
@@ -168,42 +187,50 @@ fn authenticated_replies_are_never_answered() {
     for time in [0, NOW] {
         for octets in AUTHENTICATED_BASE..=200 {
             let rules = || Rules { key: Some(Arc::clone(&key)), ..Rules::default() };
-            let mut both = [reflector(rules()), reflector(rules())];
             let addresses = ["192.0.2.1:40000".parse().unwrap(), "198.51.100.2:50001".parse().unwrap()];
             let timestamp =
                 if time == 0 { WireTime(0) } else { WireTime::from_unix_nanos(time, TimestampFormat::Ntp) };
             let mut datagram = vec![0; octets];
             SenderPacket { timestamp, ..request(7) }.emit_authenticated(&mut datagram, &key).unwrap();
-            assert_eq!(exchange(&mut both, addresses, datagram), 1, "{octets} octets, time {time}");
+            for proved in [false, true] {
+                let mut both = [reflector(rules()), reflector(rules())];
+                let replies = exchange(&mut both, addresses, proved, datagram.clone());
+                assert_eq!(replies, 1, "{octets} octets, time {time}, {proved}");
+            }
         }
     }
 }
 
-/// A reply that leaves so late that it could not be recognised as one does not leave.
+/// A reply that leaves so late that it could not be recognised as one does not leave, to nobody.
 #[test]
 fn late_replies_are_not_sent() {
-    let addresses = ["198.51.100.2:50001".parse().unwrap(), "192.0.2.1:40000".parse().unwrap()];
-    for format in [ReplyFormat::Ntp, ReplyFormat::Ptp] {
+    let [source, destination] = ["198.51.100.2:50001", "192.0.2.1:40000"].map(|at| at.parse().unwrap());
+    let paths = [false, true].map(|proved| Path { source, destination, proved });
+    for (format, path) in [ReplyFormat::Ntp, ReplyFormat::Ptp]
+        .map(|format| paths.map(|path| (format, path)))
+        .into_iter()
+        .flatten()
+    {
         for (stay_ms, sent) in [(0, true), (9_999, true), (10_001, false), (60_000, false), (-10_001, false)]
         {
             let mut datagram = vec![0; BASE];
             request(7).emit(&mut datagram).unwrap();
             let mut one = reflector(Rules { format, ..Rules::default() });
             let stay = Duration::from_millis(stay_ms);
-            let answer = reply(&mut one, &datagram, addresses, Duration::ZERO, stay);
+            let answer = reply(&mut one, &datagram, path, Duration::ZERO, stay);
             assert_eq!(answer.is_some(), sent, "{stay_ms} ms, {format:?}");
         }
     }
 }
 
-/// Where replies are as long as requests, a request whose reply could not be recognised is too short, unless it comes
-/// from a sender that has proved itself.
+/// Where replies are as long as requests, a request whose reply could not be recognised is too short. A sender that has proved
+/// itself gets replies as long as its requests where these can be recognised.
 #[test]
 fn symmetric_replies_hold_their_marks() {
     for (length, octets, proved, reply) in [
         (ReplyLength::Symmetric, 35, false, None),
-        (ReplyLength::Symmetric, 35, true, Some(35)),
-        (ReplyLength::Symmetric, 14, true, Some(14)),
+        (ReplyLength::Symmetric, 35, true, None),
+        (ReplyLength::Symmetric, 14, true, None),
         (ReplyLength::Symmetric, 36, false, Some(36)),
         (ReplyLength::Symmetric, 43, false, Some(43)),
         (ReplyLength::AtLeastBase, 13, false, None),
@@ -211,7 +238,9 @@ fn symmetric_replies_hold_their_marks() {
         (ReplyLength::AtLeastBase, 43, false, Some(44)),
         (ReplyLength::AtLeastBase, 45, false, Some(45)),
         // A stream that the control channel has arranged is as long in both directions.
-        (ReplyLength::AtLeastBase, 14, true, Some(14)),
+        (ReplyLength::AtLeastBase, 36, true, Some(36)),
+        (ReplyLength::AtLeastBase, 35, true, Some(44)),
+        (ReplyLength::AtLeastBase, 14, true, Some(44)),
     ] {
         let mut datagram = vec![0; octets];
         let _ = request(7).emit(&mut datagram);
@@ -323,8 +352,8 @@ fn mutated(draw: &mut Draw, key: Option<&Key>, sequence: u32) -> Vec<u8> {
     octets
 }
 
-/// No request, whatever is changed in it, makes a reflector send more than 1.72 times its octets of IP to an address that
-/// has not proved itself, or more than its octets to one that has; and no reflector answers what it sent.
+/// No request, whatever is changed in it, makes a reflector send more than 1.72 times its octets of IP; and no reflector answers
+/// what it sent, whether a session has proved the address or not.
 #[test]
 fn mutated_requests_bound_replies() {
     const REQUESTS: u32 = 60_000;
@@ -368,16 +397,13 @@ fn mutated_requests_bound_replies() {
             one.on_reflected(&written);
             answered += 1;
             assert!(buffer[written.octets..].iter().all(|octet| *octet == 0xee), "request {sequence}");
-            if proved || symmetric {
+            if symmetric || (proved && payload.len() >= SHORTEST_RECOGNISABLE) {
                 assert_eq!(written.octets, payload.len(), "request {sequence}");
             }
             longer += u32::from(written.octets > payload.len());
             let bound = (payload.len() + HEADERS) * 172;
             assert!((written.octets + HEADERS) * 100 <= bound, "request {sequence}");
-            if proved {
-                continue;
-            }
-            let sent = Incoming { payload: &buffer[..written.octets], proved: false, ..incoming };
+            let sent = Incoming { payload: &buffer[..written.octets], ..incoming };
             let verdict = other.on_datagram(&sent, now);
             assert!(
                 matches!(verdict, Verdict::Refused(Refusal::NotRequest)),

@@ -200,8 +200,8 @@ impl Schedule {
         u32::try_from(most).unwrap_or(u32::MAX)
     }
 
-    /// A number of departures that is not exceeded, and whose number of intervals holds the whole schedule with its
-    /// jitter; both but for one random schedule in a million.
+    /// A number of departures that is not exceeded: one random schedule in a million ends there, before its time. So many intervals
+    /// hold the whole schedule with its jitter, but for one random schedule in a million.
     pub const fn most_count(&self) -> u64 {
         self.expected.saturating_add(self.margin)
     }
@@ -231,7 +231,8 @@ impl Iterator for Schedule {
     type Item = Departure;
 
     fn next(&mut self) -> Option<Departure> {
-        if matches!(self.limit, Limit::Count(count) if self.ordinal >= count) {
+        let is_over = matches!(self.limit, Limit::Count(count) if self.ordinal >= count);
+        if is_over || self.ordinal >= self.most_count() {
             return None;
         }
         let offset = self.offset()?;

@@ -47,7 +47,7 @@ pub use key::{KEY_MIN, Key, KeyError, KeyFile, KeyForm, TAG};
 pub use reflector::{
     ReflectorPacket, ReplyLength, SHORTEST_RECOGNISABLE, looks_like_reply, returns_time_near,
 };
-pub use sender::{SenderPacket, sender_zeros_are_zero};
+pub use sender::{SenderPacket, sender_zeros_are_zero, session_of};
 
 /// Octets of a base packet of either kind.
 pub const BASE: usize = 44;

@@ -86,8 +86,8 @@ impl Connection {
 /// A session that was granted.
 pub(super) struct Granted {
     pub(super) number: u32,
-    /// What this end is to send, and as whose probes.
-    pub(super) stream: Option<(FarStream, compact::Session)>,
+    /// What this end is to send, as whose probes, and how many at the most.
+    pub(super) stream: Option<(FarStream, (compact::Session, u64))>,
     /// How, until it begins.
     pub(super) path: Option<Box<Path>>,
     pub(super) sender: Option<FarSender>,

@@ -143,16 +143,21 @@ impl Reflecting {
         state.may_not_know = false;
         (state.proved_at, state.proved_by) = (now, state.numbers.highest());
         if let Some(before) = before {
-            self.proved.remove(&(before, state.ssid));
-            self.proved_addresses.remove(&before);
+            self.disprove(session, before, ssid);
         }
         self.proved.insert((peer, ssid), session);
-        self.proved_addresses.insert(peer);
         for record in meanwhile.into_iter().map(|(_, record)| record).chain(claimed) {
             self.hand_over(Some((Owner::Unproved(peer, ssid), record)));
         }
         if is_news {
             self.links.control_waker.wake();
+        }
+    }
+
+    /// `session` of this number is at `address` no more. Where another has proved the same since, it stays proved.
+    pub(super) fn disprove(&mut self, session: u32, address: SocketAddr, ssid: u16) {
+        if self.proved.get(&(address, ssid)) == Some(&session) {
+            self.proved.remove(&(address, ssid));
         }
     }
 }

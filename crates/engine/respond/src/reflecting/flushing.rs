@@ -1,5 +1,7 @@
 //! The end of a session: its replies have their time for the stamps, what had come by then is read, and the last word is told after all else.
 
+use std::collections::HashSet;
+
 use romer_host::clock;
 use romer_units::{Monotonic, Timestamp};
 
@@ -23,19 +25,16 @@ impl Reflecting {
         if self.unplaced.any(ending) {
             self.settle_all();
         }
-        let still_waiting = |session: u32| {
-            self.ports
-                .iter()
-                .flat_map(|port| port.waiting.iter().flatten())
-                .filter_map(|one| one.record)
-                .any(|(owner, _)| owner == Owner::Session(session))
-        };
-        let done: Vec<u32> = self
-            .sessions
-            .iter()
-            .filter(|(id, session)| due(session) && !still_waiting(**id))
-            .map(|(id, _)| *id)
-            .collect();
+        let mut done: HashSet<u32> =
+            self.sessions.iter().filter(|(_, session)| due(session)).map(|(id, _)| *id).collect();
+        if !done.is_empty() {
+            let waiting = self.ports.iter().flat_map(|port| port.waiting.iter().flatten());
+            for one in waiting {
+                if let Some((Owner::Session(session), _)) = one.record {
+                    done.remove(&session);
+                }
+            }
+        }
         if !done.is_empty() {
             let now_ns = clock::realtime_now().as_nanos();
             for port in &mut self.ports {

@@ -80,8 +80,7 @@ impl Reflecting {
                 if let Some(Session { ssid, address, .. }) = self.sessions.remove(&session) {
                     self.unclaimed.close(ssid);
                     if let Some(address) = address {
-                        self.proved.remove(&(address, ssid));
-                        self.proved_addresses.remove(&address);
+                        self.disprove(session, address, ssid);
                     }
                     self.make_room();
                 }

@@ -1,5 +1,6 @@
 //! Replies that this host refuses to send, and those that the responder does not make, because more came than it answers.
 
+use romer_endpoint::threads::STOOD_STILL;
 use romer_host::HostError;
 use romer_host::clock;
 use romer_host::socket::{Datagram, Sent};
@@ -12,26 +13,42 @@ use crate::refusals::OVER_THE_RATE;
 impl Reflecting {
     /// Whether a reply of `owner` was `sent`: its session is told of those that were not.
     pub(super) fn told_sent(&mut self, owner: Option<Owner>, sent: &Result<Sent, HostError>) {
-        let Some(Owner::Session(session)) = owner else { return };
-        let Some(state) = self.sessions.get_mut(&session) else { return };
         match sent {
-            Ok(_) => state.refusals.sent(),
-            Err(error) => {
-                let now = clock::monotonic_now();
-                let others = state.refusals.refuse(error.errno().unwrap_or(0), now, now);
-                if let Some(refused) = others {
-                    // Where there is no room even for that, the records tell of each.
-                    self.backlog.tell(Note::Refused { session, refused });
+            Ok(_) => {
+                if let Some(Owner::Session(session)) = owner
+                    && let Some(state) = self.sessions.get_mut(&session)
+                {
+                    state.refusals.sent();
                 }
             }
+            Err(error) => self.refuse(owner, error.errno().unwrap_or(0)),
         }
+    }
+
+    /// A reply of `owner` does not leave.
+    fn refuse(&mut self, owner: Option<Owner>, errno: i32) {
+        let Some(Owner::Session(session)) = owner else { return };
+        let Some(state) = self.sessions.get_mut(&session) else { return };
+        let now = clock::monotonic_now();
+        if let Some(refused) = state.refusals.refuse(errno, now, now) {
+            // Where there is no room even for that, the records tell of each.
+            self.backlog.tell(Note::Refused { session, refused });
+        }
+    }
+
+    /// No reply to request `sequence` of `owner` is made: it would leave so late that no reflector could recognise it as a reply.
+    pub(super) fn pass_over(&mut self, owner: Option<Owner>, sequence: u32, datagram: &Datagram<'_>) {
+        self.not_sent += 1;
+        self.refuse(owner, STOOD_STILL);
+        let record = owner.and_then(|owner| self.record(owner, sequence, datagram, None));
+        self.hand_over(record);
     }
 
     /// A datagram was refused because its address sends more than it may. Where it is a session's probe, that is no loss of the
     /// path: the log of the session has that it came and was not answered. Of a flood so many are told as would have been
     /// answered, and no more.
     pub(super) fn tell_over_the_rate(&mut self, datagram: &Datagram<'_>, now: Timestamp<Monotonic>) {
-        if !self.is_proved(datagram.peer) || !self.telling.admit(datagram.peer.ip(), false, now) {
+        if !self.is_proved(datagram) || !self.telling.admit(datagram.peer.ip(), false, now) {
             return;
         }
         let Some((ssid, sequence)) = self.reflector.numbers(datagram.payload) else { return };

@@ -15,11 +15,10 @@ impl Reflecting {
         let port = &mut self.ports[index];
         let id = port.next_id;
         port.next_id = port.next_id.wrapping_add(1);
-        let Some((mut written, mut sent)) = self.send_reply(index, id, answer, datagram, false) else {
-            self.not_sent += 1;
-            return;
-        };
         let owner = self.owner(datagram.peer, answer.ssid());
+        let Some((mut written, mut sent)) = self.send_reply(index, id, answer, datagram, false) else {
+            return self.pass_over(owner, answer.sequence(), datagram);
+        };
         // A session is told what is too long for the way back. Nobody else can be, and expects an answer as it was.
         let is_told = matches!(owner, Some(Owner::Session(_)));
         if !is_told

@@ -1,8 +1,13 @@
 //! What a fault of the reflecting thread does to its service.
 
 use std::net::UdpSocket;
+use std::num::NonZeroU16;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration as StdDuration;
+
+use romer_endpoint::threads::STOOD_STILL;
+use romer_host::socket::Outgoing;
+use romer_wire::stamp::{SHORTEST_RECOGNISABLE, SenderPacket, WireTime};
 
 use super::*;
 use crate::watchdog::Watchdog;
@@ -55,6 +60,31 @@ impl Bench {
             rate: 1,
         };
         self.commands.send(open).unwrap();
+    }
+
+    /// Has session 3 opened and its sender proved to be at `address`, which sends by `send`.
+    fn prove(&mut self, send: impl FnOnce(&[u8])) {
+        self.open([1; 16]);
+        self.reflecting.obey_orders();
+        send(&association::datagram([1; 16]));
+        self.read();
+        let is_proved = self.told.try_iter().any(|note| matches!(note, Note::Associated { session: 3, .. }));
+        assert!(is_proved);
+    }
+
+    /// Reads what has come. On loopback a datagram has come once it is sent. Gives how many replies that made.
+    fn read(&mut self) -> u64 {
+        let before = self.reflecting.reflector.counters().reflected;
+        let mut batch = ReceiveBatch::new(32, 65_535);
+        self.reflecting.receive(0, &mut batch);
+        self.reflecting.collect_stamps(0);
+        self.reflecting.reflector.counters().reflected - before
+    }
+
+    /// Sends by the socket of this responder.
+    fn send(&self, payload: &[u8], to: SocketAddr) {
+        let outgoing = Outgoing { payload, to, from: None, tos: None, ttl: None, id: 0, may_fragment: false };
+        self.reflecting.ports[0].socket.send(&outgoing).unwrap();
     }
 
     /// A sender on this host.
@@ -127,4 +157,90 @@ fn reported_associations_are_bounded() {
     bench.reflecting.obey(Order::Move { session: 3, token: [2; 16], peer: bench.address.ip() });
     let (count, seconds) = reported(&mut bench, [2; 16], &[&one, &one, &other, &one, &other]);
     assert!((1..=2 + seconds).contains(&count), "{count} in {seconds} s");
+}
+
+/// A request of session 7 in so many octets.
+fn request(octets: usize) -> Vec<u8> {
+    let error = ErrorEstimate::from_bits(0x8001);
+    let packet = SenderPacket { sequence: 5, timestamp: WireTime(0), error, ssid: NonZeroU16::new(7) };
+    let mut payload = vec![0; octets.max(14)];
+    packet.emit(&mut payload).unwrap();
+    payload.truncate(octets);
+    payload
+}
+
+/// Two responders, each of which a session has proved to the other as its sender, as somebody can who is behind one NAT with both.
+/// Whatever is sent to one in the name of the other, one reply is made of it at the most.
+#[test]
+fn proved_responders_start_no_loop() {
+    let mut both = [Bench::new(), Bench::new()];
+    let addresses = [both[0].address, both[1].address];
+    let [one, other] = &mut both;
+    one.prove(|datagram| other.send(datagram, addresses[0]));
+    other.prove(|datagram| one.send(datagram, addresses[1]));
+    let mut answered = 0;
+    for octets in 0..=200 {
+        for payload in [vec![0; octets], vec![0xff; octets], request(octets)] {
+            both[1].send(&payload, addresses[0]);
+            let replies: u64 = (0..8).map(|turn: usize| both[turn % 2].read()).sum();
+            assert!(replies <= 1, "{replies} replies, {octets} octets of {payload:?}");
+            answered += replies;
+        }
+    }
+    assert!(answered > 300, "{answered} were answered at all");
+    assert!(both.iter().all(|one| one.reflecting.proved.len() == 1), "the sessions are there");
+}
+
+/// What a proved address is granted is for datagrams that name its session, and for as long as the session is at that address.
+#[test]
+fn proofs_are_of_address_and_session() {
+    let mut bench = Bench::new();
+    let sender = bench.sender();
+    bench.prove(|datagram| assert_eq!(sender.send(datagram).unwrap(), 44));
+    let mut another = request(SHORTEST_RECOGNISABLE);
+    another[15] += 1;
+    let mut length_of_reply = |payload: &[u8]| {
+        sender.send(payload).unwrap();
+        assert_eq!(bench.read(), 1);
+        sender.recv(&mut [0; 64]).unwrap()
+    };
+    assert_eq!(length_of_reply(&request(SHORTEST_RECOGNISABLE)), SHORTEST_RECOGNISABLE);
+    assert_eq!(length_of_reply(&another), 44);
+    // Another session with this number has proved the same address since.
+    let from = sender.local_addr().unwrap();
+    bench.reflecting.proved.insert((from, 7), 4);
+    bench.reflecting.obey(Order::Close { session: 3 });
+    assert_eq!(bench.reflecting.proved.get(&(from, 7)), Some(&4));
+}
+
+/// A request of a session that is read more than ten seconds after it came gets no reply, which no responder could recognise. The log
+/// of the session has that it came.
+#[test]
+fn late_requests_are_told() {
+    let mut bench = Bench::new();
+    let sender = bench.sender();
+    bench.prove(|datagram| assert_eq!(sender.send(datagram).unwrap(), 44));
+    sender.send(&request(44)).unwrap();
+    let mut batch = ReceiveBatch::new(32, 65_535);
+    assert_eq!(bench.reflecting.ports[0].socket.receive_batch(&mut batch).unwrap(), 1);
+    for datagram in batch.iter() {
+        let came = |seconds: i64| Realtime::from_nanos(datagram.user.as_nanos() - seconds * 1_000_000_000);
+        for seconds in [9, 11] {
+            let kernel = Some(came(seconds));
+            bench.reflecting.answer(0, &Datagram { kernel, user: came(seconds), ..datagram });
+        }
+    }
+    bench.reflecting.give_up_waiting(clock::monotonic_now() + Duration::from_secs(60));
+    let answered: Vec<bool> = bench
+        .told
+        .try_iter()
+        .filter_map(|note| match note {
+            Note::Record { session: 3, record, .. } => Some(record.t3_user_ns.is_some()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(answered, [false, true]);
+    assert_eq!((bench.reflecting.reflector.counters().reflected, bench.reflecting.not_sent), (1, 1));
+    let refused = bench.reflecting.sessions.get_mut(&3).unwrap().refusals.take();
+    assert_eq!(refused.map(|refused| (refused.count, refused.errno)), Some((1, STOOD_STILL)));
 }

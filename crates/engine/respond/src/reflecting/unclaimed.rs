@@ -1,7 +1,7 @@
 //! Answers to an address that no session has proved, though a session has their number: a NAT may have given the session's
 //! sender another address, which it proves a little later. Then they are the session's.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
 
 use romer_record::log::Far;
@@ -9,57 +9,88 @@ use romer_record::log::Far;
 /// Records that are kept at the most; the oldest make room.
 const MOST: usize = 1 << 14;
 
-/// What is known of such answers.
+/// What is known of such answers. A record is found by the number and the address of its request, so that a claim costs what it
+/// gives, however many others are kept.
 #[derive(Debug, Default)]
 pub(super) struct Unclaimed {
-    /// How many sessions have this number.
-    open: HashMap<u16, usize>,
-    kept: VecDeque<(SocketAddr, u16, Far)>,
+    numbers: HashMap<u16, Number>,
+    /// The number and the address of each record, by the place of the record in the order of their coming.
+    order: BTreeMap<u64, (u16, SocketAddr)>,
+    next: u64,
+    /// How many records were looked at.
+    visited: u64,
+}
+
+/// What is known of one session number.
+#[derive(Debug, Default)]
+struct Number {
+    /// How many sessions have it.
+    open: usize,
+    /// Records with their places, in order.
+    kept: HashMap<SocketAddr, VecDeque<(u64, Far)>>,
 }
 
 impl Unclaimed {
     /// A session of this number is there.
     pub(super) fn open(&mut self, ssid: u16) {
-        *self.open.entry(ssid).or_default() += 1;
+        self.numbers.entry(ssid).or_default().open += 1;
     }
 
     /// It is no more.
     pub(super) fn close(&mut self, ssid: u16) {
-        if let Some(open) = self.open.get_mut(&ssid) {
-            *open -= 1;
-            if *open == 0 {
-                self.open.remove(&ssid);
-                self.kept.retain(|(_, of, _)| *of != ssid);
+        let Some(number) = self.numbers.get_mut(&ssid) else { return };
+        number.open -= 1;
+        if number.open == 0
+            && let Some(number) = self.numbers.remove(&ssid)
+        {
+            for (place, _) in number.kept.values().flatten() {
+                self.order.remove(place);
+                self.visited += 1;
             }
         }
     }
 
     /// Whether some session may claim what has this number.
     pub(super) fn may_be_claimed(&self, ssid: u16) -> bool {
-        self.open.contains_key(&ssid)
+        self.numbers.contains_key(&ssid)
     }
 
     /// Keeps the record of an answer to `peer`, with the number of its packet as it was sent.
     pub(super) fn keep(&mut self, peer: SocketAddr, ssid: u16, record: Far) {
-        if self.may_be_claimed(ssid) {
-            if self.kept.len() >= MOST {
-                self.kept.pop_front();
+        if !self.may_be_claimed(ssid) {
+            return;
+        }
+        if self.order.len() >= MOST {
+            self.drop_oldest();
+        }
+        if let Some(number) = self.numbers.get_mut(&ssid) {
+            number.kept.entry(peer).or_default().push_back((self.next, record));
+            self.order.insert(self.next, (ssid, peer));
+            self.next += 1;
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        self.visited += 1;
+        let Some((_, (ssid, peer))) = self.order.pop_first() else { return };
+        let Some(number) = self.numbers.get_mut(&ssid) else { return };
+        if let Some(records) = number.kept.get_mut(&peer) {
+            records.pop_front();
+            if records.is_empty() {
+                number.kept.remove(&peer);
             }
-            self.kept.push_back((peer, ssid, record));
         }
     }
 
     /// `peer` is proved to be the sender of session `ssid`: gives what it was answered before, in order.
     pub(super) fn claim(&mut self, peer: SocketAddr, ssid: u16) -> Vec<Far> {
-        let mut claimed = Vec::new();
-        self.kept.retain(|(from, of, record)| {
-            let is_theirs = (*from, *of) == (peer, ssid);
-            if is_theirs {
-                claimed.push(*record);
-            }
-            !is_theirs
+        let records = self.numbers.get_mut(&ssid).and_then(|number| number.kept.remove(&peer));
+        let claimed = records.into_iter().flatten().map(|(place, record)| {
+            self.order.remove(&place);
+            self.visited += 1;
+            record
         });
-        claimed
+        claimed.collect()
     }
 
     /// The sender of session `ssid` is found at another address than before, and may have been at others meanwhile that it never
@@ -72,20 +103,28 @@ impl Unclaimed {
         between: [i64; 2],
         is_missing: impl Fn(u64) -> bool,
     ) -> Vec<(SocketAddr, Far)> {
-        if self.open.get(&ssid) != Some(&1) {
+        let Some(number) = self.numbers.get_mut(&ssid).filter(|number| number.open == 1) else {
             return Vec::new();
-        }
-        let mut claimed = Vec::new();
-        self.kept.retain(|(from, of, record)| {
+        };
+        let is_theirs = |record: &Far| {
             let came = record.t2_kernel_ns.unwrap_or(record.t2_user_ns);
-            let is_then = between[0] <= came && came <= between[1] && is_missing(record.sequence);
-            let is_theirs = *of == ssid && *from != peer && is_then;
-            if is_theirs {
-                claimed.push((*from, *record));
-            }
-            !is_theirs
-        });
-        claimed
+            between[0] <= came && came <= between[1] && is_missing(record.sequence)
+        };
+        let mut claimed = Vec::new();
+        for (from, records) in number.kept.iter_mut().filter(|(from, _)| **from != peer) {
+            self.visited += u64::try_from(records.len()).unwrap_or(u64::MAX);
+            records.retain(|(place, record)| {
+                let is_theirs = is_theirs(record);
+                if is_theirs {
+                    claimed.push((*place, (*from, *record)));
+                    self.order.remove(place);
+                }
+                !is_theirs
+            });
+        }
+        number.kept.retain(|_, records| !records.is_empty());
+        claimed.sort_unstable_by_key(|(place, _)| *place);
+        claimed.into_iter().map(|(_, record)| record).collect()
     }
 }
 
@@ -138,5 +177,43 @@ mod tests {
         let by_their_time: Vec<u64> = (7..=18).collect();
         assert_eq!(claim(&mut kept(&[7]), &|_| true), by_their_time);
         assert!(claim(&mut kept(&[7, 7]), &|_| true).is_empty(), "it may be the other's");
+    }
+
+    /// A claim looks at the records of its session and of no other, and so do the end of a session and a record that finds no
+    /// room, whose oldest goes.
+    #[test]
+    fn claims_cost_what_they_give() {
+        let at = |port: u64| SocketAddr::from(([192, 0, 2, 1], u16::try_from(port).unwrap()));
+        let record = |sequence| Far { sequence, ..Far::default() };
+        let mut unclaimed = Unclaimed::default();
+        (0..100).for_each(|ssid| unclaimed.open(ssid));
+        let most = u64::try_from(MOST).unwrap();
+        // Every port of a host, for a hundred sessions.
+        let ssid = |n: u64| u16::try_from(n % 100).unwrap();
+        (0..most).for_each(|n| unclaimed.keep(at(n), ssid(n), record(n)));
+        let mut visited = 0;
+        let mut costs = |unclaimed: &Unclaimed, most: u64| {
+            assert!(unclaimed.visited - visited <= most, "{} records", unclaimed.visited - visited);
+            visited = unclaimed.visited;
+        };
+        costs(&unclaimed, 0);
+        assert_eq!(unclaimed.claim(at(507), 7), [record(507)]);
+        assert!((0..100).all(|n| unclaimed.claim(at(60_000), ssid(n)).is_empty()));
+        costs(&unclaimed, 1);
+        let of_one = most / 100 + 1;
+        assert_eq!(unclaimed.claim_between((at(8), 8), [0, 0], |sequence| sequence < 1_000).len(), 9);
+        costs(&unclaimed, of_one);
+        unclaimed.close(9);
+        costs(&unclaimed, of_one);
+        assert_eq!(unclaimed.order.len(), MOST - 10 - usize::try_from(of_one).unwrap());
+        // What is kept for others makes room for them, and only as it came.
+        (0..2 * most).for_each(|n| unclaimed.keep(at(60_000 + n % 2), 8, record(n)));
+        costs(&unclaimed, 2 * most);
+        assert_eq!(unclaimed.order.len(), MOST);
+        assert!(unclaimed.numbers[&7].kept.is_empty() && unclaimed.numbers[&8].kept.len() == 2);
+        let claimed = unclaimed.claim(at(60_000), 8);
+        assert_eq!((claimed.len(), claimed[0].sequence), (MOST / 2, most));
+        (0..100).filter(|ssid| *ssid != 9).for_each(|ssid| unclaimed.close(ssid));
+        assert!(unclaimed.numbers.is_empty() && unclaimed.order.is_empty());
     }
 }

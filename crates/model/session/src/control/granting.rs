@@ -8,9 +8,8 @@ use romer_wire::compact;
 use super::server::{Limits, Others};
 use super::stream::Load;
 use super::{FarStream, RefusalCode, Refused, Request};
+use crate::sender::SHORTEST_PAYLOAD;
 
-/// The shortest payload of a round trip's probes.
-const SHORTEST_ROUND_TRIP: u32 = 14;
 const LONGEST: u32 = 65_507;
 /// The longest text of a traffic model, and of a departure jitter, that is read: it is read several times for each request.
 const LONGEST_MODEL: usize = 4 * 1024;
@@ -99,7 +98,7 @@ fn check(request: &Request, limits: &Limits, one_way: bool) -> Result<(), Refuse
         return Err(invalid("this responder takes part in round trips only"));
     }
     match (request.direction, &request.stream) {
-        (Way::RoundTrip, None) => within(request, SHORTEST_ROUND_TRIP, limits),
+        (Way::RoundTrip, None) => within(request, SHORTEST_PAYLOAD, limits),
         (Way::Forward, None) => within(request, shortest_one_way(), limits),
         (Way::Reverse, Some(stream)) => own(stream, limits),
         _ => Err(invalid("a stream is asked for exactly where the responder sends it")),

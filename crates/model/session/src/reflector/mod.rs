@@ -3,8 +3,9 @@
 //! A reply is as long as its request, or a base packet where the request is shorter than one (RFC 8762 section 4.6): at
 //! most 1.72 times the IP octets of the request (72 for 42). It never answers a reply, and sends no reply that another
 //! reflector could not recognise as one ([`romer_wire::stamp::looks_like_reply`]), so that two reflectors cannot keep a
-//! packet between them alive. Both rules have one exception: an address that the control channel has proved to be a
-//! sender's gets replies as long as its requests, however short. For a sender it keeps the fixed-size table of [`crate::limit`] and, where it counts
+//! packet between them alive. Neither rule has an exception: two responders may be proved senders of each other, as where
+//! somebody behind the same NAT proves the other's address. A proved sender's replies are as long as its requests from
+//! [`SHORTEST_RECOGNISABLE`] octets on. For a sender it keeps the fixed-size table of [`crate::limit`] and, where it counts
 //! its own replies (the stateful mode) or has a key (so that it must know what has come before), one more of
 //! [`PLACES`] sessions, and with a key the last [`CODES`] codes of requests; nothing else.
 
@@ -74,7 +75,7 @@ pub struct Incoming<'a> {
     pub tos: Option<u8>,
     /// The best arrival stamp.
     pub arrived: Timestamp<Responder>,
-    /// The control channel has proved that the source is a sender's.
+    /// The control channel has proved that the source is the sender of the session that the datagram names.
     pub proved: bool,
     /// A session waits for this association from there. Nothing answers it: it needs nothing of the rate, and may come from any
     /// port.
@@ -105,8 +106,6 @@ pub struct Answer<'a> {
     packet: SenderPacket,
     arrived: Timestamp<Responder>,
     ttl: u8,
-    /// The requester is known to be a sender.
-    proved: bool,
     length: ReplyLength,
     format: TimestampFormat,
     key: Option<Arc<Key>>,
@@ -163,7 +162,7 @@ impl Answer<'_> {
         let written = reply.get(..octets)?;
         let is_recognisable =
             if key.is_some() { looks_like_authenticated_reply(written) } else { looks_like_reply(written) };
-        if !self.proved && !is_recognisable {
+        if !is_recognisable {
             return None;
         }
         let extensions = reply.get_mut(base..octets).unwrap_or_default();
@@ -275,8 +274,10 @@ impl Reflector {
             return Ok(Verdict::Association(token));
         }
         let packet = self.read(incoming.payload, incoming.arrived)?;
-        let length = if incoming.proved { ReplyLength::Symmetric } else { self.rules.length };
-        if !incoming.proved && length.of_reply(incoming.payload.len()) < SHORTEST_RECOGNISABLE {
+        let octets = incoming.payload.len();
+        let is_mirrored = incoming.proved && octets >= SHORTEST_RECOGNISABLE;
+        let length = if is_mirrored { ReplyLength::Symmetric } else { self.rules.length };
+        if length.of_reply(octets) < SHORTEST_RECOGNISABLE {
             return Err(Refusal::TooShort);
         }
         let held = self.remember(incoming, &packet, now)?;
@@ -287,7 +288,6 @@ impl Reflector {
             packet,
             arrived: incoming.arrived,
             ttl: incoming.ttl.unwrap_or(255),
-            proved: incoming.proved,
             length,
             format,
             key: self.rules.key.clone(),

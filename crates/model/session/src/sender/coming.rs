@@ -6,16 +6,14 @@ use romer_record::document::Rejected;
 use romer_wire::compact;
 
 use super::{Settled, Stray};
-
-/// Probes behind the latest one of which it is known whether they have come.
-const REMEMBERED: u64 = 1 << 16;
+use crate::recent::Recent;
 
 /// A one-way probe that has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coming {
     /// Its whole number.
     pub sequence: u64,
-    /// No copy of it has come before, as far as is remembered (the latest 65,536 numbers).
+    /// No copy of it has come before, as far as is remembered (the latest [`SPAN`](crate::recent::SPAN) numbers).
     pub first: bool,
 }
 
@@ -26,8 +24,7 @@ pub struct Comings {
     session: compact::Session,
     source: Option<SocketAddr>,
     most: u64,
-    latest: Option<u64>,
-    seen: Box<[u64]>,
+    recent: Recent,
     distinct: u64,
     copies: u64,
     rejected: Rejected,
@@ -37,13 +34,11 @@ impl Comings {
     /// The probes of `session`, at the most `most` of them. They come from `source`; `None` where the caller has seen
     /// to that already, as one must who may find them at a new port behind a NAT.
     pub fn new(session: compact::Session, source: Option<SocketAddr>, most: u64) -> Self {
-        let words = usize::try_from(REMEMBERED / 64).unwrap_or(0);
         Self {
             session,
             source,
             most,
-            latest: None,
-            seen: vec![0; words].into(),
+            recent: Recent::default(),
             distinct: 0,
             copies: 0,
             rejected: Rejected::default(),
@@ -52,7 +47,7 @@ impl Comings {
 
     /// The session whose probes they are, and the highest number that has come.
     pub const fn session(&self) -> (compact::Session, Option<u64>) {
-        (self.session, self.latest)
+        (self.session, self.recent.latest())
     }
 
     /// A datagram arrived. Gives its number, or says why it is not one of this stream.
@@ -78,46 +73,15 @@ impl Comings {
             return Err(Stray::Session);
         }
         // Its tag fits no number that is near, or one that was never to be sent.
-        let sequence = self.session.read(payload, self.latest).ok_or(Stray::Sequence)?;
+        let sequence = self.session.read(payload, self.recent.latest()).ok_or(Stray::Sequence)?;
         if sequence < self.most { Ok(sequence) } else { Err(Stray::Sequence) }
     }
 
     fn note(&mut self, sequence: u64) -> Coming {
-        let before = self.latest;
-        let ahead = before.map_or(sequence.saturating_add(1), |latest| sequence.saturating_sub(latest));
-        if before.is_none_or(|latest| sequence > latest) {
-            // What lies between has not come, whatever stood in its place.
-            for back in 0..ahead.min(REMEMBERED) {
-                self.mark(sequence - back, false);
-            }
-            self.latest = Some(sequence);
-        }
-        let remembered = self.latest.is_some_and(|latest| latest - sequence < REMEMBERED);
-        let first = remembered && !self.is_marked(sequence);
-        self.mark(sequence, true);
+        let first = self.recent.insert(sequence);
         self.distinct += u64::from(first);
         self.copies += u64::from(!first);
         Coming { sequence, first }
-    }
-
-    fn place(&self, sequence: u64) -> (usize, u64) {
-        let place = sequence % REMEMBERED;
-        (usize::try_from(place / 64).unwrap_or(0), 1 << (place % 64))
-    }
-    fn is_marked(&self, sequence: u64) -> bool {
-        let (word, bit) = self.place(sequence);
-        self.seen[word] & bit != 0
-    }
-    fn mark(&mut self, sequence: u64, came: bool) {
-        if self.latest.is_some_and(|latest| latest.saturating_sub(sequence) >= REMEMBERED) {
-            return;
-        }
-        let (word, bit) = self.place(sequence);
-        if came {
-            self.seen[word] |= bit;
-        } else {
-            self.seen[word] &= !bit;
-        }
     }
 
     /// Probes that have come, each counted once.
@@ -135,7 +99,7 @@ impl Comings {
 
     /// The probes up to the highest number that has come, and those of them that have not.
     pub fn settled(&self) -> Settled {
-        let probes = self.latest.map_or(0, |latest| latest.saturating_add(1));
+        let probes = self.recent.latest().map_or(0, |latest| latest.saturating_add(1));
         Settled { probes, lost: probes.saturating_sub(self.distinct) }
     }
 }
@@ -143,6 +107,7 @@ impl Comings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recent::SPAN;
 
     fn one_way() -> compact::Session {
         compact::Session { number: 9, key: compact::Key::new([3; 16]), heading: compact::Heading::Reverse }
@@ -165,13 +130,13 @@ mod tests {
             (2, false),
             (1, true),
             (0, false),
-            (REMEMBERED + 1, true),
+            (SPAN + 1, true),
             (1, false),
             (2, false),
             (3, true),
-            (5 * REMEMBERED, true),
-            (5 * REMEMBERED - 1, true),
-            (5 * REMEMBERED, false),
+            (5 * SPAN, true),
+            (5 * SPAN - 1, true),
+            (5 * SPAN, false),
         ] {
             assert_eq!(come(&mut comings, sequence), Ok(Coming { sequence, first }), "{sequence}");
         }

@@ -308,8 +308,10 @@ fn what_is_announced_holds_what_is_sent() {
             for seed in 0..20 {
                 let jitter = "exponential:20ms".parse().ok();
                 let asked = Request { seed: Seed([seed; 6]), jitter, ..request(model, limit) };
-                let schedule = Schedule::new(&asked).unwrap();
+                let mut schedule = Schedule::new(&asked).unwrap();
                 let (most, interval) = (schedule.most_count(), schedule.interval().as_nanos());
+                // So that it does not end there.
+                schedule.margin += 1_000_000;
                 let (mut count, mut last) = (0, 0);
                 for departure in schedule {
                     (count, last) = (count + 1, departure.offset.as_nanos());
@@ -321,6 +323,26 @@ fn what_is_announced_holds_what_is_sent() {
                 );
             }
         }
+    }
+}
+
+/// A random schedule that would have more departures than [`Schedule::most_count`] ends there: of its seeds, one in a million does,
+/// and most do where nothing is added to the mean.
+#[test]
+fn no_schedule_exceeds_its_most() {
+    for model in ["poisson", "im", "talkspurt:p59"] {
+        let limit = Limit::Duration(Duration::from_secs(2_000));
+        let (mut ended, mut whole) = (0, 0);
+        for seed in 0..20 {
+            let asked = Request { seed: Seed([seed; 6]), ..request(model, limit) };
+            let own = Schedule::new(&asked).unwrap();
+            let (count, expected) = (u64::try_from(own.clone().count()).unwrap(), own.expected_count());
+            let bare = Schedule { margin: 0, ..own.clone() };
+            assert_eq!(bare.most_count(), expected);
+            assert!(bare.eq(own.take(usize::try_from(count.min(expected)).unwrap())), "{model}, seed {seed}");
+            *if count > expected { &mut ended } else { &mut whole } += 1;
+        }
+        assert!(ended > 0 && whole > 0, "{model}: {ended} ended, {whole} did not");
     }
 }
 

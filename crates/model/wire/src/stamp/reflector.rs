@@ -176,8 +176,8 @@ const LONGEST_STAY_NANOS: u64 = 10_000_000_000;
 /// request has zeros in the place of T2. Other octets there are padding, and are ignored (RFC 8762 section 4.2.1);
 /// random ones pass for a T2 once in 2 * 10^8.
 ///
-/// Below 24 octets there is no T2, and nothing tells a reply from a request. A reflector sends a reply of fewer than
-/// [`SHORTEST_RECOGNISABLE`] octets only to an address that is known to be a sender's.
+/// Below 24 octets there is no T2, and nothing tells a reply from a request. A reflector sends no reply of fewer than
+/// [`SHORTEST_RECOGNISABLE`] octets.
 pub fn looks_like_reply(octets: &[u8]) -> bool {
     ReflectorPacket::parse(octets).is_ok_and(|packet| has_times_of_reply(&packet))
 }

@@ -58,6 +58,11 @@ impl SenderPacket {
     }
 }
 
+/// The session identifier that a request of either mode names, if it is that long. It claims nothing.
+pub fn session_of(request: &[u8]) -> Option<u16> {
+    bytes::at(request, offset::SSID).map(u16::from_be_bytes)
+}
+
 /// Whether the octets that a sender must leave zero are zero, as far as `request` reaches: 16 to 43. A
 /// request with others is answered all the same (RFC 8762 section 4.2.1 has them ignored); TWAMP-Light puts
 /// padding there.
