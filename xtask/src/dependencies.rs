@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-use crate::Finding;
+use crate::finding::Finding;
 use crate::workspace::cargo;
 
 /// Where packages may come from.

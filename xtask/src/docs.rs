@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::Finding;
 use crate::files::Text;
+use crate::finding::Finding;
 use crate::workspace::Workspace;
 
 const CHANGELOG: &str = "CHANGELOG.md";

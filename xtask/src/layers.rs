@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::Finding;
+use crate::finding::Finding;
 use crate::workspace::{Package, Workspace};
 
 /// The layers from bottom to top.

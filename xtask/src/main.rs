@@ -10,6 +10,7 @@ mod dependencies;
 mod docs;
 mod executables;
 mod files;
+mod finding;
 mod layers;
 mod literals;
 mod purity;
@@ -25,29 +26,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
+use crate::finding::Finding;
 use crate::workspace::Workspace;
 
 const USAGE: &str = "cargo xtask check             hold the repository to its rules
 cargo xtask schema            write docs/schema/*.json and docs/reference/warnings.md from the types
 cargo xtask schema --check    say which of them are out of date
 cargo xtask test-executables  build the tests; list those of sys, io, engine and app: folder, tab, executable";
-
-/// Something that breaks a rule, and where.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Finding {
-    /// A file, with its line where that helps, or a crate.
-    pub(crate) place: String,
-    /// Which rule is broken, and what to do.
-    pub(crate) what: String,
-    /// A warning is printed but does not fail the check.
-    pub(crate) warning: bool,
-}
-
-impl Finding {
-    pub(crate) fn error(place: impl Into<String>, what: impl Into<String>) -> Self {
-        Self { place: place.into(), what: what.into(), warning: false }
-    }
-}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -6,8 +6,8 @@
 
 use anyhow::Result;
 
-use crate::Finding;
 use crate::files::{Text, has_word};
+use crate::finding::Finding;
 use crate::workspace::{Workspace, cargo};
 
 /// Where the crates are that must be pure.

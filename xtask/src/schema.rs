@@ -6,7 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-use crate::{Finding, warnings};
+use crate::finding::Finding;
+use crate::warnings;
 
 /// Where the schemas lie.
 const FOLDER: &str = "docs/schema";

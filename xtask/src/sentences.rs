@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::Finding;
 use crate::files::Text;
+use crate::finding::Finding;
 use crate::literals::{Literal, literals};
 
 /// Crates whose sources are looked at.

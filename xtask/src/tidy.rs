@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::Finding;
 use crate::files::{Text, has_word};
+use crate::finding::Finding;
 
 /// This file, which must name what it looks for.
 const SELF: &str = "xtask/src/tidy.rs";

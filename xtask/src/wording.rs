@@ -3,8 +3,8 @@
 
 use regex_lite::Regex;
 
-use crate::Finding;
 use crate::files::Text;
+use crate::finding::Finding;
 use crate::literals::literals;
 
 /// The most words of a sentence.

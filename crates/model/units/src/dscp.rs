@@ -69,7 +69,7 @@ impl FromStr for Dscp {
 
     /// Reads a name (`EF`, `af41`, `cs5`) or a number from 0 to 63.
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        let shown = || crate::excerpt(text, 64);
+        let shown = || crate::words::excerpt(text, 64);
         let lower = text.to_ascii_lowercase();
         if let Some((_, value)) = NAMES.iter().find(|(name, _)| *name == lower) {
             return Ok(Self(*value));

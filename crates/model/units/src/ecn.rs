@@ -51,7 +51,7 @@ impl FromStr for Ecn {
         let lower = text.to_ascii_lowercase();
         let is_meant = |ecn: &Self| lower == ecn.to_string() || lower == ecn.bits().to_string();
         Self::ALL.into_iter().find(is_meant).ok_or_else(|| QuantityError::OutOfRange {
-            text: crate::excerpt(text, 64),
+            text: crate::words::excerpt(text, 64),
             allowed: "write not-ect (0), ect1 (1), ect0 (2) or ce (3)".into(),
         })
     }

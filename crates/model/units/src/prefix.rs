@@ -63,7 +63,7 @@ impl FromStr for Prefix {
     /// Reads `192.0.2.0/24`, `2001:db8::/32`, or one address.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
-            let shown = crate::excerpt(text, 64);
+            let shown = crate::words::excerpt(text, 64);
             format!("{shown:?} is not an address range; write 192.0.2.0/24, 2001:db8::/32 or one address")
         };
         let (address, length) = match text.split_once('/') {

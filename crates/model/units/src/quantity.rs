@@ -72,7 +72,7 @@ pub(crate) struct Unit {
 const LONGEST: usize = 64;
 
 fn shown(text: &str) -> String {
-    crate::excerpt(text, LONGEST)
+    crate::words::excerpt(text, LONGEST)
 }
 
 /// Reads one or more `NUMBER UNIT` pairs (`1m30s`) and gives their sum in the smallest step. Every pair needs

@@ -32,7 +32,7 @@ impl FromStr for Seed {
     /// Other than six numbers, one beyond the range, or six zeros.
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let wrong = || QuantityError::NotANumber {
-            text: crate::excerpt(text, 80),
+            text: crate::words::excerpt(text, 80),
             what: "a seed".into(),
             example: "six numbers from 0 to 4294967295, such as 1,2,3,4,5,6".into(),
         };
@@ -44,7 +44,7 @@ impl FromStr for Seed {
         match (parts.next(), words) {
             (Some(_), _) => Err(wrong()),
             (None, [0, 0, 0, 0, 0, 0]) => Err(QuantityError::OutOfRange {
-                text: crate::excerpt(text, 80),
+                text: crate::words::excerpt(text, 80),
                 allowed: "six zeros stand for no seed: write six numbers that are not all 0, or leave the seed out for a \
                           random one"
                     .into(),

@@ -1,6 +1,6 @@
 //! Numbers of things, as sentences have them.
 
-use crate::Duration;
+use crate::time::Duration;
 
 /// `1 frame`, `2 frames`: so many of what `one` is, a word that takes an `s`.
 ///
