@@ -1,7 +1,7 @@
 //! Figures of a sample, and what the host's gaps have to do with it.
 
 use romer_host::clock::Realtime;
-use romer_host::gaps::{Gap, Gaps};
+use romer_host::steal_monitor::{Gap, Gaps};
 use romer_metrics::{Value, stddev_population, summary};
 use serde::Serialize;
 
@@ -139,12 +139,13 @@ mod tests {
     #[test]
     fn a_value_is_touched_by_a_gap_of_the_host_that_ended_or_began_within_it() {
         // The list is what a busy test machine gives; the claim is checked against it by the plain definition.
-        let monitor = romer_host::gaps::GapMonitor::start(romer_host::gaps::GapOptions {
-            threshold: romer_units::Duration::from_nanos(100),
-            capacity: 10_000,
-            ..romer_host::gaps::GapOptions::default()
-        })
-        .unwrap();
+        let monitor =
+            romer_host::steal_monitor::StealMonitor::start(romer_host::steal_monitor::StealMonitorOptions {
+                threshold: romer_units::Duration::from_nanos(100),
+                capacity: 10_000,
+                ..romer_host::steal_monitor::StealMonitorOptions::default()
+            })
+            .unwrap();
         std::thread::sleep(std::time::Duration::from_millis(20));
         let gaps = [monitor.stop()];
         for gap in gaps[0].list().iter().take(500) {

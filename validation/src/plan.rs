@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as StdDuration;
 
 use anyhow::{Context, Result, bail};
-use romer_host::gaps::Gaps;
+use romer_host::steal_monitor::Gaps;
 use romer_respond::Responder;
 use romer_units::Duration;
 

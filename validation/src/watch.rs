@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as StdDuration, Instant};
 
 use anyhow::{Context, Result};
-use romer_host::gaps::{Gap, GapMonitor, GapOptions, Gaps};
 use romer_host::host_info;
+use romer_host::steal_monitor::{Gap, Gaps, StealMonitor, StealMonitorOptions};
 use romer_units::Duration;
 use serde::Serialize;
 
@@ -107,21 +107,25 @@ pub(crate) fn quiet(patience: StdDuration, stop: &AtomicBool) -> bool {
 }
 
 /// The monitors of all cores.
-struct Monitors(Vec<GapMonitor>);
+struct Monitors(Vec<StealMonitor>);
 
 impl Monitors {
     fn start(background: bool) -> Result<Self> {
         let cores = 0..host_info::processors();
         let start = |core| {
-            let options =
-                GapOptions { core: Some(core), capacity: CAPACITY, background, ..GapOptions::default() };
-            GapMonitor::start(options).context("cannot watch a core")
+            let options = StealMonitorOptions {
+                core: Some(core),
+                capacity: CAPACITY,
+                background,
+                ..StealMonitorOptions::default()
+            };
+            StealMonitor::start(options).context("cannot watch a core")
         };
         cores.map(start).collect::<Result<_>>().map(Self)
     }
 
     fn stop(self) -> Vec<Gaps> {
-        self.0.into_iter().map(GapMonitor::stop).collect()
+        self.0.into_iter().map(StealMonitor::stop).collect()
     }
 }
 

@@ -7,8 +7,8 @@ use romer_analyze::WAITING_TIME;
 use romer_analyze::evaluate::Evaluated;
 use romer_analyze::reading;
 use romer_emulate::Opened;
-use romer_emulate::fidelity::{self, MeasuredStream, Question};
-use romer_emulate::fit::{self, Kind, Source};
+use romer_emulate::model_fit::{self, FitInput, ModelKind};
+use romer_emulate::predictive_check::{self, MeasuredStream, Question};
 use romer_impair::{Config, Headers};
 use romer_record::Exit;
 use romer_record::document::DelayKind;
@@ -47,7 +47,7 @@ pub(crate) fn compare(config: &Config, streams: &[Evaluated], allowed: Duration)
             .iter()
             .all(|direction| direction.delay_kind != Some(DelayKind::Variable))
     });
-    fidelity::fidelity(&Question {
+    predictive_check::fidelity(&Question {
         config,
         headers: Headers { protocol: Some(UDP), dscp, ethertype: Some(0x0800), ..Headers::default() },
         streams: streams
@@ -101,16 +101,16 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Ex
     let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model");
     let run = arguments.run.to_string_lossy();
     let started = stream.measurement.started.get(..4).and_then(|year| year.parse().ok());
-    let source = Source {
+    let source = FitInput {
         run: &run,
         ways: [&stream.related.forward, &stream.related.reverse],
         absolute: stream.measurement.forward.delay_kind != Some(DelayKind::Variable),
-        kind: if arguments.trace { Kind::Trace } else { Kind::Models },
+        kind: if arguments.trace { ModelKind::Trace } else { ModelKind::Models },
         stem,
         year: started.unwrap_or(2026),
         only_udp: arguments.only_udp,
     };
-    let fitted = fit::fit(&source).map_err(|why| {
+    let fitted = model_fit::fit(&source).map_err(|why| {
         Failure::with_exit(
             Exit::BadData,
             format!(

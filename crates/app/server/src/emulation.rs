@@ -9,7 +9,8 @@ use std::time::UNIX_EPOCH;
 use axum::http::StatusCode;
 use romer_emulate::Opened;
 use romer_emulate::live::{
-    Control, DataPlane, Direction, FeedOptions, LiveBridge, LiveError, LiveOptions, SampleFeed, Snapshot,
+    Control, DataPlane, DirectionSnapshot, FeedOptions, LiveBridge, LiveError, LiveOptions, SampleFeed,
+    Snapshot,
 };
 use romer_host::link::{Carried, Network};
 use romer_impair::Cause;
@@ -524,11 +525,11 @@ pub(crate) fn refused(error: &LiveError) -> Problem {
     }
 }
 
-fn lost(direction: &Direction) -> BTreeMap<String, u64> {
+fn lost(direction: &DirectionSnapshot) -> BTreeMap<String, u64> {
     Cause::ALL.iter().map(|cause| (cause.name().to_owned(), direction.ledger.lost_for(*cause))).collect()
 }
 
-fn counted(direction: &Direction) -> EmulatedCounts {
+fn counted(direction: &DirectionSnapshot) -> EmulatedCounts {
     let ledger = &direction.ledger;
     EmulatedCounts {
         received: ledger.received,
@@ -546,7 +547,7 @@ fn counted(direction: &Direction) -> EmulatedCounts {
     }
 }
 
-fn tick_direction(direction: &Direction) -> TickDirection {
+fn tick_direction(direction: &DirectionSnapshot) -> TickDirection {
     let ledger = &direction.ledger;
     let lost = lost(direction);
     let sum: u64 = lost.values().sum();

@@ -12,7 +12,9 @@ use romer_method::arrangement::Arrangement;
 use romer_method::attribution::Attribution;
 use romer_method::campaign::Procedure;
 use romer_method::{Ask, Frames};
-use romer_port::{HostGuard, HostGuards, PortName, Stopped, TestReceiver, TestSender, TesterLink, look_at};
+use romer_port::{
+    HostGuard, HostGuards, PortName, Stopped, TestReceiver, TestSender, TesterLink, query_link,
+};
 use romer_record::benchmark::{Gaps, InvalidCause};
 use romer_units::Duration;
 use romer_units::random::Stream;
@@ -364,7 +366,7 @@ fn linked(ports: [&PortName; 2]) -> Result<[TesterLink; 2], BenchError> {
     loop {
         let mut links = Vec::new();
         for port in ports {
-            links.push((port, look_at(port).map_err(failed(port))?));
+            links.push((port, query_link(port).map_err(failed(port))?));
         }
         let state = |link: &TesterLink| if link.up { PortState::NoCarrier } else { PortState::Down };
         let without = links.iter().find(|(_, link)| !link.running);

@@ -2,8 +2,8 @@
 
 use std::time::Duration as StdDuration;
 
-use romer_host::gaps::{GapMonitor, GapOptions};
 use romer_host::host_info;
+use romer_host::steal_monitor::{StealMonitor, StealMonitorOptions};
 use romer_record::calibration::HostGaps;
 use romer_units::Duration;
 
@@ -17,19 +17,19 @@ const CAPACITY: usize = 1 << 14;
 /// Looks at every processor, at times when nobody else wants it, and adds what was seen to `seen`.
 pub(crate) fn look(seen: &mut HostGaps) -> Result<(), CalibrateError> {
     let start = |core| {
-        GapMonitor::start(GapOptions {
+        StealMonitor::start(StealMonitorOptions {
             core: Some(core),
             capacity: CAPACITY,
             background: true,
-            ..GapOptions::default()
+            ..StealMonitorOptions::default()
         })
     };
-    let monitors: Vec<GapMonitor> = (0..host_info::processors())
+    let monitors: Vec<StealMonitor> = (0..host_info::processors())
         .map(start)
         .collect::<Result<_, _>>()
         .map_err(CalibrateError::host("watch the processors"))?;
     std::thread::sleep(StdDuration::from_nanos(LOOK.as_nanos().unsigned_abs()));
-    for gaps in monitors.into_iter().map(GapMonitor::stop) {
+    for gaps in monitors.into_iter().map(StealMonitor::stop) {
         let before = seen.stolen_ratio * real(seen.watched_ns);
         seen.watched_ns += LOOK.as_nanos();
         seen.stolen_ratio = (before + real(gaps.stolen().as_nanos())) / real(seen.watched_ns);

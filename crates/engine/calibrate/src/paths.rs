@@ -9,7 +9,7 @@ use romer_analyze::WAITING_TIME;
 use romer_analyze::reading;
 use romer_endpoint::ThreadOptions;
 use romer_endpoint::names::Family;
-use romer_host::link::{Network, Shape};
+use romer_host::link::{LinkShaping, Network};
 use romer_host::{HostError, netns};
 use romer_lab::{Host, Kind};
 use romer_measure::{MeasureOptions, Observer, ProbeSize, StreamOptions};
@@ -73,7 +73,7 @@ impl Paths {
     /// Has the path pass `bits_per_second` towards the far end, a frame of `octets` at a time.
     pub(crate) fn slow_down(&self, bits_per_second: u64, octets: u32) -> Result<(), HostError> {
         let octets_per_second = u32::try_from(bits_per_second / 8).unwrap_or(u32::MAX);
-        self.middle.shape(TOWARDS_FAR, &Shape { octets_per_second, burst: octets, queue: QUEUE })
+        self.middle.shape(TOWARDS_FAR, &LinkShaping { octets_per_second, burst: octets, queue: QUEUE })
     }
 
     /// Lets the path pass everything again.

@@ -5,7 +5,7 @@ use std::path::Path;
 use romer_host::HostError;
 use romer_host::clock::{monotonic_now, realtime_now};
 use romer_host::host_info::ClockSync;
-use romer_host::sync::Keeper;
+use romer_host::sync::SyncDaemon;
 use romer_record::document::Finding;
 use romer_units::Duration;
 
@@ -125,14 +125,14 @@ impl Source {
 }
 
 /// The daemons by name.
-fn words(running: &[Keeper]) -> String {
+fn words(running: &[SyncDaemon]) -> String {
     list(&running.iter().map(|keeper| keeper.name()).collect::<Vec<_>>())
 }
 
 /// What the clock's synchronisation means.
 pub(crate) fn synchronisation(
     sync: Result<ClockSync, HostError>,
-    running: &[Keeper],
+    running: &[SyncDaemon],
     source: Source,
     rights: &Rights,
 ) -> Finding {
@@ -300,7 +300,8 @@ mod tests {
             (Verdict::Limited, "sudo timedatectl set-ntp true".into())
         );
         assert_eq!(judge(Err(HostError::Unsuitable("forbidden"))).verdict, Verdict::Limited);
-        let kept = |sync| synchronisation(sync, &[Keeper::Chrony], Source::Systemd, &Rights::of_anybody());
+        let kept =
+            |sync| synchronisation(sync, &[SyncDaemon::Chrony], Source::Systemd, &Rights::of_anybody());
         assert!(kept(sync(false, 0)).fix.unwrap().starts_with("Check the status of chronyd"));
         assert!(kept(sync(true, 300)).found.contains("synchronised (by chronyd)"));
     }

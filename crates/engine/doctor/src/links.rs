@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use romer_host::HostError;
-use romer_host::card;
 use romer_host::ethtool::{Offload, Stamping};
 use romer_host::link::Network;
+use romer_host::phc;
 use romer_host::xdp::{XdpSupport, xdp_support};
 use romer_record::document::Finding;
 use serde_json::{Map, Value};
@@ -98,7 +98,7 @@ fn read(network: &Network, name: &str) -> Interface {
         driver: network.driver(name).ok().flatten(),
         hardware_clock: hardware_clock(name),
         stamping: network.stamping(name).unwrap_or_default(),
-        switched_on: card::is_stamping(name),
+        switched_on: phc::is_stamping(name),
         joining: JOINING.map(|(offload, _)| network.offload(name, offload).ok().flatten()),
         xdp: None,
     }

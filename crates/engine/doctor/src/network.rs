@@ -5,7 +5,7 @@ use std::path::Path;
 use romer_host::HostError;
 use romer_host::ethtool::Coalescing;
 use romer_host::features::{Feature, Presence};
-use romer_host::host_info::TooLongHeard;
+use romer_host::host_info::PacketTooBigHandling;
 use romer_host::interrupts::Interrupts;
 use romer_host::link::Network;
 use romer_host::socket::DepartureTime;
@@ -166,10 +166,10 @@ pub(crate) fn reverse_path(strict: Option<Vec<String>>, rights: &Rights) -> Find
 }
 
 /// Path MTU discovery; `None` without IPv4.
-pub(crate) fn too_long(heard: Option<TooLongHeard>, rights: &Rights) -> Finding {
+pub(crate) fn too_long(heard: Option<PacketTooBigHandling>, rights: &Rights) -> Finding {
     let fix = || rights.command("sysctl -w net.ipv4.ip_no_pmtu_disc=0");
     let (finding, setting) = match heard {
-        Some(TooLongHeard::Heeded) => (
+        Some(PacketTooBigHandling::Heeded) => (
             good(
                 TOO_LONG,
                 "IPv4 path MTU discovery: on.",
@@ -177,7 +177,7 @@ pub(crate) fn too_long(heard: Option<TooLongHeard>, rights: &Rights) -> Finding 
             ),
             Some(0),
         ),
-        Some(TooLongHeard::Least(octets)) => (
+        Some(PacketTooBigHandling::Least(octets)) => (
             limited(
                 TOO_LONG,
                 format!(
@@ -189,7 +189,7 @@ pub(crate) fn too_long(heard: Option<TooLongHeard>, rights: &Rights) -> Finding 
             ),
             Some(1),
         ),
-        Some(TooLongHeard::Unheard(setting)) => (
+        Some(PacketTooBigHandling::Unheard(setting)) => (
             limited(
                 TOO_LONG,
                 format!(
@@ -256,12 +256,12 @@ pub(crate) type Looked = Vec<(&'static str, &'static str, Presence)>;
 
 /// Asks for whole-packet access and what goes with it.
 pub(crate) fn look_at_access() -> Looked {
-    ACCESS.iter().map(|(feature, name, words)| (*name, *words, feature.look())).collect()
+    ACCESS.iter().map(|(feature, name, words)| (*name, *words, feature.probe())).collect()
 }
 
 /// Asks for links and disciplines.
 pub(crate) fn look_at_parts() -> Looked {
-    PARTS.iter().map(|(module, words)| (*words, *words, Feature::Module(module).look())).collect()
+    PARTS.iter().map(|(module, words)| (*words, *words, Feature::Module(module).probe())).collect()
 }
 
 fn with(looked: &Looked, presence: Presence) -> Vec<&'static str> {

@@ -53,12 +53,12 @@ fn a_strict_filter_and_a_full_table_are_limits() {
 #[test]
 fn routers_that_are_not_heeded_are_a_limit_with_what_that_means() {
     let anybody = Rights::of_anybody();
-    for heard in [None, Some(TooLongHeard::Heeded)] {
+    for heard in [None, Some(PacketTooBigHandling::Heeded)] {
         assert_eq!(too_long(heard, &anybody).verdict, Verdict::Good, "{heard:?}");
     }
     for (heard, found) in [
-        (TooLongHeard::Least(552), "limited to 552 bytes (net.ipv4.ip_no_pmtu_disc is 1)"),
-        (TooLongHeard::Unheard(3), "packet-too-big ignored (net.ipv4.ip_no_pmtu_disc is 3)"),
+        (PacketTooBigHandling::Least(552), "limited to 552 bytes (net.ipv4.ip_no_pmtu_disc is 1)"),
+        (PacketTooBigHandling::Unheard(3), "packet-too-big ignored (net.ipv4.ip_no_pmtu_disc is 3)"),
     ] {
         let finding = too_long(Some(heard), &anybody);
         assert_eq!(finding.verdict, Verdict::Limited);

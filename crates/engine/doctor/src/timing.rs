@@ -3,9 +3,9 @@
 use romer_host::HostError;
 use romer_host::clock::monotonic_now;
 use romer_host::control_group::Quota;
-use romer_host::gaps::{GapMonitor, GapOptions, Gaps};
 use romer_host::host_info;
 use romer_host::pacing::{Pacer, Scheduling};
+use romer_host::steal_monitor::{Gaps, StealMonitor, StealMonitorOptions};
 use romer_metrics::summary;
 use romer_record::document::Finding;
 use romer_units::Duration;
@@ -116,7 +116,7 @@ impl Stolen {
 /// Watches a core for `duration`.
 pub(crate) fn watch(duration: Duration) -> Result<Stolen, HostError> {
     let capacity = usize::try_from(duration.as_nanos() / 1_000).unwrap_or(0);
-    let monitor = GapMonitor::start(GapOptions { capacity, ..GapOptions::default() })?;
+    let monitor = StealMonitor::start(StealMonitorOptions { capacity, ..StealMonitorOptions::default() })?;
     std::thread::sleep(duration.to_std());
     Ok(Stolen::of(&monitor.stop()))
 }

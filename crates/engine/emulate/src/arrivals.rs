@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::path::Path;
 
 use romer_exchange::line::{Found, Lines};
-use romer_impair::{Headers, Nanos, Packet, Port};
+use romer_impair::{Headers, Nanos, Packet, PortId};
 use romer_record::warning::EmulationWarning;
 
 use crate::departures;
@@ -17,7 +17,7 @@ pub struct Arrival {
     /// When, nanoseconds.
     pub time: Nanos,
     /// Where.
-    pub port: Port,
+    pub port: PortId,
     /// Octets of the frame with its check sequence.
     pub size: u32,
     /// Octets that count at layer 3; of a table's packets, which have no headers, those of an untagged frame without padding.
@@ -28,7 +28,7 @@ pub struct Arrival {
 
 impl Arrival {
     /// A packet of which only the frame's size is known.
-    pub fn new(time: Nanos, port: Port, size: u32) -> Self {
+    pub fn new(time: Nanos, port: PortId, size: u32) -> Self {
         let network_length = Packet::new(0, port, size, time).network_length;
         Self { time, port, size, network_length, headers: 0 }
     }
@@ -158,8 +158,8 @@ fn arrival_from(first: Nanos, text: &str) -> Result<Arrival, String> {
             format!("has the time {:?}; write whole nanoseconds from {first} to {LATEST}", shown(time))
         })?;
     let port = match port {
-        "a" => Port::A,
-        "b" => Port::B,
+        "a" => PortId::A,
+        "b" => PortId::B,
         other => return Err(format!("has the port {:?}; write a or b", shown(other))),
     };
     let size = size.parse::<u32>().ok().filter(|size| SIZES.contains(size)).ok_or_else(|| {
@@ -180,7 +180,7 @@ mod tests {
     fn arrivals_are_read_and_put_in_order_of_time() {
         let arrivals = read("time_ns,port,size\r\n5,a,64\r\n\n# three\n3,b,1518\n5,b,64\n").unwrap();
         let times: Vec<_> = arrivals.packets.iter().map(|packet| (packet.time, packet.port)).collect();
-        assert_eq!(times, [(3, Port::B), (5, Port::A), (5, Port::B)]);
+        assert_eq!(times, [(3, PortId::B), (5, PortId::A), (5, PortId::B)]);
         assert_eq!(arrivals.out_of_order, 1);
         assert_eq!(read("").unwrap(), Arrivals::default());
         let returns = read("time_ns,port,size\r5,a,64\r\r# three\r3,b,1518\r5,b,64").unwrap();

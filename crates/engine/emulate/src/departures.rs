@@ -14,7 +14,7 @@ pub const HEADER: &str =
 
 /// A packet or a copy, and what became of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Line {
+pub(crate) struct DepartureLine {
     pub(crate) ordinal: u64,
     pub(crate) copy: u8,
     pub(crate) port: char,
@@ -26,7 +26,7 @@ pub(crate) struct Line {
     pub(crate) displacement: u32,
 }
 
-impl Line {
+impl DepartureLine {
     /// Without the end of the line.
     pub(crate) fn write(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
         let Self { ordinal, copy, port, size, arrival, .. } = self;
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_again() {
-        let line = Line {
+        let line = DepartureLine {
             ordinal: 7,
             copy: 1,
             port: 'b',
@@ -121,7 +121,8 @@ mod tests {
             requested: Some(4),
             displacement: 0,
         };
-        let lost = Line { port: 'a', departure: None, lost: Some(Cause::Model), requested: None, ..line };
+        let lost =
+            DepartureLine { port: 'a', departure: None, lost: Some(Cause::Model), requested: None, ..line };
         let mut text = format!("{HEADER}\n").into_bytes();
         for line in [line, lost, lost] {
             line.write(&mut text).unwrap();

@@ -14,21 +14,21 @@
 //! | `statistics` | from outcomes in virtual time to the document `romer/emulation/1` |
 
 mod arrivals;
-mod captured;
 mod departures;
 mod error;
-pub mod fidelity;
-pub mod fit;
 mod headers;
 pub mod live;
+pub mod model_fit;
 pub mod offline;
+mod pcap_arrivals;
+pub mod predictive_check;
+mod reference_cdf;
 mod scenario;
 mod statistics;
-mod theory;
 
 pub use arrivals::{Arrival, Arrivals, read_arrivals};
-pub use captured::{TooLong, read_capture};
 pub use departures::{Departures, HEADER as DEPARTURES_HEADER, read_departures};
 pub use error::EmulateError;
+pub use pcap_arrivals::{TooLong, read_capture};
+pub use reference_cdf::delay_distribution;
 pub use scenario::{Opened, open_preset, open_scenario, random_seed, read_scenario};
-pub use theory::delay_distribution;

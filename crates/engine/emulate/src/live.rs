@@ -21,17 +21,17 @@
 //! | `statistics` | what is counted and summarised |
 
 mod admission;
-mod alertness;
 mod bridge;
-mod circumstances;
+mod busy_poll;
 mod control;
+mod data_plane;
 mod document;
-mod feed;
 mod frames;
-mod planes;
+mod preflight;
 mod recorder;
 mod routes;
 mod statistics;
+mod subscription;
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -52,11 +52,11 @@ pub use admission::{MOST_OCTETS, Room};
 use bridge::Bridge;
 use control::Facts;
 pub use control::{Applied, Control};
-pub use feed::{Fate, FeedOptions, MOST_FEEDS, SampleFeed, Sampled};
-pub use planes::DataPlane;
+pub use data_plane::DataPlane;
 pub(crate) use recorder::RECORDED_BY;
 pub use recorder::{Recorded, Recorder, Sink};
-pub use statistics::{Direction, Snapshot};
+pub use statistics::{DirectionSnapshot, Snapshot};
+pub use subscription::{FeedOptions, MOST_FEEDS, PacketFate, SampleFeed, Sampled};
 
 /// Commands that may wait for the bridge.
 const WAITING: usize = 16;
@@ -175,7 +175,7 @@ impl LiveBridge {
         {
             return Err(LiveError::DefaultRoute(name.clone()));
         }
-        if circumstances::is_loop(&options.ports)? {
+        if preflight::is_loop(&options.ports)? {
             return Err(LiveError::Loop(a.clone(), b.clone()));
         }
         let take = |name: &PortName| HostGuard::take_over(name).map_err(|source| failed(name, source));
@@ -183,9 +183,9 @@ impl LiveBridge {
         let guards = HostGuards::new([take(a)?, take(b)?]);
         let taken = guards.taken();
         let mut arena = Arena::new(room.slots, room.frame_octets).map_err(|source| failed(a, source))?;
-        let ports = planes::open(options.data_plane, &options.ports, &mut arena)?;
+        let ports = data_plane::open(options.data_plane, &options.ports, &mut arena)?;
         let data_plane = ports[0].data_plane();
-        let notes = circumstances::notes(&options.ports, data_plane == "packet")?;
+        let notes = preflight::notes(&options.ports, data_plane == "packet")?;
         let held = usize::try_from(room.slots).unwrap_or(usize::MAX);
         let start = clock::now();
         let engine = Engine::new(config.clone(), Limits::fixed(held), start.monotonic.as_nanos());
@@ -204,7 +204,7 @@ impl LiveBridge {
         };
         let (tap, samples) = options
             .samples
-            .map(|options| feed::feed(options, room.frame_octets, facts.started_realtime))
+            .map(|options| subscription::feed(options, room.frame_octets, facts.started_realtime))
             .unzip();
         let bridge = Bridge::new(engine, start.monotonic, arena, ports, names, tap);
         let control = Control::new(commands, Arc::clone(&waker), facts, &options.scenario);
@@ -248,9 +248,8 @@ impl LiveBridge {
         let bridges = self.guards.taken().map(|taken| taken.bridge.clone());
         let left = self.guards.restore();
         let ports = self.ports.iter().zip(bridges).zip(left);
-        snapshot.not_restored = ports
-            .flat_map(|((port, bridge), left)| circumstances::not_restored(port, bridge, left))
-            .collect();
+        snapshot.not_restored =
+            ports.flat_map(|((port, bridge), left)| preflight::not_restored(port, bridge, left)).collect();
         Ok(snapshot)
     }
 

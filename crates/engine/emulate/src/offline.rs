@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 use std::time::SystemTime;
 
-use romer_impair::{Admission, Cause, Engine, Headers, Limits, Nanos, Outcome, Packet, Port};
+use romer_impair::{Admission, Cause, Engine, Headers, Limits, Nanos, Outcome, Packet, PortId};
 use romer_record::emulation::{EMULATION, Emulation, Leg};
 use romer_record::warning::EmulationWarning;
 use romer_scenario::Scenario;
@@ -24,10 +24,10 @@ struct Pending {
     arrival: Arrival,
     ordinal: u64,
     owed: u16,
-    lines: Vec<Line>,
+    lines: Vec<QueuedLine>,
 }
 
-struct Line {
+struct QueuedLine {
     copy: u8,
     departure: Option<(Nanos, u64)>,
     lost: Option<Cause>,
@@ -36,7 +36,7 @@ struct Line {
 }
 
 /// What one run holds.
-struct Run<'w, W: Write> {
+struct OfflineRun<'w, W: Write> {
     engine: Engine,
     out: &'w mut W,
     pending: VecDeque<Pending>,
@@ -46,7 +46,7 @@ struct Run<'w, W: Write> {
     samples: [Samples; 2],
 }
 
-impl<W: Write> Run<'_, W> {
+impl<W: Write> OfflineRun<'_, W> {
     fn arrive(&mut self, arrival: Arrival, headers: Headers) -> io::Result<()> {
         let Arrival { time, port, size, network_length, .. } = arrival;
         self.poll(time - 1)?;
@@ -57,7 +57,7 @@ impl<W: Write> Run<'_, W> {
         let admission = self.engine.admit(&packet);
         let mut lines = Vec::with_capacity(usize::from(admission.outcomes.max(1)));
         if let Some(cause) = admission.lost {
-            lines.push(Line {
+            lines.push(QueuedLine {
                 copy: 0,
                 departure: None,
                 lost: Some(cause),
@@ -90,7 +90,7 @@ impl<W: Write> Run<'_, W> {
         let place = outcome.slot.wrapping_sub(self.first) as usize;
         if let Some(pending) = self.pending.get_mut(place) {
             pending.owed = pending.owed.saturating_sub(1);
-            pending.lines.push(Line {
+            pending.lines.push(QueuedLine {
                 copy: outcome.copy,
                 departure,
                 lost: outcome.lost,
@@ -108,7 +108,7 @@ impl<W: Write> Run<'_, W> {
             pending.lines.sort_by_key(|line| line.copy);
             for line in &pending.lines {
                 let Arrival { time, port, size, .. } = pending.arrival;
-                let line = departures::Line {
+                let line = departures::DepartureLine {
                     ordinal: pending.ordinal,
                     copy: line.copy,
                     port: port.letter(),
@@ -151,7 +151,7 @@ pub fn run(
     let mut config = scenario.config.clone();
     config.seed = Some(seed);
     let generator = config.generator.name().to_owned();
-    let mut run = Run {
+    let mut run = OfflineRun {
         engine: Engine::new(config, Limits::growing(), start),
         out,
         pending: VecDeque::new(),
@@ -165,7 +165,7 @@ pub fn run(
     }
     run.poll(Nanos::MAX)?;
     run.out.flush()?;
-    let [a_to_b, b_to_a] = Port::BOTH.map(|port| {
+    let [a_to_b, b_to_a] = PortId::BOTH.map(|port| {
         run.samples[port.index()].direction(run.engine.ledger(port), run.engine.correlation(port))
     });
     let mut warnings = scenario.notes.clone();
@@ -176,7 +176,7 @@ pub fn run(
     if !scenario.config.flows.is_empty() && !arrivals.has_headers() {
         warnings.push(EmulationWarning::ArrivalsWithoutHeaders);
     }
-    for (leg, port) in [Leg::AToB, Leg::BToA].into_iter().zip(Port::BOTH) {
+    for (leg, port) in [Leg::AToB, Leg::BToA].into_iter().zip(PortId::BOTH) {
         warnings.extend(too_alike(leg, run.engine.correlation(port)));
         warnings.extend(varies_less(leg, run.engine.correlation(port)));
         warnings.extend(flushed_early(leg, run.engine.ledger(port)));
@@ -202,7 +202,7 @@ pub fn run(
 #[cfg(test)]
 mod tests {
     use romer_impair::config::{Corrupt, DEFAULT_FLUSH, Delay, Duplicate, Model, Order, Reorder, Variable};
-    use romer_impair::{Config, Decision, Law, Path};
+    use romer_impair::{Config, Decision, DelayDistribution, Path};
 
     use super::*;
 
@@ -222,7 +222,7 @@ mod tests {
             flush: DEFAULT_FLUSH,
             delay: Model::Plain(Delay {
                 fixed: 1_000_000,
-                variable: Some(Variable::new(Law::Gamma { shape: 2.0, scale: 1e5 }, None)),
+                variable: Some(Variable::new(DelayDistribution::Gamma { shape: 2.0, scale: 1e5 }, None)),
             }),
             order: Order::Independent,
             corrupt: Corrupt { decision: bernoulli(0.001), bits: 3, repair_checksum: false },
@@ -235,11 +235,11 @@ mod tests {
     }
 
     /// The fates of packets that arrive at these ports every 10 us, by port: by ordinal and copy, in one number.
-    fn fates(ports: &[Port], packets: u64) -> [u64; 2] {
+    fn fates(ports: &[PortId], packets: u64) -> [u64; 2] {
         let mut engine = Engine::new(config(), Limits::growing(), 0);
         let mut hashes = [0xcbf2_9ce4_8422_2325_u64; 2];
         // A fate goes in by what it is of, so that when it came out does not matter.
-        let mut note = |port: Port, words: [u64; 5]| {
+        let mut note = |port: PortId, words: [u64; 5]| {
             let one = words
                 .iter()
                 .flat_map(|word| word.to_le_bytes())
@@ -281,9 +281,9 @@ mod tests {
     #[test]
     fn a_seed_decides_the_same_in_any_layout_of_threads_and_on_any_machine() {
         let packets = std::env::var("ROMER_FATES").ok().and_then(|text| text.parse().ok()).unwrap_or(PACKETS);
-        let together = fates(&Port::BOTH, packets);
-        let each = |port: Port| std::thread::spawn(move || fates(&[port], packets)[port.index()]);
-        let apart = Port::BOTH.map(each).map(|thread| thread.join().unwrap());
+        let together = fates(&PortId::BOTH, packets);
+        let each = |port: PortId| std::thread::spawn(move || fates(&[port], packets)[port.index()]);
+        let apart = PortId::BOTH.map(each).map(|thread| thread.join().unwrap());
         assert_eq!(apart, together, "a thread for each port");
         if packets == PACKETS {
             assert_eq!(together, HASHES);

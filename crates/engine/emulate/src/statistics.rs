@@ -84,8 +84,8 @@ const BEYOND: f64 = 20.0;
 /// worth, those of far quantiles where few are beyond, and of the mean where the law has no variance, or is too skewed for so few.
 pub(crate) fn with_known_intervals(mut summary: Summary, correlation: Option<&Correlation>) -> Summary {
     let Some(correlation) = correlation else { return summary };
-    let untold = correlation.is_untold();
-    if !correlation.tells_mean() {
+    let untold = correlation.is_unknown();
+    if !correlation.has_known_mean() {
         summary.mean_interval = None;
     }
     if untold {
@@ -105,7 +105,7 @@ pub(crate) fn with_known_intervals(mut summary: Summary, correlation: Option<&Co
 /// and how far off chance alone may leave them, where the run is long enough to tell.
 pub(crate) fn too_alike(direction: Leg, correlation: Option<&Correlation>) -> Option<EmulationWarning> {
     let correlation = correlation?;
-    if correlation.is_boundless() {
+    if correlation.has_infinite_variance() {
         return Some(EmulationWarning::VarianceInfinite { direction });
     }
     if let Some(max_effective_delays) = correlation.effective_at_most() {
@@ -216,18 +216,18 @@ mod tests {
     #[test]
     fn variation_below_law_is_noted() {
         use romer_impair::config::{Delay, Model, Order, Variable};
-        use romer_impair::{Config, Engine, Law, Limits, Packet, Path, Port};
+        use romer_impair::{Config, DelayDistribution, Engine, Limits, Packet, Path, PortId};
         let noted = |order, gap: i64| {
-            let variable = Some(Variable::new(Law::Uniform { low: 0.0, high: 1e7 }, None));
+            let variable = Some(Variable::new(DelayDistribution::Uniform { low: 0.0, high: 1e7 }, None));
             let delay = Model::Plain(Delay { fixed: 0, variable });
             let mut config = Config::default();
             config.base.paths[0] = vec![Some(std::sync::Arc::new(Path { delay, order, ..Path::default() }))];
             let mut engine = Engine::new(config, Limits::growing(), 0);
             for slot in 0..1_000 {
                 while engine.poll(i64::from(slot) * gap - 1).is_some() {}
-                engine.admit(&Packet::new(slot, Port::A, 100, i64::from(slot) * gap));
+                engine.admit(&Packet::new(slot, PortId::A, 100, i64::from(slot) * gap));
             }
-            varies_less(Leg::AToB, engine.correlation(Port::A))
+            varies_less(Leg::AToB, engine.correlation(PortId::A))
         };
         let Some(EmulationWarning::VariationLimited { width_ns, spacing_ns, .. }) =
             noted(Order::Exact, 2_000_000)

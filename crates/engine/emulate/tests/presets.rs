@@ -2,7 +2,7 @@
 //! stream as the source sent it, ten minutes of it in virtual time.
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
 
-use romer_impair::{Config, Engine, Limits, Packet, Port};
+use romer_impair::{Config, Engine, Limits, Packet, PortId};
 use romer_metrics::findings::findings;
 use romer_record::document::DelayKind;
 use romer_record::finding::{GridOf, Pattern};
@@ -27,7 +27,7 @@ struct Stream {
 }
 
 impl Stream {
-    fn of(preset: &str, port: Port) -> Self {
+    fn of(preset: &str, port: PortId) -> Self {
         let found = PRESETS.iter().find(|one| one.name == preset).unwrap();
         let config = Config { seed: Some(Seed([1, 2, 3, 4, 5, 6])), ..found.scenario().unwrap().config };
         let mut engine = Engine::new(config, Limits::growing(), 0);
@@ -189,7 +189,7 @@ impl Stream {
 
 /// Both directions of a preset: from port a, and from port b.
 fn both(preset: &str) -> [Stream; 2] {
-    Port::BOTH.map(|port| Stream::of(preset, port))
+    PortId::BOTH.map(|port| Stream::of(preset, port))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "times of ten minutes stay below 2^53 ns")]

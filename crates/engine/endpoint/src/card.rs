@@ -12,8 +12,8 @@ use std::time::Duration as StdDuration;
 
 use romer_clock::card::{Placed, Reading, Relation};
 use romer_host::HostError;
-use romer_host::card::{CardClock, CardStamps, CardTime};
 use romer_host::link::Network;
+use romer_host::phc::{HardwareStamping, PhcClock, PhcTime};
 use romer_host::socket::Datagram;
 use romer_record::log::{Card as CardRecord, CardMoment};
 
@@ -32,9 +32,9 @@ const MOST_UNPLACED: usize = 1 << 16;
 pub struct Card {
     interface: String,
     index: u32,
-    clock: CardClock,
+    clock: PhcClock,
     relation: Mutex<Relation>,
-    stamps: CardStamps,
+    stamps: HardwareStamping,
 }
 
 impl Card {
@@ -43,8 +43,8 @@ impl Card {
         let number = network.stamping(interface)?.clock;
         let index = network.link(interface)?.index;
         // Before anything is changed: who may not read the clock has no use for its stamps.
-        let clock = number.map(CardClock::open).transpose()?;
-        let stamps = CardStamps::switch_on(interface)?;
+        let clock = number.map(PhcClock::open).transpose()?;
+        let stamps = HardwareStamping::switch_on(interface)?;
         let clock = clock.ok_or(HostError::Unsuitable("the network card has no clock that can be read"))?;
         let card = Self { interface: interface.into(), index, clock, relation: Mutex::default(), stamps };
         card.look()?;
@@ -204,7 +204,7 @@ pub fn of_index(cards: &[Arc<Card>], index: u32) -> Option<&Arc<Card>> {
 }
 
 /// The card's stamp of a datagram that arrived through it, and the arrival that it is told by.
-pub fn of_arrival(cards: &[Arc<Card>], datagram: &Datagram<'_>) -> Option<(Arc<Card>, CardTime)> {
+pub fn of_arrival(cards: &[Arc<Card>], datagram: &Datagram<'_>) -> Option<(Arc<Card>, PhcTime)> {
     Some((Arc::clone(of_index(cards, datagram.interface)?), datagram.card?))
 }
 
@@ -221,7 +221,7 @@ pub const fn record(sequence: u64, moment: CardMoment, arrival_ns: i64) -> CardR
 /// Stamps whose time on the host's clock is not known yet, with whose they are.
 #[derive(Debug)]
 pub struct Unplaced<T> {
-    waiting: VecDeque<(T, CardRecord, Arc<Card>, CardTime)>,
+    waiting: VecDeque<(T, CardRecord, Arc<Card>, PhcTime)>,
 }
 
 impl<T> Default for Unplaced<T> {
@@ -232,7 +232,7 @@ impl<T> Default for Unplaced<T> {
 
 impl<T: Copy> Unplaced<T> {
     /// Keeps a stamp until it can be placed.
-    pub fn push(&mut self, whose: T, record: CardRecord, card: Arc<Card>, time: CardTime) {
+    pub fn push(&mut self, whose: T, record: CardRecord, card: Arc<Card>, time: PhcTime) {
         if self.waiting.len() < MOST_UNPLACED {
             self.waiting.push_back((whose, record, card, time));
         }

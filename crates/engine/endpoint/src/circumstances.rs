@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use romer_host::host_info;
-use romer_host::sync::{self, Keeper};
+use romer_host::sync::{self, SyncDaemon};
 use romer_record::document::{Chrony, ClockSync, Metadata};
 use romer_session::control::ClockIdentity;
 use romer_units::Duration;
@@ -51,8 +51,8 @@ pub fn clock_information(error: ErrorEstimate) -> TimestampInformation {
 pub fn clock_keepers() -> &'static Keepers {
     static FOUND: OnceLock<Keepers> = OnceLock::new();
     FOUND.get_or_init(|| {
-        let found = sync::keepers();
-        let chrony = found.contains(&Keeper::Chrony).then(sync::chrony).flatten();
+        let found = sync::sync_daemons();
+        let chrony = found.contains(&SyncDaemon::Chrony).then(sync::chrony).flatten();
         Keepers { names: found.iter().map(|keeper| keeper.name().to_owned()).collect(), chrony }
     })
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use romer_clock::steps::{ClockChange, ClockWatch, Reading};
 use romer_host::clock;
-use romer_host::host_info::{self, TooLongHeard};
+use romer_host::host_info::{self, PacketTooBigHandling};
 use romer_host::link::Network;
 use romer_host::watch::{NetworkChange, Watch, read_clocks};
 use romer_record::event::{Event, EventKind, Side};
@@ -70,9 +70,9 @@ pub fn shorter(target: IpAddr, mtu: Option<u32>) -> String {
 }
 
 /// The same where a host itself refuses longer ones, by what it makes of the words of routers.
-pub fn shorter_by(target: IpAddr, mtu: Option<u32>, heard: Option<TooLongHeard>) -> String {
+pub fn shorter_by(target: IpAddr, mtu: Option<u32>, heard: Option<PacketTooBigHandling>) -> String {
     match (target, mtu, heard) {
-        (IpAddr::V4(_), Some(mtu), Some(TooLongHeard::Least(least))) if mtu == least => {
+        (IpAddr::V4(_), Some(mtu), Some(PacketTooBigHandling::Least(least))) if mtu == least => {
             let most = mtu.saturating_sub(HEADERS);
             format!(
                 ": a router has returned one, and this host sends no packets of more than {mtu} bytes there since \
@@ -85,8 +85,8 @@ pub fn shorter_by(target: IpAddr, mtu: Option<u32>, heard: Option<TooLongHeard>)
 
 /// The setting by which this host does not hear routers that return what is too long over IPv4, where it does not.
 pub fn routers_unheard() -> Option<u32> {
-    match host_info::too_long_heard() {
-        Ok(TooLongHeard::Unheard(setting)) => Some(setting),
+    match host_info::packet_too_big_handling() {
+        Ok(PacketTooBigHandling::Unheard(setting)) => Some(setting),
         _ => None,
     }
 }

@@ -2,8 +2,8 @@
 
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
-use romer_host::guardian::Guardian;
 use romer_host::process::{die_with_parent, start_time};
+use romer_host::watchdog_process::WatchdogProcess;
 
 use crate::{Kind, Lab, LabError};
 
@@ -20,14 +20,14 @@ pub fn guard_main(prefix: &str) -> ExitCode {
     }
 }
 
-/// A laboratory for the time in which this value lives. Where this process is killed, a [`Guardian`] takes it down. Its prefix
+/// A laboratory for the time in which this value lives. Where this process is killed, a [`WatchdogProcess`] takes it down. Its prefix
 /// is a stem and the number of this process, so that what is left where the guardian was killed as well is known, and taken down
 /// when the next one comes.
 #[derive(Debug)]
 pub struct Standing {
     lab: Lab,
     /// Begins when this value, and not before the laboratory, is gone.
-    _guardian: Guardian,
+    _guardian: WatchdogProcess,
 }
 
 impl Standing {
@@ -38,7 +38,7 @@ impl Standing {
     pub fn up(kind: Kind, stem: &str) -> Result<Self, LabError> {
         sweep(stem);
         let prefix = format!("{stem}{}", std::process::id());
-        let guardian = Guardian::running(&[GUARD_ARGUMENT, &prefix])?;
+        let guardian = WatchdogProcess::running(&[GUARD_ARGUMENT, &prefix])?;
         Ok(Self { lab: Lab::up(kind, &prefix)?, _guardian: guardian })
     }
 

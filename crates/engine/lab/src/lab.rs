@@ -298,7 +298,7 @@ fn is_whole(state: &State, prefix: &Prefix) -> bool {
         && state.complete
         && state.kind.hosts().into_iter().all(|host| {
             let name = host.namespace(prefix.as_str());
-            let there = mount_point(state, &name).is_ok_and(|path| NamespaceId::of(&path).is_ok());
+            let there = mount_point(state, &name).is_ok_and(|path| NamespaceId::from_path(&path).is_ok());
             // What lies in a user namespace of ours can only be ours.
             there && (state.holder.is_some() || build::is_marked(&name, &mark))
         })
@@ -336,7 +336,7 @@ fn clear(folder: &Folder, prefix: &Prefix, state: &State) -> Result<(), LabError
 fn end_programs(state: &State, names: &[String]) -> Result<(), LabError> {
     let mut namespaces = HashSet::new();
     for name in names {
-        if let Ok(namespace) = NamespaceId::of(&mount_point(state, name)?) {
+        if let Ok(namespace) = NamespaceId::from_path(&mount_point(state, name)?) {
             namespaces.insert(namespace);
         }
     }

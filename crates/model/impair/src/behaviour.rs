@@ -12,11 +12,11 @@ use crate::config::{
     Corrupt, DEFAULT_FLUSH, Delay, Discipline, Displacement, Duplicate, Model, Order, Path, RateLimit,
     Reorder, Setting, TimelineStep, Variable,
 };
-use crate::decision::Decision;
+use crate::distribution::DelayDistribution;
 use crate::engine::{Engine, Limits};
 use crate::generator::Generator;
-use crate::laws::Law;
-use crate::packet::{Cause, Outcome, Packet, Port};
+use crate::loss_model::Decision;
+use crate::packet::{Cause, Outcome, Packet, PortId};
 use crate::{Config, Nanos};
 
 pub(crate) const MANY: u64 = 1_000_000;
@@ -28,7 +28,7 @@ pub(crate) fn config(path: Path) -> Config {
     Config { seed: Some(Seed([1, 2, 3, 4, 5, 6])), base, ..Config::default() }
 }
 
-fn packet(number: u64, port: Port, arrival: Nanos) -> Packet {
+fn packet(number: u64, port: PortId, arrival: Nanos) -> Packet {
     Packet::new(u32::try_from(number).unwrap(), port, 64, arrival)
 }
 
@@ -43,13 +43,13 @@ pub(crate) fn run(
         while let Some(outcome) = engine.poll(arrival - 1) {
             out.push(outcome);
         }
-        lost.push(engine.admit(&packet(number, Port::A, arrival)).lost.is_some());
+        lost.push(engine.admit(&packet(number, PortId::A, arrival)).lost.is_some());
     }
     while let Some(outcome) = engine.poll(Nanos::MAX) {
         out.push(outcome);
     }
-    assert!(engine.ledger(Port::A).balances(), "{:?}", engine.ledger(Port::A));
-    assert_eq!(engine.ledger(Port::A).queued, 0);
+    assert!(engine.ledger(PortId::A).balances(), "{:?}", engine.ledger(PortId::A));
+    assert_eq!(engine.ledger(PortId::A).queued, 0);
     (engine, lost, out)
 }
 
@@ -92,7 +92,7 @@ fn with_every_generator_loss_is_what_was_asked_for() {
     for generator in [Generator::Mrg, Generator::Mrg32k3a] {
         let path = Path { loss: Model::Plain(Decision::Bernoulli { probability: 0.05 }), ..Path::default() };
         let (engine, _, _) = run(Config { generator, ..config(path) }, every(10).take(200_000));
-        claims::binomial("lost", engine.ledger(Port::A).lost_for(Cause::Model), 200_000, 0.05);
+        claims::binomial("lost", engine.ledger(PortId::A).lost_for(Cause::Model), 200_000, 0.05);
     }
 }
 
@@ -154,7 +154,7 @@ fn a_chain_by_time_duplicates_the_share_of_seed_002_done_right() {
     let duplicate = Model::Markov { chain, states: Arc::new([state(0.001), state(1.0)]) };
     let path = Path { duplicate, ..Path::default() };
     let (engine, _, _) = run(config(path), every(154_780).take(1_938_179));
-    let share = engine.ledger(Port::A).duplicates_created as f64 / 1_938_179.0;
+    let share = engine.ledger(PortId::A).duplicates_created as f64 / 1_938_179.0;
     // 4.4 points in 300 s of the seed's dwell, so 4.4/sqrt(1000) here.
     claims::near("duplicated", share, 0.182_636, 0.044 / 1_000_f64.sqrt());
 }
@@ -176,7 +176,7 @@ fn a_chain_by_packets_delays_as_seed_002_done_right() {
 #[test]
 fn a_copy_takes_its_own_delay_and_then_its_own_way() {
     let duplicate = Duplicate { decision: Decision::Bernoulli { probability: 1.0 }, delay: 70 };
-    let law = Law::Uniform { low: 0.0, high: 1e6 };
+    let law = DelayDistribution::Uniform { low: 0.0, high: 1e6 };
     let delay = Delay { fixed: 5, variable: Some(Variable::new(law, None)) };
     let path = Path {
         duplicate: Model::Plain(duplicate),
@@ -185,7 +185,7 @@ fn a_copy_takes_its_own_delay_and_then_its_own_way() {
         ..Path::default()
     };
     let (engine, _, out) = run(config(path), every(10).take(1_000));
-    assert_eq!(engine.ledger(Port::A).duplicates_created, 1_000);
+    assert_eq!(engine.ledger(PortId::A).duplicates_created, 1_000);
     assert!(out.iter().all(|o| o.time == o.entered + o.requested && o.requested >= 5));
     assert!(out.iter().all(|o| o.entered == o.arrival + 70 * i64::from(o.copy)));
     let mut by_ordinal = vec![[0; 2]; 1_000];
@@ -218,13 +218,13 @@ fn patterns() -> Vec<(&'static str, Vec<Nanos>)> {
 #[test]
 fn exact_order_keeps_both_the_distribution_and_the_order_for_any_arrivals() {
     let laws = [
-        Law::Normal { mean: 5e7, stddev: 1e7 },
-        Law::Normal { mean: 5e6, stddev: 1e7 },
-        Law::Uniform { low: 1e7, high: 5e7 },
-        Law::Exponential { mean: 1e7 },
-        Law::Pareto { scale: 1e7, shape: 3.0 },
-        Law::Gamma { shape: 0.5, scale: 2e7 },
-        Law::Gamma { shape: 4.0, scale: 3e6 },
+        DelayDistribution::Normal { mean: 5e7, stddev: 1e7 },
+        DelayDistribution::Normal { mean: 5e6, stddev: 1e7 },
+        DelayDistribution::Uniform { low: 1e7, high: 5e7 },
+        DelayDistribution::Exponential { mean: 1e7 },
+        DelayDistribution::Pareto { scale: 1e7, shape: 3.0 },
+        DelayDistribution::Gamma { shape: 0.5, scale: 2e7 },
+        DelayDistribution::Gamma { shape: 4.0, scale: 3e6 },
     ];
     for (name, arrivals) in patterns() {
         for law in &laws {
@@ -233,8 +233,8 @@ fn exact_order_keeps_both_the_distribution_and_the_order_for_any_arrivals() {
             let (engine, _, out) = run(config(path), arrivals.iter().copied());
             assert!(out.windows(2).all(|pair| pair[0].ordinal < pair[1].ordinal), "{name} {law:?}");
             assert!(out.iter().all(|o| o.time == o.arrival + o.requested), "{name} {law:?}: none waited");
-            assert_eq!(engine.ledger(Port::A).waited, 0);
-            let effective = engine.correlation(Port::A).unwrap().effective_values().unwrap();
+            assert_eq!(engine.ledger(PortId::A).waited, 0);
+            let effective = engine.correlation(PortId::A).unwrap().effective_values().unwrap();
             assert!(effective > 50.0, "{name} {law:?}: {effective} effective values");
             let sample: Vec<f64> = out.iter().map(|o| (o.requested - 1_000) as f64).collect();
             // The estimate of the effective number is good to a fifth or so: half of it leaves the claim sharp.
@@ -256,10 +256,10 @@ fn spearman(sample: &[f64], lag: usize) -> f64 {
 #[test]
 fn exact_order_keeps_the_distribution_of_correlated_delays_and_their_correlation_where_gaps_allow_it() {
     let laws = [
-        Law::Normal { mean: 5e6, stddev: 1e6 },
-        Law::Uniform { low: 1e6, high: 5e6 },
-        Law::Exponential { mean: 1e6 },
-        Law::Empirical([1e6, 1e6, 2e6, 2e6, 2.5e6, 4e6].into()),
+        DelayDistribution::Normal { mean: 5e6, stddev: 1e6 },
+        DelayDistribution::Uniform { low: 1e6, high: 5e6 },
+        DelayDistribution::Exponential { mean: 1e6 },
+        DelayDistribution::Empirical([1e6, 1e6, 2e6, 2e6, 2.5e6, 4e6].into()),
     ];
     for correlation in [-0.5, 0.8] {
         for law in &laws {
@@ -271,11 +271,11 @@ fn exact_order_keeps_the_distribution_of_correlated_delays_and_their_correlation
                 let (engine, _, out) = run(config(path(Order::Exact)), arrivals.iter().copied());
                 assert!(out.windows(2).all(|pair| pair[0].ordinal < pair[1].ordinal), "{name} {law:?}");
                 let sample: Vec<f64> = out.iter().map(|o| o.requested as f64).collect();
-                let effective = engine.correlation(Port::A).unwrap().effective_values().unwrap();
-                if matches!(law, Law::Empirical(_)) {
+                let effective = engine.correlation(PortId::A).unwrap().effective_values().unwrap();
+                if matches!(law, DelayDistribution::Empirical(_)) {
                     continue;
                 }
-                assert_eq!(engine.ledger(Port::A).waited, 0, "{name} {law:?}");
+                assert_eq!(engine.ledger(PortId::A).waited, 0, "{name} {law:?}");
                 claims::kolmogorov_of(sample, effective / 4.0, |x| law.share_up_to(x));
             }
             // Packets so far apart that their order asks for nothing.
@@ -298,7 +298,7 @@ fn correlated_delays_in_exact_order_do_not_stay_in_a_tail() {
     for (correlation, seeds) in [(-0.6, 1..=30), (0.0, 1..=10)] {
         for gap in [10_000_000, 20_000_000] {
             for seed in seeds.clone() {
-                let law = Law::Exponential { mean: 5e6 };
+                let law = DelayDistribution::Exponential { mean: 5e6 };
                 let delay = Delay { fixed: 0, variable: Some(Variable::new(law.clone(), Some(correlation))) };
                 let path = Path { delay: Model::Plain(delay), ..Path::default() };
                 let config = Config { seed: Some(Seed([seed, 2, 3, 4, 5, 6])), ..config(path) };
@@ -308,7 +308,7 @@ fn correlated_delays_in_exact_order_do_not_stay_in_a_tail() {
                     delays.chunk_by(|a, b| a.to_bits() == b.to_bits()).map(<[f64]>::len).max().unwrap();
                 // A packet in 15 stays where it was, at the most: 40 in a row are none in 10^40.
                 assert!(stay < 40, "{correlation} {gap} {seed}: {stay} in a row");
-                let effective = engine.correlation(Port::A).unwrap().effective_values().unwrap();
+                let effective = engine.correlation(PortId::A).unwrap().effective_values().unwrap();
                 assert!(effective > 300.0, "{correlation} {gap} {seed}: {effective}");
                 claims::kolmogorov_of(delays, effective / 4.0, |x| law.share_up_to(x));
             }
@@ -318,28 +318,32 @@ fn correlated_delays_in_exact_order_do_not_stay_in_a_tail() {
 
 #[test]
 fn the_note_of_correlated_delays_says_from_which_gap_on_few_steps_are_refused() {
-    let from = |law: Law, correlation| Variable::new(law, Some(correlation)).correlated_from().unwrap();
+    let from = |law: DelayDistribution, correlation| {
+        Variable::new(law, Some(correlation)).correlated_from().unwrap()
+    };
     // Without correlation two exponential delays differ by an exponential length of the same mean.
-    let exponential = from(Law::Exponential { mean: 5e6 }, 0.0) / (-5e6 * 0.003_f64.ln());
+    let exponential = from(DelayDistribution::Exponential { mean: 5e6 }, 0.0) / (-5e6 * 0.003_f64.ln());
     assert!((exponential - 1.0).abs() < 0.1, "{exponential}");
     // Normal ones by a normal length, beyond 2.968 deviations of which 0.003 lie.
     for correlation in [-0.6, 0.0, 0.9] {
-        let normal = from(Law::Normal { mean: 50e6, stddev: 1e6 }, correlation);
+        let normal = from(DelayDistribution::Normal { mean: 50e6, stddev: 1e6 }, correlation);
         let theory = 2.968e6 * (2.0 * (1.0 - correlation)).sqrt();
         assert!((normal / theory - 1.0).abs() < 0.1, "{correlation}: {normal} for {theory}");
     }
-    assert!(from(Law::Exponential { mean: 5e6 }, 1.0) < 1e-3);
+    assert!(from(DelayDistribution::Exponential { mean: 5e6 }, 1.0) < 1e-3);
 }
 
 #[test]
 fn of_a_law_without_a_variance_nothing_tells_how_near_the_mean_is() {
     for (shape, order) in [(1.5, Order::Exact), (1.5, Order::Independent), (2.5, Order::Exact)] {
-        let delay =
-            Delay { fixed: 0, variable: Some(Variable::new(Law::Pareto { scale: 1e6, shape }, None)) };
+        let delay = Delay {
+            fixed: 0,
+            variable: Some(Variable::new(DelayDistribution::Pareto { scale: 1e6, shape }, None)),
+        };
         let path = Path { delay: Model::Plain(delay), order, ..Path::default() };
         let (engine, _, _) = run(config(path), every(1_000_000).take(20_000));
-        let noted = engine.correlation(Port::A).unwrap();
-        assert_eq!(noted.is_boundless(), shape < 2.0);
+        let noted = engine.correlation(PortId::A).unwrap();
+        assert_eq!(noted.has_infinite_variance(), shape < 2.0);
         assert_eq!(noted.effective_values().is_none() && noted.spread().is_none(), shape < 2.0);
         assert_eq!(noted.effective_at_most(), None);
     }
@@ -348,19 +352,19 @@ fn of_a_law_without_a_variance_nothing_tells_how_near_the_mean_is() {
 #[test]
 fn a_queue_over_independent_draws_is_what_exact_order_is_not() {
     // Facts of a simulation: Normal(50, 10) ms at 10,000 packets a second comes out with mean 71 ms.
-    let law = Law::Normal { mean: 5e7, stddev: 1e7 };
+    let law = DelayDistribution::Normal { mean: 5e7, stddev: 1e7 };
     let delay = Delay { fixed: 0, variable: Some(Variable::new(law, None)) };
     let path = Path { delay: Model::Plain(delay), order: Order::Fifo, ..Path::default() };
     let (engine, _, out) = run(config(path), every(100_000).take(MANY as usize));
     let mean = out.iter().map(|o| (o.time - o.arrival) as f64).sum::<f64>() / MANY as f64;
     assert!((70.5e6..72.0e6).contains(&mean), "{mean}");
-    assert!(engine.ledger(Port::A).waited > MANY / 2);
+    assert!(engine.ledger(PortId::A).waited > MANY / 2);
     assert!(out.windows(2).all(|pair| pair[0].ordinal < pair[1].ordinal));
 }
 
 #[test]
 fn correlated_delay_has_its_law_and_spearmans_correlation() {
-    let law = Law::Exponential { mean: 1e6 };
+    let law = DelayDistribution::Exponential { mean: 1e6 };
     let delay = Delay { fixed: 0, variable: Some(Variable::new(law.clone(), Some(0.8))) };
     let path = Path { delay: Model::Plain(delay), order: Order::Independent, ..Path::default() };
     let (_, _, mut out) = run(config(path), every(10).take(200_000));
@@ -383,13 +387,13 @@ fn a_rate_lets_nothing_leave_too_soon_and_loses_what_its_queue_cannot_hold() {
         let path = Path { rate: Some(rate), ..Path::default() };
         let mut engine = Engine::new(config(path), Limits::growing(), 0);
         for number in 0..100 {
-            engine.admit(&Packet { network_length: 42, ..packet(number, Port::A, 1_000) });
+            engine.admit(&Packet { network_length: 42, ..packet(number, PortId::A, 1_000) });
         }
         let out: Vec<Outcome> = std::iter::from_fn(|| engine.poll(Nanos::MAX)).collect();
         let sent: Vec<Nanos> = out.iter().filter(|o| o.lost.is_none()).map(|o| o.time).collect();
         let each = counted * 8 * 100;
         assert_eq!(sent, (1..=10).map(|n| 1_000 + n * each).collect::<Vec<_>>(), "{layer}");
-        assert_eq!(engine.ledger(Port::A).lost_for(Cause::Queue), 90);
+        assert_eq!(engine.ledger(PortId::A).lost_for(Cause::Queue), 90);
     }
 }
 
@@ -400,7 +404,7 @@ fn opportunities_count_ip_packets() {
     let path = Path { trace: Some(Arc::new(trace)), ..Path::default() };
     let mut engine = Engine::new(config(path), Limits::growing(), 0);
     for number in 0..100 {
-        engine.admit(&Packet { network_length: 42, ..packet(number, Port::A, 1) });
+        engine.admit(&Packet { network_length: 42, ..packet(number, PortId::A, 1) });
     }
     let out: Vec<Outcome> = std::iter::from_fn(|| engine.poll(Nanos::MAX)).collect();
     let by = |ms: Nanos| out.iter().filter(|o| o.time <= ms * 1_000_000).count();
@@ -427,7 +431,7 @@ fn corrupted_packets_have_the_bits_that_were_asked_for() {
     let corrupt =
         Corrupt { decision: Decision::Bernoulli { probability: 0.1 }, bits: 3, repair_checksum: true };
     let (engine, _, out) = run(config(Path { corrupt, ..Path::default() }), every(10).take(100_000));
-    claims::binomial("corrupted", engine.ledger(Port::A).corrupted, 100_000, 0.1);
+    claims::binomial("corrupted", engine.ledger(PortId::A).corrupted, 100_000, 0.1);
     for corruption in out.iter().filter_map(|o| o.corruption) {
         let mut bits: Vec<u32> = corruption.positions(46).collect();
         bits.sort_unstable();
@@ -443,7 +447,7 @@ fn fates_depend_on_seed_port_stage_and_ordinal_only() {
         loss: Model::Plain(Decision::Bernoulli { probability: 0.1 }),
         delay: Model::Plain(Delay {
             fixed: 100,
-            variable: Some(Variable::new(Law::Exponential { mean: 1e5 }, None)),
+            variable: Some(Variable::new(DelayDistribution::Exponential { mean: 1e5 }, None)),
         }),
         order: Order::Independent,
         ..Path::default()
@@ -455,19 +459,19 @@ fn fates_depend_on_seed_port_stage_and_ordinal_only() {
         for n in 0..20_000_u64 {
             let now = i64::try_from(n).unwrap() * gap;
             if both {
-                engine.admit(&packet(n, Port::B, now));
+                engine.admit(&packet(n, PortId::B, now));
             }
-            engine.admit(&packet(n, Port::A, now));
+            engine.admit(&packet(n, PortId::A, now));
             if n % 7 == 0 {
                 while let Some(out) = engine.poll(now) {
-                    if out.port == Port::A {
+                    if out.port == PortId::A {
                         fates[out.ordinal as usize] = Some(out.requested);
                     }
                 }
             }
         }
         while let Some(out) = engine.poll(Nanos::MAX) {
-            if out.port == Port::A {
+            if out.port == PortId::A {
                 fates[out.ordinal as usize] = Some(out.requested);
             }
         }
@@ -496,7 +500,7 @@ fn a_timeline_changes_settings_at_its_moments_and_keeps_order() {
         assert_eq!(o.requested, wanted, "{o:?}");
     }
     assert!(out.windows(2).all(|pair| pair[0].ordinal < pair[1].ordinal), "in order over the changes");
-    assert!(engine.ledger(Port::A).waited > 0, "which cost some of them a wait");
+    assert!(engine.ledger(PortId::A).waited > 0, "which cost some of them a wait");
 }
 
 mod properties {
@@ -517,7 +521,7 @@ mod properties {
         )
             .prop_map(|(lose, copy, displace, delay, order, rate, discipline)| {
                 let bernoulli = |probability| Decision::Bernoulli { probability };
-                let variable = Some(Variable::new(Law::Exponential { mean: 2_000.0 }, None));
+                let variable = Some(Variable::new(DelayDistribution::Exponential { mean: 2_000.0 }, None));
                 let discipline = match discipline {
                     0 => Discipline::TailDrop,
                     1 => Discipline::Red { low: 200, high: 800, probability: 0.1, weight: 0.1 },
@@ -581,7 +585,7 @@ mod properties {
                     Act::Arrive { port, after } => {
                         now += after;
                         number += 1;
-                        let port = if port { Port::A } else { Port::B };
+                        let port = if port { PortId::A } else { PortId::B };
                         let admission = engine.admit(&packet(number, port, now));
                         prop_assert_eq!(admission.lost.is_some(), admission.outcomes == 0);
                         owed.insert(u32::try_from(number).unwrap(), admission.outcomes);
@@ -596,7 +600,7 @@ mod properties {
                     }
                     Act::Change(path) => engine.apply(Config { seed: None, ..config(*path) }, now),
                     Act::Kernel(port) => {
-                        engine.dropped_before(if port { Port::A } else { Port::B }, 3);
+                        engine.dropped_before(if port { PortId::A } else { PortId::B }, 3);
                     }
                     Act::Refuse => {
                         if let Some(out) = engine.poll(now) {
@@ -605,7 +609,7 @@ mod properties {
                         }
                     }
                 }
-                for port in Port::BOTH {
+                for port in PortId::BOTH {
                     prop_assert!(engine.ledger(port).balances(), "{:?}", engine.ledger(port));
                     prop_assert!(engine.held_for(port) <= held);
                     prop_assert_eq!(engine.ledger(port).queued, engine.held_for(port) as u64);
@@ -616,7 +620,7 @@ mod properties {
                 *owed.get_mut(&out.slot).unwrap() -= 1;
             }
             prop_assert!(owed.values().all(|left| *left == 0), "every outcome was given exactly once");
-            for port in Port::BOTH {
+            for port in PortId::BOTH {
                 prop_assert!(engine.ledger(port).balances() && engine.ledger(port).queued == 0);
             }
         }

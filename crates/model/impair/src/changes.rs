@@ -8,10 +8,10 @@ use crate::behaviour::{config, run};
 use crate::config::{
     Delay, Discipline, Duplicate, Match, Model, Order, Path, RateLimit, TimelineStep, Variable,
 };
-use crate::decision::Decision;
+use crate::distribution::DelayDistribution;
 use crate::engine::{Engine, Limits};
-use crate::laws::Law;
-use crate::packet::{Headers, Outcome, Packet, Port};
+use crate::loss_model::Decision;
+use crate::packet::{Headers, Outcome, Packet, PortId};
 use crate::trace::read_mahimahi;
 use crate::{Config, Nanos};
 
@@ -33,7 +33,7 @@ fn changed(before: Config, after: Config, change: Nanos, packets: u32) -> Vec<Ou
             engine.apply(after, change);
         }
         out.extend(std::iter::from_fn(|| engine.poll(arrival - 1)));
-        engine.admit(&Packet { headers, ..Packet::new(number, Port::A, 1_000, arrival) });
+        engine.admit(&Packet { headers, ..Packet::new(number, PortId::A, 1_000, arrival) });
     }
     out.extend(std::iter::from_fn(|| engine.poll(Nanos::MAX)));
     assert_eq!(out.len(), packets as usize);
@@ -134,7 +134,7 @@ fn a_ramp_keeps_what_a_correlated_stage_remembers() {
     // A run of copies ends with probability 0.8 (1 - 0.99) at each packet: some 160 runs, and one and a half times as
     // many, and more, if each of a thousand steps forgot. Their number has a deviation of some 13; 1e-6 is at 230.
     let runs = copied.windows(2).filter(|pair| !pair[0] && pair[1]).count();
-    assert!((90..230).contains(&runs), "{runs} runs, {} copies", engine.ledger(Port::A).duplicates_created);
+    assert!((90..230).contains(&runs), "{runs} runs, {} copies", engine.ledger(PortId::A).duplicates_created);
 }
 
 /// The delays asked for of packets of port a at these moments, each taken up so much later than it
@@ -144,7 +144,7 @@ fn delays_when_taken_up_late(config: Config, arrivals: &[Nanos], late: Nanos) ->
     let mut out = Vec::new();
     for (number, &arrival) in (0..).zip(arrivals) {
         out.extend(std::iter::from_fn(|| engine.poll(arrival - 1 + late)));
-        engine.admit(&Packet::new(number, Port::A, 1_000, arrival));
+        engine.admit(&Packet::new(number, PortId::A, 1_000, arrival));
     }
     out.extend(std::iter::from_fn(|| engine.poll(Nanos::MAX)));
     let mut delays: Vec<_> = out.iter().map(|o| (o.ordinal, o.copy, o.requested)).collect();
@@ -156,7 +156,7 @@ fn delays_when_taken_up_late(config: Config, arrivals: &[Nanos], late: Nanos) ->
 fn a_step_holds_for_what_arrived_from_its_moment_on_however_late_that_is_taken_up() {
     let ramp = |order, mean: f64| {
         let decision = Decision::Bernoulli { probability: 0.1 };
-        let variable = Some(Variable::new(Law::Exponential { mean }, None));
+        let variable = Some(Variable::new(DelayDistribution::Exponential { mean }, None));
         config(Path {
             duplicate: Model::Plain(Duplicate { decision, delay: 0 }),
             delay: Model::Plain(Delay { fixed: MS, variable }),
@@ -215,7 +215,7 @@ fn through(first: Config, changes: &[(Nanos, Config)]) -> Vec<Outcome> {
             engine.apply(config.clone(), *at);
         }
         out.extend(std::iter::from_fn(|| engine.poll(arrival - 1)));
-        engine.admit(&Packet { headers, ..Packet::new(number, Port::A, 204, arrival) });
+        engine.admit(&Packet { headers, ..Packet::new(number, PortId::A, 204, arrival) });
     }
     out.extend(std::iter::from_fn(|| engine.poll(Nanos::MAX)));
     assert_eq!((out.len(), engine.held()), (150, 0));
@@ -304,7 +304,7 @@ fn a_flow_keeps_its_order_through_changes_drawn_at_random() {
                 order: Order::Exact,
                 delay: Model::Plain(Delay {
                     fixed: MS,
-                    variable: Some(Variable::new(Law::Exponential { mean: 5e6 }, None)),
+                    variable: Some(Variable::new(DelayDistribution::Exponential { mean: 5e6 }, None)),
                 }),
                 ..Path::default()
             },

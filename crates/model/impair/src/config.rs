@@ -9,10 +9,10 @@ use romer_units::{Layer, Prefix, Rate};
 
 use crate::Nanos;
 use crate::chain::Chain;
-use crate::decision::Decision;
+use crate::distribution::DelayDistribution;
 use crate::generator::Generator;
-use crate::laws::Law;
-use crate::packet::{Headers, Port};
+use crate::loss_model::Decision;
+use crate::packet::{Headers, PortId};
 use crate::trace::Trace;
 
 /// A model, or one for each state of a Markov chain.
@@ -94,7 +94,7 @@ pub struct Reorder {
 /// What is added to a fixed delay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable {
-    pub(crate) law: Law,
+    pub(crate) law: DelayDistribution,
     pub(crate) width: f64,
     pub(crate) skewness: f64,
     pub(crate) correlation: Option<f64>,
@@ -103,7 +103,7 @@ pub struct Variable {
 impl Variable {
     /// A distribution; with `correlation`, a Gaussian copula of first order: packet after packet, the normal scores
     /// of the delays have autocorrelation `correlation`^k, and each delay has the law exactly.
-    pub fn new(law: Law, correlation: Option<f64>) -> Self {
+    pub fn new(law: DelayDistribution, correlation: Option<f64>) -> Self {
         Self { width: law.width(), skewness: law.skewness(), law, correlation }
     }
 
@@ -119,7 +119,7 @@ impl Variable {
     }
 
     /// The distribution.
-    pub const fn law(&self) -> &Law {
+    pub const fn law(&self) -> &DelayDistribution {
         &self.law
     }
 }
@@ -312,7 +312,7 @@ impl Path {
     pub fn longest_hold(&self) -> Nanos {
         let delay = self.delay.all().map(|delay| {
             let variable = delay.variable.as_ref().map_or(0.0, |variable| variable.law.practical_maximum());
-            delay.fixed.saturating_add(crate::cast::nanos(variable).min(LONGEST_DELAY))
+            delay.fixed.saturating_add(crate::convert::nanos(variable).min(LONGEST_DELAY))
         });
         let copy = self.duplicate.all().filter(|copy| copy.decision.ratio() > 0.0).map(|copy| copy.delay);
         let displaced = self.reorder.all().any(|reorder| reorder.decision.ratio() > 0.0);
@@ -327,7 +327,7 @@ impl Path {
 }
 
 fn part(a: Nanos, b: Nanos, share: f64) -> Nanos {
-    a.saturating_add(crate::cast::nanos(crate::cast::real(b.saturating_sub(a)) * share))
+    a.saturating_add(crate::convert::nanos(crate::convert::real(b.saturating_sub(a)) * share))
 }
 
 fn part_of_rate(a: u64, b: u64, share: f64) -> u64 {
@@ -468,7 +468,7 @@ impl Config {
 
     /// What must be held of that which arrives at `port`, before the rates' queues: of each path the longest hold at its
     /// rate, twice where packets are duplicated. Each path counts by the longest hold and the highest rate that it ever has.
-    pub fn held(&self, port: Port) -> Held {
+    pub fn held(&self, port: PortId) -> Held {
         let settings = || self.settings().map(|setting| &setting.paths[port.index()]);
         let flows = settings().map(Vec::len).max().unwrap_or(0);
         let mut held = Held::default();

@@ -4,8 +4,8 @@
 use crate::behaviour::{MANY, config, every, run};
 use crate::claims;
 use crate::config::{Delay, Displacement, Model, Path, Reorder, TimelineStep};
-use crate::decision::Decision;
-use crate::packet::Port;
+use crate::loss_model::Decision;
+use crate::packet::PortId;
 
 #[test]
 fn displaced_packets_are_passed_by_as_many_as_was_asked() {
@@ -16,7 +16,7 @@ fn displaced_packets_are_passed_by_as_many_as_was_asked() {
     let path = Path { reorder: Model::Plain(reorder), ..Path::default() };
     let (engine, _, out) = run(config(path), every(1_000).take(MANY as usize));
     claims::binomial("displaced", out.iter().filter(|o| o.displacement > 0).count() as u64, MANY, 0.02);
-    assert!(engine.ledger(Port::A).reordered >= MANY / 51);
+    assert!(engine.ledger(PortId::A).reordered >= MANY / 51);
     // RFC 4737: a packet is reordered where a later one arrived before; its extent is how far back the earliest such is.
     let mut extents = [0_u64; 16];
     let mut greatest = 0;
@@ -75,7 +75,7 @@ fn flushed_packet_counts_for_older() {
     config_of.timeline = vec![TimelineStep { at: 150, setting: config(path(9, 500)).base }];
     let (engine, _, out) = run(config_of, [100, 200].into_iter());
     assert_eq!(out.iter().map(|o| (o.ordinal, o.time)).collect::<Vec<_>>(), [(1, 700), (0, 700)]);
-    assert_eq!((engine.ledger(Port::A).reordered, engine.ledger(Port::A).flushed), (1, 1));
+    assert_eq!((engine.ledger(PortId::A).reordered, engine.ledger(PortId::A).flushed), (1, 1));
 }
 
 #[test]
@@ -88,6 +88,6 @@ fn a_displaced_packet_that_nobody_passes_leaves_when_its_time_is_up() {
     let path = Path { reorder: Model::Plain(reorder), flush: 500, delay, ..Path::default() };
     let (engine, _, out) = run(config(path), [1_000, 1_100].into_iter());
     assert_eq!(out.iter().map(|o| o.time).collect::<Vec<_>>(), [1_540, 1_640]);
-    assert_eq!(engine.ledger(Port::A).reordered, 0, "none went past another");
-    assert_eq!((engine.ledger(Port::A).displaced, engine.ledger(Port::A).flushed), (2, 2));
+    assert_eq!(engine.ledger(PortId::A).reordered, 0, "none went past another");
+    assert_eq!((engine.ledger(PortId::A).displaced, engine.ledger(PortId::A).flushed), (2, 2));
 }

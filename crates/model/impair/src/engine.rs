@@ -4,12 +4,12 @@ use romer_units::random::Seed;
 
 use crate::Nanos;
 use crate::config::Config;
-use crate::gate::OPEN;
 use crate::generator::Owner;
-use crate::held::NEVER;
 use crate::ledger::Ledger;
 use crate::order::Correlation;
-use crate::packet::{Cause, Outcome, Packet, Port};
+use crate::order_barrier::OPEN;
+use crate::packet::{Cause, Outcome, Packet, PortId};
+use crate::packet_store::NEVER;
 use crate::pipeline::Pipeline;
 use crate::timeline::Timeline;
 
@@ -52,13 +52,13 @@ pub struct Engine {
     seed: Seed,
     config: Config,
     limits: Limits,
-    ports: [Side; 2],
+    ports: [PortPaths; 2],
     /// Nothing is due before this.
     quiet_until: Nanos,
 }
 
 #[derive(Clone, Debug)]
-struct Side {
+struct PortPaths {
     paths: Vec<Option<Pipeline>>,
     /// How often packets were given other paths than those before them had.
     generation: u32,
@@ -69,7 +69,7 @@ struct Side {
     ledger: Ledger,
 }
 
-impl Side {
+impl PortPaths {
     /// Packets may take other paths from now on than those before them did: what keeps its order leaves behind all of
     /// these.
     fn begin_generation(&mut self, now: Nanos) {
@@ -105,7 +105,7 @@ impl Engine {
     /// a seed and says it.
     pub fn new(config: Config, limits: Limits, start: Nanos) -> Self {
         let seed = config.seed.unwrap_or(Seed([1; 6]));
-        let ports = Port::BOTH.map(|_| Side {
+        let ports = PortId::BOTH.map(|_| PortPaths {
             paths: Vec::new(),
             generation: 0,
             has_older: false,
@@ -121,7 +121,7 @@ impl Engine {
     /// Another configuration from `now` on, its timeline beginning then. What is held leaves when it would have left;
     /// stages whose model did not change go on with it. The seed and the generator stay those of the start.
     pub fn apply(&mut self, config: Config, now: Nanos) {
-        for port in Port::BOTH {
+        for port in PortId::BOTH {
             let index = port.index();
             let flows = config.base.paths[index].len().max(self.ports[index].paths.len());
             for flow in 0..flows {
@@ -143,7 +143,7 @@ impl Engine {
                         let owner = Owner {
                             seed: self.seed,
                             generator: config.generator,
-                            port: if port == Port::A { 0 } else { 1 },
+                            port: if port == PortId::A { 0 } else { 1 },
                             flow: u16::try_from(flow).unwrap_or(u16::MAX),
                         };
                         let Limits { held, reserved } = self.limits;
@@ -248,20 +248,20 @@ impl Engine {
     }
 
     /// The kernel dropped so many packets of a port before they came here: received, and lost.
-    pub const fn dropped_before(&mut self, port: Port, number: u64) {
+    pub const fn dropped_before(&mut self, port: PortId, number: u64) {
         let ledger = &mut self.ports[port.index()].ledger;
         ledger.received += number;
         ledger.lost[Cause::Kernel.index()] += number;
     }
 
     /// The counts of what arrived at `port`, exact at this instant.
-    pub const fn ledger(&self, port: Port) -> &Ledger {
+    pub const fn ledger(&self, port: PortId) -> &Ledger {
         &self.ports[port.index()].ledger
     }
 
     /// How alike successive delays are, of the path that belongs to no flow, in the exact order or by a correlation asked for;
     /// `None` where neither is, and the law has a variance.
-    pub fn correlation(&self, port: Port) -> Option<&Correlation> {
+    pub fn correlation(&self, port: PortId) -> Option<&Correlation> {
         self.ports[port.index()].paths.first()?.as_ref()?.correlation()
     }
 
@@ -281,12 +281,12 @@ impl Engine {
     }
 
     /// Packets and copies held for one port.
-    pub fn held_for(&self, port: Port) -> usize {
+    pub fn held_for(&self, port: PortId) -> usize {
         self.paths().filter(|(at, _)| *at == port).map(|(_, pipeline)| pipeline.held()).sum()
     }
 
-    fn paths(&self) -> impl Iterator<Item = (Port, &Pipeline)> {
-        Port::BOTH.into_iter().flat_map(|port| {
+    fn paths(&self) -> impl Iterator<Item = (PortId, &Pipeline)> {
+        PortId::BOTH.into_iter().flat_map(|port| {
             self.ports[port.index()].paths.iter().flatten().map(move |pipeline| (port, pipeline))
         })
     }

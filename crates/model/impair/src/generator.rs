@@ -12,9 +12,9 @@
 
 use romer_units::random::{Blocks, Seed, Stream};
 
-use crate::cast;
+use crate::convert;
 use crate::mrg::{Family, Mrg, leva};
-use crate::special::normal_quantile;
+use crate::special_functions::normal_quantile;
 
 /// Which generator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,10 +103,10 @@ impl Owner {
 
 /// The numbers of packets, by lane.
 #[derive(Clone, Debug)]
-pub(crate) struct Draws(Kind);
+pub(crate) struct Draws(BlockKind);
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum BlockKind {
     /// The packets' own blocks, and the last copy's with its counter.
     Counter {
         blocks: Box<Blocks>,
@@ -127,10 +127,10 @@ impl Draws {
             Box::<[Mrg; 8]>::try_from(lanes.into_boxed_slice()).ok()
         });
         Self(match lanes {
-            Some(lanes) => Kind::Sequential(lanes),
+            Some(lanes) => BlockKind::Sequential(lanes),
             None => {
                 let stream = owner.stream(0);
-                Kind::Counter {
+                BlockKind::Counter {
                     blocks: Box::new(Blocks::new(stream)),
                     stream,
                     copy: 0,
@@ -143,7 +143,7 @@ impl Draws {
     /// The 64 bits of `lane` for the packet `ordinal` (below 2^56) and its copy.
     pub(crate) fn word(&mut self, lane: Lane, ordinal: u64, copy: u8) -> u64 {
         match &mut self.0 {
-            Kind::Counter { blocks, stream, copy: last, block } => {
+            BlockKind::Counter { blocks, stream, copy: last, block } => {
                 let wanted = ordinal | (u64::from(copy) << 56);
                 let block = if copy == 0 {
                     blocks.block(wanted)
@@ -157,26 +157,26 @@ impl Draws {
                 let at = lane as usize * 2;
                 u64::from(block[at]) | (u64::from(block[at + 1]) << 32)
             }
-            Kind::Sequential(lanes) => lanes[lane as usize].word(),
+            BlockKind::Sequential(lanes) => lanes[lane as usize].word(),
         }
     }
 
     /// The same as a number in (0, 1).
     pub(crate) fn unit(&mut self, lane: Lane, ordinal: u64, copy: u8) -> f64 {
-        cast::open_unit(self.word(lane, ordinal, copy))
+        convert::open_unit(self.word(lane, ordinal, copy))
     }
 
     /// Whether numbers come in sequence.
     pub(crate) const fn sequential(&self) -> bool {
-        matches!(self.0, Kind::Sequential(_))
+        matches!(self.0, BlockKind::Sequential(_))
     }
 
     /// A normal number of mean 0 and deviation 1: Leva's, which needs as many draws as it needs, of a generator that
     /// draws in sequence; by the inverse function of one that counts.
     pub(crate) fn normal(&mut self, lane: Lane, ordinal: u64, copy: u8) -> f64 {
         match &self.0 {
-            Kind::Sequential(_) => leva(|| self.unit(lane, ordinal, copy)),
-            Kind::Counter { .. } => normal_quantile(self.unit(lane, ordinal, copy)),
+            BlockKind::Sequential(_) => leva(|| self.unit(lane, ordinal, copy)),
+            BlockKind::Counter { .. } => normal_quantile(self.unit(lane, ordinal, copy)),
         }
     }
 }
@@ -203,7 +203,7 @@ impl Sequence {
 
     /// The next number in (0, 1).
     pub(crate) fn unit(&mut self) -> f64 {
-        cast::open_unit(match &mut self.0 {
+        convert::open_unit(match &mut self.0 {
             Next::Counter { blocks, next } => {
                 let [low, high, ..] = *blocks.block(*next);
                 *next += 1;

@@ -35,41 +35,41 @@
 
 #[cfg(test)]
 mod behaviour;
-mod cast;
 pub mod chain;
 #[cfg(test)]
 mod changes;
 #[cfg(test)]
 mod claims;
 pub mod config;
-mod decision;
+mod convert;
 #[cfg(test)]
 mod displacement;
+mod distribution;
 mod engine;
-mod gate;
 mod generator;
-pub mod goodness;
-mod held;
-mod laws;
+pub mod goodness_of_fit;
 mod ledger;
+mod loss_model;
 pub mod mrg;
 mod order;
+mod order_barrier;
 mod packet;
+mod packet_store;
 mod pipeline;
 mod server;
-mod special;
+mod special_functions;
 mod timeline;
 pub mod trace;
 
 pub use config::{Config, Path};
-pub use decision::Decision;
+pub use distribution::DelayDistribution;
 pub use engine::{Admission, Engine, Limits};
 pub use generator::Generator;
-pub use laws::Law;
 pub use ledger::Ledger;
+pub use loss_model::Decision;
 pub use order::{Correlation, Spread};
-pub use packet::{Cause, Corruption, Headers, MOST_BITS, Outcome, Packet, Port};
-pub use special::spearman_of_normal;
+pub use packet::{Cause, Corruption, Headers, MOST_BITS, Outcome, Packet, PortId};
+pub use special_functions::spearman_of_normal;
 
 /// Nanoseconds: a length of time, or a moment on the one clock of the engine's caller.
 pub type Nanos = i64;

@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn levas_numbers_are_normal() {
         let mut generator = Mrg::new(Family::Cmrg, Seed([1, 2, 3, 4, 5, 6])).unwrap();
-        let sample = (0..200_000).map(|_| leva(|| crate::cast::open_unit(generator.word()))).collect();
-        crate::claims::kolmogorov(sample, crate::special::normal_below);
+        let sample = (0..200_000).map(|_| leva(|| crate::convert::open_unit(generator.word()))).collect();
+        crate::claims::kolmogorov(sample, crate::special_functions::normal_below);
     }
 }

@@ -58,10 +58,10 @@
 //! this and the reports say it.
 
 use crate::Nanos;
-use crate::cast;
+use crate::convert;
+use crate::distribution::DelayDistribution;
 use crate::generator::Sequence;
-use crate::laws::Law;
-use crate::special::{normal_below, normal_quantile};
+use crate::special_functions::{normal_below, normal_quantile};
 
 /// Gaps longer than this many widths are steps of the second kind.
 const LONG: f64 = 16.0;
@@ -97,7 +97,7 @@ impl Exact {
     }
 
     /// Goes over to another law: at the same share of it where both are of one kind, afresh where they are not.
-    pub(crate) fn change(&mut self, from: &Law, to: &Law) {
+    pub(crate) fn change(&mut self, from: &DelayDistribution, to: &DelayDistribution) {
         if self.last.is_none() || from.between(to, 0.0).is_none() || from.width() <= 0.0 {
             return self.restart();
         }
@@ -113,10 +113,16 @@ impl Exact {
 
     /// The delay of a packet that arrives at `now`, not before the one before it; `correlation` is that of the normal
     /// scores of neighbours, where one is asked for.
-    pub(crate) fn next(&mut self, law: &Law, width: f64, correlation: Option<f64>, now: Nanos) -> f64 {
-        let gap = self.last.map(|last| cast::real(now.saturating_sub(last).max(0)));
+    pub(crate) fn next(
+        &mut self,
+        law: &DelayDistribution,
+        width: f64,
+        correlation: Option<f64>,
+        now: Nanos,
+    ) -> f64 {
+        let gap = self.last.map(|last| convert::real(now.saturating_sub(last).max(0)));
         self.last = Some(now);
-        if width <= 0.0 && !matches!(law, Law::Empirical(_)) {
+        if width <= 0.0 && !matches!(law, DelayDistribution::Empirical(_)) {
             return law.draw(0.5);
         }
         match gap {
@@ -127,25 +133,25 @@ impl Exact {
             Some(gap) if correlation.is_some_and(|c| gap > ALIKE * step_length(c, width)) => {
                 self.alike(law, correlation.unwrap_or(0.0), gap);
             }
-            Some(gap) if matches!(law, Law::Empirical(_)) => self.empirical(law, width, gap),
+            Some(gap) if matches!(law, DelayDistribution::Empirical(_)) => self.empirical(law, width, gap),
             Some(gap) if gap > LONG * width => {
                 let x = self.window(law, to_x(law, self.y), gap);
                 self.place(law, x);
             }
             Some(gap) => self.travel(law, gap * SLOPE),
         }
-        if matches!(law, Law::Empirical(_)) { self.y } else { to_x(law, self.y) }
+        if matches!(law, DelayDistribution::Empirical(_)) { self.y } else { to_x(law, self.y) }
     }
 
     /// Puts X at `x`, with a direction and a turn drawn afresh.
-    fn place(&mut self, law: &Law, x: f64) {
-        self.y = if matches!(law, Law::Empirical(_)) { x } else { to_y(law, x) };
+    fn place(&mut self, law: &DelayDistribution, x: f64) {
+        self.y = if matches!(law, DelayDistribution::Empirical(_)) { x } else { to_y(law, x) };
         self.up = self.numbers.unit() < 0.5;
         self.turn = turn(law, self.y, self.up, self.numbers.unit());
     }
 
     /// Moves on by `way`.
-    fn travel(&mut self, law: &Law, mut way: f64) {
+    fn travel(&mut self, law: &DelayDistribution, mut way: f64) {
         loop {
             let leg = (self.turn - self.y).abs();
             if way < leg {
@@ -159,7 +165,7 @@ impl Exact {
         }
     }
 
-    fn window(&mut self, law: &Law, x: f64, gap: f64) -> f64 {
+    fn window(&mut self, law: &DelayDistribution, x: f64, gap: f64) -> f64 {
         let low = x - self.numbers.unit() * gap;
         let high = low + gap;
         let (below_low, above_low) = law.shares(low);
@@ -179,8 +185,8 @@ impl Exact {
     }
 
     /// A correlated step, where it changes the delay by no more than the gap; else one within a window.
-    fn alike(&mut self, law: &Law, correlation: f64, gap: f64) {
-        let x = if matches!(law, Law::Empirical(_)) { self.y } else { to_x(law, self.y) };
+    fn alike(&mut self, law: &DelayDistribution, correlation: f64, gap: f64) {
+        let x = if matches!(law, DelayDistribution::Empirical(_)) { self.y } else { to_x(law, self.y) };
         let score = self.score(law, x);
         let rest = 1.0 - correlation * correlation;
         let fresh = normal_quantile(self.numbers.unit().max(f64::MIN_POSITIVE));
@@ -200,7 +206,7 @@ impl Exact {
     }
 
     /// The normal score of `x`; where that is an atom of the law, any of the atom's.
-    fn score(&mut self, law: &Law, x: f64) -> f64 {
+    fn score(&mut self, law: &DelayDistribution, x: f64) -> f64 {
         let (below, above) = law.shares(x);
         let (atom, place) = ((1.0 - below - above).max(0.0), self.numbers.unit());
         let (below, above) = (below + place * atom, above + (1.0 - place) * atom);
@@ -211,7 +217,7 @@ impl Exact {
         }
     }
 
-    fn empirical(&mut self, law: &Law, width: f64, gap: f64) {
+    fn empirical(&mut self, law: &DelayDistribution, width: f64, gap: f64) {
         let fresh = if width > 0.0 { -libm::expm1(-gap / (FRESH * width)) } else { 1.0 };
         self.y = if self.numbers.unit() < fresh {
             law.draw(self.numbers.unit())
@@ -224,7 +230,7 @@ impl Exact {
 }
 
 /// The value of a normal score.
-fn of_score(law: &Law, score: f64) -> f64 {
+fn of_score(law: &DelayDistribution, score: f64) -> f64 {
     let [below, above] = [score, -score].map(|score| normal_below(score).max(f64::MIN_POSITIVE));
     law.quantile(below, above)
 }
@@ -236,7 +242,7 @@ fn step_length(correlation: f64, width: f64) -> f64 {
 
 /// What a correlated step changes the delay by, nanoseconds, but for a share of `beyond` of the steps; to a tenth or so.
 /// Between packets so far apart that share is refused, and delays in exact order are that much more alike than asked for.
-pub(crate) fn step_quantile(law: &Law, correlation: f64, beyond: f64) -> f64 {
+pub(crate) fn step_quantile(law: &DelayDistribution, correlation: f64, beyond: f64) -> f64 {
     // Places in the scores' plane, each with its share.
     let place = |step: i32| f64::from(step) / 10.0;
     let density = |score: f64| libm::exp(-0.5 * score * score);
@@ -263,21 +269,21 @@ pub(crate) fn step_quantile(law: &Law, correlation: f64, beyond: f64) -> f64 {
 }
 
 /// Where the process turns that moves up or down from `y`, for a uniformly distributed `unit`.
-fn turn(law: &Law, y: f64, up: bool, unit: f64) -> f64 {
+fn turn(law: &DelayDistribution, y: f64, up: bool, unit: f64) -> f64 {
     let fall = -libm::log(unit);
     match (law, up) {
-        (Law::Uniform { low, high }, true) => (y + 2.0 * fall * (high - low)).min(*high),
-        (Law::Uniform { low, high }, false) => (y - 2.0 * fall * (high - low)).max(*low),
-        (Law::Normal { mean, stddev }, _) => {
+        (DelayDistribution::Uniform { low, high }, true) => (y + 2.0 * fall * (high - low)).min(*high),
+        (DelayDistribution::Uniform { low, high }, false) => (y - 2.0 * fall * (high - low)).max(*low),
+        (DelayDistribution::Normal { mean, stddev }, _) => {
             let beyond = if up { y - mean } else { mean - y }.max(0.0);
             let reach = libm::sqrt(beyond * beyond + 2.0 * stddev * stddev * fall);
             if up { mean + reach } else { (mean - reach).max(0.0) }
         }
-        (Law::Exponential { mean }, true) => y + mean * fall,
-        (Law::Pareto { shape, .. }, true) => y * libm::exp(fall / (shape + 1.0)),
-        (Law::Pareto { scale, .. }, false) => *scale,
-        (Law::Gamma { shape, scale }, _) => scale * gamma_turn(*shape, y / scale, up, fall),
-        (Law::Exponential { .. } | Law::Empirical(_), _) => 0.0,
+        (DelayDistribution::Exponential { mean }, true) => y + mean * fall,
+        (DelayDistribution::Pareto { shape, .. }, true) => y * libm::exp(fall / (shape + 1.0)),
+        (DelayDistribution::Pareto { scale, .. }, false) => *scale,
+        (DelayDistribution::Gamma { shape, scale }, _) => scale * gamma_turn(*shape, y / scale, up, fall),
+        (DelayDistribution::Exponential { .. } | DelayDistribution::Empirical(_), _) => 0.0,
     }
 }
 
@@ -333,16 +339,16 @@ fn gamma_y(shape: f64, x: f64) -> f64 {
     if x < shape { libm::pow(x / shape, shape) } else { 1.0 + (x - shape) }
 }
 
-fn to_x(law: &Law, y: f64) -> f64 {
+fn to_x(law: &DelayDistribution, y: f64) -> f64 {
     match law {
-        Law::Gamma { shape, scale } if *shape < 1.0 => scale * gamma_x(*shape, y / scale),
+        DelayDistribution::Gamma { shape, scale } if *shape < 1.0 => scale * gamma_x(*shape, y / scale),
         _ => y,
     }
 }
 
-fn to_y(law: &Law, x: f64) -> f64 {
+fn to_y(law: &DelayDistribution, x: f64) -> f64 {
     match law {
-        Law::Gamma { shape, scale } if *shape < 1.0 => scale * gamma_y(*shape, x / scale),
+        DelayDistribution::Gamma { shape, scale } if *shape < 1.0 => scale * gamma_y(*shape, x / scale),
         _ => x,
     }
 }
@@ -436,12 +442,12 @@ impl Correlation {
         self.width = self.width.max(width);
     }
 
-    /// The width of the widest law of which delays were drawn in the exact order ([`Law::width`]) and the mean time between two
+    /// The width of the widest law of which delays were drawn in the exact order ([`DelayDistribution::width`]) and the mean time between two
     /// packets, where the width is longer: then delays of neighbours differ less than the law alone would have them. Nanoseconds.
     pub fn width_beyond_spacing(&self) -> Option<(f64, f64)> {
         let packets = self.levels.first()?.blocks;
-        let span = cast::real(self.last.saturating_sub(self.first?));
-        let spacing = span / cast::count(packets.checked_sub(1)?);
+        let span = convert::real(self.last.saturating_sub(self.first?));
+        let spacing = span / convert::count(packets.checked_sub(1)?);
         (packets >= FEWEST_VALUES && self.width > spacing).then_some((self.width, spacing))
     }
 
@@ -452,18 +458,18 @@ impl Correlation {
 
     /// Whether an interval of the mean that takes it for normal can be believed: of a skewed law it takes 25 times the square of the skewness
     /// in independent values (Cochran 1977, section 2.15).
-    pub fn tells_mean(&self) -> bool {
+    pub fn has_known_mean(&self) -> bool {
         let needed = COCHRAN * self.skewness * self.skewness;
-        !self.boundless && !self.is_untold() && self.effective_values().is_none_or(|worth| worth >= needed)
+        !self.boundless && !self.is_unknown() && self.effective_values().is_none_or(|worth| worth >= needed)
     }
 
     /// Whether delays were drawn from a law without a variance.
-    pub const fn is_boundless(&self) -> bool {
+    pub const fn has_infinite_variance(&self) -> bool {
         self.boundless
     }
 
     /// Whether there are values, not all the same, and nothing tells what they are worth.
-    pub fn is_untold(&self) -> bool {
+    pub fn is_unknown(&self) -> bool {
         let varies = self.levels.first().is_some_and(|all| variance(all).is_some_and(|found| found > 0.0));
         varies && self.trusted().is_none()
     }
@@ -472,10 +478,10 @@ impl Correlation {
     pub fn add(&mut self, at: Nanos, delay: Nanos) {
         if self.first.is_none() {
             self.first = Some(at);
-            self.pivot = cast::real(delay);
+            self.pivot = convert::real(delay);
         }
         self.last = at;
-        let mut value = cast::real(delay) - self.pivot;
+        let mut value = convert::real(delay) - self.pivot;
         let mut square = value * value;
         for level in &mut self.levels {
             level.blocks += 1;
@@ -509,14 +515,14 @@ impl Correlation {
     pub fn effective_at_most(&self) -> Option<f64> {
         let untold = self.trusted().is_none() && !self.boundless;
         let level = self.longest(ENOUGH_BLOCKS[2]).filter(|_| untold)?;
-        Some((AT_MOST * self.worth(level)?).min(cast::count(self.levels[0].blocks)))
+        Some((AT_MOST * self.worth(level)?).min(convert::count(self.levels[0].blocks)))
     }
 
     /// The values' worth by one level's account; at most their number.
     fn worth(&self, level: &Level) -> Option<f64> {
         let all = self.levels.first().filter(|level| level.blocks >= FEWEST_VALUES)?;
-        let (single, of_mean) = (variance(all)?, variance(level)? / cast::count(level.blocks));
-        (single > 0.0 && of_mean > 0.0).then(|| (single / of_mean).min(cast::count(all.blocks)))
+        let (single, of_mean) = (variance(all)?, variance(level)? / convert::count(level.blocks));
+        (single > 0.0 && of_mean > 0.0).then(|| (single / of_mean).min(convert::count(all.blocks)))
     }
 
     /// The level of the longest blocks of which there are so many.
@@ -528,7 +534,7 @@ impl Correlation {
     fn trusted(&self) -> Option<&Level> {
         let levels = ENOUGH_BLOCKS.iter().filter_map(|enough| self.longest(*enough));
         let mut levels = levels.filter(|level| {
-            self.worth(level).is_some_and(|worth| worth >= WORTH_OF_A_BLOCK * cast::count(level.blocks))
+            self.worth(level).is_some_and(|worth| worth >= WORTH_OF_A_BLOCK * convert::count(level.blocks))
         });
         levels.next()
     }
@@ -538,7 +544,7 @@ impl Correlation {
     pub fn spread(&self) -> Option<Spread> {
         let (all, level) = (self.levels.first()?, self.trusted().filter(|_| !self.boundless)?);
         let single = variance(all)?;
-        let (blocks, mean) = (cast::count(level.blocks), all.sum / cast::count(all.blocks));
+        let (blocks, mean) = (convert::count(level.blocks), all.sum / convert::count(all.blocks));
         // The variance of blocks' means of x² - 2 mean x, which differ by a constant from those of (x - mean)².
         let product = (level.products - level.sum * level.sum_of_squares / blocks) / (blocks - 1.0);
         let of_squares = (level.squares_of_squares - level.sum_of_squares * level.sum_of_squares / blocks)
@@ -556,7 +562,7 @@ impl Correlation {
 
     /// The time that holds one independent value, nanoseconds.
     pub fn time_ns(&self) -> Option<f64> {
-        let span = cast::real(self.last.saturating_sub(self.first?));
+        let span = convert::real(self.last.saturating_sub(self.first?));
         Some(span / self.effective_values()?)
     }
 }
@@ -565,7 +571,7 @@ fn variance(level: &Level) -> Option<f64> {
     if level.blocks < 2 {
         return None;
     }
-    let n = cast::count(level.blocks);
+    let n = convert::count(level.blocks);
     Some(((level.squares - level.sum * level.sum / n) / (n - 1.0)).max(0.0))
 }
 
@@ -581,7 +587,7 @@ mod tests {
         let mut found = Correlation::default();
         let mut value = normal_quantile(stream.unit(0));
         for number in 1..=count {
-            found.add(cast::nanos(cast::count(number)), cast::nanos(50_000.0 + 1_000.0 * value));
+            found.add(convert::nanos(convert::count(number)), convert::nanos(50_000.0 + 1_000.0 * value));
             let fresh = normal_quantile(stream.unit(number).max(f64::MIN_POSITIVE));
             value = correlation * value + (1.0 - correlation * correlation).sqrt() * fresh;
         }
@@ -592,7 +598,7 @@ mod tests {
     fn how_well_mean_and_deviation_of_alike_values_are_known_is_what_theory_says() {
         const COUNT: u64 = 200_000;
         for correlation in [0.0_f64, 0.9, 0.99] {
-            let of = |c: f64| ((1.0 + c) / (1.0 - c) / cast::count(COUNT)).sqrt();
+            let of = |c: f64| ((1.0 + c) / (1.0 - c) / convert::count(COUNT)).sqrt();
             let found = alike(correlation, 1, COUNT).spread().unwrap();
             assert_eq!(found.values, COUNT);
             for (found, theory) in [

@@ -6,14 +6,14 @@ use crate::Nanos;
 
 /// One of the two ports, named as where a packet arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Port {
+pub enum PortId {
     /// What arrives here goes from a to b.
     A,
     /// What arrives here goes from b to a.
     B,
 }
 
-impl Port {
+impl PortId {
     /// Both.
     pub const BOTH: [Self; 2] = [Self::A, Self::B];
 
@@ -69,7 +69,7 @@ pub struct Packet {
     /// The caller's name for where the octets lie; given back with what becomes of the packet.
     pub slot: u32,
     /// Where it arrived.
-    pub port: Port,
+    pub port: PortId,
     /// Octets of the frame with its check sequence.
     pub length: u32,
     /// Octets that count at layer 3: an IP packet's own length, by its header; of another frame what follows the
@@ -84,7 +84,7 @@ pub struct Packet {
 
 impl Packet {
     /// A packet of which only the frame's length is known, which is taken for an untagged frame without padding.
-    pub fn new(slot: u32, port: Port, length: u32, arrival: Nanos) -> Self {
+    pub fn new(slot: u32, port: PortId, length: u32, arrival: Nanos) -> Self {
         /// Octets of an Ethernet header and the check sequence.
         const FRAMING: u32 = 18;
         let network_length = length.saturating_sub(FRAMING);
@@ -188,7 +188,7 @@ pub struct Outcome {
     /// As it was given.
     pub slot: u32,
     /// Where it arrived.
-    pub port: Port,
+    pub port: PortId,
     /// Which arrival of that port it was, from 0.
     pub ordinal: u64,
     /// 0 for the packet itself, from 1 for copies.

@@ -10,37 +10,37 @@
 use std::sync::Arc;
 
 use crate::Nanos;
-use crate::cast;
 use crate::chain::Walk;
 use crate::config::{Delay, Displacement, Duplicate, MOST_DISPLACED, Model, Order, Path, Reorder, Variable};
-use crate::decision::{Decision, Memory};
-use crate::gate::Gate;
+use crate::convert;
+use crate::distribution::DelayDistribution;
 use crate::generator::{Draws, Lane, Owner, Purpose, Sequence};
-use crate::held::{Displaced, NEVER, Piece, Pieces, Place, Timed};
-use crate::laws::Law;
 use crate::ledger::Ledger;
+use crate::loss_model::{Decision, ModelState};
 use crate::order::{Correlation, Exact};
+use crate::order_barrier::OrderBarrier;
 use crate::packet::{Cause, Corruption, Outcome, Packet};
-use crate::server::{Gone, Pace, Server};
-use crate::special::normal_below;
+use crate::packet_store::{InFlight, NEVER, ReorderBuffer, Slab, SlabKey, TimerHeap};
+use crate::server::{Pace, QueueServer, ServedPacket};
+use crate::special_functions::normal_below;
 use crate::timeline::{Cursor, Timeline};
-use crate::trace::{Entry, NOTHING, Trace};
+use crate::trace::{NOTHING, Trace, TraceEntry};
 
 /// A stage's decision and the chain that it may hang on.
 #[derive(Clone, Debug)]
-struct Judge {
-    memory: Memory,
+struct DecisionStage {
+    memory: ModelState,
     walk: Walk,
     numbers: Sequence,
 }
 
-impl Judge {
+impl DecisionStage {
     fn new(owner: Owner, purpose: Purpose) -> Self {
-        Self { memory: Memory::default(), walk: Walk::default(), numbers: Sequence::new(owner, purpose) }
+        Self { memory: ModelState::default(), walk: Walk::default(), numbers: Sequence::new(owner, purpose) }
     }
 
     fn forget(&mut self) {
-        self.memory = Memory::default();
+        self.memory = ModelState::default();
         self.walk = Walk::default();
     }
 
@@ -79,25 +79,25 @@ pub(crate) struct Pipeline {
     front: Cursor,
     back: Cursor,
     draws: Draws,
-    loss: Judge,
-    duplicate: Judge,
-    reorder: Judge,
-    delay: Judge,
-    corrupt: Judge,
+    loss: DecisionStage,
+    duplicate: DecisionStage,
+    reorder: DecisionStage,
+    delay: DecisionStage,
+    corrupt: DecisionStage,
     holding: Holding,
-    pieces: Pieces,
+    pieces: Slab,
     /// Copies on their way to the reorder stage.
-    copies: Timed<Place>,
-    displaced: Displaced,
-    delayed: Timed<Place>,
-    gate: Gate,
-    server: Server,
+    copies: TimerHeap<SlabKey>,
+    displaced: ReorderBuffer,
+    delayed: TimerHeap<SlabKey>,
+    gate: OrderBarrier,
+    server: QueueServer,
     correlation: Box<Correlation>,
     /// Packets of this path so far, for traces.
     packets: u64,
     capacity: usize,
     /// When something next happens of itself, and when that is so in the first four stages; kept by
-    /// [`Pipeline::note`].
+    /// [`Pipeline::update_deadline`].
     next: Nanos,
     next_in_front: Nanos,
     /// When the setting changes next, for the first four stages and for the fifth, and when the fifth does something.
@@ -134,23 +134,23 @@ impl Pipeline {
             back: Cursor::default(),
             timeline,
             draws: Draws::new(owner),
-            loss: Judge::new(owner, Purpose::LossChain),
-            duplicate: Judge::new(owner, Purpose::DuplicateChain),
-            reorder: Judge::new(owner, Purpose::ReorderChain),
-            delay: Judge::new(owner, Purpose::DelayChain),
-            corrupt: Judge::new(owner, Purpose::CorruptChain),
+            loss: DecisionStage::new(owner, Purpose::LossChain),
+            duplicate: DecisionStage::new(owner, Purpose::DuplicateChain),
+            reorder: DecisionStage::new(owner, Purpose::ReorderChain),
+            delay: DecisionStage::new(owner, Purpose::DelayChain),
+            corrupt: DecisionStage::new(owner, Purpose::CorruptChain),
             holding: Holding {
                 exact: Exact::new(Sequence::new(owner, Purpose::Order)),
                 state: 0,
                 score: None,
                 last_deadline: Nanos::MIN,
             },
-            pieces: Pieces::with_capacity(reserve),
-            copies: Timed::with_capacity(reserve),
-            displaced: Displaced::with_capacity(reserve),
-            delayed: Timed::with_capacity(reserve),
-            gate: Gate::with_capacity(reserve),
-            server: Server::with_capacity(reserve),
+            pieces: Slab::with_capacity(reserve),
+            copies: TimerHeap::with_capacity(reserve),
+            displaced: ReorderBuffer::with_capacity(reserve),
+            delayed: TimerHeap::with_capacity(reserve),
+            gate: OrderBarrier::with_capacity(reserve),
+            server: QueueServer::with_capacity(reserve),
             correlation: Box::default(),
             packets: 0,
             capacity,
@@ -164,7 +164,7 @@ impl Pipeline {
             pace_from: start,
             current: None,
         };
-        pipeline.note_steps();
+        pipeline.update_step_deadline();
         pipeline
     }
 
@@ -177,7 +177,7 @@ impl Pipeline {
         (self.front, self.back) = (Cursor::default(), Cursor::default());
         self.changed(&front, now);
         self.pace_changed(&back, now);
-        self.note_steps();
+        self.update_step_deadline();
     }
 
     /// Packets may take other paths from now on than those before them did.
@@ -185,15 +185,15 @@ impl Pipeline {
         self.gate.begin(generation, self.held() - self.copies.len() - self.displaced.len());
     }
 
-    /// As [`Gate::oldest`].
+    /// As [`OrderBarrier::oldest`].
     pub(crate) fn oldest_generation(&self) -> u32 {
         self.gate.oldest()
     }
 
-    /// As [`Gate::behind`].
+    /// As [`OrderBarrier::behind`].
     pub(crate) fn keep_behind(&mut self, others: u32, now: Nanos) {
         self.gate.behind(others, now);
-        self.note();
+        self.update_deadline();
     }
 
     pub(crate) fn held(&self) -> usize {
@@ -204,7 +204,7 @@ impl Pipeline {
         let path = self.timeline.path(self.front);
         let variables = || path.delay.all().filter_map(|delay| delay.variable.as_ref());
         let alike = path.order == Order::Exact || variables().any(Variable::is_correlated);
-        let noted = variables().next().is_some() && (alike || self.correlation.is_boundless());
+        let noted = variables().next().is_some() && (alike || self.correlation.has_infinite_variance());
         (noted && path.trace.is_none()).then_some(&*self.correlation)
     }
 
@@ -216,18 +216,18 @@ impl Pipeline {
             let mut then = Cursor::default();
             self.timeline.advance(&mut then, packet.arrival.saturating_sub(self.start));
             let path = Arc::clone(self.timeline.path(then));
-            let entered = self.let_in(&path, packet, ordinal, ledger);
-            self.note();
+            let entered = self.enqueue(&path, packet, ordinal, ledger);
+            self.update_deadline();
             return entered;
         }
         let path = self.current.take().unwrap_or_else(|| Arc::clone(self.timeline.path(self.front)));
-        let entered = self.let_in(&path, packet, ordinal, ledger);
+        let entered = self.enqueue(&path, packet, ordinal, ledger);
         self.current = Some(path);
-        self.note();
+        self.update_deadline();
         entered
     }
 
-    fn let_in(&mut self, path: &Path, packet: &Packet, ordinal: u64, ledger: &mut Ledger) -> Entered {
+    fn enqueue(&mut self, path: &Path, packet: &Packet, ordinal: u64, ledger: &mut Ledger) -> Entered {
         let now = packet.arrival;
         ledger.received += 1;
         let entry = match path.trace.as_deref() {
@@ -247,7 +247,7 @@ impl Pipeline {
             ledger.lose(cause);
             return Entered { lost: Some(cause), copies: 0 };
         }
-        let piece = Piece {
+        let piece = InFlight {
             slot: packet.slot,
             port: packet.port,
             ordinal,
@@ -266,7 +266,7 @@ impl Pipeline {
         };
         let (wanted, later) = match entry {
             Some(entry) => (entry.copies, 0),
-            None => self.copy(&path.duplicate, ordinal, now),
+            None => self.duplicate(&path.duplicate, ordinal, now),
         };
         let room = self.capacity - self.held() - 1;
         let copies = wanted.min(u8::try_from(room).unwrap_or(u8::MAX));
@@ -274,13 +274,13 @@ impl Pipeline {
         ledger.lost[Cause::Queue.index()] += u64::from(wanted - copies);
         ledger.queued += u64::from(copies) + 1;
         let place = self.pieces.put(piece);
-        self.arrange(path, place, now, entry, ledger);
+        self.reorder(path, place, now, entry, ledger);
         for copy in 1..=copies {
-            let place = self.pieces.put(Piece { copy, ..piece });
+            let place = self.pieces.put(InFlight { copy, ..piece });
             if later > 0 {
                 self.copies.push(now.saturating_add(later), place);
             } else {
-                self.arrange(path, place, now, entry, ledger);
+                self.reorder(path, place, now, entry, ledger);
             }
         }
         Entered { lost: None, copies }
@@ -292,7 +292,7 @@ impl Pipeline {
         decides && self.loss.decide(decision, self.draws.unit(Lane::Loss, ordinal, 0))
     }
 
-    fn copy(&mut self, model: &Model<Duplicate>, ordinal: u64, now: Nanos) -> (u8, Nanos) {
+    fn duplicate(&mut self, model: &Model<Duplicate>, ordinal: u64, now: Nanos) -> (u8, Nanos) {
         let (copy, _) = self.duplicate.select(model, now, self.start);
         let decides = !matches!(copy.decision, Decision::Never);
         let yes =
@@ -301,8 +301,15 @@ impl Pipeline {
     }
 
     /// The reorder stage.
-    fn arrange(&mut self, path: &Path, place: Place, now: Nanos, entry: Option<&Entry>, ledger: &mut Ledger) {
-        let Piece { ordinal, copy, .. } = *self.pieces.at(place);
+    fn reorder(
+        &mut self,
+        path: &Path,
+        place: SlabKey,
+        now: Nanos,
+        entry: Option<&TraceEntry>,
+        ledger: &mut Ledger,
+    ) {
+        let InFlight { ordinal, copy, .. } = *self.pieces.at(place);
         let corruption = self.corruption(path, ordinal, copy);
         let displacement = match entry {
             Some(entry) => entry.displacement,
@@ -345,19 +352,19 @@ impl Pipeline {
         match reorder.displacement {
             Displacement::Uniform { low, high } => {
                 let word = self.draws.word(Lane::Displacement, ordinal, copy);
-                low.saturating_add(cast::below(word, high.saturating_sub(low).saturating_add(1)))
+                low.saturating_add(convert::below(word, high.saturating_sub(low).saturating_add(1)))
             }
             Displacement::Normal { mean, stddev } => {
                 let distance =
-                    cast::nanos(mean + stddev * self.draws.normal(Lane::Displacement, ordinal, copy));
+                    convert::nanos(mean + stddev * self.draws.normal(Lane::Displacement, ordinal, copy));
                 u32::try_from(distance.max(0)).unwrap_or(MOST_DISPLACED).min(MOST_DISPLACED)
             }
         }
     }
 
     /// The delay stage.
-    fn delay(&mut self, path: &Path, place: Place, now: Nanos, ledger: &mut Ledger) {
-        let Piece { ordinal, copy, requested, .. } = *self.pieces.at(place);
+    fn delay(&mut self, path: &Path, place: SlabKey, now: Nanos, ledger: &mut Ledger) {
+        let InFlight { ordinal, copy, requested, .. } = *self.pieces.at(place);
         let traced = matches!(path.trace.as_deref(), Some(Trace::ByPacket(_) | Trace::ByTime { .. }));
         let requested = if traced { requested } else { self.requested(path, ordinal, copy, now) };
         let due = now.saturating_add(requested);
@@ -396,7 +403,7 @@ impl Pipeline {
         } else {
             self.independent(&variable.law, ordinal, copy)
         };
-        let drawn = cast::nanos(drawn).clamp(0, crate::config::LONGEST_DELAY);
+        let drawn = convert::nanos(drawn).clamp(0, crate::config::LONGEST_DELAY);
         if path.order == Order::Exact || variable.is_correlated() {
             self.correlation.add(now, drawn);
         }
@@ -410,9 +417,9 @@ impl Pipeline {
         fixed.saturating_add(drawn)
     }
 
-    fn independent(&mut self, law: &Law, ordinal: u64, copy: u8) -> f64 {
+    fn independent(&mut self, law: &DelayDistribution, ordinal: u64, copy: u8) -> f64 {
         match law {
-            Law::Normal { mean, stddev } if self.draws.sequential() => loop {
+            DelayDistribution::Normal { mean, stddev } if self.draws.sequential() => loop {
                 let drawn = mean + stddev * self.draws.normal(Lane::Delay, ordinal, copy);
                 if drawn >= 0.0 {
                     return drawn;
@@ -436,13 +443,13 @@ impl Pipeline {
     /// Everything that the first four stages have to do by themselves up to `now`, in the order of time, and the steps
     /// of the timeline up to then.
     pub(crate) fn catch_up(&mut self, now: Nanos, ledger: &mut Ledger) {
-        self.do_waiting(now, ledger);
+        self.run_due(now, ledger);
         self.step_front(now);
     }
 
     /// What waits in the first four stages and is due up to `now`. The timeline goes no further than to the last of
     /// that: a packet that is taken up late has the setting of its arrival.
-    fn do_waiting(&mut self, now: Nanos, ledger: &mut Ledger) {
+    fn run_due(&mut self, now: Nanos, ledger: &mut Ledger) {
         while self.next_in_front <= now && self.next_in_front < NEVER {
             let at = self.next_in_front;
             self.step_front(at);
@@ -455,9 +462,9 @@ impl Pipeline {
                     self.release_displaced(&path, due, ledger);
                 }
             } else if let Some((due, place)) = self.copies.pop() {
-                self.arrange(&path, place, due, None, ledger);
+                self.reorder(&path, place, due, None, ledger);
             }
-            self.note();
+            self.update_deadline();
         }
     }
 
@@ -556,7 +563,7 @@ impl Pipeline {
 
     /// Takes note of when something next happens: to be done after whatever changes it, because it is asked for far
     /// more often.
-    fn note(&mut self) {
+    fn update_deadline(&mut self) {
         let waiting = self.copies.next_at().min(self.displaced.flush_at());
         // A step of the timeline matters only to what is there.
         self.next = waiting.min(self.delayed.next_at()).min(self.gate.next_at()).min(self.server_at);
@@ -564,17 +571,17 @@ impl Pipeline {
     }
 
     /// The same after the fifth stage has changed.
-    fn note_server(&mut self) {
+    fn update_server_deadline(&mut self) {
         let path = self.timeline.path(self.back);
         self.server_at = due(&self.server, Self::pace(path, self.pace_from), self.back_step);
-        self.note();
+        self.update_deadline();
     }
 
     /// The same after the timeline has.
-    fn note_steps(&mut self) {
+    fn update_step_deadline(&mut self) {
         self.front_step = self.step_at(self.front);
         self.back_step = self.step_at(self.back);
-        self.note_server();
+        self.update_server_deadline();
     }
 
     /// The next that comes out up to `now`. A piece is out, and settled in the ledger, when it is given.
@@ -584,7 +591,7 @@ impl Pipeline {
             if at > now || at == NEVER {
                 return None;
             }
-            self.do_waiting(at, ledger);
+            self.run_due(at, ledger);
             if self.back_step <= at {
                 // At the moment of the step: what was to be next may be sooner, or later, from then on.
                 let moment = self.back_step;
@@ -592,10 +599,10 @@ impl Pipeline {
                 self.timeline.advance(&mut self.back, moment.saturating_sub(self.start));
                 self.back_step = self.step_at(self.back);
                 self.pace_changed(&before, moment);
-                self.note_server();
+                self.update_server_deadline();
                 continue;
             }
-            let going_on = self.past_the_gate(at, ledger);
+            let going_on = self.pass_barrier(at, ledger);
             let path = self.timeline.path(self.back);
             let pace = Self::pace(path, self.pace_from);
             let out = if let Some((time, place)) = going_on {
@@ -606,9 +613,9 @@ impl Pipeline {
                 None
             };
             self.server_at = due(&self.server, pace, self.back_step);
-            self.note();
+            self.update_deadline();
             if let Some(gone) = out {
-                let Gone { place, time, lost, rated } = gone;
+                let ServedPacket { place, time, lost, rated } = gone;
                 self.gate.leave(place);
                 let outcome = Outcome { time, lost, rated, ..self.pieces.take(place) };
                 ledger.settle(&outcome);
@@ -619,7 +626,7 @@ impl Pipeline {
 
     /// What comes to the fifth stage by `at`, and when: one that waited for other paths, or one that the delay stage lets
     /// go and that need not.
-    fn past_the_gate(&mut self, at: Nanos, ledger: &mut Ledger) -> Option<(Nanos, Place)> {
+    fn pass_barrier(&mut self, at: Nanos, ledger: &mut Ledger) -> Option<(Nanos, SlabKey)> {
         if self.gate.next_at() <= at {
             let place = self.gate.pop()?;
             let piece = self.pieces.at_mut(place);
@@ -648,7 +655,7 @@ impl Pipeline {
         }
         let place =
             place.or_else(|| self.displaced.take()).or_else(|| self.copies.pop().map(|(_, place)| place))?;
-        self.note_server();
+        self.update_server_deadline();
         let outcome = Outcome { lost: Some(Cause::Shutdown), time: now, ..self.pieces.take(place) };
         ledger.settle(&outcome);
         Some(outcome)
@@ -678,7 +685,7 @@ fn same_pace(a: &Path, b: &Path) -> bool {
 }
 
 /// When the fifth stage does something next: by itself, or because its pace changes while something is there.
-fn due(server: &Server, pace: Pace<'_>, step: Nanos) -> Nanos {
+fn due(server: &QueueServer, pace: Pace<'_>, step: Nanos) -> Nanos {
     match server.next_at(pace) {
         NEVER => NEVER,
         at => at.min(step),

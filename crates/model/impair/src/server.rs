@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 use romer_units::{Layer, Rate};
 
 use crate::Nanos;
-use crate::cast;
 use crate::config::{DEFAULT_QUEUE, Discipline, RateLimit};
+use crate::convert;
 use crate::generator::{Draws, Lane};
-use crate::held::{NEVER, Piece, Place};
 use crate::packet::Cause;
+use crate::packet_store::{InFlight, NEVER, SlabKey};
 use crate::trace::Opportunities;
 
 /// Octets of preamble, start delimiter and gap.
@@ -82,7 +82,7 @@ impl Pace<'_> {
 /// A frame in the queue.
 #[derive(Clone, Copy, Debug)]
 struct Queued {
-    place: Place,
+    place: SlabKey,
     size: Size,
     /// When it came.
     released: Nanos,
@@ -90,8 +90,8 @@ struct Queued {
 
 /// What leaves the stage, or is dropped.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Gone {
-    pub(crate) place: Place,
+pub(crate) struct ServedPacket {
+    pub(crate) place: SlabKey,
     /// When.
     pub(crate) time: Nanos,
     /// Why it does not leave.
@@ -110,7 +110,7 @@ struct Sending {
 
 /// The queue and who empties it.
 #[derive(Clone, Debug)]
-pub(crate) struct Server {
+pub(crate) struct QueueServer {
     queue: VecDeque<Queued>,
     octets: u64,
     /// When the frame at the head has been sent, in 2^-20 ns; `None`: none is being sent.
@@ -147,7 +147,7 @@ struct CoDel {
     last_count: u32,
 }
 
-impl Server {
+impl QueueServer {
     pub(crate) fn with_capacity(capacity: usize) -> Self {
         Self {
             queue: VecDeque::with_capacity(capacity),
@@ -169,20 +169,20 @@ impl Server {
     /// straight on.
     pub(crate) fn offer(
         &mut self,
-        place: Place,
-        piece: &Piece,
+        place: SlabKey,
+        piece: &InFlight,
         now: Nanos,
         pace: Pace<'_>,
         draws: &mut Draws,
-    ) -> Option<Gone> {
+    ) -> Option<ServedPacket> {
         if matches!(pace, Pace::Free) && self.queue.is_empty() {
-            return Some(Gone { place, time: now, lost: None, rated: false });
+            return Some(ServedPacket { place, time: now, lost: None, rated: false });
         }
         let size = Size { frame: piece.length, network: piece.network_length };
         let octets = u64::from(size.frame);
         let full = self.octets + octets > pace.room();
         if self.early(piece, now, pace, draws, full) || full {
-            return Some(Gone { place, time: now, lost: Some(Cause::Queue), rated: true });
+            return Some(ServedPacket { place, time: now, lost: Some(Cause::Queue), rated: true });
         }
         self.octets += octets;
         self.largest = self.largest.max(octets);
@@ -239,7 +239,7 @@ impl Server {
     }
 
     /// What leaves, or is dropped, by the next thing that happens, which is due.
-    pub(crate) fn step(&mut self, pace: Pace<'_>) -> Option<Gone> {
+    pub(crate) fn step(&mut self, pace: Pace<'_>) -> Option<ServedPacket> {
         let at = self.next_at(pace);
         let head = *self.queue.front()?;
         match pace {
@@ -258,7 +258,7 @@ impl Server {
                     let left = self.octets - u64::from(head.size.frame);
                     if self.codel.drops(at, sojourn, left <= self.largest, target, interval) {
                         let place = self.remove()?;
-                        return Some(Gone { place, time: at, lost: Some(Cause::Queue), rated: true });
+                        return Some(ServedPacket { place, time: at, lost: Some(Cause::Queue), rated: true });
                     }
                 }
                 let end = start + self.sending(limit, head.size);
@@ -317,11 +317,11 @@ impl Server {
         self.free_since.max(i128::from(head.released) << FRACTION)
     }
 
-    fn leave(&mut self, at: Nanos) -> Option<Gone> {
-        self.remove().map(|place| Gone { place, time: at, lost: None, rated: true })
+    fn leave(&mut self, at: Nanos) -> Option<ServedPacket> {
+        self.remove().map(|place| ServedPacket { place, time: at, lost: None, rated: true })
     }
 
-    fn remove(&mut self) -> Option<Place> {
+    fn remove(&mut self) -> Option<SlabKey> {
         let head = self.queue.pop_front()?;
         if self.queue.is_empty() {
             self.queue.clear();
@@ -334,7 +334,7 @@ impl Server {
     }
 
     /// Whether RED drops this one.
-    fn early(&mut self, piece: &Piece, now: Nanos, pace: Pace<'_>, draws: &mut Draws, full: bool) -> bool {
+    fn early(&mut self, piece: &InFlight, now: Nanos, pace: Pace<'_>, draws: &mut Draws, full: bool) -> bool {
         let Pace::Limit(limit) = pace else { return false };
         let Discipline::Red { low, high, probability, weight } = limit.discipline else { return false };
         let red = &mut self.red;
@@ -345,14 +345,14 @@ impl Server {
             let frames = f64::from(u32::try_from(frames).unwrap_or(u32::MAX));
             red.average *= libm::pow(1.0 - weight, frames);
         } else {
-            red.average += weight * (cast::count(self.octets) - red.average);
+            red.average += weight * (convert::count(self.octets) - red.average);
         }
         if full {
             // It is lost in any case: of that the average is to know, and the gap between two losses ends.
             red.since_drop = 0;
             return false;
         }
-        let (low, high) = (cast::count(low), cast::count(high));
+        let (low, high) = (convert::count(low), convert::count(high));
         let base = if red.average < low {
             red.since_drop = 0;
             return false;
@@ -369,7 +369,7 @@ impl Server {
     }
 
     /// The first that is held, without more ado.
-    pub(crate) fn drain_one(&mut self) -> Option<Place> {
+    pub(crate) fn drain_one(&mut self) -> Option<SlabKey> {
         self.remove()
     }
 }
@@ -424,5 +424,5 @@ impl CoDel {
 }
 
 fn law(from: Nanos, interval: Nanos, count: u32) -> Nanos {
-    from.saturating_add(cast::nanos(cast::real(interval) / libm::sqrt(f64::from(count.max(1)))))
+    from.saturating_add(convert::nanos(convert::real(interval) / libm::sqrt(f64::from(count.max(1)))))
 }

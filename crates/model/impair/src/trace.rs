@@ -34,7 +34,7 @@ pub enum TraceError {
 
 /// What happens to one packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct TraceEntry {
     /// It is lost.
     pub lost: bool,
     /// Copies made, up to 255.
@@ -53,11 +53,11 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trace {
     /// The next entry for the next packet, in a circle.
-    ByPacket(Vec<Entry>),
+    ByPacket(Vec<TraceEntry>),
     /// The entry of the arrival's moment, in a circle of this period.
     ByTime {
         /// Ascending in `at`, the first at 0.
-        entries: Vec<Entry>,
+        entries: Vec<TraceEntry>,
         /// Above the last entry's moment.
         period: Nanos,
     },
@@ -66,10 +66,10 @@ pub enum Trace {
 }
 
 /// What happens to a packet of which nothing is recorded.
-pub(crate) static NOTHING: Entry =
-    Entry { lost: false, copies: 0, displacement: 0, delay: 0, copies_delays: Vec::new(), at: 0 };
+pub(crate) static NOTHING: TraceEntry =
+    TraceEntry { lost: false, copies: 0, displacement: 0, delay: 0, copies_delays: Vec::new(), at: 0 };
 
-impl Entry {
+impl TraceEntry {
     /// How long a copy is held, from 1; 0 is the packet itself.
     pub(crate) fn delay_of(&self, copy: u8) -> Nanos {
         let own = usize::from(copy).checked_sub(1).and_then(|copy| self.copies_delays.get(copy));
@@ -89,7 +89,7 @@ impl Trace {
         self.entries().iter().any(|entry| entry.copies > 0)
     }
 
-    fn entries(&self) -> &[Entry] {
+    fn entries(&self) -> &[TraceEntry] {
         match self {
             Self::ByPacket(entries) | Self::ByTime { entries, .. } => entries,
             Self::Opportunities(_) => &[],
@@ -97,7 +97,7 @@ impl Trace {
     }
 
     /// The entry of the `ordinal`-th packet, which arrives `since_start` after the start.
-    pub(crate) fn entry(&self, ordinal: u64, since_start: Nanos) -> Option<&Entry> {
+    pub(crate) fn entry(&self, ordinal: u64, since_start: Nanos) -> Option<&TraceEntry> {
         match self {
             Self::ByPacket(entries) => {
                 let at = ordinal.checked_rem(entries.len() as u64)?;
@@ -212,7 +212,7 @@ const PHAM: &str = "port,loss,duplication,reorder_distance,delay_us";
 /// # Errors
 /// [`TraceError`], with the line.
 pub fn read_pham(text: &str) -> Result<[Arc<Trace>; 2], TraceError> {
-    let mut ports: [Vec<Entry>; 2] = [Vec::new(), Vec::new()];
+    let mut ports: [Vec<TraceEntry>; 2] = [Vec::new(), Vec::new()];
     // Of each port: the largest distance, and its line.
     let mut furthest = [(0_u32, 0_usize); 2];
     let mut any = false;
@@ -249,7 +249,7 @@ pub fn read_pham(text: &str) -> Result<[Arc<Trace>; 2], TraceError> {
         if displacement > furthest[port].0 {
             furthest[port] = (displacement, number);
         }
-        ports[port].push(Entry { lost, copies, displacement, delay, ..Entry::default() });
+        ports[port].push(TraceEntry { lost, copies, displacement, delay, ..TraceEntry::default() });
     }
     if !any {
         return Err(TraceError::Whole(format!("has no entries; an entry is {PHAM}")));
@@ -412,7 +412,7 @@ pub fn read_measurement(text: &str, reverse: bool, by: By, fixed: Nanos) -> Resu
     let first = rows.first().map(|row| row.1).ok_or_else(|| {
         TraceError::Whole("has no packet that left in this direction; replay the other one".into())
     })?;
-    let mut entries: Vec<(u64, Entry)> = Vec::new();
+    let mut entries: Vec<(u64, TraceEntry)> = Vec::new();
     for (sequence, left, took) in rows {
         let delay =
             took.map_or(0, |took| took.saturating_sub(least).saturating_add(fixed)).clamp(0, LONGEST_DELAY);
@@ -434,12 +434,12 @@ pub fn read_measurement(text: &str, reverse: bool, by: By, fixed: Nanos) -> Resu
                 let lost = took.is_none();
                 entries.push((
                     sequence,
-                    Entry { lost, delay, at: left.saturating_sub(first), ..Entry::default() },
+                    TraceEntry { lost, delay, at: left.saturating_sub(first), ..TraceEntry::default() },
                 ));
             }
         }
     }
-    let entries: Vec<Entry> = entries.into_iter().map(|(_, entry)| entry).collect();
+    let entries: Vec<TraceEntry> = entries.into_iter().map(|(_, entry)| entry).collect();
     Ok(match by {
         By::Packet => Trace::ByPacket(entries),
         By::Time => {
@@ -495,7 +495,7 @@ mod tests {
             let trace = read_measurement(text, reverse, By::Packet, 3).unwrap();
             assert!(trace.duplicates());
             let Trace::ByPacket(entries) = trace else { panic!("{trace:?}") };
-            let of = |entry: &Entry| {
+            let of = |entry: &TraceEntry| {
                 assert!(!entry.lost);
                 (0..=entry.copies).map(|copy| entry.delay_of(copy)).collect::<Vec<_>>()
             };

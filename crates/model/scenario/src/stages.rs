@@ -7,7 +7,7 @@ use romer_impair::config::{
     Corrupt, DEFAULT_QUEUE, Delay, Discipline, Displacement, Duplicate, LONGEST_DELAY, MOST_DISPLACED, Model,
     Order, RateLimit, Reorder, Variable,
 };
-use romer_impair::{Decision, Law, MOST_BITS, Path};
+use romer_impair::{Decision, DelayDistribution, MOST_BITS, Path};
 use romer_units::Layer;
 
 use crate::Load;
@@ -307,7 +307,7 @@ fn variable(table: &mut Reader<'_>, load: &mut Load<'_>) -> Read<Option<Variable
     law(table, shape, load).map(|law| Some(Variable::new(law, None)))
 }
 
-fn law(table: &mut Reader<'_>, shape: Shape, load: &mut Load<'_>) -> Read<Law> {
+fn law(table: &mut Reader<'_>, shape: Shape, load: &mut Load<'_>) -> Read<DelayDistribution> {
     let positive = "a number above 0, up to 1000000";
     let mut time = |key: &'static str, least: i64| -> Read<f64> {
         #[expect(clippy::cast_precision_loss, reason = "an hour in nanoseconds is below 2^53")]
@@ -319,25 +319,29 @@ fn law(table: &mut Reader<'_>, shape: Shape, load: &mut Load<'_>) -> Read<Law> {
             if low > high {
                 return Err(table.error("low is above high; exchange them"));
             }
-            Law::Uniform { low, high }
+            DelayDistribution::Uniform { low, high }
         }
         Shape::Normal => {
             let (mean, stddev) = (time("mean", 0)?, time("stddev", 0)?);
-            if stddev > 0.0 { Law::Normal { mean, stddev } } else { Law::Uniform { low: mean, high: mean } }
+            if stddev > 0.0 {
+                DelayDistribution::Normal { mean, stddev }
+            } else {
+                DelayDistribution::Uniform { low: mean, high: mean }
+            }
         }
-        Shape::Exponential => Law::Exponential { mean: time("mean", 1)? },
+        Shape::Exponential => DelayDistribution::Exponential { mean: time("mean", 1)? },
         Shape::Pareto => {
             let scale = time("scale", 1)?;
-            Law::Pareto { scale, shape: table.need("shape")?.number(1e-3, 1e6, positive)? }
+            DelayDistribution::Pareto { scale, shape: table.need("shape")?.number(1e-3, 1e6, positive)? }
         }
         Shape::Gamma => {
             let scale = time("scale", 1)?;
-            Law::Gamma { scale, shape: table.need("shape")?.number(1e-3, 1e6, positive)? }
+            DelayDistribution::Gamma { scale, shape: table.need("shape")?.number(1e-3, 1e6, positive)? }
         }
         Shape::Empirical | Shape::Correlated | Shape::Nothing => {
             let file = table.need("file")?;
             let text = load(file.string("a file's name")?).map_err(|why| file.error(why))?;
-            Law::Empirical(crate::empirical::read(&text).map_err(|why| file.error(why))?)
+            DelayDistribution::Empirical(crate::empirical::read(&text).map_err(|why| file.error(why))?)
         }
     })
 }

@@ -1,7 +1,7 @@
 //! What scenarios do to packets, where that hangs on what their text leaves out or covers.
 #![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
 
-use romer_impair::{Cause, Engine, Headers, Limits, Outcome, Packet, Port};
+use romer_impair::{Cause, Engine, Headers, Limits, Outcome, Packet, PortId};
 use romer_scenario::parse;
 
 /// What becomes of packets of so many octets with these headers that arrive at port a at these moments.
@@ -12,7 +12,7 @@ fn run(scenario: &str, arrivals: impl Iterator<Item = (i64, u32, Headers)>) -> V
     let mut outcomes = Vec::new();
     for (slot, (arrival, length, headers)) in (0..).zip(arrivals) {
         outcomes.extend(std::iter::from_fn(|| engine.poll(arrival - 1)));
-        engine.admit(&Packet { headers, ..Packet::new(slot, Port::A, length, arrival) });
+        engine.admit(&Packet { headers, ..Packet::new(slot, PortId::A, length, arrival) });
     }
     outcomes.extend(std::iter::from_fn(|| engine.poll(i64::MAX)));
     outcomes.sort_by_key(|outcome| outcome.slot);

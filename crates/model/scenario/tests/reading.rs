@@ -5,7 +5,7 @@ mod follows;
 
 use romer_impair::config::{Discipline, Displacement, Model, Order};
 use romer_impair::trace::Trace;
-use romer_impair::{Decision, Generator, Law, Port};
+use romer_impair::{Decision, DelayDistribution, Generator, PortId};
 use romer_record::warning::{Absorption, EmulationWarning};
 use romer_scenario::{Scenario, decode, parse};
 use romer_units::random::Seed;
@@ -83,7 +83,7 @@ every="60s"
 fn the_published_form_becomes_what_it_says() {
     let config = read(WHOLE).unwrap().config;
     assert_eq!((config.seed, config.generator), (Some(Seed([1, 2, 3, 4, 5, 6])), Generator::Mrg));
-    let path = config.base.paths[Port::A.index()][0].clone().unwrap();
+    let path = config.base.paths[PortId::A.index()][0].clone().unwrap();
     assert_eq!(path.loss, Model::Plain(Decision::GilbertElliott { p: 0.01, r: 0.25, good: 0.0, bad: 1.0 }));
     let Model::Plain(duplicate) = &path.duplicate else { panic!("plain") };
     assert_eq!(duplicate.delay, 7_000);
@@ -92,12 +92,12 @@ fn the_published_form_becomes_what_it_says() {
     assert_eq!((path.flush, path.order), (50_000_000, Order::Fifo));
     let Model::Plain(delay) = &path.delay else { panic!("plain") };
     assert_eq!(delay.fixed, 30_000_000);
-    assert_eq!(delay.variable.as_ref().unwrap().law(), &Law::Normal { mean: 5e4, stddev: 1e4 });
+    assert_eq!(delay.variable.as_ref().unwrap().law(), &DelayDistribution::Normal { mean: 5e4, stddev: 1e4 });
     assert_eq!((path.corrupt.bits, path.corrupt.repair_checksum), (2, true));
     let rate = path.rate.unwrap();
     assert_eq!((rate.limit, rate.layer, rate.queue), (Rate::Bits(10_000_000), Layer::L2, 65_536));
     assert_eq!(rate.discipline, Discipline::CoDel { target: 5_000_000, interval: 100_000_000 });
-    let back = config.base.paths[Port::B.index()][0].clone().unwrap();
+    let back = config.base.paths[PortId::B.index()][0].clone().unwrap();
     assert!(matches!(&back.loss, Model::Markov { states, .. } if states.len() == 2));
     assert!(matches!(back.trace.as_deref(), Some(Trace::Opportunities(_))));
     assert_eq!(config.flows[0].dscp, Some(46));

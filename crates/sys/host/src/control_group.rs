@@ -32,11 +32,11 @@ impl Quota {
 pub fn quota() -> Option<Quota> {
     let (kind, groups) = processor_groups()?;
     let quotas = groups.iter().filter_map(|group| match kind {
-        Kind::One => {
+        CgroupVersion::One => {
             let read = |name: &str| fs::read_to_string(group.join(name)).ok();
             quota_of(&read("cpu.cfs_quota_us")?, &read("cpu.cfs_period_us")?)
         }
-        Kind::Two => {
+        CgroupVersion::Two => {
             let text = fs::read_to_string(group.join("cpu.max")).ok()?;
             let (quota, period) = text.split_once(' ')?;
             quota_of(quota, period)
@@ -62,31 +62,31 @@ fn quota_of(quota: &str, period: &str) -> Option<Quota> {
 
 /// The version of control groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum CgroupVersion {
     One,
     Two,
 }
 
 /// The folders of the groups that share out the processors: this process's, and those above it.
-fn processor_groups() -> Option<(Kind, Vec<PathBuf>)> {
+fn processor_groups() -> Option<(CgroupVersion, Vec<PathBuf>)> {
     let read = |name: &str| fs::read_to_string(Path::new("/proc/self").join(name)).ok();
     groups_of(&read("cgroup")?, &read("mountinfo")?)
 }
 
-fn groups_of(memberships: &str, mounts: &str) -> Option<(Kind, Vec<PathBuf>)> {
+fn groups_of(memberships: &str, mounts: &str) -> Option<(CgroupVersion, Vec<PathBuf>)> {
     // By version 1 if the processors are shared out by it: then version 2 does not do it.
     let membership = |kind| {
         memberships.lines().find_map(|line| {
             let mut fields = line.splitn(3, ':').skip(1);
             let (controllers, path) = (fields.next()?, fields.next()?);
             let ours = match kind {
-                Kind::One => controllers.split(',').any(|name| name == "cpu"),
-                Kind::Two => controllers.is_empty(),
+                CgroupVersion::One => controllers.split(',').any(|name| name == "cpu"),
+                CgroupVersion::Two => controllers.is_empty(),
             };
             ours.then_some((kind, path))
         })
     };
-    let (kind, path) = membership(Kind::One).or_else(|| membership(Kind::Two))?;
+    let (kind, path) = membership(CgroupVersion::One).or_else(|| membership(CgroupVersion::Two))?;
     let (root, mount) = mounts.lines().find_map(|line| mount_of(kind, line))?;
     // In a container the mount may begin where the group does.
     let inside = path.strip_prefix(root.trim_end_matches('/')).unwrap_or_default().trim_start_matches('/');
@@ -98,15 +98,15 @@ fn groups_of(memberships: &str, mounts: &str) -> Option<(Kind, Vec<PathBuf>)> {
 }
 
 /// The root and the place of a mount, from its line in `mountinfo`, if it has these groups.
-fn mount_of(kind: Kind, line: &str) -> Option<(&str, &str)> {
+fn mount_of(kind: CgroupVersion, line: &str) -> Option<(&str, &str)> {
     let (place, file_system) = line.split_once(" - ")?;
     let mut place = place.split(' ').skip(3);
     let mut file_system = file_system.split(' ');
     let name = file_system.next()?;
     let options = file_system.nth(1)?;
     let ours = match kind {
-        Kind::One => name == "cgroup" && options.split(',').any(|option| option == "cpu"),
-        Kind::Two => name == "cgroup2",
+        CgroupVersion::One => name == "cgroup" && options.split(',').any(|option| option == "cpu"),
+        CgroupVersion::Two => name == "cgroup2",
     };
     ours.then_some((place.next()?, place.next()?))
 }
@@ -131,11 +131,11 @@ mod tests {
         let old = groups_of("4:cpuset:/\n2:cpu,cpuacct:/a/b\n0::/c\n", &both);
         let inside = |path: &str| format!("/sys/fs/cgroup/cpu,cpuacct{path}");
         let there = [inside("/a/b"), inside("/a"), inside("")];
-        assert_eq!(old, Some((Kind::One, there.map(PathBuf::from).to_vec())));
+        assert_eq!(old, Some((CgroupVersion::One, there.map(PathBuf::from).to_vec())));
         let new = groups_of("0::/user.slice/x.scope\n", NEW);
         let there =
             paths(&["/sys/fs/cgroup/user.slice/x.scope", "/sys/fs/cgroup/user.slice", "/sys/fs/cgroup"]);
-        assert_eq!(new, Some((Kind::Two, there)));
+        assert_eq!(new, Some((CgroupVersion::Two, there)));
         let contained = OLD.replace("0:29 /", "0:29 /docker/1");
         let here = groups_of("2:cpu,cpuacct:/docker/1\n", &contained).unwrap().1;
         assert_eq!(here, [PathBuf::from(inside(""))]);

@@ -48,7 +48,7 @@ impl Offload {
 
 /// `struct ethtool_value`.
 #[repr(C)]
-struct Value {
+struct EthtoolValue {
     command: u32,
     data: u32,
 }
@@ -204,7 +204,7 @@ pub(crate) fn set_offload(
     offload: Offload,
     on: bool,
 ) -> Result<(), HostError> {
-    let mut value = Value { command: offload.read_command() + 1, data: u32::from(on) };
+    let mut value = EthtoolValue { command: offload.read_command() + 1, data: u32::from(on) };
     match request(socket, interface, &mut value) {
         Err(error) if error.errno() == Some(libc::EOPNOTSUPP) => Ok(()),
         answer => answer,
@@ -217,7 +217,7 @@ pub(crate) fn offload(
     interface: &str,
     offload: Offload,
 ) -> Result<Option<bool>, HostError> {
-    let mut value = Value { command: offload.read_command(), data: 0 };
+    let mut value = EthtoolValue { command: offload.read_command(), data: 0 };
     match request(socket, interface, &mut value) {
         Ok(()) => Ok(Some(value.data != 0)),
         Err(error) if error.errno() == Some(libc::EOPNOTSUPP) => Ok(None),

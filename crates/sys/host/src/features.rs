@@ -40,7 +40,7 @@ pub enum Feature {
 
 impl Feature {
     /// Asks for it. Nothing is changed, and nothing is left.
-    pub fn look(self) -> Presence {
+    pub fn probe(self) -> Presence {
         match self {
             Self::PacketSocket => socket(libc::AF_PACKET, libc::SOCK_RAW, 0),
             Self::XdpSocket => socket(libc::AF_XDP, libc::SOCK_RAW, 0),
@@ -194,8 +194,8 @@ mod tests {
             Feature::Tun,
             Feature::Module("veth"),
         ] {
-            assert_eq!(feature.look(), feature.look(), "{feature:?}");
+            assert_eq!(feature.probe(), feature.probe(), "{feature:?}");
         }
-        assert_ne!(Feature::Module("no-such-module").look(), Presence::Usable);
+        assert_ne!(Feature::Module("no-such-module").probe(), Presence::Usable);
     }
 }

@@ -103,7 +103,7 @@ pub enum ClockState {
 }
 
 impl ClockState {
-    const fn of(answer: libc::c_int) -> Self {
+    const fn from_answer(answer: libc::c_int) -> Self {
         match answer {
             libc::TIME_OK => Self::Ok,
             libc::TIME_ERROR => Self::Error,
@@ -157,7 +157,7 @@ pub fn clock_sync() -> Result<ClockSync, HostError> {
         estimated_error: Duration::from_micros(state.esterror),
         maximum_error: Duration::from_micros(state.maxerror),
         frequency_ppm,
-        state: ClockState::of(answer),
+        state: ClockState::from_answer(answer),
         tai_offset_s: state.tai,
     })
 }
@@ -226,7 +226,7 @@ pub fn interface_mtu(interface: &str) -> Result<u32, HostError> {
 /// What this host makes of a router's word that a packet of IPv4 was too long for a link (RFC 1191;
 /// `net.ipv4.ip_no_pmtu_disc`). Of IPv6 it always heeds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TooLongHeard {
+pub enum PacketTooBigHandling {
     /// It sends no longer ones there than the router names (0).
     Heeded,
     /// It sends no longer ones there than so many octets, whatever the router names (1; `net.ipv4.route.min_pmtu`).
@@ -239,12 +239,12 @@ pub enum TooLongHeard {
 ///
 /// # Errors
 /// There is no IPv4, or `/proc` is not there.
-pub fn too_long_heard() -> Result<TooLongHeard, HostError> {
+pub fn packet_too_big_handling() -> Result<PacketTooBigHandling, HostError> {
     let number = |path| read(path).map(|text| text.parse().unwrap_or(0));
     Ok(match number("/proc/sys/net/ipv4/ip_no_pmtu_disc")? {
-        0 => TooLongHeard::Heeded,
-        1 => TooLongHeard::Least(number("/proc/sys/net/ipv4/route/min_pmtu")?),
-        setting => TooLongHeard::Unheard(setting),
+        0 => PacketTooBigHandling::Heeded,
+        1 => PacketTooBigHandling::Least(number("/proc/sys/net/ipv4/route/min_pmtu")?),
+        setting => PacketTooBigHandling::Unheard(setting),
     })
 }
 

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use crate::HostError;
-use crate::guardian::Guardian;
+use crate::watchdog_process::WatchdogProcess;
 
 /// The interrupts of an interface: their numbers, and the processors that they go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ const LONGEST_LIST: usize = 64;
 pub struct MovedInterrupts {
     /// Those that the kernel let nobody move.
     pub left: Vec<u32>,
-    _guardian: Guardian,
+    _guardian: WatchdogProcess,
 }
 
 impl MovedInterrupts {
@@ -97,7 +97,7 @@ impl MovedInterrupts {
         let lock = alone(known[0].0).map_err(system)?;
         let ours = format!("{cpu}\n");
         // The guardian has the lock too, until they are put back.
-        let guardian = Guardian::over([lock.as_fd()], |[_]| {
+        let guardian = WatchdogProcess::over([lock.as_fd()], |[_]| {
             for (_, path, before) in &known {
                 put_back(path, before, ours.as_bytes());
             }

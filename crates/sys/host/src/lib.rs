@@ -12,7 +12,6 @@ compile_error!("romer-host knows the system interface of Linux on 64-bit machine
 
 pub mod allocator;
 pub mod bridge_port;
-pub mod card;
 pub mod clock;
 pub mod control_group;
 pub mod descriptors;
@@ -20,8 +19,6 @@ pub mod ending;
 mod error;
 pub mod ethtool;
 pub mod features;
-pub mod gaps;
-pub mod guardian;
 pub mod host_info;
 pub mod identity;
 pub mod interrupts;
@@ -29,17 +26,20 @@ pub mod link;
 mod netlink;
 pub mod netns;
 pub mod pacing;
+pub mod phc;
 pub mod poller;
 pub mod process;
 pub mod queue;
 pub mod route;
 pub mod socket;
+pub mod steal_monitor;
 pub mod stream;
 pub mod sync;
 mod sys;
 pub mod thread;
 pub mod userns;
 pub mod watch;
+pub mod watchdog_process;
 pub mod xdp;
 
 pub use error::HostError;

@@ -20,7 +20,7 @@ use rtnetlink::{Handle, LinkBridge, LinkMessageBuilder, LinkUnspec, LinkVeth, Ro
 
 use crate::ethtool::{self, Coalescing, Offload, Stamping};
 use crate::{HostError, netns};
-pub use shaping::Shape;
+pub use shaping::LinkShaping;
 
 /// Longest name of an interface (`IFNAMSIZ` with its NUL is 16).
 const LONGEST_NAME: usize = 15;

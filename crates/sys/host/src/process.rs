@@ -26,7 +26,7 @@ impl NamespaceId {
     ///
     /// # Errors
     /// There is nothing (`ENOENT`), or we may not look (`EACCES`).
-    pub fn of(path: &Path) -> Result<Self, HostError> {
+    pub fn from_path(path: &Path) -> Result<Self, HostError> {
         let metadata = std::fs::metadata(path).map_err(|source| failed("look at", path, source))?;
         Ok(Self { device: metadata.dev(), inode: metadata.ino() })
     }
@@ -53,7 +53,7 @@ pub fn inside(namespaces: &HashSet<NamespaceId>) -> Vec<u32> {
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
         .filter(|id| *id != std::process::id())
         .filter(|id| {
-            NamespaceId::of(Path::new(&format!("/proc/{id}/ns/net")))
+            NamespaceId::from_path(Path::new(&format!("/proc/{id}/ns/net")))
                 .is_ok_and(|namespace| namespaces.contains(&namespace))
         })
         .collect()
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn the_processes_of_a_namespace_are_found() {
-        let own = NamespaceId::of(Path::new("/proc/self/ns/net")).unwrap();
+        let own = NamespaceId::from_path(Path::new("/proc/self/ns/net")).unwrap();
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
         let found = inside(&HashSet::from([own]));
         child.kill().unwrap();

@@ -73,13 +73,13 @@ fn towards<T>(address: IpAddr, read: impl Fn(&[u8]) -> Option<T>) -> Result<Opti
     let mut found = None;
     let answer = exchange(socket.as_fd(), &request.finish(), |body| found = read(body));
     match answer {
-        Err(HostError::System { source, .. }) if is_no_way(&source) => Ok(None),
+        Err(HostError::System { source, .. }) if is_no_route(&source) => Ok(None),
         answer => answer.map(|()| found),
     }
 }
 
 /// Whether the kernel says that no route leads there, or none that packets may take.
-fn is_no_way(error: &std::io::Error) -> bool {
+fn is_no_route(error: &std::io::Error) -> bool {
     let refusals = [libc::ENETUNREACH, libc::EHOSTUNREACH, libc::EACCES, libc::EINVAL];
     error.raw_os_error().is_some_and(|number| refusals.contains(&number))
 }

@@ -17,7 +17,7 @@ const LONGEST: u64 = 4_096;
 
 /// A program that sets or steers the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Keeper {
+pub enum SyncDaemon {
     /// chronyd.
     Chrony,
     /// ntpd, of NTP's reference implementation, NTPsec or OpenBSD.
@@ -32,7 +32,7 @@ pub enum Keeper {
     Phc2sys,
 }
 
-impl Keeper {
+impl SyncDaemon {
     /// All that are looked for.
     pub const ALL: [Self; 6] =
         [Self::Chrony, Self::Ntpd, Self::NtpdRs, Self::Timesyncd, Self::Ptp4l, Self::Phc2sys];
@@ -60,19 +60,19 @@ impl Keeper {
 }
 
 /// The daemons that run on this system, so far as this process may see them.
-pub fn keepers() -> Vec<Keeper> {
+pub fn sync_daemons() -> Vec<SyncDaemon> {
     let Ok(processes) = Path::new("/proc").read_dir() else { return Vec::new() };
     let numbered = processes.filter_map(|entry| {
         let entry = entry.ok()?;
         entry.file_name().to_str()?.parse::<u32>().ok()?;
         std::fs::read_to_string(entry.path().join("comm")).ok()
     });
-    keepers_among(numbered)
+    sync_daemons_among(numbered)
 }
 
-fn keepers_among(processes: impl Iterator<Item = String>) -> Vec<Keeper> {
-    let mut found: Vec<Keeper> = processes
-        .filter_map(|name| Keeper::ALL.into_iter().find(|keeper| keeper.process() == name.trim_end()))
+fn sync_daemons_among(processes: impl Iterator<Item = String>) -> Vec<SyncDaemon> {
+    let mut found: Vec<SyncDaemon> = processes
+        .filter_map(|name| SyncDaemon::ALL.into_iter().find(|keeper| keeper.process() == name.trim_end()))
         .collect();
     found.sort_unstable();
     found.dedup();
@@ -153,9 +153,9 @@ mod tests {
     #[test]
     fn daemons_are_known_by_the_names_of_their_processes() {
         let running = ["systemd\n", "phc2sys\n", "chronyd\n", "chronyd\n", "systemd-timesyn\n", "chronydx\n"];
-        let found = keepers_among(running.into_iter().map(str::to_owned));
-        assert_eq!(found, [Keeper::Chrony, Keeper::Timesyncd, Keeper::Phc2sys]);
-        assert!(Keeper::ALL.into_iter().all(|keeper| keeper.process().len() <= 15));
+        let found = sync_daemons_among(running.into_iter().map(str::to_owned));
+        assert_eq!(found, [SyncDaemon::Chrony, SyncDaemon::Timesyncd, SyncDaemon::Phc2sys]);
+        assert!(SyncDaemon::ALL.into_iter().all(|keeper| keeper.process().len() <= 15));
     }
 
     #[test]

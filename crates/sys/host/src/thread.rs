@@ -112,12 +112,12 @@ impl Run {
     /// slept for one.
     pub fn turn(&mut self, before: Timestamp<Monotonic>, after: Timestamp<Monotonic>) {
         match self.turns.as_mut().and_then(|turns| turns.next(before, after)) {
-            Some(Change::Preferred) => {
+            Some(SchedulingChange::Preferred) => {
                 set_scheduler(libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0);
                 set_nice(BEST_NICE);
             }
             // Allowed once, it is allowed again; were it not, the thread would stay preferred.
-            Some(Change::RealTime) => drop(become_real_time()),
+            Some(SchedulingChange::RealTime) => drop(become_real_time()),
             None => {}
         }
     }
@@ -131,21 +131,25 @@ struct Turns {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
+enum SchedulingChange {
     Preferred,
     RealTime,
 }
 
 impl Turns {
-    fn next(&mut self, before: Timestamp<Monotonic>, after: Timestamp<Monotonic>) -> Option<Change> {
+    fn next(
+        &mut self,
+        before: Timestamp<Monotonic>,
+        after: Timestamp<Monotonic>,
+    ) -> Option<SchedulingChange> {
         if after - before >= SLEEPS {
             self.awake_since = Some(after);
-            return std::mem::take(&mut self.demoted).then_some(Change::RealTime);
+            return std::mem::take(&mut self.demoted).then_some(SchedulingChange::RealTime);
         }
         let since = *self.awake_since.get_or_insert(before);
         if !self.demoted && after - since >= SPINS {
             self.demoted = true;
-            return Some(Change::Preferred);
+            return Some(SchedulingChange::Preferred);
         }
         None
     }
@@ -217,7 +221,7 @@ fn pin(cpu: u16) -> Result<(), HostError> {
     if !usable_cpus().contains(&cpu) {
         return Err(HostError::Unsuitable("this process may not use that processor, or there is none"));
     }
-    crate::gaps::pin(usize::from(cpu))
+    crate::steal_monitor::pin(usize::from(cpu))
 }
 
 /// The program's memory stays where it is while this lives: pages that are used once are never paged out.
@@ -334,9 +338,9 @@ mod tests {
         for turn in 0..3_000 {
             changes.extend(turns.next(at(turn * 10), at(turn * 10 + 9)).map(|change| (turn, change)));
         }
-        assert_eq!(changes, [(2_000, Change::Preferred)]);
+        assert_eq!(changes, [(2_000, SchedulingChange::Preferred)]);
         assert_eq!(turns.next(at(40_000), at(40_900)), None, "a short sleep is none");
-        assert_eq!(turns.next(at(41_000), at(42_000)), Some(Change::RealTime));
+        assert_eq!(turns.next(at(41_000), at(42_000)), Some(SchedulingChange::RealTime));
         assert_eq!(turns.next(at(42_100), at(61_900)), None);
         // A thread that sleeps at every turn keeps it.
         let mut sleeper = Turns::default();

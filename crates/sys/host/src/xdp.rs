@@ -34,7 +34,7 @@ pub struct XdpSupport {
 
 impl XdpSupport {
     /// From `NETDEV_XDP_ACT_BASIC`, `_REDIRECT` and `_XSK_ZEROCOPY`.
-    const fn of(features: u64) -> Self {
+    const fn from_features(features: u64) -> Self {
         Self {
             native: features & 1 != 0,
             redirect: features & (1 << 1) != 0,
@@ -76,7 +76,7 @@ fn device(body: &[u8]) -> Option<(u32, XdpSupport)> {
     let interface = attribute(attributes, INTERFACE)?.first_chunk::<4>().map(|id| u32::from_ne_bytes(*id))?;
     let features =
         attribute(attributes, XDP_FEATURES)?.first_chunk::<8>().map(|bits| u64::from_ne_bytes(*bits))?;
-    Some((interface, XdpSupport::of(features)))
+    Some((interface, XdpSupport::from_features(features)))
 }
 
 /// A request of generic netlink, with the name of a family where there is one.
@@ -103,7 +103,7 @@ mod tests {
             assert_eq!(device(&body[..length]), None, "{length}");
         }
         assert_eq!(
-            XdpSupport::of(0b10100),
+            XdpSupport::from_features(0b10100),
             XdpSupport::default(),
             "offload and what is sent tell nothing of these"
         );

@@ -47,7 +47,7 @@ pub(crate) struct Restore {
 
 /// `struct ethtool_value`.
 #[repr(C)]
-struct Value {
+struct EthtoolValue {
     command: u32,
     data: u32,
 }
@@ -111,13 +111,13 @@ pub(crate) fn carrier(socket: BorrowedFd<'_>, name: &libc::ifreq) -> Option<bool
 }
 
 fn read(socket: RawFd, name: &libc::ifreq, command: u32) -> Option<u32> {
-    let mut value = Value { command, data: 0 };
+    let mut value = EthtoolValue { command, data: 0 };
     ask(socket, name, &mut value).ok().map(|()| value.data)
 }
 
 /// Sets what `command` reads; what the driver holds fast stays, which a second reading shows.
 fn set(socket: RawFd, name: &libc::ifreq, command: u32, data: u32, interface: &str) -> Result<(), HostError> {
-    let answer = ask(socket, name, &mut Value { command: command + 1, data });
+    let answer = ask(socket, name, &mut EthtoolValue { command: command + 1, data });
     match answer.map_err(|()| failed(interface)) {
         Err(error) if matches!(error.errno(), Some(libc::EOPNOTSUPP | libc::EINVAL)) => Ok(()),
         answer => answer,

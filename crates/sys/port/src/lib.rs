@@ -13,15 +13,15 @@
 
 mod arena;
 mod bpf;
+mod bridge_port_number;
 mod error;
 mod features;
-mod guard;
 mod name;
 mod offload;
 mod packet;
 mod packet_ring;
+mod restore_guard;
 mod rings;
-mod seat;
 mod sys;
 mod tester;
 mod xdp;
@@ -34,10 +34,10 @@ use romer_units::{Duration, Monotonic, Timestamp};
 pub use arena::{Arena, Slot};
 pub use bpf::XdpMode;
 pub use error::PortError;
-pub use guard::{HostGuard, HostGuards, NotRestored, TakenOver};
 pub use name::PortName;
 pub use packet::PacketPort;
-pub use tester::{Came, SNAP, Stopped, TESTER_BURST, TestReceiver, TestSender, TesterLink, look_at};
+pub use restore_guard::{HostGuard, HostGuards, NotRestored, TakenOver};
+pub use tester::{RawFrame, SNAP, Stopped, TESTER_BURST, TestReceiver, TestSender, TesterLink, query_link};
 pub use xdp::XdpPort;
 
 /// Most frames that one burst takes in.
@@ -70,11 +70,11 @@ impl Frame {
 
 /// The arrivals of a port, none earlier than that before it.
 #[derive(Debug)]
-pub(crate) struct Arrivals {
+pub(crate) struct ArrivalClock {
     last: Timestamp<Monotonic>,
 }
 
-impl Arrivals {
+impl ArrivalClock {
     /// Before the first.
     pub(crate) const fn new() -> Self {
         Self { last: Timestamp::from_nanos(i64::MIN) }
@@ -191,14 +191,14 @@ mod tests {
     use super::*;
 
     /// An arrival stamped at `stamp`, read at `now`, where the clocks read anew say `anew`.
-    fn arrival(arrivals: &mut Arrivals, stamp: i64, now: &mut i64, anew: i64) -> i64 {
+    fn arrival(arrivals: &mut ArrivalClock, stamp: i64, now: &mut i64, anew: i64) -> i64 {
         let age = |now| (Timestamp::from_nanos(now), Duration::from_nanos(now - stamp));
         arrivals.next(now, age, || anew).as_nanos()
     }
 
     #[test]
     fn what_comes_while_the_reader_stands_still_has_come_when_its_stamp_says() {
-        let (mut arrivals, mut now) = (Arrivals::new(), 10_000_000);
+        let (mut arrivals, mut now) = (ArrivalClock::new(), 10_000_000);
         assert_eq!(arrival(&mut arrivals, 9_999_000, &mut now, 0), 9_999_000);
         // Between the reading of the clocks and this frame the thread was away for 5 ms.
         assert_eq!(arrival(&mut arrivals, 13_900_000, &mut now, 15_000_000), 13_900_000);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_stamp_of_a_clock_that_was_set_is_not_believed() {
-        let (mut arrivals, mut now) = (Arrivals::new(), 20_000_000_000);
+        let (mut arrivals, mut now) = (ArrivalClock::new(), 20_000_000_000);
         assert_eq!(arrival(&mut arrivals, 90_000_000_000, &mut now, 20_000_000_100), 20_000_000_100);
         assert_eq!(
             arrival(&mut arrivals, 0, &mut now, 0),

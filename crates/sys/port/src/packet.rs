@@ -16,11 +16,12 @@ use romer_host::link::{Link, Network};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::arena::HEADROOM;
-use crate::guard::in_namespace;
 use crate::offload::{HEADER, Joining, TAG, Unfinished, put_tag_back};
 use crate::packet_ring::PacketRing;
+use crate::restore_guard::in_namespace;
 use crate::{
-    Arena, Arrivals, BURST, Frame, LinkState, Port, PortError, PortName, Received, Refusal, Sent, Slot, sys,
+    Arena, ArrivalClock, BURST, Frame, LinkState, Port, PortError, PortName, Received, Refusal, Sent, Slot,
+    sys,
 };
 
 pub(crate) const SOL_PACKET: libc::c_int = 263;
@@ -57,7 +58,7 @@ pub struct PacketPort {
     spilt: Option<usize>,
     /// Of a joined packet that is next the part that is.
     part: usize,
-    arrivals: Arrivals,
+    arrivals: ArrivalClock,
 }
 
 /// What remains of a packet after a burst.
@@ -84,7 +85,7 @@ impl PacketPort {
     /// # Errors
     /// As of [`PacketPort::open`].
     pub fn open_with(name: &PortName, arena: &Arena, octets: usize) -> Result<Self, PortError> {
-        let (link, control) = look_at(name)?;
+        let (link, control) = query_link(name)?;
         let socket = in_namespace(name, || {
             // No protocol yet: until it is bound and set up, nothing comes.
             let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK;
@@ -104,7 +105,7 @@ impl PacketPort {
             spill: vec![0; LONGEST_JOINED].into(),
             spilt: None,
             part: 0,
-            arrivals: Arrivals::new(),
+            arrivals: ArrivalClock::new(),
         })
     }
 
@@ -114,7 +115,7 @@ impl PacketPort {
     /// There is no such namespace or interface ([`romer_host::HostError::Missing`]), or it carries no Ethernet frames
     /// ([`PortError::NotEthernet`]).
     pub fn mtu_of(name: &PortName) -> Result<u32, PortError> {
-        look_at(name).map(|(link, _)| link.mtu)
+        query_link(name).map(|(link, _)| link.mtu)
     }
 
     /// Hands over what is next in the ring, as far as the burst has room for frames; `None` where nothing is.
@@ -426,13 +427,13 @@ fn runs(control: BorrowedFd<'_>, request: &mut libc::ifreq) -> bool {
 
 /// A packet socket through which nothing passes: it keeps an interface promiscuous and tells when it is gone.
 #[derive(Debug)]
-pub(crate) struct Eye {
+pub(crate) struct InterfaceMonitor {
     socket: OwnedFd,
     control: OwnedFd,
     interface: String,
 }
 
-impl Eye {
+impl InterfaceMonitor {
     /// For an interface of the current thread's namespace, with a socket to ask of it by.
     pub(crate) fn open(interface: &str, index: u32, control: OwnedFd) -> Result<Self, PortError> {
         let socket = sys::open_socket(libc::AF_PACKET, libc::SOCK_RAW, 0, "open a packet socket")?;
@@ -487,7 +488,7 @@ fn is_bound(socket: BorrowedFd<'_>) -> bool {
 }
 
 /// The link, and a socket to ask of it by, if it carries Ethernet frames.
-pub(crate) fn look_at(name: &PortName) -> Result<(Link, OwnedFd), PortError> {
+pub(crate) fn query_link(name: &PortName) -> Result<(Link, OwnedFd), PortError> {
     let link = Network::open(name.namespace())?.link(name.interface())?;
     let control = in_namespace(name, || {
         sys::open_socket(libc::AF_INET, libc::SOCK_DGRAM, 0, "open a control socket")

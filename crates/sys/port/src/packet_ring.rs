@@ -37,7 +37,7 @@ const BLOCK: usize = 1 << 16;
 
 /// A frame in its slot.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct RingFrame<'a> {
     /// Its octets, as far as the slot has room.
     pub(crate) octets: &'a [u8],
     /// What stands before them: where the socket asked for it, the kernel's header to the frame.
@@ -52,7 +52,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) is_at_socket: bool,
 }
 
-impl Entry<'_> {
+impl RingFrame<'_> {
     /// The last `N` octets before the frame; zeros where there are not so many.
     pub(crate) fn header<const N: usize>(&self) -> [u8; N] {
         self.before.last_chunk().copied().unwrap_or([0; N])
@@ -123,7 +123,7 @@ impl PacketRing {
     }
 
     /// The oldest frame that waits, if any does. Makes no system call.
-    pub(crate) fn front(&self) -> Option<Entry<'_>> {
+    pub(crate) fn front(&self) -> Option<RingFrame<'_>> {
         let status = self.status().load(Ordering::Acquire);
         if status & STATUS_USER == 0 {
             return None;
@@ -149,7 +149,7 @@ impl Drop for PacketRing {
 }
 
 /// What a slot holds (`struct tpacket2_hdr`); a frame of no octets where the kernel's header contradicts itself.
-fn entry(slot: &[u8], status: u32) -> Entry<'_> {
+fn entry(slot: &[u8], status: u32) -> RingFrame<'_> {
     let word =
         |at: usize| slot.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u32::from_ne_bytes(*word));
     let half =
@@ -158,7 +158,7 @@ fn entry(slot: &[u8], status: u32) -> Entry<'_> {
     let (length, kept, begin) = (octets(word(4)), octets(word(8)), usize::from(half(12)));
     let nanos = i64::from(word(16)) * 1_000_000_000 + i64::from(word(20));
     let protocol = if status & STATUS_VLAN_PROTOCOL != 0 { half(26) } else { CUSTOMER_TAG };
-    Entry {
+    RingFrame {
         octets: slot.get(begin..begin.saturating_add(kept).min(slot.len())).unwrap_or_default(),
         before: slot.get(..begin).unwrap_or_default(),
         length,

@@ -24,14 +24,14 @@ pub(crate) struct Ring<T> {
 unsafe impl<T: Send> Send for Ring<T> {}
 
 /// Which ring of a socket, and where its parts lie in it.
-pub(crate) struct Place {
+pub(crate) struct RingLayout {
     pub(crate) page: libc::off_t,
     pub(crate) offsets: libc::xdp_ring_offset,
 }
 
 impl<T: Copy> Ring<T> {
     /// Maps a ring of `size` entries, a power of two, that the socket has.
-    pub(crate) fn map(socket: BorrowedFd<'_>, place: &Place, size: u32) -> Result<Self, HostError> {
+    pub(crate) fn map(socket: BorrowedFd<'_>, place: &RingLayout, size: u32) -> Result<Self, HostError> {
         let offset = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
         let entries = usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(size_of::<T>());
         let octets = offset(place.offsets.desc).saturating_add(entries);

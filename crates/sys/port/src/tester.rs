@@ -11,11 +11,11 @@ use romer_host::HostError;
 use romer_host::clock::Realtime;
 use romer_host::link::{Mac, Network};
 
-use crate::guard::in_namespace;
 use crate::packet::{
     ALL_PROTOCOLS, PACKET_IGNORE_OUTGOING, PACKET_STATISTICS, SOL_PACKET, bind, join, set_buffers,
 };
-use crate::packet_ring::{Entry, PacketRing};
+use crate::packet_ring::{PacketRing, RingFrame};
+use crate::restore_guard::in_namespace;
 use crate::{PortError, PortName, sys};
 
 /// Octets of a received frame that are kept at the least.
@@ -53,7 +53,7 @@ pub struct TesterLink {
 /// # Errors
 /// There is no such namespace or interface ([`HostError::Missing`]), or it has no link-layer address
 /// ([`PortError::NotEthernet`]).
-pub fn look_at(name: &PortName) -> Result<TesterLink, PortError> {
+pub fn query_link(name: &PortName) -> Result<TesterLink, PortError> {
     let link = Network::open(name.namespace())?.link(name.interface())?;
     let mac = link.mac.ok_or_else(|| PortError::NotEthernet(name.interface().into()))?;
     Ok(TesterLink {
@@ -119,7 +119,7 @@ impl TestSender {
 
 /// A frame that came.
 #[derive(Clone, Copy, Debug)]
-pub struct Came<'a> {
+pub struct RawFrame<'a> {
     /// Its octets, as far as they are kept, without a VLAN tag that the kernel took out.
     pub octets: &'a [u8],
     /// Octets of the whole of it, without check sequence and without that tag.
@@ -169,7 +169,7 @@ impl TestReceiver {
 
     /// Gives what has come to `take`, [`TESTER_BURST`] frames at most, in order of arrival; how many there were.
     /// Makes no system call, allocates nothing and does not wait. An interface that is down brings nothing.
-    pub fn receive(&mut self, mut take: impl FnMut(Came<'_>)) -> usize {
+    pub fn receive(&mut self, mut take: impl FnMut(RawFrame<'_>)) -> usize {
         for count in 0..TESTER_BURST {
             let Some(entry) = self.ring.front() else { return count };
             take(came(&entry));
@@ -195,8 +195,8 @@ impl AsFd for TestReceiver {
     }
 }
 
-fn came<'a>(entry: &Entry<'a>) -> Came<'a> {
-    Came {
+fn came<'a>(entry: &RingFrame<'a>) -> RawFrame<'a> {
+    RawFrame {
         octets: entry.octets,
         length: entry.length,
         tag: entry.tag.map(|(_, control)| control),

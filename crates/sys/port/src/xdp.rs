@@ -16,12 +16,13 @@ use romer_host::clock::monotonic_now;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::bpf::{Attached, Loaded, STAMP, XdpMode};
-use crate::guard::in_namespace;
 use crate::offload::finish_hidden;
-use crate::packet::{Eye, look_at};
-use crate::rings::{Place, Ring};
+use crate::packet::{InterfaceMonitor, query_link};
+use crate::restore_guard::in_namespace;
+use crate::rings::{Ring, RingLayout};
 use crate::{
-    Arena, Arrivals, BURST, Frame, LinkState, Port, PortError, PortName, Received, Refusal, Sent, Slot, sys,
+    Arena, ArrivalClock, BURST, Frame, LinkState, Port, PortError, PortName, Received, Refusal, Sent, Slot,
+    sys,
 };
 
 /// `SOL_XDP`.
@@ -45,7 +46,7 @@ pub struct XdpPort {
     /// Ends first, so that nothing comes any more.
     _program: Attached,
     socket: OwnedFd,
-    eye: Eye,
+    eye: InterfaceMonitor,
     mode: XdpMode,
     /// As it was when the interface was last asked how it is.
     mtu: Cell<u32>,
@@ -58,7 +59,7 @@ pub struct XdpPort {
     /// Slots to receive into that the kernel is to have.
     wanted: u32,
     slot_octets: usize,
-    arrivals: Arrivals,
+    arrivals: ArrivalClock,
     drops: u64,
 }
 
@@ -71,7 +72,7 @@ impl XdpPort {
     /// rights are missing (`EPERM`: it takes `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF` of the machine, not of a
     /// user namespace), the driver has no such mode (`EOPNOTSUPP`), or another program is there (`EBUSY`).
     pub fn open(name: &PortName, arena: &mut Arena, mode: XdpMode) -> Result<Self, PortError> {
-        let (link, control) = look_at(name)?;
+        let (link, control) = query_link(name)?;
         let refused = |why| PortError::NoXdp { interface: name.interface().into(), why };
         let slot_octets = arena.slot_octets();
         let longest = usize::try_from(link.mtu).unwrap_or(usize::MAX).saturating_add(AROUND + HEADROOM);
@@ -88,7 +89,7 @@ impl XdpPort {
         }
         let (socket, eye) = in_namespace(name, || {
             let socket = sys::open_socket(libc::AF_XDP, libc::SOCK_RAW, 0, "open an XDP socket")?;
-            Ok::<_, PortError>((socket, Eye::open(name.interface(), link.index, control)?))
+            Ok::<_, PortError>((socket, InterfaceMonitor::open(name.interface(), link.index, control)?))
         })??;
         // Before memory is lent, of which an ordinary user has too little: what is missing are rights.
         let loaded = Loaded::load()?;
@@ -113,7 +114,7 @@ impl XdpPort {
             in_kernel: (0..arena.slots()).map(|_| None).collect(),
             wanted,
             slot_octets,
-            arrivals: Arrivals::new(),
+            arrivals: ArrivalClock::new(),
             drops: 0,
         };
         port.refill(arena);
@@ -126,7 +127,7 @@ impl XdpPort {
     /// # Errors
     /// There is no such namespace or interface ([`HostError::Missing`]).
     pub fn sees_tags(name: &PortName) -> Result<bool, PortError> {
-        let (link, _) = look_at(name)?;
+        let (link, _) = query_link(name)?;
         Ok(link.kind.as_deref() != Some("veth"))
     }
 
@@ -418,7 +419,7 @@ impl Rings {
             };
             let offsets =
                 libc::xdp_ring_offset { producer: word(0), consumer: word(1), desc: word(2), flags: word(3) };
-            Place { page: libc::off_t::try_from(page).unwrap_or(libc::off_t::MAX), offsets }
+            RingLayout { page: libc::off_t::try_from(page).unwrap_or(libc::off_t::MAX), offsets }
         };
         // The places at which each ring is to be mapped.
         const RECEIVE: u64 = 0;

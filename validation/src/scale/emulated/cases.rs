@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use romer_impair::config::{DEFAULT_FLUSH, Delay, Duplicate, Model, Reorder, Variable};
-use romer_impair::{Config, Decision, Law, Path};
+use romer_impair::{Config, Decision, DelayDistribution, Path};
 use romer_units::random::Seed;
 use serde::Serialize;
 
@@ -229,8 +229,8 @@ pub(super) fn config(case: &Case) -> Config {
     let decision = Decision::Bernoulli { probability: 0.01 };
     let (fixed, law) = match case.target {
         Target::Constant(nanos) => (nanos, None),
-        Target::Uniform => (0, Some(Law::Uniform { low: 0.0, high: 1e5 })),
-        Target::Normal => (0, Some(Law::Normal { mean: 5e4, stddev: 1e4 })),
+        Target::Uniform => (0, Some(DelayDistribution::Uniform { low: 0.0, high: 1e5 })),
+        Target::Normal => (0, Some(DelayDistribution::Normal { mean: 5e4, stddev: 1e4 })),
     };
     let variable = law.map(|law| Variable::new(law, None));
     let mut path =

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use romer_impair::config::{Corrupt, DEFAULT_FLUSH, Delay, Discipline, Duplicate, Model, RateLimit, Reorder};
 use romer_impair::config::{Order, Variable};
-use romer_impair::{Decision, Engine, Law, Limits, Packet, Path, Port};
+use romer_impair::{Decision, DelayDistribution, Engine, Limits, Packet, Path, PortId};
 use romer_units::{Layer, Rate};
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ fn paths() -> Vec<(&'static str, Path)> {
     let duplicate = Model::Plain(Duplicate { decision, delay: 0 });
     let reorder = Model::Plain(Reorder { decision, ..Reorder::default() });
     let corrupt = Corrupt { decision, bits: 1, repair_checksum: false };
-    let normal = Some(Variable::new(Law::Normal { mean: 5e4, stddev: 1e4 }, None));
+    let normal = Some(Variable::new(DelayDistribution::Normal { mean: 5e4, stddev: 1e4 }, None));
     let delay = |variable| Model::Plain(Delay { fixed: 1_000_000, variable });
     let rate = Some(RateLimit {
         limit: Rate::Bits(200_000_000),
@@ -80,7 +80,7 @@ fn cost(path: Path) -> f64 {
         let begin = Instant::now();
         for number in 0..TIMED {
             let arrival = i64::from(number) * GAP;
-            engine.admit(&Packet::new(number, Port::A, 64, arrival));
+            engine.admit(&Packet::new(number, PortId::A, 64, arrival));
             while engine.poll(arrival).is_some() {}
         }
         least = least.min(begin.elapsed().as_secs_f64() * 1e9 / f64::from(TIMED));

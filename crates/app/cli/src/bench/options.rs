@@ -36,7 +36,7 @@ fn look_at_ports(run: &RunArgs) -> Result<(), BenchError> {
         return Ok(());
     }
     for port in run.tx.iter().chain(&run.rx) {
-        match romer_port::look_at(port) {
+        match romer_port::query_link(port) {
             Err(source) if !source.is_permission() => {
                 return Err(BenchError::Port { port: port.clone(), source: Box::new(source) });
             }
@@ -74,7 +74,7 @@ pub(super) fn options(asked: &ProcedureArgs) -> Result<BenchOptions, Failure> {
     for port in [&tx, &rx] {
         // A laboratory that is not there would else be told as addresses that are missing.
         if port.namespace().is_some_and(|name| matches!(netns::exists(name), Ok(false))) {
-            romer_port::look_at(port)
+            romer_port::query_link(port)
                 .map_err(|source| BenchError::Port { port: port.clone(), source: Box::new(source) })?;
         }
     }
@@ -99,7 +99,7 @@ pub(super) fn options(asked: &ProcedureArgs) -> Result<BenchOptions, Failure> {
         (None, Some(sizes)) => sizes.0.iter().copied().map(Frames::Size).collect(),
         (None, None) => SIZES.into_iter().filter_map(FrameSize::new).map(Frames::Size).collect(),
     };
-    let virtual_line = romer_port::look_at(&tx).is_ok_and(|link| link.virtual_line);
+    let virtual_line = romer_port::query_link(&tx).is_ok_and(|link| link.virtual_line);
     let (loads, left_out) = asked::default_loads(&claims, run.line_rate, (&streams, &frames), !virtual_line);
     let notes = left_out.filter(|_| asked.loads().is_none()).into_iter().collect();
     let (name, procedure, criterion) = asked::asked(asked, &loads)?;

@@ -5,10 +5,10 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use romer_emulate::{delay_distribution, read_departures};
-use romer_impair::goodness::{
+use romer_impair::goodness_of_fit::{
     Goodness, chi_square, jarque_bera, kolmogorov_smirnov, normal_scores, normal_share_up_to, numbers,
 };
-use romer_impair::{Config, Port};
+use romer_impair::{Config, PortId};
 use romer_record::emulation::Emulation;
 use romer_record::warning::EmulationWarning;
 use romer_report::emulation::{Drawn, EmulationRun, Judged, Sampled, Way, charts, report};
@@ -151,14 +151,14 @@ impl Kept {
                 .warnings
                 .push(EmulationWarning::ChartsLimited { shown: MOST as u64, more: departures.left_out });
         }
-        let theory = Port::BOTH.map(|port| scenario.and_then(|config| delay_distribution(config, port)));
+        let theory = PortId::BOTH.map(|port| scenario.and_then(|config| delay_distribution(config, port)));
         let generator = scenario.map(|config| config.generator).unwrap_or_default();
         let drawn = numbers(generator, Seed(document.seed), NUMBERS);
         let judged = judge(&drawn.uniform, &drawn.normal);
         let run = EmulationRun {
             document: &document,
-            ways: Port::BOTH.map(|port| Way {
-                name: if port == Port::A { "a to b" } else { "b to a" },
+            ways: PortId::BOTH.map(|port| Way {
+                name: if port == PortId::A { "a to b" } else { "b to a" },
                 packets: &departures.packets[port.index()],
                 theory: theory[port.index()].as_deref(),
             }),

@@ -1,6 +1,6 @@
 //! How much room frames need: delay times rate, known before the first packet.
 
-use romer_impair::{Config, Nanos, Port};
+use romer_impair::{Config, Nanos, PortId};
 use romer_port::Arena;
 use romer_record::emulation::Leg;
 use romer_record::warning::EmulationWarning;
@@ -41,10 +41,10 @@ impl Room {
         let frame_octets = usize::try_from(mtu).unwrap_or(usize::MAX).saturating_add(AROUND);
         let slot = Arena::slot_octets_for(frame_octets) as u64;
         let most = i64::try_from(MOST_OCTETS / slot).unwrap_or(i64::MAX);
-        let holds = Port::BOTH.map(|port| config.held(port).longest.max(least_hold.as_nanos()));
+        let holds = PortId::BOTH.map(|port| config.held(port).longest.max(least_hold.as_nanos()));
         let unlimited =
             holds.into_iter().fold(0, Nanos::saturating_add).saturating_mul(2 * PACKETS_PER_SECOND / 1_000);
-        let stated = i64::try_from(Need::of(config).most_frames()).unwrap_or(i64::MAX);
+        let stated = i64::try_from(Need::for_config(config).most_frames()).unwrap_or(i64::MAX);
         let wanted = (unlimited / 1_000_000).saturating_add(LEAST).saturating_add(stated);
         let slots = u32::try_from(wanted.min(most)).unwrap_or(u32::MAX);
         let room = Self { slots, frame_octets, octets: u64::from(slots) * slot };
@@ -57,7 +57,7 @@ impl Room {
     /// # Errors
     /// [`LiveError::Buffer`].
     pub fn check(&self, config: &Config) -> Result<(), LiveError> {
-        let need = Need::of(config);
+        let need = Need::for_config(config);
         // At a rate in bits, frames of the longest length; shorter ones are more.
         let frames = need.frames_of(self.frame_octets as u64);
         if frames <= u64::from(self.slots) {
@@ -70,7 +70,7 @@ impl Room {
     /// What a user should know where frames come without a stated rate and would be held longer than there is room
     /// for, or where more short frames come at a rate, or wait in its queue, than there is room for.
     pub(super) fn notes(&self, config: &Config) -> impl Iterator<Item = EmulationWarning> {
-        let need = Need::of(config);
+        let need = Need::for_config(config);
         let slots = u64::from(self.slots);
         let short = (need.most_frames() > slots).then(|| EmulationWarning::BufferShortForFrames {
             held_bytes: need.octets,
@@ -81,7 +81,7 @@ impl Room {
     }
 
     fn note_of_hold(&self, config: &Config) -> Option<EmulationWarning> {
-        let holds = Port::BOTH.map(|port| config.held(port).longest);
+        let holds = PortId::BOTH.map(|port| config.held(port).longest);
         let [a, b] = holds;
         let most = i64::from(self.slots).saturating_mul(1_000_000_000) / a.saturating_add(b).max(1);
         let direction = match (a, b) {
@@ -108,8 +108,8 @@ struct Need {
 }
 
 impl Need {
-    fn of(config: &Config) -> Self {
-        let [a, b] = Port::BOTH.map(|port| config.held(port));
+    fn for_config(config: &Config) -> Self {
+        let [a, b] = PortId::BOTH.map(|port| config.held(port));
         Self {
             octets: a.octets.saturating_add(b.octets).saturating_add(config.queue_octets()),
             packets: a.packets.saturating_add(b.packets),

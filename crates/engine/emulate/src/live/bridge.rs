@@ -12,15 +12,15 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use romer_host::clock::monotonic_now;
 use romer_host::pacing::Pacer;
 use romer_host::socket::{Waker, wait_any};
-use romer_impair::{Cause, Config, Engine, Headers, Ledger, Outcome, Packet, Port as Way};
+use romer_impair::{Cause, Config, Engine, Headers, Ledger, Outcome, Packet, PortId};
 use romer_port::{Arena, BURST, Frame, LinkState, Port, PortName, Refusal};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::LiveError;
-use super::alertness::Alertness;
-use super::feed::{Known, Tap, Taps};
+use super::busy_poll::BusyPoll;
 use super::frames;
-use super::statistics::{Gathered, LinkTold, Raw, Snapshot};
+use super::statistics::{DirectionTotals, LinkHistory, Raw, Snapshot};
+use super::subscription::{Producer, Producers, SubscriberSet};
 use crate::headers::{headers, network_length};
 
 /// A deadline nearer than this is waited for by spinning.
@@ -45,45 +45,45 @@ const SHORTEST: u32 = 64;
 pub(super) enum Command {
     Snapshot(Box<Raw>, SyncSender<Box<Raw>>),
     Apply(Box<Config>, SyncSender<()>),
-    Feed(Box<Tap>, SyncSender<bool>),
+    Feed(Box<Producer>, SyncSender<bool>),
     Reset,
     Stop,
 }
 
 /// A frame that the engine holds, and how often it will still be given out.
-struct Held {
+struct HeldFrame {
     frame: Frame,
     outcomes: u16,
-    known: Known,
+    known: SubscriberSet,
 }
 
 /// What stands before a port, beside its frame.
 struct Leaving {
     outcome: Outcome,
-    known: Known,
+    known: SubscriberSet,
 }
 
 /// One port, with what waits to leave by it.
-struct Side {
+struct BridgePort {
     port: Box<dyn Port>,
     name: PortName,
-    link: LinkTold,
+    link: LinkHistory,
     /// When the link was last asked for, and whether what was taken has gone on.
     looked: Timestamp<Monotonic>,
     asked: Timestamp<Monotonic>,
     outbox: VecDeque<Frame>,
     leaving: VecDeque<Leaving>,
     /// Of what arrives here.
-    gathered: Gathered,
+    gathered: DirectionTotals,
     /// What came, but never to the engine: by cause.
     refused: [u64; Cause::ALL.len()],
     /// Those of them for which there was no room.
     homeless: u64,
 }
 
-impl Side {
+impl BridgePort {
     /// Whether what was sent at `time` has gone on from the port, as far as it is time to ask.
-    fn has_carried(&mut self, time: Timestamp<Monotonic>) -> bool {
+    fn tx_completed(&mut self, time: Timestamp<Monotonic>) -> bool {
         if time - self.asked < ASK {
             return true;
         }
@@ -91,12 +91,12 @@ impl Side {
         if self.port.carries() {
             return true;
         }
-        self.look();
+        self.poll_link();
         false
     }
 
     /// Asks how the link is.
-    fn look(&mut self) {
+    fn poll_link(&mut self) {
         let now = monotonic_now();
         self.link.see(self.port.link(), now - self.looked);
         self.looked = now;
@@ -107,12 +107,12 @@ impl Side {
 pub(super) struct Bridge {
     engine: Engine,
     arena: Arena,
-    sides: [Side; 2],
-    held: Vec<Option<Held>>,
+    sides: [BridgePort; 2],
+    held: Vec<Option<HeldFrame>>,
     incoming: Vec<Frame>,
-    taps: Taps,
+    producers: Producers,
     tells_flows_apart: bool,
-    alertness: Alertness,
+    alertness: BusyPoll,
     /// When the network began: what a port has from before is none of its packets.
     start: Timestamp<Monotonic>,
     looked: Timestamp<Monotonic>,
@@ -126,16 +126,16 @@ impl Bridge {
         arena: Arena,
         ports: [Box<dyn Port>; 2],
         names: [PortName; 2],
-        tap: Option<Tap>,
+        tap: Option<Producer>,
     ) -> Self {
-        let mut taps = Taps::new(start.as_nanos());
+        let mut producers = Producers::new(start.as_nanos());
         if let Some(tap) = tap {
-            taps.add(tap);
+            producers.add(tap);
         }
         let slots = usize::try_from(arena.slots()).unwrap_or(0);
         let mut names = names.into_iter();
-        let sides = ports.map(|port| Side {
-            link: LinkTold::new(port.link()),
+        let sides = ports.map(|port| BridgePort {
+            link: LinkHistory::new(port.link()),
             port,
             #[expect(clippy::expect_used, reason = "two ports have two names")]
             name: names.next().expect("a name for each port"),
@@ -143,7 +143,7 @@ impl Bridge {
             asked: monotonic_now(),
             outbox: VecDeque::with_capacity(slots),
             leaving: VecDeque::with_capacity(slots),
-            gathered: Gathered::new(),
+            gathered: DirectionTotals::new(),
             refused: [0; Cause::ALL.len()],
             homeless: 0,
         });
@@ -154,8 +154,8 @@ impl Bridge {
             sides,
             held: (0..slots).map(|_| None).collect(),
             incoming: Vec::with_capacity(BURST),
-            taps,
-            alertness: Alertness::new(),
+            producers,
+            alertness: BusyPoll::new(),
             start,
             looked: monotonic_now(),
         }
@@ -170,15 +170,15 @@ impl Bridge {
         let mut busy = 0;
         loop {
             let came = self.receive(None)?;
-            self.meet();
+            self.run_deadline();
             self.flush();
-            if !self.obey(commands) {
+            if !self.handle_commands(commands) {
                 break;
             }
             // Reading a clock takes its time, and while packets follow each other the moment does not matter.
             busy = if came > 0 && busy < UNLOOKED { busy + 1 } else { 0 };
             if busy == 0 && monotonic_now() - self.looked >= LOOK {
-                self.look()?;
+                self.poll_link()?;
                 gone = self
                     .sides
                     .iter()
@@ -198,10 +198,10 @@ impl Bridge {
     /// Takes in what has come, up to `last` where that is given; how much that was.
     fn receive(&mut self, last: Option<Timestamp<Monotonic>>) -> Result<usize, LiveError> {
         let mut came = 0;
-        for way in Way::BOTH {
+        for way in PortId::BOTH {
             if came > 0 && last.is_none() {
                 // Taking in took its time.
-                self.meet();
+                self.run_deadline();
             }
             let side = &mut self.sides[way.index()];
             let mut frames = std::mem::take(&mut self.incoming);
@@ -224,7 +224,7 @@ impl Bridge {
         Ok(came)
     }
 
-    fn admit(&mut self, way: Way, frame: Frame) {
+    fn admit(&mut self, way: PortId, frame: Frame) {
         let octets = self.arena.octets_of(&frame);
         let headers = if self.tells_flows_apart { headers(octets) } else { Headers::default() };
         let whole = u32::try_from(octets.len()).unwrap_or(u32::MAX);
@@ -240,17 +240,17 @@ impl Bridge {
         };
         let held = self.engine.held_for(way);
         let admission = self.engine.admit(&packet);
-        let known = self.taps.arrived(&packet, &admission, self.arena.octets_of(&frame));
+        let known = self.producers.arrived(&packet, &admission, self.arena.octets_of(&frame));
         let place = self.held.get_mut(usize::try_from(packet.slot).unwrap_or(usize::MAX));
         match place.filter(|_| admission.outcomes > 0) {
-            Some(place) => *place = Some(Held { frame, outcomes: admission.outcomes, known }),
+            Some(place) => *place = Some(HeldFrame { frame, outcomes: admission.outcomes, known }),
             None => self.arena.release(frame),
         }
         self.sides[way.index()].gathered.arrived(arrival, held);
     }
 
     /// Waits for a deadline that is near, and sends what is due. All but the sending is done before.
-    fn meet(&mut self) {
+    fn run_deadline(&mut self) {
         let Some(due) = self.engine.next_at().map(Timestamp::from_nanos) else { return };
         let mut now = monotonic_now();
         if due - now > NEAR {
@@ -280,7 +280,7 @@ impl Bridge {
     }
 
     /// The frame that leaves by an outcome, and which feeds know of it; `None` where none leaves.
-    fn take(&mut self, outcome: &Outcome) -> Option<(Frame, Known)> {
+    fn take(&mut self, outcome: &Outcome) -> Option<(Frame, SubscriberSet)> {
         let place = self.held.get_mut(usize::try_from(outcome.slot).unwrap_or(usize::MAX))?;
         let held = place.as_mut()?;
         let known = held.known;
@@ -291,14 +291,14 @@ impl Bridge {
             let copy = self.arena.copy(&held.frame);
             if copy.is_none() {
                 self.engine.undelivered(outcome, Cause::Queue);
-                self.taps.lost(known, outcome, Cause::Queue);
+                self.producers.lost(known, outcome, Cause::Queue);
             }
             copy
         } else {
             None
         };
         let Some(cause) = outcome.lost else { return frame.map(|frame| (frame, known)) };
-        self.taps.lost(known, outcome, cause);
+        self.producers.lost(known, outcome, cause);
         if let Some(frame) = frame {
             self.arena.release(frame);
         }
@@ -331,14 +331,14 @@ impl Bridge {
     fn flush_side(&mut self, index: usize, time: &mut Option<Timestamp<Monotonic>>) {
         if !self.sides[index].outbox.is_empty() && self.sides[index].link.state == LinkState::Down {
             // It may carry again since it was asked.
-            self.sides[index].look();
+            self.sides[index].poll_link();
         }
         while !self.sides[index].outbox.is_empty() {
             let side = &mut self.sides[index];
             let refused = if side.link.state == LinkState::Up {
                 let time = time.take().unwrap_or_else(monotonic_now);
                 let sent = side.port.tx_burst(&mut self.arena, &mut side.outbox);
-                if sent.frames > 0 && !side.has_carried(time) {
+                if sent.frames > 0 && !side.tx_completed(time) {
                     self.dropped(index, sent.frames);
                 } else {
                     self.departed(index, sent.frames, time);
@@ -364,7 +364,7 @@ impl Bridge {
             if outcome.requested < SPIN.as_nanos() {
                 self.alertness.left(time);
             }
-            self.taps.left(known, &outcome, time.as_nanos());
+            self.producers.left(known, &outcome, time.as_nanos());
         }
     }
 
@@ -373,7 +373,7 @@ impl Bridge {
         for _ in 0..frames {
             let Some(Leaving { outcome, known }) = self.sides[index].leaving.pop_front() else { return };
             self.engine.undelivered(&outcome, Cause::Undeliverable);
-            self.taps.lost(known, &outcome, Cause::Undeliverable);
+            self.producers.lost(known, &outcome, Cause::Undeliverable);
         }
     }
 
@@ -385,12 +385,12 @@ impl Bridge {
         {
             self.arena.release(frame);
             self.engine.undelivered(&outcome, cause);
-            self.taps.lost(known, &outcome, cause);
+            self.producers.lost(known, &outcome, cause);
         }
     }
 
     /// Does what others ask; whether to go on.
-    fn obey(&mut self, commands: &Receiver<Command>) -> bool {
+    fn handle_commands(&mut self, commands: &Receiver<Command>) -> bool {
         while let Ok(command) = commands.try_recv() {
             // One who does not wait for the answer any more is not told.
             match command {
@@ -400,7 +400,7 @@ impl Bridge {
                     let _ = answer.try_send(raw);
                 }
                 Command::Feed(tap, answer) => {
-                    let _ = answer.try_send(self.taps.add(*tap));
+                    let _ = answer.try_send(self.producers.add(*tap));
                 }
                 Command::Apply(config, answer) => {
                     // What came before the change is of the time before it.
@@ -416,10 +416,10 @@ impl Bridge {
         true
     }
 
-    fn look(&mut self) -> Result<(), LiveError> {
-        self.sides.iter_mut().for_each(Side::look);
+    fn poll_link(&mut self) -> Result<(), LiveError> {
+        self.sides.iter_mut().for_each(BridgePort::poll_link);
         self.looked = monotonic_now();
-        self.taps.look();
+        self.producers.drop_closed();
         self.count_kernel_drops()
     }
 
@@ -432,7 +432,7 @@ impl Bridge {
     }
 
     fn count_kernel_drops(&mut self) -> Result<(), LiveError> {
-        for way in Way::BOTH {
+        for way in PortId::BOTH {
             let side = &mut self.sides[way.index()];
             let drops = side.port.kernel_drops();
             let drops = drops.map_err(|source| super::failed(&side.name, source))?;
@@ -462,7 +462,7 @@ impl Bridge {
     }
 
     fn fill(&self, raw: &mut Raw) {
-        for way in Way::BOTH {
+        for way in PortId::BOTH {
             let side = &self.sides[way.index()];
             let correlation = self.engine.correlation(way);
             raw.fill(way.index(), &side.gathered, self.ledger(way), side.homeless, side.link, correlation);
@@ -470,7 +470,7 @@ impl Bridge {
     }
 
     /// The engine's counts, with what never came to it and with what has not left yet.
-    fn ledger(&self, way: Way) -> Ledger {
+    fn ledger(&self, way: PortId) -> Ledger {
         let mut ledger = *self.engine.ledger(way);
         for (lost, refused) in ledger.lost.iter_mut().zip(self.sides[way.index()].refused) {
             *lost += refused;

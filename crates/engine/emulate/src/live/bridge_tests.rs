@@ -126,7 +126,7 @@ fn bridge_from(start: Timestamp<Monotonic>, slots: u32) -> (Bridge, [Arc<Mutex<W
 
 /// Both ledgers, which balance.
 fn ledgers(bridge: &Bridge) -> [Ledger; 2] {
-    Way::BOTH.map(|way| {
+    PortId::BOTH.map(|way| {
         let ledger = bridge.ledger(way);
         assert!(ledger.balances(), "{ledger:?}");
         ledger
@@ -167,7 +167,7 @@ fn whatever_ports_refuse_every_packet_is_accounted_for_and_none_is_sent_twice() 
         bridge.release(monotonic_now());
         bridge.flush();
         if round % 4 == 0 {
-            bridge.look().unwrap();
+            bridge.poll_link().unwrap();
         }
         ledgers(&bridge);
     }
@@ -175,14 +175,14 @@ fn whatever_ports_refuse_every_packet_is_accounted_for_and_none_is_sent_twice() 
         let mut wire = wire.lock().unwrap();
         (wire.link, wire.refusals) = (Some(LinkState::Up), VecDeque::new());
     }
-    bridge.look().unwrap();
+    bridge.poll_link().unwrap();
     while bridge.receive(None).unwrap() > 0 {
         bridge.release(monotonic_now());
         bridge.flush();
     }
     let before = ledgers(&bridge);
     let snapshot = bridge.end(None).unwrap();
-    for way in Way::BOTH {
+    for way in PortId::BOTH {
         let ledger = &snapshot.directions[way.index()].ledger;
         assert!(ledger.balances() && ledger.queued == 0, "{ledger:?}");
         assert_eq!(ledger.received, offered[way.index()] + dropped[way.index()], "{ledger:?}");

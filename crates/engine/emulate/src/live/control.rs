@@ -15,8 +15,8 @@ use romer_units::random::Seed;
 
 use super::admission::Room;
 use super::bridge::Command;
-use super::feed::{self, FeedOptions, MOST_FEEDS, SampleFeed};
 use super::statistics::{Raw, Snapshot};
+use super::subscription::{self, FeedOptions, MOST_FEEDS, SampleFeed};
 use super::{LiveError, document};
 use crate::scenario::Opened;
 
@@ -151,7 +151,7 @@ impl Control {
     ) -> Result<Arc<Applied>, LiveError> {
         let config = Config { generator: self.0.facts.generator, ..config };
         let (answer, answers) = sync_channel(1);
-        self.tell(Command::Apply(Box::new(config), answer))?;
+        self.send_command(Command::Apply(Box::new(config), answer))?;
         receive(&answers)?;
         let next = Arc::new(next);
         if history.len() == HISTORY {
@@ -168,7 +168,7 @@ impl Control {
     pub fn snapshot(&self) -> Result<Box<Snapshot>, LiveError> {
         let (answer, answers) = sync_channel(1);
         // The bridge only copies; what costs time is done here.
-        self.tell(Command::Snapshot(Box::new(Raw::new()), answer))?;
+        self.send_command(Command::Snapshot(Box::new(Raw::new()), answer))?;
         Ok(Box::new(receive(&answers)?.snapshot()))
     }
 
@@ -193,7 +193,7 @@ impl Control {
     /// # Errors
     /// [`LiveError::Ended`].
     pub fn reset(&self) -> Result<(), LiveError> {
-        self.tell(Command::Reset)?;
+        self.send_command(Command::Reset)?;
         *self.0.anew.lock().unwrap_or_else(PoisonError::into_inner) = Some(SystemTime::now());
         Ok(())
     }
@@ -204,16 +204,16 @@ impl Control {
     /// [`LiveError::Feeds`] where [`MOST_FEEDS`] are listening; [`LiveError::Ended`].
     pub fn samples(&self, options: FeedOptions) -> Result<SampleFeed, LiveError> {
         let Facts { room, started_realtime, .. } = &self.0.facts;
-        let (tap, feed) = feed::feed(options, room.frame_octets, *started_realtime);
+        let (tap, feed) = subscription::feed(options, room.frame_octets, *started_realtime);
         let (answer, answers) = sync_channel(1);
-        self.tell(Command::Feed(Box::new(tap), answer))?;
+        self.send_command(Command::Feed(Box::new(tap), answer))?;
         if receive(&answers)? { Ok(feed) } else { Err(LiveError::Feeds { most: MOST_FEEDS }) }
     }
 
     /// Tells the bridge to end; its owner's [`super::LiveBridge::stop`] gives what has happened.
     pub fn stop(&self) {
         // One that has ended takes no command, and needs none.
-        let _ = self.tell(Command::Stop);
+        let _ = self.send_command(Command::Stop);
     }
 
     /// What was found of the ports at the start that a reader of the results should know, in words.
@@ -246,7 +246,7 @@ impl Control {
         self.0.facts.started
     }
 
-    fn tell(&self, command: Command) -> Result<(), LiveError> {
+    fn send_command(&self, command: Command) -> Result<(), LiveError> {
         self.0.waker.wake();
         self.0.commands.send(command).map_err(|_| LiveError::Ended)?;
         self.0.waker.wake();

@@ -9,7 +9,7 @@ use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation, Emulation
 use romer_record::warning::EmulationWarning;
 
 use super::control::{Applied, Facts};
-use super::statistics::{Direction, LinkTold, Snapshot};
+use super::statistics::{DirectionSnapshot, LinkHistory, Snapshot};
 use crate::statistics::{flushed_early, too_alike, varies_less, with_known_intervals};
 
 /// Of a bridge on which the scenarios of `history` held one after the other, and whose summaries were begun `anew` then.
@@ -33,7 +33,7 @@ pub(super) fn emulation(
         warnings.extend(too_alike(leg, direction.correlation.as_ref()));
         warnings.extend(varies_less(leg, direction.correlation.as_ref()));
         warnings.extend(flushed_early(leg, &direction.ledger));
-        warnings.extend(homeless(leg, direction.homeless));
+        warnings.extend(no_buffer(leg, direction.homeless));
     }
     warnings.extend(snapshot.not_restored.iter().cloned());
     warnings.extend(anew.map(|anew| EmulationWarning::SummariesReset { since: rfc3339(anew) }));
@@ -70,7 +70,7 @@ fn change(applied: &Applied) -> EmulationChange {
 }
 
 /// That a port's link was down.
-fn was_down(port: &str, link: &LinkTold) -> Option<EmulationWarning> {
+fn was_down(port: &str, link: &LinkHistory) -> Option<EmulationWarning> {
     (link.downs > 0).then(|| EmulationWarning::LinkWasDown {
         port: port.into(),
         times: link.downs,
@@ -79,7 +79,7 @@ fn was_down(port: &str, link: &LinkTold) -> Option<EmulationWarning> {
 }
 
 /// That packets came for which there was no room.
-fn homeless(direction: Leg, packets: u64) -> Option<EmulationWarning> {
+fn no_buffer(direction: Leg, packets: u64) -> Option<EmulationWarning> {
     (packets > 0).then_some(EmulationWarning::BufferFull { direction, packets })
 }
 
@@ -87,7 +87,7 @@ fn rfc3339(time: SystemTime) -> String {
     humantime::format_rfc3339_micros(time).to_string()
 }
 
-fn direction(direction: &Direction) -> EmulatedDirection {
+fn direction(direction: &DirectionSnapshot) -> EmulatedDirection {
     let ledger = &direction.ledger;
     let correlation = direction.correlation.as_ref();
     let of_delays = |delays: &Summary| with_known_intervals(delays.clone(), correlation);

@@ -45,7 +45,7 @@ fn repair_header(packet: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use romer_impair::config::{Corrupt, DEFAULT_FLUSH};
-    use romer_impair::{Config, Decision, Engine, Limits, Packet, Path, Port};
+    use romer_impair::{Config, Decision, Engine, Limits, Packet, Path, PortId};
     use romer_wire::dissect;
 
     use super::*;
@@ -79,7 +79,7 @@ mod tests {
         let mut config = Config::default();
         config.base.paths[0][0] = Some(std::sync::Arc::new(path));
         let mut engine = Engine::new(config, Limits::fixed(4), 0);
-        engine.admit(&Packet::new(0, Port::A, 64, 0));
+        engine.admit(&Packet::new(0, PortId::A, 64, 0));
         engine.poll(0).unwrap().corruption.unwrap()
     }
 

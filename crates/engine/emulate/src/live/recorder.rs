@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use romer_impair::{Nanos, Port as Way};
+use romer_impair::{Nanos, PortId};
 use romer_wire::pcapng;
 
-use super::feed::{Fate, SampleFeed, Sampled};
+use super::subscription::{PacketFate, SampleFeed, Sampled};
 use crate::departures::HEADER;
 
 /// Between two looks at a feed that was empty.
@@ -56,8 +56,12 @@ impl Recorder {
     /// The system starts no thread.
     pub fn start(feed: SampleFeed, csv: Vec<Sink>, capture: Option<Sink>) -> io::Result<Self> {
         let mut writers: Vec<Writer> = Vec::new();
-        writers.extend(csv.into_iter().map(|sink| Writer { sink, kind: Kind::Csv, buffer: Vec::new() }));
-        writers.extend(capture.map(|sink| Writer { sink, kind: Kind::Capture, buffer: Vec::new() }));
+        writers.extend(csv.into_iter().map(|sink| Writer {
+            sink,
+            kind: RecordFormat::Csv,
+            buffer: Vec::new(),
+        }));
+        writers.extend(capture.map(|sink| Writer { sink, kind: RecordFormat::Capture, buffer: Vec::new() }));
         let thread = std::thread::Builder::new().name("samples".into());
         thread.spawn(move || record(feed, writers)).map(Self)
     }
@@ -68,14 +72,14 @@ impl Recorder {
     }
 }
 
-enum Kind {
+enum RecordFormat {
     Csv,
     Capture,
 }
 
 struct Writer {
     sink: Sink,
-    kind: Kind,
+    kind: RecordFormat,
     buffer: Vec<u8>,
 }
 
@@ -124,10 +128,10 @@ fn record(mut feed: SampleFeed, mut writers: Vec<Writer>) -> Recorded {
 impl Writer {
     fn begin(&mut self, started: i64) {
         match self.kind {
-            Kind::Csv => self.buffer.extend(format!("{HEADER}\n").into_bytes()),
-            Kind::Capture => {
+            RecordFormat::Csv => self.buffer.extend(format!("{HEADER}\n").into_bytes()),
+            RecordFormat::Capture => {
                 pcapng::section(&mut self.buffer, RECORDED_BY);
-                for way in Way::BOTH {
+                for way in PortId::BOTH {
                     pcapng::interface(&mut self.buffer, pcapng::ETHERNET, &way.letter().to_string());
                 }
                 // From which timelines and chains by time count.
@@ -141,16 +145,16 @@ impl Writer {
     fn take(&mut self, packet: &Sampled, started: i64) {
         let port = packet.way();
         match self.kind {
-            Kind::Csv => {
+            RecordFormat::Csv => {
                 // A vector takes everything.
                 let _ = packet.write(&mut self.buffer);
             }
-            Kind::Capture => {
+            RecordFormat::Capture => {
                 let comments: Vec<String> =
                     packet.fates.iter().map(|fate| comment(packet, fate, port)).collect();
                 let comments: Vec<&str> = comments.iter().map(String::as_str).collect();
                 let nanos = u64::try_from(started.saturating_add(packet.arrival)).unwrap_or(0);
-                let interface = u32::from(port == Way::B);
+                let interface = u32::from(port == PortId::B);
                 pcapng::packet(&mut self.buffer, interface, nanos, &packet.octets, &comments);
             }
         }
@@ -164,7 +168,7 @@ impl Writer {
 }
 
 /// The fate in words, as a reader of captures sees it.
-fn comment(packet: &Sampled, fate: &Fate, port: Way) -> String {
+fn comment(packet: &Sampled, fate: &PacketFate, port: PortId) -> String {
     let what = if fate.copy == 0 {
         format!("romer: packet {} at {}", packet.ordinal, port.letter())
     } else {

@@ -24,7 +24,7 @@ const Z: f64 = 1.959_963_984_540_054;
 
 /// A sample of nanoseconds, none negative, of which any number takes the same memory.
 #[derive(Clone, Debug)]
-pub(super) struct Tally {
+pub(super) struct NanosHistogram {
     bins: Box<[u64]>,
     /// The first values, [`EXACT`] at the most.
     first: Vec<i64>,
@@ -37,7 +37,7 @@ pub(super) struct Tally {
     alike: Box<Correlation>,
 }
 
-impl Tally {
+impl NanosHistogram {
     pub(super) fn new() -> Self {
         Self {
             bins: vec![0; BINS].into_boxed_slice(),
@@ -176,25 +176,25 @@ const fn real_count(count: u64) -> f64 {
 
 /// What is gathered of one direction.
 #[derive(Clone, Debug)]
-pub(super) struct Gathered {
-    requested: Tally,
-    actual: Tally,
-    total: Tally,
-    error: Tally,
-    inter_arrival: Tally,
-    inter_departure: Tally,
-    queue_depth: Tally,
-    rate_queue: Tally,
+pub(super) struct DirectionTotals {
+    requested: NanosHistogram,
+    actual: NanosHistogram,
+    total: NanosHistogram,
+    error: NanosHistogram,
+    inter_arrival: NanosHistogram,
+    inter_departure: NanosHistogram,
+    queue_depth: NanosHistogram,
+    rate_queue: NanosHistogram,
     last_arrival: Option<i64>,
     last_departure: Option<i64>,
     latest: Option<u64>,
     overtaken: u64,
 }
 
-impl Gathered {
+impl DirectionTotals {
     pub(super) fn new() -> Self {
         let [requested, actual, total, error, inter_arrival, inter_departure, queue_depth, rate_queue] =
-            std::array::from_fn(|_| Tally::new());
+            std::array::from_fn(|_| NanosHistogram::new());
         Self {
             requested,
             actual,
@@ -211,7 +211,7 @@ impl Gathered {
         }
     }
 
-    fn tallies(&mut self) -> [&mut Tally; 8] {
+    fn tallies(&mut self) -> [&mut NanosHistogram; 8] {
         [
             &mut self.requested,
             &mut self.actual,
@@ -226,7 +226,7 @@ impl Gathered {
 
     /// Begins the summaries anew. Whom a packet overtakes is counted from the beginning, as all that is counted is.
     pub(super) fn clear(&mut self) {
-        self.tallies().into_iter().for_each(Tally::clear);
+        self.tallies().into_iter().for_each(NanosHistogram::clear);
         (self.last_arrival, self.last_departure) = (None, None);
     }
 
@@ -267,8 +267,13 @@ impl Gathered {
         }
     }
 
-    fn direction(&self, ledger: Ledger, link: LinkTold, correlation: Option<Correlation>) -> Direction {
-        Direction {
+    fn direction(
+        &self,
+        ledger: Ledger,
+        link: LinkHistory,
+        correlation: Option<Correlation>,
+    ) -> DirectionSnapshot {
+        DirectionSnapshot {
             overtaken: self.overtaken,
             rate_queue: self.rate_queue.summary(),
             ledger,
@@ -291,21 +296,21 @@ impl Gathered {
 pub(super) struct Raw {
     at: Timestamp<Monotonic>,
     gone: Option<romer_port::PortName>,
-    sides: [RawSide; 2],
+    sides: [RawDirection; 2],
 }
 
 #[derive(Debug)]
-struct RawSide {
-    gathered: Gathered,
+struct RawDirection {
+    gathered: DirectionTotals,
     ledger: Ledger,
     homeless: u64,
-    link: LinkTold,
+    link: LinkHistory,
     correlation: Option<Correlation>,
 }
 
 /// A port's link: what it can do now, and what it could not before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkTold {
+pub struct LinkHistory {
     /// Now.
     pub state: LinkState,
     /// How often it went down, as far as was seen; it is looked at many times a second.
@@ -314,7 +319,7 @@ pub struct LinkTold {
     pub down_for: Duration,
 }
 
-impl LinkTold {
+impl LinkHistory {
     /// At the start.
     pub(super) const fn new(state: LinkState) -> Self {
         Self { state, downs: 0, down_for: Duration::ZERO }
@@ -333,11 +338,11 @@ impl LinkTold {
 impl Raw {
     /// With nothing in it yet.
     pub(super) fn new() -> Self {
-        let side = || RawSide {
-            gathered: Gathered::new(),
+        let side = || RawDirection {
+            gathered: DirectionTotals::new(),
             ledger: Ledger::default(),
             homeless: 0,
-            link: LinkTold::new(LinkState::Up),
+            link: LinkHistory::new(LinkState::Up),
             correlation: None,
         };
         Self { at: monotonic_now(), gone: None, sides: [side(), side()] }
@@ -347,10 +352,10 @@ impl Raw {
     pub(super) fn fill(
         &mut self,
         index: usize,
-        gathered: &Gathered,
+        gathered: &DirectionTotals,
         ledger: Ledger,
         homeless: u64,
-        link: LinkTold,
+        link: LinkHistory,
         correlation: Option<&Correlation>,
     ) {
         self.at = monotonic_now();
@@ -370,7 +375,7 @@ impl Raw {
         Snapshot {
             at: self.at,
             taken: SystemTime::now() - since,
-            directions: self.sides.map(|side| Direction {
+            directions: self.sides.map(|side| DirectionSnapshot {
                 homeless: side.homeless,
                 ..side.gathered.direction(side.ledger, side.link, side.correlation)
             }),
@@ -382,7 +387,7 @@ impl Raw {
 
 /// One direction of a bridge.
 #[derive(Clone, Debug)]
-pub struct Direction {
+pub struct DirectionSnapshot {
     /// The counts, which balance.
     pub ledger: Ledger,
     /// Delay that the scenario asked for, of packets that left; nanoseconds, like all that follow but the last.
@@ -406,7 +411,7 @@ pub struct Direction {
     /// Packets that came when there was no room for another frame: lost to the queue, and in no sample.
     pub homeless: u64,
     /// The port that the packets arrive at.
-    pub link: LinkTold,
+    pub link: LinkHistory,
     /// How alike successive delays of the exact order are; `None` where that order draws nothing.
     pub correlation: Option<Correlation>,
 }
@@ -419,7 +424,7 @@ pub struct Snapshot {
     /// When, by the host's calendar.
     pub taken: SystemTime,
     /// What arrived at a, and what arrived at b.
-    pub directions: [Direction; 2],
+    pub directions: [DirectionSnapshot; 2],
     /// The port that is gone, if that ended the bridge.
     pub gone: Option<romer_port::PortName>,
     /// What could not be put back on the host at the end, in words.
@@ -432,7 +437,7 @@ mod tests {
 
     use proptest::prelude::*;
     use romer_impair::config::{Delay, Model, Order, Variable};
-    use romer_impair::{Config, Engine, Law, Limits, Nanos, Packet, Path, Port};
+    use romer_impair::{Config, DelayDistribution, Engine, Limits, Nanos, Packet, Path, PortId};
     use romer_units::random::Seed;
 
     use super::*;
@@ -441,7 +446,7 @@ mod tests {
     #[test]
     fn median_interval_covers_bin_error() {
         for (value, few) in [(20_000, 1), (20_000, 90_000), (1_234_567, 5)] {
-            let mut tally = Tally::new();
+            let mut tally = NanosHistogram::new();
             (0..100_000).for_each(|n| tally.add(if n % 1_000 == 0 { few } else { value }));
             let summary = tally.summary();
             let [low, high] = summary.median_interval.unwrap();
@@ -453,7 +458,7 @@ mod tests {
 
     #[test]
     fn a_sample_is_summarised_to_within_the_stated_error() {
-        let mut tally = Tally::new();
+        let mut tally = NanosHistogram::new();
         let values: Vec<i64> = (0..10_001).map(|n| (n * 7_919 % 10_001 + 1) * 997).collect();
         values.iter().for_each(|value| tally.add(*value));
         let summary = tally.summary();
@@ -473,7 +478,7 @@ mod tests {
     fn the_rates_queue_has_what_met_a_rate_and_the_whole_delay_has_all_waiting() {
         let outcome = |ordinal, released, time, rated| Outcome {
             slot: 0,
-            port: Port::A,
+            port: PortId::A,
             ordinal,
             copy: 0,
             length: 100,
@@ -488,13 +493,13 @@ mod tests {
             corruption: None,
             lost: None,
         };
-        let mut gathered = Gathered::new();
+        let mut gathered = DirectionTotals::new();
         let at = Timestamp::from_nanos;
         gathered.departed(&outcome(0, 30, 30, false), at(32));
         gathered.departed(&outcome(1, 30, 130, true), at(133));
         // One that found its rate free for it at once met it all the same.
         gathered.departed(&outcome(2, 140, 140, true), at(140));
-        let found = gathered.direction(Ledger::default(), LinkTold::new(LinkState::Up), None);
+        let found = gathered.direction(Ledger::default(), LinkHistory::new(LinkState::Up), None);
         assert_eq!((found.rate_queue.count, found.rate_queue.mean), (2, Some(50.0)));
         assert_eq!((found.total_delay.min, found.total_delay.max), (Some(32.0), Some(140.0)));
         // Late by 2, 3 and 110: the wait for the rate is no error.
@@ -503,7 +508,7 @@ mod tests {
         gathered.departed(&outcome(1, 150, 150, false), at(150));
         gathered.clear();
         gathered.departed(&outcome(1, 160, 160, false), at(160));
-        let found = gathered.direction(Ledger::default(), LinkTold::new(LinkState::Up), None);
+        let found = gathered.direction(Ledger::default(), LinkHistory::new(LinkState::Up), None);
         assert_eq!((found.overtaken, found.total_delay.count), (2, 1));
     }
 
@@ -524,10 +529,10 @@ mod tests {
         for slot in 0..count {
             let arrival = i64::from(slot) * gap;
             left.extend(std::iter::from_fn(|| engine.poll(arrival - 1)).map(|out| out.requested));
-            engine.admit(&Packet::new(slot, Port::A, 100, arrival));
+            engine.admit(&Packet::new(slot, PortId::A, 100, arrival));
         }
         left.extend(std::iter::from_fn(|| engine.poll(Nanos::MAX)).map(|out| out.requested));
-        (left, engine.correlation(Port::A).cloned())
+        (left, engine.correlation(PortId::A).cloned())
     }
 
     /// How many independent values a run is worth.
@@ -547,9 +552,9 @@ mod tests {
     fn intervals_of_alike_delays_cover_what_was_asked_for_or_are_not_given() {
         const SEEDS: u32 = 60;
         const MISSED: u32 = 9;
-        let exponential = |mean| Variable::new(Law::Exponential { mean }, None);
-        let normal = || Variable::new(Law::Normal { mean: 2e9, stddev: 4e8 }, None);
-        let gamma = |c| Variable::new(Law::Gamma { shape: 2.0, scale: 5e6 }, c);
+        let exponential = |mean| Variable::new(DelayDistribution::Exponential { mean }, None);
+        let normal = || Variable::new(DelayDistribution::Normal { mean: 2e9, stddev: 4e8 }, None);
+        let gamma = |c| Variable::new(DelayDistribution::Gamma { shape: 2.0, scale: 5e6 }, c);
         let two = || (0..100).map(|n| f64::from(if n < 60 { n } else { 400 + n }) * 1e5).collect::<Vec<_>>();
         let two_mean = {
             let two = two();
@@ -568,7 +573,7 @@ mod tests {
             (
                 "two modes",
                 two_mean,
-                Variable::new(Law::Empirical(two().into()), None),
+                Variable::new(DelayDistribution::Empirical(two().into()), None),
                 Order::Exact,
                 2_000_000,
                 50_000,
@@ -580,7 +585,7 @@ mod tests {
             let mut found = [[0, 0]; 3];
             for seed in 1..=SEEDS {
                 let (delays, noted) = emulated(variable.clone(), order, gap, packets, seed);
-                let mut tally = Tally::new();
+                let mut tally = NanosHistogram::new();
                 delays.iter().for_each(|delay| tally.add(*delay));
                 let own = tally.mean;
                 let noted = noted.and_then(|noted| noted.spread()).map(|spread| {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use romer_emulate::live::{DataPlane, Direction, FeedOptions, LiveBridge, LiveError, LiveOptions, Snapshot};
+use romer_emulate::live::{
+    DataPlane, DirectionSnapshot, FeedOptions, LiveBridge, LiveError, LiveOptions, Snapshot,
+};
 use romer_emulate::{Arrival, Arrivals};
 use romer_impair::config::{DEFAULT_FLUSH, Delay, Duplicate, Model, Order};
 use romer_impair::{Cause, Config, Decision, Path};
@@ -100,7 +102,7 @@ pub(crate) fn assert_balanced(snapshot: &Snapshot) {
     }
 }
 
-fn lost(direction: &Direction, cause: Cause) -> u64 {
+fn lost(direction: &DirectionSnapshot, cause: Cause) -> u64 {
     direction.ledger.lost_for(cause)
 }
 
@@ -411,7 +413,7 @@ fn samples_tell_what_became_of_each_packet_and_virtual_time_decides_the_same() {
         assert!(fates().all(|fate| fate.lost.is_none_or(|_| fate.departure.is_none())));
         // The same arrivals in virtual time: the same fates, and the delays that the live run was asked for.
         let arrivals =
-            sampled.iter().map(|packet| Arrival::new(packet.arrival, romer_impair::Port::A, packet.size));
+            sampled.iter().map(|packet| Arrival::new(packet.arrival, romer_impair::PortId::A, packet.size));
         let arrivals = Arrivals { packets: arrivals.collect(), ..Arrivals::default() };
         let mut out = Vec::new();
         romer_emulate::offline::run(&opened.scenario, text, Seed([1, 2, 3, 4, 5, 6]), &arrivals, &mut out)

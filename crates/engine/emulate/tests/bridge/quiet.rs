@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use romer_emulate::live::{DataPlane, FeedOptions, LiveBridge, LiveOptions};
 use romer_impair::config::{Corrupt, Delay, Duplicate, Model, Reorder, Variable};
-use romer_impair::{Decision, Law, Path};
+use romer_impair::{Decision, DelayDistribution, Path};
 
 use crate::live::{Bench, assert_balanced, drain, numbered};
 use romer_testnet::link::wait_until;
@@ -85,7 +85,7 @@ fn everything() -> Path {
         reorder: Model::Plain(Reorder { decision: bernoulli(0.05), ..Reorder::default() }),
         delay: Model::Plain(Delay {
             fixed: 500_000,
-            variable: Some(Variable::new(Law::Gamma { shape: 2.0, scale: 1e5 }, None)),
+            variable: Some(Variable::new(DelayDistribution::Gamma { shape: 2.0, scale: 1e5 }, None)),
         }),
         corrupt: Corrupt { decision: bernoulli(0.05), bits: 2, repair_checksum: true },
         ..Path::default()

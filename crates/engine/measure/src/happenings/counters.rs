@@ -33,7 +33,7 @@ impl Happenings {
             let least = self.ways[index].refused_over;
             let known = known.map(|route| least.map_or(route.mtu, |least| least.min(route.mtu)));
             self.ways[index].refused_over = known.or(least);
-            let heard = known.and_then(|_| host_info::too_long_heard().ok());
+            let heard = known.and_then(|_| host_info::packet_too_big_handling().ok());
             self.grow(
                 index,
                 now,

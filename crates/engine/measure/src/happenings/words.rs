@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use romer_endpoint::occurrences::{shorter, shorter_by};
 use romer_endpoint::threads::{STOOD_STILL, too_late};
 use romer_host::HostError;
-use romer_host::host_info::TooLongHeard;
+use romer_host::host_info::PacketTooBigHandling;
 use romer_units::{counted, was};
 
 use crate::no_way::explained;
@@ -24,7 +24,7 @@ pub(super) fn refusal(
     count: u64,
     target: SocketAddr,
     mtu: Option<u32>,
-    heard: Option<TooLongHeard>,
+    heard: Option<PacketTooBigHandling>,
 ) -> String {
     let host = target.ip();
     match errno {
@@ -100,7 +100,13 @@ mod tests {
     #[test]
     fn what_was_refused_for_its_length_is_told_with_the_size_that_passes() {
         let told = |target, mtu| {
-            refusal(HostError::TOO_LONG, 2, SocketAddr::new(target, 862), mtu, Some(TooLongHeard::Heeded))
+            refusal(
+                HostError::TOO_LONG,
+                2,
+                SocketAddr::new(target, 862),
+                mtu,
+                Some(PacketTooBigHandling::Heeded),
+            )
         };
         assert_eq!(
             told(V4, Some(1_300)),
@@ -118,7 +124,7 @@ mod tests {
                 2,
                 SocketAddr::new(target, 862),
                 Some(mtu),
-                Some(TooLongHeard::Least(552)),
+                Some(PacketTooBigHandling::Least(552)),
             )
         };
         let text = told(V4, 552);

@@ -100,7 +100,7 @@ impl Controlling {
             let takes_now = host_info::route_to(SocketAddr::new(peer, 0)).ok().map(|route| route.mtu);
             // By the time of this look the way may take more again.
             mtu = [takes_now, connection.refused_over].into_iter().flatten().min();
-            let takes = shorter_by(peer, mtu, host_info::too_long_heard().ok());
+            let takes = shorter_by(peer, mtu, host_info::packet_too_big_handling().ok());
             format!("the responder's host did not send {those}: too long for the path to {peer}{takes}")
         } else {
             let why = io::Error::from_raw_os_error(errno);

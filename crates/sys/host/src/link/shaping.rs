@@ -18,7 +18,7 @@ const LINK_LAYER_ETHERNET: u8 = 1;
 
 /// How a link is slowed down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct LinkShaping {
     /// Octets a second, of frames without their check sequence; at least 1.
     pub octets_per_second: u32,
     /// Octets that pass at once after a rest. With the length of one frame, the first frame passes at once and the
@@ -34,7 +34,7 @@ impl Network {
     /// # Errors
     /// There is no such link, the kernel has no token bucket (`ENOENT`), a figure is zero (`EINVAL`), or the rights
     /// are missing (`EPERM`).
-    pub fn shape(&self, name: &str, shape: &Shape) -> Result<(), HostError> {
+    pub fn shape(&self, name: &str, shape: &LinkShaping) -> Result<(), HostError> {
         let attributes = vec![
             TcAttribute::Kind("tbf".into()),
             TcAttribute::Options(vec![
@@ -84,7 +84,7 @@ impl Network {
 
 /// `struct tc_tbf_qopt`: two `tc_ratespec` (the second, of the peak rate, is not used), the queue, the bucket in ticks
 /// (which the attribute of octets overrides) and an MTU.
-fn parameters(shape: &Shape) -> Vec<u8> {
+fn parameters(shape: &LinkShaping) -> Vec<u8> {
     let mut octets = vec![0, LINK_LAYER_ETHERNET, 0, 0, 0, 0, 0, 0];
     octets.extend_from_slice(&shape.octets_per_second.to_ne_bytes());
     octets.extend_from_slice(&[0; 12]);
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_parameters_have_the_kernels_layout() {
-        let octets = parameters(&Shape { octets_per_second: 1_250_000, burst: 1_514, queue: 65_536 });
+        let octets = parameters(&LinkShaping { octets_per_second: 1_250_000, burst: 1_514, queue: 65_536 });
         assert_eq!(octets.len(), 36, "sizeof(struct tc_tbf_qopt)");
         assert_eq!(octets[1], 1);
         assert_eq!(octets[8..12], 1_250_000_u32.to_ne_bytes());

@@ -2,7 +2,7 @@
 //! message padded to eight octets.
 
 use super::address::array;
-use crate::card::CardTime;
+use crate::phc::PhcTime;
 
 /// Length of a control message's header.
 const HEADER: usize = 16;
@@ -62,8 +62,8 @@ impl Control<'_> {
     }
 
     /// The third of them, the network card's, as its own clock has it. (The second is of kernels of old.)
-    pub(crate) fn card_stamp(&self) -> Option<CardTime> {
-        self.stamp(2).map(CardTime::from_nanos)
+    pub(crate) fn card_stamp(&self) -> Option<PhcTime> {
+        self.stamp(2).map(PhcTime::from_nanos)
     }
 
     fn stamp(&self, place: usize) -> Option<i64> {
@@ -124,7 +124,7 @@ mod tests {
         let bytes = captured(both);
         let (kernel, card) = (control(&bytes).software_stamp(), control(&bytes).card_stamp());
         assert_eq!(kernel, Some(1_795_373_352_073_543_642));
-        assert_eq!(card, Some(CardTime::from_nanos(1_795_373_352_072_593_899)));
+        assert_eq!(card, Some(PhcTime::from_nanos(1_795_373_352_072_593_899)));
         // The next packet was none that this card stamps.
         let bytes = captured(
             "2839036b000000000244d216000000000000000000000000000000000000000000000000000000000000000000000000",
@@ -145,7 +145,7 @@ mod tests {
             "00000000000000000000000000000000000000000000000000000000000000006332036b00000000e84b201800000000",
         );
         assert_eq!(control(&card).software_stamp(), None);
-        assert_eq!(control(&card).card_stamp(), Some(CardTime::from_nanos(1_795_371_619_404_769_768)));
+        assert_eq!(control(&card).card_stamp(), Some(PhcTime::from_nanos(1_795_371_619_404_769_768)));
     }
 
     #[test]

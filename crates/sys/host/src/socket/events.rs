@@ -6,8 +6,8 @@ use super::control::{CONTROL_LEN, Control, messages};
 use super::receive::{empty_header, receive_header};
 use super::{StampingSocket, address};
 use crate::HostError;
-use crate::card::CardTime;
 use crate::clock::Realtime;
+use crate::phc::PhcTime;
 
 /// Octets of a datagram that are kept of what an ICMP error returns of it.
 pub const QUOTED: usize = 8;
@@ -32,7 +32,7 @@ pub struct CardTransmitStamp {
     /// The number given with the send.
     pub id: u32,
     /// When the card put it on the wire.
-    pub card: CardTime,
+    pub card: PhcTime,
 }
 
 /// Why a datagram did not arrive, as far as the path tells.

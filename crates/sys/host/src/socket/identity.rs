@@ -24,12 +24,12 @@ pub(crate) enum Identities {
     /// Each datagram brings its id.
     Given,
     /// Kernel and we count alike.
-    Counted(Mutex<Counted>),
+    Counted(Mutex<OwnCount>),
 }
 
 /// Our side of the count.
 #[derive(Debug)]
-pub(crate) struct Counted {
+pub(crate) struct OwnCount {
     next: u32,
     /// A card stamps too, so that two stamps come back for a number.
     card_stamps: bool,
@@ -51,7 +51,7 @@ impl Identities {
 
     /// The way that works with every kernel; the count begins when the stamps are switched on.
     pub(crate) fn counted() -> Self {
-        Self::Counted(Mutex::new(Counted {
+        Self::Counted(Mutex::new(OwnCount {
             next: 0,
             card_stamps: false,
             ring: vec![None; RING].into_boxed_slice(),
@@ -84,7 +84,7 @@ impl Identities {
     }
 }
 
-impl Counted {
+impl OwnCount {
     /// Remembers that the next number is `id`'s, whose send call began at `user`.
     pub(crate) fn sent(&mut self, id: u32, user: Realtime) {
         self.ring[self.next as usize % RING] = Some(Outstanding { key: self.next, id, user });
@@ -119,7 +119,7 @@ impl Counted {
 }
 
 /// The count behind a lock. A panic elsewhere cannot leave it half changed, so a poisoned lock is as good.
-pub(crate) fn lock(counted: &Mutex<Counted>) -> MutexGuard<'_, Counted> {
+pub(crate) fn lock(counted: &Mutex<OwnCount>) -> MutexGuard<'_, OwnCount> {
     counted.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -88,7 +88,7 @@ pub struct SocketOptions {
     /// Whether the kernel is to stamp departures and arrivals. Without, only user stamps are taken.
     pub kernel_stamps: bool,
     /// Whether network cards are to stamp them too, beside the kernel. Those do whose stamps are
-    /// [switched on](crate::card::CardStamps::switch_on).
+    /// [switched on](crate::phc::HardwareStamping::switch_on).
     pub card_stamps: bool,
     /// Octets of receive buffer to ask for. Without privilege the system's limit (`net.core.rmem_max`) holds;
     /// [`StampingSocket::receive_buffer`] tells what was given.

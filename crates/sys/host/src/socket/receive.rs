@@ -7,8 +7,8 @@ use super::control::{CONTROL_LEN, messages};
 use super::send::is_earlier_error;
 use super::{Source, StampingSocket, address};
 use crate::HostError;
-use crate::card::CardTime;
 use crate::clock::{Realtime, realtime_now};
+use crate::phc::PhcTime;
 
 /// Most datagrams of one batch; the headers of so many lie on the stack.
 const MAX_BATCH: usize = 64;
@@ -35,7 +35,7 @@ pub struct Datagram<'a> {
     /// When the kernel took it from the driver; `None` where it took no stamp.
     pub kernel: Option<Realtime>,
     /// When the network card took it from the wire, by its own clock; `None` where it took no stamp.
-    pub card: Option<CardTime>,
+    pub card: Option<PhcTime>,
     /// Read from the real-time clock right after the receive call; one reading for the whole batch.
     pub user: Realtime,
     /// Time to live or hop limit on arrival.
@@ -75,18 +75,18 @@ pub struct ReceiveBatch {
     payloads: Box<[u8]>,
     names: Box<[[u8; address::ADDRESS_LEN]]>,
     controls: Box<[[u8; CONTROL_LEN]]>,
-    received: Vec<Received>,
+    received: Vec<RawDatagram>,
     user: Realtime,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Received {
+struct RawDatagram {
     length: usize,
     peer: SocketAddr,
     destination: Option<IpAddr>,
     interface: u32,
     kernel: Option<Realtime>,
-    card: Option<CardTime>,
+    card: Option<PhcTime>,
     ttl: Option<u8>,
     tos: Option<u8>,
     dropped_before: u32,
@@ -230,8 +230,8 @@ pub(super) fn receive_header(
     header
 }
 
-fn read_datagram(length: usize, peer: SocketAddr, control: &[u8]) -> Received {
-    let mut received = Received {
+fn read_datagram(length: usize, peer: SocketAddr, control: &[u8]) -> RawDatagram {
+    let mut received = RawDatagram {
         length,
         peer,
         destination: None,

@@ -19,7 +19,7 @@ fn pair(address: &str, options: &SocketOptions) -> (StampingSocket, StampingSock
     (bind(address, options), bind(address, options))
 }
 
-/// Receives until `count` datagrams have come, and gives what `look` makes of each.
+/// Receives until `count` datagrams have come, and gives what `probe` makes of each.
 fn receive<T>(socket: &StampingSocket, count: usize, mut look: impl FnMut(&Datagram<'_>) -> T) -> Vec<T> {
     let mut batch = ReceiveBatch::new(16, 65_535);
     let mut seen = Vec::new();

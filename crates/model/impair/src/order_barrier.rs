@@ -11,25 +11,25 @@
 use std::collections::VecDeque;
 
 use crate::Nanos;
-use crate::held::{NEVER, Place};
+use crate::packet_store::{NEVER, SlabKey};
 
 /// Later than all generations: nothing that is older is anywhere.
 pub(crate) const OPEN: u32 = u32::MAX;
 
 /// What the gate has to know of a piece.
 #[derive(Clone, Copy, Debug, Default)]
-struct Standing {
+struct BarrierState {
     generation: u32,
     ordered: bool,
 }
 
 /// Where the pieces of one path wait, between its delay stage and its rate, for those of others.
 #[derive(Clone, Debug)]
-pub(crate) struct Gate {
+pub(crate) struct OrderBarrier {
     /// That of what comes into the delay stage now.
     generation: u32,
     /// By place, of the pieces behind the reorder stage.
-    standings: Vec<Standing>,
+    standings: Vec<BarrierState>,
     /// How many pieces of generations before this one are behind the reorder stage of this path, the earliest first,
     /// none with 0.
     older: VecDeque<(u32, usize)>,
@@ -37,10 +37,10 @@ pub(crate) struct Gate {
     others: u32,
     /// When that became so.
     since: Nanos,
-    waiting: VecDeque<Place>,
+    waiting: VecDeque<SlabKey>,
 }
 
-impl Gate {
+impl OrderBarrier {
     /// Room for `capacity` pieces before anything is allocated.
     pub(crate) fn with_capacity(capacity: usize) -> Self {
         Self {
@@ -63,16 +63,16 @@ impl Gate {
     }
 
     /// The piece at `place` comes into the delay stage.
-    pub(crate) fn enter(&mut self, place: Place, ordered: bool) {
+    pub(crate) fn enter(&mut self, place: SlabKey, ordered: bool) {
         let place = place as usize;
         if self.standings.len() <= place {
-            self.standings.resize(place + 1, Standing::default());
+            self.standings.resize(place + 1, BarrierState::default());
         }
-        self.standings[place] = Standing { generation: self.generation, ordered };
+        self.standings[place] = BarrierState { generation: self.generation, ordered };
     }
 
     /// The piece at `place` has left the path, or is lost.
-    pub(crate) fn leave(&mut self, place: Place) {
+    pub(crate) fn leave(&mut self, place: SlabKey) {
         if self.older.is_empty() {
             return;
         }
@@ -98,7 +98,7 @@ impl Gate {
     }
 
     /// Whether the piece at `place`, which the delay stage lets go, has to wait; if so, it does from now on.
-    pub(crate) fn stops(&mut self, place: Place) -> bool {
+    pub(crate) fn stops(&mut self, place: SlabKey) -> bool {
         if self.others == OPEN && self.waiting.is_empty() {
             return false;
         }
@@ -119,7 +119,7 @@ impl Gate {
     }
 
     /// The first that waits.
-    pub(crate) fn pop(&mut self) -> Option<Place> {
+    pub(crate) fn pop(&mut self) -> Option<SlabKey> {
         self.waiting.pop_front()
     }
 }

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::special::{gamma_quantile, gamma_shares, normal_below, normal_quantile};
+use crate::special_functions::{gamma_quantile, gamma_shares, normal_below, normal_quantile};
 
 /// A distribution of lengths of time, in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Law {
+pub enum DelayDistribution {
     /// Every value from `low` to `high` alike; `low` may equal `high`.
     Uniform {
         /// Least value, at least 0.
@@ -47,7 +47,7 @@ pub enum Law {
     Empirical(Arc<[f64]>),
 }
 
-impl Law {
+impl DelayDistribution {
     /// The share strictly below `x`, and the share strictly above.
     pub(crate) fn shares(&self, x: f64) -> (f64, f64) {
         match self {
@@ -142,7 +142,7 @@ impl Law {
                 2.0 * (1.0 + shape) / (shape - 3.0) * libm::sqrt((shape - 2.0) / shape)
             }
             Self::Empirical(values) => {
-                let moment = crate::goodness::central_moments(values);
+                let moment = crate::goodness_of_fit::central_moments(values);
                 let variance = moment(2);
                 if variance > 0.0 { moment(3) / libm::pow(variance, 1.5) } else { 0.0 }
             }
@@ -184,7 +184,7 @@ impl Law {
 fn rank(values: &[f64], lower: usize, x: f64) -> f64 {
     let (a, b) = (values[lower], values[lower + 1]);
     let part = if b > a { (x - a) / (b - a) } else { 0.0 };
-    (crate::cast::count(lower as u64) + part) / crate::cast::count(values.len() as u64 - 1)
+    (crate::convert::count(lower as u64) + part) / crate::convert::count(values.len() as u64 - 1)
 }
 
 fn empirical_below(values: &[f64], x: f64) -> f64 {
@@ -205,10 +205,10 @@ fn empirical_at_most(values: &[f64], x: f64) -> f64 {
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index below the length")]
 fn empirical_quantile(values: &[f64], below: f64) -> f64 {
-    let position = below * crate::cast::count(values.len() as u64 - 1);
+    let position = below * crate::convert::count(values.len() as u64 - 1);
     let lower = (libm::floor(position) as usize).min(values.len().saturating_sub(2));
     let (a, b) = (values[lower], values[(lower + 1).min(values.len() - 1)]);
-    a + (b - a) * (position - crate::cast::count(lower as u64)).clamp(0.0, 1.0)
+    a + (b - a) * (position - crate::convert::count(lower as u64)).clamp(0.0, 1.0)
 }
 
 #[cfg(test)]
@@ -218,16 +218,16 @@ mod tests {
     use crate::generator::{Draws, Generator, Lane, Owner};
     use romer_units::random::Seed;
 
-    pub(crate) fn all() -> Vec<Law> {
+    pub(crate) fn all() -> Vec<DelayDistribution> {
         vec![
-            Law::Uniform { low: 1e4, high: 5e4 },
-            Law::Normal { mean: 5e7, stddev: 1e7 },
-            Law::Normal { mean: 1e4, stddev: 2e4 },
-            Law::Exponential { mean: 3e6 },
-            Law::Pareto { scale: 1e6, shape: 2.5 },
-            Law::Gamma { shape: 0.4, scale: 1e7 },
-            Law::Gamma { shape: 3.0, scale: 1e6 },
-            Law::Empirical((0..=1_000).map(|n| f64::from(n * n)).collect()),
+            DelayDistribution::Uniform { low: 1e4, high: 5e4 },
+            DelayDistribution::Normal { mean: 5e7, stddev: 1e7 },
+            DelayDistribution::Normal { mean: 1e4, stddev: 2e4 },
+            DelayDistribution::Exponential { mean: 3e6 },
+            DelayDistribution::Pareto { scale: 1e6, shape: 2.5 },
+            DelayDistribution::Gamma { shape: 0.4, scale: 1e7 },
+            DelayDistribution::Gamma { shape: 3.0, scale: 1e6 },
+            DelayDistribution::Empirical((0..=1_000).map(|n| f64::from(n * n)).collect()),
         ]
     }
 
@@ -260,15 +260,20 @@ mod tests {
     #[test]
     fn known_moments_come_out() {
         // The mean of a law is the integral of its quantile function.
-        let mean = |law: &Law| (0..100_000).map(|n| law.draw((f64::from(n) + 0.5) / 1e5)).sum::<f64>() / 1e5;
+        let mean = |law: &DelayDistribution| {
+            (0..100_000).map(|n| law.draw((f64::from(n) + 0.5) / 1e5)).sum::<f64>() / 1e5
+        };
         for (law, expected) in [
-            (Law::Uniform { low: 10.0, high: 50.0 }, 30.0),
-            (Law::Normal { mean: 5e7, stddev: 1e7 }, 5e7),
+            (DelayDistribution::Uniform { low: 10.0, high: 50.0 }, 30.0),
+            (DelayDistribution::Normal { mean: 5e7, stddev: 1e7 }, 5e7),
             // Cut at its mean, the normal law has the mean of a half-normal one.
-            (Law::Normal { mean: 0.0, stddev: 1e6 }, 1e6 * libm::sqrt(2.0 / core::f64::consts::PI)),
-            (Law::Exponential { mean: 7.0 }, 7.0),
-            (Law::Gamma { shape: 3.0, scale: 4.0 }, 12.0),
-            (Law::Pareto { scale: 1.0, shape: 4.0 }, 4.0 / 3.0),
+            (
+                DelayDistribution::Normal { mean: 0.0, stddev: 1e6 },
+                1e6 * libm::sqrt(2.0 / core::f64::consts::PI),
+            ),
+            (DelayDistribution::Exponential { mean: 7.0 }, 7.0),
+            (DelayDistribution::Gamma { shape: 3.0, scale: 4.0 }, 12.0),
+            (DelayDistribution::Pareto { scale: 1.0, shape: 4.0 }, 4.0 / 3.0),
         ] {
             assert!((mean(&law) / expected - 1.0).abs() < 1e-3, "{law:?}: {}", mean(&law));
         }

@@ -5,9 +5,9 @@
 
 use romer_units::random::Seed;
 
-use crate::cast;
+use crate::convert;
 use crate::generator::{Draws, Generator, Lane, Owner};
-use crate::special::{gamma_shares, normal_below, normal_quantile};
+use crate::special_functions::{gamma_shares, normal_below, normal_quantile};
 
 /// What a test says.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,10 +23,10 @@ pub struct Goodness {
 pub fn kolmogorov_smirnov(sample: &[f64], share_up_to: impl Fn(f64) -> f64) -> Option<Goodness> {
     let mut sample = sample.to_vec();
     sample.sort_by(f64::total_cmp);
-    let n = cast::count(sample.len() as u64);
+    let n = convert::count(sample.len() as u64);
     let distance = (0_u64..).zip(&sample).fold(0.0_f64, |worst, (rank, value)| {
         let expected = share_up_to(*value);
-        let [before, after] = [rank, rank + 1].map(|rank| cast::count(rank) / n);
+        let [before, after] = [rank, rank + 1].map(|rank| convert::count(rank) / n);
         worst.max(expected - before).max(after - expected)
     });
     let root = libm::sqrt(n);
@@ -43,7 +43,7 @@ pub fn kolmogorov_smirnov(sample: &[f64], share_up_to: impl Fn(f64) -> f64) -> O
 /// Pearson's chi-square over `cells` cells, each of which has the same share of the law. `None` where a cell would have
 /// fewer than 5 numbers, for which it does not hold.
 pub fn chi_square(sample: &[f64], cells: u16, share_up_to: impl Fn(f64) -> f64) -> Option<Goodness> {
-    let expected = cast::count(sample.len() as u64) / f64::from(cells);
+    let expected = convert::count(sample.len() as u64) / f64::from(cells);
     if cells < 2 || expected < 5.0 {
         return None;
     }
@@ -55,7 +55,7 @@ pub fn chi_square(sample: &[f64], cells: u16, share_up_to: impl Fn(f64) -> f64) 
             *count += 1;
         }
     }
-    let statistic = counts.iter().map(|count| (cast::count(*count) - expected).powi(2) / expected).sum();
+    let statistic = counts.iter().map(|count| (convert::count(*count) - expected).powi(2) / expected).sum();
     let p_value = gamma_shares(f64::from(cells - 1) / 2.0, statistic / 2.0).1;
     Some(Goodness { statistic, p_value })
 }
@@ -63,7 +63,7 @@ pub fn chi_square(sample: &[f64], cells: u16, share_up_to: impl Fn(f64) -> f64) 
 /// Jarque's and Bera's: whether skewness and kurtosis are those of a normal law, whatever its mean and deviation. The
 /// probability is that of many numbers. `None` of fewer than 8, or of numbers that are all one.
 pub fn jarque_bera(sample: &[f64]) -> Option<Goodness> {
-    let n = cast::count(sample.len() as u64);
+    let n = convert::count(sample.len() as u64);
     let moment = central_moments(sample);
     let variance = moment(2);
     if sample.len() < 8 || variance <= 0.0 {
@@ -77,7 +77,7 @@ pub fn jarque_bera(sample: &[f64]) -> Option<Goodness> {
 
 /// The central moments of numbers, by their power.
 pub(crate) fn central_moments(sample: &[f64]) -> impl Fn(i32) -> f64 {
-    let n = cast::count(sample.len() as u64);
+    let n = convert::count(sample.len() as u64);
     let mean = sample.iter().sum::<f64>() / n;
     move |power| sample.iter().map(|value| (value - mean).powi(power)).sum::<f64>() / n
 }

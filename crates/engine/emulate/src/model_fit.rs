@@ -8,7 +8,7 @@
 //! | duplication | Bernoulli, with the copies' median distance |
 //!
 //! Delays of packets that were displaced or late are left out: another stage makes them. Alternatively the very fates
-//! and delays are kept, packet by packet ([`Kind::Trace`]).
+//! and delays are kept, packet by packet ([`ModelKind::Trace`]).
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -20,11 +20,11 @@ use romer_record::warning::ModelWarning;
 use romer_record::{Fate, Passage};
 use romer_units::{Duration, Timestamp};
 
-use crate::fidelity::{count, quantile, real};
+use crate::predictive_check::{count, quantile, real};
 
 /// How the path is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ModelKind {
     /// By distributions and chances.
     Models,
     /// Packet by packet, in a circle.
@@ -33,7 +33,7 @@ pub enum Kind {
 
 /// What a scenario is made of.
 #[derive(Clone, Debug)]
-pub struct Source<'a> {
+pub struct FitInput<'a> {
     /// What the run is called.
     pub run: &'a str,
     /// From sender to responder, and back; each in order of sequence and copy.
@@ -41,7 +41,7 @@ pub struct Source<'a> {
     /// Whether the delays are absolute.
     pub absolute: bool,
     /// How to keep it.
-    pub kind: Kind,
+    pub kind: ModelKind,
     /// How the files beside the scenario are to begin.
     pub stem: &'a str,
     /// The year that the scenario names.
@@ -67,7 +67,7 @@ pub struct Fitted {
 ///
 /// # Errors
 /// In words, where there is nothing to make it of.
-pub fn fit(source: &Source<'_>) -> Result<Fitted, String> {
+pub fn fit(source: &FitInput<'_>) -> Result<Fitted, String> {
     let mut fitted =
         Fitted { text: head(source), files: Vec::new(), directions: Vec::new(), warnings: Vec::new() };
     for (name, table, passages) in
@@ -85,10 +85,10 @@ pub fn fit(source: &Source<'_>) -> Result<Fitted, String> {
         if passages.is_empty() {
             continue;
         }
-        let way = Way { table, passages, source };
+        let way = DirectionFit { table, passages, source };
         match source.kind {
-            Kind::Models => way.models(name, &mut fitted),
-            Kind::Trace => way.trace(name, &mut fitted),
+            ModelKind::Models => way.models(name, &mut fitted),
+            ModelKind::Trace => way.trace(name, &mut fitted),
         }
     }
     if fitted.directions.is_empty() {
@@ -100,7 +100,7 @@ pub fn fit(source: &Source<'_>) -> Result<Fitted, String> {
     Ok(fitted)
 }
 
-fn head(source: &Source<'_>) -> String {
+fn head(source: &FitInput<'_>) -> String {
     let quoted = |text: &str| -> String {
         text.chars().filter(|c| !c.is_control()).flat_map(char::escape_default).collect()
     };
@@ -118,13 +118,13 @@ const fn is_lost(passage: &Passage) -> bool {
     !matches!(passage.fate, Fate::Arrived | Fate::InstrumentDrop)
 }
 
-struct Way<'a> {
+struct DirectionFit<'a> {
     table: &'static str,
     passages: &'a [Passage],
-    source: &'a Source<'a>,
+    source: &'a FitInput<'a>,
 }
 
-impl Way<'_> {
+impl DirectionFit<'_> {
     fn models(&self, name: &str, fitted: &mut Fitted) {
         let (table, header) = (self.table, self.header());
         let mut model = self.blank(name);
@@ -377,7 +377,7 @@ fn length(nanos: f64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use romer_impair::{Engine, Headers, Limits, Packet, Port};
+    use romer_impair::{Engine, Headers, Limits, Packet, PortId};
 
     use super::*;
 
@@ -393,7 +393,7 @@ mod tests {
                 arrivals[outcome.slot as usize].push(outcome.time);
             }
             if number < packets {
-                engine.admit(&Packet::new(number, Port::A, 100, at(number)));
+                engine.admit(&Packet::new(number, PortId::A, 100, at(number)));
             }
         }
         let mut passages = Vec::new();
@@ -419,8 +419,8 @@ mod tests {
         passages
     }
 
-    fn fitted(passages: &[Passage], kind: Kind) -> Fitted {
-        fit(&Source {
+    fn fitted(passages: &[Passage], kind: ModelKind) -> Fitted {
+        fit(&FitInput {
             run: "here \"x\"",
             ways: [passages, &[]],
             absolute: true,
@@ -453,7 +453,7 @@ mod tests {
     #[test]
     fn a_path_is_found_again_in_its_model_and_the_model_makes_it_anew() {
         let passages = passages(PATH, 20_000);
-        let fitted = fitted(&passages, Kind::Models);
+        let fitted = fitted(&passages, ModelKind::Models);
         let model = &fitted.directions[0];
         assert_eq!(model.loss, "gilbert-elliott");
         for (found, interval, truth) in [(model.p, model.p_interval, 0.02), (model.r, model.r_interval, 0.4)]
@@ -467,15 +467,15 @@ mod tests {
         // Emulated again, the model gives what was measured.
         let config = read(&fitted);
         let short = &passages[..2_000];
-        let question = crate::fidelity::Question {
+        let question = crate::predictive_check::Question {
             config: &config,
             headers: Headers::default(),
-            streams: vec![crate::fidelity::MeasuredStream { forward: short, reverse: &[] }],
+            streams: vec![crate::predictive_check::MeasuredStream { forward: short, reverse: &[] }],
             absolute: true,
             waiting: 2_000_000_000,
             allowed: 0,
         };
-        let found = crate::fidelity::fidelity(&question);
+        let found = crate::predictive_check::fidelity(&question);
         for figure in &found.directions[0].figures[..8] {
             assert!(figure.p_value > 1e-3, "{figure:?}");
         }
@@ -484,19 +484,19 @@ mod tests {
     #[test]
     fn losses_that_know_nothing_of_each_other_and_paths_that_lose_nothing_are_told() {
         let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.loss]\nmodel = \"bernoulli\"\nprobability = 0.05\n";
-        assert_eq!(fitted(&passages(text, 5_000), Kind::Models).directions[0].loss, "bernoulli");
-        let nothing = fitted(&passages("", 100), Kind::Models);
+        assert_eq!(fitted(&passages(text, 5_000), ModelKind::Models).directions[0].loss, "bernoulli");
+        let nothing = fitted(&passages("", 100), ModelKind::Models);
         assert_eq!(nothing.directions[0].loss, "none");
         assert_eq!(
             read(&nothing).base.paths[0][0].as_ref().unwrap().loss,
             romer_impair::config::Model::default()
         );
         assert!(
-            fit(&Source {
+            fit(&FitInput {
                 run: "x",
                 ways: [&[], &[]],
                 absolute: true,
-                kind: Kind::Models,
+                kind: ModelKind::Models,
                 stem: "m",
                 year: 2026,
                 only_udp: false,
@@ -508,10 +508,10 @@ mod tests {
     #[test]
     fn only_udp_is_treated_so_where_that_is_asked_for() {
         let passages = passages(PATH, 300);
-        for kind in [Kind::Models, Kind::Trace] {
+        for kind in [ModelKind::Models, ModelKind::Trace] {
             let ways = [passages.as_slice(), &[]];
             let source =
-                Source { run: "x", ways, absolute: true, kind, stem: "m", year: 2026, only_udp: true };
+                FitInput { run: "x", ways, absolute: true, kind, stem: "m", year: 2026, only_udp: true };
             let config = read(&fit(&source).unwrap());
             assert_eq!(config.flows[0].protocol, Some(17));
             let [all, udp] = [0, 1].map(|flow| config.base.paths[0][flow].clone().unwrap());
@@ -524,7 +524,7 @@ mod tests {
     fn delays_that_are_alike_are_alike_again() {
         let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\norder = \"independent\"\nvariable = { model = \
                     \"correlated\", of = { model = \"exponential\", mean = \"1ms\" }, coefficient = 0.7 }\n";
-        let model = fitted(&passages(text, 5_000), Kind::Models);
+        let model = fitted(&passages(text, 5_000), ModelKind::Models);
         let found = model.directions[0].delay_correlation;
         // About five standard deviations of 5,000 values.
         assert!((found - 0.7).abs() < 0.06, "{found}");
@@ -534,7 +534,7 @@ mod tests {
     #[test]
     fn a_trace_replays_the_very_fates() {
         let passages = passages(PATH, 300);
-        let fitted = fitted(&passages, Kind::Trace);
+        let fitted = fitted(&passages, ModelKind::Trace);
         let config = read(&fitted);
         let Some(romer_impair::trace::Trace::ByPacket(entries)) =
             config.base.paths[0][0].as_ref().unwrap().trace.as_deref()

@@ -10,7 +10,7 @@ use std::io::Read;
 use std::path::Path;
 
 use romer_exchange::capture::{self, Fault, Record};
-use romer_impair::{Headers, Port};
+use romer_impair::{Headers, PortId};
 use romer_record::warning::EmulationWarning;
 use romer_units::counted;
 use romer_wire::ethernet::{self, Frame};
@@ -53,7 +53,7 @@ impl Default for TooLong {
 }
 
 /// What is being read.
-struct Reading {
+struct CaptureReader {
     too_long: TooLong,
     packets: Vec<Arrival>,
     known: HashMap<Headers, usize>,
@@ -79,7 +79,7 @@ pub fn read_capture(
     too_long: TooLong,
 ) -> Result<Arrivals, EmulateError> {
     let content = |why: String| EmulateError::Content { what: "the arrivals", path: path.into(), why };
-    let mut reading = Reading {
+    let mut reading = CaptureReader {
         too_long,
         packets: Vec::new(),
         known: HashMap::new(),
@@ -104,14 +104,14 @@ pub fn read_capture(
     Ok(arrivals)
 }
 
-impl Reading {
+impl CaptureReader {
     fn take(&mut self, record: &Record<'_>) -> Result<(), String> {
         if !record.is_ethernet {
             return Err("it is no Ethernet frame; capture on an interface, not on \"any\"".into());
         }
         let port = match record.interface {
-            0 => Port::A,
-            1 => Port::B,
+            0 => PortId::A,
+            1 => PortId::B,
             number => {
                 return Err(format!(
                     "it came by interface {number}; there are two ports, so name a capture of interfaces 0 and 1"
@@ -255,7 +255,7 @@ mod tests {
         };
         let arrivals = read(&file).unwrap();
         let found: Vec<_> = arrivals.packets.iter().map(|one| (one.time, one.port, one.size)).collect();
-        assert_eq!(found, [(1_000, Port::A, 64), (2_000, Port::B, 104), (3_000, Port::B, 104)]);
+        assert_eq!(found, [(1_000, PortId::A, 64), (2_000, PortId::B, 104), (3_000, PortId::B, 104)]);
         assert_eq!((arrivals.out_of_order, arrivals.headers.len()), (1, 2));
         let vlans: Vec<_> = arrivals.packets.iter().map(|one| arrivals.headers_of(one).vlan).collect();
         assert_eq!(vlans, [None, Some(9), Some(9)]);
@@ -330,7 +330,7 @@ mod tests {
             arrivals.packets.iter().map(|one| (one.time, one.port, one.size)).collect()
         };
         let skipped = read(&file, TooLong { skip: true, ..plain }).unwrap();
-        assert_eq!(seen(&skipped), [(1_000, Port::A, 1_518), (1_001, Port::B, 1_522)]);
+        assert_eq!(seen(&skipped), [(1_000, PortId::A, 1_518), (1_001, PortId::B, 1_522)]);
         assert_eq!(skipped.notes.len(), 1);
         assert!(
             matches!(skipped.notes[0], EmulationWarning::FramesAboveMtu { frames: 3, mtu_bytes: 1_500, .. }),
@@ -339,7 +339,7 @@ mod tests {
         );
         let both = read(&file, TooLong { segment: true, skip: true, ..plain }).unwrap();
         let of = |time, port, tag: u32| [1_518, 1_518, 1_138].map(|size| (time, port, size + tag));
-        let apart: Vec<_> = [of(1_002, Port::A, 0), of(1_003, Port::B, 4)].concat();
+        let apart: Vec<_> = [of(1_002, PortId::A, 0), of(1_003, PortId::B, 4)].concat();
         assert_eq!(seen(&both)[2..], apart);
         let vlans: Vec<_> = both.packets[2..].iter().map(|one| both.headers_of(one).vlan).collect();
         assert_eq!(vlans, [None, None, None, Some(9), Some(9), Some(9)]);

@@ -18,7 +18,7 @@ const LOOKS: u32 = 60;
 static BETWEEN: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 
 /// An interface's place in its bridge.
-pub(crate) struct Seat {
+pub(crate) struct BridgePortNumber {
     /// The bridge's name, which may have changed when it is waited for.
     pub(crate) bridge: libc::ifreq,
     index: libc::c_int,
@@ -26,9 +26,9 @@ pub(crate) struct Seat {
     ports: [libc::c_int; MOST],
 }
 
-impl Seat {
+impl BridgePortNumber {
     /// Of the interface with this index, which is in `bridge`; `None` where the kernel does not tell.
-    pub(crate) fn of(control: RawFd, bridge: &str, index: u32) -> Option<Self> {
+    pub(crate) fn query(control: RawFd, bridge: &str, index: u32) -> Option<Self> {
         let index = libc::c_int::try_from(index).ok()?;
         let mut seat = Self { bridge: name_of(bridge), index, number: 0, ports: [0; MOST] };
         seat.look(control)?;

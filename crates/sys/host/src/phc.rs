@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::HostError;
 use crate::clock::{Realtime, nanos_of};
 use crate::ethtool::{self, Stamping};
-use crate::guardian::Guardian;
 use crate::identity::Identity;
+use crate::watchdog_process::WatchdogProcess;
 
 /// A reading of a network card's clock, in nanoseconds of its own. What it says in the host's time is known only by reading
-/// both clocks side by side ([`CardClock::read`]).
+/// both clocks side by side ([`PhcClock::read`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CardTime(i64);
+pub struct PhcTime(i64);
 
-impl CardTime {
+impl PhcTime {
     /// So many nanoseconds of the card's clock.
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
@@ -56,15 +56,15 @@ impl Setting {
 /// The stamps of an interface's network card, switched on. Dropping it leaves the card as it was found; so does the end of
 /// this process, in whatever way it comes.
 #[derive(Debug)]
-pub struct CardStamps {
+pub struct HardwareStamping {
     /// The card stamps what leaves.
     pub departures: bool,
     /// The card stamps whatever arrives.
     pub arrivals: bool,
-    _guardian: Option<Guardian>,
+    _guardian: Option<WatchdogProcess>,
 }
 
-impl CardStamps {
+impl HardwareStamping {
     /// Switches the stamps of the card behind `interface` on, in the current thread's network namespace: departures, and
     /// all arrivals where the card can that.
     ///
@@ -93,7 +93,7 @@ impl CardStamps {
         } else {
             let mut before = Setting { flags: 0, ..found };
             let identity = Identity::of(control.as_fd(), interface)?;
-            let guardian = Guardian::over([control.as_fd()], |[control]| {
+            let guardian = WatchdogProcess::over([control.as_fd()], |[control]| {
                 let is_back = identity.reach(control, |socket, name| {
                     let mut request = *name;
                     request.ifr_ifru.ifru_data = (&raw mut before).cast();
@@ -185,9 +185,9 @@ const ALTERNATING: u8 = 2;
 
 /// The card's clock between two readings of the host's; of a reading of both by hardware these are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CardReading {
+pub struct PhcReading {
     /// The card's clock.
-    pub card: CardTime,
+    pub card: PhcTime,
     /// The host's real-time clock before.
     pub before: Realtime,
     /// The host's real-time clock after.
@@ -196,13 +196,13 @@ pub struct CardReading {
 
 /// The clock of a network card.
 #[derive(Debug)]
-pub struct CardClock {
+pub struct PhcClock {
     device: File,
     number: u32,
     way: AtomicU8,
 }
 
-impl CardClock {
+impl PhcClock {
     /// Opens `/dev/ptpN` with N `number`, as [`Stamping::clock`] gives it.
     ///
     /// # Errors
@@ -227,7 +227,7 @@ impl CardClock {
     ///
     /// # Errors
     /// The driver's refusal, as of a card that was taken out (`ENODEV`).
-    pub fn read(&self) -> Result<CardReading, HostError> {
+    pub fn read(&self) -> Result<PhcReading, HostError> {
         loop {
             let way = self.way.load(Ordering::Relaxed);
             let answer = match way {
@@ -243,20 +243,20 @@ impl CardClock {
         }
     }
 
-    fn precise(&self) -> Result<CardReading, HostError> {
+    fn precise(&self) -> Result<PhcReading, HostError> {
         let mut read = Precise::default();
         self.ask(libc::PTP_SYS_OFFSET_PRECISE, &mut read)?;
         let system = Realtime::from_nanos(read.system.nanos());
-        Ok(CardReading { card: CardTime(read.card.nanos()), before: system, after: system })
+        Ok(PhcReading { card: PhcTime(read.card.nanos()), before: system, after: system })
     }
 
-    fn extended(&self) -> Result<CardReading, HostError> {
+    fn extended(&self) -> Result<PhcReading, HostError> {
         let mut read = Extended { samples: SAMPLES, reserved: [0; 3], times: [[Time::default(); 3]; 25] };
         self.ask(libc::PTP_SYS_OFFSET_EXTENDED, &mut read)?;
         quickest(read.times.iter().take(SAMPLES as usize).copied())
     }
 
-    fn alternating(&self) -> Result<CardReading, HostError> {
+    fn alternating(&self) -> Result<PhcReading, HostError> {
         let mut read = Alternating { samples: SAMPLES, reserved: [0; 3], times: [Time::default(); 51] };
         self.ask(libc::PTP_SYS_OFFSET, &mut read)?;
         let samples = read.times.windows(3).step_by(2).take(SAMPLES as usize);
@@ -276,10 +276,10 @@ impl CardClock {
 }
 
 /// The reading that took the shortest.
-fn quickest(samples: impl Iterator<Item = [Time; 3]>) -> Result<CardReading, HostError> {
+fn quickest(samples: impl Iterator<Item = [Time; 3]>) -> Result<PhcReading, HostError> {
     samples
-        .map(|[before, card, after]| CardReading {
-            card: CardTime(card.nanos()),
+        .map(|[before, card, after]| PhcReading {
+            card: PhcTime(card.nanos()),
             before: Realtime::from_nanos(before.nanos()),
             after: Realtime::from_nanos(after.nanos()),
         })
@@ -305,15 +305,15 @@ mod tests {
 
     #[test]
     fn loopback_has_no_stamps_to_switch_on_and_its_own_setting_is_not_touched() {
-        let error = CardStamps::switch_on("lo").unwrap_err();
+        let error = HardwareStamping::switch_on("lo").unwrap_err();
         assert!(error.to_string().contains("software only"), "{error}");
-        assert!(matches!(CardStamps::switch_on("no-such-link"), Err(HostError::Missing { .. })));
+        assert!(matches!(HardwareStamping::switch_on("no-such-link"), Err(HostError::Missing { .. })));
         assert_eq!(is_stamping("lo"), None);
     }
 
     #[test]
     fn a_clock_that_is_not_there_is_named() {
-        let error = CardClock::open(4_000_000_000).unwrap_err();
+        let error = PhcClock::open(4_000_000_000).unwrap_err();
         assert!(error.to_string().contains("/dev/ptp4000000000"), "{error}");
     }
 

@@ -10,48 +10,48 @@ use crate::packet::Outcome;
 pub(crate) const NEVER: Nanos = Nanos::MAX;
 
 /// A packet or copy inside the engine.
-pub(crate) type Piece = Outcome;
+pub(crate) type InFlight = Outcome;
 
-/// Where a piece lies in [`Pieces`].
-pub(crate) type Place = u32;
+/// Where a piece lies in [`Slab`].
+pub(crate) type SlabKey = u32;
 
 /// The packets and copies inside a path. Each stays where it was put until it comes out, and only its place moves from
 /// stage to stage. Of the free places the one that was freed last is used first, so that few packets need little memory
 /// to be near the processor.
 #[derive(Clone, Debug)]
-pub(crate) struct Pieces {
-    all: Vec<Piece>,
-    free: Vec<Place>,
+pub(crate) struct Slab {
+    all: Vec<InFlight>,
+    free: Vec<SlabKey>,
 }
 
-impl Pieces {
+impl Slab {
     /// Room for `capacity` pieces before anything is allocated.
     pub(crate) fn with_capacity(capacity: usize) -> Self {
         Self { all: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
     }
 
     /// Keeps a piece. There are fewer than 2^32: no path holds as many.
-    pub(crate) fn put(&mut self, piece: Piece) -> Place {
+    pub(crate) fn put(&mut self, piece: InFlight) -> SlabKey {
         if let Some(place) = self.free.pop() {
             self.all[place as usize] = piece;
             return place;
         }
         self.all.push(piece);
-        u32::try_from(self.all.len() - 1).unwrap_or(Place::MAX)
+        u32::try_from(self.all.len() - 1).unwrap_or(SlabKey::MAX)
     }
 
-    /// The piece at a place that [`Pieces::put`] gave.
-    pub(crate) fn at(&self, place: Place) -> &Piece {
+    /// The piece at a place that [`Slab::put`] gave.
+    pub(crate) fn at(&self, place: SlabKey) -> &InFlight {
         &self.all[place as usize]
     }
 
     /// The same, to be changed.
-    pub(crate) fn at_mut(&mut self, place: Place) -> &mut Piece {
+    pub(crate) fn at_mut(&mut self, place: SlabKey) -> &mut InFlight {
         &mut self.all[place as usize]
     }
 
     /// The same, whose place is free then.
-    pub(crate) fn take(&mut self, place: Place) -> Piece {
+    pub(crate) fn take(&mut self, place: SlabKey) -> InFlight {
         self.free.push(place);
         self.all[place as usize]
     }
@@ -65,7 +65,7 @@ impl Pieces {
 /// Things that become due, earliest first, of equal ones the one that came first. What comes in order lies in a ring,
 /// so that a constant delay costs no heap.
 #[derive(Clone, Debug)]
-pub(crate) struct Timed<T> {
+pub(crate) struct TimerHeap<T> {
     ring: VecDeque<Due<T>>,
     heap: BinaryHeap<Reverse<Due<T>>>,
     next: u64,
@@ -95,7 +95,7 @@ impl<T> Ord for Due<T> {
     }
 }
 
-impl<T> Timed<T> {
+impl<T> TimerHeap<T> {
     /// Room for `capacity` things before anything is allocated.
     pub(crate) fn with_capacity(capacity: usize) -> Self {
         Self { ring: VecDeque::with_capacity(capacity), heap: BinaryHeap::with_capacity(capacity), next: 0 }
@@ -147,9 +147,9 @@ impl<T> Timed<T> {
 /// are due the oldest is released first. So no count goes beyond its displacement, and one that stays below it belongs to
 /// a packet whose time was up.
 #[derive(Clone, Debug)]
-pub(crate) struct Displaced {
+pub(crate) struct ReorderBuffer {
     /// As they came.
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<DisplacedPacket>,
     /// Packets that were not displaced and left the stage, which count for all that wait.
     passed: u64,
     /// The least `until` of all that wait; the greatest number where none waits.
@@ -159,15 +159,15 @@ pub(crate) struct Displaced {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct DisplacedPacket {
     /// What `passed` is when enough have left: less by each displaced packet that came later and was released.
     until: u64,
     displacement: u32,
     flush_at: Nanos,
-    place: Place,
+    place: SlabKey,
 }
 
-impl Displaced {
+impl ReorderBuffer {
     pub(crate) fn with_capacity(capacity: usize) -> Self {
         Self { waiting: VecDeque::with_capacity(capacity), passed: 0, soonest: u64::MAX, flush_at: NEVER }
     }
@@ -177,9 +177,9 @@ impl Displaced {
     }
 
     /// Holds what lies at `place` until `displacement` later packets have left, or until `flush_at`.
-    pub(crate) fn hold(&mut self, place: Place, displacement: u32, flush_at: Nanos) {
+    pub(crate) fn hold(&mut self, place: SlabKey, displacement: u32, flush_at: Nanos) {
         let until = self.passed + u64::from(displacement);
-        self.waiting.push_back(Waiting { until, displacement, flush_at, place });
+        self.waiting.push_back(DisplacedPacket { until, displacement, flush_at, place });
         self.soonest = self.soonest.min(until);
         self.flush_at = self.flush_at.min(flush_at);
     }
@@ -190,7 +190,7 @@ impl Displaced {
     }
 
     /// The oldest for which enough have left, and whether any had.
-    pub(crate) fn release(&mut self) -> Option<(Place, bool)> {
+    pub(crate) fn release(&mut self) -> Option<(SlabKey, bool)> {
         if self.soonest > self.passed {
             return None;
         }
@@ -204,7 +204,7 @@ impl Displaced {
     }
 
     /// The first that has waited long enough by `now`, when that was, and whether any had gone past it.
-    pub(crate) fn flush(&mut self, now: Nanos) -> Option<(Nanos, Place, bool)> {
+    pub(crate) fn flush(&mut self, now: Nanos) -> Option<(Nanos, SlabKey, bool)> {
         let due = self.flush_at;
         if due > now {
             return None;
@@ -214,12 +214,12 @@ impl Displaced {
     }
 
     /// The first that is held, without more ado.
-    pub(crate) fn take(&mut self) -> Option<Place> {
+    pub(crate) fn take(&mut self) -> Option<SlabKey> {
         self.leave(0).map(|(place, _)| place)
     }
 
     /// The packet at `index` leaves, which counts for all older ones; whether any had gone past it.
-    fn leave(&mut self, index: usize) -> Option<(Place, bool)> {
+    fn leave(&mut self, index: usize) -> Option<(SlabKey, bool)> {
         let left = self.waiting.remove(index)?;
         for older in self.waiting.range_mut(..index) {
             older.until = older.until.saturating_sub(1);

@@ -5,7 +5,7 @@
 //! that lies out farther than nearly all of them did not come from it (a Monte Carlo test: Barnard 1963). Nothing is
 //! assumed of independence, and it holds for every scenario.
 
-use romer_impair::{Config, Decision, Engine, Headers, Limits, Nanos, Packet, Port};
+use romer_impair::{Config, Decision, Engine, Headers, Limits, Nanos, Packet, PortId};
 use romer_metrics::bootstrap::{Statistic, resampled};
 use romer_metrics::{reordering, wilson_interval};
 use romer_record::fidelity::{
@@ -67,10 +67,10 @@ pub fn fidelity(question: &Question<'_>) -> Fidelity {
     let mut warnings = Vec::new();
     let mut directions = Vec::new();
     for (direction, port) in
-        [(romer_record::document::Way::Forward, Port::A), (romer_record::document::Way::Reverse, Port::B)]
+        [(romer_record::document::Way::Forward, PortId::A), (romer_record::document::Way::Reverse, PortId::B)]
     {
         let of = |stream: &MeasuredStream<'_>| -> Vec<Passage> {
-            let passages = if port == Port::A { stream.forward } else { stream.reverse };
+            let passages = if port == PortId::A { stream.forward } else { stream.reverse };
             let of_the_path = |passage: &&Passage| passage.departure.is_some() && passage.fate.is_observed();
             passages.iter().filter(of_the_path).copied().collect()
         };
@@ -82,7 +82,7 @@ pub fn fidelity(question: &Question<'_>) -> Fidelity {
             warnings.push(FidelityWarning::FatesUnknown { direction });
             continue;
         }
-        directions.push(Side { question, port, streams }.compare(if port == Port::A {
+        directions.push(DirectionCheck { question, port, streams }.compare(if port == PortId::A {
             "forward"
         } else {
             "reverse"
@@ -143,7 +143,7 @@ struct Observed {
 }
 
 impl Observed {
-    fn of(streams: &[Vec<Passage>], absolute: bool) -> Self {
+    fn from_streams(streams: &[Vec<Passage>], absolute: bool) -> Self {
         let mut observed = Self::default();
         let mut delays = Vec::new();
         for passage in streams.iter().flatten() {
@@ -236,15 +236,15 @@ const NAMES: [&str; 10] = [
 ];
 const QUANTILES: [f64; 6] = [0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
 
-struct Side<'q> {
+struct DirectionCheck<'q> {
     question: &'q Question<'q>,
-    port: Port,
+    port: PortId,
     streams: Vec<Vec<Passage>>,
 }
 
-impl Side<'_> {
+impl DirectionCheck<'_> {
     fn compare(&self, name: &str) -> FidelityDirection {
-        let mut measured = Observed::of(&self.streams, self.question.absolute);
+        let mut measured = Observed::from_streams(&self.streams, self.question.absolute);
         let mut direction = FidelityDirection {
             direction: name.into(),
             packets: measured.sent as u64,
@@ -355,7 +355,7 @@ impl Side<'_> {
     }
 
     fn run(&self, number: usize) -> Observed {
-        Observed::of(&self.made(number), self.question.absolute)
+        Observed::from_streams(&self.made(number), self.question.absolute)
     }
 
     /// The scenario once more, with a seed of its own.
@@ -481,5 +481,5 @@ pub(crate) const fn real(nanos: i64) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "fidelity_tests.rs"]
+#[path = "predictive_check_tests.rs"]
 mod tests;

@@ -14,9 +14,9 @@ use crate::HostError;
 use crate::clock::{Realtime, monotonic_now, nanos_of, now};
 use crate::pacing::set_scheduler;
 
-/// How a [`GapMonitor`] is to look.
+/// How a [`StealMonitor`] is to look.
 #[derive(Clone, Copy, Debug)]
-pub struct GapOptions {
+pub struct StealMonitorOptions {
     /// The core to watch; `None` lets the system move the monitor about.
     pub core: Option<usize>,
     /// Shorter gaps are not recorded.
@@ -28,7 +28,7 @@ pub struct GapOptions {
     pub background: bool,
 }
 
-impl Default for GapOptions {
+impl Default for StealMonitorOptions {
     fn default() -> Self {
         Self { core: None, threshold: Duration::from_micros(1), capacity: 1 << 20, background: false }
     }
@@ -56,12 +56,12 @@ impl Gap {
 
 /// A thread that spins and records the gaps it sees. It uses up the core it runs on.
 #[derive(Debug)]
-pub struct GapMonitor {
+pub struct StealMonitor {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Gaps>>,
 }
 
-/// What a [`GapMonitor`] saw.
+/// What a [`StealMonitor`] saw.
 #[derive(Clone, Debug)]
 pub struct Gaps {
     list: Vec<Gap>,
@@ -71,12 +71,12 @@ pub struct Gaps {
     recorded_until: Realtime,
 }
 
-impl GapMonitor {
+impl StealMonitor {
     /// Starts to watch. The memory for the record is taken here.
     ///
     /// # Errors
     /// The system refuses a thread, or the core does not exist or is not ours.
-    pub fn start(options: GapOptions) -> Result<Self, HostError> {
+    pub fn start(options: StealMonitorOptions) -> Result<Self, HostError> {
         let stop = Arc::new(AtomicBool::new(false));
         let (ready, started) = std::sync::mpsc::sync_channel(1);
         let flag = Arc::clone(&stop);
@@ -110,11 +110,11 @@ impl GapMonitor {
         let thread = self.thread.take();
         thread
             .and_then(|thread| thread.join().ok())
-            .unwrap_or_else(|| Gaps::none(GapOptions::default().threshold))
+            .unwrap_or_else(|| Gaps::none(StealMonitorOptions::default().threshold))
     }
 }
 
-impl Drop for GapMonitor {
+impl Drop for StealMonitor {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -183,7 +183,7 @@ fn end(gap: &Gap) -> Realtime {
     Realtime::from_nanos(gap.start_realtime.as_nanos().saturating_add(gap.length.as_nanos()))
 }
 
-fn watch(stop: &AtomicBool, list: Vec<Gap>, options: GapOptions) -> Gaps {
+fn watch(stop: &AtomicBool, list: Vec<Gap>, options: StealMonitorOptions) -> Gaps {
     let mut gaps = Gaps { list, ..Gaps::none(options.threshold) };
     let begin = now();
     let mut last = begin.monotonic;
@@ -289,9 +289,12 @@ mod tests {
 
     #[test]
     fn a_monitor_records_ordered_disjoint_gaps_above_its_threshold() {
-        let options =
-            GapOptions { threshold: Duration::from_nanos(200), capacity: 1_000, ..GapOptions::default() };
-        let monitor = GapMonitor::start(options).unwrap();
+        let options = StealMonitorOptions {
+            threshold: Duration::from_nanos(200),
+            capacity: 1_000,
+            ..StealMonitorOptions::default()
+        };
+        let monitor = StealMonitor::start(options).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(50));
         let gaps = monitor.stop();
         assert!(gaps.observed() >= Duration::from_millis(50));
@@ -303,15 +306,18 @@ mod tests {
 
     #[test]
     fn a_monitor_in_the_background_watches_too() {
-        let monitor = GapMonitor::start(GapOptions { background: true, ..GapOptions::default() }).unwrap();
+        let monitor =
+            StealMonitor::start(StealMonitorOptions { background: true, ..StealMonitorOptions::default() })
+                .unwrap();
         std::thread::sleep(std::time::Duration::from_millis(20));
         assert!(monitor.stop().observed() > Duration::ZERO);
     }
 
     #[test]
     fn what_finds_no_room_is_counted() {
-        let options = GapOptions { threshold: Duration::ZERO, capacity: 3, ..GapOptions::default() };
-        let monitor = GapMonitor::start(options).unwrap();
+        let options =
+            StealMonitorOptions { threshold: Duration::ZERO, capacity: 3, ..StealMonitorOptions::default() };
+        let monitor = StealMonitor::start(options).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(5));
         let gaps = monitor.stop();
         assert_eq!(gaps.list().len(), 3);
@@ -321,8 +327,8 @@ mod tests {
 
     #[test]
     fn a_core_that_is_not_there_is_refused() {
-        let options = GapOptions { core: Some(1_000), ..GapOptions::default() };
-        assert!(GapMonitor::start(options).is_err());
-        assert!(GapMonitor::start(GapOptions { core: Some(1_000_000), ..options }).is_err());
+        let options = StealMonitorOptions { core: Some(1_000), ..StealMonitorOptions::default() };
+        assert!(StealMonitor::start(options).is_err());
+        assert!(StealMonitor::start(StealMonitorOptions { core: Some(1_000_000), ..options }).is_err());
     }
 }

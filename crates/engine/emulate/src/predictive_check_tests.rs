@@ -38,7 +38,7 @@ fn measured(text: &str, packets: u64) -> Vec<Passage> {
         waiting: 2_000_000_000,
         allowed: 0,
     };
-    let side = Side { question: &question, port: Port::A, streams: vec![sent.clone()] };
+    let side = DirectionCheck { question: &question, port: PortId::A, streams: vec![sent.clone()] };
     side.made(1_000_000).remove(0)
 }
 

@@ -1,6 +1,6 @@
 //! Taking an interface over, and putting it back whatever happens to this process.
 //!
-//! Before anything is changed, a [`Guardian`] is forked that knows how things were. When the [`HostGuard`] is dropped, or
+//! Before anything is changed, a [`WatchdogProcess`] is forked that knows how things were. When the [`HostGuard`] is dropped, or
 //! this process ends in whatever way, it puts the interface back into its bridge, what was set of it as a port there
 //! (which the bridge forgets when the interface leaves), its number there, and its features as they were. It finds the
 //! interface under another name and in another network namespace, too.
@@ -10,13 +10,13 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use romer_host::bridge_port::{PortSettings, route_socket};
-use romer_host::guardian::Guardian;
 use romer_host::identity::{Identity, name_at};
 use romer_host::link::Network;
+use romer_host::watchdog_process::WatchdogProcess;
 use romer_host::{HostError, netns};
 
+use crate::bridge_port_number::BridgePortNumber;
 use crate::features::{Features, Restore, name_of, switch_off};
-use crate::seat::Seat;
 use crate::{PortError, PortName, sys};
 
 /// `SIOCBRADDIF`, by which a bridge takes an interface.
@@ -57,7 +57,7 @@ impl NotRestored {
 /// Keeps an interface taken over; dropping it puts the interface back, and waits for that.
 #[derive(Debug)]
 pub struct HostGuard {
-    guardian: Guardian,
+    guardian: WatchdogProcess,
     taken: TakenOver,
 }
 
@@ -98,7 +98,7 @@ impl Drop for HostGuards {
 }
 
 /// All that the guard needs, prepared before it is forked.
-struct Way {
+struct RestorePlan {
     restore: Restore,
     identity: Identity,
     bridge: Option<Membership>,
@@ -111,7 +111,7 @@ struct Membership {
     /// With which the bridge takes the interface.
     request: libc::ifreq,
     settings: PortSettings,
-    seat: Option<Seat>,
+    seat: Option<BridgePortNumber>,
 }
 
 /// The sockets of the guard, all of the port's namespace.
@@ -169,12 +169,12 @@ impl HostGuard {
                 index: libc::c_int::try_from(*index).unwrap_or(0),
                 request,
                 settings: PortSettings::read(&sockets.route, link.index, *index)?,
-                seat: Seat::of(control.as_raw_fd(), bridge, link.index),
+                seat: BridgePortNumber::query(control.as_raw_fd(), bridge, link.index),
             });
         }
         let bridge = bridge.map(|(name, _)| name);
         let identity = Identity::of(control, interface)?;
-        let way = Way { restore: before.restore(), identity, bridge: in_bridge };
+        let way = RestorePlan { restore: before.restore(), identity, bridge: in_bridge };
         let mut guard = guard(&sockets, way)?;
         // From here on, every way out goes by the guard.
         if bridge.is_some() {
@@ -224,14 +224,14 @@ fn controlling_bridge(network: &Network, interface: &str, index: u32) -> Result<
 }
 
 /// Forks the guard, which knows the `way` back.
-fn guard(sockets: &Sockets, mut way: Way) -> Result<HostGuard, PortError> {
+fn guard(sockets: &Sockets, mut way: RestorePlan) -> Result<HostGuard, PortError> {
     let kept = [sockets.control.as_fd(), sockets.route.as_fd(), sockets.mark.as_fd()];
-    let guardian = Guardian::over(kept, |kept| put_back(kept, &mut way))?;
+    let guardian = WatchdogProcess::over(kept, |kept| put_back(kept, &mut way))?;
     Ok(HostGuard { guardian, taken: TakenOver::default() })
 }
 
 /// Makes system calls only: it runs in a copy of a process that may have had threads. What could not be put back.
-fn put_back([control, route, _]: [RawFd; 3], way: &mut Way) -> u8 {
+fn put_back([control, route, _]: [RawFd; 3], way: &mut RestorePlan) -> u8 {
     let mut left = 0;
     if let Some(membership) = &mut way.bridge {
         let is_here = way.identity.named_here(control).is_some();
@@ -239,7 +239,7 @@ fn put_back([control, route, _]: [RawFd; 3], way: &mut Way) -> u8 {
             left |= NotRestored::BRIDGE;
         }
     }
-    let Way { restore, identity, .. } = way;
+    let RestorePlan { restore, identity, .. } = way;
     if !identity.reach(control, |socket, name| restore.apply(socket, name).is_ok()) {
         left |= NotRestored::OFFLOADS;
     }

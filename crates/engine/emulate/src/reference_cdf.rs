@@ -1,14 +1,14 @@
 //! The distribution of delay that a scenario asks for, where it has one.
 
 use romer_impair::config::Model;
-use romer_impair::{Config, Port};
+use romer_impair::{Config, PortId};
 
 /// Steps of the distribution function.
 const STEPS: u32 = 500;
 
 /// What arrives at `port` is held so long: nanoseconds, and the share that is held no longer, both ascending. `None`
 /// where there is no one distribution: with states, flows, a timeline or recorded fates.
-pub fn delay_distribution(config: &Config, port: Port) -> Option<Vec<(f64, f64)>> {
+pub fn delay_distribution(config: &Config, port: PortId) -> Option<Vec<(f64, f64)>> {
     if !config.flows.is_empty() || !config.timeline.is_empty() {
         return None;
     }
@@ -37,7 +37,7 @@ mod tests {
     fn the_theory_is_that_of_the_scenario_and_there_is_none_with_states() {
         let of = |text: &str| {
             let config = crate::read_scenario(text, "s").unwrap().scenario.config;
-            delay_distribution(&config, Port::A)
+            delay_distribution(&config, PortId::A)
         };
         let uniform = of(
             "[a_to_b.delay]\nfixed = \"1ms\"\nvariable = { model = \"uniform\", low = \"0us\", high = \"100us\" }\n",

@@ -1,12 +1,12 @@
 //! Putting something back whatever happens to this process.
 //!
 //! Before anything is changed, a small process is forked that knows how things were and waits at a pipe. The pipe closes
-//! when the [`Guardian`] is dropped, or when this process ends in whatever way; then the small process puts things back
+//! when the [`WatchdogProcess`] is dropped, or when this process ends in whatever way; then the small process puts things back
 //! and ends. So there is one way back, and every end goes it.
 //!
 //! What ends a whole process group or session (a shell's `kill %1`, a supervisor, a terminal) must not end the guardian
 //! with it. So it goes into a session of its own, blocks all signals that can be blocked, and then says that it is ready;
-//! [`Guardian::over`] returns when it has heard that, and before nothing is changed. What no process can mend: the guardian
+//! [`WatchdogProcess::over`] returns when it has heard that, and before nothing is changed. What no process can mend: the guardian
 //! itself being killed, by its number, by its name, or with its control group.
 
 use std::ffi::{CStr, CString};
@@ -23,16 +23,16 @@ const PIPE: libc::c_int = 0;
 
 /// A process that puts something back once this is dropped, or this process is no more. Dropping it waits for that.
 #[derive(Debug)]
-pub struct Guardian {
+pub struct WatchdogProcess {
     pipe: Option<File>,
     /// `None` once it has been waited for.
     process: Option<libc::pid_t>,
 }
 
-impl Guardian {
+impl WatchdogProcess {
     /// Forks a guardian, which will run `put_back` with the numbers that the descriptors of `kept` have there.
     ///
-    /// What `put_back` gives is what [`Guardian::finish`] gives; 0 says that all was put back.
+    /// What `put_back` gives is what [`WatchdogProcess::finish`] gives; 0 says that all was put back.
     ///
     /// `put_back` runs in a copy of this process that may have had threads: it is to make system calls over memory that
     /// was prepared before, and neither allocate nor take a lock.
@@ -69,12 +69,12 @@ impl Guardian {
     }
 }
 
-impl Guardian {
+impl WatchdogProcess {
     /// Forks a guardian that runs this program once more, with `arguments` behind its name, instead of putting things back
     /// itself: so what it does may allocate, lock and fail. Its standard output and error are closed.
     ///
     /// # Errors
-    /// As of [`Guardian::over`]; an argument holds a zero octet.
+    /// As of [`WatchdogProcess::over`]; an argument holds a zero octet.
     pub fn running(arguments: &[&str]) -> Result<Self, HostError> {
         const PROGRAM: &CStr = c"/proc/self/exe";
         let arguments: Result<Vec<CString>, _> = arguments.iter().copied().map(CString::new).collect();
@@ -102,7 +102,7 @@ fn pipe() -> Result<[File; 2], HostError> {
     Ok(ends.map(|end| unsafe { File::from_raw_fd(end) }))
 }
 
-impl Guardian {
+impl WatchdogProcess {
     /// Has it begin to put back, and does not wait; dropping it does.
     pub fn begin(&mut self) {
         drop(self.pipe.take());
@@ -126,7 +126,7 @@ impl Guardian {
     }
 }
 
-impl Drop for Guardian {
+impl Drop for WatchdogProcess {
     fn drop(&mut self) {
         self.finish();
     }
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_guardian_is_out_of_reach_of_its_makers_group_before_anything_can_be_changed() {
         for _ in 0..200 {
-            let guardian = Guardian::over([], |[]| 0).unwrap();
+            let guardian = WatchdogProcess::over([], |[]| 0).unwrap();
             let process = guardian.process.unwrap();
             // SAFETY: the calls take plain numbers.
             let [session, group] = [unsafe { libc::getsid(process) }, unsafe { libc::getpgid(process) }];
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn what_was_changed_is_put_back_once_and_has_been_when_the_guardian_is_dropped() {
         let [mut read, write] = pipe().unwrap();
-        let guardian = Guardian::over([write.as_fd()], |[kept]| {
+        let guardian = WatchdogProcess::over([write.as_fd()], |[kept]| {
             // SAFETY: the octets are a constant.
             unsafe { libc::write(kept, b"back".as_ptr().cast(), 4) };
             7

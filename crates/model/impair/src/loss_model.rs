@@ -168,12 +168,12 @@ impl Decision {
 
 /// The state of a decision that has one.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct ModelState {
     started: bool,
     state: u8,
 }
 
-impl Memory {
+impl ModelState {
     /// Decides for one packet: `unit` is its own number, `numbers` what the chain draws besides.
     pub(crate) fn decide(&mut self, model: &Decision, unit: f64, numbers: &mut Sequence) -> bool {
         match *model {

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
-use romer_impair::{Admission, Cause, Nanos, Outcome, Packet, Port as Way};
+use romer_impair::{Admission, Cause, Nanos, Outcome, Packet, PortId};
 
-use crate::departures::Line;
+use crate::departures::DepartureLine;
 
 /// Feeds that one bridge serves at once.
 pub const MOST_FEEDS: usize = 8;
@@ -50,7 +50,7 @@ pub struct Sampled {
     /// When it arrived, nanoseconds from the bridge's start, by the kernel's stamp.
     pub arrival: Nanos,
     /// Of the packet itself first, then of its copies.
-    pub fates: Vec<Fate>,
+    pub fates: Vec<PacketFate>,
     /// The frame as it arrived, without its check sequence; empty where octets were not asked for.
     pub octets: Vec<u8>,
     owed: u16,
@@ -58,8 +58,8 @@ pub struct Sampled {
 
 impl Sampled {
     /// The port of arrival.
-    pub(super) const fn way(&self) -> Way {
-        if self.port == 0 { Way::A } else { Way::B }
+    pub(super) const fn way(&self) -> PortId {
+        if self.port == 0 { PortId::A } else { PortId::B }
     }
 
     /// Writes its lines of a table of departures ([`crate::DEPARTURES_HEADER`]), one for itself and each copy.
@@ -89,8 +89,8 @@ impl Sampled {
         Ok(())
     }
 
-    const fn line(&self, fate: &Fate) -> Line {
-        Line {
+    const fn line(&self, fate: &PacketFate) -> DepartureLine {
+        DepartureLine {
             ordinal: self.ordinal,
             copy: fate.copy,
             port: self.way().letter(),
@@ -106,7 +106,7 @@ impl Sampled {
 
 /// What became of a packet or a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fate {
+pub struct PacketFate {
     /// 0 for the packet itself, from 1 for copies.
     pub copy: u8,
     /// When it was given to the port, nanoseconds from the bridge's start, and as the how-manieth of its direction.
@@ -123,13 +123,13 @@ pub struct Fate {
     pub corrupted: bool,
 }
 
-enum Event {
+enum FeedEvent {
     Arrived { packet: Sampled, octets: Option<(Box<[u8]>, usize)> },
-    Fate { port: usize, ordinal: u64, fate: Fate },
+    Fate { port: usize, ordinal: u64, fate: PacketFate },
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct FeedCounts {
     /// Room that came back.
     returned: AtomicU64,
     missed: AtomicU64,
@@ -138,9 +138,9 @@ struct Counts {
 /// The reader's end. Dropping it ends the feed.
 #[derive(Debug)]
 pub struct SampleFeed {
-    events: Receiver<Event>,
+    events: Receiver<FeedEvent>,
     buffers: Option<SyncSender<Box<[u8]>>>,
-    counts: Arc<Counts>,
+    counts: Arc<FeedCounts>,
     pending: [VecDeque<Sampled>; 2],
     started_realtime: i64,
     ended: bool,
@@ -148,10 +148,10 @@ pub struct SampleFeed {
 
 /// The bridge's end.
 #[derive(Debug)]
-pub(super) struct Tap {
-    events: SyncSender<Event>,
+pub(super) struct Producer {
+    events: SyncSender<FeedEvent>,
     buffers: Option<Receiver<Box<[u8]>>>,
-    counts: Arc<Counts>,
+    counts: Arc<FeedCounts>,
     options: FeedOptions,
     /// Arrivals given and fates promised so far.
     taken: u64,
@@ -159,18 +159,22 @@ pub(super) struct Tap {
     first: [u64; 2],
 }
 
-impl std::fmt::Debug for Event {
+impl std::fmt::Debug for FeedEvent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Event")
     }
 }
 
 /// A feed with frames of at most `frame_octets`, of a bridge that began at `started_realtime` (nanoseconds of 1970).
-pub(super) fn feed(options: FeedOptions, frame_octets: usize, started_realtime: i64) -> (Tap, SampleFeed) {
+pub(super) fn feed(
+    options: FeedOptions,
+    frame_octets: usize,
+    started_realtime: i64,
+) -> (Producer, SampleFeed) {
     let capacity = options.capacity.max(4);
     let options = FeedOptions { capacity, ..options };
     let (give, events) = sync_channel(usize::try_from(capacity).unwrap_or(usize::MAX));
-    let counts = Arc::new(Counts::default());
+    let counts = Arc::new(FeedCounts::default());
     let (mut spare, mut back) = (None, None);
     if options.octets {
         let most = (MOST_KEPT / frame_octets.max(1)).max(1);
@@ -182,8 +186,14 @@ pub(super) fn feed(options: FeedOptions, frame_octets: usize, started_realtime: 
         }
         (spare, back) = (Some(buffers), Some(give_back));
     }
-    let tap =
-        Tap { events: give, buffers: spare, counts: Arc::clone(&counts), options, taken: 0, first: [0; 2] };
+    let tap = Producer {
+        events: give,
+        buffers: spare,
+        counts: Arc::clone(&counts),
+        options,
+        taken: 0,
+        first: [0; 2],
+    };
     let pending = [VecDeque::new(), VecDeque::new()];
     (tap, SampleFeed { events, buffers: back, counts, pending, started_realtime, ended: false })
 }
@@ -209,7 +219,7 @@ impl SampleFeed {
             self.counts.returned.fetch_add(1 + packet.fates.len() as u64, Ordering::Release);
             if let Some(buffers) = self.buffers.as_ref().filter(|_| packet.octets.capacity() > 0) {
                 // There is room for all that were made.
-                let _ = buffers.try_send(whole(packet.octets));
+                let _ = buffers.try_send(boxed(packet.octets));
             }
         }
         number
@@ -231,16 +241,16 @@ impl SampleFeed {
         self.ended
     }
 
-    fn take(&mut self, event: Event) {
+    fn take(&mut self, event: FeedEvent) {
         match event {
-            Event::Arrived { mut packet, octets } => {
+            FeedEvent::Arrived { mut packet, octets } => {
                 if let Some((buffer, length)) = octets {
                     packet.octets = buffer.into_vec();
                     packet.octets.truncate(length);
                 }
                 self.pending[packet.port].push_back(packet);
             }
-            Event::Fate { port, ordinal, fate } => {
+            FeedEvent::Fate { port, ordinal, fate } => {
                 let pending = &mut self.pending[port];
                 if let Ok(place) = pending.binary_search_by_key(&ordinal, |packet| packet.ordinal) {
                     pending[place].owed = pending[place].owed.saturating_sub(1);
@@ -268,12 +278,12 @@ impl SampleFeed {
 }
 
 /// A buffer as it was before it was filled.
-fn whole(mut octets: Vec<u8>) -> Box<[u8]> {
+fn boxed(mut octets: Vec<u8>) -> Box<[u8]> {
     octets.resize(octets.capacity(), 0);
     octets.into_boxed_slice()
 }
 
-impl Tap {
+impl Producer {
     /// Takes an arrival in, if there is room for it and its fates; whether it did.
     fn arrived(&mut self, packet: &Sampled, octets: &[u8]) -> bool {
         if !packet.ordinal.is_multiple_of(u64::from(self.options.every.get())) {
@@ -298,7 +308,7 @@ impl Tap {
         }
         let packet = Sampled { fates: Vec::new(), octets: Vec::new(), ..*packet };
         self.taken += needed;
-        self.events.try_send(Event::Arrived { packet, octets: buffer }).is_ok()
+        self.events.try_send(FeedEvent::Arrived { packet, octets: buffer }).is_ok()
     }
 
     fn miss(&self) -> bool {
@@ -309,8 +319,8 @@ impl Tap {
 
 /// All feeds of a bridge.
 #[derive(Debug)]
-pub(super) struct Taps {
-    taps: [Option<Tap>; MOST_FEEDS],
+pub(super) struct Producers {
+    producers: [Option<Producer>; MOST_FEEDS],
     /// How many packets have left, by port of arrival.
     ranks: [u64; 2],
     ordinals: [u64; 2],
@@ -318,26 +328,26 @@ pub(super) struct Taps {
 }
 
 /// Which feeds know of a packet: a bit for each.
-pub(super) type Known = u8;
+pub(super) type SubscriberSet = u8;
 
-impl Taps {
+impl Producers {
     pub(super) fn new(start: Nanos) -> Self {
-        Self { taps: Default::default(), ranks: [0; 2], ordinals: [0; 2], start }
+        Self { producers: Default::default(), ranks: [0; 2], ordinals: [0; 2], start }
     }
 
     /// Serves one more; whether there was a place.
-    pub(super) fn add(&mut self, mut tap: Tap) -> bool {
+    pub(super) fn add(&mut self, mut tap: Producer) -> bool {
         tap.first = self.ordinals;
-        let place = self.taps.iter_mut().find(|place| place.is_none());
+        let place = self.producers.iter_mut().find(|place| place.is_none());
         place.map(|place| *place = Some(tap)).is_some()
     }
 
     /// A packet has arrived.
-    pub(super) fn arrived(&mut self, packet: &Packet, admission: &Admission, octets: &[u8]) -> Known {
+    pub(super) fn arrived(&mut self, packet: &Packet, admission: &Admission, octets: &[u8]) -> SubscriberSet {
         let port = packet.port.index();
         self.ordinals[port] = admission.ordinal + 1;
         let mut known = 0;
-        for (bit, place) in self.taps.iter_mut().enumerate() {
+        for (bit, place) in self.producers.iter_mut().enumerate() {
             let Some(tap) = place else { continue };
             let sampled = Sampled {
                 ordinal: admission.ordinal,
@@ -352,7 +362,7 @@ impl Taps {
             }
         }
         if let Some(cause) = admission.lost {
-            let fate = Fate {
+            let fate = PacketFate {
                 copy: 0,
                 departure: None,
                 lost: Some(cause),
@@ -361,47 +371,47 @@ impl Taps {
                 displacement: 0,
                 corrupted: false,
             };
-            self.tell(known, packet.port, admission.ordinal, fate);
+            self.push_fate(known, packet.port, admission.ordinal, fate);
         }
         known
     }
 
     /// A packet or copy has left at `time`.
-    pub(super) fn left(&mut self, known: Known, outcome: &Outcome, time: Nanos) {
+    pub(super) fn left(&mut self, known: SubscriberSet, outcome: &Outcome, time: Nanos) {
         let rank = &mut self.ranks[outcome.port.index()];
         let departure = Some((time - self.start, *rank));
         *rank += 1;
         if known != 0 {
-            let fate = Fate { departure, ..of(outcome, None) };
-            self.tell(known, outcome.port, outcome.ordinal, fate);
+            let fate = PacketFate { departure, ..packet_fate(outcome, None) };
+            self.push_fate(known, outcome.port, outcome.ordinal, fate);
         }
     }
 
     /// A packet or copy does not leave.
-    pub(super) fn lost(&mut self, known: Known, outcome: &Outcome, cause: Cause) {
+    pub(super) fn lost(&mut self, known: SubscriberSet, outcome: &Outcome, cause: Cause) {
         if known != 0 {
-            self.tell(known, outcome.port, outcome.ordinal, of(outcome, Some(cause)));
+            self.push_fate(known, outcome.port, outcome.ordinal, packet_fate(outcome, Some(cause)));
         }
     }
 
-    fn tell(&mut self, known: Known, port: Way, ordinal: u64, fate: Fate) {
+    fn push_fate(&mut self, known: SubscriberSet, port: PortId, ordinal: u64, fate: PacketFate) {
         let port = port.index();
-        for (bit, place) in self.taps.iter_mut().enumerate() {
+        for (bit, place) in self.producers.iter_mut().enumerate() {
             let Some(tap) =
                 place.as_ref().filter(|tap| known & (1 << bit) != 0 && tap.first[port] <= ordinal)
             else {
                 continue;
             };
             // There is room: it was promised. Who does not listen any more is let go.
-            if tap.events.try_send(Event::Fate { port, ordinal, fate }).is_err() {
+            if tap.events.try_send(FeedEvent::Fate { port, ordinal, fate }).is_err() {
                 *place = None;
             }
         }
     }
 
     /// Lets those go who do not listen any more.
-    pub(super) fn look(&mut self) {
-        for place in &mut self.taps {
+    pub(super) fn drop_closed(&mut self) {
+        for place in &mut self.producers {
             if place.as_ref().is_some_and(|tap| Arc::strong_count(&tap.counts) == 1) {
                 *place = None;
             }
@@ -409,8 +419,8 @@ impl Taps {
     }
 }
 
-fn of(outcome: &Outcome, lost: Option<Cause>) -> Fate {
-    Fate {
+fn packet_fate(outcome: &Outcome, lost: Option<Cause>) -> PacketFate {
+    PacketFate {
         copy: outcome.copy,
         departure: None,
         lost,
@@ -435,7 +445,7 @@ mod tests {
     }
 
     fn packet(number: u32, arrival: Nanos) -> Packet {
-        Packet::new(number, Way::A, 64, arrival)
+        Packet::new(number, PortId::A, 64, arrival)
     }
 
     #[test]
@@ -449,19 +459,19 @@ mod tests {
         let mut engine = engine(path);
         let options = FeedOptions { capacity: 6, octets: true, ..FeedOptions::default() };
         let (tap, mut feed) = feed(options, 100, 7);
-        let mut taps = Taps::new(1_000);
-        assert!(taps.add(tap));
+        let mut producers = Producers::new(1_000);
+        assert!(producers.add(tap));
         let mut known = Vec::new();
         for number in 0..3 {
             let packet = packet(number, 1_000 + i64::from(number));
             let admission = engine.admit(&packet);
-            known.push(taps.arrived(&packet, &admission, &[u8::try_from(number).unwrap(); 60]));
+            known.push(producers.arrived(&packet, &admission, &[u8::try_from(number).unwrap(); 60]));
         }
         // Each is told of three times: itself, its fate, its copy's.
         assert_eq!(known, [1, 1, 0]);
         assert_eq!(feed.drain(|_| panic!("all are held")), 0);
         while let Some(outcome) = engine.poll(10_000) {
-            taps.left(known[usize::try_from(outcome.ordinal).unwrap()], &outcome, outcome.time);
+            producers.left(known[usize::try_from(outcome.ordinal).unwrap()], &outcome, outcome.time);
         }
         let mut seen = Vec::new();
         assert_eq!(feed.drain(|packet| seen.push(packet.clone())), 2);
@@ -473,10 +483,10 @@ mod tests {
         // There is room again.
         let late = packet(3, 20_000);
         let admission = engine.admit(&late);
-        assert_eq!(taps.arrived(&late, &admission, &[]), 1);
+        assert_eq!(producers.arrived(&late, &admission, &[]), 1);
         drop(feed);
-        taps.look();
-        assert!(taps.taps.iter().all(Option::is_none));
+        producers.drop_closed();
+        assert!(producers.producers.iter().all(Option::is_none));
     }
 
     #[test]
@@ -485,18 +495,18 @@ mod tests {
         let mut engine = engine(path);
         let options = FeedOptions { every: NonZeroU32::new(10).unwrap(), ..FeedOptions::default() };
         let (tap, mut feed) = feed(options, 0, 0);
-        let mut taps = Taps::new(0);
-        taps.add(tap);
+        let mut producers = Producers::new(0);
+        producers.add(tap);
         for number in 0..25 {
             let packet = packet(number, i64::from(number));
             let admission = engine.admit(&packet);
-            taps.arrived(&packet, &admission, &[]);
+            producers.arrived(&packet, &admission, &[]);
         }
         let mut seen = Vec::new();
         feed.drain(|packet| seen.push((packet.ordinal, packet.fates[0].lost)));
         assert_eq!(seen, [0, 10, 20].map(|ordinal| (ordinal, Some(Cause::Model))));
         assert_eq!((feed.missed(), feed.has_ended()), (0, false));
-        drop(taps);
+        drop(producers);
         feed.drain(|_| ());
         assert!(feed.has_ended());
     }

@@ -12,12 +12,12 @@ const CLOSE: Duration = Duration::from_millis(2);
 
 /// What is known of packets that are to leave sooner than a sleeping thread is awake.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Alertness {
+pub(super) struct BusyPoll {
     last: Timestamp<Monotonic>,
     gap: Duration,
 }
 
-impl Alertness {
+impl BusyPoll {
     /// Before the first.
     pub(super) const fn new() -> Self {
         Self { last: Timestamp::from_nanos(i64::MIN / 2), gap: Duration::MAX }
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn only_packets_that_follow_closely_keep_it_awake_and_not_for_long() {
         let at = |micros: i64| Timestamp::from_nanos(micros * 1_000);
-        let mut alertness = Alertness::new();
+        let mut alertness = BusyPoll::new();
         assert!(!alertness.is_awake(at(0)));
         alertness.left(at(0));
         assert!(!alertness.is_awake(at(1)), "one packet alone");
