@@ -167,8 +167,8 @@ pub fn far_words(text: &str) -> String {
 }
 
 /// What a far end has told just now, as an event of a measurement that began at `start`: its own times are told from
-/// another moment. `None` for what this end sees itself: what happened to the clock that both ends read, and that the
-/// conversation broke off and went on.
+/// another moment. It began with the measurement at the earliest. `None` for what this end sees itself: what happened to the clock
+/// that both ends read, and that the conversation broke off and went on; and for what cannot be, though each of its times can.
 pub fn told_by_far_end(told: &Event, relation: ClockRelation, start: Timestamp<Monotonic>) -> Option<Event> {
     let is_of_clock = matches!(told.kind, EventKind::ClockStep | EventKind::Suspend);
     if told.kind == EventKind::Resumed || (relation == ClockRelation::Shared && is_of_clock) {
@@ -180,7 +180,7 @@ pub fn told_by_far_end(told: &Event, relation: ClockRelation, start: Timestamp<M
     let side = if is_of_path { Side::Path } else { Side::Responder };
     let now = event(told.kind, side, detail, start);
     let length = told.until_ns.map(|until| until.saturating_sub(told.at_ns).max(0));
-    Some(Event {
+    let event = Event {
         at_ns: now.at_ns.saturating_sub(length.unwrap_or(0)),
         until_ns: length.map(|_| now.at_ns),
         clock_ns: told.clock_ns,
@@ -189,7 +189,8 @@ pub fn told_by_far_end(told: &Event, relation: ClockRelation, start: Timestamp<M
         noticed_late_ns: told.noticed_late_ns.filter(|late| *late > 0),
         datagrams: told.datagrams.filter(|_| tells_of_datagrams(told.kind)),
         ..now
-    })
+    };
+    Some(event.from_start()).filter(Event::is_plausible)
 }
 
 /// Events that are remembered: the latest, and how many there were before.
@@ -457,6 +458,7 @@ impl Occurrences {
 #[cfg(test)]
 mod tests {
     use romer_record::event::ClockStep;
+    use romer_record::plausible::{MOMENTS, SPANS};
 
     use super::*;
 
@@ -633,5 +635,33 @@ mod tests {
         assert_eq!(kept.step, step, "the rows are put right by it");
         let resumed = Event { kind: EventKind::Resumed, ..told };
         assert_eq!(told_by_far_end(&resumed, ClockRelation::Unknown, start), None, "this end tells it");
+    }
+
+    /// Of every event of which each time can be, what is kept can be read again; no event begins before the measurement.
+    #[test]
+    fn kept_events_of_far_ends_are_plausible() {
+        let start = clock::monotonic_now() - Duration::from_secs(100);
+        let times = [SPANS.start, -4_000_000_000_000_000_000, -1, 0, 100_000_000_000, SPANS.end - 1];
+        let moments = [MOMENTS.start, 0, clock::realtime_now().as_nanos(), MOMENTS.end - 1];
+        let (mut kept, mut dropped) = (0, 0);
+        for at_ns in times {
+            for until_ns in times.map(Some).into_iter().chain([None]) {
+                for clock_ns in moments {
+                    let noticed_late_ns = until_ns;
+                    let event = Event::new(EventKind::LinkUp, Side::Responder, at_ns, clock_ns);
+                    let event = Event { until_ns, noticed_late_ns, ..event };
+                    assert!(event.is_plausible());
+                    match told_by_far_end(&event, ClockRelation::Unknown, start) {
+                        Some(event) => {
+                            kept += 1;
+                            assert!(event.is_plausible() && event.at_ns >= 0, "{event:?}");
+                            assert_eq!(event.clone().from_start(), event);
+                        }
+                        None => dropped += 1,
+                    }
+                }
+            }
+        }
+        assert!(kept > 100 && dropped > 5, "{kept} kept, {dropped} dropped");
     }
 }

@@ -395,4 +395,24 @@ mod tests {
             assert!(PAGE.contains(&format!("`{}`", column.name())), "{}", column.name());
         }
     }
+
+    /// A file in which a stream comes after one of a greater number is refused with its place: read part by part, only its last part
+    /// would count.
+    #[test]
+    fn alternating_streams_are_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("packets.parquet");
+        let read = |streams: &[u16]| {
+            let row = |stream: &u16| Row { stream: *stream, row: RoundTrip::default() };
+            let mut file =
+                File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+            write_file(&mut file, streams.iter().map(row), [false; SOMETIMES.len()]).unwrap();
+            read_rows(&path).map(|rows| rows.values().map(Vec::len).collect::<Vec<_>>())
+        };
+        assert_eq!(read(&[0, 0, 1, 3]).unwrap(), [2, 1, 1]);
+        for streams in [&[0, 1, 0][..], &[1, 0]] {
+            let refused = read(streams).unwrap_err().to_string();
+            assert!(refused.contains("stream 0 does not stand in the order of the streams"), "{refused}");
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use romer_record::document::{MEASUREMENT, Measurement, Measurements, Way};
+use romer_record::event::Event;
 use romer_record::manifest::{MANIFEST, Manifest, Status};
 use romer_record::{RoundTrip, assemble_as};
 use serde_json::Value;
@@ -170,12 +171,16 @@ impl NewRun {
         &self.manifest
     }
 
-    /// Changes the manifest and writes it, whole or not at all. The schema and the folder's name stay.
+    /// Changes the manifest and writes it, whole or not at all. The schema and the folder's name stay. An event that no reader would
+    /// take is left out: one of them would make the whole run unreadable.
     ///
     /// # Errors
     /// [`StoreError::Io`]; the file then still says what it said before.
     pub fn update_manifest(&mut self, change: impl FnOnce(&mut Manifest)) -> Result<(), StoreError> {
         change(&mut self.manifest);
+        for stream in &mut self.manifest.streams {
+            stream.events.retain(Event::is_plausible);
+        }
         self.manifest.schema = MANIFEST.into();
         self.manifest.name = name_of(&self.folder);
         write_manifest(&self.folder, &self.manifest)

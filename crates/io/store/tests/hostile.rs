@@ -159,6 +159,13 @@ fn impossible_times_are_refused() {
 
     let location = Location::Folder { path: home.path().join("other"), force: false };
     let mut run = NewRun::create(&location, common::manifest(1)).unwrap();
+    // One that is written all the same is left out.
+    let own = Event::new(EventKind::LinkUp, Side::Sender, 1, 2);
+    run.update_manifest(|manifest| {
+        manifest.streams[0].events = vec![changed.streams[0].events[0].clone(), own.clone()];
+    })
+    .unwrap();
+    assert_eq!(Run::open(run.folder()).unwrap().manifest().streams[0].events, [own]);
     let mut log = run.log_writer().unwrap();
     assert!(log.append(0, &sent(0)));
     assert!(log.append(0, &Entry::SentStamp { sequence: 0, kernel_ns: i64::MIN }));

@@ -110,11 +110,16 @@ impl RowsFile {
     /// at a time; those of one probe come together.
     ///
     /// # Errors
-    /// [`StoreError::Malformed`] (not our columns, values out of range, columns of different lengths).
+    /// [`StoreError::Malformed`] (not our columns, values out of range, columns of different lengths, streams not in their order).
     pub fn each(&self, mut take: impl FnMut(u16, &[RoundTrip])) -> Result<(), StoreError> {
         let mut gathered = Gathered::default();
         for index in 0..self.reader.num_row_groups() {
-            self.each_of_group(index, |rows| gathered.add(rows, &mut take))?;
+            self.each_of_group(index, |rows| {
+                gathered.add(rows, &mut take).map_err(|stream| {
+                    let why = format!("stream {stream} does not stand in the order of the streams");
+                    StoreError::malformed(&self.path, place(&COLUMNS[0], index), why)
+                })
+            })?;
         }
         gathered.give(&mut take);
         Ok(())
@@ -136,7 +141,11 @@ impl RowsFile {
     }
 
     /// All columns side by side, so that a row is whole while it is at hand.
-    fn each_of_group(&self, index: usize, mut give: impl FnMut(&[Row])) -> Result<(), StoreError> {
+    fn each_of_group(
+        &self,
+        index: usize,
+        mut give: impl FnMut(&[Row]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let group = self.group(index)?;
         let claimed = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
         let names = group.metadata().columns();
@@ -164,7 +173,7 @@ impl RowsFile {
             if batch.is_empty() {
                 return Ok(());
             }
-            give(&batch);
+            give(&batch)?;
             before += batch.len();
         }
     }
@@ -193,11 +202,16 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn add(&mut self, rows: &[Row], take: &mut impl FnMut(u16, &[RoundTrip])) {
+    /// Takes the rows in, or gives the stream that comes after one of a greater number: its rows might be in several parts.
+    fn add(&mut self, rows: &[Row], take: &mut impl FnMut(u16, &[RoundTrip])) -> Result<(), u16> {
         for same in rows.chunk_by(|a, b| a.stream == b.stream) {
-            if same[0].stream != self.stream {
+            let stream = same[0].stream;
+            if stream < self.stream {
+                return Err(stream);
+            }
+            if stream != self.stream {
                 self.give(take);
-                self.stream = same[0].stream;
+                self.stream = stream;
             }
             self.rows.extend(same.iter().map(|row| row.row));
         }
@@ -208,6 +222,7 @@ impl Gathered {
             take(self.stream, &self.rows[..whole]);
             self.rows.drain(..whole);
         }
+        Ok(())
     }
 
     fn give(&mut self, take: &mut impl FnMut(u16, &[RoundTrip])) {
