@@ -78,7 +78,7 @@ fn check_targets(arguments: &AnalyzeArgs) -> Result<(), Failure> {
         let Some(name) = target else { continue };
         if targets.iter().skip(place + 1).any(|other| other.as_ref() == Some(name)) {
             return Err(Failure::usage(format!(
-                "two arguments contradict each other (--json, --html, --log): two of them write to {name}; name another \
+                "options cannot be combined (--json, --html, --log): two of them write to {name}; name another \
                  file for one"
             )));
         }

@@ -76,7 +76,7 @@ fn refused(error: &ServerError, flag: &str) -> Failure {
              network in the clear; give --tls-cert and --tls-key, or listen on 127.0.0.1"
         )),
         ServerError::Bind { .. } => Failure::environment(format!(
-            "the address cannot be had ({flag}): {error}; choose another, or end what listens there"
+            "cannot listen on this address ({flag}): {error}; choose another, or end the program that listens there"
         )),
         ServerError::Certificate { .. } => Failure::with_exit(
             Exit::BadData,

@@ -52,7 +52,7 @@ impl From<StampPlace> for StampRequest {
 pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
     if arguments.stream && arguments.output.json_to_stdout() {
         return Err(Failure::usage(
-            "two arguments contradict each other (--stream, --json -): both write to standard output; name a file for \
+            "options cannot be combined (--stream, --json -): both write to standard output; name a file for \
              --json, or take the last line of --stream, which holds the document",
         ));
     }
@@ -61,13 +61,13 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
         && !arguments.output.json_to_stdout()
     {
         return Err(Failure::usage(
-            "two arguments contradict each other (--every, --json FILE): each run has a document of its own, in its folder \
+            "options cannot be combined (--every, --json FILE): each run has a document of its own, in its folder \
              under --out; take them there, or write them all to standard output (--json -)",
         ));
     }
     if arguments.live_delays && Way::from(arguments.direction) == Way::RoundTrip {
         return Err(Failure::usage(
-            "two arguments contradict each other (--live-delays, --direction round-trip): delays there and back are known as \
+            "options cannot be combined (--live-delays, --direction round-trip): delays there and back are known as \
              each packet returns; leave --live-delays out, or name the one way",
         ));
     }

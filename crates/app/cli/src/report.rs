@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit, Failure> {
             && targets.iter().skip(place + 1).any(|other| other.as_ref() == Some(name))
         {
             return Err(Failure::usage(format!(
-                "two arguments contradict each other (--html, --csv, --json): both write to {name}; name another file \
+                "options cannot be combined (--html, --csv, --json): both write to {name}; name another file \
                  for one of them"
             )));
         }
@@ -152,7 +152,7 @@ fn overlay(arguments: &ReportArgs) -> Result<Exit, Failure> {
     let others = [&arguments.csv, &arguments.qtcp, &arguments.output.json];
     if others.iter().any(|one| one.is_some()) || arguments.svg.is_some() {
         return Err(Failure::usage(
-            "two arguments contradict each other (--overlay, --csv, --json, --svg, --qtcp): only a page can hold several \
+            "options cannot be combined (--overlay, --csv, --json, --svg, --qtcp): only a page can hold several \
              runs; write the others without --overlay, once for each run",
         ));
     }

@@ -118,11 +118,19 @@ pub(crate) fn source(text: &str) -> Result<IpAddr, String> {
     Ok(address)
 }
 
+/// A time whose only natural unit is the second, so that a number alone is seconds: how long something runs or waits.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_number = digits.bytes().any(|byte| byte.is_ascii_digit())
+        && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if is_number { parsed(&format!("{text}s")) } else { parsed(text) }
+}
+
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if text == "forever" {
         return Ok(FOREVER);
     }
-    match parsed::<Duration>(text)? {
+    match seconds(text)? {
         duration if duration == Duration::ZERO => {
             Err("0 means nothing here; write how long, or `forever` to go on until interrupted".into())
         }
@@ -167,7 +175,15 @@ pub(crate) fn host(text: &str) -> Result<String, String> {
 
 /// A time within `range`, which is called `words`.
 fn within(text: &str, range: RangeInclusive<Duration>, words: &str) -> Result<Duration, String> {
-    let time = parsed::<Duration>(text)?;
+    limited(text, parsed(text)?, range, words)
+}
+
+fn limited(
+    text: &str,
+    time: Duration,
+    range: RangeInclusive<Duration>,
+    words: &str,
+) -> Result<Duration, String> {
     if range.contains(&time) {
         Ok(time)
     } else {
@@ -210,20 +226,38 @@ fn factor(text: &str, name: &str, least: f64, most: f64) -> Result<f64, String> 
     }
 }
 
-/// A share, as `1%` or `0.01`.
+/// A number in decimal digits.
+fn decimal(digits: &str) -> Option<f64> {
+    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    digits.parse().ok().filter(|_| plain)
+}
+
+/// A ratio, as `1%` or `0.01`. `1` alone is refused: some mean 1 % by it, and others all.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
-    let (digits, unit) = match text.strip_suffix('%') {
-        Some(digits) => (digits.trim_end(), 100.0),
-        None => (text, 1.0),
-    };
-    let plain = !digits.is_empty() && digits.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
-    match digits.parse::<f64>() {
-        Ok(number) if plain && number <= unit => Ok(number / unit),
+    let percent = text.strip_suffix('%').map(str::trim_end);
+    match (percent.and_then(decimal), decimal(text)) {
+        (Some(percent), _) if percent <= 100.0 => Ok(percent / 100.0),
+        (None, Some(ratio)) if ratio < 1.0 => Ok(ratio),
+        (None, Some(1.0)) => Err(format!("{} is ambiguous; write 1% or 100%", shown(text))),
         // Who leaves the sign out most often means percent.
-        Ok(number) if plain && number <= 100.0 && text == digits => {
-            Err(format!("{} is not a share from 0 to 1; write {digits}% or {}", shown(text), number / 100.0))
+        (None, Some(percent)) if percent <= 100.0 => {
+            Err(format!("{} is not a ratio from 0 to 1; write {text}% or {}", shown(text), percent / 100.0))
         }
-        _ => Err(format!("{} is not a share from 0 to 1; write 1% or 0.01", shown(text))),
+        _ => Err(format!("{} is not a ratio from 0 to 1; write 1% or 0.01", shown(text))),
+    }
+}
+
+/// A percentage, as `10%` or `10`. Below 1 it has its sign: `0.5` alone could be 50 %.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let signed = text.strip_suffix('%').map(str::trim_end);
+    match (signed.and_then(decimal), decimal(text)) {
+        (Some(percent), _) => Ok(percent),
+        (None, Some(percent)) if percent >= 1.0 || percent <= 0.0 => Ok(percent),
+        (None, Some(number)) => {
+            Err(format!("{} is ambiguous; write {text}% or {}%", shown(text), number * 100.0))
+        }
+        (None, None) => Err(format!("{} is not a percentage; write 10% or 0.5%", shown(text))),
     }
 }
 
@@ -240,7 +274,7 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
 
 /// How long a pretended clock is looked at.
 pub(crate) fn proof_duration(text: &str) -> Result<Duration, String> {
-    within(text, Duration::from_secs(2)..=Duration::from_secs(3_600), "from 2s to 1h")
+    limited(text, seconds(text)?, Duration::from_secs(2)..=Duration::from_secs(3_600), "from 2s to 1h")
 }
 
 /// Parts in a million, as clocks differ by.
@@ -274,7 +308,7 @@ pub(crate) fn clock_step(text: &str) -> Result<(Duration, Duration), String> {
 }
 
 pub(crate) fn waiting(text: &str) -> Result<Duration, String> {
-    within(text, Duration::from_millis(1)..=Duration::from_secs(600), "from 1ms to 10m")
+    limited(text, seconds(text)?, Duration::from_millis(1)..=Duration::from_secs(600), "from 1ms to 10m")
 }
 
 pub(crate) fn path_minimum(text: &str) -> Result<Duration, String> {
@@ -298,7 +332,7 @@ pub(crate) fn times(text: &str) -> Result<u64, String> {
 }
 
 /// A size in bytes, whose unit may be left out.
-fn bytes(text: &str) -> Result<u64, String> {
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(number) if text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(number),
         _ => parsed::<Size>(text).map(|size| size.octets()),

@@ -61,53 +61,59 @@ fn percent(share: f64) -> String {
 fn trials(procedure: &Procedure) -> String {
     match procedure {
         Procedure::Sweep { loads, length } => {
-            format!("{} for {length} each", listed(loads.iter().map(|load| percent(*load))))
+            format!("{} for {} each", listed(loads.iter().map(|load| percent(*load))), length.readable())
         }
         Procedure::Throughput(goal) => searched(goal),
         Procedure::Mlr(mlr::Plan { goals, loads, width, first_length }) => {
             let goals = goals.iter().map(|goal| {
                 format!(
-                    "trials of {}, {} together, {} of frames and {} of trials lost at the most",
-                    goal.final_length,
-                    goal.length_sum,
+                    "trials of {}, {} together, {} of frames and {} of trials lost at most",
+                    goal.final_length.readable(),
+                    goal.length_sum.readable(),
                     percent(goal.loss_ratio),
                     percent(goal.exceed_ratio)
                 )
             });
             let [least, most] = loads.map(percent);
             format!(
-                "from {least} to {most} within {} of it, first for {first_length}: {}",
+                "from {least} to {most} within {} of it, first for {}: {}",
                 percent(*width),
+                first_length.readable(),
                 listed(goals)
             )
         }
         Procedure::BackToBack { goal, limits } => {
             format!(
-                "bursts of {} at the most, to {} frames; before them {}",
-                limits.longest,
+                "bursts of {} at most, to {} frames; before them {}",
+                limits.longest.readable(),
                 limits.step,
                 searched(goal)
             )
         }
         Procedure::Recovery { goal, lengths: [over, under] } => {
-            format!("{over} of overload, {under} after it; before it {}", searched(goal))
+            format!(
+                "{} of overload, {} after it; before it {}",
+                over.readable(),
+                under.readable(),
+                searched(goal)
+            )
         }
-        Procedure::Reset { load, length } => format!("{} for {length}", percent(*load)),
+        Procedure::Reset { load, length } => format!("{} for {}", percent(*load), length.readable()),
         Procedure::FrameLoss { step, most, length } => {
-            format!("from {} down by {} for {length} each", percent(*most), percent(*step))
+            format!("from {} down by {} for {} each", percent(*most), percent(*step), length.readable())
         }
     }
 }
 
 fn searched(goal: &Goal) -> String {
     format!(
-        "from {} to {} within {}, {} lost at the most, for {} and at the end for {}",
+        "from {} to {} within {}, {} lost at most, for {} and at the end for {}",
         percent(goal.least),
         percent(goal.most),
         percent(goal.resolution),
         percent(goal.loss_ratio),
-        goal.short,
-        goal.full
+        goal.short.readable(),
+        goal.full.readable()
     )
 }
 
@@ -195,7 +201,7 @@ mod tests {
             ..StreamOptions::default()
         }];
         let asked = BenchOptions { streams, ..sweep(&[0.1, 0.333]) }.asked();
-        assert_eq!(asked["trials"], "10 %, 33.3 % for 1s each");
+        assert_eq!(asked["trials"], "10 %, 33.3 % for 1 s each");
         assert_eq!(asked["frame-sizes"], "128 B");
         assert_eq!(asked["case"], "baseline=");
         assert_eq!(

@@ -16,7 +16,7 @@ pub enum BenchError {
     #[error("{0}")]
     Usage(String),
     /// A port cannot be had.
-    #[error("a port cannot be had ({port}): {source}; {mend}", mend = if source.is_permission() {
+    #[error("cannot open port ({port}): {source}; {mend}", mend = if source.is_permission() {
         "run as root, or `sudo setcap cap_net_raw,cap_net_admin+ep $(command -v romer)`, or use a lab: romer lab up router, \
          romer lab run A -- romer bench ...".to_owned()
     } else {

@@ -56,7 +56,7 @@ impl Stood {
             1 => "once".into(),
             count => format!("{count} times, longest {longest:.2} s"),
         };
-        format!("the device or its host stalled for {sum:.2} s of {} ({times})", self.length)
+        format!("the device or its host stalled for {sum:.2} s of {} ({times})", self.length.readable())
     }
 
     fn words_of_before(&self) -> String {

@@ -563,9 +563,10 @@ fn too_late(options: &BenchOptions, ask: &Ask, sent: &Sent) -> Option<String> {
     let relative = !by_loss && share > MOST_STILL && at_once > FEW_AT_ONCE;
     (ask.purpose != Ask::RESET && (relative || behind > MOST_BEHIND)).then(|| {
         format!(
-            "tester stalled {behind} in a trial of {}, and then sent a burst of up to {at_once} frames: the load differs from the \
+            "tester stalled {} in a trial of {}, and then sent a burst of up to {at_once} frames: the load differs from the \
              intended one",
-            ask.length()
+            behind.rounded(),
+            ask.length().readable()
         )
     })
 }
@@ -592,14 +593,16 @@ fn words_of(loss: &Attribution, longest_away: Duration) -> String {
     if loss.disturbed_lost > 0 {
         parts.push(format!(
             "{} were among the {} sent in or after bursts caused by stalls of up to {}",
-            loss.disturbed_lost, loss.disturbed, longest_away
+            loss.disturbed_lost,
+            loss.disturbed,
+            longest_away.rounded()
         ));
     }
     if parts.is_empty() {
         parts.push(format!(
-            "none was sent in a burst, but stalls of up to {longest_away} put {} of {} frames in or after bursts: too few others \
+            "none was sent in a burst, but stalls of up to {} put {} of {} frames in or after bursts: too few others \
              remain to measure the loss of the device",
-            loss.disturbed, loss.offered
+            longest_away.rounded(), loss.disturbed, loss.offered
         ));
     }
     let [least, most] = loss.device;

@@ -9,7 +9,7 @@ use romer_host::sync::SyncDaemon;
 use romer_record::document::Finding;
 use romer_units::Duration;
 
-use crate::finding::{WithValue, good, limited, list, missing, time, unknown};
+use crate::finding::{WithValue, good, limited, list, missing, unknown};
 use crate::rights::Rights;
 
 const SOURCE: &str = "clock_source";
@@ -70,8 +70,8 @@ pub(crate) fn source(reading: &Reading, rights: &Rights) -> Finding {
     let name = reading.source.as_deref().unwrap_or("unknown");
     let found = format!(
         "Clock source: {name}; reading takes {}, resolution {}.",
-        time(reading.cost),
-        time(reading.step)
+        reading.cost.rounded(),
+        reading.step.rounded()
     );
     let slow = reading.cost > SLOW_READ;
     let finding = if slow {
@@ -142,7 +142,7 @@ pub(crate) fn synchronisation(
         Ok(sync) => sync,
         Err(error) => return unknown(SYNC, &error, DRIFT),
     };
-    let bound = time(sync.maximum_error);
+    let bound = sync.maximum_error.rounded();
     let by = if running.is_empty() { String::new() } else { format!(" (by {})", words(running)) };
     let finding = if !sync.synchronised {
         let (found, fix) = match running.first() {
@@ -244,7 +244,7 @@ pub(crate) fn time_namespace(offset: Option<Duration>) -> Finding {
         Some(Duration::ZERO) => good(NAMESPACE, "No clock offset in this time namespace.", alone),
         Some(offset) => limited(
             NAMESPACE,
-            format!("The time namespace of this process shifts its clocks by {}.", time(offset)),
+            format!("The time namespace of this process shifts its clocks by {}.", offset.rounded()),
             "romer outside of it on this host is treated as another host: one-way delays between the two are relative \
              to their minimum.",
             "Start both ends in the same time namespace.",

@@ -62,25 +62,6 @@ impl WithValue for Finding {
     }
 }
 
-/// A time with about three significant digits: `21.4 µs`.
-pub(crate) fn time(duration: Duration) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-    let nanos = duration.as_nanos() as f64;
-    let (unit, name) = match nanos.abs() {
-        below if below < 999.5 => return format!("{nanos} ns"),
-        below if below < 999.5e3 => (1e3, "µs"),
-        below if below < 999.5e6 => (1e6, "ms"),
-        _ => (1e9, "s"),
-    };
-    let value = nanos / unit;
-    let decimals = match value.abs() {
-        large if large >= 99.95 => 0,
-        tens if tens >= 9.995 => 1,
-        _ => 2,
-    };
-    format!("{value:.decimals$} {name}")
-}
-
 /// A share as a percentage: `0 %`, `0.20 %`, `12.5 %`; never rounded to nothing.
 pub(crate) fn percent(ratio: f64) -> String {
     match ratio * 100.0 {
@@ -119,17 +100,6 @@ mod tests {
 
     #[test]
     fn quantities_read_as_people_say_them() {
-        for (nanos, text) in [
-            (0, "0 ns"),
-            (999, "999 ns"),
-            (1_500, "1.50 µs"),
-            (21_437, "21.4 µs"),
-            (-130_400, "-130 µs"),
-            (2_500_000, "2.50 ms"),
-            (16_000_000_000, "16.0 s"),
-        ] {
-            assert_eq!(time(Duration::from_nanos(nanos)), text);
-        }
         assert_eq!(
             (octets(212_992), octets(4 << 20), octets(100)),
             ("208 KiB".into(), "4 MiB".into(), "100 B".into())

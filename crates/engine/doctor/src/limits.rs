@@ -8,7 +8,7 @@ use romer_host::thread::{LockedMemory, Policy, PolicyError, lock_limit, realtime
 use romer_record::document::Finding;
 use romer_units::Duration;
 
-use crate::finding::{WithValue, good, limited, missing, time};
+use crate::finding::{WithValue, good, limited, missing};
 use crate::rights::Rights;
 
 const REALTIME: &str = "real_time";
@@ -176,7 +176,7 @@ impl Idle {
 /// What rest and speed mean.
 pub(crate) fn idle(idle: &Idle, rights: &Rights) -> Finding {
     let state = match &idle.deepest {
-        Some((name, wake)) => format!("Deepest idle state {name}: wake-up latency {}.", time(*wake)),
+        Some((name, wake)) => format!("Deepest idle state {name}: wake-up latency {}.", wake.rounded()),
         None => "Idle states are not controlled here (a hypervisor may).".to_owned(),
     };
     let speed = match idle.governor.as_deref() {

@@ -12,7 +12,7 @@ use romer_metrics::summary;
 use romer_record::document::{Finding, Summary};
 use romer_units::Duration;
 
-use crate::finding::{WithValue, good, limited, missing, time};
+use crate::finding::{WithValue, good, limited, missing};
 use crate::rights::Rights;
 
 const NAME: &str = "kernel_stamps";
@@ -184,7 +184,7 @@ fn judge_exchange(exchange: &Exchange) -> Finding {
 }
 
 fn middle_and_tail(error: &Summary) -> String {
-    let text = |value: Option<f64>| value.map_or_else(|| "?".into(), |value| time(whole(value)));
+    let text = |value: Option<f64>| value.map_or_else(|| "?".into(), |value| whole(value).rounded());
     format!("{} (p99 {})", text(error.median), text(error.p99))
 }
 

@@ -10,7 +10,7 @@ use romer_metrics::summary;
 use romer_record::document::Finding;
 use romer_units::Duration;
 
-use crate::finding::{WithValue, good, limited, percent, time, unknown};
+use crate::finding::{WithValue, good, limited, percent, unknown};
 use crate::rights::Rights;
 use crate::stamps::whole;
 
@@ -56,8 +56,8 @@ pub(crate) fn pacing(schedule: &Schedule, rights: &Rights) -> Finding {
     let found = format!(
         "The sender runs {granted}; lateness of {} deadlines 1 ms apart: median {}, p99 {}.",
         late.count,
-        time(p50),
-        time(p99)
+        p50.rounded(),
+        p99.rounded()
     );
     let recorded = "The actual departure of each packet is recorded, so delays are correct";
     let finding = if schedule.scheduling == Scheduling::Ordinary {
@@ -130,13 +130,13 @@ pub(crate) fn stolen(stolen: Result<Stolen, HostError>) -> Finding {
     };
     let others = stolen.others.as_secs_f64() / stolen.observed.as_secs_f64();
     let mut found = if stolen.gaps == 0 {
-        format!("No interruption of 1 µs or more in {}.", time(stolen.observed))
+        format!("No interruption of 1 µs or more in {}.", stolen.observed.rounded())
     } else {
         format!(
             "In {}, host and interrupts took {} of the time, longest interruption {}.",
-            time(stolen.observed),
+            stolen.observed.rounded(),
             percent(stolen.share),
-            time(stolen.longest)
+            stolen.longest.rounded()
         )
     };
     if others > 0.001 {
@@ -171,8 +171,8 @@ pub(crate) fn cores(number: usize, quota: Option<Quota>) -> Finding {
         let cores = if number == 1 { "one core".into() } else { format!("{number} cores") };
         let found = format!(
             "This process may use {cores}, but only {} in total per {} (control group limit).",
-            time(quota),
-            time(period)
+            quota.rounded(),
+            period.rounded()
         );
         return limited(
             name,

@@ -221,7 +221,7 @@ impl Target {
             _ => return Ok(()),
         };
         Err(EndpointError::Usage(format!(
-            "two arguments contradict each other ({asked}, {}): it is an {is} address; leave {asked} out, or give a \
+            "options cannot be combined ({asked}, {}): it is an {is} address; leave {asked} out, or give a \
              name",
             self.host
         )))

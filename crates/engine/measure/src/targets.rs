@@ -137,18 +137,17 @@ fn few(traffic: &Request, schedule: &Schedule, way: Way) -> Option<String> {
     if number > FEW || !traffic.is_random() {
         return None;
     }
-    let end = if way == Way::Reverse { "the far end" } else { "this host" };
-    let (model, interval, expected) = (&traffic.model, schedule.interval(), schedule.expected_count());
-    let mean =
-        format!("{model} has one every {interval} in the mean, which makes about {expected} in {length}");
+    let end = if way == Way::Reverse { "the responder" } else { "this host" };
+    let (model, expected) = (&traffic.model, schedule.expected_count());
+    let (interval, length) = (schedule.interval().readable(), length.readable());
+    let mean = format!("{model} sends one every {interval} on average, about {expected} in {length}");
     Some(match number {
         0 => format!(
-            "by chance no packet at all leaves {end} in {length} ({mean}): nothing will be known of that way; ask for a longer \
-             --duration, for a --count, or for another --seed"
+            "by chance no packet leaves {end} in {length} ({mean}): this direction will have no result; use a longer \
+             --duration, a --count, or another --seed"
         ),
         _ => format!(
-            "by chance {number} packet{} {end} in {length} ({mean}): few to say anything by; ask for a longer --duration, or \
-             for a --count",
+            "by chance {number} packet{} {end} in {length} ({mean}): too few for a result; use a longer --duration, or a --count",
             if number == 1 { " leaves" } else { "s leave" }
         ),
     })
@@ -157,7 +156,7 @@ fn few(traffic: &Request, schedule: &Schedule, way: Way) -> Option<String> {
 fn refuse_contradictions(options: &MeasureOptions) -> Result<(), EndpointError> {
     if options.direction.is_one_way() && options.stamp_only {
         return Err(EndpointError::Usage(
-            "two arguments contradict each other (--direction, --stamp-only): a foreign reflector does nothing but \
+            "options cannot be combined (--direction, --stamp-only): a foreign reflector does nothing but \
              reflect; leave one of them out"
                 .into(),
         ));

@@ -33,9 +33,9 @@ impl Goal {
             "no frame lost (RFC 2544)".to_owned()
         };
         format!(
-            "the highest load with {loss} in a trial of {}, found to {:.3} % of the line rate",
-            self.full,
-            self.resolution * 100.0
+            "the highest load with {loss} in a trial of {}, found to {} % of the line rate",
+            self.full.readable(),
+            format!("{:.3}", self.resolution * 100.0).trim_end_matches('0').trim_end_matches('.')
         )
     }
 }

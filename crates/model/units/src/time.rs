@@ -70,14 +70,36 @@ impl Duration {
             None => None,
         }
     }
-    /// The shortest exact form with one unit up to the day: `45ms`, `1.5s`, `5min`, `1d`.
-    pub fn in_largest_unit(self) -> String {
+    /// The shortest exact form with one unit up to the day, as texts have it: `45 ms`, `1.5 µs`, `90 s`, `1 h`.
+    pub fn readable(self) -> String {
         let fits = |unit: &&Unit| self.0 > 0 && u128::from(self.0.unsigned_abs()) % unit.nanos_or_one == 0;
         let mut longer = TIME_UNITS.iter().rev().take_while(|unit| unit.nanos_or_one >= 60_000_000_000);
         longer.find(fits).map_or_else(
-            || self.to_string(),
-            |unit| format!("{}{}", u128::from(self.0.unsigned_abs()) / unit.nanos_or_one, unit.name),
+            || {
+                let plain = self.to_string();
+                let (number, unit) = plain.split_at(plain.find(char::is_alphabetic).unwrap_or(plain.len()));
+                format!("{number} {}", unit.replace("us", "µs"))
+            },
+            |unit| format!("{} {}", u128::from(self.0.unsigned_abs()) / unit.nanos_or_one, unit.name),
         )
+    }
+    /// About three significant digits of it, as texts have measured times: `21.4 µs`.
+    pub fn rounded(self) -> String {
+        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+        let nanos = self.0 as f64;
+        let (unit, name) = match nanos.abs() {
+            below if below < 999.5 => return format!("{nanos} ns"),
+            below if below < 999.5e3 => (1e3, "µs"),
+            below if below < 999.5e6 => (1e6, "ms"),
+            _ => (1e9, "s"),
+        };
+        let value = nanos / unit;
+        let decimals = match value.abs() {
+            large if large >= 99.95 => 0,
+            tens if tens >= 9.995 => 1,
+            _ => 2,
+        };
+        format!("{value:.decimals$} {name}")
     }
     /// `factor` times this length, or `None` where it leaves the range.
     pub const fn checked_mul(self, factor: i64) -> Option<Self> {
@@ -138,8 +160,15 @@ impl FromStr for Duration {
             Some(rest) => (true, rest),
             None => (false, text),
         };
-        let nanos =
-            quantity::sum_of_parts(body, text, TIME_UNITS, "a length of time", "10us, 10ms, 10s or 1m30s")?;
+        // A number alone is shown with the units that it may have.
+        let is_number =
+            !body.is_empty() && body.len() <= 12 && body.bytes().all(|byte| byte.is_ascii_digit());
+        let example = if is_number {
+            format!("{text}us, {text}ms or {text}s")
+        } else {
+            "10us, 10ms, 10s or 1m30s".to_owned()
+        };
+        let nanos = quantity::sum_of_parts(body, text, TIME_UNITS, "a length of time", &example)?;
         let nanos = i64::try_from(nanos).map_err(|_| QuantityError::OutOfRange {
             text: text.into(),
             allowed: "write at most 292 years".into(),
@@ -321,10 +350,26 @@ mod tests {
     /// The largest unit of which the length is a whole number, and the usual form below a minute.
     #[test]
     fn largest_unit_is_exact() {
-        for text in ["45ms", "1.5s", "90s", "1min", "90min", "2h", "1d", "25h"] {
-            assert_eq!(text.parse::<Duration>().unwrap().in_largest_unit(), text);
+        for text in ["0 ns", "45 ms", "1.5 µs", "1.5 s", "90 s", "1 min", "90 min", "2 h", "1 d", "25 h"] {
+            assert_eq!(text.parse::<Duration>().unwrap().readable(), text);
         }
-        assert_eq!("24h".parse::<Duration>().unwrap().in_largest_unit(), "1d");
+        assert_eq!(Duration::from_secs(-3_600).readable(), "-3600 s");
+        assert_eq!("3600s".parse::<Duration>().unwrap().readable(), "1 h");
+    }
+
+    #[test]
+    fn measured_times_have_three_digits() {
+        for (nanos, text) in [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_500, "1.50 µs"),
+            (21_437, "21.4 µs"),
+            (-130_400, "-130 µs"),
+            (17_705_453, "17.7 ms"),
+            (16_000_000_000, "16.0 s"),
+        ] {
+            assert_eq!(Duration::from_nanos(nanos).rounded(), text);
+        }
     }
 
     #[test]

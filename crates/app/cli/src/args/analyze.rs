@@ -65,7 +65,7 @@ pub(crate) struct AnalyzeArgs {
     /// All time stamps come from one clock: one-way delays are absolute
     #[arg(long, help_heading = CLOCK, conflicts_with_all = ["concatenate", "skew", "path_minimum", "calibration"])]
     pub(crate) one_clock: bool,
-    /// Time after which a missing packet counts as lost [default: that of the run; 2s]
+    /// Time after which a missing packet counts as lost, in seconds or with a unit [default: that of the run; 2s]
     #[arg(long, short = 'W', help_heading = "Limits", value_name = "D", value_parser = values::waiting, allow_hyphen_values = true)]
     pub(crate) waiting_time: Option<Duration>,
     /// Fail (exit code 6) if a metric violates a threshold, such as loss<=1%; repeatable

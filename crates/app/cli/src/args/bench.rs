@@ -161,7 +161,7 @@ pub(crate) struct ThroughputArgs {
     /// Search method [default: binary]
     #[arg(long = "search", value_name = "HOW", help_heading = groups::LOAD)]
     pub(crate) how: Option<SearchName>,
-    /// Tolerated share of failed trials, with --search mlr [default: 0]
+    /// Tolerated share of failed trials, such as 10%, with --search mlr [default: 0]
     #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true, help_heading = groups::LOAD)]
     pub(crate) exceed_ratio: Option<f64>,
     #[command(flatten)]
@@ -241,7 +241,7 @@ pub(crate) struct PriorityArgs {
     /// Scheduling discipline, with the streams in order of priority
     #[arg(long, value_name = "HOW", help_heading = groups::CLAIMS)]
     pub(crate) discipline: Option<DisciplineName>,
-    /// Line rate behind the scheduler (layer 2 with check sequence)
+    /// Line rate behind the scheduler, such as 10Mbit (layer 2 with check sequence)
     #[arg(long, value_name = "RATE", value_parser = bench_values::line_rate, allow_hyphen_values = true, help_heading = groups::CLAIMS)]
     pub(crate) capacity: Option<LineRate>,
     /// Loads in percent of the line rate: 10%,50% or 10%..95%:5% [default: by --capacity]

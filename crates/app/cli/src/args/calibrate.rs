@@ -33,7 +33,7 @@ pub(crate) struct CalibrateArgs {
     /// Test the clock estimator with a simulated clock error
     #[arg(long, help_heading = TEST, conflicts_with_all = ["rounds", "probes"])]
     pub(crate) clock: bool,
-    /// Duration of the test; a round trip every 5 ms
+    /// Duration of the test in seconds, or 5m; a round trip every 5 ms
     #[arg(long, short = 't', help_heading = TEST, value_name = "TIME", default_value = "20s", requires = "clock", value_parser = values::proof_duration, allow_hyphen_values = true)]
     pub(crate) duration: Duration,
     /// Skew of the simulated clock, in ppm

@@ -33,7 +33,7 @@ pub(crate) struct EmulateArgs {
     /// The two ports: a=[NETNS/]IFACE and b=[NETNS/]IFACE
     #[arg(long = "port", value_name = "a=IF", required_unless_present_any = ["offline", "list_presets"], value_parser = values::parsed::<PortArgument>)]
     pub(crate) ports: Vec<PortArgument>,
-    /// Duration, such as 30s, or forever [default: forever]
+    /// Duration in seconds, or 5m, 1h, forever [default: forever]
     #[arg(long, short = 't', value_name = "D", value_parser = values::duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
     /// What is done to packets.
@@ -84,13 +84,13 @@ pub(crate) struct SampleArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = IMPAIRMENTS)]
 pub(crate) struct ImpairmentArgs {
-    /// Delay every packet by D, in order
+    /// Delay every packet by D, such as 30ms, in order
     #[arg(long, value_name = "D", value_parser = values::delay, allow_hyphen_values = true)]
     pub(crate) delay: Option<Duration>,
     /// Random loss of this share of the packets: 1% or 0.01
     #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true)]
     pub(crate) loss: Option<f64>,
-    /// Rate limit in layer-2 frames, with a queue of 64 KiB
+    /// Rate limit in layer-2 frames, such as 10Mbit, with a queue of 64 KiB
     #[arg(long, value_name = "RATE", value_parser = values::parsed::<Rate>, allow_hyphen_values = true)]
     pub(crate) rate: Option<Rate>,
     /// Seed of all random decisions: six numbers, as a run prints them [default: random]

@@ -98,7 +98,7 @@ pub(crate) struct MeasureArgs {
     /// `romer help metrics` lists all. The exit code is 5 if a target does not answer.
     #[arg(long, value_name = "METRIC<VALUE", value_parser = values::parsed::<Limit>, help_heading = LIMITS)]
     pub(crate) limit: Vec<Limit>,
-    /// Time after which a missing packet counts as lost
+    /// Time after which a missing packet counts as lost, in seconds or with a unit
     #[arg(long, short = 'W', value_name = "D", default_value = "2s", value_parser = values::waiting, allow_hyphen_values = true, help_heading = LIMITS)]
     pub(crate) waiting_time: Duration,
     /// Timestamps: best, nic, kernel or user
@@ -169,7 +169,7 @@ pub(crate) struct TrafficArgs {
     /// It is the mean with random traffic, and that of talk spurts with traffic that has pauses.
     #[arg(long, short, value_name = "D", value_parser = values::interval, allow_hyphen_values = true)]
     pub(crate) interval: Option<Duration>,
-    /// Duration, such as 30s, or forever [default: 10s]
+    /// Duration in seconds, or 500ms, 5m, 1h, forever [default: 10s]
     ///
     /// The default is 2m with --traffic im, and the length of a trace.
     #[arg(long, short = 't', value_name = "D", value_parser = values::duration, allow_hyphen_values = true)]

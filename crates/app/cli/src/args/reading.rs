@@ -1,4 +1,4 @@
-//! How arguments are read, and how a bad one is told.
+//! How arguments are read, and how a bad one is reported.
 
 use std::ffi::OsString;
 
@@ -81,10 +81,16 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
     let flag = name(&argument);
     match error.kind() {
         ErrorKind::UnknownArgument => {
-            let mend = meant(&flag, arguments).unwrap_or_else(|| {
-                "there is none of this name; see --help for those that there are".into()
-            });
-            format!("unknown argument ({flag}): {mend}")
+            let (command, path) = called(arguments);
+            if !flag.starts_with('-') {
+                return format!(
+                    "unexpected argument ({flag}): `{path}` takes {}; remove it, or see `{path} --help`",
+                    if command.get_positionals().next().is_some() { "no further one" } else { "none" }
+                );
+            }
+            let fix = meant(&flag, arguments)
+                .unwrap_or_else(|| format!("no option has this name; see `{path} --help`"));
+            format!("unknown option ({flag}): {fix}")
         }
         ErrorKind::InvalidSubcommand => {
             let name = context(ContextKind::InvalidSubcommand).map(short).unwrap_or_default();
@@ -93,24 +99,29 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
                 Some(ContextValue::Strings(names)) => names.last().cloned(),
                 _ => context(ContextKind::SuggestedSubcommand),
             };
-            let mend = nearest
-                .map(|name| format!("; did you mean {name}?"))
-                .unwrap_or_else(|| "; see `romer --help` for those that there are".into());
+            let fix =
+                nearest.map_or_else(|| "see `romer --help`".into(), |name| format!("did you mean {name}?"));
             let name = if name.is_empty() { "\"\"".into() } else { name };
-            format!("unknown command ({name}): there is none of this name{mend}")
+            format!("unknown command ({name}): no command has this name; {fix}")
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            "a command is missing (command line): nothing says what to do; see --help, or begin with `romer demo`"
-                .into()
+            let (_, path) = called(arguments);
+            format!(
+                "missing command (command line): `{path}` needs one; see `{path} --help`, or begin with `romer demo`"
+            )
         }
         ErrorKind::MissingRequiredArgument => {
-            format!("an argument is missing ({argument}): it cannot be left out; see --help for an example")
+            let (command, path) = called(arguments);
+            let what = if argument.starts_with('-') { "option" } else { "argument" };
+            let fix = example(&command)
+                .map_or_else(|| format!("see `{path} --help`"), |example| format!("e.g. {example}"));
+            format!("missing {what} ({argument}): it is required; {fix}")
         }
         ErrorKind::ArgumentConflict => match context(ContextKind::PriorArg).map(|prior| name(&prior)) {
             Some(other) if other != flag => {
-                format!("two arguments contradict each other ({flag}, {other}): only one can hold; choose one")
+                format!("options cannot be combined ({flag}, {other}): each excludes the other; remove one")
             }
-            _ => format!("an argument is given twice ({flag}): only one can hold; choose one"),
+            _ => format!("option given twice ({flag}): it has one value; remove one"),
         },
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             let value = context(ContextKind::InvalidValue).map(short).unwrap_or_default();
@@ -118,16 +129,21 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
             match (std::error::Error::source(error), valid) {
                 (Some(why), _) => format!("bad value ({flag}): {why}"),
                 (None, Some(valid)) if value.is_empty() => {
-                    format!("a value is missing ({flag}): it is one of {valid}; choose one")
+                    format!("missing value ({flag}): the option takes one; write one of {valid}")
                 }
                 (None, Some(valid)) => {
-                    format!("bad value ({flag}): {value:?} is none of {valid}; choose one")
+                    format!("bad value ({flag}): {value:?} is not a possible value; write one of {valid}")
                 }
-                (None, None) => format!("a value is missing ({flag}): it cannot be left out; see --help"),
+                (None, None) => {
+                    format!(
+                        "missing value ({flag}): the option takes one; see `{} --help`",
+                        called(arguments).1
+                    )
+                }
             }
         }
         ErrorKind::TooManyValues => {
-            format!("a value too many ({flag}): it takes none; leave out what follows the name")
+            format!("unexpected value ({flag}): the option takes none; remove what follows its name")
         }
         ErrorKind::WrongNumberOfValues | ErrorKind::TooFewValues => {
             let number = |kind| match error.get(kind) {
@@ -139,8 +155,7 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
             let takes = wanted.map_or_else(|| "another number".into(), |wanted| wanted.to_string());
             let given = match there {
                 None => String::new(),
-                Some(1) => ", and 1 is given".into(),
-                Some(more) => format!(", and {more} are given"),
+                Some(given) => format!(", not {given}"),
             };
             format!("wrong number of values ({flag}): it takes {takes}{given}; see --help")
         }
@@ -159,15 +174,8 @@ fn meant(flag: &str, arguments: &[OsString]) -> Option<String> {
     let written = flag.strip_prefix("--").filter(|written| !written.is_empty())?;
     let mut root = Cli::command();
     root.build();
-    let mut called = &root;
-    let mut path = root.get_name().to_owned();
-    for argument in arguments.iter().skip(1).filter_map(|argument| argument.to_str()) {
-        if let Some(inner) = called.find_subcommand(argument) {
-            called = inner;
-            path = format!("{path} {}", inner.get_name());
-        }
-    }
-    let own = options(called);
+    let (called, path) = called(arguments);
+    let own = options(&called);
     let mut everywhere = Vec::new();
     let mut commands: Vec<(String, &clap::Command)> = vec![(root.get_name().to_owned(), &root)];
     while let Some((path, command)) = commands.pop() {
@@ -180,7 +188,7 @@ fn meant(flag: &str, arguments: &[OsString]) -> Option<String> {
     let begins = || own.iter().copied().find(|own| written.len() >= BEGINNING && own.starts_with(written));
     let best = nearest(written, all).or_else(begins)?;
     if own.contains(&best) {
-        return Some(format!("there is none of this name; did you mean --{best}?"));
+        return Some(format!("no option has this name; did you mean --{best}?"));
     }
     let having: Vec<&str> =
         everywhere.iter().filter(|(option, _)| *option == best).map(|(_, path)| path.as_str()).collect();
@@ -197,11 +205,30 @@ fn meant(flag: &str, arguments: &[OsString]) -> Option<String> {
         others => format!("{} {word} {last}", others.join(", ")),
     };
     Some(if best == written {
-        let does = if others.is_empty() { "does" } else { "do" };
-        format!("`{path}` does not have it; {} {does}", listed("and"))
+        format!("it is not an option of `{path}`; use it with {}", listed("or"))
     } else {
-        format!("there is none of this name; did you mean --{best} of {}?", listed("or"))
+        format!("no option has this name; did you mean --{best} of {}?", listed("or"))
     })
+}
+
+/// The command that was called, and its name with those of the commands that it is in.
+fn called(arguments: &[OsString]) -> (clap::Command, String) {
+    let mut called = Cli::command();
+    called.build();
+    let mut path = called.get_name().to_owned();
+    for argument in arguments.iter().skip(1).filter_map(|argument| argument.to_str()) {
+        if let Some(inner) = called.find_subcommand(argument) {
+            path = format!("{path} {}", inner.get_name());
+            called = inner.clone();
+        }
+    }
+    (called, path)
+}
+
+/// The first example of a command's help.
+fn example(command: &clap::Command) -> Option<String> {
+    let help = command.get_after_help()?.to_string();
+    help.lines().map(str::trim).find(|line| line.starts_with("romer ")).map(str::to_owned)
 }
 
 /// The long names of a command's options.
@@ -262,11 +289,135 @@ mod tests {
             (["romer", "respond", "--listen", "h", "--reate=5"], "did you mean --rate?"),
             (["romer", "measure", "h", "--itnerval", "5ms"], "did you mean --interval?"),
             (["romer", "measure", "h", "--dir", "both"], "did you mean --direction?"),
-            (["romer", "measure", "h", "--json=x", "--tragets"], "see --help for those that there are"),
-            (["romer", "measure", "h", "--json=x", "-z"], "see --help for those that there are"),
+            (["romer", "measure", "h", "--json=x", "--tragets"], "see `romer measure --help`"),
+            (["romer", "measure", "h", "--json=x", "-z"], "see `romer measure --help`"),
         ] {
             let text = said(&words);
-            assert!(text.starts_with("unknown argument (-") && text.ends_with(meant), "{text}");
+            assert!(text.starts_with("unknown option (-") && text.ends_with(meant), "{text}");
         }
+    }
+
+    /// What a number without a unit is to an option.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Bare {
+        /// It is accepted: the option has one unit, or counts, or takes any text.
+        Accepted,
+        /// It is refused, and the message has the number with a unit.
+        NeedsUnit,
+        /// It is refused: the option takes words or names.
+        Words,
+    }
+
+    /// A number that is given to an option: 64 if the help says of its value nothing else.
+    fn bare_of(option: &clap::Arg) -> &'static str {
+        match option.get_id().as_str() {
+            "ttl" | "min_ttl" | "cpu" | "irq_cpu" | "dscp" => "5",
+            "skew" if option.get_short() == Some('k') => "2",
+            "probes" => "200",
+            "mtu" => "1500",
+            _ => "64",
+        }
+    }
+
+    /// Each option that takes a value takes a number alone, or its message says which unit is missing. An option of a
+    /// time, size, rate or ratio is in the table: where it has one natural unit, a number alone is taken.
+    #[test]
+    fn bare_number_of_every_option() {
+        const QUANTITIES: &[(&str, Bare)] = &[
+            // Bytes.
+            ("size", Bare::Accepted),
+            ("packet-size", Bare::Accepted),
+            ("mtu", Bare::Accepted),
+            ("frame-sizes", Bare::Accepted),
+            // Seconds.
+            ("duration", Bare::Accepted),
+            ("waiting-time", Bare::Accepted),
+            ("trial", Bare::Accepted),
+            ("search-trial", Bare::Accepted),
+            ("settle", Bare::Accepted),
+            ("patience", Bare::Accepted),
+            ("case-time", Bare::Accepted),
+            // Percent of the line rate.
+            ("loads", Bare::Accepted),
+            ("resolution", Bare::Accepted),
+            // Parts per million.
+            ("clock-skew", Bare::Accepted),
+            // Times that are micro- or milliseconds as often as seconds.
+            ("interval", Bare::NeedsUnit),
+            ("stream-interval", Bare::NeedsUnit),
+            ("every", Bare::NeedsUnit),
+            ("delay", Bare::NeedsUnit),
+            ("allow of model", Bare::NeedsUnit),
+            ("jitter-buffer", Bare::NeedsUnit),
+            ("path-minimum", Bare::NeedsUnit),
+            ("unit", Bare::NeedsUnit),
+            // Bits, bytes or packets per second.
+            ("rate of emulate", Bare::NeedsUnit),
+            ("rate of case", Bare::NeedsUnit),
+            ("rate of respond", Bare::Accepted),
+            ("line-rate", Bare::NeedsUnit),
+            ("capacity", Bare::NeedsUnit),
+            // Percent or fractions.
+            ("loss", Bare::NeedsUnit),
+            ("loss-ratio", Bare::NeedsUnit),
+            ("exceed-ratio", Bare::NeedsUnit),
+        ];
+        let mut root = Cli::command();
+        root.build();
+        let mut seen = std::collections::BTreeSet::new();
+        let mut commands: Vec<(Vec<String>, &clap::Command)> = vec![(Vec::new(), &root)];
+        while let Some((path, command)) = commands.pop() {
+            for inner in command.get_subcommands() {
+                commands.push((path.iter().cloned().chain([inner.get_name().to_owned()]).collect(), inner));
+            }
+            for option in command.get_arguments().filter(|option| option.get_action().takes_values()) {
+                let Some(name) = option.get_long() else { continue };
+                let number = bare_of(option);
+                let words = path.iter().cloned().chain([format!("--{name}={number}")]);
+                let arguments: Vec<OsString> =
+                    [OsString::from("romer")].into_iter().chain(words.map(OsString::from)).collect();
+                let refused = match Cli::command().try_get_matches_from(&arguments) {
+                    Err(error)
+                        if [ErrorKind::ValueValidation, ErrorKind::InvalidValue].contains(&error.kind()) =>
+                    {
+                        Some(explained(&error, &arguments))
+                    }
+                    _ => None,
+                };
+                let one = QUANTITIES.iter().find(|(key, _)| {
+                    let (option, of) = key.split_once(" of ").unwrap_or((key, command.get_name()));
+                    option == name && of == command.get_name()
+                });
+                let is = match &refused {
+                    None => Bare::Accepted,
+                    Some(text)
+                        if text.contains(&format!("; write {number}")) || text.contains("has no unit") =>
+                    {
+                        Bare::NeedsUnit
+                    }
+                    Some(_) => Bare::Words,
+                };
+                match one {
+                    Some((key, expected)) => {
+                        seen.insert(*key);
+                        assert_eq!(is, *expected, "{path:?} --{name}: {refused:?}");
+                    }
+                    None => {
+                        assert_ne!(is, Bare::NeedsUnit, "{path:?} --{name} is not in the table: {refused:?}");
+                    }
+                }
+                // A number with a unit is needed: the message has one.
+                if let (Bare::NeedsUnit, Some(text)) = (is, &refused) {
+                    let fix = text.rsplit_once("; write ").map_or("", |(_, fix)| fix);
+                    assert!(fix.bytes().any(|byte| byte.is_ascii_digit()), "{path:?} --{name}: {text}");
+                    assert!(
+                        fix.contains(|c: char| c.is_ascii_alphabetic() || c == '%'),
+                        "{path:?} --{name}: {text}"
+                    );
+                }
+            }
+        }
+        let missing: Vec<_> = QUANTITIES.iter().filter(|(key, _)| !seen.contains(key)).collect();
+        assert!(missing.is_empty(), "no such option: {missing:?}");
     }
 }

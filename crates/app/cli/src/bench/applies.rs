@@ -186,8 +186,8 @@ mod tests {
                     assert!(changes, "{}: --{name} has no effect", procedure.get_name());
                 } else {
                     let text = with.unwrap_err();
-                    assert!(text.starts_with("unknown argument (--"), "{text}");
-                    assert!(text.contains("; `romer bench ") && !text.contains('\n'), "{text}");
+                    assert!(text.starts_with("unknown option (--"), "{text}");
+                    assert!(text.contains("; use it with `romer bench ") && !text.contains('\n'), "{text}");
                     refusals += 1;
                 }
             }

@@ -58,8 +58,9 @@ pub(super) fn asked(
                 exceed_ratio: own.exceed_ratio.unwrap_or(0.0).min(0.99),
             };
             let words = format!(
-                "multiple loss ratio search (draft-ietf-bmwg-mlrsearch-15): trials of {length}, a loss ratio of at most {}, \
+                "multiple loss ratio search (draft-ietf-bmwg-mlrsearch-15): trials of {}, a loss ratio of at most {}, \
                  {} of failed trials tolerated, bounds within {:.3} %",
+                length.readable(),
                 goal.loss_ratio,
                 goal.exceed_ratio,
                 resolution * 100.0
@@ -95,7 +96,7 @@ pub(super) fn asked(
             let limits = Limits { longest: length.min(Duration::from_secs(30)), step: 1, line };
             let words = format!(
                 "longest burst at line rate without loss, up to {} (RFC 9004); before it: {}",
-                limits.longest,
+                limits.longest.readable(),
                 goal.words()
             );
             ("back-to-back", Procedure::BackToBack { goal, limits }, words)
@@ -119,8 +120,9 @@ pub(super) fn asked(
         ProcedureArgs::Recovery(own) => {
             let goal = goal(&own.search, length);
             let words = format!(
-                "110 % of the throughput for {length}, then half of it: from there to the last loss (RFC 2544 section \
+                "110 % of the throughput for {}, then half of it: from there to the last loss (RFC 2544 section \
                  26.5); before it: {}",
+                length.readable(),
                 goal.words()
             );
             ("recovery", Procedure::Recovery { goal, lengths: [length, length] }, words)

@@ -63,13 +63,13 @@ pub(super) fn options(asked: &ProcedureArgs) -> Result<BenchOptions, Failure> {
     check_lengths(asked, device)?;
     applies::check(asked)?;
     let missing = |flag: &str, what: &str, mend: &str| {
-        Failure::usage(format!("an argument is missing ({flag}): nothing says {what}; {mend}"))
+        Failure::usage(format!("missing option ({flag}): {what} is required; {mend}"))
     };
     let port = |port: &Option<PortName>, flag, what| {
         port.clone().ok_or_else(|| missing(flag, what, "give an interface, such as eth1 or NETNS/eth1"))
     };
-    let tx = port(&run.tx, "--tx", "by which port frames leave")?;
-    let rx = port(&run.rx, "--rx", "by which port frames are taken in")?;
+    let tx = port(&run.tx, "--tx", "the transmit port")?;
+    let rx = port(&run.rx, "--rx", "the receive port")?;
     romer_bench::check_ports(&tx, &rx)?;
     for port in [&tx, &rx] {
         // A laboratory that is not there would else be told as addresses that are missing.
@@ -129,10 +129,14 @@ pub(super) fn options(asked: &ProcedureArgs) -> Result<BenchOptions, Failure> {
         tx,
         rx,
         source: source.ok_or_else(|| {
-            missing("--source", "where frames come from", "give an address, such as 198.18.0.2")
+            missing("--source", "the source address of the frames", "give an address, such as 198.18.0.2")
         })?,
         destination: destination.ok_or_else(|| {
-            missing("--destination", "where frames go", "give an address, such as 198.19.0.2")
+            missing(
+                "--destination",
+                "the destination address of the frames",
+                "give an address, such as 198.19.0.2",
+            )
         })?,
         next_hop: run.next_hop,
         line: run.line_rate,
@@ -222,7 +226,7 @@ fn reset_command(asked: &ProcedureArgs) -> Result<Option<String>, Failure> {
     let ProcedureArgs::Reset(own) = asked else { return Ok(None) };
     if own.reset.is_none() {
         return Err(Failure::usage(
-            "an argument is missing (--reset): nothing says what resets the device; give a shell command, such as \
+            "missing option (--reset): the command that resets the device is required; give a shell command, such as \
              --reset 'ssh device reload'",
         ));
     }
@@ -304,7 +308,7 @@ fn claims(asked: &ProcedureArgs, device: &DeviceArgs) -> Result<Claims, Failure>
 }
 
 fn need(flag: &str, what: &str) -> Failure {
-    Failure::usage(format!("an argument is missing ({flag}): nothing says {what}; see --help for an example"))
+    Failure::usage(format!("missing option ({flag}): {what} is required; see --help for an example"))
 }
 
 /// What a policer lets through of the streams that have no profile of their own.
@@ -316,22 +320,18 @@ fn policer(own: &PolicingArgs, streams: &[StreamArgument]) -> Result<Option<Prof
     match without {
         Some(number) if streams.iter().any(|stream| stream.options.profile.is_some()) => {
             let stream = applies::named(&streams[number].options.name, number);
-            let what = format!(
-                "what the policer is to let through of stream {stream}, which has no profile= of its own"
-            );
+            let what = format!("the profile of stream {stream}, which has no profile= of its own,");
             Err(need("--profile", &what))
         }
         None if !streams.is_empty() => Ok(None),
-        _ => Err(need("--profile", "what the policer is to let through")),
+        _ => Err(need("--profile", "the profile of the policer")),
     }
 }
 
 /// How a scheduler serves its classes, and what its line carries in bits a second.
 fn discipline(own: &PriorityArgs) -> Result<(Discipline, f64), Failure> {
-    let name =
-        own.discipline.ok_or_else(|| need("--discipline", "how the scheduler is to serve the streams"))?;
-    let capacity =
-        own.capacity.ok_or_else(|| need("--capacity", "what the line of the scheduler carries"))?;
+    let name = own.discipline.ok_or_else(|| need("--discipline", "the scheduling discipline"))?;
+    let capacity = own.capacity.ok_or_else(|| need("--capacity", "the line rate behind the scheduler"))?;
     let discipline = match name {
         DisciplineName::Strict => Discipline::Strict,
         DisciplineName::Weighted => Discipline::Weighted,

@@ -45,8 +45,7 @@ impl Places {
             }
         }
         let flag = named.split([' ', ',']).next().unwrap_or_default();
-        (text.starts_with("an argument is missing") && !ANYWHERE.contains(&flag))
-            .then(|| self.procedure.clone())
+        (text.starts_with("missing option") && !ANYWHERE.contains(&flag)).then(|| self.procedure.clone())
     }
 
     /// Of the options of this name the last that says so, or the last of all.
@@ -91,7 +90,7 @@ mod tests {
         let weight = "discipline = \"strict\"\n[[stream]]\nshare = \"50%\"\n[[stream]]\nweight = 3\n";
         for (plan, place, says) in [
             (two(["name = \"a\"\ndscp = \"eff\"", "name = \"b\""]), (8, 8), "\"eff\" is not a DSCP"),
-            (format!("{priority}discipline = \"fair\"\n"), (7, 14), "\"fair\" is none of"),
+            (format!("{priority}discipline = \"fair\"\n"), (7, 14), "\"fair\" is not a possible value"),
             (
                 two(["name = \"a\"\nshare = \"60%\"", "name = \"b\"\nshare = \"70%\""]),
                 (11, 9),
@@ -104,7 +103,7 @@ mod tests {
             (format!("{sweep}frame-size = [64]\n"), (6, 1), "did you mean frame-sizes?"),
             (two(["frame_sise = 64", "name = \"b\""]), (7, 1), "did you mean frame_size?"),
             (format!("{sweep}seed = [1, 2, 3]\n"), (6, 8), "\"1,2,3\" is not a seed; write six numbers"),
-            (format!("{sweep}loads = [\n  \"10%\",\n  \"20\",\n]\n"), (8, 3), "\"20\" is not a load"),
+            (format!("{sweep}loads = [\n  \"10%\",\n  \"x\",\n]\n"), (8, 3), "\"x\" is not a percentage"),
             (
                 format!("{sweep}expect-marking = [\"cs1=ef\", \"cs1\"]\n"),
                 (6, 29),
@@ -118,8 +117,8 @@ mod tests {
                 (10, 1),
                 "a case is given twice (--case x)",
             ),
-            (format!("{sweep}imix = \"simple\"\nframe_sizes = [64]\n"), (0, 0), "contradict each other"),
-            ("procedure = \"policing\"\n".into(), (1, 13), "an argument is missing (--profile)"),
+            (format!("{sweep}imix = \"simple\"\nframe_sizes = [64]\n"), (0, 0), "cannot be combined"),
+            ("procedure = \"policing\"\n".into(), (1, 13), "missing option (--profile)"),
             (format!("{sweep}expect_marking = \"cs1=ef\"\n"), (6, 18), "no stream has the code point cs1"),
             (
                 format!("{sweep}line_rate = true\n"),
@@ -140,7 +139,7 @@ mod tests {
                 text.starts_with(&format!("the plan cannot be used (plan:{}:{}): ", at.0, at.1)),
                 "{text}"
             );
-            // Of two that contradict each other, either may be meant.
+            // Of two that cannot be combined, either may be meant.
             assert!(at == place || place == (0, 0) && (at.0 == 6 || at.0 == 7), "{plan}: {at:?}: {text}");
         }
         let mixed = "procedure = \"load-sweep\"\ntx = \"lo\"\nrx = \"other0\"\nsource = \"192.0.2.1\"\ndestination = \"2001:2::1\"\n";
@@ -171,7 +170,7 @@ mod tests {
     #[test]
     fn what_a_plan_leaves_to_the_command_line_is_no_fault_of_it() {
         let fault = of_page("procedure = \"load-sweep\"\n").map(|_| ()).unwrap_err();
-        assert!(fault.text.starts_with("an argument is missing (--tx)"), "{}", fault.text);
+        assert!(fault.text.starts_with("missing option (--tx)"), "{}", fault.text);
         assert_eq!(fault.place, None);
     }
 }

@@ -418,16 +418,15 @@ mod tests {
         };
         let profile = fault("profile = \"625pps,20\"\n");
         assert!(
-            profile
-                .text
-                .contains("(plan:2:11): unknown argument (--profile): `romer bench latency` does not")
-                && profile.text.ends_with("; `romer bench policing` does"),
+            profile.text.contains(
+                "(plan:2:11): unknown option (--profile): it is not an option of `romer bench latency`"
+            ) && profile.text.ends_with("; use it with `romer bench policing`"),
             "{}",
             profile.text
         );
         assert_eq!(profile.place, Some((2, 11)));
         let late = fault("trial = \"1s\"\nsearch_trial = \"1s\"\n");
-        assert!(late.text.contains("(plan:3:16): unknown argument (--search-trial)"), "{}", late.text);
+        assert!(late.text.contains("(plan:3:16): unknown option (--search-trial)"), "{}", late.text);
     }
 
     #[test]

@@ -20,24 +20,20 @@ const FINEST: f64 = 1e-5;
 
 /// To how much of the line rate a throughput is found.
 pub(crate) fn resolution(text: &str) -> Result<f64, String> {
-    let share = crate::values::share(text)?;
-    if share < FINEST {
+    let share = crate::values::percent(text)? / 100.0;
+    if !(FINEST..=1.0).contains(&share) {
         let shown = romer_units::excerpt(text, 40);
-        return Err(format!(
-            "{shown:?} is finer than trials can resolve; write 0.001% or more, such as 0.5%"
-        ));
+        return Err(format!("{shown:?} is out of range; write from 0.001% to 100%, such as 0.5%"));
     }
     Ok(share)
 }
 
 /// How long something in a trial lasts: up to a day.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    let time = text.parse::<Duration>().map_err(|error| error.to_string())?;
+    let time = crate::values::seconds(text)?;
     if !(Duration::from_nanos(1)..=LONGEST).contains(&time) {
         let shown = romer_units::excerpt(text, 40);
-        return Err(format!(
-            "{shown:?} is no time that can be waited for; write one above 0 and up to 24h, such as 10s"
-        ));
+        return Err(format!("{shown:?} is out of range; write a time above 0 and up to 24h, such as 10s"));
     }
     Ok(time)
 }
@@ -46,7 +42,7 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
 pub(crate) fn profile(text: &str) -> Result<Profile, String> {
     let shown = romer_units::excerpt(text, 40);
     let wrong =
-        || format!("{shown:?} is not a rate and a depth; write 625pps,20 (frames) or 5Mbit,20kB (octets)");
+        || format!("{shown:?} is not a rate and a depth; write 625pps,20 (frames) or 5Mbit,20kB (bytes)");
     let (rate, depth) = text.split_once(',').ok_or_else(wrong)?;
     match rate.parse::<Rate>().map_err(|error| error.to_string())? {
         Rate::Packets(packets) => {
@@ -59,7 +55,7 @@ pub(crate) fn profile(text: &str) -> Result<Profile, String> {
             Ok(Profile { rate, depth: f64::from(depth), unit: Unit::Frames, tolerance: 1.0 })
         }
         Rate::Bits(bits) => {
-            let depth = depth.parse::<romer_units::Size>().map_err(|error| error.to_string())?.octets();
+            let depth = crate::values::bytes(depth)?;
             if !(1..=1 << 40).contains(&depth) || bits > 400_000_000_000 {
                 return Err(wrong());
             }
@@ -175,7 +171,7 @@ impl FromStr for Sizes {
             let shown = romer_units::excerpt(part, 40);
             let octets = digits.parse::<u32>().ok().filter(|octets| *octets <= LARGEST);
             octets.and_then(FrameSize::new).ok_or_else(|| {
-                format!("{shown:?} is not a frame size of 64 to {LARGEST} octets; write 64,512,1518")
+                format!("{shown:?} is not a frame size of 64 to {LARGEST} bytes; write 64,512,1518")
             })
         };
         let mut sizes = text.split(',').map(one).collect::<Result<Vec<_>, _>>()?;
@@ -230,15 +226,12 @@ impl FromStr for Loads {
 
 /// A percentage in ten-thousandths of a percent, exactly.
 fn percent(text: &str) -> Result<u32, String> {
-    let shown = romer_units::excerpt(text, 40);
-    let wrong =
-        || format!("{shown:?} is not a load above 0 % and up to 200 %; write 10%, 12.5% or 10%..95%:5%");
-    let digits = text.trim().strip_suffix('%').ok_or_else(wrong)?;
-    let plain = !digits.is_empty() && digits.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
-    let value: f64 = digits.parse().ok().filter(|_| plain).ok_or_else(wrong)?;
-    let scaled = (value * 1e4).round();
+    let scaled = (crate::values::percent(text)? * 1e4).round();
     if !(1.0..=2e6).contains(&scaled) {
-        return Err(wrong());
+        let shown = romer_units::excerpt(text, 40);
+        return Err(format!(
+            "{shown:?} is not a load above 0 % and up to 200 %; write 10%, 12.5% or 10%..95%:5%"
+        ));
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within 1 to 2,000,000")]
     Ok(scaled as u32)
@@ -302,13 +295,14 @@ mod tests {
         let loads = |text: &str| text.parse::<Loads>().unwrap().0;
         assert_eq!(loads("10%..95%:5%").len(), 18);
         assert_eq!(loads("10%..95%:50%"), [0.1, 0.6, 0.95]);
-        assert_eq!(loads("50%,10%,10%"), [0.1, 0.5]);
+        assert_eq!(loads("50%,10%,10"), [0.1, 0.5]);
+        assert_eq!(loads("10..30:10"), [0.1, 0.2, 0.3]);
         assert_eq!(loads("0.5%"), [0.005]);
         assert_eq!(loads("20%,95%,10%..90%:40%"), [0.1, 0.2, 0.5, 0.9, 0.95]);
         assert_eq!(loads("10%..20%:10%,20%..30%:5%"), [0.1, 0.2, 0.25, 0.3]);
         for bad in [
             "",
-            "10",
+            "0.5",
             "0%",
             "-5%",
             "NaN%",
@@ -358,7 +352,8 @@ mod tests {
             (Unit::Frames, "625".into(), "20".into())
         );
         assert_eq!(profile("8Mbit,20kB").unwrap().rate.to_string(), "1000000");
-        for bad in ["", "625pps", "625pps,0", "625pps,20B", "8Mbit,20", "-1pps,2", "8Mbit,0B"] {
+        assert_eq!(profile("8Mbit,20000"), profile("8Mbit,20kB"));
+        for bad in ["", "625pps", "625pps,0", "625pps,20B", "8Mbit,20x", "-1pps,2", "8Mbit,0B"] {
             assert!(profile(bad).is_err(), "{bad:?} was accepted");
         }
     }

@@ -73,7 +73,7 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast, sheet: Sheet)
             ask.frames,
             nominal.load * 100.0,
             nominal.pps,
-            ask.length().to_string(),
+            ask.length().readable(),
             ask.repeat + 1
         );
     }
@@ -109,9 +109,14 @@ pub(super) fn people(time: Duration) -> String {
     match seconds {
         0 if time.as_nanos() > 0 => "less than a second".into(),
         0..=119 => format!("{seconds} s"),
-        120..=7_199 => format!("{} min {} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
+        120..=3_599 => two([seconds / 60, seconds % 60], ["min", "s"]),
+        _ => two([seconds / 3_600, seconds / 60 % 60], ["h", "min"]),
     }
+}
+
+/// A number of each unit, the second only if there is any of it.
+fn two([large, small]: [i64; 2], [unit, smaller]: [&str; 2]) -> String {
+    if small == 0 { format!("{large} {unit}") } else { format!("{large} {unit} {small} {smaller}") }
 }
 
 /// A benchmark that takes this many times as long as forecast reports it.

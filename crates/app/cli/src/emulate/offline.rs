@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
         && json == Some(departures)
     {
         return Err(Failure::usage(format!(
-            "two arguments contradict each other (--departures, --json): both write to {departures}; name another file \
+            "options cannot be combined (--departures, --json): both write to {departures}; name another file \
              for one of them"
         )));
     }
@@ -206,5 +206,5 @@ fn counts(direction: &EmulatedDirection) -> String {
 fn length(nanos: f64) -> String {
     // Three digits are enough for a summary.
     let step = if nanos.abs() >= 1e6 { 1e4 } else { 1.0 };
-    words::spaced(Duration::from_nanos(((nanos / step).round() * step) as i64))
+    Duration::from_nanos(((nanos / step).round() * step) as i64).readable()
 }

@@ -39,7 +39,7 @@ impl Files {
             && a == b
         {
             return Err(Failure::usage(format!(
-                "two arguments contradict each other (--samples, --pcapng): both write to {}; name another file for \
+                "options cannot be combined (--samples, --pcapng): both write to {}; name another file for \
                  one of them",
                 escape::terminal(&a.to_string_lossy())
             )));

@@ -218,14 +218,7 @@ fn time(nanos: Option<f64>) -> String {
     let rounded = (nanos / unit * 10.0).round() as i64;
     #[expect(clippy::cast_possible_truncation, reason = "a unit is at most a million")]
     let unit = unit as i64;
-    spaced(Duration::from_nanos(rounded.saturating_mul(unit) / 10))
-}
-
-/// A time with a space before its unit, and a micro sign: `3.159 µs`.
-pub(super) fn spaced(time: Duration) -> String {
-    let text = time.to_string();
-    let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    format!("{} {}", &text[..unit], text[unit..].replace("us", "µs"))
+    Duration::from_nanos(rounded.saturating_mul(unit) / 10).readable()
 }
 
 #[cfg(test)]

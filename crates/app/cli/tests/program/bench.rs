@@ -541,9 +541,9 @@ fn between_ports_that_are_no_laboratorys_the_addresses_are_asked_for() {
         process::run(command.args(more)).with_code(2).stderr
     };
     let error = refused(&[]);
-    assert!(error.starts_with("error: an argument is missing (--source)"), "{error}");
+    assert!(error.starts_with("error: missing option (--source)"), "{error}");
     let error = refused(&["--source", "198.18.0.2"]);
-    assert!(error.starts_with("error: an argument is missing (--destination)"), "{error}");
+    assert!(error.starts_with("error: missing option (--destination)"), "{error}");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn a_load_that_left_at_once_after_a_long_standstill_is_not_the_one_asked_for() {
     };
     let document = stood(150, &sweep(&[0.5]));
     let why = document.trials[0].invalid.as_deref().unwrap_or_default();
-    assert!(why.starts_with("tester stalled ") && why.contains(" in a trial of 1s"), "{why}");
+    assert!(why.starts_with("tester stalled ") && why.contains(" in a trial of 1 s"), "{why}");
     assert_eq!((document.trials.len(), charged(&document)), (2, (1, 0)));
     let greatest = document.trials.last().unwrap().latency_ns.max.unwrap();
     assert!(greatest < 1e6, "{greatest}: of the trial that was made again");

@@ -76,7 +76,7 @@ impl Text for BenchmarkWarning {
             Self::FramesStillArriving { trials, settle_ns } => format!(
                 "{} frames after the maximum wait: later frames count as lost; use a longer --settle (now {})",
                 counted_as(*trials, "trial still received", "trials still received"),
-                Duration::from_nanos(*settle_ns)
+                Duration::from_nanos(*settle_ns).readable()
             ),
             Self::HeadersChanged { headers } => format!(
                 "the device translates or encapsulates: frames arrived with other headers ({}) and intact test data. Their loss and \
@@ -104,7 +104,7 @@ impl Text for BenchmarkWarning {
                  the tester; a shorter --trial raises this limit",
                 max_frames / 1_000_000,
                 percent(*load_ratio),
-                Duration::from_nanos(*trial_ns).in_largest_unit()
+                Duration::from_nanos(*trial_ns).readable()
             ),
             Self::LoadsAboveLine { line_ratio, capacity_ratio, wanted_ratio } => format!(
                 "at {:.0} % of the line (--line-rate), the highest possible load, the streams offer {:.1} % of the capacity \

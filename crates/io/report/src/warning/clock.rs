@@ -22,7 +22,7 @@ pub fn skew_unknown(unknown: &SkewUnknown) -> String {
         SkewUnknown::FewPerWindow { window_ns } => format!(
             "no two windows of {} (khlifi) have packets that give a slope; state a shorter window \
              (--skew khlifi:WINDOW,WEIGHT)",
-            Duration::from_nanos(*window_ns)
+            Duration::from_nanos(*window_ns).readable()
         ),
         SkewUnknown::MinimumMoves { direction, moving_ratio } => format!(
             "the minimum delay {} changes during {} of the time, so that it does not show the rate of a clock",

@@ -312,7 +312,7 @@ impl Text for Warning {
                 format!(
                     "there {has} of {} in these packets ({windows}): {one} has {:.0} % of the weight in khlifi's mean, and the interval \
                      includes that; state a shorter window (--skew khlifi:WINDOW,WEIGHT)",
-                    romer_units::Duration::from_nanos(*window_ns),
+                    romer_units::Duration::from_nanos(*window_ns).readable(),
                     100.0 * first_weight_ratio
                 )
             }

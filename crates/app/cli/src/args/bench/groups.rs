@@ -45,18 +45,18 @@ pub(crate) struct RunArgs {
     /// Hardware address of the next hop [default: that of the gateway of the route, by ARP or ND]
     #[arg(long, value_name = "MAC", help_heading = ADVANCED, value_parser = bench_values::mac, hide_short_help = true)]
     pub(crate) next_hop: Option<MacAddress>,
-    /// Line rate, 100 % load, with preamble and gap (layer 1)
+    /// Line rate, such as 1000Mbit: 100 % load, with preamble and gap (layer 1)
     #[arg(long, value_name = "RATE", default_value = "100Mbit", value_parser = bench_values::line_rate, allow_hyphen_values = true, help_heading = LOAD)]
     pub(crate) line_rate: LineRate,
-    /// Duration of a trial, up to 1d (RFC 2544 requires 60s)
+    /// Duration of a trial in seconds, or 2m; up to 1d (RFC 2544 requires 60s)
     #[arg(long, short = 't', value_name = "D", default_value = "10s", value_parser = bench_values::time, allow_hyphen_values = true, help_heading = TRIALS)]
     pub(crate) trial: Duration,
-    /// Wait before each trial, and after it for late frames [default: 2s; in a lab 200ms]
+    /// Wait in seconds before each trial, and after it for late frames [default: 2s; in a lab 200ms]
     ///
     /// With policing, it is at least the time a bucket takes to fill.
     #[arg(long, hide_short_help = true, value_name = "D", value_parser = bench_values::time, allow_hyphen_values = true, help_heading = TRIALS)]
     pub(crate) settle: Option<Duration>,
-    /// Time to wait for a device that has stopped forwarding
+    /// Time in seconds to wait for a device that has stopped forwarding
     #[arg(long, value_name = "D", default_value = "60s", value_parser = values::duration, allow_hyphen_values = true, help_heading = TRIALS, hide_short_help = true)]
     pub(crate) patience: Duration,
     /// Seed of the order of trials, of random sizes and gaps: six numbers [default: random]
@@ -91,7 +91,7 @@ pub(crate) struct DeviceArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = LOAD)]
 pub(crate) struct FrameArgs {
-    /// Frame sizes with check sequence [default: 64,128,256,512,1024,1280,1518]
+    /// Frame sizes in bytes, with check sequence [default: 64,128,256,512,1024,1280,1518]
     #[arg(long, value_name = "B,...", value_parser = values::parsed::<Sizes>, conflicts_with = "imix")]
     pub(crate) frame_sizes: Option<Sizes>,
     /// Mixture of sizes: seed003, simple, or a genome of RFC 6985 such as aaafg
@@ -115,13 +115,13 @@ pub(crate) struct LoadsArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = LOAD)]
 pub(crate) struct SearchArgs {
-    /// Maximum loss ratio of a passed trial; RFC 2544 requires 0 [default: 0]
+    /// Maximum loss ratio of a passed trial, such as 0.1%; RFC 2544 requires 0 [default: 0]
     #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true)]
     pub(crate) loss_ratio: Option<f64>,
     /// Resolution of the throughput, in percent of the line rate [default: 0.5%]
     #[arg(long, value_name = "P", value_parser = bench_values::resolution, allow_hyphen_values = true)]
     pub(crate) resolution: Option<f64>,
-    /// Duration of the first trials of a search [default: a tenth of --trial]
+    /// Duration in seconds of the first trials of a search [default: a tenth of --trial]
     #[arg(long, hide_short_help = true, value_name = "D", value_parser = bench_values::time, allow_hyphen_values = true, help_heading = TRIALS)]
     pub(crate) search_trial: Option<Duration>,
 }
@@ -138,7 +138,7 @@ pub(crate) struct TrialArgs {
     /// Device configuration to compare, and the shell command that sets it; repeatable
     #[arg(long = "case", value_name = "NAME=COMMAND", value_parser = values::parsed::<CaseArgument>)]
     pub(crate) cases: Vec<CaseArgument>,
-    /// Time limit of a shell command for the device; exceeding it ends the benchmark [default: 10m]
+    /// Time limit in seconds of a shell command for the device; exceeding it ends the benchmark [default: 10m]
     #[arg(long, value_name = "D", value_parser = bench_values::time, allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) case_time: Option<Duration>,
     /// Label of the device: model=..., software=..., or any other; repeatable
