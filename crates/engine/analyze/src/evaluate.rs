@@ -13,8 +13,8 @@ use romer_metrics::{INTERVAL_METHOD, Markings};
 use romer_passages::calibration::apply;
 use romer_passages::dropped::{Dropped, is_of_queue, withdraw_dropped};
 use romer_passages::{
-    CardEvidence, FarLog, Fractions, LocationDifferences, LocationSeries, LocationThinning, RejectedStamps,
-    Related, Relating, Selection, StampCheck, Tallies, relate_clocks_by, withdraw_unsent,
+    CardEvidence, Corrected, FarLog, Fractions, LocationDifferences, LocationSeries, LocationThinning,
+    RejectedStamps, Related, Relating, Selection, StampCheck, Tallies, correct_clocks_by, withdraw_unsent,
 };
 use romer_record::document::{CalibrationPhase, MEASUREMENT, Measurement};
 use romer_record::event::{Event, EventKind, Side};
@@ -97,28 +97,18 @@ impl Evaluated {
 /// Computes the document of `stream` from its `rows`, which are in order of sequence and copy. `killed` says that the
 /// run's program did not live to its end.
 pub fn evaluate(stream: &Stream, rows: &[RoundTrip], killed: bool) -> Evaluated {
-    evaluate_by(stream, rows, killed, |related| related_by(stream, related))
+    concluded(stream, gathered(stream, rows), killed, |related| corrected(stream, related))
 }
 
-/// Takes the clocks' error out of the delays, and gives warnings.
-fn related_by(stream: &Stream, related: &mut Related) -> Vec<MeasurementWarning> {
+/// Removes the clocks' error from the delays.
+fn corrected(stream: &Stream, related: Related) -> Corrected {
     let workers = Workers::for_passages(related.forward.len().max(related.reverse.len()));
-    relate_clocks_by(related, &stream.skew, &workers)
-}
-
-/// The same, where `clocks` takes the clocks' error out of the delays and gives warnings.
-fn evaluate_by(
-    stream: &Stream,
-    rows: &[RoundTrip],
-    killed: bool,
-    clocks: impl FnOnce(&mut Related) -> Vec<MeasurementWarning>,
-) -> Evaluated {
-    concluded(stream, gathered(stream, rows), killed, clocks)
+    correct_clocks_by(related, &stream.skew, &workers)
 }
 
 /// What rows say that are all at hand.
 fn gathered(stream: &Stream, rows: &[RoundTrip]) -> Gathered {
-    let (rows, left_out, dropped) = put_right(stream, rows);
+    let Undisturbed { rows, left_out, dropped } = undisturbed(stream, rows);
     let mut tallies = Tallies::default();
     tallies.take(&rows);
     let selection = tallies.choose(stream.stamp_request, stream.far_log);
@@ -156,7 +146,7 @@ impl<R: Rows> Rows for &R {
 /// What such rows say.
 pub(crate) fn gather(stream: &Stream, rows: impl Rows) -> Gathered {
     let number = rows.number();
-    if to_put_right(stream) {
+    if is_disturbed(stream) {
         let mut all = Vec::with_capacity(number);
         rows.finally_go_through(&mut |part| all.extend_from_slice(part));
         return gathered(stream, &all);
@@ -190,12 +180,8 @@ impl Gathered {
         Self { unread, ..self }
     }
 
-    /// The document, where `clocks` takes the clocks' error out of the delays and gives warnings.
-    pub(crate) fn conclude(
-        self,
-        stream: &Stream,
-        clocks: impl FnOnce(&mut Related) -> Vec<MeasurementWarning>,
-    ) -> Evaluated {
+    /// The document, where `clocks` removes the clocks' error from the delays.
+    pub(crate) fn conclude(self, stream: &Stream, clocks: impl FnOnce(Related) -> Corrected) -> Evaluated {
         concluded(stream, self, false, clocks)
     }
 }
@@ -210,6 +196,14 @@ pub(crate) struct Sweep<'a> {
     way: Sweeping,
 }
 
+/// What a pass over a stream's rows gives.
+pub(crate) enum Swept {
+    /// The document.
+    Evaluated(Box<Evaluated>),
+    /// The choice of stamps by all rows, where it is another than that by the first part: a second pass has to be told it.
+    Choice(Selection),
+}
+
 enum Sweeping {
     /// No part has come.
     Nothing,
@@ -222,7 +216,7 @@ impl<'a> Sweep<'a> {
     /// For `rows` rows. `chosen` are the stamps to be chosen, where it is known.
     pub(crate) fn new(stream: &'a Stream, rows: usize, chosen: Option<Selection>) -> Self {
         let way =
-            if to_put_right(stream) { Sweeping::Kept(Vec::with_capacity(rows)) } else { Sweeping::Nothing };
+            if is_disturbed(stream) { Sweeping::Kept(Vec::with_capacity(rows)) } else { Sweeping::Nothing };
         Self { stream, rows, tallies: Tallies::default(), chosen, way }
     }
 
@@ -246,19 +240,18 @@ impl<'a> Sweep<'a> {
         self.tallies.choose(self.stream.stamp_request, self.stream.far_log)
     }
 
-    /// The document; or, where the first part told another choice of stamps than all, that choice, with which the rows are
-    /// to be gone through again.
-    pub(crate) fn finish(self, killed: bool) -> Result<Evaluated, Selection> {
+    /// The document, or what a second pass is to choose.
+    pub(crate) fn finish(self, killed: bool) -> Swept {
         let choice = self.choice();
         let stream = self.stream;
         match self.way {
-            Sweeping::Nothing => Ok(evaluate(stream, &[], killed)),
-            Sweeping::Kept(rows) => Ok(evaluate(stream, &rows, killed)),
+            Sweeping::Nothing => Swept::Evaluated(Box::new(evaluate(stream, &[], killed))),
+            Sweeping::Kept(rows) => Swept::Evaluated(Box::new(evaluate(stream, &rows, killed))),
             Sweeping::Passing(pass) if pass.accepted.selection == choice => {
-                let clocks = |related: &mut Related| related_by(stream, related);
-                Ok(concluded(stream, pass.finish(), killed, clocks))
+                let clocks = |related: Related| corrected(stream, related);
+                Swept::Evaluated(Box::new(concluded(stream, pass.finish(), killed, clocks)))
             }
-            Sweeping::Passing(_) => Err(choice),
+            Sweeping::Passing(_) => Swept::Choice(choice),
         }
     }
 }
@@ -372,7 +365,7 @@ fn concluded(
     stream: &Stream,
     gathered: Gathered,
     killed: bool,
-    clocks: impl FnOnce(&mut Related) -> Vec<MeasurementWarning>,
+    clocks: impl FnOnce(Related) -> Corrected,
 ) -> Evaluated {
     let Gathered {
         selection,
@@ -393,9 +386,10 @@ fn concluded(
     let lacks = far_log_complete == Some(false) && stream.traffic.direction.is_one_way();
     let not_logged = !stream.not_logged.is_empty();
     far_stamps.withdraw(&mut related);
-    let mut clock_warnings = clocks(&mut related);
+    let Corrected { related, warnings: mut clock_warnings } = clocks(related);
     let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
-    clock_warnings.extend(under_step(related.put_right_under_way(waiting)));
+    let (mut related, under_way) = related.without_steps_under_way(waiting);
+    clock_warnings.extend(under_step(under_way));
     related.find_late(waiting);
     let impossible =
         related.round_trip.iter().filter_map(|one| one.delay).filter(|delay| *delay < Duration::ZERO).count();
@@ -496,18 +490,25 @@ fn under_step(count: usize) -> Option<MeasurementWarning> {
     (count > 0).then_some(MeasurementWarning::ClockStepUnderWay { packets: count as u64 })
 }
 
-/// The rows with steps of the clocks taken out, and without the probes that never left; how many stamps had to be left out; and
-/// which probes the hosts' own queues dropped.
-fn put_right<'a>(stream: &Stream, rows: &'a [RoundTrip]) -> (Cow<'a, [RoundTrip]>, u64, Vec<Dropped>) {
-    // Rows of a long run are copied only where something has to be put right.
-    if !to_put_right(stream) {
-        return (Cow::Borrowed(rows), 0, Vec::new());
+/// Probe records without the steps of the clocks, and without the probes that never left.
+struct Undisturbed<'a> {
+    rows: Cow<'a, [RoundTrip]>,
+    /// Stamps that are discarded, since it is not known on which side of a step they are.
+    left_out: u64,
+    /// Which probes the hosts' own queues dropped.
+    dropped: Vec<Dropped>,
+}
+
+fn undisturbed<'a>(stream: &Stream, rows: &'a [RoundTrip]) -> Undisturbed<'a> {
+    // Rows of a long run are copied only where something happened.
+    if !is_disturbed(stream) {
+        return Undisturbed { rows: Cow::Borrowed(rows), left_out: 0, dropped: Vec::new() };
     }
     let mut rows = rows.to_vec();
     withdraw_unsent(&mut rows, &stream.events);
     let dropped = withdraw_dropped(&mut rows, &stream.events);
     let left_out = undo_steps(&mut rows, &stream.events, stream.clock_relation);
-    (Cow::Owned(rows), left_out, dropped)
+    Undisturbed { rows: Cow::Owned(rows), left_out, dropped }
 }
 
 /// The rows of what left: without the probes that were handed to an interface which let nothing out, or that a host's own queue
@@ -523,7 +524,7 @@ pub(crate) fn left<'a>(stream: &Stream, rows: &'a [RoundTrip]) -> Cow<'a, [Round
 }
 
 /// Whether something happened that shows in stamps.
-fn to_put_right(stream: &Stream) -> bool {
+fn is_disturbed(stream: &Stream) -> bool {
     let shows =
         |event: &Event| event.step.is_some() || event.kind == EventKind::LinkDown || is_of_queue(event);
     stream.events.iter().any(shows)

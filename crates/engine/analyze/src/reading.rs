@@ -10,7 +10,7 @@ use romer_record::manifest::{SkewRequest, Status, Stream};
 use romer_record::voice::VoiceRequest;
 use romer_store::{Finished, Rows, RowsFile, Run, State, StoreError};
 
-use crate::evaluate::{Evaluated, Sweep, evaluate};
+use crate::evaluate::{Evaluated, Sweep, Swept, evaluate};
 use crate::page;
 
 /// A run as it is read.
@@ -127,15 +127,17 @@ fn swept(file: &RowsFile, streams: &[Stream], killed: bool) -> Result<Vec<Evalua
         &rows,
         |_| Some(None),
         |number, sweep: Sweep<'_>| match sweep.finish(killed) {
-            Ok(evaluated) => drop(done.insert(number, evaluated)),
-            Err(selection) => drop(again.insert(number, selection)),
+            Swept::Evaluated(evaluated) => drop(done.insert(number, *evaluated)),
+            Swept::Choice(selection) => drop(again.insert(number, selection)),
         },
     )?;
     if !again.is_empty() {
         let chosen = |number: u16| again.get(&number).map(|selection| Some(*selection));
         sweep(file, streams, &rows, chosen, |number, sweep: Sweep<'_>| {
             // With the choice that all rows have made, it is no other again.
-            done.extend(sweep.finish(killed).ok().map(|evaluated| (number, evaluated)));
+            if let Swept::Evaluated(evaluated) = sweep.finish(killed) {
+                done.insert(number, *evaluated);
+            }
         })?;
     }
     let numbered = streams.iter().zip(0..);

@@ -1,30 +1,39 @@
 //! The error of a stream's clocks, estimated and taken out of its delays.
 
-use romer_clock::skew::{Both, Heading, InTurn, correct, state, usable_of};
+use core::mem::take;
+
+use romer_clock::skew::{Both, Continuous, Heading, InTurn, continuous, correct, state};
 use romer_record::document::DelayKind;
 use romer_record::manifest::SkewRequest;
 use romer_record::warning::MeasurementWarning;
 
 use crate::relate::Related;
 
-/// Estimates the clocks of a stream, takes their error out of its delays, and says what is known of them; where they are
-/// one clock already, nothing is done. Gives warnings.
-pub fn relate_clocks(related: &mut Related, request: &SkewRequest) -> Vec<MeasurementWarning> {
-    relate_clocks_by(related, request, &InTurn)
+/// A stream whose delays have the clocks' error removed, as far as it is known.
+#[derive(Clone, Debug)]
+pub struct Corrected {
+    /// The stream, with what is known of its clocks.
+    pub related: Related,
+    /// What the estimate left out and why.
+    pub warnings: Vec<MeasurementWarning>,
+}
+
+/// Estimates the clocks of a stream, and removes their error from its delays. Where both ends have one clock, no error is
+/// estimated.
+pub fn correct_clocks(related: Related, request: &SkewRequest) -> Corrected {
+    correct_clocks_by(related, request, &InTurn)
 }
 
 /// The same with `workers`.
-pub fn relate_clocks_by(
-    related: &mut Related,
-    request: &SkewRequest,
-    workers: &impl Both,
-) -> Vec<MeasurementWarning> {
+pub fn correct_clocks_by(mut related: Related, request: &SkewRequest, workers: &impl Both) -> Corrected {
     if related.delay_kind == DelayKind::Absolute {
         let early = related.reject_early();
-        return early.into_iter().chain(too_long_for_one_clock(request, related)).collect();
+        let warnings = early.into_iter().chain(too_long_for_one_clock(request, &related)).collect();
+        return Corrected { related, warnings };
     }
-    let (estimate, set_back, mut warnings) =
-        usable_of(request, &mut related.forward, &mut related.reverse, workers);
+    let uncorrected = [take(&mut related.forward), take(&mut related.reverse)];
+    let Continuous { passages, estimate, set_back, mut warnings } = continuous(request, uncorrected, workers);
+    [related.forward, related.reverse] = passages;
     if !set_back.is_empty() {
         related.put_in_order();
     }
@@ -38,9 +47,9 @@ pub fn relate_clocks_by(
     related.corrections = estimate.corrections;
     related.not_identifiable = estimate.why_not;
     if let Some(found) = related.refuse_impossible(least, estimate.beyond, estimate.coarse_ns) {
-        return vec![MeasurementWarning::OneWayDelaysRefused(found)];
+        warnings = vec![MeasurementWarning::OneWayDelaysRefused(found)];
     }
-    warnings
+    Corrected { related, warnings }
 }
 
 /// That a way is stated to take longer than packets took which one clock has timed, where it is.

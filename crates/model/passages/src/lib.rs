@@ -2,7 +2,7 @@
 //!
 //! [`relate()`] converts the rows of a packet log to the passages of each direction. A [`Selection`] says which of the
 //! time stamps of a moment is used. A passage has a fate (arrived, late, lost, not known) and a delay. On one clock
-//! the delay is absolute. On two clocks it is the part above the minimum, and [`relate_clocks`] removes from it what
+//! the delay is absolute. On two clocks it is the part above the minimum, and [`correct_clocks`] removes from it what
 //! [`romer_clock`] estimates of their error. The delay of a round trip needs no offset, because each of its
 //! differences is on one clock.
 //!
@@ -65,7 +65,7 @@ mod watched;
 
 pub use arrivals::ArrivalsSeen;
 pub use bunches::{Bunches, CardEvidence, bunches};
-pub use clocks::{relate_clocks, relate_clocks_by};
+pub use clocks::{Corrected, correct_clocks, correct_clocks_by};
 pub use link::UNWATCHED;
 pub use location::{
     LocationDifferences, LocationSeries, LocationShapes, LocationThinning, location_errors, put_together,

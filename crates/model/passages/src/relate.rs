@@ -54,7 +54,7 @@ pub struct Related {
     /// The two clocks.
     pub clock: ClockState,
     /// What was taken out of the delays of `forward` and of `reverse` for the clocks; nothing until
-    /// [`relate_clocks`](crate::relate_clocks) finds something.
+    /// [`correct_clocks`](crate::correct_clocks) finds something.
     pub corrections: [Correction; 2],
     /// Why nothing was, where the clocks' difference in rate is not identifiable.
     pub not_identifiable: Option<SkewUnknown>,
@@ -78,7 +78,7 @@ pub struct Related {
 }
 
 impl Related {
-    /// Numbers the copies of the way there anew, after the stamps of its arrivals were put right.
+    /// Numbers the copies of the way there anew, after the stamps of its arrivals were changed.
     pub fn number_copies(&mut self) {
         for packet in self.forward.chunk_by_mut(|a, b| a.sequence == b.sequence) {
             number_copies(packet);
@@ -119,7 +119,7 @@ impl Related {
         }
     }
 
-    /// The same, and the replies, after the responder's stamps were put right.
+    /// The same, and the replies, after the responder's stamps were changed.
     pub(crate) fn put_in_order(&mut self) {
         self.number_copies();
         if !self.round_trip.is_empty() && !self.replies_are_counted() {
@@ -322,7 +322,7 @@ impl Relating {
         related
     }
 
-    /// The same for those who take the clocks' error out next ([`relate_clocks`](crate::relate_clocks)): of two clocks
+    /// The same for those who take the clocks' error out next ([`correct_clocks`](crate::correct_clocks)): of two clocks
     /// nothing is said yet, and there are no delays.
     pub fn finish_unrelated(self) -> Related {
         let Stream { relation, far_log, waiting_time, .. } = self.stream;

@@ -17,9 +17,15 @@ const NEAR_NS: i64 = 2_000_000_000;
 const OTHERS: usize = 20;
 
 impl Related {
-    /// Takes the steps of [`clock`](Self::clock) out of the round trips that were under way, and gives how many these are. What then
-    /// took no more than `waiting_time` was not late.
-    pub fn put_right_under_way(&mut self, waiting_time: Duration) -> usize {
+    /// The stream without the steps of [`clock`](Self::clock) in the round trips that were under way, and how many these are. What
+    /// then took no more than `waiting_time` was not late.
+    #[must_use]
+    pub fn without_steps_under_way(mut self, waiting_time: Duration) -> (Self, usize) {
+        let changed = self.remove_steps_under_way(waiting_time);
+        (self, changed)
+    }
+
+    fn remove_steps_under_way(&mut self, waiting_time: Duration) -> usize {
         let sizes: Vec<(i64, i64)> = self
             .clock
             .events
@@ -47,7 +53,7 @@ impl Related {
         if others().count() < OTHERS {
             return 0;
         }
-        let mut mended = 0;
+        let mut changed = 0;
         for (at, size) in &sizes {
             let (half, some) = (size.saturating_abs() / 2, size.saturating_abs() / 10);
             for passage in self.round_trip.iter_mut().filter(|passage| is_near(passage, *at)) {
@@ -63,9 +69,9 @@ impl Related {
                 if passage.fate == Fate::Late && without <= waiting_time {
                     passage.fate = Fate::Arrived;
                 }
-                mended += 1;
+                changed += 1;
             }
         }
-        mended
+        changed
     }
 }

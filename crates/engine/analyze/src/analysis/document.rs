@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use romer_exchange::csv::Shape;
-use romer_passages::Related;
+use romer_passages::{Corrected, Related};
 use romer_record::SOFTWARE;
 use romer_record::document::{ClockEvent, ClockState, Measurement, Metadata, StampPlaces, Traffic, Way};
 use romer_record::event::Side;
@@ -30,7 +30,7 @@ pub(super) fn of_table(
     shape: Shape,
     packets: impl Numbered,
     mut about: About,
-    clocks: impl FnOnce(&mut Related) -> Vec<MeasurementWarning>,
+    clocks: impl FnOnce(Related) -> Corrected,
 ) -> Evaluated {
     let missing = packets.missing();
     let passed = gather(stream, packets);

@@ -15,7 +15,7 @@ pub(super) struct Known {
     pub(super) side: Side,
     /// The first packet after it, in its file.
     pub(super) place: usize,
-    /// Stamps that were put right are of after it from here on.
+    /// Stamps from which what was taken out is gone are of after it from here on.
     pub(super) from_ns: i64,
     /// What was taken out, and what was left of it, nanoseconds.
     pub(super) taken_ns: i64,
@@ -81,24 +81,22 @@ impl Settled {
         own.map(|(known, left, _)| (known.from_ns, *left))
     }
 
-    /// Takes it out.
-    pub(super) fn put_right(&self, passages: &mut [Passage], heading: Heading) {
+    /// One direction without what is left of the steps.
+    pub(super) fn undo(&self, mut passages: Vec<Passage>, heading: Heading) -> Vec<Passage> {
         let (departing, arriving) = match heading {
             Heading::Forward => (Side::Sender, Side::Responder),
             Heading::Reverse => (Side::Responder, Side::Sender),
         };
-        let right = |stamp: i64, side: Side| {
+        let undone = |stamp: i64, side: Side| {
             self.of(side).filter(|(from, _)| stamp >= *from).fold(stamp, |stamp, (_, left)| stamp - left)
         };
-        if self.steps.is_empty() {
-            return;
-        }
-        for passage in passages {
-            let departure = passage.departure.map(|stamp| right(stamp.as_nanos(), departing));
-            let arrival = passage.arrival.map(|stamp| right(stamp.as_nanos(), arriving));
+        for passage in passages.iter_mut().filter(|_| !self.steps.is_empty()) {
+            let departure = passage.departure.map(|stamp| undone(stamp.as_nanos(), departing));
+            let arrival = passage.arrival.map(|stamp| undone(stamp.as_nanos(), arriving));
             passage.departure = departure.map(Timestamp::from_nanos);
             passage.arrival = arrival.map(Timestamp::from_nanos);
         }
+        passages
     }
 
     /// The steps as events; the `first` packet left at that moment.

@@ -34,13 +34,15 @@ mod two_way_tests;
 #[cfg(test)]
 mod vector_tests;
 
+use std::mem::take;
 use std::path::{Path, PathBuf};
 
 use romer_clock::skew::{
-    Estimate, Heading, InTurn, Method, SetBack, correct, method_of, put_right, state, usable,
+    Continuous, Estimate, Heading, InTurn, Method, SetBack, correct, method_of, remove_steps_back, state,
+    usable,
 };
 use romer_exchange::csv::Shape;
-use romer_passages::{Related, relate_clocks};
+use romer_passages::{Corrected, Related, correct_clocks};
 use romer_record::RoundTrip;
 use romer_record::document::{ClockState, Measurement, Way};
 use romer_record::event::{Event, Side};
@@ -155,7 +157,7 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
     let mut evaluated = match back {
         Some((file, back)) if analysis.one_clock => {
             let of = |stream: &Stream, table: &Table| {
-                of_table(stream, table.shape, &table.packets, table.about.clone(), |_| Vec::new())
+                of_table(stream, table.shape, &table.packets, table.about.clone(), uncorrected)
             };
             let mut evaluated = of(&stream, &there);
             add_reverse(&mut evaluated, of(&self::stream(analysis, file, &back), &back));
@@ -171,12 +173,12 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
             let Table { shape, packets, about, .. } = there;
             let one_way = shape == Shape::OneWay;
             let counted = about.counted;
-            let clocks = |related: &mut Related| {
-                settled.put_right(&mut related.forward, Heading::Forward);
+            let clocks = |mut related: Related| {
+                related.forward = settled.undo(take(&mut related.forward), Heading::Forward);
                 if let Some(counted) = &counted {
-                    counted_losses::tell(counted, related);
+                    counted_losses::tell(counted, &mut related);
                 }
-                relate_clocks(related, &analysis.skew)
+                correct_clocks(related, &analysis.skew)
             };
             let mut evaluated = of_table(&stream, shape, packets, about, clocks);
             tell(&mut evaluated.measurement, settled.events(first));
@@ -302,12 +304,9 @@ fn both_ways(
     }
     let (mut estimate, warnings) = usable(&analysis.skew, &forward, &reverse, &InTurn);
     let settled = Settled::by(&mut estimate, known, &forward, &reverse);
-    settled.put_right(&mut forward, Heading::Forward);
-    settled.put_right(&mut reverse, Heading::Reverse);
-    let found = (estimate, warnings);
-    let (estimate, set_back, warnings) =
-        put_right(&analysis.skew, found, &mut forward, &mut reverse, &InTurn);
-    drop((forward, reverse));
+    let passages = [settled.undo(forward, Heading::Forward), settled.undo(reverse, Heading::Reverse)];
+    let Continuous { estimate, set_back, warnings, .. } =
+        remove_steps_back(&analysis.skew, (estimate, warnings), passages, &InTurn);
     let mut least = [None; 2];
     let [first, second] = &mut least;
     let method = &analysis.skew.method;
@@ -347,9 +346,14 @@ fn first_departure(table: &Table) -> i64 {
 
 /// Adds steps that are out of the stamps already.
 fn tell(m: &mut Measurement, steps: Vec<Event>) {
-    m.clock = with_steps(&steps, std::mem::take(&mut m.clock));
+    m.clock = with_steps(&steps, take(&mut m.clock));
     m.events.extend(steps);
     m.events.sort_by_key(|event| event.at_ns);
+}
+
+/// A stream from which nothing is to be removed.
+fn uncorrected(related: Related) -> Corrected {
+    Corrected { related, warnings: Vec::new() }
 }
 
 /// Takes an estimate of both directions' clocks out of a file's one way, and keeps its least difference.
@@ -358,14 +362,13 @@ fn by<'a>(
     (estimate, settled, set_back): (&'a Estimate, &'a Settled, &'a SetBack),
     method: &'a str,
     least: &'a mut Option<i128>,
-) -> impl FnOnce(&mut Related) -> Vec<MeasurementWarning> + 'a {
-    move |related| {
-        settled.put_right(&mut related.forward, heading);
-        set_back.put_right(&mut related.forward, heading);
+) -> impl FnOnce(Related) -> Corrected + 'a {
+    move |mut related| {
+        related.forward = set_back.undo(settled.undo(take(&mut related.forward), heading), heading);
         related.number_copies();
         *least = correct(&mut related.forward, heading, estimate, &InTurn);
         related.clock.method = method.to_owned();
-        Vec::new()
+        uncorrected(related)
     }
 }
 

@@ -73,8 +73,8 @@ pub use heading::Heading;
 pub use hull::{Hull, Point};
 pub use method::{Method, MethodError, method_of};
 pub use relating::{
-    Both, InTurn, calibrated_until, correct, estimate, for_calibration, put_right, sharpened, so_far, state,
-    usable, usable_of,
+    Both, Continuous, InTurn, calibrated_until, continuous, correct, estimate, for_calibration,
+    remove_steps_back, sharpened, so_far, state, usable,
 };
 pub use resolution::{Resolution, Step};
 pub use set_back::SetBack;

@@ -438,46 +438,51 @@ pub fn usable(
     (found, warnings)
 }
 
-/// The [`usable`] estimate of stamps that are put right where the responder's clock was set, as they are then; and what was put
-/// right. Which passages came first may have changed by that.
-pub fn usable_of(
-    request: &SkewRequest,
-    forward: &mut [Passage],
-    reverse: &mut [Passage],
-    workers: &impl Both,
-) -> (Estimate, SetBack, Vec<MeasurementWarning>) {
-    let (found, warnings) = usable(request, forward, reverse, workers);
-    put_right(request, (found, warnings), forward, reverse, workers)
+/// Passages of both directions whose responder's clock does not go back, with the estimate of their clocks.
+#[derive(Debug)]
+pub struct Continuous {
+    /// Forward and reverse. Which passage is the first of its packet may be another than it was before.
+    pub passages: [Vec<Passage>; 2],
+    /// The estimate of these passages.
+    pub estimate: Estimate,
+    /// The steps back that were removed.
+    pub set_back: SetBack,
+    /// What is left out of the estimate and why.
+    pub warnings: Vec<MeasurementWarning>,
 }
 
-/// The same of an estimate that is there already.
-pub fn put_right(
+/// The [`usable`] estimate, after the steps back of the responder's clock are removed from the stamps.
+pub fn continuous(request: &SkewRequest, passages: [Vec<Passage>; 2], workers: &impl Both) -> Continuous {
+    let estimated = usable(request, &passages[0], &passages[1], workers);
+    remove_steps_back(request, estimated, passages, workers)
+}
+
+/// Removes the steps back of the responder's clock from stamps whose `estimated` clocks are at hand.
+pub fn remove_steps_back(
     request: &SkewRequest,
-    (mut found, mut warnings): (Estimate, Vec<MeasurementWarning>),
-    forward: &mut [Passage],
-    reverse: &mut [Passage],
+    (mut estimate, warnings): (Estimate, Vec<MeasurementWarning>),
+    passages: [Vec<Passage>; 2],
     workers: &impl Both,
-) -> (Estimate, SetBack, Vec<MeasurementWarning>) {
-    let by_floors = matches!(method_of(request), Method::Piecewise | Method::Best) && found.skew.is_some();
+) -> Continuous {
+    let [forward, reverse] = &passages;
+    let by_floors = matches!(method_of(request), Method::Piecewise | Method::Best) && estimate.skew.is_some();
     if by_floors {
-        let set_back = SetBack::take_out(&mut found, forward, reverse);
-        set_back.put_right(forward, Heading::Forward);
-        set_back.put_right(reverse, Heading::Reverse);
-        return (found, set_back, warnings);
+        let set_back = SetBack::take_out(&mut estimate, forward, reverse);
+        return Continuous { passages: set_back.undo_both(passages), estimate, set_back, warnings };
     }
     if !go_back(forward) {
-        return (found, SetBack::default(), warnings);
+        return Continuous { passages, estimate, set_back: SetBack::default(), warnings };
     }
-    // Other methods tell no steps, or not of both directions, and the order is another without them all the same.
+    // Other methods report no steps, or not of both directions. The order is another without the steps all the same.
     let mut floors = sharpened(&SkewRequest::default(), forward, reverse, workers);
     let set_back = SetBack::take_out(&mut floors, forward, reverse);
-    if !set_back.is_empty() {
-        set_back.put_right(forward, Heading::Forward);
-        set_back.put_right(reverse, Heading::Reverse);
-        (found, warnings) = usable(request, forward, reverse, workers);
-        set_back.tell(&floors, &mut found);
+    if set_back.is_empty() {
+        return Continuous { passages, estimate, set_back, warnings };
     }
-    (found, set_back, warnings)
+    let passages = set_back.undo_both(passages);
+    let (mut estimate, warnings) = usable(request, &passages[0], &passages[1], workers);
+    set_back.tell(&floors, &mut estimate);
+    Continuous { passages, estimate, set_back, warnings }
 }
 
 /// Whether arrivals of packets that were sent one after another go back.

@@ -138,7 +138,7 @@ impl Set {
 
 impl SetBack {
     /// Finds the steps in `estimate` that are the responder's, and takes them out of its corrections, which are
-    /// [sharpened](super::sharpen()): what is left of these is of stamps that are [put right](Self::put_right). The estimate tells of
+    /// [sharpened](super::sharpen()): what is left of these is of stamps in which they are [undone](Self::undo). The estimate tells of
     /// them as before. Where no stamp of the responder's goes back there are none.
     pub fn take_out(estimate: &mut Estimate, forward: &[Passage], reverse: &[Passage]) -> Self {
         let is_step = |event: &&ClockChange| event.kind == ChangeKind::ClockStep && event.until_ns.is_none();
@@ -176,7 +176,7 @@ impl SetBack {
         found
     }
 
-    /// Adds the steps, as the estimate tells them in which they were found, to one of stamps that were put right.
+    /// Adds the steps, as the estimate reports them in which they were found, to one of stamps in which they are undone.
     pub(super) fn tell(&self, found: &Estimate, other: &mut Estimate) {
         let is_step = |event: &&ClockChange| {
             event.kind == ChangeKind::ClockStep && self.sets.iter().any(|set| set.size_ns == event.size_ns)
@@ -190,29 +190,32 @@ impl SetBack {
         }
     }
 
-    /// Whether there is nothing to put right.
+    /// Whether there is nothing to undo.
     pub fn is_empty(&self) -> bool {
         self.sets.is_empty()
     }
 
-    /// Gives the responder's stamps of one direction as if its clock had not been set.
-    pub fn put_right(&self, passages: &mut [Passage], heading: Heading) {
-        if self.is_empty() {
-            return;
-        }
-        for passage in passages {
+    /// One direction with the responder's stamps as if its clock had not been set.
+    pub fn undo(&self, mut passages: Vec<Passage>, heading: Heading) -> Vec<Passage> {
+        for passage in passages.iter_mut().filter(|_| !self.is_empty()) {
             let Some(packet) = Packet::of(passage, heading) else { continue };
-            let right = self.sets.iter().fold(packet, |packet, set| set.undone(packet, heading));
+            let undone = self.sets.iter().fold(packet, |packet, set| set.undone(packet, heading));
             match heading {
-                Heading::Forward => passage.arrival = Some(Timestamp::from_nanos(right.stamp)),
-                Heading::Reverse => passage.departure = Some(Timestamp::from_nanos(right.stamp)),
+                Heading::Forward => passage.arrival = Some(Timestamp::from_nanos(undone.stamp)),
+                Heading::Reverse => passage.departure = Some(Timestamp::from_nanos(undone.stamp)),
             }
         }
+        passages
+    }
+
+    /// The same of both directions.
+    pub(super) fn undo_both(&self, [forward, reverse]: [Vec<Passage>; 2]) -> [Vec<Passage>; 2] {
+        [self.undo(forward, Heading::Forward), self.undo(reverse, Heading::Reverse)]
     }
 }
 
 impl Estimate {
-    /// Takes a step of a clock out of the corrections, which say nothing of it then; the stamps have to be put right by as much. Gives
+    /// Takes a step of a clock out of the corrections, which say nothing of it then; the stamps have to be changed by as much. Gives
     /// whether both have it.
     pub fn take_out(&mut self, step: &ClockChange) -> bool {
         let mut legs = [0; 2];

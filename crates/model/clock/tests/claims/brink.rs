@@ -1,6 +1,8 @@
 //! Steps of a clock so near an end of a run that a few cells hold all of what lies beyond them: they decide which delay is the least.
 
-use romer_clock::skew::{ChangeKind, Estimate, Heading, InTurn, Method, correct, state, usable_of};
+use romer_clock::skew::{
+    ChangeKind, Continuous, Estimate, Heading, InTurn, Method, continuous, correct, state,
+};
 use romer_record::Passage;
 use romer_record::manifest::SkewRequest;
 use romer_sim::clocks::{Play, Probe, Queue, Scenario, Wander};
@@ -86,10 +88,9 @@ fn most_off(play: &Play) -> ([f64; 2], f64) {
     let of = |probes: &[Probe]| -> Vec<Passage> {
         (0..).zip(probes).map(|(n, one)| passage(n, one.departure_ns, one.arrival_ns)).collect()
     };
-    let [mut there, mut back] = play.probes.each_ref().map(|probes| of(probes));
+    let passages = play.probes.each_ref().map(|probes| of(probes));
     let request = SkewRequest::default();
-    let (found, _, _) = usable_of(&request, &mut there, &mut back, &InTurn);
-    let mut ways = [there, back];
+    let Continuous { estimate: found, passages: mut ways, .. } = continuous(&request, passages, &InTurn);
     let least = [0, 1].map(|way| correct(&mut ways[way], Heading::BOTH[way], &found, &InTurn));
     let clock = state(&request, &found, &ways[0], &ways[1], least).0;
     let off = [0, 1].map(|way| {

@@ -1,7 +1,8 @@
 //! A way whose queue is never empty beside one that has a floor: the clocks are told by that one.
 
 use romer_clock::skew::{
-    ChangeKind, ClockChange, Estimate, Estimator, Heading, InTurn, Method, correct, state, usable_of,
+    ChangeKind, ClockChange, Continuous, Estimate, Estimator, Heading, InTurn, Method, continuous, correct,
+    state,
 };
 use romer_record::manifest::SkewRequest;
 use romer_record::warning::MeasurementWarning;
@@ -116,8 +117,7 @@ fn medians(seed: u32, ahead: impl Fn(f64) -> f64) -> Option<([(f64, f64); 2], f6
             truth.push(delay * 1e3);
         }
     }
-    let [mut there, mut back] = ways;
-    let (found, _, _) = usable_of(&SkewRequest::default(), &mut there, &mut back, &InTurn);
+    let Continuous { estimate: found, passages, .. } = continuous(&SkewRequest::default(), ways, &InTurn);
     // Now and then such a walk stays near some level.
     let clocks = found.events.iter().filter(|one| one.kind != ChangeKind::PathChange);
     if found.full != Some(Heading::Forward) || clocks.count() != 1 {
@@ -127,7 +127,7 @@ fn medians(seed: u32, ahead: impl Fn(f64) -> f64) -> Option<([(f64, f64); 2], f6
         values.sort_by(f64::total_cmp);
         values[values.len() / 2] - values[0]
     };
-    let mut ways = [there, back];
+    let mut ways = passages;
     let mut least = [None; 2];
     let medians = [0, 1].map(|way| {
         least[way] = correct(&mut ways[way], Heading::BOTH[way], &found, &InTurn);
@@ -245,8 +245,8 @@ fn behind_a_queue(seed: u32, is_saw: bool, at: f64, happens: Happens) -> (Estima
         ways[1].push(passage(u64::from(number), there(came), here(home)));
         truth.push((came - left) * 1e3);
     }
-    let [mut forward, mut reverse] = ways;
-    let (found, _, _) = usable_of(&SkewRequest::default(), &mut forward, &mut reverse, &InTurn);
+    let Continuous { estimate: found, passages: [mut forward, _], .. } =
+        continuous(&SkewRequest::default(), ways, &InTurn);
     correct(&mut forward, Heading::Forward, &found, &InTurn);
     let mut off: Vec<f64> = forward
         .iter()

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use romer_metrics::{duplicate_spacings, inter_arrivals, reordering};
-use romer_passages::{FarLog, Related, Selection, relate, relate_clocks};
+use romer_passages::{FarLog, Related, Selection, correct_clocks, relate};
 use romer_record::document::Way;
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest};
 use romer_record::{Passage, RoundTrip, Stamps};
@@ -96,9 +96,8 @@ impl World {
         };
         let selection = Selection::choose(&rows, StampRequest::Best, true);
         let waiting = Duration::from_nanos(30_000 * MS);
-        let mut related = relate(&rows, &selection, ClockRelation::Unknown, waiting, FarLog::Complete);
-        relate_clocks(&mut related, &SkewRequest::default());
-        related
+        let related = relate(&rows, &selection, ClockRelation::Unknown, waiting, FarLog::Complete);
+        correct_clocks(related, &SkewRequest::default()).related
     }
 
     /// The same world with a clock that nobody sets.
