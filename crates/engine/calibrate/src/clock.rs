@@ -14,7 +14,9 @@ use romer_respond::{RespondOptions, Responder};
 use romer_traffic::{Limit, Request, TrafficModel};
 use romer_units::Duration;
 
-use crate::{CalibrateError, paths, this_machine};
+use crate::error::CalibrateError;
+use crate::machine::this_machine;
+use crate::paths;
 
 /// IP packets, octets.
 const PACKET: u32 = 128;

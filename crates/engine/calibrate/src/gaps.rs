@@ -7,7 +7,7 @@ use romer_host::steal_monitor::{StealMonitor, StealMonitorOptions};
 use romer_record::calibration::HostGaps;
 use romer_units::Duration;
 
-use crate::CalibrateError;
+use crate::error::CalibrateError;
 
 /// For how long it is looked before each round.
 const LOOK: Duration = Duration::from_millis(200);

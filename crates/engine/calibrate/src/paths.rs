@@ -21,7 +21,7 @@ use romer_store::Location;
 use romer_traffic::Request;
 use romer_units::{Dscp, Duration, Ecn};
 
-use crate::CalibrateError;
+use crate::error::CalibrateError;
 
 /// The direct link's ends; RFC 2544 appendix C.2.2 gives this range to such tests, and the laboratory uses others of it.
 const NEAR: (&str, Ipv4Addr) = ("c0", Ipv4Addr::new(198, 18, 7, 1));

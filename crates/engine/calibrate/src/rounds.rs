@@ -11,8 +11,10 @@ use romer_record::manifest::{ClockRelation, StampRequest};
 use romer_traffic::{Limit, Request, Trace, TrafficModel};
 use romer_units::{Duration, Place};
 
+use crate::error::CalibrateError;
+use crate::gaps;
+use crate::machine::this_machine;
 use crate::paths::{Paths, Way};
-use crate::{CalibrateError, gaps, this_machine};
 
 /// Where stamps are taken: a virtual link has no network card.
 const PLACES: [(Place, StampRequest); 2] =

@@ -9,8 +9,12 @@ use romer_host::netns;
 use romer_host::socket::{Outgoing, ReceiveBatch, SocketOptions, StampingSocket};
 use romer_units::Duration;
 
+use crate::error::LabError;
+use crate::topology::Endpoint;
+use crate::topology::Host;
+use crate::topology::Kind;
+use crate::topology::Port;
 use crate::topology::{Prefix, V4_PREFIX, V6_PREFIX, router_addresses};
-use crate::{Endpoint, Host, Kind, LabError, Port};
 
 /// How long links and addresses may take until they carry packets.
 const PATIENCE: Duration = Duration::from_secs(10);

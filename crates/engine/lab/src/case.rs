@@ -9,7 +9,10 @@ use romer_host::netns;
 use romer_host::userns::Entry;
 use romer_units::LineRate;
 
-use crate::{Host, Kind, Lab, LabError};
+use crate::error::LabError;
+use crate::lab::Lab;
+use crate::topology::Host;
+use crate::topology::Kind;
 
 /// What the router does with what it forwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

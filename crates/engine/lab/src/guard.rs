@@ -5,7 +5,9 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use romer_host::process::{die_with_parent, start_time};
 use romer_host::watchdog_process::WatchdogProcess;
 
-use crate::{Kind, Lab, LabError};
+use crate::error::LabError;
+use crate::lab::Lab;
+use crate::topology::Kind;
 
 /// The first of two arguments with which this program takes a laboratory down; the second is its prefix. A program that uses
 /// [`Standing`] calls [`guard_main`] when it is started so.

@@ -12,8 +12,10 @@ use romer_host::{process, userns};
 use romer_units::Duration;
 use serde::{Deserialize, Serialize};
 
+use crate::build;
+use crate::error::LabError;
+use crate::topology::Kind;
 use crate::topology::Prefix;
-use crate::{Kind, LabError, build};
 
 /// The only argument with which this program becomes a holder. A program that uses this crate calls
 /// [`holder_main`] when it is started so, before it starts any thread.

@@ -13,10 +13,13 @@ use romer_host::{HostError, netns};
 use romer_units::Duration;
 use serde::{Deserialize, Serialize};
 
+use crate::build;
+use crate::error::LabError;
 use crate::holder::Waiting;
 use crate::state::{Folder, Holder, State};
+use crate::topology::Host;
+use crate::topology::Kind;
 use crate::topology::Prefix;
-use crate::{Host, Kind, LabError, build};
 
 /// How long a program inside may take to end when the laboratory is taken down.
 const PATIENCE: Duration = Duration::from_secs(2);

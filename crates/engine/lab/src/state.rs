@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use romer_host::{host_info, process};
 use serde::{Deserialize, Serialize};
 
+use crate::error::LabError;
+use crate::lab::Mode;
+use crate::topology::Kind;
 use crate::topology::Prefix;
-use crate::{Kind, LabError, Mode};
 
 /// Version of the file.
 const SCHEMA: &str = "romer/lab-state/1";

@@ -7,7 +7,7 @@ use romer_host::link::Mac;
 use romer_units::Duration;
 use serde::{Deserialize, Serialize};
 
-use crate::LabError;
+use crate::error::LabError;
 
 /// The prefix of a laboratory whose user names none.
 pub const DEFAULT_PREFIX: &str = "romer";

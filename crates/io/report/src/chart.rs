@@ -13,8 +13,8 @@ use std::ops::Range;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::ReportError;
 use crate::figure::{Axis, Figure, Ink, Labels, Layer, decade_label, decades, peaks};
+use crate::input::ReportError;
 use crate::number::{grouped, percent, time};
 
 /// A chart's proportions.

@@ -3,10 +3,10 @@
 use romer_record::document::Summary;
 use romer_record::emulation::{EmulatedDirection, EmulatedPacket, Emulation};
 
-use crate::ReportError;
 use crate::escape::{lines, markup};
 use crate::figure::{Figure, emulated};
 use crate::html::{charts as drawn_into, page};
+use crate::input::ReportError;
 use crate::number::{count, counted, maybe_time, percent, rounded};
 use crate::svg::{Chart, alone};
 use crate::warning::Text as _;

@@ -20,9 +20,10 @@ mod thin;
 use romer_record::Passage;
 
 use crate::chart::Shape;
+use crate::input::Passages;
+use crate::input::Stream;
 use crate::number::{Unit, count};
 use crate::table::Way;
-use crate::{Passages, Stream};
 use distributions::{Changes, Sorted, sorted};
 pub(crate) use distributions::{capital, delays, steps};
 use over_time::Spaced;

@@ -2,8 +2,9 @@
 
 use crate::chart::{Shape, Theme, draw, rooms};
 use crate::figure::{Figure, figures};
+use crate::input::ReportError;
+use crate::input::Stream;
 use crate::words::Words;
-use crate::{ReportError, Stream};
 
 /// One chart.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -31,7 +31,7 @@ pub(crate) fn length(nanos: i64) -> String {
 
 /// A share as a percentage.
 pub(crate) fn share(ratio: f64) -> String {
-    crate::percent(ratio).replace(NO_BREAK, " ")
+    crate::number::percent(ratio).replace(NO_BREAK, " ")
 }
 
 /// The host at an end, in a sentence of the measuring host.

@@ -8,6 +8,7 @@ use romer_units::{Layer, Rate};
 
 use crate::chain::{Chain, Step};
 use crate::claims;
+use crate::config::Config;
 use crate::config::{
     Corrupt, DEFAULT_FLUSH, Delay, Discipline, Displacement, Duplicate, Model, Order, Path, RateLimit,
     Reorder, Setting, TimelineStep, Variable,
@@ -16,8 +17,8 @@ use crate::distribution::DelayDistribution;
 use crate::engine::{Engine, Limits};
 use crate::generator::Generator;
 use crate::loss_model::Decision;
+use crate::nanos::Nanos;
 use crate::packet::{Cause, Outcome, Packet, PortId};
-use crate::{Config, Nanos};
 
 pub(crate) const MANY: u64 = 1_000_000;
 
@@ -374,7 +375,7 @@ fn correlated_delay_has_its_law_and_spearmans_correlation() {
     claims::kolmogorov_of(sample.clone(), 200_000.0 / 9.0, |x| law.share_up_to(x));
     for lag in 1..=3_usize {
         let found = spearman(&sample, lag);
-        let expected = crate::spearman_of_normal(0.8_f64.powi(lag as i32));
+        let expected = crate::special_functions::spearman_of_normal(0.8_f64.powi(lag as i32));
         claims::near("Spearman", found, expected, 0.006);
     }
 }

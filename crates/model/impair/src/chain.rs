@@ -4,8 +4,8 @@
 //! comes. At its end the next state is drawn from the state's row; the diagonal enters it anew. The share of packets
 //! (or of time) in state i is vᵢdᵢ / Σ vⱼdⱼ, with v the stationary distribution of the rows and d the durations.
 
-use crate::Nanos;
 use crate::generator::Sequence;
+use crate::nanos::Nanos;
 
 /// The most states that a chain may have.
 pub const MOST_STATES: usize = 64;

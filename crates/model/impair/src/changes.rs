@@ -5,15 +5,16 @@ use std::sync::Arc;
 use romer_units::{Layer, Rate};
 
 use crate::behaviour::{config, run};
+use crate::config::Config;
 use crate::config::{
     Delay, Discipline, Duplicate, Match, Model, Order, Path, RateLimit, TimelineStep, Variable,
 };
 use crate::distribution::DelayDistribution;
 use crate::engine::{Engine, Limits};
 use crate::loss_model::Decision;
+use crate::nanos::Nanos;
 use crate::packet::{Headers, Outcome, Packet, PortId};
 use crate::trace::read_mahimahi;
-use crate::{Config, Nanos};
 
 const MS: Nanos = 1_000_000;
 const UDP: u8 = 17;

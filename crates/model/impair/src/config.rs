@@ -7,11 +7,11 @@ use std::sync::Arc;
 use romer_units::random::Seed;
 use romer_units::{Layer, Prefix, Rate};
 
-use crate::Nanos;
 use crate::chain::Chain;
 use crate::distribution::DelayDistribution;
 use crate::generator::Generator;
 use crate::loss_model::Decision;
+use crate::nanos::Nanos;
 use crate::packet::{Headers, PortId};
 use crate::trace::Trace;
 

@@ -1,6 +1,6 @@
 //! The few conversions between integers and real numbers, each with why nothing is lost by it.
 
-use crate::Nanos;
+use crate::nanos::Nanos;
 
 /// A length of time as a real number: exact below 2^53 ns, which is 104 days.
 pub(crate) const fn real(nanos: Nanos) -> f64 {

@@ -2,10 +2,10 @@
 
 use romer_units::random::Seed;
 
-use crate::Nanos;
 use crate::config::Config;
 use crate::generator::Owner;
 use crate::ledger::Ledger;
+use crate::nanos::Nanos;
 use crate::order::Correlation;
 use crate::order_barrier::OPEN;
 use crate::packet::{Cause, Outcome, Packet, PortId};

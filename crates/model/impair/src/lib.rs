@@ -51,6 +51,7 @@ pub mod goodness_of_fit;
 mod ledger;
 mod loss_model;
 pub mod mrg;
+mod nanos;
 mod order;
 mod order_barrier;
 mod packet;
@@ -67,9 +68,7 @@ pub use engine::{Admission, Engine, Limits};
 pub use generator::Generator;
 pub use ledger::Ledger;
 pub use loss_model::Decision;
+pub use nanos::Nanos;
 pub use order::{Correlation, Spread};
 pub use packet::{Cause, Corruption, Headers, MOST_BITS, Outcome, Packet, PortId};
 pub use special_functions::spearman_of_normal;
-
-/// Nanoseconds: a length of time, or a moment on the one clock of the engine's caller.
-pub type Nanos = i64;

@@ -57,10 +57,10 @@
 //! packet rate, so a run of duration T holds about T / (correlation time) independent values. [`Correlation`] measures
 //! this and the reports say it.
 
-use crate::Nanos;
 use crate::convert;
 use crate::distribution::DelayDistribution;
 use crate::generator::Sequence;
+use crate::nanos::Nanos;
 use crate::special_functions::{normal_below, normal_quantile};
 
 /// Gaps longer than this many widths are steps of the second kind.

@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use crate::Nanos;
+use crate::nanos::Nanos;
 use crate::packet_store::{NEVER, SlabKey};
 
 /// Later than all generations: nothing that is older is anywhere.

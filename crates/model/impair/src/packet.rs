@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::Nanos;
+use crate::nanos::Nanos;
 
 /// One of the two ports, named as where a packet arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::Nanos;
+use crate::nanos::Nanos;
 use crate::packet::Outcome;
 
 /// What never comes: later than any moment that a caller has.

@@ -9,7 +9,6 @@
 
 use std::sync::Arc;
 
-use crate::Nanos;
 use crate::chain::Walk;
 use crate::config::{Delay, Displacement, Duplicate, MOST_DISPLACED, Model, Order, Path, Reorder, Variable};
 use crate::convert;
@@ -17,6 +16,7 @@ use crate::distribution::DelayDistribution;
 use crate::generator::{Draws, Lane, Owner, Purpose, Sequence};
 use crate::ledger::Ledger;
 use crate::loss_model::{Decision, ModelState};
+use crate::nanos::Nanos;
 use crate::order::{Correlation, Exact};
 use crate::order_barrier::OrderBarrier;
 use crate::packet::{Cause, Corruption, Outcome, Packet};

@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 
 use romer_units::{Layer, Rate};
 
-use crate::Nanos;
 use crate::config::{DEFAULT_QUEUE, Discipline, RateLimit};
 use crate::convert;
 use crate::generator::{Draws, Lane};
+use crate::nanos::Nanos;
 use crate::packet::Cause;
 use crate::packet_store::{InFlight, NEVER, SlabKey};
 use crate::trace::Opportunities;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::Nanos;
 use crate::config::Path;
+use crate::nanos::Nanos;
 
 /// The settings of one path, each from its moment on; after `every`, from the beginning again.
 #[derive(Clone, Debug)]

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::Nanos;
 use crate::config::{LONGEST_DELAY, MOST_DISPLACED};
+use crate::nanos::Nanos;
 
 /// Why a trace could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

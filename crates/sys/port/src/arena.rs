@@ -2,7 +2,12 @@
 
 use romer_units::{Monotonic, Timestamp};
 
-use crate::{Frame, PortError, sys};
+use crate::error::PortError;
+use crate::port::Frame;
+use crate::sys;
+
+/// Octets that the kernel leaves free before a frame of an XDP socket, for the program.
+pub(crate) const XDP_HEADROOM: usize = 256;
 
 /// Octets before a received frame: for the kernel's header to it, and for a tag that is put back.
 pub(crate) const HEADROOM: usize = 64;
@@ -49,7 +54,7 @@ impl Arena {
 
     /// Octets of a slot with room for a frame of `frame_octets` and what a port of either kind needs around it.
     pub fn slot_octets_for(frame_octets: usize) -> usize {
-        frame_octets.saturating_add(HEADROOM.max(crate::xdp::HEADROOM)).next_multiple_of(ALIGNMENT)
+        frame_octets.saturating_add(HEADROOM.max(XDP_HEADROOM)).next_multiple_of(ALIGNMENT)
     }
 
     /// Octets of all slots together.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::PortError;
+use crate::error::PortError;
 
 /// An interface, in this network namespace or a named one: `[NETNS/]IFACE`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -16,8 +16,10 @@ use romer_host::watchdog_process::WatchdogProcess;
 use romer_host::{HostError, netns};
 
 use crate::bridge_port_number::BridgePortNumber;
+use crate::error::PortError;
 use crate::features::{Features, Restore, name_of, switch_off};
-use crate::{PortError, PortName, sys};
+use crate::name::PortName;
+use crate::sys;
 
 /// `SIOCBRADDIF`, by which a bridge takes an interface.
 const BRIDGE_ADD: libc::c_ulong = 0x89a2;

@@ -11,12 +11,14 @@ use romer_host::HostError;
 use romer_host::clock::Realtime;
 use romer_host::link::{Mac, Network};
 
+use crate::error::PortError;
+use crate::name::PortName;
 use crate::packet::{
     ALL_PROTOCOLS, PACKET_IGNORE_OUTGOING, PACKET_STATISTICS, SOL_PACKET, bind, join, set_buffers,
 };
 use crate::packet_ring::{PacketRing, RingFrame};
 use crate::restore_guard::in_namespace;
-use crate::{PortError, PortName, sys};
+use crate::sys;
 
 /// Octets of a received frame that are kept at the least.
 pub const SNAP: usize = 128;

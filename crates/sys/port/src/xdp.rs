@@ -15,20 +15,26 @@ use romer_host::HostError;
 use romer_host::clock::monotonic_now;
 use romer_units::{Duration, Monotonic, Timestamp};
 
+use crate::arena::{Arena, Slot, XDP_HEADROOM as HEADROOM};
 use crate::bpf::{Attached, Loaded, STAMP, XdpMode};
+use crate::error::PortError;
+use crate::name::PortName;
 use crate::offload::finish_hidden;
 use crate::packet::{InterfaceMonitor, query_link};
+use crate::port::ArrivalClock;
+use crate::port::BURST;
+use crate::port::Frame;
+use crate::port::LinkState;
+use crate::port::Port;
+use crate::port::Received;
+use crate::port::Refusal;
+use crate::port::Sent;
 use crate::restore_guard::in_namespace;
 use crate::rings::{Ring, RingLayout};
-use crate::{
-    Arena, ArrivalClock, BURST, Frame, LinkState, Port, PortError, PortName, Received, Refusal, Sent, Slot,
-    sys,
-};
+use crate::sys;
 
 /// `SOL_XDP`.
 const SOL_XDP: libc::c_int = 283;
-/// Octets that the kernel leaves free before a frame, for the program.
-pub(crate) const HEADROOM: usize = 256;
 /// Octets around the largest IP packet: the header and three tags.
 const AROUND: usize = 14 + 3 * 4;
 /// The largest slot that the kernel takes: a page.

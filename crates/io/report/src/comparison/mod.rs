@@ -9,9 +9,10 @@ use romer_record::finding::{Finding, Pattern};
 use romer_record::voice::{Scale, Voice};
 use romer_record::warning::{Compared, ComparisonWarning, DifferingSource, StampMoment, SubtractedBaseline};
 
+use crate::input::Passages;
+use crate::input::Stream;
 use crate::number::{NO_BREAK, time};
 use crate::table::Way;
-use crate::{Passages, Stream};
 
 mod figure;
 mod text;

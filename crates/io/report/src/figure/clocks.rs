@@ -11,7 +11,7 @@ use super::distributions::{BINS, density, outline_in};
 use super::stretches::Stretches;
 use super::thin::Thinning;
 use super::{Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, Times, as_float, share, sorted};
-use crate::Passages;
+use crate::input::Passages;
 use crate::number::{Unit, count, counted, percent, time};
 use crate::table::Way;
 use crate::words::pace;

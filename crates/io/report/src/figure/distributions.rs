@@ -5,7 +5,7 @@ use romer_record::Passage;
 use romer_record::document::{Direction, Histogram, Measurement};
 
 use super::{Axis, Figure, Ink, Labels, Layer, as_float, at, ends_of, share};
-use crate::Passages;
+use crate::input::Passages;
 use crate::number::{Unit, time};
 use crate::table::Way;
 

@@ -11,7 +11,7 @@ use super::thin::{Far, Thinning};
 use super::{
     Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, MOST_POINTS, Sorted, Times, as_float, ends, thin_peaks,
 };
-use crate::Passages;
+use crate::input::Passages;
 use crate::number::{Unit, count, time};
 use crate::table::Way;
 

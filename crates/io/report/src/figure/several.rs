@@ -11,7 +11,7 @@ use super::{
     Axis, BEYOND, Figure, Ink, Labels, Layer, MOST_POINTS, Times, as_float, at, delays, ends_of, share,
     sorted, thin_peaks,
 };
-use crate::Passages;
+use crate::input::Passages;
 use crate::number::{Unit, count, time};
 use crate::table::Way;
 

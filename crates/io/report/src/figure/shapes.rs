@@ -10,7 +10,7 @@ use super::distributions::{deviations, steps_within};
 use super::over_time::Spaced;
 use super::several::Row;
 use super::{Axis, Changes, Figure, Ink, Labels, Layer, Sorted, at, share, sorted, steps};
-use crate::Passages;
+use crate::input::Passages;
 use crate::number::{NO_BREAK, Unit, time};
 use crate::table::Way;
 

@@ -7,7 +7,7 @@ use romer_metrics::reordering;
 use romer_record::{Fate, Passage};
 
 use super::{Axis, Figure, Ink, Labels, Laid, Layer, Times, share, stretches};
-use crate::Passages;
+use crate::input::Passages;
 use crate::number::{NO_BREAK, Unit, counted, grouped, time};
 use crate::table::Way;
 

@@ -3,8 +3,8 @@
 use romer_record::document::MEASUREMENT;
 use serde_json::{Value, json};
 
-use crate::Stream;
 use crate::figure::{Axis, Column, Far, Figure, Ink, Labels, Layer, MOST_POINTS, Mark, Stretch, decades};
+use crate::input::Stream;
 
 /// How fine the numbers along an axis are, as a share of it: a stretch of time may be enlarged ten thousand times, heights are as
 /// far apart as those of the points that are seen.

@@ -4,10 +4,10 @@ use romer_record::comparison::Comparison;
 use romer_record::document::{DelayKind, Measurement};
 
 use super::{WORDS, charts, data, overview, page};
-use crate::ReportError;
 use crate::comparison::{Figure as Compared, Subject, cells, compare};
 use crate::escape::markup;
 use crate::figure::{Ink, Laid, Times, capital, overlaid};
+use crate::input::ReportError;
 use crate::table::Way;
 use crate::warning::Text as _;
 

@@ -1,0 +1,46 @@
+//! What a report is made of.
+
+use romer_clock::skew::Correction;
+use romer_passages::LocationSeries;
+use romer_record::Passage;
+use romer_record::document::Measurement;
+use thiserror::Error;
+
+/// One stream: its document, and the singletons behind it where they are at hand.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream<'a> {
+    /// The results.
+    pub measurement: &'a Measurement,
+    /// What became of each packet; without it a report has no charts over time.
+    pub passages: Option<Passages<'a>>,
+}
+
+/// What became of each packet of a stream, in order of sequence; of one whose first packets were for calibration, of the others.
+#[derive(Clone, Copy, Debug)]
+pub struct Passages<'a> {
+    /// When the first of them left, after the first packet of the stream, nanoseconds: events count from that.
+    pub begins_ns: i64,
+    /// From sender to responder.
+    pub forward: &'a [Passage],
+    /// From responder to sender.
+    pub reverse: &'a [Passage],
+    /// There and back: departure and arrival are both the sender's.
+    pub round_trip: &'a [Passage],
+    /// What was taken out of `forward` and of `reverse` for the clocks.
+    pub corrections: [&'a Correction; 2],
+    /// How far the program's stamps lie from the kernel's.
+    pub location: &'a LocationSeries,
+}
+
+/// Why a report could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ReportError {
+    /// A chart could not be drawn.
+    #[error("cannot draw a chart ({chart}): {why}; this is a fault of romer, please report it")]
+    Chart {
+        /// Which chart.
+        chart: &'static str,
+        /// What the plotting library says.
+        why: String,
+    },
+}
