@@ -3258,7 +3258,7 @@ export interface components {
         };
         /** @description A run in the list. */
         Listed: {
-            /** @description Limits that do not hold, in words. */
+            /** @description Limits and claims that do not hold, in words. */
             broken: string[];
             /** @description The user's words. */
             comment: string | null;
@@ -3270,8 +3270,15 @@ export interface components {
             elsewhere: string | null;
             /** @description Why it cannot be read. */
             error: string | null;
+            /** @description Delay, loss and rating of each direction of a measurement. */
+            figures: components["schemas"]["RunFigures"][];
             /** @description What it is. */
             kind: components["schemas"]["RunKind"];
+            /**
+             * Format: uint64
+             * @description How many limits were judged; of a benchmark also its claims.
+             */
+            limits: number;
             /** @description The folder's name. */
             name: string;
             /** @description `complete`, `partial`, `recovered`, `running` or `killed`; `damaged` where it cannot be read. */
@@ -5641,6 +5648,33 @@ export interface components {
         };
         /** @description Why probes waited at a responder. */
         ResponderDelayCause: "stopped" | "stopped-and-behind" | "behind" | "overloaded" | "unknown";
+        /** @description The figures of one direction of a run. Of several streams, the highest delay and loss, and the lowest MOS. */
+        RunFigures: {
+            /** @description Whether the delay is absolute, or the part above its minimum. */
+            delay_kind: components["schemas"]["DelayKind"] | null;
+            /**
+             * Format: double
+             * @description Median of the delay, nanoseconds.
+             */
+            delay_median_ns: number | null;
+            /**
+             * Format: double
+             * @description 99 % quantile of the delay, nanoseconds.
+             */
+            delay_p99_ns: number | null;
+            /** @description The direction. */
+            direction: components["schemas"]["Way"];
+            /**
+             * Format: double
+             * @description Lost packets / sent packets.
+             */
+            loss_ratio: number | null;
+            /**
+             * Format: double
+             * @description The rating of a call in this direction.
+             */
+            mos: number | null;
+        };
         /** @description What a folder among the runs holds. */
         RunKind: "measurement" | "benchmark" | "emulation";
         /** @description The scale of a transmission rating factor R. Ratings of different scales cannot be compared. */

@@ -7,7 +7,8 @@ use std::time::SystemTime;
 use romer_bench::limits::Limit;
 use romer_bench::options::BenchOptions;
 use romer_bench::{BenchError, Progress, Watcher, rfc3339};
-use romer_record::benchmark::{BENCHMARK_PLAN, Benchmark, BenchmarkEntry, BenchmarkPlan, Trial};
+use romer_record::benchmark::{BENCHMARK_PLAN, Benchmark, BenchmarkEntry, BenchmarkPlan, Judgement, Trial};
+use romer_record::document;
 use romer_store::{BenchmarkRun, Location, Runs, StoreError};
 use romer_units::Duration;
 use schemars::JsonSchema;
@@ -388,7 +389,7 @@ impl Looker<'_> {
         let page = romer_report::benchmark::page(&document);
         let not_kept = self.kept.open(self.options).and_then(|run| run.finish(&document, &page)).err();
         let points: Vec<Point> = document.trials.iter().map(Point::from).collect();
-        let broken = broken(&document);
+        let broken = broken(&document.verdicts, &document.limits, document.partial);
         let gone = document.events.iter().rfind(|event| document.partial && event.kind == "device-gone");
         let error = gone.map(|event| event.text.clone()).or_else(|| not_kept.map(|error| error.to_string()));
         let partial = document.partial || stopped || error.is_some();
@@ -404,16 +405,16 @@ impl Looker<'_> {
 }
 
 /// Claims and limits that do not hold, in words.
-fn broken(document: &Benchmark) -> Vec<String> {
-    let verdicts = document.verdicts.iter().filter(|verdict| verdict.holds == Some(false)).map(|verdict| {
+pub(crate) fn broken(verdicts: &[Judgement], limits: &[document::Limit], partial: bool) -> Vec<String> {
+    let verdicts = verdicts.iter().filter(|verdict| verdict.holds == Some(false)).map(|verdict| {
         format!(
             "{}, {}: expected {}, found {}",
             verdict.case, verdict.subject, verdict.expected, verdict.found
         )
     });
     // Of one that has ended before its time, what is not known may still hold.
-    let broken = document.limits.iter().filter(|limit| !limit.held);
-    let broken = broken.filter(|limit| limit.value.is_some() || !document.partial);
+    let broken = limits.iter().filter(|limit| !limit.held);
+    let broken = broken.filter(|limit| limit.value.is_some() || !partial);
     let limits = broken.map(|limit| limit.limit.clone());
     verdicts.chain(limits).collect()
 }

@@ -234,7 +234,7 @@ impl Job {
 }
 
 /// A measurement's target, and the verdicts on its limits.
-pub(crate) fn limits_of(one: &Measurement) -> (&str, &[document::Limit]) {
+fn limits_of(one: &Measurement) -> (&str, &[document::Limit]) {
     (&one.target, &one.limits)
 }
 

@@ -7,6 +7,7 @@ mod fixture;
 #[cfg(test)]
 mod hostile_tests;
 pub(crate) mod kept;
+mod outline;
 
 use std::path::{Component, Path, PathBuf};
 
@@ -23,7 +24,6 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::explained::Explained;
-use crate::measuring;
 use crate::problem::Problem;
 use crate::scenario;
 
@@ -61,7 +61,11 @@ pub(crate) struct Listed {
     comment: Option<String>,
     /// Why it cannot be read.
     error: Option<String>,
-    /// Limits that do not hold, in words.
+    /// Delay, loss and rating of each direction of a measurement.
+    figures: Vec<outline::Figures>,
+    /// How many limits were judged; of a benchmark also its claims.
+    limits: u64,
+    /// Limits and claims that do not hold, in words.
     broken: Vec<String>,
     /// Where the folder is, of one that lies elsewhere and is listed here by a link; deleting it takes the link away.
     elsewhere: Option<String>,
@@ -135,6 +139,8 @@ impl Listed {
             direction: None,
             comment: None,
             error: None,
+            figures: Vec::new(),
+            limits: 0,
             broken: Vec::new(),
             elsewhere: elsewhere(folder),
         }
@@ -152,6 +158,7 @@ fn measurement(listed: &romer_store::Listed) -> Listed {
         Ok(run) => {
             let manifest = run.manifest();
             let first = manifest.streams.first();
+            let outline = outline::measurement(&listed.path, run.state() != State::Complete);
             Listed {
                 created: manifest.created.clone(),
                 state: state(run.state()).into(),
@@ -159,22 +166,14 @@ fn measurement(listed: &romer_store::Listed) -> Listed {
                 traffic: first.map(|stream| stream.traffic.model.clone()),
                 direction: first.map(|stream| stream.traffic.direction),
                 comment: first.and_then(|stream| stream.metadata.comment.clone()),
-                broken: broken(run),
+                figures: outline.figures,
+                limits: outline.limits,
+                broken: outline.broken,
                 ..nothing
             }
         }
         Err(error) => Listed { error: Some(error.to_string()), ..nothing },
     }
-}
-
-/// The limits of a run that do not hold; its document is read only where it has any.
-fn broken(run: &Run) -> Vec<String> {
-    if run.manifest().streams.iter().all(|stream| stream.limits.is_empty()) {
-        return Vec::new();
-    }
-    let partial = run.state() != State::Complete;
-    let all = run.measurements().unwrap_or_default();
-    measuring::broken(&all.iter().map(measuring::limits_of).collect::<Vec<_>>(), partial)
 }
 
 fn unknown() -> Problem {

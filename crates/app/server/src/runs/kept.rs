@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::exports::FRAMES_FILE;
-use super::{Kind, Listed, Opened, remove};
+use super::{Kind, Listed, Opened, outline, remove};
 use crate::problem::Problem;
 use crate::scenario;
 
@@ -76,6 +76,9 @@ fn benchmark(folder: &Path, listed: &mut Listed) -> Result<(), Problem> {
     listed.targets = ["tx", "rx"].iter().filter_map(|port| plan.asked.get(*port).cloned()).collect();
     listed.traffic = plan.asked.get("procedure").cloned();
     listed.state = if BenchmarkRun::is_complete(folder)? { "complete" } else { "partial" }.into();
+    let outline = outline::benchmark(folder);
+    listed.limits = outline.limits;
+    listed.broken = outline.broken;
     Ok(())
 }
 
