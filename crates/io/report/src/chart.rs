@@ -70,8 +70,8 @@ impl Shape {
 }
 
 impl Ink {
-    const ALL: [Self; 6] =
-        [Self::Text, Self::Grid, Self::Forward, Self::Reverse, Self::RoundTrip, Self::Lost];
+    const ALL: [Self; 7] =
+        [Self::Text, Self::Grid, Self::Forward, Self::Reverse, Self::RoundTrip, Self::Lost, Self::Found];
 
     fn marker(self) -> RGBColor {
         let level = match self {
@@ -81,6 +81,7 @@ impl Ink {
             Self::Reverse => 4,
             Self::RoundTrip => 5,
             Self::Lost => 6,
+            Self::Found => 7,
         };
         RGBColor(level, level, level)
     }
@@ -93,6 +94,7 @@ impl Ink {
             Self::Reverse => "var(--reverse)",
             Self::RoundTrip => "var(--round)",
             Self::Lost => "var(--bad)",
+            Self::Found => "var(--found)",
         }
     }
     fn plain(self) -> &'static str {
@@ -103,6 +105,7 @@ impl Ink {
             Self::Reverse => "#c76a00",
             Self::RoundTrip => "#0a7f6b",
             Self::Lost => "#c62a3a",
+            Self::Found => "#7a3fb0",
         }
     }
 }
@@ -388,13 +391,14 @@ fn draw_layer<'a>(
             let series = AreaSeries::new(points.iter().copied(), y0, ink.marker().mix(0.22));
             chart.draw_series(series.border_style(ink.marker().stroke_width(FINE + 1)))?;
         }
-        Layer::Below(ink, marks) => {
-            let top = y0 + 0.05 * (y1 - y0);
+        Layer::Below(ink, marks) | Layer::Top(ink, marks) => {
+            let edge = if matches!(layer, Layer::Top(..)) { y1 } else { y0 };
+            let end = edge + if edge > y0 { -0.05 } else { 0.05 } * (y1 - y0);
             // Where marks stand for several, they are many, and look like a band of all.
             let strength = if marks.iter().any(|mark| mark.count > 1) { REACHING } else { 1.0 };
             let style = ink.marker().mix(strength).stroke_width(FINE);
             chart.draw_series(
-                marks.iter().map(|mark| PathElement::new(vec![(mark.from, y0), (mark.from, top)], style)),
+                marks.iter().map(|mark| PathElement::new(vec![(mark.from, edge), (mark.from, end)], style)),
             )?;
         }
         Layer::Above(ink, marks) => {

@@ -10,6 +10,7 @@
 mod clocks;
 mod distributions;
 pub(crate) mod emulated;
+mod found;
 mod over_time;
 mod several;
 mod shapes;
@@ -45,6 +46,7 @@ pub(crate) enum Ink {
     Reverse,
     RoundTrip,
     Lost,
+    Found,
 }
 
 impl From<Way> for Ink {
@@ -90,6 +92,8 @@ pub(crate) enum Layer {
     Area(Ink, Vec<(f64, f64)>),
     /// Marks at the lower axis.
     Below(Ink, Vec<Mark>),
+    /// Marks at the upper end of the vertical axis.
+    Top(Ink, Vec<Mark>),
     /// Values beyond the upper end of the axis, which are drawn in a strip above it.
     Above(Ink, Vec<(f64, f64)>),
     /// Rectangles with their opacity: left, right, bottom, top.

@@ -224,7 +224,7 @@ impl Words {
 }
 
 /// What a pattern is called.
-const fn name(pattern: &Pattern) -> &'static str {
+pub(crate) const fn name(pattern: &Pattern) -> &'static str {
     match pattern {
         Pattern::PeriodicDelaySpikes { .. } => "Periodic delay spikes",
         Pattern::DelayGrid { of: GridOf::Delay, .. } => "Quantized delay",

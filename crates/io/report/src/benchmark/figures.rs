@@ -7,63 +7,48 @@ use super::{Drawn, size_words};
 
 /// All figures that the document has the numbers for.
 pub fn figures(document: &Benchmark) -> Vec<Drawn> {
-    let mut figures = Vec::new();
     let cases = cases(document);
     let sizes = sizes(document);
+    let mut all: Vec<(Figure, String, bool)> = Vec::new();
+    all.push((throughput(document, &cases), String::new(), true));
     for case in &cases {
-        figures.push(lines(document, case, &sizes, "carried_percent", "received load, % of the line", true));
-        figures.push(lines(
-            document,
-            case,
-            &sizes,
-            "carried_payload_percent",
-            "received payload, % of the line",
-            false,
-        ));
-        figures.push(rates(document, case, &sizes));
-        figures.push(lines(document, case, &sizes, "latency_mean_ns", "mean latency, µs", false));
-        figures.push(lines(
-            document,
-            case,
-            &sizes,
-            "jitter_peak_to_peak_ns",
-            "jitter (maximum minus minimum latency), µs",
-            false,
-        ));
-        figures.push(high_and_low(document, case));
+        let of = format!("More figures of case {case}");
+        let mut push = |figure, leads| all.push((figure, of.clone(), leads));
+        push(lines(document, case, &sizes, "carried_percent", "received load, % of the line", true), true);
+        push(lines(document, case, &sizes, "latency_mean_ns", "mean latency, µs", false), true);
+        let payload = "received payload, % of the line";
+        push(lines(document, case, &sizes, "carried_payload_percent", payload, false), false);
+        push(rates(document, case, &sizes), false);
+        let jitter = "jitter (maximum minus minimum latency), µs";
+        push(lines(document, case, &sizes, "jitter_peak_to_peak_ns", jitter, false), false);
+        push(high_and_low(document, case), false);
         for size in &sizes {
-            figures.push(by_method(document, case, *size));
-            figures.push(extremes(document, case, *size));
-            figures.push(classes(document, case, *size));
+            push(by_method(document, case, *size), false);
+            push(extremes(document, case, *size), false);
+            push(classes(document, case, *size), false);
         }
     }
     if cases.len() > 1 {
         for size in &sizes {
-            figures.push(overlaid(
-                document,
-                &cases,
-                *size,
-                "carried_percent",
-                "received load, % of the line",
-            ));
-            figures.push(overlaid(document, &cases, *size, "latency_mean_ns", "mean latency, µs"));
+            let of = || format!("Cases compared, {}", size_words(*size));
+            let load = overlaid(document, &cases, *size, "carried_percent", "received load, % of the line");
+            all.push((load, of(), false));
+            all.push((overlaid(document, &cases, *size, "latency_mean_ns", "mean latency, µs"), of(), false));
             for (method, quantity) in METHODS {
                 let unit = format!("jitter by method {method}, µs");
-                figures.push(overlaid(document, &cases, *size, quantity, &unit));
+                all.push((overlaid(document, &cases, *size, quantity, &unit), of(), false));
             }
         }
     }
-    figures.push(throughput(document, &cases));
-    figures
-        .into_iter()
-        .filter(|figure| figure.series.iter().any(|series| !series.dashed && !series.points.is_empty()))
+    all.into_iter()
+        .filter(|(figure, ..)| figure.series.iter().any(|series| !series.dashed && !series.points.is_empty()))
         .enumerate()
         .map(drawn)
         .collect()
 }
 
 /// The figure with a name that no other of them has.
-fn drawn((number, figure): (usize, Figure)) -> Drawn {
+fn drawn((number, (figure, of, leads)): (usize, (Figure, String, bool))) -> Drawn {
     let name: String = figure
         .title
         .to_lowercase()
@@ -80,11 +65,13 @@ fn drawn((number, figure): (usize, Figure)) -> Drawn {
         svg: draw::svg(&figure),
         alone: draw::alone(&figure),
         title: figure.title,
+        of,
+        leads,
     }
 }
 
 /// The names of the cases, in the order in which they come.
-fn cases(document: &Benchmark) -> Vec<String> {
+pub(super) fn cases(document: &Benchmark) -> Vec<String> {
     let mut cases: Vec<String> = Vec::new();
     for name in document.results.iter().map(|result| &result.case) {
         if !cases.contains(name) {

@@ -7,6 +7,7 @@ use romer_record::benchmark::{Benchmark, Trial};
 use romer_units::counted;
 
 use crate::escape::markup;
+use crate::number::{count, maybe_time};
 
 /// A stream in a case.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -149,28 +150,27 @@ pub(super) fn table(document: &Benchmark, html: &mut String) {
         return;
     }
     html.push_str(
-        "<h2>Streams (all valid trials of a case)</h2>\n<table tabindex=\"0\"><tr><th>case, stream</th><th>sent</th><th>received</th><th>lost</th>\
-         <th>duplicated</th><th>reordered</th><th>corrupted</th><th>min latency, µs</th><th>median</th><th>max</th></tr>\n",
+        "<section><h2>Streams (all valid trials of a case)</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Streams\">\
+         <table><thead><tr><th>case, stream</th><th>sent</th><th>received</th><th>lost</th><th>duplicated</th><th>reordered</th>\
+         <th>corrupted</th><th>min latency</th><th>median latency</th><th>max latency</th></tr></thead><tbody>\n",
     );
     for row in rows {
-        let latency = |place: usize| {
-            row.latency.map_or_else(|| "-".into(), |latency| format!("{:.1}", latency[place] / 1e3))
-        };
+        let latency = |place: usize| maybe_time(row.latency.map(|latency| latency[place]), true);
         let _ = writeln!(
             html,
-            "<tr><td>{}, {}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><th>{}, {}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             markup(&row.case),
             markup(&row.name),
-            row.offered,
-            row.carried,
-            row.lost(),
-            row.duplicated,
-            row.reordered,
-            row.corrupted,
+            count(row.offered),
+            count(row.carried),
+            count(row.lost()),
+            count(row.duplicated),
+            count(row.reordered),
+            count(row.corrupted),
             latency(0),
             latency(1),
             latency(2)
         );
     }
-    html.push_str("</table>\n");
+    html.push_str("</tbody></table></div></section>\n");
 }

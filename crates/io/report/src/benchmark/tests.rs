@@ -1,6 +1,7 @@
 use super::draw::{Figure, Manner, Mark, Series, svg};
 use super::figures::METHODS;
 use super::*;
+use crate::escape::markup;
 use romer_record::benchmark::{
     BENCHMARK, BenchmarkResult, Device, Load, Setup, SizeResult, StreamResult, Trial,
 };
@@ -8,7 +9,7 @@ use romer_record::document::Summary;
 use romer_record::warning::BenchmarkWarning;
 
 /// A sweep of two cases whose names try to speak to the page.
-fn document() -> Benchmark {
+pub(super) fn document() -> Benchmark {
     let result = |case: &str, load: f64, quantity: &str, mean: f64| BenchmarkResult {
         case: case.into(),
         frame_size: Some(64),
@@ -235,23 +236,32 @@ fn the_table_has_every_result() {
     );
 }
 
+/// The page starts with results, each figure is on it once, and those that do not lead are closed.
 #[test]
-fn the_page_says_where_its_figures_and_its_table_are() {
+fn results_come_first_and_every_figure_once() {
     let html = page(&document());
-    let targets: Vec<&str> =
-        html.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
-    assert_eq!(targets.len(), 2 + figures(&document()).len());
-    for target in targets {
-        assert_eq!(html.matches(&format!(" id=\"{target}\"")).count(), 1, "{target}");
+    let figures = figures(&document());
+    for figure in &figures {
+        assert_eq!(html.matches(&format!(" id=\"{}\"", figure.name)).count(), 1, "{}", figure.name);
+        let place = html.find(&format!(" id=\"{}\"", figure.name)).unwrap();
+        let closed = html.find("<details>").unwrap();
+        assert_eq!(place < closed, figure.leads, "{}", figure.title);
     }
+    let place = |part: &str| html.find(part).unwrap_or_else(|| panic!("{part}: {html}"));
+    assert!(
+        place("<p class=\"verdict\">") < place("id=\"results\"")
+            && place("id=\"results\"") < place("<h2 id=\"01-")
+    );
+    assert!(place("<h2 id=\"01-") < place("<h2>Test setup</h2>"));
     let nothing = page(&Benchmark { results: Vec::new(), ..document() });
-    assert!(!nothing.contains("href=") && !nothing.contains("Figures"), "{nothing}");
+    assert!(!nothing.contains("id=\"results\"") && !nothing.contains("<details>"), "{nothing}");
 }
 
+/// Names from outside are text on the page: the only scripts are those of the page.
 #[test]
 fn nothing_of_the_document_speaks_to_the_page() {
     let page = page(&document());
-    assert!(page.contains("&lt;script&gt;") && !page.contains("<script>"));
+    assert!(page.contains("&lt;script&gt;") && page.matches("<script").count() == 3);
     assert!(page.contains("a &amp; b"));
 }
 
@@ -303,7 +313,7 @@ fn each_stream_and_every_marking_is_on_the_page() {
     assert!(told.contains(&("none: 20 of 200 frames sent as cs0 received as af41".into(), true)));
     assert!(told.contains(&("remark: 90 of 100 frames sent as cs0 received as cs0".into(), false)));
     let page = page(&document);
-    assert!(page.contains("<td>none, &lt;voice&gt;</td><td>200</td><td>197</td><td>3</td>"), "{page}");
+    assert!(page.contains("<th>none, &lt;voice&gt;</th><td>200</td><td>197</td><td>3</td>"), "{page}");
     assert!(page.contains("20 of 200 frames sent as cs0 received as af41"));
 }
 

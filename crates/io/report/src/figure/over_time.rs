@@ -9,7 +9,8 @@ use super::stretches::{Stretches, marks, marks_among};
 use super::strips::{LOST, sent_at};
 use super::thin::{Far, Thinning};
 use super::{
-    Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, MOST_POINTS, Sorted, Times, as_float, ends, thin_peaks,
+    Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, MOST_POINTS, Sorted, Times, as_float, ends, found,
+    thin_peaks,
 };
 use crate::input::Passages;
 use crate::number::{Unit, count, time};
@@ -85,6 +86,12 @@ pub(super) fn delays(
     if !happened.is_empty() {
         legend.push(("event".into(), Ink::Text));
         layers.push(Layer::Below(Ink::Text, marks(happened)));
+    }
+    // A round trip has what was found of its two ways.
+    let marked = if round_trip { &Way::ALL[..] } else { &ways[..] };
+    if let Some((marks, name)) = found::layer(m, passages, times, marked) {
+        legend.push((name, Ink::Found));
+        layers.push(marks);
     }
     Some(Figure {
         name: if round_trip { "delay-round-trip" } else { "delay-one-way" },

@@ -31,6 +31,7 @@ fn ink(ink: Ink) -> &'static str {
         Ink::Reverse => "reverse",
         Ink::RoundTrip => "round",
         Ink::Lost => "bad",
+        Ink::Found => "found",
     }
 }
 
@@ -86,13 +87,14 @@ fn layer(layer: &Layer, figure: &Figure) -> Value {
         }
         Layer::Line(of, points) => ("line", *of, pairs(points, figure)),
         Layer::Area(of, points) => ("area", *of, pairs(points, figure)),
-        Layer::Below(of, marks) => {
+        Layer::Below(of, marks) | Layer::Top(of, marks) => {
             // One alone is where it is; several are from the first to the last, with how many they are and among how many.
             let mark = |mark: &Mark| match mark.count {
                 1 => json!([across(mark.from)]),
                 count => json!([across(mark.from), across(mark.to), count, mark.of]),
             };
-            ("below", *of, marks.iter().map(mark).collect())
+            let kind = if matches!(layer, Layer::Top(..)) { "top" } else { "below" };
+            (kind, *of, marks.iter().map(mark).collect())
         }
         Layer::Above(of, points) => ("above", *of, pairs(points, figure)),
         Layer::Strip(of, columns) => {

@@ -37,9 +37,14 @@ pub fn report(streams: &[Stream<'_>]) -> Result<String, ReportError> {
     let measurements: Vec<&Measurement> = streams.iter().map(|stream| stream.measurement).collect();
     let (mut drawn, mut body) = (Vec::new(), String::new());
     let slowest = slowest(&measurements);
+    if streams.len() > 1 {
+        overview::streams(&measurements, &mut body);
+    }
     for (index, stream) in streams.iter().enumerate() {
         let figures = if slowest.contains(&index) { figures(stream) } else { Vec::new() };
+        body.push_str(&format!("<article id=\"stream-{index}\">\n"));
         article(stream, &words::heading(&measurements, index), &figures, &mut drawn, &mut body)?;
+        body.push_str("</article>\n");
     }
     body.push_str("<section id=\"data\"><h2>Download data</h2></section>\n");
     let software = streams.first().map_or("", |stream| stream.measurement.metadata.software.as_str());
@@ -105,13 +110,14 @@ fn article(
     page: &mut String,
 ) -> Result<(), ReportError> {
     let m = stream.measurement;
-    page.push_str("<article>\n");
     overview::heading(m, target, page);
+    page.push_str("<div class=\"pair\">\n");
     overview::findings(m, page);
-    overview::voice(m, page);
     overview::limits(m, page);
-    overview::warnings(m, page);
+    overview::voice(m, page);
+    page.push_str("</div>\n");
     overview::table(m, page);
+    overview::warnings(m, page);
     charts(figures, drawn, page)?;
     if figures.is_empty() {
         page.push_str(&format!(
@@ -119,11 +125,12 @@ fn article(
              <code>romer report RUN --svg FOLDER</code> draws all.</p>\n"
         ));
     }
-    overview::accuracy(m, page);
     everything::packets(m, page);
     everything::statistics(m, page);
+    page.push_str("<div class=\"pair\">\n");
+    overview::accuracy(m, page);
     overview::setup(m, page);
-    page.push_str("</article>\n");
+    page.push_str("</div>\n");
     Ok(())
 }
 
@@ -133,7 +140,13 @@ pub(crate) fn charts(
     drawn: &mut Vec<Value>,
     page: &mut String,
 ) -> Result<(), ReportError> {
-    figures.iter().zip(rooms(figures)).try_for_each(|(figure, room)| chart(figure, room, drawn, page))
+    if figures.is_empty() {
+        return Ok(());
+    }
+    page.push_str("<div class=\"charts\">\n");
+    figures.iter().zip(rooms(figures)).try_for_each(|(figure, room)| chart(figure, room, drawn, page))?;
+    page.push_str("</div>\n");
+    Ok(())
 }
 
 fn chart(figure: &Figure, room: u32, drawn: &mut Vec<Value>, page: &mut String) -> Result<(), ReportError> {

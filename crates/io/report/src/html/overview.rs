@@ -5,10 +5,11 @@ use romer_record::document::{Measurement, Summary};
 use super::WORDS;
 use crate::escape::markup;
 use crate::figure::capital;
-use crate::number::percent;
+use crate::number::{maybe_time, percent};
 use crate::setup;
 use crate::sure::{Sure, farther};
 use crate::table::{Scale, Way, ways};
+use crate::words;
 
 pub(super) fn heading(m: &Measurement, target: &str, page: &mut String) {
     let partial = if m.partial { format!(" · partial: {}", WORDS.ending(m)) } else { String::new() };
@@ -17,10 +18,68 @@ pub(super) fn heading(m: &Measurement, target: &str, page: &mut String) {
     let figures: Vec<String> =
         WORDS.figures(m).iter().map(|line| format!("<span>{}</span>", markup(line))).collect();
     page.push_str(&format!(
-        "<header><h1>Path to {}</h1>\n<p class=\"when\">{}{partial}</p>\n<p class=\"verdict\">{}</p></header>\n",
+        "<header><div class=\"title\"><h1>Path to {}</h1>{}</div>\n<p class=\"when\">{}{partial}</p>\n<p class=\"verdict\">{}</p></header>\n",
         markup(target),
+        judged(m.limits.iter().map(|limit| limit.held)),
         markup(&when.join(" · ")),
         figures.join("\n"),
+    ));
+}
+
+/// Whether all of several limits held, as a badge: nothing where none was stated.
+pub(crate) fn judged(held: impl Iterator<Item = bool>) -> String {
+    let held: Vec<bool> = held.collect();
+    let failed = held.iter().filter(|held| !**held).count();
+    match (held.len(), failed) {
+        (0, _) => String::new(),
+        (all, 0) => format!(" <span class=\"badge good\">PASS {all}/{all}</span>"),
+        (all, failed) => format!(" <span class=\"badge bad\">FAIL {failed}/{all}</span>"),
+    }
+}
+
+/// The streams of the page, a row for each direction, with links to their articles.
+pub(super) fn streams(measurements: &[&Measurement], page: &mut String) {
+    let mut rows = String::new();
+    for (index, m) in measurements.iter().enumerate() {
+        for (place, way) in ways(m).into_iter().enumerate() {
+            let direction = way.of(m);
+            let name = match place {
+                0 => format!(
+                    "<a href=\"#stream-{index}\">{}</a>{}",
+                    markup(&words::heading(measurements, index)),
+                    judged(m.limits.iter().map(|limit| limit.held))
+                ),
+                _ => String::new(),
+            };
+            let first = |text: String| if place == 0 { text } else { String::new() };
+            let (traffic, findings) = (first(markup(&m.traffic.model)), first(m.findings.len().to_string()));
+            let voice = m.voice.iter().find(|voice| voice.direction == way.in_document());
+            let mos = voice.and_then(|voice| voice.playout.mos);
+            let lost = direction.loss.ratio;
+            rows.push_str(&format!(
+                "<tr><th>{name}</th><td>{traffic}</td><td class=\"key {}\">{}</td><td>{}</td><td>{}</td><td class=\"{}\">{}</td><td>{}</td><td>{findings}</td></tr>\n",
+                class(way),
+                markup(&way.label(m)),
+                maybe_time(direction.delay_ns.median, true),
+                maybe_time(direction.delay_ns.p99, true),
+                if lost.is_some_and(|ratio| ratio > 0.0) { "bad" } else { "" },
+                lost.map_or_else(|| "unknown".to_owned(), percent),
+                mos.map_or_else(|| WORDS.absent().to_owned(), |mos| format!("{mos:.2}")),
+            ));
+        }
+    }
+    let mut targets: Vec<&str> = measurements.iter().map(|m| m.target.as_str()).collect();
+    targets.dedup();
+    let started = measurements.first().map_or_else(String::new, |m| WORDS.moment(&m.started));
+    page.push_str(&format!(
+        "<header><h1>{}: {} streams</h1>\n<p class=\"when\">{}</p></header>\n",
+        markup(&targets.join(", ")),
+        measurements.len(),
+        markup(&started)
+    ));
+    page.push_str(&format!(
+        "<section class=\"streams\"><h2>Results</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>stream</th><th>traffic</th>\
+         <th>direction</th><th>median</th><th>p99</th><th>loss</th><th>MOS</th><th>findings</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div></section>\n"
     ));
 }
 

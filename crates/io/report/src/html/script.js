@@ -52,6 +52,8 @@
   };
   // What the tip says: the number with its unit.
   const told = (axis, value, span) => label(axis, value, span) + (axis.labels === 'numbers' && axis.unit ? '\u00a0' + axis.unit : '');
+  // Marks at the lower and at the upper edge of a chart.
+  const edged = (layer) => layer.kind === 'below' || layer.kind === 'top';
   // What a chart shows, for whoever does not see it: its axes, how far they reach, and its series.
   const described = ({ figure, view: [x0, x1, y0, y1] }) => {
     const reach = (axis, from, to) => `${axis.title} from ${label(axis, from, to - from)} to ${label(axis, to, to - from)}`;
@@ -155,9 +157,10 @@
         make('path', { d: here.map(line).join(''), class: 'far', style }, plot);
         // Few are packets that one looks at one by one; many would look like a crowd of their own.
         if (here.length <= 60) make('path', { d: here.map(([x, y]) => `M${px(x).toFixed(1)} ${py(y).toFixed(1)}h0`).join(''), class: 'dots', style }, plot);
-      } else if (layer.kind === 'below') {
+      } else if (edged(layer)) {
         // Several that are one mark reach from the first to the last.
-        const mark = ([x, to]) => `M${px(x).toFixed(1)} ${bottom}v-9` + (to ? `H${px(to).toFixed(1)}v9` : '');
+        const [edge, long] = layer.kind === 'top' ? [top, 9] : [bottom, -9];
+        const mark = ([x, to]) => `M${px(x).toFixed(1)} ${edge}v${long}` + (to ? `H${px(to).toFixed(1)}v${-long}` : '');
         make('path', { d: points.map(mark).join(''), class: points.some((point) => point.length > 1) ? 'mark light' : 'mark', style }, plot);
       } else if (layer.kind === 'above') {
         const here = points.filter(([x]) => x >= x0 && x <= x1);
@@ -166,7 +169,7 @@
         for (const [a, b, c, e, opacity] of points) if (b >= x0 && a <= x1) make('rect', { x: px(a), y: py(e), width: Math.max(1, px(b) - px(a)), height: py(c) - py(e), class: 'tip', opacity, style }, plot);
       }
     }
-    state.geometry = { left, right, top: top - strip, bottom, px, py, up, width };
+    state.geometry = { left, right, top: top - strip, edge: top, bottom, px, py, up, width };
     state.cursor = make('g', { class: 'cursor' }, svg);
     state.reset.hidden = view.every((value, place) => value === state.whole[place]);
     state.box.closest('figure')?.classList.toggle('part', !state.reset.hidden);
@@ -201,19 +204,19 @@
     draw(state);
   };
   // What stands for one packet, and what is a value at every place along the axis.
-  const single = (layer) => ['points', 'far', 'above', 'below'].includes(layer.kind);
+  const single = (layer) => ['points', 'far', 'above', 'below', 'top'].includes(layer.kind);
   const curve = (layer) => layer.kind === 'line' || layer.kind === 'area';
   const pointed = (layer) => ['points', 'far', 'line', 'area', 'above'].includes(layer.kind);
-  const height = ({ geometry: g }, layer, point) => (layer.kind === 'below' ? g.bottom - 5 : (layer.kind === 'above' ? g.up : g.py)(point[1]));
+  const height = ({ geometry: g }, layer, point) => (layer.kind === 'below' ? g.bottom - 5 : layer.kind === 'top' ? g.edge + 5 : (layer.kind === 'above' ? g.up : g.py)(point[1]));
   // A mark for several reaches from the first to the last.
-  const until = (layer, point) => (layer.kind === 'bars' || layer.kind === 'below' && point.length > 1 ? point[1] : point[0]);
+  const until = (layer, point) => (layer.kind === 'bars' || edged(layer) && point.length > 1 ? point[1] : point[0]);
   const inside = ([from, to], layer, point) => until(layer, point) >= from && point[0] <= to;
   // What is drawn nearest to a place, where that is near enough to be meant.
   const RADIUS = 20;
   const meant = (state, x, y) => {
     const { figure, geometry: g, view } = state;
     let best = null, least = RADIUS ** 2;
-    for (const layer of figure.layers) if (pointed(layer) || layer.kind === 'below') for (const point of layer.points) {
+    for (const layer of figure.layers) if (pointed(layer) || edged(layer)) for (const point of layer.points) {
       const across = Math.max(g.px(point[0]) - x, x - g.px(until(layer, point)), 0);
       if (across > RADIUS || !inside(view, layer, point)) continue;
       const far = across ** 2 + (height(state, layer, point) - y) ** 2;
@@ -259,7 +262,7 @@
   const stretchAt = (state, x) => {
     const { figure, view, whole } = state, about = (view[1] - view[0]) / 60, stretches = [];
     for (const ink of new Set(figure.layers.filter((layer) => layer.kind === 'points').map((layer) => layer.ink))) {
-      const layers = figure.layers.filter((layer) => layer.ink === ink && layer.kind !== 'below' && single(layer));
+      const layers = figure.layers.filter((layer) => layer.ink === ink && !edged(layer) && single(layer));
       const known = layers.find((layer) => layer.stretches), some = layers.some((layer) => layer.of);
       if (known) {
         const { length } = known.stretches, size = (whole[1] - whole[0]) / length;
@@ -284,7 +287,7 @@
   const valueOf = ({ figure, view }, [layer, point]) => {
     // The digits that the chart's height tells, and at least three of the number's own: among others it may be small.
     const value = (one) => told(figure.y, one, Math.max(Math.min((view[3] - view[2]) / 50, Math.abs(one) / 20 || Infinity), (view[3] - view[2]) / 5e5));
-    if (layer.kind === 'below') return nameOf(figure, layer) + (point[3] ? ` ${group(String(point[2]))} of ${group(String(point[3]))}` : '');
+    if (edged(layer)) return nameOf(figure, layer) + (point[3] ? ` ${group(String(point[2]))} of ${group(String(point[3]))}` : '');
     if (figure.y.rows) {
       const [marked, of, worst] = point.slice(5), most = of > 20 ? `, at worst ${Math.round(20 * worst)} of 20 in a row` : '';
       return `${nameOf(figure, layer)}: ${group(String(marked))} of ${group(String(of))} (${percent(marked / of)})${most}`;

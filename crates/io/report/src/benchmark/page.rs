@@ -1,0 +1,272 @@
+//! The page of a benchmark, in the look of a measurement's report: results, verdicts, charts, and what they rest on.
+
+use std::collections::BTreeMap;
+
+use romer_record::benchmark::Benchmark;
+use serde_json::Value;
+
+use super::{
+    Drawn, amount, events, figures, markings, overall_words, repeated, results, seconds, size_words, streams,
+};
+use crate::escape::markup;
+use crate::html;
+use crate::number::{NO_BREAK, counted, grouped};
+use crate::warning::Text as _;
+use crate::words::Words;
+
+const WORDS: Words = Words { unicode: true };
+
+/// The page.
+pub fn page(document: &Benchmark) -> String {
+    let mut body = String::from("<article>\n");
+    heading(document, &mut body);
+    body.push_str("<div class=\"pair\">\n");
+    list("Verdicts", verdicts(document), &mut body);
+    list("Limits", limits(document), &mut body);
+    body.push_str("</div>\n");
+    results::table(document, &mut body);
+    notes(document, &mut body);
+    let figures = figures(document);
+    drawn(figures.iter().filter(|figure| figure.leads), &mut body);
+    body.push_str("<div class=\"pair\">\n");
+    compared(document, &mut body);
+    let spots = document.soft_spots.iter().map(|one| (one.text.clone(), true)).collect();
+    list("Soft spots (1 % overall, Holm)", spots, &mut body);
+    list("Lost frames of a mixture, by size", by_size(document), &mut body);
+    // Whether they should have changed is for the verdicts to say.
+    let marked = markings(document)
+        .into_iter()
+        .map(|(text, changed)| (if changed { format!("{text} (changed)") } else { text }, false));
+    list("Markings: sent and received", marked.collect(), &mut body);
+    body.push_str("</div>\n");
+    streams::table(document, &mut body);
+    more_figures(&figures, &mut body);
+    results::statistics(document, &mut body);
+    body.push_str("<div class=\"pair\">\n");
+    setup(document, &mut body);
+    let tester = document.self_test.iter().flat_map(|found| &found.claims);
+    list("Tester self-test", tester.map(|one| (one.clone(), false)).collect(), &mut body);
+    let again = repeated(document).into_iter();
+    let events = again.chain(events(document).map(|one| one.text.clone())).map(|text| (text, false));
+    list("Events", events.collect(), &mut body);
+    body.push_str("</div>\n</article>\n");
+    let software = format!("romer {}", markup(&document.setup.software));
+    let footer = format!(
+        "Benchmarked with {software}. All values can be recomputed from benchmark.json in the same folder."
+    );
+    html::page(&markup(&title(document)), &body, &footer, &Value::Null, Vec::new())
+}
+
+fn title(document: &Benchmark) -> String {
+    format!("Benchmark of {}: {}", document.dut.model.as_deref().unwrap_or("a device"), document.procedure)
+}
+
+fn heading(document: &Benchmark, body: &mut String) {
+    let setup = &document.setup;
+    let when = [
+        WORDS.moment(&document.started),
+        document.criterion.clone(),
+        format!("{} to {}", setup.tx, setup.rx),
+        format!("line {}{NO_BREAK}Mbit/s", grouped(setup.line_rate_bps / 1e6, 0)),
+        counted(u64::from(setup.repeats), "repeat", "repeats"),
+    ];
+    let when: Vec<String> = when.into_iter().filter(|text| !text.is_empty()).collect();
+    let partial = if document.partial { " · partial: interrupted" } else { "" };
+    let lines: String =
+        results::headline(document).iter().map(|line| format!("<span>{}</span>\n", markup(line))).collect();
+    body.push_str(&format!(
+        "<header><div class=\"title\"><h1>{}</h1>{}</div>\n<p class=\"when\">{}{partial}</p>\n<p class=\"verdict\">{lines}</p></header>\n",
+        markup(&title(document)),
+        judged(document),
+        markup(&when.join(" · ")),
+    ));
+}
+
+/// Whether all claims and limits held, as a badge: nothing where none was judged.
+fn judged(document: &Benchmark) -> String {
+    let claims = document.verdicts.iter().map(|one| one.holds);
+    let limits = document.limits.iter().map(|one| (one.held || one.value.is_some()).then_some(one.held));
+    let all: Vec<Option<bool>> = claims.chain(limits).collect();
+    let number = |holds: Option<bool>| all.iter().filter(|one| **one == holds).count();
+    let (failed, open) = (number(Some(false)), number(None));
+    let (class, word, number) = match (all.len(), failed, open) {
+        (0, ..) => return String::new(),
+        (_, 0, 0) => ("good", "PASS", all.len()),
+        (_, 0, open) => ("half", "INCONCLUSIVE", open),
+        (_, failed, _) => ("bad", "FAIL", failed),
+    };
+    format!(" <span class=\"badge {class}\">{word} {number}/{}</span>", all.len())
+}
+
+fn verdicts(document: &Benchmark) -> Vec<(String, bool)> {
+    let words = |holds| match holds {
+        Some(true) => "PASS",
+        Some(false) => "FAIL",
+        None => "INCONCLUSIVE",
+    };
+    let judged = document.verdicts.iter().map(|one| {
+        let text = format!(
+            "{}: {}, {}: {}; found: {}",
+            words(one.holds),
+            one.case,
+            one.subject,
+            one.expected,
+            one.found
+        );
+        (text, one.holds != Some(true))
+    });
+    judged.collect()
+}
+
+fn limits(document: &Benchmark) -> Vec<(String, bool)> {
+    let judged = document.limits.iter().map(|one| {
+        let held = match (one.held, one.value) {
+            (true, _) => "PASS",
+            (false, Some(_)) => "FAIL",
+            (false, None) => "INCONCLUSIVE",
+        };
+        let not_all = || "some of its values are unknown".into();
+        let worst =
+            one.value.map_or_else(not_all, |value| format!("worst value {}", amount(&one.limit, value)));
+        (format!("{held}: {} ({worst})", one.limit), !one.held)
+    });
+    judged.collect()
+}
+
+/// A section with a line for each, and whether that is bad; nothing where there is none.
+fn list(title: &str, rows: Vec<(String, bool)>, body: &mut String) {
+    if rows.is_empty() {
+        return;
+    }
+    body.push_str(&format!("<section><h2>{title}</h2>\n<ul>\n"));
+    for (text, bad) in rows {
+        let class = if bad { " class=\"bad\"" } else { "" };
+        body.push_str(&format!("<li{class}>{}</li>\n", markup(&text)));
+    }
+    body.push_str("</ul></section>\n");
+}
+
+fn notes(document: &Benchmark, body: &mut String) {
+    if document.warnings.is_empty() {
+        return;
+    }
+    let items: String =
+        document.warnings.iter().map(|warning| format!("<li>{}</li>", markup(&warning.text()))).collect();
+    body.push_str(&format!("<section class=\"note\"><ul>{items}</ul></section>\n"));
+}
+
+/// The differences between cases.
+fn compared(document: &Benchmark, body: &mut String) {
+    let different = document.differences.iter().filter(|one| one.significant).map(|one| {
+        let [low, high] = one.interval.unwrap_or_default();
+        let at = one.load_percent.map_or(String::new(), |load| format!(" at {load:.1} %"));
+        let text = format!(
+            "{} vs. {}, {}{at}: {} differs by {} (95 % CI {} to {})",
+            one.to,
+            one.from,
+            size_words(one.frame_size),
+            one.quantity,
+            amount(&one.quantity, one.mean.unwrap_or_default()),
+            amount(&one.quantity, low),
+            amount(&one.quantity, high)
+        );
+        (text, false)
+    });
+    list("Significant differences between cases (5 % overall, Holm)", different.collect(), body);
+    let overall = document.overall.iter().map(|one| (overall_words(one), false));
+    list("Cost of a case over all sizes and loads", overall.collect(), body);
+}
+
+/// Figures in two columns.
+fn drawn<'a>(figures: impl Iterator<Item = &'a Drawn>, body: &mut String) {
+    body.push_str("<div class=\"plots\">\n");
+    for figure in figures {
+        body.push_str(&format!(
+            "<section class=\"plot\"><h2 id=\"{}\">{}</h2>\n{}</section>\n",
+            figure.name,
+            markup(&figure.title),
+            figure.svg
+        ));
+    }
+    body.push_str("</div>\n");
+}
+
+/// The other figures, closed until they are opened, those of a case together.
+fn more_figures(figures: &[Drawn], body: &mut String) {
+    let mut groups: Vec<&str> = Vec::new();
+    for figure in figures.iter().filter(|figure| !figure.leads) {
+        if !groups.contains(&figure.of.as_str()) {
+            groups.push(&figure.of);
+        }
+    }
+    for group in groups {
+        let of = || figures.iter().filter(|figure| !figure.leads && figure.of == group);
+        body.push_str(&format!("<details><summary>{} ({})</summary>\n", markup(group), of().count()));
+        drawn(of(), body);
+        body.push_str("</details>\n");
+    }
+}
+
+fn setup(document: &Benchmark, body: &mut String) {
+    let setup = &document.setup;
+    let mut items = vec![
+        ("Ports", format!("{} to {}", setup.tx, setup.rx)),
+        ("Addresses", format!("{} to {}", setup.source, setup.destination)),
+        (
+            "Line rate",
+            format!("{}{NO_BREAK}Mbit/s ({})", grouped(setup.line_rate_bps / 1e6, 3), setup.rate_layer),
+        ),
+        (
+            "Trials",
+            format!(
+                "{:.2}{NO_BREAK}s each, {}",
+                seconds(setup.trial_ns),
+                counted(u64::from(setup.repeats), "repeat", "repeats")
+            ),
+        ),
+        ("Seed", setup.seed.map(|part| part.to_string()).join(",")),
+        ("Host", setup.kernel.clone()),
+        ("Started", WORDS.moment(&document.started)),
+        ("Ended", WORDS.moment(&document.ended)),
+    ];
+    if !document.dut.labels.is_empty() {
+        let labels = document.dut.labels.iter().map(|(name, value)| format!("{name}: {value}"));
+        items.insert(0, ("Device", labels.collect::<Vec<_>>().join("; ")));
+    }
+    body.push_str("<section><h2>Test setup</h2>\n<dl>\n");
+    for (name, text) in items.iter().filter(|(_, text)| !text.is_empty()) {
+        body.push_str(&format!("<dt>{name}</dt><dd>{}</dd>\n", markup(text)));
+    }
+    body.push_str("</dl></section>\n");
+}
+
+/// Lost frames of each case and size, over all valid trials of several sizes.
+fn by_size(document: &Benchmark) -> Vec<(String, bool)> {
+    let mut rows: BTreeMap<(&str, u32, u32), [u64; 2]> = BTreeMap::new();
+    for trial in document.trials.iter().filter(|trial| trial.invalid.is_none()) {
+        for row in trial.per_stream.iter().flat_map(|stream| &stream.per_size) {
+            let [offered, lost] =
+                rows.entry((trial.case.as_str(), row.least_octets, row.most_octets)).or_default();
+            *offered = offered.saturating_add(row.offered);
+            *lost = lost.saturating_add(row.lost);
+        }
+    }
+    // Of a mixture of all sizes most have lost nothing: they share one line.
+    let mut whole: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+    let mut told = Vec::new();
+    for ((case, least, most), [offered, lost]) in &rows {
+        if *lost == 0 {
+            let (sizes, frames) = whole.entry(case).or_default();
+            *sizes += 1;
+            *frames = frames.saturating_add(*offered);
+            continue;
+        }
+        let size = if least == most { least.to_string() } else { format!("other sizes, {least} to {most}") };
+        told.push((format!("{case}, {size} bytes: {lost} of {offered}"), false));
+    }
+    for (case, (sizes, frames)) in whole {
+        let of = if sizes == 1 { "1 size".into() } else { format!("{sizes} sizes or ranges of sizes") };
+        told.push((format!("{case}, {of}: 0 of {frames}"), false));
+    }
+    told
+}
