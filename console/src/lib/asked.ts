@@ -119,11 +119,15 @@ export function timed(scenario: Table, way: 'a_to_b' | 'b_to_a', [from, until]: 
   return { table, stays };
 }
 
-/** What is asked for of one direction; nothing at all where everything passes through untouched. */
-export function askedFor(scenario: Table, way: 'a_to_b' | 'b_to_a', passing = false, during: During | null = null, files: Record<string, string> = {}): AskedFor {
+/**
+ * What is requested of one direction; nothing at all where everything passes through untouched. Of packets of a flow (counted
+ * from 0) these are the flow's settings, which the timeline does not change.
+ */
+export function askedFor(scenario: Table, way: 'a_to_b' | 'b_to_a', passing = false, during: During | null = null, flow: number | null = null, files: Record<string, string> = {}): AskedFor {
   const nothing: AskedFor = { loss: 0, duplicates: 0, reordered: 0, corrupted: 0, damageKills: false, delay: 0, rate: null, notes: [] };
   if (passing) return { ...nothing, notes: ['everything passed through untouched'] };
-  const { table, stays } = timed(scenario, way, during ?? [0, 0]);
+  const own = flow === null ? undefined : ((scenario.flow as Table[] | undefined)?.[flow]?.[way] as Table | undefined);
+  const { table, stays } = own ? { table: own, stays: true } : timed(scenario, way, during ?? [0, 0]);
   if (scenario.trace || (table.trace as Table | undefined)?.format === 'measurement') {
     const [corrupted, damageKills] = damage(table);
     const notes = ['a trace says what happens to each packet', ...(corrupted === 0 ? [] : [damageKills ? DROPPED : REPAIRED])];
@@ -131,8 +135,7 @@ export function askedFor(scenario: Table, way: 'a_to_b' | 'b_to_a', passing = fa
   }
   const notes: string[] = [];
   if (table.trace) notes.push('a trace says when packets leave: what waits for that, or is lost in its queue, comes on top');
-  if ((scenario.flow as Table[] | undefined)?.length) notes.push('flows that match have settings of their own, which are not among these');
-  if ((scenario.timeline as Table[] | undefined)?.length) {
+  if (!own && (scenario.timeline as Table[] | undefined)?.length) {
     if (!during) notes.push('the timeline changes them; these are the settings at its start');
     else if (!stays) notes.push('the timeline changed them during the measurement: these are the settings at its beginning');
   }

@@ -48,6 +48,6 @@ export function frame(traffic: Pick<Schemas['Traffic'], 'packet_octets'>): numbe
  */
 export function besides(seen: number | undefined, sent: number | null | undefined, arrow: string): string | null {
   if (typeof seen !== 'number' || typeof sent !== 'number' || seen === sent) return null;
-  if (seen < sent) return `the emulator saw ${count(seen)} packets ${arrow} while ${count(sent)} were sent: not all of them passed through it this way`;
-  return `${count(seen - sent)} of the ${count(seen)} packets that the emulator saw ${arrow} were not probes (the session’s own messages, or other hosts’): what it did is told of all of them`;
+  if (seen < sent) return `the emulator received ${count(seen)} packets ${arrow}, but ${count(sent)} were sent: some did not pass it in this direction`;
+  return `${count(seen - sent)} of the ${count(seen)} packets that the emulator received ${arrow} were not probes (control messages, or other hosts’ packets): the emulated values include them`;
 }

@@ -27,11 +27,11 @@ export const PROCEDURES: { name: string; words: string; help: string; loads: boo
   { name: 'throughput', words: 'Throughput', help: 'the highest load without loss', loads: false },
   { name: 'load-sweep', words: 'Load sweep', help: 'offered load and forwarded load', loads: true },
   { name: 'latency', words: 'Latency and jitter', help: 'at each load', loads: true },
-  { name: 'frame-loss', words: 'Frame loss', help: 'from the full line downwards', loads: false },
+  { name: 'frame-loss', words: 'Frame loss', help: 'from the line rate downwards', loads: false },
   { name: 'back-to-back', words: 'Back-to-back', help: 'the longest burst without loss', loads: false },
-  { name: 'recovery', words: 'Recovery', help: 'how soon after an overload', loads: false },
-  { name: 'policing', words: 'Policing', help: 'what a token bucket lets through', loads: true },
-  { name: 'priority', words: 'Priority', help: 'what each class gets', loads: true },
+  { name: 'recovery', words: 'Recovery', help: 'time until losses end after an overload', loads: false },
+  { name: 'policing', words: 'Policing', help: 'conformance to a token bucket', loads: true },
+  { name: 'priority', words: 'Priority', help: 'the share of each class', loads: true },
 ];
 
 export const FRESH: PlanForm = {
@@ -133,6 +133,10 @@ export interface Point {
 
 /** What the sizes of trials are called; a mixture has none. */
 export const sizeName = (size: number | null | undefined): string => (size === null || size === undefined ? 'mixture' : `${size} B`);
+
+/** The frame sizes of trials by number, a mixture last. */
+export const sizesOf = (points: readonly Pick<Point, 'frame_size'>[]): string[] =>
+  [...new Set(points.map((point) => point.frame_size ?? Number.POSITIVE_INFINITY))].sort((a, b) => a - b).map((size) => sizeName(Number.isFinite(size) ? size : null));
 
 /** The loads of one frame size, and for each case the mean of `of` over the trials of each load. */
 export function curves<P extends Point>(points: readonly P[], size: string, of: (point: P) => number | null | undefined): { x: number[]; cases: { name: string; values: (number | null)[] }[] } {

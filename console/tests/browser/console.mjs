@@ -229,6 +229,7 @@ async function run() {
   await until('both are told', async () => (await page.getByText(/^Limit failed: forward.delay_ns.p99<1ms, and the value is/).count()) === 2);
   await open(page, 'Runs');
   await until('both are listed', async () => (await page.locator('tr', { hasText: 'both ways at once' }).locator('.mid .limit').count()) === 2);
+  await page.locator('tr', { hasText: 'both ways at once' }).locator('.mid').getByText('FAIL', { exact: true }).waitFor();
   await open(page, 'Measure');
   const [listed] = await page.evaluate(async () => (await fetch('/api/runs')).json());
   assert.equal(listed.broken.length, 2, JSON.stringify(listed));
@@ -261,16 +262,16 @@ async function run() {
   const chart = page.getByRole('group', { name: /^Packets a → b: plus and minus zoom/ });
   await chart.focus();
   await page.keyboard.press('+');
-  await chart.locator('xpath=..').getByText('shows 50 % of it').waitFor();
+  await chart.locator('xpath=..').getByText('shown: 50 %').waitFor();
   await page.keyboard.press('0');
-  await chart.locator('xpath=..').getByText('shows 100 % of it').waitFor();
+  await chart.locator('xpath=..').getByText('shown: 100 %').waitFor();
   // Dragged, it says how much is seen as well.
   const plotArea = await chart.locator('.u-over').boundingBox();
   await page.mouse.move(plotArea.x + plotArea.width * 0.5, plotArea.y + plotArea.height / 2);
   await page.mouse.down();
   await page.mouse.move(plotArea.x + plotArea.width * 0.75, plotArea.y + plotArea.height / 2, { steps: 5 });
   await page.mouse.up();
-  await chart.locator('xpath=..').getByText(/^shows 2\d % of it$/).waitFor();
+  await chart.locator('xpath=..').getByText(/^shown: 2\d %$/).waitFor();
   await chart.focus();
   await page.keyboard.press('0');
   await page.locator('[data-lost=a_to_b]').getByText(/Since the start: model \d+/).waitFor();
@@ -344,31 +345,35 @@ async function run() {
   await open(page, 'Runs');
   await page.getByRole('cell', { name: 'from the browser' }).waitFor();
   await page.getByLabel('Filter', { exact: true }).fill('nothing like it');
-  await page.getByText('No run has these words').waitFor();
+  await page.getByText('No run matches the filter').waitFor();
   await page.getByLabel('Filter', { exact: true }).fill('browser');
   await page.getByRole('button', { name: /^Open / }).click();
   const runsScreen = page.locator('section[aria-label=Runs]');
   await runsScreen.frameLocator('iframe').getByText('Packets').first().waitFor();
+  // What was opened is seen, not only there, and what stands out of it is in the list.
+  await until('the details are in view', () => runsScreen.locator('.details h2').evaluate((one) => { const { top } = one.getBoundingClientRect(); return top >= 0 && top < 200 && document.activeElement === one; }));
+  const entry = await runsScreen.getByRole('row', { name: /from the browser/ }).innerText();
+  assert(/\b2\d(\.\d+)? ms/.test(entry) && /\b(\d|1\d)(\.\d+)? %/.test(entry) && /complete/.test(entry), entry);
   // The report's own script works within the page: it makes the buttons that save its data.
   await runsScreen.frameLocator('iframe').locator('#data button').first().waitFor();
 
   step('it stands beside the emulation that it passed through');
   const beside = runsScreen.locator('[data-beside]');
-  await beside.getByRole('row', { name: /Loss there \(a → b\) 10 %/ }).waitFor();
-  await beside.getByText(/packets that the emulator saw a → b were not probes/).waitFor();
+  await beside.getByRole('row', { name: /^Loss forward \(a → b\) 10 %/ }).waitFor();
+  await beside.getByText(/packets that the emulator received a → b were not probes/).waitFor();
   // Asked for, done and measured: the mean delay is 20 ms and what the emulator adds, the rate that of the probes.
   const cells = async (name) => beside.getByRole('row', { name }).getByRole('cell').allInnerTexts();
-  const [askedDelay, didDelay, measuredDelay] = await cells(/Mean delay there \(a → b\)/);
+  const [askedDelay, didDelay, measuredDelay] = await cells(/^Mean delay forward \(a → b\)/);
   assert.equal(askedDelay, '20 ms');
   assert(Number.parseFloat(didDelay) >= 20 && didDelay.endsWith(' ms'), didDelay);
   assert(Number.parseFloat(measuredDelay) >= 20, measuredDelay);
-  const [askedRate, didRate, measuredRate] = await cells(/Rate of frames \(layer 2\) there/);
+  const [askedRate, didRate, measuredRate] = await cells(/^Rate forward \(a → b\)/);
   assert.equal(askedRate, 'no limit');
   assert(/bit\/s$/.test(didRate) && /bit\/s$/.test(measuredRate), `${didRate}, ${measuredRate}`);
   await beside.getByLabel('Emulation').selectOption('now');
-  await beside.getByText('the scenario that is in force now').waitFor();
+  await beside.getByText('the scenario in force now').waitFor();
   await beside.getByLabel('Emulation').selectOption('kept');
-  await beside.getByText('what was in force when the measurement began').waitFor();
+  await beside.getByText('the scenario in force when the measurement began').waitFor();
   await shot(page, 'runs');
 
   step('its packets are saved as other programs read them');
@@ -389,9 +394,9 @@ async function run() {
   await ticks.nth(0).check();
   await ticks.nth(1).check();
   await page.getByRole('button', { name: 'Overlay 2' }).click();
-  await page.getByRole('heading', { name: 'What differs' }).waitFor();
+  await page.getByRole('heading', { name: 'Differences' }).waitFor();
   const sides = await runsScreen.locator('dl.sides').innerText();
-  assert(/A\s+\S+, to 198\.18\.0\.3\S*, begun \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/.test(sides) && sides.includes('once more'), sides);
+  assert(/A\s+\S+, to 198\.18\.0\.3\S*, started \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/.test(sides) && sides.includes('once more'), sides);
   await until('their curves are drawn', () => runsScreen.locator('.uplot').count().then((count) => count >= 1));
   await clean(page, 'an overlay');
   await overlaysOfStreams(page, runsScreen);
@@ -404,7 +409,7 @@ async function run() {
   await page.setViewportSize({ width: 1440, height: 900 });
   const row = runsScreen.getByRole('row', { name: /once more/ });
   await row.getByRole('button', { name: /^Delete / }).click();
-  await row.getByRole('button', { name: 'Delete it for good' }).click();
+  await row.getByRole('button', { name: 'Delete permanently' }).click();
   await until('it is gone', () => ticks.count().then((count) => count === 1));
 
   step('a benchmark is planned, foreseen, run through the emulator, and shown');
@@ -494,7 +499,7 @@ async function run() {
   // Nothing is said of an emulation: what runs here is kept with it.
   const slow = await page.evaluate(async () => (await (await fetch('/api/measurements', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"targets":["198.18.0.3"],"count":300,"interval":"12ms","size":"300B","comment":"at a\u202erate"}' })).json()).id);
   await open(page, 'Live');
-  await page.locator('[data-delay=a_to_b]').getByText('of it in the rate’s queue').waitFor();
+  await page.locator('[data-delay=a_to_b]').getByText('of which rate queue').waitFor();
   const run = await until('it ends', () => page.evaluate(async (id) => { const one = await (await fetch(`/api/measurements/${id}`)).json(); return one.state === 'done' ? one.run : null; }, slow));
   const through = await page.evaluate(async (name) => (await fetch(`/api/runs/${name}`)).json(), run);
   const [did, probes] = [through.emulated.a_to_b, through.measurements[0].forward];

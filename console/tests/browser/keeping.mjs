@@ -231,19 +231,19 @@ export async function overlaysOfStreams(page, runs) {
   await runs.getByRole('button', { name: 'Overlay 2' }).click();
   const figures = runs.getByRole('region', { name: 'Figures of the overlay' });
   await until('each stream has its rows', async () => (await figures.getByRole('rowheader', { name: /, to 198\.18\.0\.3/ }).count()) === 12);
-  await until('each is compared', async () => (await runs.getByRole('heading', { name: /^What differs, to 198\.18\.0\.3/ }).count()) === 2);
+  await until('each is compared', async () => (await runs.getByRole('heading', { name: /^Differences, to 198\.18\.0\.3/ }).count()) === 2);
   await ticks.last().check();
   await runs.getByRole('button', { name: 'Overlay 3' }).click();
-  await runs.getByText('Colours are told apart up to 4 streams, and these runs have 5').waitFor();
+  await runs.getByText('At most 4 streams can be overlaid; these runs have 5').waitFor();
   // With the keyboard: the focus stays among the runs.
   const focus = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.tagName);
   for (const id of ids) {
     await runs.getByRole('button', { name: `Delete ${id}`, exact: true }).press('Enter');
-    await until('the focus is on what keeps it', async () => (await focus()) === `Keep it: ${id}`);
+    await until('the focus is on what keeps it', async () => (await focus()) === `Cancel: ${id}`);
     await page.keyboard.press('Enter');
     await until('the focus is where it was', async () => (await focus()) === `Delete ${id}`);
     await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Delete it for good' }).press('Enter');
+    await page.getByRole('button', { name: 'Delete permanently' }).press('Enter');
     await until('the focus is on the next run', async () => (await focus())?.startsWith('Delete ') && (await focus()) !== `Delete ${id}`);
   }
   for (const tick of await ticks.all()) await tick.uncheck();

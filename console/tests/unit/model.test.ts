@@ -3,6 +3,7 @@ import source from '../../../crates/io/report/src/causes.rs?raw';
 import { askedFor, asksAnything, meanDelay, share } from '../../src/lib/asked';
 import { CAUSES, causesOf } from '../../src/lib/causes';
 import { byOthers, changes, fileChanges, History, standsSame, type Known, type Stands } from '../../src/lib/changes';
+import { addressOf, codePoint, headersOf, matched, within } from '../../src/lib/flow';
 import { besides, did, frame, rate, span } from '../../src/lib/beside';
 import { curve, mixture } from '../../src/lib/density';
 import { displacements } from '../../src/lib/displacement';
@@ -13,7 +14,7 @@ import { absorbing, absorbingWords, completed, fourStateLoss, fourStateMatrix, g
 import { axis, clock, moment, zone } from '../../src/lib/moment';
 import { named } from '../../src/lib/named';
 import { distribution, pairs, present } from '../../src/lib/overlay';
-import { curves, fieldOf, FRESH, plan } from '../../src/lib/plan';
+import { curves, fieldOf, FRESH, plan, sizesOf } from '../../src/lib/plan';
 import { lossRatio, lossSeen, shares } from '../../src/lib/ledger';
 import { bits, nanoseconds, numberOf, percent, probability, so, time, told, wholeNumbers, written } from '../../src/lib/quantity';
 import { byPort, samples } from '../../src/lib/samples';
@@ -349,9 +350,37 @@ describe('measured beside emulated', () => {
     expect(span({ inter_arrival_ns: { count: 0, mean: null } } as never)).toBeNull();
     expect([frame({ packet_octets: 72 }), frame({ packet_octets: 30 }), frame({ packet_octets: null })]).toEqual([90, 64, null]);
   });
+  it('has the settings of the flow that the packets belong to', () => {
+    const scenario = {
+      a_to_b: { loss: { probability: 0.1 }, delay: { fixed: '1ms' } },
+      flow: [
+        { match: { dscp: 'af41' }, a_to_b: { loss: { probability: 0.2 } } },
+        { match: { dscp: 'ef', protocol: 'udp', destination: '198.18.0.0/24' }, a_to_b: { delay: { fixed: '30ms' } } },
+      ],
+      timeline: [{ at: '1s', a_to_b: { loss: { probability: 0.5 } } }],
+    };
+    const measurement = (dscp: number) => ({ target: '198.18.0.3:862', traffic: { dscp }, forward: { dscp: { sent: dscp } }, reverse: { dscp: { sent: dscp } } }) as never;
+    const flow = (dscp: number) => matched(scenario, headersOf(measurement(dscp), 'forward')).flow;
+    expect([flow(46), flow(34), flow(0)]).toEqual([1, 0, null]);
+    // A flow replaces the top level of a direction whole, and the timeline does not change it.
+    expect(askedFor(scenario, 'a_to_b', false, [2e9, 3e9], flow(46))).toMatchObject({ loss: 0, delay: 30e6, notes: [] });
+    expect(askedFor(scenario, 'a_to_b', false, [2e9, 3e9], flow(0))).toMatchObject({ loss: 0.5, delay: 1e6 });
+    // A direction that the flow leaves out has the settings of the top level.
+    expect(askedFor({ ...scenario, b_to_a: { loss: { probability: 0.3 } } }, 'b_to_a', false, null, 1).loss).toBe(0.3);
+    // Replies come from the target.
+    expect(matched({ flow: [{ match: { source: '198.18.0.3' } }] }, headersOf(measurement(0), 'reverse')).flow).toBe(0);
+    // What is not known decides nothing.
+    expect(matched({ flow: [{ match: { dscp: 46, vlan: 7 } }, { match: { dscp: 46 } }] }, headersOf(measurement(46), 'forward'))).toEqual({ flow: null, undecided: ['vlan'] });
+    expect(matched({ flow: [{ match: { dscp: 1, vlan: 7 } }, { match: { dscp: 46 } }] }, headersOf(measurement(46), 'forward')).flow).toBe(1);
+  });
+  it('knows addresses and code points', () => {
+    expect(['ef', 'AF41', 'cs5', 'le', 10, '12', 'x'].map(codePoint)).toEqual([46, 34, 40, 1, 10, 12, null]);
+    expect([within('192.0.2.0/24', '192.0.2.9'), within('192.0.2.0/24', '192.0.3.9'), within('2001:db8::/32', '2001:db8:7::1'), within('2001:db8::/32', '2001:db9::1'), within('192.0.2.1', '192.0.2.1'), within('192.0.2.0/24', 'host')]).toEqual([true, false, true, false, true, null]);
+    expect([addressOf('198.18.0.3:862'), addressOf('[2001:db8::1]:862'), addressOf('2001:db8::1'), addressOf('voice.example')]).toEqual(['198.18.0.3', '2001:db8::1', '2001:db8::1', null]);
+  });
   it('says what passed besides the probes, and where not all of them did', () => {
     expect(besides(359, 300, 'a → b')).toMatch(/^59 of the 359 packets .* a → b were not probes/);
-    expect(besides(299, 300, 'b → a')).toMatch(/saw 299 packets b → a while 300 were sent: not all/);
+    expect(besides(299, 300, 'b → a')).toMatch(/received 299 packets b → a, but 300 were sent/);
     expect([besides(300, 300, 'a → b'), besides(300, null, 'a → b'), besides(undefined, 300, 'a → b')]).toEqual([null, null, null]);
   });
   it('knows whether anything is asked for', () => {
@@ -550,6 +579,7 @@ describe('plans of benchmarks', () => {
   });
   it('draw the mean of each load, case beside case, without trials that tell nothing', () => {
     const point = (name: string, load: number, carried: number, invalid: string | null = null) => ({ case: name, frame_size: 64, intended_percent: load, offered_percent: load, carried_percent: carried, invalid });
+    expect(sizesOf([1518, null, 64, 512, 64].map((frame_size) => ({ frame_size })))).toEqual(['64 B', '512 B', '1518 B', 'mixture']);
     const found = curves([point('a', 50, 40), point('a', 50, 42), point('b', 10, 10), point('a', 10, 1, 'overload')], '64 B', (one) => one.carried_percent);
     expect(found.x).toEqual([10, 50]);
     expect(found.cases).toEqual([{ name: 'a', values: [null, 41] }, { name: 'b', values: [10, null] }]);
