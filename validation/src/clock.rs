@@ -10,12 +10,12 @@ use std::thread;
 
 use anyhow::{Result, bail};
 use romer_clock::skew::{Estimate, Estimator, Heading, Method};
-use romer_sim::clocks::{Play, Scenario, drawn, fifteen};
+use romer_sim::clocks::{Play, Scenario, random_scenario, standard_scenarios};
 use romer_units::{Duration, Timestamp};
 use serde::Serialize;
 
 use crate::figures::median;
-use crate::ours::Interrupted;
+use crate::romer_runner::Interrupted;
 
 /// Plays of which a root of the mean square is formed, as in the published table.
 pub(crate) const GROUP: usize = 40;
@@ -24,7 +24,7 @@ const GROUPS: usize = 5;
 /// A scenario of more packets than these is played in one group by them.
 const LONG: f64 = 20_000.0;
 
-/// What is published of a method over S1 to S15 in ppm, in the order of [`fifteen`]; of S13 nothing is.
+/// What is published of a method over S1 to S15 in ppm, in the order of [`standard_scenarios`]; of S13 nothing is.
 type Column = [Option<f64>; 15];
 
 const fn column(values: [f64; 14]) -> Column {
@@ -136,7 +136,7 @@ struct Job {
 }
 
 impl Job {
-    fn of(scenario: Scenario, number: Option<usize>) -> Self {
+    fn new(scenario: Scenario, number: Option<usize>) -> Self {
         let long = scenario.length / scenario.interval > LONG;
         let name = scenario.name.clone();
         Self { name, number, long, scenario: Box::new(move |_| scenario.clone()) }
@@ -196,11 +196,12 @@ pub(crate) fn scenario(name: &str) -> Result<String, String> {
 }
 
 fn jobs() -> Vec<Job> {
-    let mut jobs: Vec<Job> = (0..).zip(fifteen()).map(|(number, one)| Job::of(one, Some(number))).collect();
+    let mut jobs: Vec<Job> =
+        (0..).zip(standard_scenarios()).map(|(number, one)| Job::new(one, Some(number))).collect();
     let dense = Scenario { name: DENSE.into(), interval: 0.01, ..Scenario::default() };
     let twice = Scenario { name: TWICE.into(), length: 120.0, ..Scenario::default() };
-    jobs.extend([dense, twice].map(|one| Job::of(one, None)));
-    jobs.push(Job { name: DRAWN.into(), number: None, long: false, scenario: Box::new(drawn) });
+    jobs.extend([dense, twice].map(|one| Job::new(one, None)));
+    jobs.push(Job { name: DRAWN.into(), number: None, long: false, scenario: Box::new(random_scenario) });
     jobs
 }
 

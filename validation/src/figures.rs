@@ -5,7 +5,7 @@ use romer_host::steal_monitor::{Gap, Gaps};
 use romer_metrics::{Value, stddev_population, summary};
 use serde::Serialize;
 
-use crate::watch::taken_by_the_host;
+use crate::steal_log::taken_by_the_host;
 
 /// A value with the time in which it came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) struct Figures {
 
 impl Figures {
     /// Of a sample; `None` of an empty one.
-    pub(crate) fn of<V: Value>(values: &[V]) -> Option<Self> {
+    pub(crate) fn from_values<V: Value>(values: &[V]) -> Option<Self> {
         let summary = summary(values);
         Some(Self {
             count: summary.count,
@@ -68,7 +68,7 @@ pub(crate) struct Lateness {
 
 impl Lateness {
     /// Of a sample; `None` of an empty one.
-    pub(crate) fn of(values: &[i64]) -> Option<Self> {
+    pub(crate) fn from_values(values: &[i64]) -> Option<Self> {
         let summary = summary(values);
         Some(Self {
             count: summary.count,
@@ -105,10 +105,10 @@ mod tests {
 
     #[test]
     fn the_deviation_divides_by_n_and_the_mean_is_the_mean() {
-        let figures = Figures::of(&[2_i64, 4, 4, 4, 5, 5, 7, 9]).unwrap();
+        let figures = Figures::from_values(&[2_i64, 4, 4, 4, 5, 5, 7, 9]).unwrap();
         assert_eq!((figures.count, figures.min_ns, figures.max_ns), (8, 2.0, 9.0));
         assert!((figures.mean_ns - 5.0).abs() < 1e-12 && (figures.stddev_ns - 2.0).abs() < 1e-12);
-        assert_eq!(Figures::of::<i64>(&[]), None);
+        assert_eq!(Figures::from_values::<i64>(&[]), None);
     }
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn lateness_interpolates_its_quantiles() {
         let values: Vec<i64> = (0..=100).collect();
-        let found = Lateness::of(&values).unwrap();
+        let found = Lateness::from_values(&values).unwrap();
         assert_eq!((found.count, found.p50_ns, found.p99_ns, found.max_ns), (101, 50.0, 99.0, 100.0));
     }
 

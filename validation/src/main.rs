@@ -7,13 +7,13 @@ mod analyse;
 mod clock;
 mod figures;
 mod hosts;
-mod ours;
 mod page;
 mod peers;
-mod plan;
 mod results;
+mod romer_runner;
 mod scale;
-mod watch;
+mod steal_log;
+mod suite;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use hosts::Hosts;
-use plan::Plan;
 use results::{Claim, Results};
+use suite::Suite;
 
 /// A claim does not hold.
 const BROKEN: u8 = 6;
@@ -154,7 +154,7 @@ struct Document<'a> {
 fn main() -> ExitCode {
     match run(&Arguments::parse()) {
         Ok(code) => ExitCode::from(code),
-        Err(error) if error.is::<ours::Interrupted>() => {
+        Err(error) if error.is::<romer_runner::Interrupted>() => {
             complain("interrupted: nothing was written");
             ExitCode::from(INTERRUPTED)
         }
@@ -212,7 +212,7 @@ fn measured(arguments: &Arguments, interrupted: &Arc<AtomicBool>) -> Result<Resu
         say("note: there is no stamp-suite (scripts/peers builds it): it is left out");
     }
     let hosts = Hosts::make()?;
-    plan::carry_out(&plan, &hosts, interrupted, &say)
+    suite::carry_out(&plan, &hosts, interrupted, &say)
 }
 
 fn conclude(arguments: &Arguments, results: &Results, started_unix_s: u64) -> Result<u8> {
@@ -266,10 +266,10 @@ fn folder(arguments: &Arguments, group: &str) -> Option<PathBuf> {
     arguments.out.clone().or_else(|| whole.then(|| PathBuf::from(RESULTS)))
 }
 
-fn plan(arguments: &Arguments) -> Plan {
+fn plan(arguments: &Arguments) -> Suite {
     let accuracy = arguments.part == Part::Accuracy;
     let wants = |part| arguments.part == Part::All || arguments.part == part;
-    Plan {
+    Suite {
         runs: arguments.runs,
         probes: arguments.probes,
         tables: accuracy || wants(Part::Tables),

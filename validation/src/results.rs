@@ -12,12 +12,12 @@ use crate::ACCURACY;
 use crate::analyse::Analysed;
 use crate::clock::Clocks;
 use crate::figures::{Figures, Lateness, median};
-use crate::plan::PEER_SIZE;
 use crate::scale::fast::Fast;
 use crate::scale::frames::{Frames, Sweep};
 use crate::scale::many::Many;
-use crate::scale::voice::{Of, Voice};
-use crate::watch::{Condition, HostGaps};
+use crate::scale::voice::{CostOwner, Voice};
+use crate::steal_log::{Condition, HostGaps};
+use crate::suite::PEER_SIZE;
 
 /// Least factor between the deviations of user and kernel stamps of the same packets where every core is busy.
 pub(crate) const LEAST_FACTOR: f64 = 20.0;
@@ -297,7 +297,7 @@ impl Results {
             }
         }
         let touched = (all.len() - untouched.len()) as u64;
-        Some((Lateness::of(&all)?, Without { touched, figures: Lateness::of(&untouched) }))
+        Some((Lateness::from_values(&all)?, Without { touched, figures: Lateness::from_values(&untouched) }))
     }
 
     /// The intervals of the wake errors, the longest first.
@@ -484,7 +484,7 @@ impl Results {
     }
 
     fn claim_voice(&self, claims: &mut Vec<Claim>) {
-        for voice in self.voice.iter().filter(|voice| voice.of != Of::Irtt) {
+        for voice in self.voice.iter().filter(|voice| voice.of != CostOwner::Irtt) {
             for (end, ratio) in [("sender", voice.sender_ratio), ("responder", voice.responder_ratio)] {
                 claims.push(
                     Claim::at_most(
@@ -553,7 +553,7 @@ pub(crate) mod tests {
         Wakes {
             circumstances: circumstances(run, condition),
             interval_ns: 20_000_000,
-            figures: Lateness::of(&all).unwrap(),
+            figures: Lateness::from_values(&all).unwrap(),
             without_gaps: None,
             all,
             untouched,

@@ -42,12 +42,12 @@ pub(crate) fn run(octets: &[u8]) {
 fn look_at_ipv4(packet: &ipv4::Packet<'_>, octets: &[u8]) {
     assert_eq!([packet.header(), packet.payload(), packet.padding()].concat(), octets);
     let _ = packet.pseudo();
-    let Ok(repr) = ipv4::Repr::of(packet) else { return };
+    let Ok(repr) = ipv4::Repr::parse(packet) else { return };
     let mut again = vec![0; packet.header().len() + packet.payload().len()];
     repr.emit(&mut again).expect("as long as before");
     let again = ipv4::Packet::parse(&again).expect("what is emitted is legal");
     assert!(again.checksum_is_right());
-    assert_eq!(ipv4::Repr::of(&again), Ok(repr));
+    assert_eq!(ipv4::Repr::parse(&again), Ok(repr));
 }
 
 fn look_at_ipv6(packet: &ipv6::Packet<'_>, octets: &[u8]) {
@@ -57,7 +57,7 @@ fn look_at_ipv6(packet: &ipv6::Packet<'_>, octets: &[u8]) {
     let _ = packet.pseudo();
     let len = octets.len() - packet.padding().len();
     let mut again = octets.get(..len).unwrap_or_default().to_vec();
-    ipv6::Repr::of(packet).emit(&mut again).expect("as long as before");
+    ipv6::Repr::parse(packet).emit(&mut again).expect("as long as before");
     assert_eq!(Some(again.as_slice()), octets.get(..len), "a packet writes its own header");
 }
 

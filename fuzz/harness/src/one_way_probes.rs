@@ -3,7 +3,7 @@
 use core::net::{Ipv4Addr, SocketAddr};
 
 use romer_session::sender::Comings;
-use romer_wire::compact::{Heading, Key, SHORTEST, Session};
+use romer_wire::oneway_probe::{Heading, Key, SHORTEST, Session};
 
 use crate::Seed;
 use crate::script::Script;

@@ -38,7 +38,7 @@ pub(crate) fn run(octets: &[u8]) {
     let Ok(text) = core::str::from_utf8(octets) else { return };
     match sta::File::read("run.sta", text) {
         Ok(file) => {
-            for message in sta::Table::of(&[file]).map(|table| table.csv()).into_iter() {
+            for message in sta::VariableTable::from_files(&[file]).map(|table| table.csv()).into_iter() {
                 assert!(message.len() <= 4 * octets.len() + 4_096, "{} octets", message.len());
             }
         }

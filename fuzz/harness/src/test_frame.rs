@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use romer_units::Dscp;
 use romer_wire::ethernet::{MacAddress, Tag, TagProtocol};
 use romer_wire::ip::Ecn;
-use romer_wire::neighbour::{Said, ask, read, tell};
+use romer_wire::neighbour::{Message, ask, read, tell};
 use romer_wire::test_frame::{Carried, Form, MARK, Mark, Signature, locate};
 
 use crate::Seed;
@@ -24,11 +24,11 @@ pub(crate) fn run(octets: &[u8]) {
         assert_eq!(again[..16], place[..16], "a mark is what was written");
         assert_eq!(SIGNATURE.read(&again), Some(mark));
     }
-    if let Some(Said::Asks { target, asker, asker_mac }) = read(octets) {
+    if let Some(Message::Asks { target, asker, asker_mac }) = read(octets) {
         assert_eq!(target.is_ipv4(), asker.is_ipv4(), "a question is of one version");
         if let Some(answer) = tell(target, OURS, asker, asker_mac) {
             assert!(answer.len() <= 128, "an answer is short");
-            assert_eq!(read(&answer), Some(Said::Tells { address: target, mac: OURS }));
+            assert_eq!(read(&answer), Some(Message::Tells { address: target, mac: OURS }));
         }
     }
 }

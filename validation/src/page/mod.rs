@@ -11,9 +11,9 @@ use romer_units::Duration;
 
 use crate::Machine;
 use crate::figures::{Figures, Lateness, median};
-use crate::plan::{INTERVAL, PEER_SIZE, WAKES};
 use crate::results::{Claim, Results, Tool, Trips, Wakes, Without};
-use crate::watch::{Condition, HostGaps, KEPT, STOLEN};
+use crate::steal_log::{Condition, HostGaps, KEPT, STOLEN};
+use crate::suite::{INTERVAL, PEER_SIZE, WAKES};
 pub(crate) use analyse::progress_analysed;
 pub(crate) use clock::progress_clock;
 pub(crate) use emulated::{progress_alone, progress_emulated, progress_resident};

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use romer_units::Duration;
 
-use super::{HEADERS, Server, Told, decimal, output, ready_after};
+use super::{HEADERS, PeerSummary, Server, decimal, output, ready_after};
 use crate::hosts::{FAR, Hosts};
 
 const DAY_NS: i64 = 86_400_000_000_000;
@@ -21,7 +21,7 @@ pub(crate) fn serve(hosts: &Hosts, folder: &Path) -> Result<Server> {
 }
 
 /// Round trips as D-ITG tells them, in steps of a microsecond and with the time at its receiver.
-pub(crate) fn ditg(hosts: &Hosts, count: u64, interval: Duration, octets: u32) -> Result<Told> {
+pub(crate) fn ditg(hosts: &Hosts, count: u64, interval: Duration, octets: u32) -> Result<PeerSummary> {
     let folder = tempfile::tempdir().context("cannot make a folder for the log")?;
     let (log, list) = (folder.path().join("sender.log"), folder.path().join("list"));
     let rate = 1_000_000_000 / interval.as_nanos().max(1);
@@ -37,7 +37,7 @@ pub(crate) fn ditg(hosts: &Hosts, count: u64, interval: Duration, octets: u32) -
     decode.current_dir(folder.path()).arg(&log).arg("-l").arg(&list);
     output(decode, "ITGDec")?;
     let text = std::fs::read_to_string(&list).context("cannot read the log of D-ITG")?;
-    Told::of(&read(&text)).context("no packet of D-ITG came back")
+    PeerSummary::from_values(&read(&text)).context("no packet of D-ITG came back")
 }
 
 /// Lines such as `Flow>0001 Seq>      1 Src> ... txTime>4:1:18.872356 rxTime>4:1:18.872489 Size>  484`: times of day.

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use romer_units::Duration;
 
-use super::{HEADERS, Server, Told, output, ready_after};
+use super::{HEADERS, PeerSummary, Server, output, ready_after};
 use crate::figures::Figures;
 use crate::hosts::{FAR, Hosts};
 
@@ -21,10 +21,10 @@ fn payload(octets: u32) -> String {
 }
 
 /// The delays of `count` packets forward, as iperf's server tells them: in steps of a microsecond.
-pub(crate) fn iperf(hosts: &Hosts, count: u64, interval: Duration, octets: u32) -> Result<Told> {
+pub(crate) fn iperf(hosts: &Hosts, count: u64, interval: Duration, octets: u32) -> Result<PeerSummary> {
     let text = client(hosts, count, interval, octets)?;
     let report = read(&text).context("iperf tells no latency")?;
-    Ok(Told { figures: report.figures, timed: Vec::new() })
+    Ok(PeerSummary { figures: report.figures, timed: Vec::new() })
 }
 
 /// Packets that iperf sent and lost at so high a rate.

@@ -8,7 +8,7 @@ use romer_host::clock::Realtime;
 use romer_units::Duration;
 use serde_json::Value;
 
-use super::{HEADERS, PATIENCE, Server, Told, output};
+use super::{HEADERS, PATIENCE, PeerSummary, Server, output};
 use crate::figures::Timed;
 use crate::hosts::{FAR, Hosts};
 
@@ -31,12 +31,12 @@ pub(crate) fn serve(hosts: &Hosts) -> Result<Server> {
 }
 
 /// Round trips as irtt tells them: without the time at its server.
-pub(crate) fn irtt(hosts: &Hosts, count: u64, interval: Duration, octets: u32) -> Result<Told> {
+pub(crate) fn irtt(hosts: &Hosts, count: u64, interval: Duration, octets: u32) -> Result<PeerSummary> {
     let mut command = client(hosts, count, interval, octets)?;
     command.args(["-o", "-"]).arg(FAR.to_string());
     let text = output(command, "irtt")?;
     let document: Value = serde_json::from_str(&text).context("cannot read what irtt says")?;
-    Told::at_times(read_irtt(&document)).context("no packet of irtt came back")
+    PeerSummary::at_times(read_irtt(&document)).context("no packet of irtt came back")
 }
 
 /// irtt's client, which prints nothing, to be run beside a watch.

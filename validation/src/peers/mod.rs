@@ -53,22 +53,22 @@ impl Drop for Server {
 
 /// What a program tells of its packets.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct PeerSummary {
     pub(crate) figures: Figures,
     /// Each packet with its time of day, where the program tells that.
     pub(crate) timed: Vec<Timed>,
 }
 
-impl Told {
+impl PeerSummary {
     /// Of packets whose times of day are not known; `None` of none.
-    fn of(values: &[i64]) -> Option<Self> {
-        Some(Self { figures: Figures::of(values)?, timed: Vec::new() })
+    fn from_values(values: &[i64]) -> Option<Self> {
+        Some(Self { figures: Figures::from_values(values)?, timed: Vec::new() })
     }
 
     /// Of packets whose times of day are known; `None` of none.
     fn at_times(timed: Vec<Timed>) -> Option<Self> {
         let values: Vec<i64> = timed.iter().map(|one| one.nanos).collect();
-        Some(Self { figures: Figures::of(&values)?, timed })
+        Some(Self { figures: Figures::from_values(&values)?, timed })
     }
 }
 

@@ -4,18 +4,18 @@ use anyhow::{Context, Result};
 use romer_host::clock::Realtime;
 use romer_units::Duration;
 
-use super::{HEADERS, Told, decimal, output};
+use super::{HEADERS, PeerSummary, decimal, output};
 use crate::figures::Timed;
 use crate::hosts::{FAR, Hosts};
 
 /// Round trips as ping tells them.
-pub(crate) fn ping(hosts: &Hosts, count: u64, interval: Duration, octets: u32) -> Result<Told> {
+pub(crate) fn ping(hosts: &Hosts, count: u64, interval: Duration, octets: u32) -> Result<PeerSummary> {
     let mut command = Hosts::command(&hosts.near, "ping")?;
     command
         .args(["-n", "-D", "-c", &count.to_string(), "-i", &format!("{:.6}", interval.as_secs_f64())])
         .args(["-s", &octets.saturating_sub(HEADERS).to_string(), &FAR.to_string()])
         .env("LC_ALL", "C");
-    Told::at_times(read_ping(&output(command, "ping")?)).context("no packet of ping came back")
+    PeerSummary::at_times(read_ping(&output(command, "ping")?)).context("no packet of ping came back")
 }
 
 /// The lines of `ping -D`: `[1767225600.123456] 492 bytes from 198.18.7.2: icmp_seq=1 ttl=64 time=0.041 ms`. The

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use romer_units::Duration;
 use serde_json::Value;
 
-use super::{Told, output};
+use super::{PeerSummary, output};
 use crate::figures::Figures;
 use crate::hosts::{FAR, Hosts};
 
@@ -17,7 +17,7 @@ pub(crate) fn program(
     count: u64,
     interval: Duration,
     octets: u32,
-) -> Result<Told> {
+) -> Result<PeerSummary> {
     let folder = tempfile::tempdir().context("cannot make a folder for the run")?;
     let mut command = Hosts::command(&hosts.near, program)?;
     command
@@ -29,7 +29,7 @@ pub(crate) fn program(
     let text = output(command, "romer")?;
     let document: Value = serde_json::from_str(&text).context("cannot read what romer says")?;
     let figures = read_program(&document).context("romer says nothing of the round trip")?;
-    Ok(Told { figures, timed: Vec::new() })
+    Ok(PeerSummary { figures, timed: Vec::new() })
 }
 
 fn read_program(document: &Value) -> Option<Figures> {

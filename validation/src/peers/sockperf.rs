@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use romer_units::Duration;
 
-use super::{HEADERS, Server, Told, decimal, output, ready_after};
+use super::{HEADERS, PeerSummary, Server, decimal, output, ready_after};
 use crate::hosts::{FAR, Hosts};
 
 /// How sockperf is asked.
@@ -32,7 +32,7 @@ pub(crate) fn sockperf(
     count: u64,
     interval: Duration,
     octets: u32,
-) -> Result<Told> {
+) -> Result<PeerSummary> {
     let folder = tempfile::tempdir().context("cannot make a folder for the log")?;
     let log = folder.path().join("log.csv");
     let rate = 1_000_000_000 / interval.as_nanos().max(1);
@@ -52,7 +52,7 @@ pub(crate) fn sockperf(
         command.args(["--reply-every", "1"]);
     }
     output(command, "sockperf")?;
-    Told::of(&read_log(&log)?).context("no packet of sockperf came back")
+    PeerSummary::from_values(&read_log(&log)?).context("no packet of sockperf came back")
 }
 
 fn read_log(path: &Path) -> Result<Vec<i64>> {

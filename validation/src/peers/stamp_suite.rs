@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use romer_units::Duration;
 use serde_json::Value;
 
-use super::{HEADERS, Server, Told, output, ready_after};
+use super::{HEADERS, PeerSummary, Server, output, ready_after};
 use crate::figures::Figures;
 use crate::hosts::{FAR, Hosts, NEAR};
 
@@ -32,7 +32,7 @@ pub(crate) fn stamp_suite(
     count: u64,
     interval: Duration,
     octets: u32,
-) -> Result<Told> {
+) -> Result<PeerSummary> {
     let padding = octets.saturating_sub(HEADERS + STAMP + TLV_HEAD);
     let mut command = Hosts::command(&hosts.near, program)?;
     command
@@ -42,7 +42,7 @@ pub(crate) fn stamp_suite(
     let document: Value = serde_json::from_str(&output(command, "stamp-suite")?)
         .context("cannot read what stamp-suite says")?;
     let figures = read(&document).context("stamp-suite tells no round trips")?;
-    Ok(Told { figures, timed: Vec::new() })
+    Ok(PeerSummary { figures, timed: Vec::new() })
 }
 
 fn read(document: &Value) -> Option<Figures> {

@@ -143,7 +143,7 @@ pub(crate) mod tests {
     use crate::results::Results;
     use crate::results::tests::circumstances;
     use crate::scale::emulated::cases;
-    use crate::watch::Condition;
+    use crate::steal_log::Condition;
 
     pub(crate) fn emulated(run: u32, case: Case) -> Emulated {
         Emulated {
@@ -160,7 +160,7 @@ pub(crate) mod tests {
             came: 98,
             hold_error_p50_ns: Some(100.0),
             hold_error_p99_ns: Some(900.0),
-            external: Lateness::of(&[4_000]),
+            external: Lateness::from_values(&[4_000]),
             link_p50_ns: Some(1_000.0),
         }
     }

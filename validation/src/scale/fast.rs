@@ -51,7 +51,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    fn of(rows: &[RoundTrip]) -> Self {
+    fn from_rows(rows: &[RoundTrip]) -> Self {
         let mut counts = Self::default();
         let mut departures: Option<(i64, i64)> = None;
         for row in rows.iter().filter(|row| row.copy == 0 && !row.not_sent) {
@@ -72,7 +72,7 @@ impl Counts {
 }
 
 /// What was found, but for the circumstances.
-pub(crate) type Found = (Counts, [Memory; 2], [Option<f64>; 2]);
+pub(crate) type FastResult = (Counts, [Memory; 2], [Option<f64>; 2]);
 
 /// Sends `length` of probes.
 pub(crate) fn run(
@@ -80,7 +80,7 @@ pub(crate) fn run(
     program: &Path,
     length: StdDuration,
     interrupted: &AtomicBool,
-) -> Result<Found> {
+) -> Result<FastResult> {
     let listen = format!("{FAR}:862");
     let responder = respond(hosts, program, &["--listen", &listen, "--rate", "200000pps"])?;
     let folder = tempfile::tempdir().context("cannot make a folder for the run")?;
@@ -95,8 +95,8 @@ pub(crate) fn run(
     let rows = rows.remove(&0).unwrap_or_default();
     let second = StdDuration::from_secs(1);
     let shares = [0, 1].map(|end: usize| share(&looks[end], second, length));
-    let memory = [0, 1].map(|end: usize| Memory::of(&looks[end], length));
-    Ok((Counts::of(&rows), memory, shares))
+    let memory = [0, 1].map(|end: usize| Memory::from_samples(&looks[end], length));
+    Ok((Counts::from_rows(&rows), memory, shares))
 }
 
 /// Packets that iperf 2 sends and loses at the same rate in a part of the time.
@@ -132,7 +132,8 @@ mod tests {
             ..RoundTrip::default()
         };
         let refused = RoundTrip { not_sent: true, ..row(3, true, true) };
-        let counts = Counts::of(&[row(0, true, true), row(1, false, true), row(2, false, false), refused]);
+        let counts =
+            Counts::from_rows(&[row(0, true, true), row(1, false, true), row(2, false, false), refused]);
         assert_eq!((counts.sent, counts.received, counts.stamped), (3, 2, 1));
         assert!((counts.rate_pps - 1e6).abs() < 1e-3, "{}", counts.rate_pps);
     }

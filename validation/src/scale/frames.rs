@@ -18,8 +18,8 @@ use serde_json::Value;
 use super::to_the_end;
 use crate::figures::Figures;
 use crate::hosts::{FAR, Hosts, NEAR};
-use crate::ours::{self, RoundTrips};
 use crate::results::Circumstances;
+use crate::romer_runner::{self, RoundTrips};
 
 /// 148,809 frames of 64 octets a second, as `romer bench` takes it.
 const LINE: &str = "100Mbit";
@@ -77,20 +77,21 @@ pub(crate) struct Floor {
 impl Floor {
     /// Of probes that go over the link.
     fn measure(hosts: &Hosts, interrupted: &AtomicBool) -> Result<Self> {
-        let responder = ours::respond(hosts)?;
-        let rows = ours::measure(hosts, PROBES, Duration::from_millis(1), PROBE, interrupted)?;
+        let responder = romer_runner::respond(hosts)?;
+        let rows = romer_runner::measure(hosts, PROBES, Duration::from_millis(1), PROBE, interrupted)?;
         drop(responder);
-        Self::of(&RoundTrips::of(&rows).forward).context("no probe of the floor has the kernel's stamps")
+        Self::from_delays(&RoundTrips::from_rows(&rows).forward)
+            .context("no probe of the floor has the kernel's stamps")
     }
 
-    fn of(delays: &[i64]) -> Option<Self> {
-        Some(Self { figures: Figures::of(delays)?, median_ns: summary(delays).median? })
+    fn from_delays(delays: &[i64]) -> Option<Self> {
+        Some(Self { figures: Figures::from_values(delays)?, median_ns: summary(delays).median? })
     }
 }
 
 /// What was found on the link, but for the circumstances.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct LinkResult {
     whole: Trial,
     late: Trial,
     highest_pps: Option<f64>,
@@ -98,7 +99,7 @@ pub(crate) struct Found {
     floor: Floor,
 }
 
-impl Found {
+impl LinkResult {
     /// With what others reach.
     pub(crate) fn beside(self, circumstances: Circumstances, trafgen_pps: f64, iperf3: [f64; 2]) -> Frames {
         let Self { whole, late, highest_pps, baseline, floor } = self;
@@ -122,7 +123,7 @@ impl Found {
 }
 
 /// Sends over the link between the two hosts.
-pub(crate) fn run(hosts: &Hosts, program: &Path, interrupted: &AtomicBool) -> Result<Found> {
+pub(crate) fn run(hosts: &Hosts, program: &Path, interrupted: &AtomicBool) -> Result<LinkResult> {
     let at = |load: &str| {
         let words = ["latency", "--line-rate", LINE, "--loads", load, "--trial", "10s"];
         let document = link(hosts, program, &words, interrupted)?;
@@ -135,7 +136,7 @@ pub(crate) fn run(hosts: &Hosts, program: &Path, interrupted: &AtomicBool) -> Re
     let own = link(hosts, program, &["self-test", "--line-rate", LINE, "--trial", "1s"], interrupted)?;
     let baseline = own.calibration.context("the self-test tells no baseline")?;
     let floor = Floor::measure(hosts, interrupted)?;
-    Ok(Found { whole, late, highest_pps: found.and_then(|result| result.mean), baseline, floor })
+    Ok(LinkResult { whole, late, highest_pps: found.and_then(|result| result.mean), baseline, floor })
 }
 
 /// A benchmark whose ports are the two ends of the link.
@@ -299,7 +300,7 @@ const fn real(count: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::results::tests::circumstances;
-    use crate::watch::Condition;
+    use crate::steal_log::Condition;
 
     #[test]
     fn the_tables_and_sums_of_others_are_read() {
@@ -314,11 +315,11 @@ mod tests {
 
     #[test]
     fn the_floor_is_of_delays_by_the_kernels_stamps() {
-        let floor = Floor::of(&[400, 500, 900, 600]).unwrap();
+        let floor = Floor::from_delays(&[400, 500, 900, 600]).unwrap();
         assert_eq!((floor.figures.count, floor.figures.min_ns, floor.median_ns), (4, 400.0, 550.0));
         // Deviations -200, -100, 300, 0: the root of 140,000 / 4.
         assert!((floor.figures.stddev_ns - 35_000_f64.sqrt()).abs() < 1e-9, "{}", floor.figures.stddev_ns);
-        assert_eq!(Floor::of(&[]), None);
+        assert_eq!(Floor::from_delays(&[]), None);
     }
 
     #[test]

@@ -15,8 +15,8 @@ use serde::Serialize;
 use super::process::share;
 use super::{Usage, measure, respond, watched};
 use crate::hosts::Hosts;
-use crate::ours::RoundTrips;
 use crate::results::Circumstances;
+use crate::romer_runner::RoundTrips;
 
 /// Targets.
 pub(crate) const TARGETS: u8 = 200;
@@ -48,7 +48,7 @@ impl Many {
 }
 
 /// What was measured: the rows of each target, and the looks at the measuring end.
-pub(crate) struct Found {
+pub(crate) struct ManyResult {
     rows: Vec<Vec<RoundTrip>>,
     looks: Vec<Usage>,
     length: StdDuration,
@@ -61,7 +61,7 @@ pub(crate) fn run(
     targets: &[Ipv4Addr],
     length: StdDuration,
     interrupted: &AtomicBool,
-) -> Result<Found> {
+) -> Result<ManyResult> {
     // One responder for all: each target is an address of its own.
     let responder = respond(hosts, program, &["--listen", "0.0.0.0:862"])?;
     let folder = tempfile::tempdir().context("cannot make a folder for the run")?;
@@ -73,10 +73,10 @@ pub(crate) fn run(
     let [looks, _] = watched(measure(hosts, program, &run, &arguments)?, &responder, interrupted)?;
     drop(responder);
     let rows = reading::read(&run).and_then(|run| run.rows()).context("cannot read the run")?;
-    Ok(Found { rows: rows.into_values().collect(), looks, length })
+    Ok(ManyResult { rows: rows.into_values().collect(), looks, length })
 }
 
-impl Found {
+impl ManyResult {
     /// What is to be kept of it.
     pub(crate) fn judged(&self, circumstances: Circumstances) -> Many {
         let mut many = Many {
@@ -88,7 +88,7 @@ impl Found {
             cpu_ratio: share(&self.looks, StdDuration::from_secs(1), self.length),
         };
         for rows in &self.rows {
-            let trips = RoundTrips::of(rows);
+            let trips = RoundTrips::from_rows(rows);
             many.probes += trips.kernel.len() as u64 + trips.incomplete;
             many.incomplete += trips.incomplete;
             many.scatters_ns.extend(scatter(trips.kernel.iter().map(|trip| trip.nanos).collect()));

@@ -17,7 +17,7 @@ use std::time::{Duration as StdDuration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::hosts::Hosts;
-use crate::ours::Interrupted;
+use crate::romer_runner::Interrupted;
 pub(crate) use process::{Memory, Usage, peak_kib};
 
 /// Between two looks at what the processes use.
@@ -67,7 +67,7 @@ fn watched(command: Command, other: &impl AsRef<Child>, interrupted: &AtomicBool
     let mut looks = [Vec::new(), Vec::new()];
     to_the_end(command, LOOK, interrupted, |own, at| {
         for (looks, process) in looks.iter_mut().zip([own, other.as_ref()]) {
-            looks.extend(Usage::of(process.id(), at));
+            looks.extend(Usage::sample(process.id(), at));
         }
     })?;
     Ok(looks)

@@ -20,7 +20,7 @@ pub(crate) struct Usage {
 
 impl Usage {
     /// Of process `id`; `None` where there is none any more.
-    pub(crate) fn of(id: u32, at: StdDuration) -> Option<Self> {
+    pub(crate) fn sample(id: u32, at: StdDuration) -> Option<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
         Some(Self { at, cpu: cpu(&stat)?, resident_kib: resident(&status)? })
@@ -63,7 +63,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// Of looks at an end that sends or receives for `length`: of its second fifth, of its last, and of what follows.
-    pub(crate) fn of(looks: &[Usage], length: StdDuration) -> Self {
+    pub(crate) fn from_samples(looks: &[Usage], length: StdDuration) -> Self {
         let most = |from: StdDuration, to: StdDuration| {
             let within = looks.iter().filter(|look| look.at >= from && look.at < to);
             within.map(|look| look.resident_kib).max().unwrap_or(0)
@@ -104,13 +104,13 @@ mod tests {
         assert_eq!(cpu(stat), Some(StdDuration::from_secs(2)));
         let status = "Name:\tx\nVmHWM:\t  9 kB\nVmRSS:\t    1234 kB\n";
         assert_eq!((resident(status), kib(status, "VmHWM:")), (Some(1_234), Some(9)));
-        assert!(Usage::of(std::process::id(), StdDuration::ZERO).is_some_and(|own| own.resident_kib > 0));
+        assert!(Usage::sample(std::process::id(), StdDuration::ZERO).is_some_and(|own| own.resident_kib > 0));
     }
 
     #[test]
     fn memory_is_told_early_late_and_after() {
         let looks = [look(0, 0, 9), look(2_000, 10, 20), look(8_500, 50, 21), look(11_000, 90, 400)];
-        let memory = Memory::of(&looks, StdDuration::from_secs(10));
+        let memory = Memory::from_samples(&looks, StdDuration::from_secs(10));
         assert_eq!(memory, Memory { early_kib: 20, late_kib: 21, after_kib: 400 });
         assert_eq!(memory.growth_kib(), 1);
     }

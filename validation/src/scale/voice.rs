@@ -24,7 +24,7 @@ const START: StdDuration = StdDuration::from_secs(2);
 /// Whose cost it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Of {
+pub(crate) enum CostOwner {
     /// romer, round trips.
     RoundTrips,
     /// romer, one way.
@@ -32,7 +32,7 @@ pub(crate) enum Of {
     Irtt,
 }
 
-impl Of {
+impl CostOwner {
     pub(crate) const ALL: [Self; 3] = [Self::RoundTrips, Self::Forward, Self::Irtt];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -49,7 +49,7 @@ impl Of {
 pub(crate) struct Voice {
     #[serde(flatten)]
     pub(crate) circumstances: Circumstances,
-    pub(crate) of: Of,
+    pub(crate) of: CostOwner,
     /// How long it was looked at.
     pub(crate) seconds: f64,
     /// Shares of a core.
@@ -60,8 +60,8 @@ pub(crate) struct Voice {
 }
 
 /// The looks at both ends.
-pub(crate) struct Found {
-    of: Of,
+pub(crate) struct VoiceUsage {
+    of: CostOwner,
     length: StdDuration,
     looks: [Vec<Usage>; 2],
 }
@@ -70,11 +70,11 @@ pub(crate) struct Found {
 pub(crate) fn run(
     hosts: &Hosts,
     program: &Path,
-    of: Of,
+    of: CostOwner,
     length: StdDuration,
     interrupted: &AtomicBool,
-) -> Result<Found> {
-    let looks = if of == Of::Irtt {
+) -> Result<VoiceUsage> {
+    let looks = if of == CostOwner::Irtt {
         let server = irtt::serve(hosts)?;
         let count = length.as_nanos() / u128::from(INTERVAL.as_nanos().unsigned_abs().max(1));
         let client = irtt::silent(hosts, u64::try_from(count).unwrap_or(u64::MAX), INTERVAL, OCTETS)?;
@@ -84,14 +84,14 @@ pub(crate) fn run(
         let responder = respond(hosts, program, &["--listen", &listen])?;
         let folder = tempfile::tempdir().context("cannot make a folder for the run")?;
         let (length_text, target) = (format!("{}ms", length.as_millis()), FAR.to_string());
-        let direction = if of == Of::Forward { "forward" } else { "round-trip" };
+        let direction = if of == CostOwner::Forward { "forward" } else { "round-trip" };
         let arguments = ["--traffic", "melp", "--direction", direction, "--duration", &length_text, &target];
         watched(measure(hosts, program, &folder.path().join("run"), &arguments)?, &responder, interrupted)?
     };
-    Ok(Found { of, length, looks })
+    Ok(VoiceUsage { of, length, looks })
 }
 
-impl Found {
+impl VoiceUsage {
     /// What is to be kept of it.
     pub(crate) fn judged(&self, circumstances: Circumstances) -> Result<Voice> {
         let [sender, responder] = &self.looks;

@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
-use romer_bench::limits::Limit;
+use romer_bench::limits::ResultLimit;
 use romer_bench::options::{Anomaly, BenchOptions};
 use romer_bench::{BenchError, Progress, Watcher};
 use romer_record::Exit;
@@ -163,7 +163,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
     let missed = capture.is_some() && !looker.captured;
     let mut kept = looker.kept;
     let mut document = document.map_err(|error| kept.tell(Failure::from(error)))?;
-    document.limits = Limit::judge_all(&device.claims.limit, &document);
+    document.limits = ResultLimit::judge_all(&device.claims.limit, &document);
     let page = romer_report::benchmark::page(&document);
     let kept = kept.open()?;
     kept.finish(&document, &page)?;
@@ -267,7 +267,7 @@ fn allowance(subject: &str, holds: Option<bool>) -> String {
 
 /// Refuses what most trials tell nothing of the device for.
 fn tells_enough(document: &Benchmark, folder: &Path) -> Result<(), Failure> {
-    let told = romer_bench::told(document);
+    let told = romer_bench::informative(document);
     // The tester's own tests say themselves what they came to.
     if document.procedure == "self-test" || told.is_enough() {
         return Ok(());

@@ -9,7 +9,7 @@ use std::time::Duration as StdDuration;
 use romer_calibrate::{CalibrateError, ClockOptions, Options, choose, this_machine, unreadable};
 use romer_clock::PretendedClock;
 use romer_host::ending::{self, Stage};
-use romer_lab::{Host, Kind, Running, Standing};
+use romer_lab::{Host, LabGuard, Running, Topology};
 use romer_record::Exit;
 use romer_record::calibration::CalibrationRecord;
 use romer_record::manifest::CalibrationUse;
@@ -107,7 +107,7 @@ fn outside(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     arguments.output.check()?;
     let file = CalibrationFile::of_user()?;
     let interrupted = signals::every()?;
-    let standing = Standing::up(Kind::Path, PREFIX)?;
+    let standing = LabGuard::up(Topology::Path, PREFIX)?;
     let (status, text) = measured(arguments, &standing, &interrupted)?;
     drop(standing);
     if !status.success() {
@@ -130,7 +130,7 @@ fn outside(arguments: &CalibrateArgs) -> Result<Exit, Failure> {
 /// Runs the part inside the laboratory. Gives how it ended and its document.
 fn measured(
     arguments: &CalibrateArgs,
-    standing: &Standing,
+    standing: &LabGuard,
     interrupted: &AtomicBool,
 ) -> Result<(ExitStatus, String), Failure> {
     let failed = |what: &str, error: &std::io::Error| {

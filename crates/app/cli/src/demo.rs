@@ -13,7 +13,7 @@ use romer_analyze::WAITING_TIME;
 use romer_endpoint::ThreadOptions;
 use romer_endpoint::names::{Family, Target};
 use romer_host::ending::{self, Stage};
-use romer_lab::{Host, Kind, Lab, Running, Standing};
+use romer_lab::{Host, Lab, LabGuard, Running, Topology};
 use romer_measure::{MeasureOptions, Outcome, ProbeSize, StreamOptions};
 use romer_record::Exit;
 use romer_record::document::{DEMO, Demo, MEASUREMENT, Measurements, Way};
@@ -66,7 +66,7 @@ fn outside(arguments: &DemoArgs) -> Result<Exit, Failure> {
         }
     };
     say("1. Lab: two hosts, A and B, in network namespaces, with an emulator between them.");
-    let standing = Standing::up(Kind::Path, PREFIX)?;
+    let standing = LabGuard::up(Topology::Path, PREFIX)?;
     let lab = standing.lab();
     let scratch = Scratch(lab.make_scratch()?);
     let program = std::env::current_exe().map_err(|error| {

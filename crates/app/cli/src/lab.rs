@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use romer_lab::case::Case;
-use romer_lab::{GUARD_ARGUMENT, HOLDER_ARGUMENT, Kind, Lab, LabError, Mode, guard_main, holder_main};
+use romer_lab::{GUARD_ARGUMENT, HOLDER_ARGUMENT, Lab, LabError, Mode, Topology, guard_main, holder_main};
 use romer_record::Exit;
 
 use crate::args::{LabArgs, LabCase, LabCommand, LabKind};
@@ -70,8 +70,8 @@ pub(crate) fn run(arguments: &LabArgs) -> Result<Exit, Failure> {
 
 fn up(kind: LabKind, prefix: &str) -> Result<Exit, Failure> {
     let kind = match kind {
-        LabKind::Path => Kind::Path,
-        LabKind::Router => Kind::Router,
+        LabKind::Path => Topology::Path,
+        LabKind::Router => Topology::Router,
     };
     let lab = Lab::up(kind, prefix)?;
     let place = match lab.mode() {
@@ -80,14 +80,14 @@ fn up(kind: LabKind, prefix: &str) -> Result<Exit, Failure> {
     };
     // Benchmark addresses (RFC 2544 and RFC 5180), as the lab's own documentation has them.
     let far_v6 = match kind {
-        Kind::Path => "2001:2:0:18::3",
-        Kind::Router => "2001:2:0:19::2",
+        Topology::Path => "2001:2:0:18::3",
+        Topology::Router => "2001:2:0:19::2",
     };
     let (far, picture) = match kind {
-        Kind::Path => {
+        Topology::Path => {
             ("198.18.0.3", format!("{prefix}A/t0 198.18.0.2 - {prefix}E - 198.18.0.3 {prefix}B/t1"))
         }
-        Kind::Router => {
+        Topology::Router => {
             ("198.19.0.2", format!("{prefix}A/t0 198.18.0.2 - {prefix}R - 198.19.0.2 {prefix}B/t1"))
         }
     };

@@ -118,7 +118,7 @@ mod tests {
         for quantity in QUANTITIES {
             let (_, bound) = quantity.unit.words().split_once('(').unwrap();
             let limit = format!("{}.max<{}", quantity.name, bound.trim_end_matches(')'));
-            limit.parse::<romer_bench::limits::Limit>().unwrap_or_else(|why| panic!("{limit}: {why}"));
+            limit.parse::<romer_bench::limits::ResultLimit>().unwrap_or_else(|why| panic!("{limit}: {why}"));
         }
         for alias in ALIASES {
             assert!(text.contains(&format!("\n  {} ", alias.name)), "{}", alias.name);

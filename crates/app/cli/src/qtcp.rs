@@ -7,7 +7,7 @@ use std::path::Path;
 use romer_analyze::qtcp::{Conversion, Outcome, Reading, Refusal, Unconverted, method};
 use romer_clock::skew::Method;
 use romer_exchange::csv::Fault;
-use romer_exchange::qtcp::sta::{self, Table};
+use romer_exchange::qtcp::sta::{self, VariableTable};
 use romer_exchange::qtcp::{Options, Selection, UNIT_NS, unit};
 use romer_record::Exit;
 use romer_report::escape;
@@ -231,7 +231,7 @@ fn collate(folder: &Path, arguments: &QtcpArgs) -> Result<Exit, Failure> {
         let text = String::from_utf8(octets).map_err(|_| bad(1, "it is not text; take it out"))?;
         files.push(sta::File::read(&name, &text).map_err(|(line, why)| bad(line, &why))?);
     }
-    let table = Table::of(&files).map_err(|why| wrong(escape::terminal(&why)))?;
+    let table = VariableTable::from_files(&files).map_err(|why| wrong(escape::terminal(&why)))?;
     if !arguments.quiet && arguments.csv.as_deref() != Some("-") {
         let text: Vec<String> = table.text().lines().map(escape::terminal).collect();
         output::print(&(text.join("\n") + "\n"));

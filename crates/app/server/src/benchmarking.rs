@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
-use romer_bench::limits::Limit;
+use romer_bench::limits::ResultLimit;
 use romer_bench::options::BenchOptions;
 use romer_bench::{BenchError, Progress, Watcher, rfc3339};
 use romer_record::benchmark::{BENCHMARK_PLAN, Benchmark, BenchmarkEntry, BenchmarkPlan, Judgement, Trial};
@@ -31,7 +31,7 @@ pub struct Plan {
     /// What is to be done.
     pub options: BenchOptions,
     /// What the results are held against.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<ResultLimit>,
 }
 
 /// Why a plan cannot be used.
@@ -375,7 +375,7 @@ fn not_kept(error: &StoreError) -> BenchError {
 }
 
 impl Looker<'_> {
-    fn end(mut self, outcome: Result<Benchmark, BenchError>, limits: &[Limit], stopped: bool) {
+    fn end(mut self, outcome: Result<Benchmark, BenchError>, limits: &[ResultLimit], stopped: bool) {
         let mut document = match outcome {
             Ok(document) => document,
             Err(error) => {
@@ -385,7 +385,7 @@ impl Looker<'_> {
                 });
             }
         };
-        document.limits = Limit::judge_all(limits, &document);
+        document.limits = ResultLimit::judge_all(limits, &document);
         let page = romer_report::benchmark::page(&document);
         let not_kept = self.kept.open(self.options).and_then(|run| run.finish(&document, &page)).err();
         let points: Vec<Point> = document.trials.iter().map(Point::from).collect();
@@ -425,7 +425,7 @@ fn commands(options: &BenchOptions) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use romer_method::{Ask, Frames, Phase};
+    use romer_method::{Frames, Phase, TrialRequest};
     use romer_units::FrameSize;
 
     use super::*;
@@ -433,7 +433,7 @@ mod tests {
     #[test]
     fn the_testers_own_test_is_in_what_is_left_until_it_is_over() {
         let course = Course { before: Duration::from_secs(20) };
-        let ask = Ask {
+        let ask = TrialRequest {
             case: 0,
             frames: Frames::Size(FrameSize::MINIMUM),
             phases: vec![Phase { load: 0.1, length: Duration::from_secs(1) }],

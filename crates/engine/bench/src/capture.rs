@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use romer_host::clock::Realtime;
-use romer_method::analysis::Left;
+use romer_method::analysis::SentFrame;
 use romer_units::Dscp;
 use romer_wire::pcapng;
 use romer_wire::test_frame::{Mark, Signature, locate};
 
 use crate::frames::Store;
 use crate::options::BenchOptions;
-use crate::receive::Received;
-use crate::send::Sent;
+use crate::receive::ReceiveLog;
+use crate::send::SendLog;
 
 /// Frames that are kept of each end at the most.
 pub(crate) const MOST: usize = 200_000;
@@ -22,8 +22,8 @@ pub(crate) fn pcapng(
     epoch: Realtime,
     signature: Signature,
     store: &mut Store,
-    sent: &Sent,
-    received: &Received,
+    sent: &SendLog,
+    received: &ReceiveLog,
 ) -> Vec<u8> {
     let mut out = Vec::new();
     pcapng::section(&mut out, "romer bench");
@@ -57,8 +57,8 @@ pub(crate) fn pcapng(
 }
 
 /// What left, in order of time.
-fn departures(sent: &Sent) -> Vec<(Mark, &Left)> {
-    let mut all: Vec<(Mark, &Left)> = Vec::new();
+fn departures(sent: &SendLog) -> Vec<(Mark, &SentFrame)> {
+    let mut all: Vec<(Mark, &SentFrame)> = Vec::new();
     for (stream, left) in (0_u16..).zip(&sent.left) {
         all.extend((0_u32..).zip(left).map(|(sequence, left)| {
             (Mark { stream, sequence, sent: u64::try_from(left.sent).unwrap_or(0) }, left)
@@ -70,7 +70,7 @@ fn departures(sent: &Sent) -> Vec<(Mark, &Left)> {
 }
 
 /// When the first copy of each frame came.
-fn arrivals(received: &Received) -> BTreeMap<(u16, u32), i64> {
+fn arrivals(received: &ReceiveLog) -> BTreeMap<(u16, u32), i64> {
     let mut all = BTreeMap::new();
     for came in &received.came {
         all.entry((came.stream, came.sequence)).or_insert(came.received);
@@ -82,7 +82,7 @@ fn name(options: &BenchOptions, stream: u16) -> &str {
     options.streams.get(usize::from(stream)).map_or("?", |stream| stream.name.as_str())
 }
 
-fn departed(options: &BenchOptions, mark: Mark, left: &Left, arrival: Option<i64>) -> String {
+fn departed(options: &BenchOptions, mark: Mark, left: &SentFrame, arrival: Option<i64>) -> String {
     let fate = arrival.map_or_else(|| "lost".to_owned(), |at| format!("latency {} us", us(at - left.sent)));
     format!(
         "{}, frame {}, {} us late; {fate}",

@@ -1,7 +1,7 @@
 //! What is refused before a benchmark begins.
 
-use romer_method::arrangement::Pace;
 use romer_method::campaign::Design;
+use romer_method::schedule::Pace;
 use romer_port::PortName;
 
 use crate::design::design;

@@ -1,7 +1,7 @@
 //! The streams as the classes of a scheduler.
 
 use romer_method::Frames;
-use romer_method::priority::{ClassLoad, Discipline, owed};
+use romer_method::priority::{ClassLoad, Discipline, expected_shares};
 use romer_record::benchmark::StreamResult;
 
 use crate::frames::{flows, sizes_of};
@@ -39,9 +39,9 @@ pub(crate) fn classes(
 }
 
 /// Puts with each stream what its scheduler owes it, where one is judged.
-pub(crate) fn owe(options: &BenchOptions, frames: &Frames, found: &mut [StreamResult]) {
+pub(crate) fn set_expected_rates(options: &BenchOptions, frames: &Frames, found: &mut [StreamResult]) {
     let Some((discipline, capacity)) = options.claims.scheduler else { return };
-    let owed = owed(discipline, 1.0, &classes(options, frames, found, capacity));
+    let owed = expected_shares(discipline, 1.0, &classes(options, frames, found, capacity));
     for (found, owed) in found.iter_mut().zip(owed) {
         found.owed_l2_bps = Some(owed.map(|share| share * capacity));
     }

@@ -1,6 +1,6 @@
 //! The campaign that a benchmark is, and how long its trials take.
 
-use romer_method::Left;
+use romer_method::RemainingTrials;
 use romer_method::campaign::Design;
 use romer_units::Duration;
 
@@ -13,8 +13,8 @@ fn around(options: &BenchOptions, path: Duration) -> Duration {
 }
 
 /// How long these trials take, with what is around them.
-pub(crate) fn takes(options: &BenchOptions, left: Left, path: Duration) -> Duration {
-    left.time + Left::of(left.trials, around(options, path)).time
+pub(crate) fn takes(options: &BenchOptions, left: RemainingTrials, path: Duration) -> Duration {
+    left.time + RemainingTrials::new(left.trials, around(options, path)).time
 }
 
 /// The campaign.

@@ -1,28 +1,28 @@
 //! The document: trials as they are told, and what they come to.
 
 use romer_method::analysis::{LATENCY_DEFINITION, loss_bound};
+use romer_method::anomalies::{chance_of_mean, holm};
 use romer_method::campaign::{Finding, Procedure};
-use romer_method::soft::{chance_of_mean, holm};
 use romer_method::statistics::{of_differences, over_places, paired, repeats};
-use romer_method::{Ask, Frames, Outcome, Unlinked};
+use romer_method::{Frames, Outcome, TrialRequest, Unlinked};
 use romer_record::benchmark::{BenchmarkResult, Difference, Overall, SoftSpot, Standstills, Trial};
 use romer_units::Duration;
 
-use crate::classes::owe;
+use crate::anomalies::soft_spots;
+use crate::classes::set_expected_rates;
 use crate::numbers::{real, same};
 use crate::options::BenchOptions;
-use crate::soft::soft_spots;
-use crate::trial::{Kept, TrialRecord, asked_load, frames_words, share_of_limit, to_carry};
+use crate::trial::{CaseTrial, TrialRecord, asked_load, frames_words, share_of_limit, to_carry};
 
 /// A difference is told where chance makes one of all of them as great so seldom.
 const LEVEL: f64 = 0.05;
 
 /// The trial as the document has it.
-pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_ns: i64) -> Trial {
+pub(crate) fn trial(options: &BenchOptions, ask: &TrialRequest, record: &TrialRecord, at_ns: i64) -> Trial {
     let figures = &record.figures;
     let (size, mixture) = frames_words(&ask.frames);
     let mut per_stream = figures.streams.clone();
-    owe(options, &ask.frames, &mut per_stream);
+    set_expected_rates(options, &ask.frames, &mut per_stream);
     for (number, stream) in per_stream.iter_mut().enumerate() {
         stream.policed = record.policed.of_stream(number);
     }
@@ -181,7 +181,7 @@ pub(crate) struct Summed {
 }
 
 /// The places of a sweep: frames and loads in the order in which people look at them.
-fn places(kept: &[Kept]) -> Vec<(Frames, f64)> {
+fn places(kept: &[CaseTrial]) -> Vec<(Frames, f64)> {
     let mut places: Vec<(Frames, f64)> = Vec::new();
     for one in kept {
         if !places.iter().any(|(frames, load)| *frames == one.frames && same(*load, one.load)) {
@@ -197,7 +197,7 @@ fn places(kept: &[Kept]) -> Vec<(Frames, f64)> {
 
 /// The values of a quantity at a place in a case, by repeat.
 pub(crate) fn values(
-    kept: &[Kept],
+    kept: &[CaseTrial],
     case: usize,
     place: &(Frames, f64),
     repeats: u32,
@@ -218,7 +218,7 @@ pub(crate) fn values(
 }
 
 /// What a sweep comes to.
-pub(crate) fn sweep(options: &BenchOptions, kept: &[Kept]) -> Summed {
+pub(crate) fn sweep(options: &BenchOptions, kept: &[CaseTrial]) -> Summed {
     let mut summed = Summed::default();
     let places = places(kept);
     for (name, of) in QUANTITIES {
@@ -292,7 +292,7 @@ fn pairs_of_cases(count: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// Where no frame was lost in any trial, the interval says how many may have been: none of N.
-fn none_lost(result: &mut BenchmarkResult, kept: &[Kept], case: usize, place: &(Frames, f64)) {
+fn none_lost(result: &mut BenchmarkResult, kept: &[CaseTrial], case: usize, place: &(Frames, f64)) {
     let here = kept.iter().filter(|one| {
         one.case == case && one.frames == place.0 && same(one.load, place.1) && one.trial.invalid.is_none()
     });

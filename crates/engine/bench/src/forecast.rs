@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use romer_method::Ask;
+use romer_method::TrialRequest;
 use romer_method::campaign::{Campaign, Procedure};
 use romer_record::benchmark::{
     BENCHMARK_FORECAST, Benchmark, BenchmarkForecast, BenchmarkResult, ForecastTrial,
@@ -18,7 +18,7 @@ use crate::trial::frames_words;
 #[derive(Clone, Debug)]
 pub struct Forecast {
     /// The trials; empty where each follows from the one before.
-    pub asks: Vec<Ask>,
+    pub asks: Vec<TrialRequest>,
     /// How many there will be at the most, without those that are made again; of a multiple loss ratio search, of devices that
     /// lose frames by load and length of a trial alone.
     pub trials: u64,
@@ -56,7 +56,7 @@ pub fn forecast(options: &BenchOptions) -> Forecast {
 impl Forecast {
     /// As a document.
     pub fn document(&self, options: &BenchOptions) -> BenchmarkForecast {
-        let trial = |ask: &Ask| {
+        let trial = |ask: &TrialRequest| {
             let (frame_size, mixture) = frames_words(&ask.frames);
             let nominal = options.nominal(&ask.frames, ask.load());
             ForecastTrial {
@@ -96,7 +96,7 @@ impl Forecast {
 
 /// How much of what was asked for a benchmark has told of its device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct Informative {
     /// Trials at a given load, however often made, and searches.
     pub asked: u64,
     /// Those of them that told something.
@@ -107,7 +107,7 @@ pub struct Told {
     pub why: String,
 }
 
-impl Told {
+impl Informative {
     /// Those that told nothing.
     pub const fn silent(&self) -> u64 {
         self.asked - self.told
@@ -121,10 +121,10 @@ impl Told {
 
 /// What was told. A search tells something where a load passed, or where the device itself failed at the least one: that
 /// the tester could not offer the greatest loads is told with its result, and no fault.
-pub fn told(document: &Benchmark) -> Told {
+pub fn informative(document: &Benchmark) -> Informative {
     /// What trials that only lead somewhere are for.
-    const LEADING: [&str; 4] = ["search", "confirm", Ask::BURST, "recovery"];
-    let mut told = Told::default();
+    const LEADING: [&str; 4] = ["search", "confirm", TrialRequest::BURST, "recovery"];
+    let mut told = Informative::default();
     let mut places = BTreeMap::new();
     for trial in document.trials.iter().filter(|trial| !LEADING.contains(&trial.purpose.as_str())) {
         let place = (&trial.case, trial.frame_size, &trial.mixture, trial.repeat, trial.intended_load.frames);

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use romer_method::Frames;
-use romer_method::analysis::{Known, UNTAGGED};
-use romer_method::arrangement::Flow;
+use romer_method::analysis::{StreamInfo, UNTAGGED};
+use romer_method::schedule::Flow;
 use romer_units::Dscp;
 use romer_units::random::Stream as Random;
 use romer_wire::ethernet::MacAddress;
@@ -225,9 +225,9 @@ pub(crate) fn flows(options: &BenchOptions) -> Vec<Flow> {
 }
 
 /// The streams as the analysis sees them.
-pub(crate) fn known(options: &BenchOptions) -> Vec<Known> {
+pub(crate) fn known(options: &BenchOptions) -> Vec<StreamInfo> {
     let nowhere = [MacAddress([0; 6]); 2];
-    let of = |stream: &StreamOptions| Known {
+    let of = |stream: &StreamOptions| StreamInfo {
         name: stream.name.clone(),
         tos: stream.dscp.tos() | stream.ecn.bits(),
         tag: stream.tag.map_or(UNTAGGED, romer_wire::ethernet::Tag::control),
@@ -256,7 +256,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use romer_method::Phase;
-    use romer_method::arrangement::Arrangement;
+    use romer_method::schedule::FrameSchedule;
     use romer_units::{Duration, LineRate};
 
     use super::*;
@@ -271,7 +271,7 @@ mod tests {
         let mut store = Store::new(&options, [MacAddress([2; 6]); 2], &mixture, Signature(7)).unwrap();
         let phases = [Phase { load: 0.5, length: Duration::from_secs(1_000) }];
         let line = LineRate::new(10_000_000).unwrap();
-        let due = Arrangement::new(&flows(&options), &mixture, line, &phases, options.seed);
+        let due = FrameSchedule::new(&flows(&options), &mixture, line, &phases, options.seed);
         let (mut met, mut place) = (BTreeMap::new(), vec![0; 2_000]);
         for (sequence, due) in (0..frames).zip(due) {
             let mark = Mark { stream: 0, sequence, sent: 0 };

@@ -8,8 +8,7 @@
 //!   over the device, has every trial kept as it ends, and makes the document.
 #![forbid(unsafe_code)]
 
-mod asked;
-mod bed;
+mod anomalies;
 mod capture;
 mod cases;
 mod check;
@@ -17,45 +16,46 @@ mod claims;
 mod classes;
 mod design;
 mod document;
-mod doubt;
-mod dropped;
 mod error;
 mod expected_drops;
 mod forecast;
 mod frames;
 pub mod limits;
-mod marked;
 mod next_hop;
 mod numbers;
 mod offered;
 pub mod options;
+mod outage;
+mod plan;
 mod policed;
 mod policer;
 mod port_state;
-mod proof;
 mod punctuality;
 mod receive;
 mod recognise;
+mod remarking;
 mod run;
+mod selective_loss;
 mod self_test;
 mod send;
 mod setup;
+mod significance;
 #[cfg(test)]
 mod simulated;
-mod soft;
-mod stood;
+mod testbed;
 mod tester;
+mod tester_evidence;
 mod trial;
-mod untested;
+mod uncovered;
 mod verdicts;
 mod volume;
 mod warnings;
 
 pub use check::{MOST_STREAMS, check, check_ports};
 pub use error::BenchError;
-pub use forecast::{Forecast, Told, forecast, told};
+pub use forecast::{Forecast, Informative, forecast, informative};
 pub use port_state::{PortFault, PortState};
-pub use run::{Past, Progress, Watcher, run};
+pub use run::{Journal, Progress, Watcher, run};
 pub use self_test::self_test;
 pub use setup::rfc3339;
 pub use volume::note as volume_note;

@@ -14,7 +14,7 @@ use crate::document::quantities_of;
 
 /// A limit on one quantity in all its results: of every case, size and load.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Limit {
+pub struct ResultLimit {
     text: String,
     quantity: &'static str,
     statistic: String,
@@ -22,7 +22,7 @@ pub struct Limit {
     bound: f64,
 }
 
-impl FromStr for Limit {
+impl FromStr for ResultLimit {
     type Err = String;
 
     /// Reads `QUANTITY[.STATISTIC] RELATION BOUND`, such as `loss_ratio<=0.1%` or `latency_mean_ns.max<200us`.
@@ -50,14 +50,14 @@ impl FromStr for Limit {
     }
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for ResultLimit {
     /// As it was written.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.text)
     }
 }
 
-impl Limit {
+impl ResultLimit {
     /// Refuses a limit on what the procedure of this name does not find, and which therefore could not hold.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl Limit {
 
     fn judge(&self, results: &[BenchmarkResult], whole: bool) -> document::Limit {
         let here = results.iter().filter(|result| result.quantity == self.quantity);
-        let values: Vec<Option<f64>> = here.map(|result| self.of(result)).collect();
+        let values: Vec<Option<f64>> = here.map(|result| self.value_of(result)).collect();
         let known = values.iter().flatten().copied();
         let worst = match self.relation {
             Relation::Below | Relation::AtMost => known.reduce(f64::max),
@@ -94,7 +94,7 @@ impl Limit {
         document::Limit { limit: self.text.clone(), value, held: all && within }
     }
 
-    fn of(&self, result: &BenchmarkResult) -> Option<f64> {
+    fn value_of(&self, result: &BenchmarkResult) -> Option<f64> {
         match self.statistic.as_str() {
             "min" => result.min,
             "max" => result.max,
@@ -114,7 +114,7 @@ mod tests {
         let result =
             |mean| BenchmarkResult { quantity: "loss_ratio".into(), mean, ..BenchmarkResult::default() };
         let judge = |text: &str, means: &[Option<f64>]| {
-            let limit: Limit = text.parse().unwrap();
+            let limit: ResultLimit = text.parse().unwrap();
             limit.judge(&means.iter().map(|mean| result(*mean)).collect::<Vec<_>>(), true)
         };
         let two = [Some(0.001), Some(0.02)];
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn an_interrupted_benchmark_breaks_only_what_was_exceeded() {
-        let limit: Limit = "loss_ratio<=1%".parse().unwrap();
+        let limit: ResultLimit = "loss_ratio<=1%".parse().unwrap();
         let judge = |means: &[f64], partial: bool| {
             let result = |mean: &f64| BenchmarkResult {
                 quantity: "loss_ratio".into(),
@@ -164,11 +164,11 @@ mod tests {
             ("latency_mean_ns<5", "unit"),
             ("throughput_pps>=many", "not a number"),
         ] {
-            let why = text.parse::<Limit>().unwrap_err();
+            let why = text.parse::<ResultLimit>().unwrap_err();
             assert!(why.contains(part), "{text:?}: {why}");
         }
-        assert!("throughput_percent>=90%".parse::<Limit>().is_ok());
-        assert!("latency_p99_ns.max<2ms".parse::<Limit>().is_ok());
-        assert_eq!("loss.max<=1%".parse::<Limit>().unwrap().quantity, "loss_ratio");
+        assert!("throughput_percent>=90%".parse::<ResultLimit>().is_ok());
+        assert!("latency_p99_ns.max<2ms".parse::<ResultLimit>().is_ok());
+        assert_eq!("loss.max<=1%".parse::<ResultLimit>().unwrap().quantity, "loss_ratio");
     }
 }

@@ -1,6 +1,6 @@
 //! What trials offer: the load and the frames of all streams together.
 
-use romer_method::arrangement::{Flow, Nominal, nominal};
+use romer_method::schedule::{Flow, Nominal, nominal};
 use romer_method::{Frames, Phase};
 use romer_units::FrameSize;
 

@@ -5,9 +5,9 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use romer_method::Frames;
-use romer_method::arrangement::Pace;
 use romer_method::campaign::Procedure;
 use romer_method::policing::Profile;
+use romer_method::schedule::Pace;
 use romer_port::PortName;
 use romer_record::warning::BenchmarkWarning;
 use romer_units::random::Seed;

@@ -1,7 +1,7 @@
 //! What a policer did with the frames of a trial, bucket by bucket.
 
-use romer_method::Ask;
-use romer_method::analysis::{Flight, policed};
+use romer_method::TrialRequest;
+use romer_method::analysis::{TrialTrace, policed};
 use romer_method::policing::{self, Profile};
 use romer_record::benchmark::{self, PolicedTogether};
 
@@ -9,20 +9,20 @@ use crate::numbers::whole;
 use crate::options::BenchOptions;
 
 /// What was found of one bucket.
-type Bucket = (policing::Verdict, policing::Whole);
+type Bucket = (policing::PolicerVerdict, policing::TrialTotals);
 
 /// What was found of all buckets.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Policed {
+pub(crate) struct PolicedBuckets {
     /// The one that the streams share which have none of their own.
     shared: Option<Bucket>,
     /// Those of the streams; none where no stream has one.
     of_streams: Vec<Option<Bucket>>,
 }
 
-impl Policed {
+impl PolicedBuckets {
     /// What these frames show, where a policer is judged.
-    pub(crate) fn of(options: &BenchOptions, ask: &Ask, flight: &Flight) -> Self {
+    pub(crate) fn measure(options: &BenchOptions, ask: &TrialRequest, flight: &TrialTrace) -> Self {
         let has_own = options.streams.iter().any(|stream| stream.profile.is_some());
         if options.claims.profile.is_none() && !has_own {
             return Self::default();
@@ -35,7 +35,7 @@ impl Policed {
         let judged = |profile: &Profile, is_in: &dyn Fn(usize) -> bool| {
             let frames = frames.iter().filter(|(stream, _)| is_in(*stream)).map(|(_, frame)| *frame);
             let frames: Vec<_> = frames.collect();
-            (policing::judge(profile, &frames), policing::whole(profile, &frames))
+            (policing::judge(profile, &frames), policing::trial_totals(profile, &frames))
         };
         let shares = |stream| own(stream).is_none();
         let shared = options.claims.profile.filter(|_| (0..options.streams.len()).any(shares));
@@ -52,16 +52,16 @@ impl Policed {
 
     /// That of the bucket which streams share, for the document.
     pub(crate) fn shared(&self) -> Option<benchmark::Policed> {
-        self.shared.map(told)
+        self.shared.map(document)
     }
 
     /// That of a stream's own, for the document.
     pub(crate) fn of_stream(&self, number: usize) -> Option<benchmark::Policed> {
-        self.of_streams.get(number).copied().flatten().map(told)
+        self.of_streams.get(number).copied().flatten().map(document)
     }
 }
 
-fn told((verdict, all): Bucket) -> benchmark::Policed {
+fn document((verdict, all): Bucket) -> benchmark::Policed {
     benchmark::Policed {
         conforming_passed: verdict.conforming_passed,
         conforming_stopped: verdict.conforming_stopped,

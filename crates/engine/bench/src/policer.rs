@@ -8,7 +8,7 @@ use romer_units::Duration;
 use crate::classes::TOLERANCE;
 use crate::numbers::{real, whole};
 use crate::options::{BenchOptions, Field, MarkingClaim};
-use crate::stood::{Stood, holds, within};
+use crate::outage::{Outages, holds, within};
 use crate::trial::at;
 
 /// A policer may be wrong about so many frames of a thousand that were not at the edge.
@@ -26,7 +26,7 @@ pub(crate) fn buckets(trial: &Trial) -> impl Iterator<Item = (Option<&str>, Poli
 }
 
 /// The policer's decisions in a trial, bucket by bucket.
-pub(crate) fn policing(options: &BenchOptions, trial: &Trial, stood: Stood) -> Vec<Judgement> {
+pub(crate) fn policing(options: &BenchOptions, trial: &Trial, stood: Outages) -> Vec<Judgement> {
     buckets(trial).flat_map(|(stream, policed)| bucket(options, trial, (stream, &policed), stood)).collect()
 }
 
@@ -35,7 +35,7 @@ fn bucket(
     options: &BenchOptions,
     trial: &Trial,
     (stream, policed): (Option<&str>, &Policed),
-    stood: Stood,
+    stood: Outages,
 ) -> Vec<Judgement> {
     let judged = policed.conforming_passed
         + policed.conforming_stopped
@@ -49,7 +49,7 @@ fn bucket(
     let conforming_stopped = policed.conforming_stopped;
     let together = policed.together.unwrap_or_default();
     let sides = [
-        Side {
+        PolicerSide {
             subject: IN,
             expected: if is_remarked { "passes with the expected marking" } else { "passes unchanged" },
             right: policed.conforming_passed,
@@ -57,7 +57,7 @@ fn bucket(
             wrong: conforming_stopped,
             together: (together.missing, together.nominal.saturating_sub(together.passed), "fewer"),
         },
-        Side {
+        PolicerSide {
             subject: OUT,
             expected: if is_remarked { "is dropped or marked differently" } else { "is dropped or remarked" },
             right: policed.excess_stopped,
@@ -71,48 +71,49 @@ fn bucket(
         let edge = if side.subject == IN || some_are_out(policed) { side.edge } else { 0 };
         side.right + edge + side.wrong + sure > 0 || off > open(&together)
     });
-    let judgement = |Side { subject, expected, right, edge, wrong, together: (sure, off, fewer) }: Side| {
-        // Of what never reached it in a standstill, none passed, and none took tokens: as many more pass afterwards, at the most.
-        let [found, could] = [wrong, stood.without_lost(wrong)].map(|wrong| within(wrong, judged, WRONG));
-        let all = judged + policed.at_the_edge;
-        let [sum, sum_could] = [sure, stood.without_lost(sure)].map(|sure| within(sure, all, WRONG));
-        let mut holds = holds(found && sum, could && sum_could);
-        let mut found = format!(
-            "{right} frames conform, {wrong} do not; {edge} within one frame of the bucket limit, where both are correct",
-        );
-        let PolicedTogether { passed, nominal, .. } = together;
-        // To a tenth of a millisecond.
-        let tenths = |nanos: i64| Duration::from_nanos((nanos / 100_000).saturating_mul(100_000));
-        if !sum {
-            let _ = write!(
-                found,
-                "; {passed} passed and the bucket allows {nominal}, {sure} {fewer} than the latency explains"
+    let judgement =
+        |PolicerSide { subject, expected, right, edge, wrong, together: (sure, off, fewer) }: PolicerSide| {
+            // Of what never reached it in a standstill, none passed, and none took tokens: as many more pass afterwards, at the most.
+            let [found, could] = [wrong, stood.without_lost(wrong)].map(|wrong| within(wrong, judged, WRONG));
+            let all = judged + policed.at_the_edge;
+            let [sum, sum_could] = [sure, stood.without_lost(sure)].map(|sure| within(sure, all, WRONG));
+            let mut holds = holds(found && sum, could && sum_could);
+            let mut found = format!(
+                "{right} frames conform, {wrong} do not; {edge} within one frame of the bucket limit, where both are correct",
             );
-        } else if holds == Some(true) && off > open(&together) {
-            holds = None;
-            let _ = write!(
-                found,
-                "; inconclusive whether {passed} may pass where the bucket allows {nominal}: the latency varies by {}, and the bucket \
+            let PolicedTogether { passed, nominal, .. } = together;
+            // To a tenth of a millisecond.
+            let tenths = |nanos: i64| Duration::from_nanos((nanos / 100_000).saturating_mul(100_000));
+            if !sum {
+                let _ = write!(
+                    found,
+                    "; {passed} passed and the bucket allows {nominal}, {sure} {fewer} than the latency explains"
+                );
+            } else if holds == Some(true) && off > open(&together) {
+                holds = None;
+                let _ = write!(
+                    found,
+                    "; inconclusive whether {passed} may pass where the bucket allows {nominal}: the latency varies by {}, and the bucket \
                  is full after {}; use a path with less latency variation, or a deeper bucket",
-                tenths(together.latest_ns),
-                tenths(together.fills_in_ns)
-            );
-        }
-        Judgement {
-            case: trial.case.clone(),
-            frame_size: trial.frame_size,
-            mixture: trial.mixture.clone(),
-            subject: format!("{subject}, {at}"),
-            expected: expected.into(),
-            found: stood.told(found, holds),
-            holds,
-        }
-    };
+                    tenths(together.latest_ns),
+                    tenths(together.fills_in_ns)
+                );
+            }
+            Judgement {
+                case: trial.case.clone(),
+                frame_size: trial.frame_size,
+                mixture: trial.mixture.clone(),
+                subject: format!("{subject}, {at}"),
+                expected: expected.into(),
+                found: stood.explained(found, holds),
+                holds,
+            }
+        };
     tested.map(judgement).collect()
 }
 
 /// One side of a policer's decisions.
-struct Side {
+struct PolicerSide {
     subject: &'static str,
     expected: &'static str,
     right: u64,

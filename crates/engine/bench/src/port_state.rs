@@ -70,7 +70,7 @@ pub struct PortFault {
 
 impl PortFault {
     /// What is wrong with a port whose interface had this index when it was opened.
-    pub(crate) fn of(port: &PortName, index: u32) -> Option<Self> {
+    pub(crate) fn find(port: &PortName, index: u32) -> Option<Self> {
         let links = Network::open(port.namespace()).and_then(|network| network.links());
         let state = state(port.interface(), index, &links.unwrap_or_default())?;
         Some(Self { port: port.clone(), state })

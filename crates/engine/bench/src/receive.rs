@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use romer_host::HostError;
 use romer_host::clock::Realtime;
 use romer_host::socket::wait_any;
-use romer_method::analysis::{Came, UNTAGGED};
+use romer_method::analysis::{ReceivedFrame, UNTAGGED};
 use romer_port::{SNAP, TestReceiver, TestSender};
 use romer_units::Duration;
 use romer_wire::ethernet::MacAddress;
-use romer_wire::neighbour::{Said, read, tell};
+use romer_wire::neighbour::{Message, read, tell};
 use romer_wire::test_frame::{Signature, is_intact};
 
 use crate::options::AddressRange;
-use crate::recognise::{OtherHeaders, Seen, compare, recognise};
+use crate::recognise::{OtherHeaders, Recognised, compare, recognise};
 
 /// How long a wait for frames lasts before the end is looked for.
 const LOOK: Duration = Duration::from_millis(2);
@@ -29,7 +29,7 @@ pub(crate) struct Host {
 impl Host {
     /// Answers the frame, if it is a question for one of our addresses.
     pub(crate) fn answer(&mut self, frame: &[u8]) {
-        if let Some(Said::Asks { target, asker, asker_mac }) = read(frame)
+        if let Some(Message::Asks { target, asker, asker_mac }) = read(frame)
             && self.addresses.iter().any(|range| range.contains(target))
             && asker != target
             && let Some(answer) = tell(target, self.mac, asker, asker_mac)
@@ -59,7 +59,7 @@ pub(crate) struct Receiving<'a> {
 
 /// A frame as it came, of which the beginning is kept.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Caught {
+pub(crate) struct CapturedFrame {
     /// Nanoseconds after the trial's beginning.
     pub(crate) at: i64,
     /// Octets without check sequence.
@@ -70,9 +70,9 @@ pub(crate) struct Caught {
 
 /// What came.
 #[derive(Default)]
-pub(crate) struct Received {
-    pub(crate) came: Vec<Came>,
-    pub(crate) caught: Vec<Caught>,
+pub(crate) struct ReceiveLog {
+    pub(crate) came: Vec<ReceivedFrame>,
+    pub(crate) caught: Vec<CapturedFrame>,
     /// Until when frames were taken in, from the trial's beginning; `None` where that is not known.
     pub(crate) listened: Option<Duration>,
     /// Frames still came when the wait for them ended.
@@ -91,7 +91,7 @@ pub(crate) struct Received {
     pub(crate) headers: OtherHeaders,
 }
 
-impl Received {
+impl ReceiveLog {
     /// Frames of the trial that the tester dropped unread, at the least and at the most.
     pub(crate) const fn unread(&self) -> [u64; 2] {
         let certain = self.without_room + if self.others == 0 { self.drops } else { 0 };
@@ -100,7 +100,7 @@ impl Received {
 }
 
 /// A frame as it was on the line: with the tag that the interface took out.
-fn caught(at: i64, frame: &[u8], length: usize, tag: Option<u16>) -> Caught {
+fn caught(at: i64, frame: &[u8], length: usize, tag: Option<u16>) -> CapturedFrame {
     /// Where a tag stands: behind both addresses.
     const TAG: usize = 12;
     let (addresses, rest) = frame.split_at(frame.len().min(TAG));
@@ -116,7 +116,7 @@ fn caught(at: i64, frame: &[u8], length: usize, tag: Option<u16>) -> Caught {
         *place = *octet;
         kept += 1;
     }
-    Caught { at, length: u32::try_from(length + tag.len()).unwrap_or(u32::MAX), octets, kept }
+    CapturedFrame { at, length: u32::try_from(length + tag.len()).unwrap_or(u32::MAX), octets, kept }
 }
 
 /// Takes in until it is told to stop.
@@ -124,24 +124,24 @@ pub(crate) fn receive(
     receiver: &mut TestReceiver,
     host: &mut Host,
     receiving: &Receiving<'_>,
-) -> Result<Received, HostError> {
-    let mut received = Received {
+) -> Result<ReceiveLog, HostError> {
+    let mut received = ReceiveLog {
         came: Vec::with_capacity(receiving.room),
         caught: Vec::with_capacity(receiving.capture),
-        ..Received::default()
+        ..ReceiveLog::default()
     };
     // What was dropped before is not this trial's.
     let _ = receiver.kernel_drops();
     loop {
         let came = receiver.receive(|frame| {
             let (mark, begins, headers) = match recognise(receiving.signature, frame.octets) {
-                Seen::Test { mark, at, headers } => (mark, at, headers),
-                Seen::Damaged => {
+                Recognised::Test { mark, at, headers } => (mark, at, headers),
+                Recognised::Damaged => {
                     received.damaged += 1;
                     received.others += 1;
                     return;
                 }
-                Seen::Other => {
+                Recognised::Other => {
                     received.others += 1;
                     host.answer(frame.octets);
                     return;
@@ -161,7 +161,7 @@ pub(crate) fn receive(
             let tag = frame.tag.or(inner_tag);
             // A tag that is still in the frame is not part of what is compared.
             let inside = if inner_tag.is_some() { 4 } else { 0 };
-            received.came.push(Came {
+            received.came.push(ReceivedFrame {
                 received: at,
                 sent: i64::try_from(mark.sent).unwrap_or(i64::MAX),
                 sequence: mark.sequence,

@@ -10,7 +10,7 @@ use crate::frames::addresses;
 use crate::options::{AddressRange, BenchOptions};
 
 /// What a frame is that came.
-pub(crate) enum Seen {
+pub(crate) enum Recognised {
     /// A test frame, whose mark begins at this octet; where that is not behind headers as ours, they are not known.
     Test { mark: Mark, at: usize, headers: Option<Located> },
     /// A test frame with a damaged mark.
@@ -20,16 +20,16 @@ pub(crate) enum Seen {
 }
 
 /// Reads a frame.
-pub(crate) fn recognise(signature: Signature, frame: &[u8]) -> Seen {
+pub(crate) fn recognise(signature: Signature, frame: &[u8]) -> Recognised {
     let located = locate(frame);
     let carried = located.and_then(|seen| frame.get(seen.mark..)).unwrap_or_default();
     if let Some(mark) = signature.read(carried) {
-        return Seen::Test { mark, at: located.map_or(0, |seen| seen.mark), headers: located };
+        return Recognised::Test { mark, at: located.map_or(0, |seen| seen.mark), headers: located };
     }
     match signature.find(frame) {
-        Some((at, mark)) => Seen::Test { mark, at, headers: None },
-        None if signature.is_here(carried) => Seen::Damaged,
-        None => Seen::Other,
+        Some((at, mark)) => Recognised::Test { mark, at, headers: None },
+        None if signature.is_here(carried) => Recognised::Damaged,
+        None => Recognised::Other,
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
 
     /// What is said of a frame that comes so, and whether its length and markings count.
     fn told(options: &BenchOptions, frame: &[u8]) -> (Vec<String>, bool) {
-        let Seen::Test { mark, headers, .. } = recognise(SIGNATURE, frame) else {
+        let Recognised::Test { mark, headers, .. } = recognise(SIGNATURE, frame) else {
             panic!("it is a test frame")
         };
         assert_eq!(mark, MARK);
@@ -221,7 +221,7 @@ mod tests {
         let mut translated = plain.clone();
         translated[26..30].copy_from_slice(&[203, 0, 113, 1]);
         assert_eq!(told(&options, &translated), (vec!["source address 203.0.113.1".into()], true));
-        assert!(matches!(recognise(Signature(8), &plain), Seen::Other));
+        assert!(matches!(recognise(Signature(8), &plain), Recognised::Other));
     }
 
     /// More headers than are told apart are counted together.

@@ -7,35 +7,35 @@ use std::time::SystemTime;
 use romer_host::clock::monotonic_now;
 use romer_host::ending::{self, Stage};
 use romer_method::campaign::{Campaign, Procedure};
-use romer_method::{Ask, Left};
+use romer_method::{RemainingTrials, TrialRequest};
 use romer_record::benchmark::{BENCHMARK, Baseline, Benchmark, BenchmarkEntry, Device, InvalidCause, Trial};
 use romer_units::Duration;
 
-use crate::bed::{Bed, Manner};
 use crate::check::check;
 use crate::design::{design, takes};
 use crate::document::{Summed, found, outcome_of, sweep, trial};
 use crate::error::BenchError;
 use crate::numbers::{real, whole};
 use crate::options::{BenchOptions, Case};
-use crate::proof::{NEARLY, Proof, unaccounted};
 use crate::setup::{rfc3339, setup};
+use crate::testbed::{TestBed, TrialOptions};
 use crate::tester::Tester;
-use crate::trial::{Kept, TrialRecord, frames_words};
+use crate::tester_evidence::{NEARLY, TesterEvidence, unaccounted};
+use crate::trial::{CaseTrial, TrialRecord, frames_words};
 use crate::verdicts::{undecided, verdicts};
 use crate::warnings::warnings;
 use crate::{cases, self_test, volume};
 
-mod again;
+mod dedup;
+mod liveness;
 mod pace;
-mod presence;
 mod running;
 mod sizes;
 mod streams;
 mod watcher;
 
+use liveness::Standing;
 use pace::{Pacing, scaled};
-use presence::Standing;
 use running::Running;
 pub use watcher::{Progress, Watcher};
 
@@ -46,14 +46,14 @@ const RESET_AFTER: i64 = 5;
 
 /// What an interrupted benchmark has already come to.
 #[derive(Clone, Debug)]
-pub struct Past {
+pub struct Journal {
     /// When it began.
     pub started: SystemTime,
     /// What was kept of it, in its order.
     pub entries: Vec<BenchmarkEntry>,
 }
 
-impl Past {
+impl Journal {
     /// How many trials were kept.
     pub fn trials(&self) -> u64 {
         self.entries.iter().filter(|entry| matches!(entry, BenchmarkEntry::Trial { .. })).count() as u64
@@ -67,7 +67,7 @@ impl Past {
 /// another benchmark.
 pub fn run(
     options: &BenchOptions,
-    past: Option<Past>,
+    past: Option<Journal>,
     stop: &AtomicBool,
     watcher: &mut dyn Watcher,
 ) -> Result<Benchmark, BenchError> {
@@ -92,10 +92,10 @@ fn open(options: &BenchOptions, stop: &AtomicBool) -> Result<Tester, BenchError>
 }
 
 /// The same, on any bed.
-pub(crate) fn run_on<B: Bed>(
+pub(crate) fn run_on<B: TestBed>(
     bed: B,
     options: &BenchOptions,
-    past: Option<Past>,
+    past: Option<Journal>,
     stop: &AtomicBool,
     watcher: &mut dyn Watcher,
 ) -> Result<Benchmark, BenchError> {
@@ -103,7 +103,7 @@ pub(crate) fn run_on<B: Bed>(
         bed.longest(options, frames)?;
     }
     let goes_on = past.is_some();
-    let past = past.unwrap_or_else(|| Past { started: SystemTime::now(), entries: Vec::new() });
+    let past = past.unwrap_or_else(|| Journal { started: SystemTime::now(), entries: Vec::new() });
     let mut running = Running {
         options,
         stop,
@@ -121,17 +121,17 @@ pub(crate) fn run_on<B: Bed>(
         events: Vec::new(),
     };
     let mut campaign = Campaign::new(&design(options));
-    let mut pending = running.take_up(&mut campaign, &past)?;
+    let mut pending = running.replay(&mut campaign, &past)?;
     if goes_on {
         running.resumed(&past)?;
     }
     let mut partial = stop.load(Ordering::Acquire);
     while !partial && let Some(ask) = pending.take().or_else(|| volume::next_trial(options, &mut campaign)) {
         let begun = monotonic_now();
-        match running.one(&campaign, &ask)? {
+        match running.run_once(&campaign, &ask)? {
             Some(record) => {
                 campaign.judge(&record.figures.outcome);
-                let forecast = takes(options, Left::of(1, ask.length()), running.bed.path());
+                let forecast = takes(options, RemainingTrials::new(1, ask.length()), running.bed.path());
                 running.pace.ends(forecast, monotonic_now() - begun, &record);
                 partial = running.ends_early(&campaign)?;
             }
@@ -142,15 +142,20 @@ pub(crate) fn run_on<B: Bed>(
     Ok(running.document(&campaign, past.started, partial))
 }
 
-impl<B: Bed> Running<'_, B> {
+impl<B: TestBed> Running<'_, B> {
     /// Goes through what was kept as if it were made now; the trial that was to be made again, if one was.
-    fn take_up(&mut self, campaign: &mut Campaign, past: &Past) -> Result<Option<Ask>, BenchError> {
+    fn replay(
+        &mut self,
+        campaign: &mut Campaign,
+        past: &Journal,
+    ) -> Result<Option<TrialRequest>, BenchError> {
         let mut pending = None;
         let mut last = Duration::ZERO;
         for entry in &past.entries {
             match entry {
                 BenchmarkEntry::SelfTest { self_test, calibration } => {
-                    self.proof = Some(Proof { found: self_test.clone(), baseline: calibration.clone() });
+                    self.proof =
+                        Some(TesterEvidence { found: self_test.clone(), baseline: calibration.clone() });
                 }
                 BenchmarkEntry::Event(event) => self.events.push(event.clone()),
                 BenchmarkEntry::Trial { trial, judged } => {
@@ -162,7 +167,7 @@ impl<B: Bed> Running<'_, B> {
                         campaign.judge(&outcome_of(trial));
                     }
                     last = Duration::from_nanos(trial.at_ns.saturating_add(trial.duration_ns));
-                    self.kept.push(Kept {
+                    self.kept.push(CaseTrial {
                         case: ask.case,
                         frames: ask.frames.clone(),
                         load: ask.load(),
@@ -178,7 +183,7 @@ impl<B: Bed> Running<'_, B> {
     }
 
     /// That the benchmark goes on.
-    fn resumed(&mut self, past: &Past) -> Result<(), BenchError> {
+    fn resumed(&mut self, past: &Journal) -> Result<(), BenchError> {
         let last = self.kept.last().map(|kept| kept.trial.at_ns.saturating_add(kept.trial.duration_ns));
         let away = (self.offset - Duration::from_nanos(last.unwrap_or(0))).as_secs_f64();
         let proven = past.entries.iter().any(|entry| matches!(entry, BenchmarkEntry::SelfTest { .. }));
@@ -191,11 +196,11 @@ impl<B: Bed> Running<'_, B> {
     }
 
     /// Tests the tester itself, where that is wanted and was not done; whether to go on.
-    fn prove(&mut self) -> Result<bool, BenchError> {
+    fn run_self_test(&mut self) -> Result<bool, BenchError> {
         let Some(length) = self.options.self_test.filter(|_| self.proof.is_none()) else { return Ok(true) };
         self.watcher.tests_itself()?;
         let begun = monotonic_now();
-        let Some(proof) = self.bed.prove(self.options, length, self.stop)? else { return Ok(false) };
+        let Some(proof) = self.bed.run_self_test(self.options, length, self.stop)? else { return Ok(false) };
         self.pace.proves(monotonic_now() - begun);
         self.watcher.keep(&BenchmarkEntry::SelfTest {
             self_test: proof.found.clone(),
@@ -206,14 +211,15 @@ impl<B: Bed> Running<'_, B> {
     }
 
     /// How far it is: when a trial begins, and right before the first, when more is known.
-    fn tell(&mut self, campaign: &Campaign, ask: &Ask, is_ready: bool) {
+    fn report_progress(&mut self, campaign: &Campaign, ask: &TrialRequest, is_ready: bool) {
         let options = self.options;
         let (trial, outlook) = (campaign.asked(), campaign.outlook());
         let rest = [outlook.usual, outlook.most];
         // The tester's own tests come before the first trial.
         let before = if self.proof.is_none() { self_test::time(options) } else { [Duration::ZERO; 2] };
         let (slower, path) = (self.pace.slower(), self.bed.path());
-        let trials = rest.map(|rest| scaled(takes(options, rest + Left::of(1, ask.length()), path), slower));
+        let trials = rest
+            .map(|rest| scaled(takes(options, rest + RemainingTrials::new(1, ask.length()), path), slower));
         let left = [trials[0] + before[0], trials[1] + before[1]];
         let passed = monotonic_now() - self.begin;
         let of = rest.map(|rest| trial + rest.trials);
@@ -225,16 +231,20 @@ impl<B: Bed> Running<'_, B> {
     }
 
     /// One trial, made again where it told nothing of the device; `None` where the benchmark ends.
-    fn one(&mut self, campaign: &Campaign, ask: &Ask) -> Result<Option<TrialRecord>, BenchError> {
-        self.tell(campaign, ask, false);
+    fn run_once(
+        &mut self,
+        campaign: &Campaign,
+        ask: &TrialRequest,
+    ) -> Result<Option<TrialRecord>, BenchError> {
+        self.report_progress(campaign, ask, false);
         let mut again = 0;
         loop {
             // The device first: that it does not forward is better told at once.
-            if !self.ready(ask)? || !self.prove()? {
+            if !self.ready(ask)? || !self.run_self_test()? {
                 return Ok(None);
             }
             if !self.begun {
-                self.tell(campaign, ask, true);
+                self.report_progress(campaign, ask, true);
             }
             let at = self.now();
             let mut record = self.trial(ask)?;
@@ -245,20 +255,20 @@ impl<B: Bed> Running<'_, B> {
             if let Some(octets) = record.capture.take() {
                 self.watcher.captured(&octets)?;
             }
-            self.look_after(ask, &mut record, at)?;
-            let unproven = self.bound(ask, &mut record);
+            self.check_device(ask, &mut record, at)?;
+            let unproven = self.bound_tester_loss(ask, &mut record);
             if record.clock_set {
                 self.event("clock-set", "the host's clock was set during a trial".into())?;
             }
             if again < AGAIN {
-                self.decides(ask, &mut record, at);
+                self.invalidate_if_undecided(ask, &mut record, at);
             }
             let hopeless = unproven || self.is_beyond_tester(&record);
             let repeated = record.invalid.is_some() && !hopeless && again < AGAIN;
             let trial = trial(self.options, ask, &record, at);
             self.watcher
                 .keep(&BenchmarkEntry::Trial { trial: Box::new(trial.clone()), judged: !repeated })?;
-            self.kept.push(Kept { case: ask.case, frames: ask.frames.clone(), load: ask.load(), trial });
+            self.kept.push(CaseTrial { case: ask.case, frames: ask.frames.clone(), load: ask.load(), trial });
             match record.invalid.clone() {
                 Some(why) if repeated => {
                     self.event("trial-repeated", format!("trial repeated: {why}"))?;
@@ -282,26 +292,26 @@ impl<B: Bed> Running<'_, B> {
     }
 
     /// Makes a trial one that tells nothing, in which the device stood still so that it decides nothing of what it is held to.
-    fn decides(&self, ask: &Ask, record: &mut TrialRecord, at: i64) {
+    fn invalidate_if_undecided(&self, ask: &TrialRequest, record: &mut TrialRecord, at: i64) {
         if record.invalid.is_some() || record.figures.standstills.count == 0 {
             return;
         }
         let trial = trial(self.options, ask, record, at);
-        let kept = Kept { case: ask.case, frames: ask.frames.clone(), load: ask.load(), trial };
+        let kept = CaseTrial { case: ask.case, frames: ask.frames.clone(), load: ask.load(), trial };
         if let Some(why) = undecided(self.options, &kept) {
             record.invalidate(InvalidCause::DeviceStalled, why);
         }
     }
 
     /// The trial itself; the device is reset in it where that is what it is for.
-    fn trial(&mut self, ask: &Ask) -> Result<TrialRecord, BenchError> {
+    fn trial(&mut self, ask: &TrialRequest) -> Result<TrialRecord, BenchError> {
         let (options, stop) = (self.options, self.stop);
         let capture = options.capture == Some(self.kept.len() as u64 + 1);
-        let manner = Manner { baseline: self.baseline(), capture };
-        let Some(command) = options.reset.as_ref().filter(|_| ask.purpose == Ask::RESET) else {
+        let manner = TrialOptions { baseline: self.baseline(), capture };
+        let Some(command) = options.reset.as_ref().filter(|_| ask.purpose == TrialRequest::RESET) else {
             return self.bed.trial(options, ask, manner, stop);
         };
-        let case = Case { name: Ask::RESET.into(), command: Some(command.clone()) };
+        let case = Case { name: TrialRequest::RESET.into(), command: Some(command.clone()) };
         let wait = Duration::from_nanos(ask.length().as_nanos() / RESET_AFTER);
         let (record, was_reset) = std::thread::scope(|scope| {
             let resetting =
@@ -333,7 +343,7 @@ impl<B: Bed> Running<'_, B> {
 
     /// Of a loss at a rate for which the tester has not proved itself, what it loses in its own tests at such rates without
     /// knowing may be its own, and all where there are none; whether the trial tells nothing for that.
-    fn bound(&self, ask: &Ask, record: &mut TrialRecord) -> bool {
+    fn bound_tester_loss(&self, ask: &TrialRequest, record: &mut TrialRecord) -> bool {
         let Some(proof) = self.proof.as_ref() else { return false };
         let proven = proof.found.highest_pps.unwrap_or(0.0);
         // What was due, at the greatest load of its phases: streams may have frames and paces of their own.
@@ -385,7 +395,7 @@ impl<B: Bed> Running<'_, B> {
     }
 
     /// Brings the device into the case and sees that it forwards; whether to go on.
-    fn ready(&mut self, ask: &Ask) -> Result<bool, BenchError> {
+    fn ready(&mut self, ask: &TrialRequest) -> Result<bool, BenchError> {
         loop {
             let changed = self.case != Some(ask.case);
             if changed && let Some(case) = self.options.cases.get(ask.case) {
@@ -438,7 +448,7 @@ impl<B: Bed> Running<'_, B> {
             overall,
             verdicts,
             soft_spots,
-            events: again::once(&self.events),
+            events: dedup::once(&self.events),
             calibration: calibration
                 .map(|baseline| Baseline { subtracted: options.subtract_baseline, ..baseline }),
             self_test,
@@ -448,7 +458,7 @@ impl<B: Bed> Running<'_, B> {
 }
 
 /// Whether a trial that was kept is the one that is asked for.
-fn is_of(options: &BenchOptions, ask: &Ask, trial: &Trial) -> bool {
+fn is_of(options: &BenchOptions, ask: &TrialRequest, trial: &Trial) -> bool {
     let case = options.cases.get(ask.case).map(|case| case.name.as_str());
     let (size, mixture) = frames_words(&ask.frames);
     case == Some(trial.case.as_str())

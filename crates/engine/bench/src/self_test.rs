@@ -14,8 +14,8 @@ use std::time::SystemTime;
 use romer_host::clock::monotonic_now;
 use romer_host::link::Network;
 use romer_host::netns;
-use romer_method::arrangement::Pace;
-use romer_method::{Ask, Frames, Left, Phase};
+use romer_method::schedule::Pace;
+use romer_method::{Frames, Phase, RemainingTrials, TrialRequest};
 use romer_metrics::summary;
 use romer_port::PortName;
 use romer_record::benchmark::{
@@ -26,19 +26,19 @@ use romer_record::warning::BenchmarkWarning;
 use romer_units::{Dscp, Duration, FrameSize, Monotonic, Timestamp};
 use romer_wire::ethernet::MacAddress;
 
-use crate::bed::{Bed, Manner};
 use crate::check::check;
 use crate::document::trial;
 use crate::error::BenchError;
 use crate::options::{BenchOptions, Claims, StreamOptions};
-use crate::proof::{NEARLY, Proof};
 use crate::setup::{rfc3339, setup};
+use crate::testbed::{TestBed, TrialOptions};
 use crate::tester::Tester;
+use crate::tester_evidence::{NEARLY, TesterEvidence};
 use crate::trial::TrialRecord;
 
 mod gaps;
 
-use gaps::Gaps;
+use gaps::GapDistribution;
 
 /// The load of reception above the line's rate.
 const ABOVE: f64 = 1.1;
@@ -70,10 +70,10 @@ struct Test {
 
 impl Test {
     /// As a trial of this load.
-    fn asks(&self, options: &BenchOptions, length: Duration, load: f64) -> Ask {
+    fn asks(&self, options: &BenchOptions, length: Duration, load: f64) -> TrialRequest {
         let frames = Frames::Size(FrameSize::MINIMUM);
         let pps = frames.frames_per_second(options.line, self.load);
-        Ask {
+        TrialRequest {
             case: 0,
             frames,
             phases: vec![Phase { load, length: shortened(length, pps) }],
@@ -132,7 +132,7 @@ pub(crate) fn beside(
     options: &BenchOptions,
     length: Duration,
     stop: &AtomicBool,
-) -> Result<Option<Proof>, BenchError> {
+) -> Result<Option<TesterEvidence>, BenchError> {
     let own = beside_options(options)?;
     let tested = netns::in_a_new_one(|| {
         let network = Network::open(None).map_err(BenchError::SelfTest)?;
@@ -179,7 +179,7 @@ pub(crate) fn time(options: &BenchOptions) -> [Duration; 2] {
 }
 
 /// The tests of the procedure, as trials; those with a gap of their own at the load that this makes.
-pub(crate) fn asks(options: &BenchOptions, length: Duration) -> Vec<Ask> {
+pub(crate) fn asks(options: &BenchOptions, length: Duration) -> Vec<TrialRequest> {
     let tests = tests(options);
     let ask = |test: &Test| {
         let line = nanos(options.line.frame_time(FrameSize::MINIMUM));
@@ -190,10 +190,10 @@ pub(crate) fn asks(options: &BenchOptions, length: Duration) -> Vec<Ask> {
 
 /// How many trials these are and how long they take, where all are held, and where each is made again and the highest rate is
 /// looked for.
-pub(crate) fn takes(options: &BenchOptions, length: Duration) -> [Left; 2] {
-    let one = |length| Left::of(1, length + options.settle + LEAD);
+pub(crate) fn takes(options: &BenchOptions, length: Duration) -> [RemainingTrials; 2] {
+    let one = |length| RemainingTrials::new(1, length + options.settle + LEAD);
     let asks = asks(options, length);
-    let usual = asks.iter().fold(Left::default(), |sum, ask| sum + one(ask.length()));
+    let usual = asks.iter().fold(RemainingTrials::default(), |sum, ask| sum + one(ask.length()));
     let searched = (0..HALVINGS).fold(usual, |sum, _| sum + one(length));
     [usual, searched + searched]
 }
@@ -204,7 +204,7 @@ fn prove(
     tester: &mut Tester,
     stop: &AtomicBool,
     length: Duration,
-) -> Result<(Proof, Vec<Trial>), BenchError> {
+) -> Result<(TesterEvidence, Vec<Trial>), BenchError> {
     if tester.probe(options, options.patience, stop)?.is_err() && !stop.load(Ordering::Acquire) {
         return Err(BenchError::Silent(format!(
             "{} to {}): nothing came, and the self-test needs a link from one port to the other",
@@ -212,13 +212,13 @@ fn prove(
         )));
     }
     let begin = monotonic_now();
-    let mut proving = Proving {
+    let mut proving = SelfTestRun {
         options,
         tester,
         stop,
         length,
         begin,
-        proof: Proof::default(),
+        proof: TesterEvidence::default(),
         trials: Vec::new(),
         off: BTreeMap::new(),
         limit_pps: None,
@@ -228,20 +228,20 @@ fn prove(
         proving.proof.found.tests.extend(item);
     }
     proving.find_highest()?;
-    let Proving { mut proof, trials, off, .. } = proving;
+    let SelfTestRun { mut proof, trials, off, .. } = proving;
     let off = off.into_values().reduce(f64::max);
     proof.found.claims = claims(&proof.found, off, proof.baseline.as_ref(), options.subtract_baseline);
     Ok((proof, trials))
 }
 
 /// The tests under way.
-struct Proving<'a> {
+struct SelfTestRun<'a> {
     options: &'a BenchOptions,
     tester: &'a mut Tester,
     stop: &'a AtomicBool,
     length: Duration,
     begin: Timestamp<Monotonic>,
-    proof: Proof,
+    proof: TesterEvidence,
     trials: Vec<Trial>,
     /// How far gaps were from what was asked for, by test.
     off: BTreeMap<&'static str, f64>,
@@ -249,7 +249,7 @@ struct Proving<'a> {
     limit_pps: Option<f64>,
 }
 
-impl Proving<'_> {
+impl SelfTestRun<'_> {
     /// Makes a test, and once more where it was not held for another reason than that the tester is too slow for it; `None` where that
     /// was interrupted.
     fn make(&mut self, test: &Test) -> Result<Option<SelfTestItem>, BenchError> {
@@ -272,13 +272,13 @@ impl Proving<'_> {
         };
         let ask = test.asks(self.options, self.length, test.load);
         let at = (monotonic_now() - self.begin).as_nanos();
-        let record = self.tester.trial(&own, &ask, Manner::default(), self.stop)?;
+        let record = self.tester.trial(&own, &ask, TrialOptions::default(), self.stop)?;
         if self.stop.load(Ordering::Acquire) {
             return Ok(None);
         }
         self.proof.found.ledger.push(accounted(&record));
         self.limit_pps = record.limit_pps.into_iter().chain(self.limit_pps).reduce(f64::max);
-        let Judged { item, all_came, off } = judge(test, &record);
+        let TestResult { item, all_came, off } = judge(test, &record);
         // The last time counts.
         off.map(|off| self.off.insert(test.name, off));
         if all_came {
@@ -388,7 +388,7 @@ fn accounted(record: &TrialRecord) -> Accounted {
 }
 
 /// What a test came to.
-struct Judged {
+struct TestResult {
     item: SelfTestItem,
     /// Whatever the gaps were, all frames were sent, came, and were marked as they were sent.
     all_came: bool,
@@ -396,7 +396,7 @@ struct Judged {
     off: Option<f64>,
 }
 
-fn judge(test: &Test, record: &TrialRecord) -> Judged {
+fn judge(test: &Test, record: &TrialRecord) -> TestResult {
     let figures = &record.figures;
     let outcome = &figures.outcome;
     let whole = record.invalid.is_none() && outcome.lost == 0 && outcome.offered == outcome.intended;
@@ -416,7 +416,8 @@ fn judge(test: &Test, record: &TrialRecord) -> Judged {
         None => (figures.latency.clone(), true, latency_words(&figures.latency), None),
         Some(gap) => {
             let given = matches!(test.pace, Pace::Gap(_));
-            let met = Gaps::of(gap, &record.gaps_between, given.then_some(&record.gaps_come[..]));
+            let met =
+                GapDistribution::compare(gap, &record.gaps_between, given.then_some(&record.gaps_come[..]));
             (summary(&record.gaps_between), met.held, met.words, met.off)
         }
     };
@@ -427,7 +428,7 @@ fn judge(test: &Test, record: &TrialRecord) -> Judged {
         found: format!("{counted}; {words}"),
         values_ns: values,
     };
-    Judged { item, all_came: whole && marked, off }
+    TestResult { item, all_came: whole && marked, off }
 }
 
 fn latency_words(latency: &Summary) -> String {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use romer_host::clock::monotonic_now;
 use romer_host::pacing::Pacer;
 use romer_method::Unlinked;
-use romer_method::analysis::Left;
-use romer_method::arrangement::{Arrangement, Due};
+use romer_method::analysis::SentFrame;
+use romer_method::schedule::{Due, FrameSchedule};
 use romer_port::{Stopped, TESTER_BURST, TestSender};
 use romer_units::{Duration, FrameSize, Monotonic, Timestamp};
 use romer_wire::test_frame::Mark;
@@ -35,7 +35,7 @@ impl FrameSink for TestSender {
 
 /// What is to be sent.
 pub(crate) struct Sending<'a> {
-    pub(crate) arrangement: Arrangement,
+    pub(crate) arrangement: FrameSchedule,
     pub(crate) store: &'a mut Store,
     /// When the first frame is due.
     pub(crate) begin: Timestamp<Monotonic>,
@@ -55,8 +55,8 @@ pub(crate) struct Sending<'a> {
 
 /// What was sent.
 #[derive(Default)]
-pub(crate) struct Sent {
-    pub(crate) left: Vec<Vec<Left>>,
+pub(crate) struct SendLog {
+    pub(crate) left: Vec<Vec<SentFrame>>,
     pub(crate) intended: Vec<u64>,
     /// On the line, and of payload.
     pub(crate) intended_octets: [u64; 2],
@@ -79,12 +79,12 @@ struct Batch {
 }
 
 /// Sends all of it; ends early when `stop` is set.
-pub(crate) fn send(sender: &mut impl FrameSink, mut sending: Sending<'_>, stop: &AtomicBool) -> Sent {
+pub(crate) fn send(sender: &mut impl FrameSink, mut sending: Sending<'_>, stop: &AtomicBool) -> SendLog {
     let streams = sending.room.len();
-    let mut sent = Sent {
+    let mut sent = SendLog {
         left: sending.room.iter().map(|room| Vec::with_capacity(*room)).collect(),
         intended: vec![0; streams],
-        ..Sent::default()
+        ..SendLog::default()
     };
     let slot = sending.longest.next_multiple_of(64);
     let mut batch =
@@ -119,7 +119,7 @@ pub(crate) fn send(sender: &mut impl FrameSink, mut sending: Sending<'_>, stop: 
 fn fill(
     batch: &mut Batch,
     sending: &mut Sending<'_>,
-    sent: &Sent,
+    sent: &SendLog,
     due: Due,
     now: Timestamp<Monotonic>,
 ) -> Option<Due> {
@@ -155,7 +155,7 @@ fn flush(
     sender: &mut impl FrameSink,
     batch: &mut Batch,
     sending: &Sending<'_>,
-    sent: &mut Sent,
+    sent: &mut SendLog,
     refused_since: &mut Option<Timestamp<Monotonic>>,
     (last, stop, begun): (Timestamp<Monotonic>, &AtomicBool, Timestamp<Monotonic>),
 ) {
@@ -175,7 +175,7 @@ fn flush(
             sent.intend(&sending.overheads, *due);
             if let Some(left) = sent.left.get_mut(usize::from(due.stream)) {
                 let stamp = i64::try_from(mark.sent).unwrap_or(i64::MAX);
-                left.push(Left { due: due.at.as_nanos(), sent: stamp, octets: due.octets });
+                left.push(SentFrame { due: due.at.as_nanos(), sent: stamp, octets: due.octets });
             }
         }
         first += taken;
@@ -224,7 +224,7 @@ fn flush(
     batch.frames.clear();
 }
 
-impl Sent {
+impl SendLog {
     /// Counts a frame that was due; `overheads`: octets of headers of each stream.
     pub(crate) fn intend(&mut self, overheads: &[u32], due: Due) {
         let stream = usize::from(due.stream);
@@ -276,7 +276,7 @@ mod tests {
         let flows = flows(&options);
         let mut store = Store::new(&options, [MacAddress([2; 6]); 2], &frames, Signature(7)).unwrap();
         let sending = Sending {
-            arrangement: Arrangement::new(&flows, &frames, options.line, &phases, options.seed),
+            arrangement: FrameSchedule::new(&flows, &frames, options.line, &phases, options.seed),
             store: &mut store,
             begin: monotonic_now() + Duration::from_millis(1),
             length: phases[0].length,

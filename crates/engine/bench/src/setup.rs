@@ -5,10 +5,10 @@ use std::time::SystemTime;
 use romer_host::host_info;
 use romer_record::benchmark::Setup;
 
-use crate::bed::Bed;
 use crate::frames;
 use crate::numbers::real;
 use crate::options::BenchOptions;
+use crate::testbed::TestBed;
 
 /// A time of day as documents have it.
 pub fn rfc3339(time: SystemTime) -> String {
@@ -16,7 +16,7 @@ pub fn rfc3339(time: SystemTime) -> String {
 }
 
 /// The options and the host.
-pub(crate) fn setup<B: Bed>(options: &BenchOptions, bed: &B) -> Setup {
+pub(crate) fn setup<B: TestBed>(options: &BenchOptions, bed: &B) -> Setup {
     let cases = options.cases.iter().map(|case| (case.name.clone(), case.command.clone()));
     Setup {
         tx: options.tx.to_string(),

@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use romer_method::analysis::{Came, Left, UNTAGGED};
-use romer_method::arrangement::Arrangement;
+use romer_method::analysis::{ReceivedFrame, SentFrame, UNTAGGED};
 use romer_method::bursts::Limits;
 use romer_method::campaign::Procedure;
+use romer_method::schedule::FrameSchedule;
 use romer_method::search::Goal;
-use romer_method::{Ask, Frames, mlr};
+use romer_method::{Frames, TrialRequest, mlr};
 use romer_record::benchmark::{Accounted, Benchmark, BenchmarkEntry, SelfTest, Trial};
 use romer_record::warning::BenchmarkWarning;
 use romer_sim::device::{Device, Given, Stalls};
@@ -20,28 +20,28 @@ use romer_units::random::{Seed, Stream};
 use romer_units::{Dscp, Duration, FrameSize, LineRate};
 use romer_wire::ethernet::MacAddress;
 
-use crate::bed::{Bed, Manner};
 use crate::error::BenchError;
 use crate::frames::{flows, known, sizes_of};
 use crate::options::{BenchOptions, Case, Claims, Field, MarkingClaim, StreamOptions};
 use crate::port_state::{PortFault, PortState};
-use crate::proof::Proof;
-use crate::receive::Received;
+use crate::receive::ReceiveLog;
 use crate::recognise::OtherHeader;
-use crate::run::{Past, Progress, Watcher, run_on};
-use crate::send::Sent;
+use crate::run::{Journal, Progress, Watcher, run_on};
+use crate::send::SendLog;
+use crate::testbed::{TestBed, TrialOptions};
 use crate::tester::record;
+use crate::tester_evidence::TesterEvidence;
 use crate::trial::TrialRecord;
 
-mod absences;
 mod attributed;
-mod claimed;
 mod compared;
-mod dropped;
+mod conformance;
 mod expected;
-mod marked;
 mod mixtures;
+mod outages;
+mod remarking;
 mod scheduled;
+mod selective_loss;
 
 /// 10 Mbit/s: 14,881 frames of 64 octets a second.
 const LINE: u64 = 10_000_000;
@@ -149,17 +149,17 @@ impl Simulated {
     }
 }
 
-impl Bed for Simulated {
+impl TestBed for Simulated {
     fn trial(
         &mut self,
         options: &BenchOptions,
-        ask: &Ask,
-        manner: Manner,
+        ask: &TrialRequest,
+        manner: TrialOptions,
         _: &AtomicBool,
     ) -> Result<TrialRecord, BenchError> {
         let flows = flows(options);
         let overheads: Vec<u32> = flows.iter().map(|flow| flow.overhead).collect();
-        let mut sent = Sent { left: vec![Vec::new(); flows.len()], ..Sent::default() };
+        let mut sent = SendLog { left: vec![Vec::new(); flows.len()], ..SendLog::default() };
         sent.intended = vec![0; flows.len()];
         let tos: Vec<u8> = known(options).iter().map(|stream| stream.tos).collect();
         let mut given: Vec<(Given, u32)> = Vec::new();
@@ -167,7 +167,7 @@ impl Bed for Simulated {
         let apart = (1e9 / self.sends) as i64;
         let (mut free, mut last) = (0, 0);
         let seed = options.seed_of(ask.repeat);
-        for due in Arrangement::new(&flows, &ask.frames, options.line, &ask.phases, seed) {
+        for due in FrameSchedule::new(&flows, &ask.frames, options.line, &ask.phases, seed) {
             sent.intend(&overheads, due);
             let mut at = due.at.as_nanos();
             let still =
@@ -183,7 +183,7 @@ impl Bed for Simulated {
             last = at;
             let stream = usize::from(due.stream);
             let sequence = u32::try_from(sent.left[stream].len()).unwrap();
-            sent.left[stream].push(Left { due: due.at.as_nanos(), sent: at, octets: due.octets });
+            sent.left[stream].push(SentFrame { due: due.at.as_nanos(), sent: at, octets: due.octets });
             free = at + apart;
             given.push((Given { at, class: stream, octets: due.octets, tos: tos[stream] }, sequence));
         }
@@ -229,7 +229,7 @@ impl Bed for Simulated {
         let came = taken.map(|one| {
             let (frame, sequence) = given[one.place];
             let held = self.holds.as_ref().filter(|(when, held)| *when == trial && held.contains(&frame.at));
-            Came {
+            ReceivedFrame {
                 received: held.map_or(one.at, |(_, held)| one.at.max(held.end)),
                 sent: frame.at,
                 sequence,
@@ -243,16 +243,16 @@ impl Bed for Simulated {
         });
         let overflow =
             self.overflows.as_ref().filter(|(when, _)| *when == trial).map(|(_, full)| full.clone());
-        let (dropped, came): (Vec<Came>, Vec<Came>) =
+        let (dropped, came): (Vec<ReceivedFrame>, Vec<ReceivedFrame>) =
             came.partition(|came| overflow.as_ref().is_some_and(|full| full.contains(&came.received)));
         let still_coming = self.waits_too_briefly == Some(trial);
         let wait = if still_coming { ask.length().as_nanos() / 2 } else { i64::MAX };
-        let came: Vec<Came> = came.into_iter().filter(|came| came.received < wait).collect();
+        let came: Vec<ReceivedFrame> = came.into_iter().filter(|came| came.received < wait).collect();
         // All else that comes is waited for.
         let last = came.iter().map(|came| came.received).max().unwrap_or(0).max(ask.length().as_nanos());
         let listened = Some(Duration::from_nanos(last) + Duration::from_secs(1));
         let drops = dropped.len() as u64;
-        let mut received = Received { came, listened, drops, still_coming, ..Received::default() };
+        let mut received = ReceiveLog { came, listened, drops, still_coming, ..ReceiveLog::default() };
         for _ in received.came.iter().filter(|_| self.labels) {
             received.headers.note(OtherHeader::EtherType(0x8847));
         }
@@ -292,12 +292,17 @@ impl Bed for Simulated {
         })
     }
 
-    fn prove(&mut self, _: &BenchOptions, _: Duration, _: &AtomicBool) -> Result<Option<Proof>, BenchError> {
+    fn run_self_test(
+        &mut self,
+        _: &BenchOptions,
+        _: Duration,
+        _: &AtomicBool,
+    ) -> Result<Option<TesterEvidence>, BenchError> {
         let own = if self.proves_anyway { f64::INFINITY } else { self.sends.min(self.loses_above) };
         let highest = own.min(self.proves);
         let found =
             SelfTest { highest_pps: Some(highest), ledger: self.ledger.clone(), ..SelfTest::default() };
-        Ok(Some(Proof { found, baseline: None }))
+        Ok(Some(TesterEvidence { found, baseline: None }))
     }
 
     fn longest(&self, _: &BenchOptions, _: &Frames) -> Result<usize, BenchError> {
@@ -325,7 +330,7 @@ impl Bed for Simulated {
 
 /// Keeps all, and stops after so many trials.
 #[derive(Default)]
-struct Keeper {
+struct RecordingWatcher {
     entries: Vec<BenchmarkEntry>,
     stop: AtomicBool,
     stop_after: Option<usize>,
@@ -347,7 +352,7 @@ impl Watcher for Hand<'_> {
 }
 
 fn run(options: &BenchOptions, bed: Simulated) -> Benchmark {
-    let mut keeper = Keeper::default();
+    let mut keeper = RecordingWatcher::default();
     let mut hand = Hand(&mut keeper.entries, &keeper.stop, None);
     run_on(bed, options, None, &keeper.stop, &mut hand).unwrap()
 }
@@ -464,7 +469,7 @@ fn noise_breaks_the_criterion_without_loss_and_not_the_one_that_allows_for_it() 
         exceed_ratio: 0.5,
     }];
     let plan =
-        mlr::Plan { goals, loads: [0.01, 1.0], width: 0.005, first_length: Duration::from_millis(500) };
+        mlr::SearchPlan { goals, loads: [0.01, 1.0], width: 0.005, first_length: Duration::from_millis(500) };
     let mlr = run(&options(Procedure::Mlr(plan)), Simulated::with(noisy));
     let found = value(&mlr, "throughput_percent");
     assert!(found > 49.0 && found < 51.0, "{found}");
@@ -607,7 +612,7 @@ fn the_testers_overload_is_never_the_devices_loss() {
     );
     let why = document.trials[0].invalid.as_deref().unwrap_or_default();
     assert!(why.contains("at 11905 frames/s"), "{why}");
-    assert_eq!(crate::told(&document).told, 0, "nothing was proved at that rate");
+    assert_eq!(crate::informative(&document).told, 0, "nothing was proved at that rate");
     // Without the test it would have been taken for the device's.
     let blind = BenchOptions { self_test: None, ..sweep(&[0.8]) };
     let lossy = Simulated { loses_above: 4_000.0, ..Simulated::with(carries(0.9, 100)) };
@@ -638,12 +643,12 @@ fn wherever_a_benchmark_is_interrupted_it_goes_on_to_the_same_results() {
         let bed = || Simulated::with(carries(0.6, 50));
         let whole = run(&options, bed());
         for after in (1..whole.trials.len()).step_by(4) {
-            let mut keeper = Keeper { stop_after: Some(after), ..Keeper::default() };
+            let mut keeper = RecordingWatcher { stop_after: Some(after), ..RecordingWatcher::default() };
             let mut hand = Hand(&mut keeper.entries, &keeper.stop, keeper.stop_after);
             let part = run_on(bed(), &options, None, &keeper.stop, &mut hand).unwrap();
             assert!(part.partial && part.trials.len() == after, "{after}");
-            let past = Past { started: std::time::SystemTime::now(), entries: keeper.entries.clone() };
-            let mut rest = Keeper::default();
+            let past = Journal { started: std::time::SystemTime::now(), entries: keeper.entries.clone() };
+            let mut rest = RecordingWatcher::default();
             let mut hand = Hand(&mut rest.entries, &rest.stop, None);
             let more = run_on(bed(), &options, Some(past.clone()), &rest.stop, &mut hand).unwrap();
             assert_eq!(timeless(&more), timeless(&whole), "after {after}");

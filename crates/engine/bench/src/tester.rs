@@ -7,11 +7,11 @@ use romer_host::clock::{Realtime, monotonic_now, realtime_now};
 use romer_host::host_info;
 use romer_host::link::Network;
 use romer_host::socket::wait_any;
-use romer_method::analysis::{Came, Figures, Flight, Left, STALLED, figures};
-use romer_method::arrangement::Arrangement;
+use romer_method::analysis::{Figures, ReceivedFrame, STALLED, SentFrame, TrialTrace, figures};
 use romer_method::attribution::Attribution;
 use romer_method::campaign::Procedure;
-use romer_method::{Ask, Frames};
+use romer_method::schedule::FrameSchedule;
+use romer_method::{Frames, TrialRequest};
 use romer_port::{
     HostGuard, HostGuards, PortName, Stopped, TestReceiver, TestSender, TesterLink, query_link,
 };
@@ -19,26 +19,26 @@ use romer_record::benchmark::{Gaps, InvalidCause};
 use romer_units::Duration;
 use romer_units::random::Stream;
 use romer_wire::ethernet::MacAddress;
-use romer_wire::neighbour::{Said, ask as question, read};
+use romer_wire::neighbour::{Message, ask as question, read};
 use romer_wire::test_frame::Signature;
 
-use crate::bed::{Bed, Manner};
 use crate::error::BenchError;
 use crate::frames::{Store, flow_numbers, flows, known, sizes_of};
 use crate::numbers::real;
 use crate::options::{AddressRange, BenchOptions};
-use crate::policed::Policed;
+use crate::policed::PolicedBuckets;
 use crate::port_state::{PortFault, PortState, PortWatch};
-use crate::proof::Proof;
 use crate::punctuality::Punctuality;
-use crate::receive::{Host, Received, Receiving, receive};
+use crate::receive::{Host, ReceiveLog, Receiving, receive};
 use crate::recognise::sent_addresses;
 use crate::self_test::beside;
-use crate::send::{Sending, Sent, send};
+use crate::send::{SendLog, Sending, send};
+use crate::testbed::{TestBed, TrialOptions};
+use crate::tester_evidence::TesterEvidence;
 use crate::trial::{AWAY, FEW_AT_ONCE, TrialRecord, share_of_limit};
 use crate::{capture, next_hop};
 
-mod learning;
+mod learning_frames;
 
 /// How long before the first frame of a trial its threads are begun.
 const LEAD: Duration = Duration::from_millis(20);
@@ -198,7 +198,7 @@ impl Tester {
                 let _ = self.sender.send(&[&frame]);
             }
             ear.receive(|frame| {
-                if let Some(Said::Tells { address, mac }) = read(frame.octets)
+                if let Some(Message::Tells { address, mac }) = read(frame.octets)
                     && address == asked
                 {
                     found = Some(mac);
@@ -212,7 +212,7 @@ impl Tester {
     }
 }
 
-impl Bed for Tester {
+impl TestBed for Tester {
     fn probe(
         &mut self,
         options: &BenchOptions,
@@ -226,20 +226,20 @@ impl Bed for Tester {
     fn trial(
         &mut self,
         options: &BenchOptions,
-        ask: &Ask,
-        manner: Manner,
+        ask: &TrialRequest,
+        manner: TrialOptions,
         stop: &AtomicBool,
     ) -> Result<TrialRecord, BenchError> {
         let signature = self.signature();
         let mut store = Store::new(options, self.macs, &ask.frames, signature)?;
         let flows = flows(options);
-        let most = Arrangement::most(&flows, &ask.frames, options.line, &ask.phases);
+        let most = FrameSchedule::most(&flows, &ask.frames, options.line, &ask.phases);
         let longest = self.longest(options, &ask.frames)?;
         let room: Vec<usize> = flows
             .iter()
             .map(|flow| {
                 let one =
-                    Arrangement::most(std::slice::from_ref(flow), &ask.frames, options.line, &ask.phases);
+                    FrameSchedule::most(std::slice::from_ref(flow), &ask.frames, options.line, &ask.phases);
                 usize::try_from(one).unwrap_or(0)
             })
             .collect();
@@ -252,7 +252,7 @@ impl Bed for Tester {
         let losses = Self::link_losses(options);
         self.switched_off(options);
         let sending = Sending {
-            arrangement: Arrangement::new(
+            arrangement: FrameSchedule::new(
                 &flows,
                 &ask.frames,
                 options.line,
@@ -266,7 +266,7 @@ impl Bed for Tester {
             overheads: flows.iter().map(|flow| flow.overhead).collect(),
             room,
             longest,
-            without_link: ask.purpose == Ask::RESET,
+            without_link: ask.purpose == TrialRequest::RESET,
         };
         let receiving = Receiving {
             signature,
@@ -292,7 +292,11 @@ impl Bed for Tester {
             done.store(true, Ordering::Release);
             let listened = monotonic_now() - begin;
             let received = taking.join().map_err(|_| BenchError::Thread("bench-receive"))??;
-            Ok::<_, BenchError>((sent, Received { listened: Some(listened), still_coming, ..received }, last))
+            Ok::<_, BenchError>((
+                sent,
+                ReceiveLog { listened: Some(listened), still_coming, ..received },
+                last,
+            ))
         })?;
         let clock_set = (clocks_apart() - before).abs() > CLOCK_SET;
         received.elsewhere = self.overruns(options).saturating_sub(overruns);
@@ -307,12 +311,12 @@ impl Bed for Tester {
         Ok(TrialRecord { capture, link_lost, switched_off, unseen: monotonic_now() - last, ..record })
     }
 
-    fn prove(
+    fn run_self_test(
         &mut self,
         options: &BenchOptions,
         length: Duration,
         stop: &AtomicBool,
-    ) -> Result<Option<Proof>, BenchError> {
+    ) -> Result<Option<TesterEvidence>, BenchError> {
         beside(options, length, stop)
     }
 
@@ -337,7 +341,7 @@ impl Bed for Tester {
     fn port_fault(&self, options: &BenchOptions) -> Option<PortFault> {
         let ports = [&options.tx, &options.rx].into_iter().zip(self.indices);
         let mut faults: Vec<PortFault> =
-            ports.filter_map(|(port, index)| PortFault::of(port, index)).collect();
+            ports.filter_map(|(port, index)| PortFault::find(port, index)).collect();
         // What happened on this host explains what the other port lacks.
         faults.sort_by_key(|fault| !fault.state.is_of_host());
         faults.into_iter().next()
@@ -398,7 +402,7 @@ const fn longest_drained(options: &BenchOptions, length: Duration) -> Duration {
 
 /// Waits for frames that are still under way: the whole time, because copies may come when all frames are there, and where some are
 /// missing, until none has come for so long, and for so much longer at the most. Whether frames that are missing still came then.
-fn drain(sent: &Sent, count: &AtomicU64, [time, more]: [Duration; 2], stop: &AtomicBool) -> bool {
+fn drain(sent: &SendLog, count: &AtomicU64, [time, more]: [Duration; 2], stop: &AtomicBool) -> bool {
     let offered: usize = sent.left.iter().map(Vec::len).sum();
     let (mut before, mut end) = (count.load(Ordering::Relaxed), monotonic_now() + time);
     let last = end + more;
@@ -441,20 +445,20 @@ fn refusal(port: &PortName, stopped: Stopped, frames: &Frames) -> String {
 /// What a trial comes to.
 pub(crate) fn record(
     options: &BenchOptions,
-    ask: &Ask,
+    ask: &TrialRequest,
     baseline: Duration,
     clock_set: bool,
-    sent: Sent,
-    received: Received,
+    sent: SendLog,
+    received: ReceiveLog,
 ) -> TrialRecord {
     let (unread, damaged) = (received.unread(), received.damaged);
     let still_coming = received.still_coming;
     let headers = received.headers.words();
-    let short = if ask.purpose == Ask::BURST { short_of(&sent, ask.length()) } else { 0.0 };
+    let short = if ask.purpose == TrialRequest::BURST { short_of(&sent, ask.length()) } else { 0.0 };
     let late = too_late(options, ask, &sent);
     let took = sent.ended.max(ask.length());
     let lengths = (0_u16..).zip(&sent.left).map(|(stream, left)| (stream, left.len()));
-    let flight = Flight {
+    let flight = TrialTrace {
         listened: received.listened,
         streams: known(options),
         flows: lengths.map(|(stream, count)| flow_numbers(options, stream, count)).collect(),
@@ -532,7 +536,7 @@ pub(crate) fn record(
         headers,
         gaps_between: flight.left.first().map(|left| gaps_between(left)).unwrap_or_default(),
         gaps_come: gaps_come(&flight.came),
-        policed: Policed::of(options, ask, &flight),
+        policed: PolicedBuckets::measure(options, ask, &flight),
         figures,
     }
 }
@@ -544,24 +548,24 @@ fn unstalled_pps(figures: &Figures, [took, stalled]: [Duration; 2]) -> f64 {
 
 /// Whether nearly all that was lost was so at one time, in a trial in which the device is reset: then it is for that, and for no burst
 /// of the tester.
-fn is_of_the_reset(ask: &Ask, figures: &Figures) -> bool {
+fn is_of_the_reset(ask: &TrialRequest, figures: &Figures) -> bool {
     /// The rest, of so many.
     const OTHERS: u64 = 100;
     let (lost, silences) = (figures.outcome.lost, [figures.silence, figures.tail]);
     let within = silences.into_iter().flatten().map(|silence| silence.frames).max().unwrap_or(0);
     let longest = silences.into_iter().flatten().map(|silence| silence.length).max().unwrap_or_default();
-    ask.purpose == Ask::RESET && longest >= STALLED && lost.saturating_sub(within) <= lost / OTHERS
+    ask.purpose == TrialRequest::RESET && longest >= STALLED && lost.saturating_sub(within) <= lost / OTHERS
 }
 
 /// That stalls of the tester put it so far behind its schedule that its load was not the one that was asked for: in any trial by more
 /// than [`MOST_BEHIND`]; in one that is judged by more than its loss, which is shared out, by a tenth of it and many frames at once.
 /// The device that is reset may take the link away.
-fn too_late(options: &BenchOptions, ask: &Ask, sent: &Sent) -> Option<String> {
+fn too_late(options: &BenchOptions, ask: &TrialRequest, sent: &SendLog) -> Option<String> {
     let Punctuality { longest_away: behind, longest_catch_up: at_once, .. } = sent.punctuality;
-    let by_loss = !options.procedure.criteria().is_empty() || ask.purpose == Ask::BURST;
+    let by_loss = !options.procedure.criteria().is_empty() || ask.purpose == TrialRequest::BURST;
     let share = behind.as_secs_f64() / ask.length().as_secs_f64().max(1e-9);
     let relative = !by_loss && share > MOST_STILL && at_once > FEW_AT_ONCE;
-    (ask.purpose != Ask::RESET && (relative || behind > MOST_BEHIND)).then(|| {
+    (ask.purpose != TrialRequest::RESET && (relative || behind > MOST_BEHIND)).then(|| {
         format!(
             "tester stalled {} in a trial of {}, and then sent a burst of up to {at_once} frames: the load differs from the \
              intended one",
@@ -574,11 +578,11 @@ fn too_late(options: &BenchOptions, ask: &Ask, sent: &Sent) -> Option<String> {
 /// How many frames of a burst the device had to hold less than the schedule has it, at the most, because the last of them left
 /// late. What was late before, and was made up for, does not matter: a device that had emptied itself meanwhile has to hold more
 /// afterwards.
-fn short_of(sent: &Sent, length: Duration) -> f64 {
-    let mut all: Vec<Left> = sent.left.iter().flatten().copied().collect();
+fn short_of(sent: &SendLog, length: Duration) -> f64 {
+    let mut all: Vec<SentFrame> = sent.left.iter().flatten().copied().collect();
     all.sort_unstable_by_key(|left| left.due);
     let rate = real(all.len() as u64) / length.as_secs_f64().max(1e-9);
-    let late = |left: &Left| Duration::from_nanos((left.sent - left.due).max(0)).as_secs_f64() * rate;
+    let late = |left: &SentFrame| Duration::from_nanos((left.sent - left.due).max(0)).as_secs_f64() * rate;
     // Whatever frame is taken for the last one of the burst: those after it are not held either.
     let short = (0_u64..).zip(all.iter().rev()).map(|(after, left)| real(after) + late(left));
     short.fold(f64::INFINITY, f64::min)
@@ -613,11 +617,11 @@ fn words_of(loss: &Attribution, longest_away: Duration) -> String {
     )
 }
 
-fn gaps_between(left: &[Left]) -> Vec<i64> {
+fn gaps_between(left: &[SentFrame]) -> Vec<i64> {
     left.windows(2).map(|pair| pair[1].sent - pair[0].sent).collect()
 }
 
-fn gaps_come(came: &[Came]) -> Vec<i64> {
+fn gaps_come(came: &[ReceivedFrame]) -> Vec<i64> {
     let mut first: Vec<(u32, i64)> =
         came.iter().filter(|came| came.stream == 0).map(|came| (came.sequence, came.received)).collect();
     first.sort_unstable();
@@ -665,22 +669,22 @@ mod tests {
         let frames = options.frames[0].clone();
         let (load, length) = (0.5, Duration::from_secs(1));
         let phases = vec![romer_method::Phase { load, length }];
-        let ask = Ask { case: 0, frames, phases, repeat: 0, purpose: "measure" };
+        let ask = TrialRequest { case: 0, frames, phases, repeat: 0, purpose: "measure" };
         let of = |away: i64| {
             // 4,223 frames of 128 octets are due.
-            let left = (0..422).map(|number| Left { due: number, sent: number, octets: 128 }).collect();
+            let left = (0..422).map(|number| SentFrame { due: number, sent: number, octets: 128 }).collect();
             let away = Duration::from_millis(away);
             let mut punctuality = Punctuality::default();
             punctuality.away = away;
             punctuality.longest_away = away;
-            let sent = Sent {
+            let sent = SendLog {
                 left: vec![left],
                 intended: vec![4_223],
                 punctuality,
                 ended: Duration::from_millis(1_250),
-                ..Sent::default()
+                ..SendLog::default()
             };
-            let record = record(&options, &ask, Duration::ZERO, false, sent, Received::default());
+            let record = record(&options, &ask, Duration::ZERO, false, sent, ReceiveLog::default());
             (record.cause.unwrap(), record.limit_pps.map(f64::round), record.figures.outcome.tester_share)
         };
         let (cause, limit, share) = of(0);

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use romer_method::analysis::Figures;
-use romer_method::{Ask, Frames};
+use romer_method::{Frames, TrialRequest};
 use romer_port::PortName;
 use romer_record::benchmark::{AskedLoad, Gaps, InvalidCause, Trial};
 use romer_units::Duration;
 
 use crate::options::BenchOptions;
-use crate::policed::Policed;
+use crate::policed::PolicedBuckets;
 
 /// The most frames of a trial that are kept: with its figures each takes some 200 octets, all of them 8 GB.
 pub(crate) const MOST_FRAMES: u64 = 40_000_000;
@@ -55,7 +55,7 @@ pub(crate) struct TrialRecord {
     /// With which other headers than they were sent with frames came.
     pub(crate) headers: BTreeMap<String, u64>,
     /// What the policer did, where one is judged.
-    pub(crate) policed: Policed,
+    pub(crate) policed: PolicedBuckets,
     /// Times from each departure of the first stream to the next, nanoseconds.
     pub(crate) gaps_between: Vec<i64>,
     /// Times from each arrival of the first stream to that of the frame that was sent next, nanoseconds.
@@ -83,7 +83,7 @@ impl TrialRecord {
 
 /// A trial with what it is sorted by.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct CaseTrial {
     pub(crate) case: usize,
     pub(crate) frames: Frames,
     pub(crate) load: f64,
@@ -91,7 +91,7 @@ pub(crate) struct Kept {
 }
 
 /// The load as it was asked for, as results and `--dry-run` have it; of several loads in one trial the first.
-pub(crate) fn asked_load(options: &BenchOptions, ask: &Ask) -> AskedLoad {
+pub(crate) fn asked_load(options: &BenchOptions, ask: &TrialRequest) -> AskedLoad {
     let nominal = options.nominal(&ask.frames, ask.load());
     AskedLoad { percent: nominal.load * 100.0, pps: nominal.pps }
 }

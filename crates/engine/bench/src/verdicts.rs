@@ -4,22 +4,22 @@ use romer_method::priority::{ClassLoad, Discipline, Pitfall, by_chance, inversio
 use romer_record::benchmark::{Judgement, Trial};
 
 use crate::classes::{TOLERANCE, classes, words};
-use crate::doubt::{Doubt, Holds};
-use crate::dropped::dropped;
 use crate::expected_drops::{expected_drops, to_be_carried};
-use crate::marked::markings;
 use crate::numbers::same;
 use crate::options::{Anomaly, BenchOptions};
+use crate::outage::Outages;
 use crate::policer::policing;
-use crate::stood::Stood;
-use crate::trial::{Kept, at};
-use crate::untested::untested;
+use crate::remarking::markings;
+use crate::selective_loss::dropped;
+use crate::significance::{ClaimOutcome, Significance};
+use crate::trial::{CaseTrial, at};
+use crate::uncovered::uncovered;
 
 /// Every claim of the options against what the valid trials show.
-pub(crate) fn verdicts(options: &BenchOptions, kept: &[Kept]) -> Vec<Judgement> {
+pub(crate) fn verdicts(options: &BenchOptions, kept: &[CaseTrial]) -> Vec<Judgement> {
     let mut verdicts = Vec::new();
     for (number, case) in options.cases.iter().enumerate() {
-        let valid: Vec<&Kept> =
+        let valid: Vec<&CaseTrial> =
             kept.iter().filter(|kept| kept.case == number && kept.trial.invalid.is_none()).collect();
         let here: Vec<&Trial> = valid.iter().map(|kept| &kept.trial).collect();
         verdicts.extend(markings(options, &case.name, &here));
@@ -31,38 +31,38 @@ pub(crate) fn verdicts(options: &BenchOptions, kept: &[Kept]) -> Vec<Judgement> 
         let [here, tried] =
             [&here, &tried].map(|trials| trials.iter().map(AsRef::as_ref).collect::<Vec<_>>());
         verdicts.extend(dropped(&case.name, &here, &tried));
-        let stood = |one: &Kept| Stood::of(&one.trial, stood_before(kept, one));
+        let stood = |one: &CaseTrial| Outages::from_trial(&one.trial, stood_before(kept, one));
         for one in &valid {
             verdicts.extend(policing(options, &one.trial, stood(one)));
         }
         for one in &valid {
             verdicts.extend(priorities(options, one, stood(one)));
         }
-        verdicts.extend(untested(options, number, kept));
+        verdicts.extend(uncovered(options, number, kept));
     }
     verdicts
 }
 
 /// Why a trial decides nothing of what the device is held to, where it does not because it stood still.
-pub(crate) fn undecided(options: &BenchOptions, kept: &Kept) -> Option<String> {
-    let stood = Stood::of(&kept.trial, 0);
+pub(crate) fn undecided(options: &BenchOptions, kept: &CaseTrial) -> Option<String> {
+    let stood = Outages::from_trial(&kept.trial, 0);
     let all = policing(options, &kept.trial, stood).into_iter().chain(priorities(options, kept, stood));
     let open = all.filter(|one| one.holds.is_none()).count();
     (open > 0).then(|| {
         let claims = if open == 1 { "a claim is".into() } else { format!("{open} claims are") };
-        format!("{}, which may be why {claims} not met", stood.words())
+        format!("{}, which may be why {claims} not met", stood.duration_words())
     })
 }
 
 /// How many trials of the same were made before this one in which the device stood still and was not away.
-fn stood_before(kept: &[Kept], one: &Kept) -> usize {
+fn stood_before(kept: &[CaseTrial], one: &CaseTrial) -> usize {
     let before = kept.iter().take_while(|other| !std::ptr::eq(*other, one));
     let alike = before.filter(|other| {
         (other.case, &other.frames, other.trial.repeat) == (one.case, &one.frames, one.trial.repeat)
             && same(other.load, one.load)
             && other.trial.purpose == one.trial.purpose
     });
-    let stood = |other: &&Kept| other.trial.standstills.is_some_and(|found| found.count > 0);
+    let stood = |other: &&CaseTrial| other.trial.standstills.is_some_and(|found| found.count > 0);
     alike.filter(|other| !other.trial.device_away).filter(stood).count()
 }
 
@@ -108,13 +108,13 @@ fn sound((case, allowed): (&str, &[Anomaly]), trials: &[&Trial], verdicts: &mut 
 }
 
 /// Each class of a scheduler against what it is owed, and classes that fare better than others that come before them.
-fn priorities(options: &BenchOptions, kept: &Kept, stood: Stood) -> Vec<Judgement> {
+fn priorities(options: &BenchOptions, kept: &CaseTrial, stood: Outages) -> Vec<Judgement> {
     let Some((discipline, capacity)) = options.claims.scheduler else { return Vec::new() };
     let trial = &kept.trial;
     let classes = classes(options, &kept.frames, &trial.per_stream, capacity);
     let carried: Vec<f64> = trial.per_stream.iter().map(|found| found.carried_l2_bps / capacity).collect();
     let chances = by_chance(discipline, &classes);
-    let doubt = Doubt::of(trial, stood);
+    let doubt = Significance::new(trial, stood);
     let at = at(trial);
     let judgement = |subject: String, expected: String, (found, holds): (String, Option<bool>)| Judgement {
         case: trial.case.clone(),
@@ -132,12 +132,12 @@ fn priorities(options: &BenchOptions, kept: &Kept, stood: Stood) -> Vec<Judgemen
         let [low, high] = verdict.expected.map(|share| format!("{:.1}", share * 100.0));
         let owed = if low == high { low } else { format!("{low} to {high}") };
         let within = |more: f64| verdict.is_within(TOLERANCE + more);
-        let holds = Holds { found: within(0.0), without_standstills: within(stood.share()) };
+        let holds = ClaimOutcome { found: within(0.0), without_standstills: within(stood.share()) };
         let fails = |part: f64| !within(stood.share() + part * chance);
         verdicts.push(judgement(
             format!("class {}", verdict.name),
             format!("receives {owed} % of the capacity by {by} (offered {:.1} %)", class.offered * 100.0),
-            doubt.judge(format!("{:.1} %", verdict.carried * 100.0), holds, *chance, fails),
+            doubt.decide(format!("{:.1} %", verdict.carried * 100.0), holds, *chance, fails),
         ));
     }
     // A scheduler is not explained by what nobody knows to be wrong with it.
@@ -161,16 +161,16 @@ fn priorities(options: &BenchOptions, kept: &Kept, stood: Stood) -> Vec<Judgemen
         // A class that is served first and offers no more than it is owed carries all of it, whatever chance leaves to others.
         let has_room = discipline == Discipline::Strict && judged[high].expected[0] >= classes[high].offered;
         let chance = [chances[high], if has_room { 0.0 } else { chances[low] }];
-        let holds = Holds { found: false, without_standstills: !is_still([stood.share(); 2]) };
+        let holds = ClaimOutcome { found: false, without_standstills: !is_still([stood.share(); 2]) };
         let fails = |part: f64| is_still(chance.map(|chance| stood.share() + part * chance));
         let subject = format!("classes {} and {}", classes[high].name, classes[low].name);
         let worst = chance[0].max(chance[1]);
-        verdicts.push(judgement(subject, expected, doubt.judge(found, holds, worst, fails)));
+        verdicts.push(judgement(subject, expected, doubt.decide(found, holds, worst, fails)));
     }
     let explained: Vec<&str> = explained.into_iter().map(Pitfall::words).collect();
     if !explained.is_empty() {
         let found = format!("the shares of all classes match a scheduler that {}", explained.join(", or "));
-        let told = (stood.told(found, Some(false)), Some(false));
+        let told = (stood.explained(found, Some(false)), Some(false));
         verdicts.push(judgement("weights".into(), "are shares of the transmitted bytes".into(), told));
     }
     verdicts

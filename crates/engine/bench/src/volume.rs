@@ -1,8 +1,8 @@
 //! How many frames a trial may have: every one of them is kept until the trial's figures are found.
 
-use romer_method::arrangement::nominal;
 use romer_method::campaign::{Campaign, Procedure};
-use romer_method::{Ask, Frames, Outcome, Phase};
+use romer_method::schedule::nominal;
+use romer_method::{Frames, Outcome, Phase, TrialRequest};
 use romer_record::warning::BenchmarkWarning;
 use romer_units::Duration;
 
@@ -23,7 +23,7 @@ fn is_too_large(options: &BenchOptions, of: &Frames, phases: &[Phase]) -> bool {
 }
 
 /// The next trial that can be made. To a search, one of too many frames is one that the tester cannot offer.
-pub(crate) fn next_trial(options: &BenchOptions, campaign: &mut Campaign) -> Option<Ask> {
+pub(crate) fn next_trial(options: &BenchOptions, campaign: &mut Campaign) -> Option<TrialRequest> {
     loop {
         let ask = campaign.next_trial()?;
         if !is_too_large(options, &ask.frames, &ask.phases) {

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use romer_method::{Ask, Frames};
+use romer_method::{Frames, TrialRequest};
 use romer_record::warning::BenchmarkWarning;
 use romer_units::Duration;
 
 use crate::classes::{TOLERANCE, classes};
 use crate::frames::{flows, sizes_of};
 use crate::options::{BenchOptions, StreamOptions};
-use crate::proof::{NEARLY, Proof, unaccounted};
-use crate::trial::{FEW_AT_ONCE, Kept};
+use crate::tester_evidence::{NEARLY, TesterEvidence, unaccounted};
+use crate::trial::{CaseTrial, FEW_AT_ONCE};
 
 /// All of it, of a benchmark that has ended.
 pub(crate) fn warnings(
     options: &BenchOptions,
-    proof: Option<&Proof>,
-    kept: &[Kept],
+    proof: Option<&TesterEvidence>,
+    kept: &[CaseTrial],
 ) -> Vec<BenchmarkWarning> {
     let mut warnings = options.notes.clone();
     match proof {
@@ -79,7 +79,7 @@ pub(crate) fn warnings(
 }
 
 /// Of which frames the tester could offer less than was to be sent, and how much it could.
-fn tester_limits(kept: &[Kept]) -> Vec<BenchmarkWarning> {
+fn tester_limits(kept: &[CaseTrial]) -> Vec<BenchmarkWarning> {
     let mut limits: BTreeMap<String, [f64; 2]> = BTreeMap::new();
     for kept in kept {
         let Some(limit) = kept.trial.tester_limit_pps else { continue };
@@ -100,9 +100,9 @@ fn one_bucket(options: &BenchOptions) -> Option<BenchmarkWarning> {
 }
 
 /// That trials lost frames at rates which the tester has not proved, and why these are the device's all the same.
-fn beyond_proof(proof: &Proof, kept: &[Kept]) -> Option<BenchmarkWarning> {
+fn beyond_proof(proof: &TesterEvidence, kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
     let proven = proof.found.highest_pps.unwrap_or(0.0);
-    let rate = |kept: &Kept| kept.trial.intended_load.pps;
+    let rate = |kept: &CaseTrial| kept.trial.intended_load.pps;
     let beyond = kept
         .iter()
         .filter(|kept| kept.trial.invalid.is_none() && kept.trial.lost > 0 && rate(kept) > proven * NEARLY);
@@ -112,18 +112,19 @@ fn beyond_proof(proof: &Proof, kept: &[Kept]) -> Option<BenchmarkWarning> {
 }
 
 /// That trials have so few frames that their load is not the one that was asked for.
-fn too_short(kept: &[Kept]) -> Option<BenchmarkWarning> {
+fn too_short(kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
     /// With as many, one more or less is a hundredth.
     const ENOUGH: u64 = 100;
     let valid = kept.iter().map(|kept| &kept.trial).filter(|trial| trial.invalid.is_none());
-    let few = valid.filter(|trial| trial.purpose != Ask::BURST && trial.intended_load.frames < ENOUGH);
+    let few =
+        valid.filter(|trial| trial.purpose != TrialRequest::BURST && trial.intended_load.frames < ENOUGH);
     let (trials, least) =
         few.fold((0, u64::MAX), |(trials, least), trial| (trials + 1, least.min(trial.intended_load.frames)));
     (trials > 0).then_some(BenchmarkWarning::FewFrames { trials, needed_frames: ENOUGH, min_frames: least })
 }
 
 /// That the device translates or encapsulates frames.
-fn other_headers(kept: &[Kept]) -> Option<BenchmarkWarning> {
+fn other_headers(kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
     let mut headers: BTreeMap<String, u64> = BTreeMap::new();
     for (header, count) in kept.iter().flat_map(|kept| &kept.trial.other_headers) {
         *headers.entry(header.clone()).or_default() += count;
@@ -132,14 +133,14 @@ fn other_headers(kept: &[Kept]) -> Option<BenchmarkWarning> {
 }
 
 /// That the wait for the frames of trials ended while they still came.
-fn still_coming(options: &BenchOptions, kept: &[Kept]) -> Option<BenchmarkWarning> {
+fn still_coming(options: &BenchOptions, kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
     let cut = kept.iter().filter(|kept| kept.trial.still_coming).count() as u64;
     (cut > 0)
         .then(|| BenchmarkWarning::FramesStillArriving { trials: cut, settle_ns: options.settle.as_nanos() })
 }
 
 /// That of the longest frames none came, where of shorter ones some did.
-fn too_long(options: &BenchOptions, kept: &[Kept]) -> Option<BenchmarkWarning> {
+fn too_long(options: &BenchOptions, kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
     let valid = kept.iter().filter(|kept| kept.trial.invalid.is_none() && kept.trial.offered.frames > 0);
     let mut came: BTreeMap<u32, u64> = BTreeMap::new();
     for kept in valid {
@@ -156,15 +157,17 @@ fn too_long(options: &BenchOptions, kept: &[Kept]) -> Option<BenchmarkWarning> {
 }
 
 /// That a reset cost no frame: nothing shows that there was one.
-fn no_reset(kept: &[Kept]) -> Option<BenchmarkWarning> {
+fn no_reset(kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
     let valid = kept.iter().map(|kept| &kept.trial).filter(|trial| trial.invalid.is_none());
-    let whole = valid.filter(|trial| trial.purpose == Ask::RESET && trial.lost + trial.unlinked == 0).count();
+    let whole = valid
+        .filter(|trial| trial.purpose == TrialRequest::RESET && trial.lost + trial.unlinked == 0)
+        .count();
     (whole > 0).then_some(BenchmarkWarning::ResetWithoutLoss { trials: whole as u64 })
 }
 
 /// That the classes carried more than the capacity that they are judged by. A frame that was under way already when a trial began
 /// to count, or a whole one at its end, is none.
-fn beyond_capacity(options: &BenchOptions, kept: &[Kept]) -> Option<BenchmarkWarning> {
+fn beyond_capacity(options: &BenchOptions, kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
     let (_, capacity) = options.claims.scheduler?;
     let valid = kept.iter().filter(|kept| kept.trial.invalid.is_none());
     let carried = valid.map(|kept| {

@@ -11,7 +11,7 @@ use romer_endpoint::ThreadOptions;
 use romer_endpoint::names::Family;
 use romer_host::link::{LinkShaping, Network};
 use romer_host::{HostError, netns};
-use romer_lab::{Host, Kind};
+use romer_lab::{Host, Topology};
 use romer_measure::{MeasureOptions, Observer, ProbeSize, StreamOptions};
 use romer_record::RoundTrip;
 use romer_record::document::{self, StreamInterval};
@@ -38,7 +38,7 @@ const QUEUE: u32 = 1 << 20;
 
 /// What is between the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum PathKind {
     /// A pair of virtual links, and nothing else.
     Direct,
     /// The laboratory's path, with its bridge.
@@ -58,7 +58,7 @@ impl Paths {
     pub(crate) fn open(prefix: &str) -> Result<Self, CalibrateError> {
         let [near, far, middle] = [Host::A, Host::B, Host::E].map(|host| host.namespace(prefix));
         join(&near, &far).map_err(CalibrateError::host("join the laboratory's two ends"))?;
-        let path = Kind::Path.endpoint(Host::B).map_or(FAR.1, |end| end.v4);
+        let path = Topology::Path.endpoint(Host::B).map_or(FAR.1, |end| end.v4);
         let options = RespondOptions {
             listen: [FAR.1, path].map(|address| (address, PORT).into()).to_vec(),
             ..RespondOptions::default()
@@ -84,12 +84,12 @@ impl Paths {
     /// Sends `traffic` in packets of `size`, and gives what became of each.
     pub(crate) fn measure(
         &self,
-        way: Way,
+        way: PathKind,
         traffic: Request,
         size: ProbeSize,
         stop: &AtomicBool,
     ) -> Result<Vec<RoundTrip>, CalibrateError> {
-        let target = if way == Way::Direct { FAR.1 } else { self.path };
+        let target = if way == PathKind::Direct { FAR.1 } else { self.path };
         netns::with_namespace(&self.near, || measured(&target.to_string(), traffic, size, stop))
             .map_err(CalibrateError::host("enter the laboratory"))?
     }

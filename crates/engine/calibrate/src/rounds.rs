@@ -14,7 +14,7 @@ use romer_units::{Duration, Place};
 use crate::error::CalibrateError;
 use crate::gaps;
 use crate::machine::this_machine;
-use crate::paths::{Paths, Way};
+use crate::paths::{PathKind, Paths};
 
 /// Where stamps are taken: a virtual link has no network card.
 const PLACES: [(Place, StampRequest); 2] =
@@ -62,13 +62,17 @@ pub fn calibrate(
     say: &mut dyn FnMut(&str),
 ) -> Result<CalibrationRecord, CalibrateError> {
     let paths = Paths::open(prefix)?;
-    paths.measure(Way::Direct, periodic(WARM_UP), ProbeSize::Packet(PACKET), stop)?;
-    let mut found = Found::default();
+    paths.measure(PathKind::Direct, periodic(WARM_UP), ProbeSize::Packet(PACKET), stop)?;
+    let mut found = Rounds::default();
     for round in 1..=options.rounds {
         say(&format!("round {round} of {}", options.rounds));
         gaps::look(&mut found.host_gaps)?;
-        let rows =
-            paths.measure(Way::Direct, periodic(options.probes.into()), ProbeSize::Packet(PACKET), stop)?;
+        let rows = paths.measure(
+            PathKind::Direct,
+            periodic(options.probes.into()),
+            ProbeSize::Packet(PACKET),
+            stop,
+        )?;
         found.take_direct(&rows);
         if found.not_slowed.is_none() {
             at_two_rates(&paths, options, stop, &mut found)?;
@@ -102,7 +106,7 @@ fn at_two_rates(
     paths: &Paths,
     options: &Options,
     stop: &AtomicBool,
-    found: &mut Found,
+    found: &mut Rounds,
 ) -> Result<(), CalibrateError> {
     let Some(traffic) = pairs((options.probes / 10).max(10)) else { return Ok(()) };
     let octets = LONG_PACKET + ETHERNET_HEADER;
@@ -112,7 +116,7 @@ fn at_two_rates(
             found.not_slowed = Some(format!("the kernel cannot slow a link down: {error}"));
             return Ok(());
         }
-        let rows = paths.measure(Way::Path, traffic.clone(), ProbeSize::Natural, stop)?;
+        let rows = paths.measure(PathKind::Path, traffic.clone(), ProbeSize::Natural, stop)?;
         for (((place, _), found), round) in PLACES.into_iter().zip(&mut found.rates).zip(&mut rounds) {
             let (delays, set_aside) = figures::pair_delays(&rows, place, rate, octets);
             found.packets += u64::try_from(delays.len()).unwrap_or(0);
@@ -145,14 +149,14 @@ struct Rates {
 }
 
 #[derive(Default)]
-struct Found {
+struct Rounds {
     delays: [Delays; PLACES.len()],
     rates: [Rates; PLACES.len()],
     not_slowed: Option<String>,
     host_gaps: HostGaps,
 }
 
-impl Found {
+impl Rounds {
     fn take_direct(&mut self, rows: &[RoundTrip]) {
         for ((_, request), delays) in PLACES.into_iter().zip(&mut self.delays) {
             let selection = Selection::choose(rows, request, true);

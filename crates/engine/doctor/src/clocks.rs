@@ -28,7 +28,7 @@ const CLOSE: Duration = Duration::from_millis(1);
 
 /// What reading the clock costs.
 #[derive(Clone, Debug)]
-pub(crate) struct Reading {
+pub(crate) struct ReadCost {
     /// The hardware under it, and what could be there instead.
     source: Option<String>,
     available: Vec<String>,
@@ -39,10 +39,10 @@ pub(crate) struct Reading {
 }
 
 /// Reads the real-time clock some thousand times.
-pub(crate) fn read_clock() -> Reading {
+pub(crate) fn read_clock() -> ReadCost {
     let available =
         std::fs::read_to_string(Path::new(FOLDER).join("available_clocksource")).unwrap_or_default();
-    Reading {
+    ReadCost {
         source: romer_host::host_info::clock_source().ok(),
         available: available.split_whitespace().map(str::to_owned).collect(),
         cost: (0..16).map(|_| cost_of_reading()).min().unwrap_or_default(),
@@ -66,7 +66,7 @@ fn least_step() -> Duration {
 }
 
 /// What the clock source means.
-pub(crate) fn source(reading: &Reading, rights: &Rights) -> Finding {
+pub(crate) fn source(reading: &ReadCost, rights: &Rights) -> Finding {
     let name = reading.source.as_deref().unwrap_or("unknown");
     let found = format!(
         "Clock source: {name}; reading takes {}, resolution {}.",
@@ -96,7 +96,7 @@ pub(crate) fn source(reading: &Reading, rights: &Rights) -> Finding {
 
 /// Where something that keeps the clock right could come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum SyncSource {
     /// The service manager can start its own.
     Systemd,
     /// Debian's packages can bring one.
@@ -105,7 +105,7 @@ pub(crate) enum Source {
     Unknown,
 }
 
-impl Source {
+impl SyncSource {
     pub(crate) fn find() -> Self {
         let there = |path: &str| Path::new(path).exists();
         match () {
@@ -133,7 +133,7 @@ fn words(running: &[SyncDaemon]) -> String {
 pub(crate) fn synchronisation(
     sync: Result<ClockSync, HostError>,
     running: &[SyncDaemon],
-    source: Source,
+    source: SyncSource,
     rights: &Rights,
 ) -> Finding {
     const DRIFT: &str = "STAMP packets report this, and one-way delays between hosts (relative to their minimum) \
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_slow_clock_is_fixed_by_a_better_one_if_there_is_any() {
-        let reading = |cost, available: &[&str]| Reading {
+        let reading = |cost, available: &[&str]| ReadCost {
             source: Some("hpet".into()),
             available: available.iter().map(|&one| one.into()).collect(),
             cost: Duration::from_nanos(cost),
@@ -291,7 +291,7 @@ mod tests {
                 tai_offset_s: 37,
             })
         };
-        let judge = |sync| synchronisation(sync, &[], Source::Systemd, &Rights::of_anybody());
+        let judge = |sync| synchronisation(sync, &[], SyncSource::Systemd, &Rights::of_anybody());
         assert_eq!(judge(sync(true, 300)).verdict, Verdict::Good);
         assert_eq!(judge(sync(true, 30_000)).verdict, Verdict::Limited);
         let off = judge(sync(false, 16_000_000));
@@ -301,7 +301,7 @@ mod tests {
         );
         assert_eq!(judge(Err(HostError::Unsuitable("forbidden"))).verdict, Verdict::Limited);
         let kept =
-            |sync| synchronisation(sync, &[SyncDaemon::Chrony], Source::Systemd, &Rights::of_anybody());
+            |sync| synchronisation(sync, &[SyncDaemon::Chrony], SyncSource::Systemd, &Rights::of_anybody());
         assert!(kept(sync(false, 0)).fix.unwrap().starts_with("Check the status of chronyd"));
         assert!(kept(sync(true, 300)).found.contains("synchronised (by chronyd)"));
     }

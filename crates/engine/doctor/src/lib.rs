@@ -74,7 +74,7 @@ pub fn examine(options: &Options) -> Doctor {
         clocks::synchronisation(
             host_info::clock_sync(),
             &sync::sync_daemons(),
-            clocks::Source::find(),
+            clocks::SyncSource::find(),
             &rights,
         ),
         clocks::source(&clocks::read_clock(), &rights),

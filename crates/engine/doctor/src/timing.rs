@@ -26,13 +26,13 @@ const STOLEN_AT_ONCE: Duration = Duration::from_micros(250);
 
 /// How well a schedule was kept.
 #[derive(Clone, Debug)]
-pub(crate) struct Schedule {
+pub(crate) struct ScheduleAccuracy {
     scheduling: Scheduling,
     late: Vec<i64>,
 }
 
 /// Keeps deadlines that are a millisecond apart, for `duration`.
-pub(crate) fn keep_schedule(duration: Duration) -> Schedule {
+pub(crate) fn keep_schedule(duration: Duration) -> ScheduleAccuracy {
     let mut pacer = Pacer::start(INTERVAL);
     let mut late = Vec::new();
     let begin = monotonic_now();
@@ -41,11 +41,11 @@ pub(crate) fn keep_schedule(duration: Duration) -> Schedule {
         late.push(pacer.wait_until(due).late.as_nanos());
         due = due + INTERVAL;
     }
-    Schedule { scheduling: pacer.scheduling(), late }
+    ScheduleAccuracy { scheduling: pacer.scheduling(), late }
 }
 
 /// What the schedule means.
-pub(crate) fn pacing(schedule: &Schedule, rights: &Rights) -> Finding {
+pub(crate) fn pacing(schedule: &ScheduleAccuracy, rights: &Rights) -> Finding {
     let late = summary(&schedule.late);
     let (p50, p99) = (whole(late.median.unwrap_or_default()), whole(late.p99.unwrap_or_default()));
     let (granted, value) = match schedule.scheduling {
@@ -101,7 +101,7 @@ pub(crate) struct Stolen {
 }
 
 impl Stolen {
-    fn of(gaps: &Gaps) -> Self {
+    fn from_gaps(gaps: &Gaps) -> Self {
         Self {
             observed: gaps.observed(),
             share: gaps.stolen_ratio(),
@@ -118,7 +118,7 @@ pub(crate) fn watch(duration: Duration) -> Result<Stolen, HostError> {
     let capacity = usize::try_from(duration.as_nanos() / 1_000).unwrap_or(0);
     let monitor = StealMonitor::start(StealMonitorOptions { capacity, ..StealMonitorOptions::default() })?;
     std::thread::sleep(duration.to_std());
-    Ok(Stolen::of(&monitor.stop()))
+    Ok(Stolen::from_gaps(&monitor.stop()))
 }
 
 /// What the stolen time means.
@@ -206,8 +206,8 @@ mod tests {
     use super::*;
     use romer_record::document::Verdict;
 
-    fn schedule(scheduling: Scheduling, late: i64) -> Schedule {
-        Schedule { scheduling, late: vec![late; 300] }
+    fn schedule(scheduling: Scheduling, late: i64) -> ScheduleAccuracy {
+        ScheduleAccuracy { scheduling, late: vec![late; 300] }
     }
 
     #[test]

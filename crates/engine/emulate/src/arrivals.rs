@@ -4,7 +4,7 @@
 use std::io::BufRead;
 use std::path::Path;
 
-use romer_exchange::line::{Found, Lines};
+use romer_exchange::line::{LineEnd, Lines};
 use romer_impair::{Headers, Nanos, Packet, PortId};
 use romer_record::warning::EmulationWarning;
 
@@ -99,11 +99,11 @@ pub fn read_arrivals(path: &Path, reader: impl BufRead) -> Result<Arrivals, Emul
         let found = lines.next(&mut line);
         let failed = |source| EmulateError::File { action: "reading", path: path.into(), source };
         let found = found.map_err(failed)?;
-        if found == Found::End {
+        if found == LineEnd::End {
             break;
         }
         number += 1;
-        if found == Found::TooLong || line.len() > LONGEST_LINE {
+        if found == LineEnd::TooLong || line.len() > LONGEST_LINE {
             return Err(content(format!("line {number} is longer than {LONGEST_LINE} octets; write {FORM}")));
         }
         let text = std::str::from_utf8(&line).map_err(|_| {

@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 
-use romer_exchange::capture::{self, Fault, Record};
+use romer_exchange::capture::{self, CaptureFault, Record};
 use romer_impair::{Headers, PortId};
 use romer_record::warning::EmulationWarning;
 use romer_units::counted;
 use romer_wire::ethernet::{self, Frame};
-use romer_wire::joined::Joined;
+use romer_wire::segmentation::Joined;
 
 use crate::arrivals::{Arrival, Arrivals, SIZES};
 use crate::error::EmulateError;
@@ -91,7 +91,7 @@ pub fn read_capture(
         whole: 0,
     };
     let walked = capture::walk(reader, |record| reading.take(record))
-        .map_err(|Fault::Record { record, why }| content(format!("packet {record}: {why}")))?;
+        .map_err(|CaptureFault::Record { record, why }| content(format!("packet {record}: {why}")))?;
     let mut notes = reading.notes().map_err(content)?;
     let left_out = walked.timeless + u64::from(walked.truncated);
     if left_out > 0 {

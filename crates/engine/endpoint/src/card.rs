@@ -98,7 +98,7 @@ impl Cards {
     ///
     /// # Errors
     /// [`EndpointError::Host`]: the interface has no such card, or the rights are missing.
-    pub fn of(&self, interface: &str) -> Result<Arc<Card>, EndpointError> {
+    pub fn open(&self, interface: &str) -> Result<Arc<Card>, EndpointError> {
         let mut cards = lock(&self.shared.cards);
         if let Some(card) = cards.iter().find(|card| card.interface == interface) {
             return Ok(Arc::clone(card));
@@ -124,7 +124,7 @@ impl Cards {
         let mut found = Vec::new();
         let mut refused = None;
         for interface in &interfaces {
-            match self.of(interface) {
+            match self.open(interface) {
                 Ok(card) => found.push(card),
                 Err(error) => refused = worse(refused, error),
             }
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn loopback_is_refused_with_what_to_do() {
-        let error = Cards::default().of("lo").unwrap_err();
+        let error = Cards::default().open("lo").unwrap_err();
         let text = error.to_string();
         assert!(text.contains("--stamp nic, lo") && text.contains("software only"), "{text}");
         assert!(text.contains("--stamp best") && error.exit() == Exit::Environment, "{text}");

@@ -12,8 +12,8 @@ use romer_units::Duration;
 use crate::error::LabError;
 use crate::topology::Endpoint;
 use crate::topology::Host;
-use crate::topology::Kind;
-use crate::topology::Port;
+use crate::topology::LabPort;
+use crate::topology::Topology;
 use crate::topology::{Prefix, V4_PREFIX, V6_PREFIX, router_addresses};
 
 /// How long links and addresses may take until they carry packets.
@@ -22,12 +22,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PRIMING: Duration = Duration::from_millis(50);
 
 /// The free text on our links, by which the namespaces are known to be ours.
-pub(crate) fn mark(prefix: &Prefix, kind: Kind) -> String {
+pub(crate) fn mark(prefix: &Prefix, kind: Topology) -> String {
     format!("romer lab {} {}", kind.name(), prefix.as_str())
 }
 
 /// Builds the laboratory. What it had made when it failed stays, for [`remove`].
-pub(crate) fn build(kind: Kind, prefix: &Prefix) -> Result<(), LabError> {
+pub(crate) fn build(kind: Topology, prefix: &Prefix) -> Result<(), LabError> {
     for host in kind.hosts() {
         netns::create(&host.namespace(prefix.as_str()))?;
     }
@@ -51,8 +51,8 @@ pub(crate) fn build(kind: Kind, prefix: &Prefix) -> Result<(), LabError> {
         prepare(&middle, port, &mark)?;
     }
     match kind {
-        Kind::Path => connect_bridge(&middle, kind)?,
-        Kind::Router => connect_router(&middle, kind, v6)?,
+        Topology::Path => connect_bridge(&middle, kind)?,
+        Topology::Router => connect_router(&middle, kind, v6)?,
     }
     connect_ends(&a, &b, kind, v6)?;
     for (network, ports) in
@@ -76,7 +76,7 @@ fn quieten_v6(network: &Network) -> Result<(), LabError> {
     Ok(())
 }
 
-fn prepare(network: &Network, port: Port, mark: &str) -> Result<(), LabError> {
+fn prepare(network: &Network, port: LabPort, mark: &str) -> Result<(), LabError> {
     network.set_mac(port.name, port.mac)?;
     network.set_alias(port.name, mark)?;
     // A veth has no line rate: only without offloads is one packet one frame of its true size and checksum.
@@ -86,7 +86,7 @@ fn prepare(network: &Network, port: Port, mark: &str) -> Result<(), LabError> {
 }
 
 /// A bridge of the kernel in the emulator's place, so that the path carries packets without one.
-fn connect_bridge(middle: &Network, kind: Kind) -> Result<(), LabError> {
+fn connect_bridge(middle: &Network, kind: Topology) -> Result<(), LabError> {
     const BRIDGE: &str = "br0";
     middle.add_bridge(BRIDGE)?;
     for port in kind.middle_ports() {
@@ -95,7 +95,7 @@ fn connect_bridge(middle: &Network, kind: Kind) -> Result<(), LabError> {
     Ok(())
 }
 
-fn connect_router(middle: &Network, kind: Kind, v6: bool) -> Result<(), LabError> {
+fn connect_router(middle: &Network, kind: Topology, v6: bool) -> Result<(), LabError> {
     middle.set_parameter("net/ipv4/ip_forward", "1")?;
     for name in ["all", "r0", "r1"] {
         middle.set_parameter(&format!("net/ipv4/conf/{name}/rp_filter"), "0")?;
@@ -118,7 +118,7 @@ fn connect_router(middle: &Network, kind: Kind, v6: bool) -> Result<(), LabError
 }
 
 /// Gives the two ends their addresses and what they need to know to reach each other.
-fn connect_ends(a: &Network, b: &Network, kind: Kind, v6: bool) -> Result<(), LabError> {
+fn connect_ends(a: &Network, b: &Network, kind: Topology, v6: bool) -> Result<(), LabError> {
     let (Some(end_a), Some(end_b)) = (kind.endpoint(Host::A), kind.endpoint(Host::B)) else { return Ok(()) };
     for (network, end) in [(a, &end_a), (b, &end_b)] {
         network.add_address(end.port.name, end.v4.into(), V4_PREFIX)?;
@@ -127,11 +127,11 @@ fn connect_ends(a: &Network, b: &Network, kind: Kind, v6: bool) -> Result<(), La
         }
     }
     match kind {
-        Kind::Path => {
+        Topology::Path => {
             know(a, end_a.port.name, &end_b, v6)?;
             know(b, end_b.port.name, &end_a, v6)
         }
-        Kind::Router => {
+        Topology::Router => {
             let gateways = router_addresses().into_iter().zip(kind.middle_ports());
             for ((network, end), ((v4_gateway, v6_gateway), port)) in
                 [(a, &end_a), (b, &end_b)].into_iter().zip(gateways)
@@ -168,7 +168,7 @@ fn await_running(network: &Network, port: &str) -> Result<(), LabError> {
 
 /// Sends a datagram each way for each family and waits for it, so that whoever comes next loses none: a link that
 /// says it runs may still drop what it is given, because its queue comes into being a moment later.
-fn prime(kind: Kind, prefix: &Prefix, v6: bool) -> Result<(), LabError> {
+fn prime(kind: Topology, prefix: &Prefix, v6: bool) -> Result<(), LabError> {
     let (Some(a), Some(b)) = (kind.endpoint(Host::A), kind.endpoint(Host::B)) else { return Ok(()) };
     for (index, (one, other)) in a.addresses().into_iter().zip(b.addresses()).enumerate() {
         let family = ["IPv4", "IPv6"][index];
@@ -216,7 +216,7 @@ fn passes(sender: &StampingSocket, receiver: &StampingSocket) -> Result<bool, La
 }
 
 /// Removes the laboratory's namespaces, whichever of them there are.
-pub(crate) fn remove(kind: Kind, prefix: &Prefix) -> Result<(), LabError> {
+pub(crate) fn remove(kind: Topology, prefix: &Prefix) -> Result<(), LabError> {
     for host in kind.hosts() {
         match netns::delete(&host.namespace(prefix.as_str())) {
             Ok(()) | Err(romer_host::HostError::Missing { .. }) => {}

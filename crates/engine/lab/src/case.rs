@@ -12,7 +12,7 @@ use romer_units::LineRate;
 use crate::error::LabError;
 use crate::lab::Lab;
 use crate::topology::Host;
-use crate::topology::Kind;
+use crate::topology::Topology;
 
 /// What the router does with what it forwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ fn on_router(prefix: &str, program: &str) -> Result<Command, LabError> {
         return Ok(Entry::named(&name)?.into_command(Command::new(program)));
     }
     let lab = Lab::open(prefix)?;
-    if lab.kind() != Kind::Router {
+    if lab.kind() != Topology::Router {
         return Err(LabError::UnknownHost {
             host: "R".into(),
             hosts: "no router; romer lab up router has one".into(),

@@ -7,10 +7,10 @@ use romer_host::watchdog_process::WatchdogProcess;
 
 use crate::error::LabError;
 use crate::lab::Lab;
-use crate::topology::Kind;
+use crate::topology::Topology;
 
 /// The first of two arguments with which this program takes a laboratory down; the second is its prefix. A program that uses
-/// [`Standing`] calls [`guard_main`] when it is started so.
+/// [`LabGuard`] calls [`guard_main`] when it is started so.
 pub const GUARD_ARGUMENT: &str = "__lab-guard";
 
 /// Takes down the laboratory of `prefix`, whose owner is no more.
@@ -26,18 +26,18 @@ pub fn guard_main(prefix: &str) -> ExitCode {
 /// is a stem and the number of this process, so that what is left where the guardian was killed as well is known, and taken down
 /// when the next one comes.
 #[derive(Debug)]
-pub struct Standing {
+pub struct LabGuard {
     lab: Lab,
     /// Begins when this value, and not before the laboratory, is gone.
     _guardian: WatchdogProcess,
 }
 
-impl Standing {
+impl LabGuard {
     /// Puts a laboratory up, after taking down those of the same stem whose process is gone.
     ///
     /// # Errors
     /// As of [`Lab::up`], and where the system gives no process for the guardian.
-    pub fn up(kind: Kind, stem: &str) -> Result<Self, LabError> {
+    pub fn up(kind: Topology, stem: &str) -> Result<Self, LabError> {
         sweep(stem);
         let prefix = format!("{stem}{}", std::process::id());
         let guardian = WatchdogProcess::running(&[GUARD_ARGUMENT, &prefix])?;
@@ -50,7 +50,7 @@ impl Standing {
     }
 }
 
-impl Drop for Standing {
+impl Drop for LabGuard {
     fn drop(&mut self) {
         let _ = Lab::down(self.lab.prefix());
     }

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::build;
 use crate::error::LabError;
-use crate::topology::Kind;
 use crate::topology::Prefix;
+use crate::topology::Topology;
 
 /// The only argument with which this program becomes a holder. A program that uses this crate calls
 /// [`holder_main`] when it is started so, before it starts any thread.
@@ -25,13 +25,13 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Request {
-    kind: Kind,
+    kind: Topology,
     prefix: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Answer {
+enum HolderReply {
     Ready,
     /// The kernel does not let this user make namespaces: the system's error number and what was refused.
     Forbidden {
@@ -52,7 +52,7 @@ pub fn holder_main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let answer = hold(&line);
-    let ready = matches!(answer, Answer::Ready);
+    let ready = matches!(answer, HolderReply::Ready);
     let told = serde_json::to_string(&answer).is_ok_and(|answer| {
         let mut out = std::io::stdout().lock();
         writeln!(out, "{answer}").and_then(|()| out.flush()).is_ok()
@@ -64,8 +64,8 @@ pub fn holder_main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn hold(line: &str) -> Answer {
-    let failed = |error: &dyn std::fmt::Display| Answer::Failed { why: error.to_string() };
+fn hold(line: &str) -> HolderReply {
+    let failed = |error: &dyn std::fmt::Display| HolderReply::Failed { why: error.to_string() };
     let request: Request = match serde_json::from_str(line) {
         Ok(request) => request,
         Err(error) => return failed(&error),
@@ -79,22 +79,22 @@ fn hold(line: &str) -> Answer {
     }
     if let Err(error) = userns::enter() {
         return match error.errno() {
-            Some(errno) => Answer::Forbidden { operation: error.to_string(), errno },
+            Some(errno) => HolderReply::Forbidden { operation: error.to_string(), errno },
             None => failed(&error),
         };
     }
     match build::build(request.kind, &prefix) {
-        Ok(()) => Answer::Ready,
+        Ok(()) => HolderReply::Ready,
         Err(error) => failed(&error),
     }
 }
 
 /// A holder that waits for its request.
-pub(crate) struct Waiting {
+pub(crate) struct WaitingHolder {
     child: Child,
 }
 
-impl Waiting {
+impl WaitingHolder {
     /// Starts this program once more.
     pub(crate) fn start() -> Result<Self, LabError> {
         let failed = |error: std::io::Error| LabError::Holder { why: error.to_string() };
@@ -116,7 +116,7 @@ impl Waiting {
     }
 
     /// Gives it the request and waits until the laboratory stands.
-    pub(crate) fn build(&mut self, kind: Kind, prefix: &Prefix) -> Result<(), LabError> {
+    pub(crate) fn build(&mut self, kind: Topology, prefix: &Prefix) -> Result<(), LabError> {
         let lost = || LabError::Holder { why: "it ended without an answer".into() };
         let request = Request { kind, prefix: prefix.as_str().into() };
         let request =
@@ -127,15 +127,15 @@ impl Waiting {
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line).map_err(|_| lost())?;
         match serde_json::from_str(&line) {
-            Ok(Answer::Ready) => Ok(()),
-            Ok(Answer::Forbidden { operation: _, errno }) => Err(LabError::Forbidden {
+            Ok(HolderReply::Ready) => Ok(()),
+            Ok(HolderReply::Forbidden { operation: _, errno }) => Err(LabError::Forbidden {
                 source: romer_host::HostError::System {
                     operation: "make a user namespace",
                     subject: String::new(),
                     source: std::io::Error::from_raw_os_error(errno),
                 },
             }),
-            Ok(Answer::Failed { why }) => Err(LabError::Holder { why }),
+            Ok(HolderReply::Failed { why }) => Err(LabError::Holder { why }),
             Err(_) => Err(lost()),
         }
     }

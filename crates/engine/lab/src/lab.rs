@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::build;
 use crate::error::LabError;
-use crate::holder::Waiting;
-use crate::state::{Folder, Holder, State};
+use crate::holder::WaitingHolder;
+use crate::state::{Folder, Holder, LabState};
 use crate::topology::Host;
-use crate::topology::Kind;
 use crate::topology::Prefix;
+use crate::topology::Topology;
 
 /// How long a program inside may take to end when the laboratory is taken down.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -47,7 +47,7 @@ impl Mode {
 #[derive(Debug)]
 pub struct Lab {
     prefix: Prefix,
-    state: State,
+    state: LabState,
 }
 
 /// What there is to see of a laboratory.
@@ -56,7 +56,7 @@ pub struct Status {
     /// Its prefix.
     pub prefix: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: Topology,
     /// Where it is.
     pub mode: Mode,
     /// The process that holds it, of one in a user namespace.
@@ -68,7 +68,7 @@ pub struct Status {
 }
 
 impl Status {
-    fn of(state: &State, prefix: &Prefix) -> Self {
+    fn read(state: &LabState, prefix: &Prefix) -> Self {
         Self {
             prefix: prefix.as_str().into(),
             kind: state.kind,
@@ -88,7 +88,7 @@ impl Lab {
     /// One of this prefix stands ([`LabError::AlreadyUp`]); a namespace of a name it needs is not ours
     /// ([`LabError::NameTaken`]); the kernel does not allow it ([`LabError::Forbidden`]); or the system refuses
     /// something on the way. Nothing is left then.
-    pub fn up(kind: Kind, prefix: &str) -> Result<Self, LabError> {
+    pub fn up(kind: Topology, prefix: &str) -> Result<Self, LabError> {
         let prefix: Prefix = prefix.parse()?;
         let mode = Mode::of_this_process()?;
         let folder = Folder::lock(mode)?;
@@ -143,7 +143,7 @@ impl Lab {
     pub fn status(prefix: &str) -> Result<Option<Status>, LabError> {
         let prefix: Prefix = prefix.parse()?;
         let state = Folder::lock(Mode::of_this_process()?)?.read(&prefix)?;
-        Ok(state.map(|state| Status::of(&state, &prefix)))
+        Ok(state.map(|state| Status::read(&state, &prefix)))
     }
 
     /// All laboratories of this machine (as root) or of this user, whole or not, in order of their prefix.
@@ -154,7 +154,7 @@ impl Lab {
         let folder = Folder::lock(Mode::of_this_process()?)?;
         let mut list = Vec::new();
         for prefix in folder.prefixes()? {
-            list.extend(folder.read(&prefix)?.map(|state| Status::of(&state, &prefix)));
+            list.extend(folder.read(&prefix)?.map(|state| Status::read(&state, &prefix)));
         }
         Ok(list)
     }
@@ -211,7 +211,7 @@ impl Lab {
     }
 
     /// What it is.
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> Topology {
         self.state.kind
     }
 
@@ -227,14 +227,14 @@ impl Lab {
 }
 
 /// Builds named namespaces of this machine.
-fn build_here(folder: &Folder, kind: Kind, prefix: &Prefix) -> Result<State, LabError> {
+fn build_here(folder: &Folder, kind: Topology, prefix: &Prefix) -> Result<LabState, LabError> {
     for host in kind.hosts() {
         let name = host.namespace(prefix.as_str());
         if netns::exists(&name)? {
             return Err(LabError::NameTaken { name });
         }
     }
-    let mut state = State::begun(kind, Mode::Machine, None)?;
+    let mut state = LabState::begun(kind, Mode::Machine, None)?;
     state.made_folder = !Path::new(netns::FOLDER).exists() || another_made_folder(folder)?;
     folder.write(prefix, &state)?;
     let built = build::build(kind, prefix).and_then(|()| {
@@ -262,11 +262,11 @@ fn another_made_folder(folder: &Folder) -> Result<bool, LabError> {
 }
 
 /// Has a holder build the laboratory in a user namespace.
-fn build_held(folder: &Folder, kind: Kind, prefix: &Prefix) -> Result<State, LabError> {
-    let mut holder = Waiting::start()?;
-    let noted = Holder::of(holder.process())
+fn build_held(folder: &Folder, kind: Topology, prefix: &Prefix) -> Result<LabState, LabError> {
+    let mut holder = WaitingHolder::start()?;
+    let noted = Holder::find(holder.process())
         .ok_or_else(|| LabError::Holder { why: "it ended at its start".into() })
-        .and_then(|noted| State::begun(kind, Mode::UserNamespace, Some(noted)));
+        .and_then(|noted| LabState::begun(kind, Mode::UserNamespace, Some(noted)));
     let built = noted.and_then(|mut state| {
         folder.write(prefix, &state)?;
         holder.build(kind, prefix)?;
@@ -282,7 +282,7 @@ fn build_held(folder: &Folder, kind: Kind, prefix: &Prefix) -> Result<State, Lab
 }
 
 /// Where the namespace `name` of a laboratory is mounted, as seen from here.
-fn mount_point(state: &State, name: &str) -> Result<PathBuf, LabError> {
+fn mount_point(state: &LabState, name: &str) -> Result<PathBuf, LabError> {
     let path = netns::path(name)?;
     Ok(match state.holder {
         None => path,
@@ -294,7 +294,7 @@ fn mount_point(state: &State, name: &str) -> Result<PathBuf, LabError> {
 }
 
 /// Whether all of a laboratory is there.
-fn is_whole(state: &State, prefix: &Prefix) -> bool {
+fn is_whole(state: &LabState, prefix: &Prefix) -> bool {
     let alive = state.holder.is_none_or(Holder::lives);
     let mark = build::mark(prefix, state.kind);
     alive
@@ -308,7 +308,7 @@ fn is_whole(state: &State, prefix: &Prefix) -> bool {
 }
 
 /// Ends what runs in a laboratory, removes what is left of it, and forgets it.
-fn clear(folder: &Folder, prefix: &Prefix, state: &State) -> Result<(), LabError> {
+fn clear(folder: &Folder, prefix: &Prefix, state: &LabState) -> Result<(), LabError> {
     let mark = build::mark(prefix, state.kind);
     let names: Vec<String> =
         state.kind.hosts().map(|host| host.namespace(prefix.as_str())).into_iter().collect();
@@ -336,7 +336,7 @@ fn clear(folder: &Folder, prefix: &Prefix, state: &State) -> Result<(), LabError
     folder.remove(prefix)
 }
 
-fn end_programs(state: &State, names: &[String]) -> Result<(), LabError> {
+fn end_programs(state: &LabState, names: &[String]) -> Result<(), LabError> {
     let mut namespaces = HashSet::new();
     for name in names {
         if let Ok(namespace) = NamespaceId::from_path(&mount_point(state, name)?) {

@@ -32,7 +32,7 @@ mod state;
 mod topology;
 
 pub use error::LabError;
-pub use guard::{GUARD_ARGUMENT, Running, Standing, guard_main};
+pub use guard::{GUARD_ARGUMENT, LabGuard, Running, guard_main};
 pub use holder::{HOLDER_ARGUMENT, holder_main};
 pub use lab::{Lab, Mode, Status};
-pub use topology::{DEFAULT_PREFIX, Endpoint, Host, Kind, Port, SETTLE};
+pub use topology::{DEFAULT_PREFIX, Endpoint, Host, LabPort, SETTLE, Topology};

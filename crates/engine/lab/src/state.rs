@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
 use crate::lab::Mode;
-use crate::topology::Kind;
 use crate::topology::Prefix;
+use crate::topology::Topology;
 
 /// Version of the file.
 const SCHEMA: &str = "romer/lab-state/1";
 
 /// What is known of a laboratory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct State {
+pub(crate) struct LabState {
     schema: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: Topology,
     pub(crate) mode: Mode,
     /// The run of the kernel in which it was made; namespaces and processes do not outlive it.
     boot_id: String,
@@ -45,7 +45,7 @@ pub(crate) struct Holder {
 
 impl Holder {
     /// The living process `id`.
-    pub(crate) fn of(id: u32) -> Option<Self> {
+    pub(crate) fn find(id: u32) -> Option<Self> {
         process::start_time(id).map(|start_time| Self { process: id, start_time })
     }
 
@@ -55,9 +55,9 @@ impl Holder {
     }
 }
 
-impl State {
+impl LabState {
     /// A laboratory that is about to be made.
-    pub(crate) fn begun(kind: Kind, mode: Mode, holder: Option<Holder>) -> Result<Self, LabError> {
+    pub(crate) fn begun(kind: Topology, mode: Mode, holder: Option<Holder>) -> Result<Self, LabError> {
         let boot_id = host_info::boot_id()?;
         Ok(Self { schema: SCHEMA.into(), kind, mode, boot_id, holder, complete: false, made_folder: false })
     }
@@ -127,7 +127,7 @@ impl Folder {
     }
 
     /// What is noted under `prefix`. Notes of an earlier run of the kernel are removed and count as none.
-    pub(crate) fn read(&self, prefix: &Prefix) -> Result<Option<State>, LabError> {
+    pub(crate) fn read(&self, prefix: &Prefix) -> Result<Option<LabState>, LabError> {
         let path = self.file(prefix);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
@@ -138,7 +138,7 @@ impl Folder {
             }
             Err(error) => return Err(trouble("read", &path)(error)),
         };
-        let state: State = serde_json::from_str(&text).map_err(|error| LabError::State {
+        let state: LabState = serde_json::from_str(&text).map_err(|error| LabError::State {
             what: "understand",
             path: path.clone(),
             why: format!("{error}; if no laboratory of this prefix is up, remove the file"),
@@ -151,7 +151,7 @@ impl Folder {
     }
 
     /// Notes `state`, whole or not at all.
-    pub(crate) fn write(&self, prefix: &Prefix, state: &State) -> Result<(), LabError> {
+    pub(crate) fn write(&self, prefix: &Prefix, state: &LabState) -> Result<(), LabError> {
         let path = self.file(prefix);
         let draft = path.with_extension("json.draft");
         let text = serde_json::to_vec_pretty(state).map_err(|error| LabError::State {

@@ -23,14 +23,14 @@ pub(crate) const V6_PREFIX: u8 = 64;
 /// Which laboratory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum Topology {
     /// Two hosts and a place for an emulator between them.
     Path,
     /// Two hosts and a router between them.
     Router,
 }
 
-impl Kind {
+impl Topology {
     /// As people write it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,12 +63,14 @@ impl Kind {
     }
 
     /// The ports of the host between, towards A and towards B.
-    pub(crate) const fn middle_ports(self) -> [Port; 2] {
+    pub(crate) const fn middle_ports(self) -> [LabPort; 2] {
         match self {
             Self::Path => {
-                [Port { name: "e0", mac: mac(0x18, 0xe0) }, Port { name: "e1", mac: mac(0x18, 0xe1) }]
+                [LabPort { name: "e0", mac: mac(0x18, 0xe0) }, LabPort { name: "e1", mac: mac(0x18, 0xe1) }]
             }
-            Self::Router => [Port { name: "r0", mac: mac(0x18, 1) }, Port { name: "r1", mac: mac(0x19, 1) }],
+            Self::Router => {
+                [LabPort { name: "r0", mac: mac(0x18, 1) }, LabPort { name: "r1", mac: mac(0x19, 1) }]
+            }
         }
     }
 }
@@ -105,7 +107,7 @@ impl Host {
     ///
     /// # Errors
     /// There is no such host in it.
-    pub fn find(text: &str, kind: Kind, prefix: &str) -> Result<Self, LabError> {
+    pub fn find(text: &str, kind: Topology, prefix: &str) -> Result<Self, LabError> {
         let found = kind
             .hosts()
             .into_iter()
@@ -122,7 +124,7 @@ impl Host {
 
 /// An interface of the laboratory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Port {
+pub struct LabPort {
     /// Its name.
     pub name: &'static str,
     /// Its link-layer address.
@@ -133,7 +135,7 @@ pub struct Port {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// The interface.
-    pub port: Port,
+    pub port: LabPort,
     /// Its IPv4 address, in a /24.
     pub v4: Ipv4Addr,
     /// Its IPv6 address, in a /64.
@@ -142,7 +144,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     const fn new(name: &'static str, network: u8, host: u8) -> Self {
-        Self { port: Port { name, mac: mac(network, host) }, v4: v4(network, host), v6: v6(network, host) }
+        Self { port: LabPort { name, mac: mac(network, host) }, v4: v4(network, host), v6: v6(network, host) }
     }
 
     /// Both addresses.
@@ -209,18 +211,19 @@ mod tests {
 
     #[test]
     fn the_addresses_are_those_of_the_contract() {
-        let text = |kind: Kind, host| kind.endpoint(host).map(|end| end.addresses().map(|a| a.to_string()));
-        assert_eq!(text(Kind::Path, Host::A).unwrap(), ["198.18.0.2", "2001:2:0:18::2"]);
-        assert_eq!(text(Kind::Path, Host::B).unwrap(), ["198.18.0.3", "2001:2:0:18::3"]);
-        assert_eq!(text(Kind::Router, Host::A).unwrap(), ["198.18.0.2", "2001:2:0:18::2"]);
-        assert_eq!(text(Kind::Router, Host::B).unwrap(), ["198.19.0.2", "2001:2:0:19::2"]);
+        let text =
+            |kind: Topology, host| kind.endpoint(host).map(|end| end.addresses().map(|a| a.to_string()));
+        assert_eq!(text(Topology::Path, Host::A).unwrap(), ["198.18.0.2", "2001:2:0:18::2"]);
+        assert_eq!(text(Topology::Path, Host::B).unwrap(), ["198.18.0.3", "2001:2:0:18::3"]);
+        assert_eq!(text(Topology::Router, Host::A).unwrap(), ["198.18.0.2", "2001:2:0:18::2"]);
+        assert_eq!(text(Topology::Router, Host::B).unwrap(), ["198.19.0.2", "2001:2:0:19::2"]);
         assert_eq!(router_addresses()[1].0.to_string(), "198.19.0.1");
-        assert_eq!(text(Kind::Path, Host::E), None);
+        assert_eq!(text(Topology::Path, Host::E), None);
     }
 
     #[test]
     fn no_two_ports_of_a_laboratory_share_an_address() {
-        for kind in [Kind::Path, Kind::Router] {
+        for kind in [Topology::Path, Topology::Router] {
             let ends = [Host::A, Host::B].map(|host| kind.endpoint(host).unwrap().port);
             let mut macs: Vec<_> =
                 ends.into_iter().chain(kind.middle_ports()).map(|port| port.mac.0).collect();
@@ -232,11 +235,11 @@ mod tests {
 
     #[test]
     fn a_host_is_found_by_letter_and_by_full_name() {
-        assert_eq!(Host::find("A", Kind::Path, "x").unwrap(), Host::A);
-        assert_eq!(Host::find("xE", Kind::Path, "x").unwrap(), Host::E);
-        assert_eq!(Host::find("R", Kind::Router, "x").unwrap(), Host::R);
+        assert_eq!(Host::find("A", Topology::Path, "x").unwrap(), Host::A);
+        assert_eq!(Host::find("xE", Topology::Path, "x").unwrap(), Host::E);
+        assert_eq!(Host::find("R", Topology::Router, "x").unwrap(), Host::R);
         for text in ["R", "a", "", "yA", "C"] {
-            let error = Host::find(text, Kind::Path, "x").unwrap_err();
+            let error = Host::find(text, Topology::Path, "x").unwrap_err();
             assert!(error.is_usage() && error.to_string().contains("E (xE)"), "{error}");
         }
     }

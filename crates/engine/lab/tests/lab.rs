@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use romer_host::{netns, process};
-use romer_lab::{HOLDER_ARGUMENT, Host, Kind, Lab, LabError, Mode};
+use romer_lab::{HOLDER_ARGUMENT, Host, Lab, LabError, Mode, Topology};
 
 /// Says that this process is to run the tests of an ordinary user.
 const AS_USER: &str = "ROMER_LAB_TEST_AS_USER";
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
         ["echo", address] => echo(address),
         ["ask", from, to] => ask(from, to),
         ["up", kind, prefix] => {
-            let kind = if *kind == "path" { Kind::Path } else { Kind::Router };
+            let kind = if *kind == "path" { Topology::Path } else { Topology::Router };
             Lab::up(kind, prefix).map_or(ExitCode::FAILURE, |_| ExitCode::SUCCESS)
         }
         ["run", host, prefix, program, rest @ ..] => {
@@ -204,7 +204,7 @@ fn ask(from: &str, to: &str) -> ExitCode {
 }
 
 fn carries_the_first_packet() {
-    for (kind, hops) in [(Kind::Path, "[64]"), (Kind::Router, "[63]")] {
+    for (kind, hops) in [(Topology::Path, "[64]"), (Topology::Router, "[63]")] {
         let prefix = Prefix::new();
         let lab = Lab::up(kind, &prefix.0).unwrap();
         let (a, b) = (kind.endpoint(Host::A).unwrap(), kind.endpoint(Host::B).unwrap());
@@ -224,13 +224,13 @@ fn carries_the_first_packet() {
 
 fn is_not_put_up_again() {
     let prefix = Prefix::new();
-    let lab = Lab::up(Kind::Path, &prefix.0).unwrap();
+    let lab = Lab::up(Topology::Path, &prefix.0).unwrap();
     let wanted = if process::user() == 0 { Mode::Machine } else { Mode::UserNamespace };
-    assert_eq!((lab.mode(), lab.kind(), lab.prefix()), (wanted, Kind::Path, prefix.0.as_str()));
-    let error = Lab::up(Kind::Router, &prefix.0).unwrap_err();
+    assert_eq!((lab.mode(), lab.kind(), lab.prefix()), (wanted, Topology::Path, prefix.0.as_str()));
+    let error = Lab::up(Topology::Router, &prefix.0).unwrap_err();
     assert!(matches!(error, LabError::AlreadyUp { kind: "path", .. }), "{error}");
     let status = Lab::status(&prefix.0).unwrap().unwrap();
-    assert!(status.whole && status.kind == Kind::Path);
+    assert!(status.whole && status.kind == Topology::Path);
     assert!(Lab::open(&prefix.0).unwrap().command(Host::E, "true").unwrap().status().unwrap().success());
 }
 
@@ -251,7 +251,7 @@ fn assert_nothing_left(prefix: &str) {
 
 fn leaves_nothing() {
     let prefix = Prefix::new();
-    let lab = Lab::up(Kind::Router, &prefix.0).unwrap();
+    let lab = Lab::up(Topology::Router, &prefix.0).unwrap();
     let mut inside: Vec<Guarded> = [Host::A, Host::R, Host::B]
         .into_iter()
         .map(|host| Guarded(lab.command(host, "sleep").unwrap().arg("1000").spawn().unwrap()))
@@ -273,7 +273,7 @@ fn leaves_nothing() {
 
 fn run_takes_our_place() {
     let prefix = Prefix::new();
-    Lab::up(Kind::Path, &prefix.0).unwrap();
+    Lab::up(Topology::Path, &prefix.0).unwrap();
     let folder = std::env::temp_dir();
     let run = |host: &str, script: &str| {
         let mut command = Command::new(this_program());
@@ -293,7 +293,7 @@ fn killed_while_put_up() {
     let prefix = Prefix::new();
     // How long a whole one takes, so that the kills fall all over it.
     let begin = std::time::Instant::now();
-    Lab::up(Kind::Router, &prefix.0).unwrap();
+    Lab::up(Topology::Router, &prefix.0).unwrap();
     let whole = begin.elapsed();
     Lab::down(&prefix.0).unwrap();
     for step in 0..12 {
@@ -302,7 +302,7 @@ fn killed_while_put_up() {
         child.kill().unwrap();
         child.wait().unwrap();
         if step % 2 == 0 {
-            match Lab::up(Kind::Path, &prefix.0) {
+            match Lab::up(Topology::Path, &prefix.0) {
                 Ok(_) | Err(LabError::AlreadyUp { .. }) => {}
                 Err(error) => panic!("after a kill at step {step}: {error}"),
             }
@@ -319,8 +319,8 @@ fn killed_while_put_up() {
 
 fn two_at_once() {
     let (one, other) = (Prefix::new(), Prefix::new());
-    Lab::up(Kind::Path, &one.0).unwrap();
-    Lab::up(Kind::Router, &other.0).unwrap();
+    Lab::up(Topology::Path, &one.0).unwrap();
+    Lab::up(Topology::Router, &other.0).unwrap();
     let prefixes: Vec<String> = Lab::list().unwrap().into_iter().map(|status| status.prefix).collect();
     assert!(prefixes.contains(&one.0) && prefixes.contains(&other.0));
     Lab::down(&one.0).unwrap();
@@ -331,14 +331,14 @@ fn missing() {
     let prefix = Prefix::new();
     assert!(matches!(Lab::open(&prefix.0), Err(LabError::NotUp { .. })));
     assert!(matches!(Lab::run("A", &prefix.0, "true", [""; 0]), LabError::NotUp { .. }));
-    assert!(matches!(Lab::up(Kind::Path, "a/b"), Err(LabError::BadPrefix { .. })));
+    assert!(matches!(Lab::up(Topology::Path, "a/b"), Err(LabError::BadPrefix { .. })));
 }
 
 fn foreign_name() {
     let prefix = Prefix::new();
     let foreign = format!("{}B", prefix.0);
     netns::create(&foreign).unwrap();
-    let error = Lab::up(Kind::Path, &prefix.0);
+    let error = Lab::up(Topology::Path, &prefix.0);
     let still = netns::exists(&foreign).unwrap();
     netns::delete(&foreign).unwrap();
     assert!(matches!(error, Err(LabError::NameTaken { .. })), "{error:?}");
@@ -350,11 +350,11 @@ fn foreign_in_place() {
     use romer_host::link::Network;
     let prefix = Prefix::new();
     let name = format!("{}A", prefix.0);
-    Lab::up(Kind::Path, &prefix.0).unwrap();
+    Lab::up(Topology::Path, &prefix.0).unwrap();
     netns::delete(&name).unwrap();
     netns::create(&name).unwrap();
     Network::open(Some(&name)).unwrap().add_bridge("theirs").unwrap();
-    let refused = [Lab::down(&prefix.0), Lab::up(Kind::Path, &prefix.0).map(drop)];
+    let refused = [Lab::down(&prefix.0), Lab::up(Topology::Path, &prefix.0).map(drop)];
     let broken = Lab::open(&prefix.0);
     netns::delete(&name).unwrap();
     for error in refused {
@@ -368,7 +368,7 @@ fn foreign_in_place() {
 fn users_links() {
     use romer_host::link::Network;
     let prefix = Prefix::new();
-    let lab = Lab::up(Kind::Path, &prefix.0).unwrap();
+    let lab = Lab::up(Topology::Path, &prefix.0).unwrap();
     let network = Network::open(Some(&lab.namespace(Host::E).unwrap())).unwrap();
     network.add_veth("mine0", "mine1", None).unwrap();
     drop(network);
@@ -378,14 +378,14 @@ fn users_links() {
 
 fn holder_killed() {
     let prefix = Prefix::new();
-    let lab = Lab::up(Kind::Path, &prefix.0).unwrap();
+    let lab = Lab::up(Topology::Path, &prefix.0).unwrap();
     let holder = Lab::status(&prefix.0).unwrap().unwrap().holder.unwrap();
     assert!(process::end(holder, romer_units::Duration::from_secs(5), || true).unwrap());
     process::reap(holder);
     assert!(!Lab::status(&prefix.0).unwrap().unwrap().whole);
     assert!(matches!(Lab::open(&prefix.0), Err(LabError::Broken { .. })));
     assert!(lab.command(Host::A, "true").is_err());
-    Lab::up(Kind::Router, &prefix.0).unwrap();
+    Lab::up(Topology::Router, &prefix.0).unwrap();
     Lab::down(&prefix.0).unwrap();
     assert_nothing_left(&prefix.0);
 }

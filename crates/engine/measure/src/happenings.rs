@@ -77,7 +77,7 @@ struct Link {
 }
 
 /// An event that is kept.
-struct Kept {
+struct StoredEvent {
     /// The number of the stream that it is about; `None` for all. Both directions of one stream have its number.
     stream: Option<u16>,
     /// Which of the directions has told it; none where it is about all streams.
@@ -87,7 +87,7 @@ struct Kept {
     event: Event,
 }
 
-impl Kept {
+impl StoredEvent {
     /// Whether it is `other`, which direction `by` of its stream has told by itself: what happens to a host or to a way
     /// is told of each session over it.
     fn is(&self, other: &Event, what: &str, by: usize) -> bool {
@@ -125,7 +125,7 @@ pub(super) struct Happenings {
     ways: Vec<Way>,
     links: Vec<Link>,
     queues: QueueWatch,
-    events: Vec<Kept>,
+    events: Vec<StoredEvent>,
     /// How many of them were told.
     told: usize,
     next_drops: Timestamp<Monotonic>,
@@ -347,7 +347,7 @@ impl Happenings {
             }
         } else if is_full {
             let what = event.detail.clone();
-            return self.events.push(Kept { stream: number, by: vec![stream], what, event });
+            return self.events.push(StoredEvent { stream: number, by: vec![stream], what, event });
         }
         self.keep(Some(stream), event);
     }
@@ -365,7 +365,7 @@ impl Happenings {
     fn keep_as(&mut self, stream: Option<usize>, what: String, one: Event) -> Option<usize> {
         let number = stream.and_then(|stream| self.number(stream));
         if let Some(by) = stream {
-            let is_told = |kept: &Kept| kept.stream == number && kept.is(&one, &what, by);
+            let is_told = |kept: &StoredEvent| kept.stream == number && kept.is(&one, &what, by);
             if let Some(place) = self.events.iter().position(is_told) {
                 self.events[place].join(&one, by);
                 return Some(place);
@@ -387,7 +387,7 @@ impl Happenings {
         } else {
             one
         };
-        self.events.push(Kept { stream: number, by: stream.into_iter().collect(), what, event: one });
+        self.events.push(StoredEvent { stream: number, by: stream.into_iter().collect(), what, event: one });
         (!last).then(|| self.events.len() - 1)
     }
 
@@ -434,13 +434,13 @@ mod tests {
 
     const S: i64 = 1_000_000_000;
 
-    fn kept(kind: EventKind, clock_ns: i64, until_ns: Option<i64>) -> Kept {
+    fn kept(kind: EventKind, clock_ns: i64, until_ns: Option<i64>) -> StoredEvent {
         let event = Event {
             until_ns,
             detail: "in words".into(),
             ..Event::new(kind, Side::Sender, clock_ns, clock_ns)
         };
-        Kept { stream: Some(3), by: vec![0], what: "words".into(), event }
+        StoredEvent { stream: Some(3), by: vec![0], what: "words".into(), event }
     }
 
     #[test]

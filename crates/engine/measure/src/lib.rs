@@ -43,7 +43,7 @@ use romer_record::event::{EventKind, Side};
 use romer_record::manifest::{CutShort, EntryKind, MANIFEST, Manifest, NotLogged, Status, Stream};
 use romer_record::{RoundTrip, assemble_as};
 use romer_session::control::{FETCH, KEEP_ALIVE, Message};
-use romer_store::{Finished, Kept, LogSender, LogThread, NewRun, StoreError};
+use romer_store::{Finished, LogSender, LogThread, NewRun, StoreError, Watermark};
 use romer_units::{Duration, Monotonic, Timestamp, counted};
 
 use far::Told;
@@ -604,7 +604,7 @@ fn conclude(
     dead: Vec<Dead>,
     rows: &RowsByStream,
     partial: bool,
-    (not_kept, kept): (Option<StoreError>, &Kept),
+    (not_kept, kept): (Option<StoreError>, &Watermark),
 ) -> Result<Outcome, EndpointError> {
     let folder = run.folder().to_path_buf();
     let nothing = Vec::new();

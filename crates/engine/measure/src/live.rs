@@ -9,7 +9,7 @@ use romer_host::clock;
 use romer_metrics::summary;
 use romer_record::document::{ClockSoFar, STREAM, StreamInterval, Way};
 use romer_record::manifest::{ClockRelation, Stream};
-use romer_store::{Kept, LogThread};
+use romer_store::{LogThread, Watermark};
 use romer_units::{Duration, Monotonic, Timestamp, saturating_sum};
 
 use super::observer::Observer;
@@ -71,7 +71,7 @@ impl Clocks {
 pub(super) struct Live {
     streams: Vec<Watched>,
     seen: Receiver<Seen>,
-    kept: Arc<Kept>,
+    kept: Arc<Watermark>,
     every: Duration,
     started: Timestamp<Monotonic>,
     next: Timestamp<Monotonic>,

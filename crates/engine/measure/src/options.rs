@@ -12,7 +12,7 @@ use romer_session::sender::{LONGEST_PAYLOAD, SHORTEST_PAYLOAD, STAMP_PAYLOAD};
 use romer_store::Location;
 use romer_traffic::{IpVersion, Payloads, Request, Schedule, TrafficModel};
 use romer_units::{Dscp, Duration, Ecn};
-use romer_wire::compact;
+use romer_wire::oneway_probe;
 use romer_wire::stamp::{AUTHENTICATED_BASE, Key};
 
 use romer_analyze::limits::Limit;
@@ -199,7 +199,7 @@ fn natural(keyed: bool) -> u32 {
 
 /// The smallest payload of a one-way probe, in octets.
 #[expect(clippy::cast_possible_truncation, reason = "nine")]
-pub(super) const SHORTEST_ONE_WAY: u32 = compact::SHORTEST as u32;
+pub(super) const SHORTEST_ONE_WAY: u32 = oneway_probe::SHORTEST as u32;
 
 /// The smallest payload of a stream's probes, to which smaller ones of its traffic are raised. One-way probes have the
 /// traffic's real sizes, and that of a STAMP packet where it names none.

@@ -58,7 +58,7 @@ fn card(options: &MeasureOptions, cards: &Cards, target: SocketAddr) -> Result<A
             romer_host::HostError::Unsuitable("it is not known by which interface the probes leave"),
         )
     })?;
-    cards.of(&interface)
+    cards.open(&interface)
 }
 
 /// The largest IP packet that the path is known to take: the interface's that was asked for, or the route's.

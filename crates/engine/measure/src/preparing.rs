@@ -17,7 +17,7 @@ use romer_session::control::{self, FarStream, possession};
 use romer_session::sender;
 use romer_traffic::{Limit, Payloads, Request, Schedule, TrafficModel};
 use romer_units::Duration;
-use romer_wire::compact;
+use romer_wire::oneway_probe;
 use romer_wire::stamp;
 
 use super::far::Conversation;
@@ -151,9 +151,10 @@ fn asked(traffic: &Request, schedule: &Schedule) -> (Duration, u64) {
 const FAR_WITHOUT_CARD: &str = "the far end does not stamp by its network card: its stamps are its kernel's; start `romer \
     respond --stamp nic` there, if its interface can";
 
-fn session_of(number: u16, way: Way, key: [u8; 16]) -> compact::Session {
-    let heading = if way == Way::Reverse { compact::Heading::Reverse } else { compact::Heading::Forward };
-    compact::Session { number, key: compact::Key::new(key), heading }
+fn session_of(number: u16, way: Way, key: [u8; 16]) -> oneway_probe::Session {
+    let heading =
+        if way == Way::Reverse { oneway_probe::Heading::Reverse } else { oneway_probe::Heading::Forward };
+    oneway_probe::Session { number, key: oneway_probe::Key::new(key), heading }
 }
 
 /// The socket that sends the probes, and the one that receives the reflections.

@@ -15,7 +15,7 @@ use romer_session::association::{self, Token};
 use romer_session::control::SILENCE;
 use romer_session::sender::{Echoes, Form, Settled, wire_sequence};
 use romer_units::{Duration, Monotonic, Timestamp};
-use romer_wire::compact::Session;
+use romer_wire::oneway_probe::Session;
 use romer_wire::stamp::{ErrorEstimate, Key};
 
 use super::router_word::RouterWord;

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use romer_session::sender::{Coming, Comings};
 use romer_units::{Monotonic, Timestamp};
-use romer_wire::compact;
+use romer_wire::oneway_probe;
 
 use super::ended::Ended;
 
@@ -52,7 +52,7 @@ pub(super) struct Taken {
 
 impl Expected {
     /// Expects at the most `most` probes of `probes`, which is session `session` here, from `peer`.
-    pub(super) fn expect(&mut self, session: u32, peer: IpAddr, probes: compact::Session, most: u64) {
+    pub(super) fn expect(&mut self, session: u32, peer: IpAddr, probes: oneway_probe::Session, most: u64) {
         let (peer, number) = (peer.to_canonical(), probes.number);
         self.by_number.entry(number).or_default().push(session);
         self.by_host.entry((number, peer)).or_default().push(session);
@@ -107,7 +107,7 @@ impl Expected {
         if self.by_number.is_empty() {
             return None;
         }
-        let number = compact::number_of(payload)?;
+        let number = oneway_probe::number_of(payload)?;
         let all = first_of(&self.by_number, &number);
         if all.is_empty() {
             return None;
@@ -156,8 +156,12 @@ fn remove<K: Eq + Hash>(sessions: &mut HashMap<K, Vec<u32>>, key: &K, session: u
 mod tests {
     use super::*;
 
-    fn probes(number: u16, key: u8) -> compact::Session {
-        compact::Session { number, key: compact::Key::new([key; 16]), heading: compact::Heading::Forward }
+    fn probes(number: u16, key: u8) -> oneway_probe::Session {
+        oneway_probe::Session {
+            number,
+            key: oneway_probe::Key::new([key; 16]),
+            heading: oneway_probe::Heading::Forward,
+        }
     }
     fn from(text: &str) -> SocketAddr {
         text.parse().unwrap()

@@ -35,7 +35,7 @@ use romer_session::network::Network;
 use romer_session::reflector::Prefix;
 use romer_session::send_limit::SendLimit;
 use romer_units::{Dscp, Duration, Monotonic, Timestamp};
-use romer_wire::compact::{self, Heading};
+use romer_wire::oneway_probe::{self, Heading};
 use romer_wire::stamp::Key;
 
 use self::connection::{Connection, Granted, report_checksum_errors};
@@ -456,8 +456,8 @@ impl Controlling {
         report_checksum_errors(&mut self.connections[index].server);
         let number = self.next_session;
         self.next_session = self.next_session.wrapping_add(1);
-        let key = compact::Key::new(possession::probe_key(self.key.as_deref(), session.key));
-        let probes = |heading| compact::Session { number: session.ssid, key, heading };
+        let key = oneway_probe::Key::new(possession::probe_key(self.key.as_deref(), session.key));
+        let probes = |heading| oneway_probe::Session { number: session.ssid, key, heading };
         let request = session.request;
         let sends = request.stream.as_ref().map(|stream| {
             Box::new(SocketOptions {

@@ -1,7 +1,7 @@
 //! One-way sessions that have ended: what still comes of them is known as theirs, and is no request that is to be answered.
 
 use romer_units::{Duration, Monotonic, Timestamp};
-use romer_wire::compact;
+use romer_wire::oneway_probe;
 
 /// How long a session is remembered that has ended. What comes of it was under way as long, or lay at a full socket here.
 const REMEMBERED: Duration = Duration::from_secs(120);
@@ -11,7 +11,7 @@ const PLACES: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
 struct One {
-    probes: compact::Session,
+    probes: oneway_probe::Session,
     /// The highest number that has come.
     latest: Option<u64>,
     ended: Timestamp<Monotonic>,
@@ -33,7 +33,7 @@ impl Ended {
     /// A session has ended `now`, of which probes up to `latest` have come.
     pub(super) fn remember(
         &mut self,
-        probes: compact::Session,
+        probes: oneway_probe::Session,
         latest: Option<u64>,
         now: Timestamp<Monotonic>,
     ) {
@@ -45,7 +45,7 @@ impl Ended {
 
     /// Whether `payload`, which came `now`, is a probe of a session that is remembered.
     pub(super) fn has(&self, payload: &[u8], now: Timestamp<Monotonic>) -> bool {
-        let Some(number) = compact::number_of(payload) else { return false };
+        let Some(number) = oneway_probe::number_of(payload) else { return false };
         let set = &self.sets[usize::from(number) % SETS];
         set.iter()
             .flatten()
@@ -60,14 +60,14 @@ mod tests {
     #[test]
     fn what_comes_of_a_session_after_its_end_is_known_for_two_minutes_and_only_by_its_key() {
         let at = |seconds: i64| Timestamp::from_nanos(seconds * 1_000_000_000);
-        let probes = |number: u16, key: u8| compact::Session {
+        let probes = |number: u16, key: u8| oneway_probe::Session {
             number,
-            key: compact::Key::new([key; 16]),
-            heading: compact::Heading::Forward,
+            key: oneway_probe::Key::new([key; 16]),
+            heading: oneway_probe::Heading::Forward,
         };
         let mut ended = Ended::default();
         ended.remember(probes(7, 1), Some((1 << 24) - 1), at(100));
-        let is_known = |ended: &Ended, of: compact::Session, sequence, seconds| {
+        let is_known = |ended: &Ended, of: oneway_probe::Session, sequence, seconds| {
             let mut payload = [0; 44];
             of.emit(sequence, &mut payload);
             ended.has(&payload, at(seconds))

@@ -9,7 +9,7 @@ use romer_host::socket::{SocketOptions, Source, StampingSocket};
 use romer_record::log::{Card as CardRecord, Far, FarSent};
 use romer_session::association::Token;
 use romer_units::Duration;
-use romer_wire::compact;
+use romer_wire::oneway_probe;
 
 use super::refusals::Refused;
 
@@ -23,7 +23,7 @@ pub(super) enum Order {
         ssid: u16,
         peer: IpAddr,
         /// One-way probes will come, so many at the most.
-        probes: Option<(compact::Session, u64)>,
+        probes: Option<(oneway_probe::Session, u64)>,
         /// Probes will be sent, by a socket like this.
         sends: Option<Box<SocketOptions>>,
         /// Packets a second that will come to the test sockets.

@@ -22,7 +22,7 @@ use romer_session::control::FarStream;
 use romer_session::send_limit::{Excess, SendLimit, SendPart};
 use romer_session::sender::{Departures, Due, Form, wire_sequence};
 use romer_units::{Duration, Monotonic, Timestamp};
-use romer_wire::compact;
+use romer_wire::oneway_probe;
 
 use super::backlog::Backlog;
 use super::messages::{Note, Path};
@@ -94,7 +94,7 @@ impl FarSender {
     /// In words, where the system gives no thread.
     pub(super) fn start(
         stream: &FarStream,
-        (probes, most): (compact::Session, u64),
+        (probes, most): (oneway_probe::Session, u64),
         path: Path,
         listener: Listener,
         limit: Arc<Mutex<SendLimit>>,
@@ -231,7 +231,7 @@ impl Sending {
         mut self,
         offsets: impl Iterator<Item = (Duration, u32)>,
         interval: Duration,
-        probes: compact::Session,
+        probes: oneway_probe::Session,
     ) {
         self.listener.turn.begin(clock::monotonic_now());
         self.send_all(offsets, interval, probes);
@@ -272,7 +272,7 @@ impl Sending {
         &mut self,
         offsets: impl Iterator<Item = (Duration, u32)>,
         interval: Duration,
-        probes: compact::Session,
+        probes: oneway_probe::Session,
     ) {
         let mut buffer = vec![0; 65_535];
         let mut pacer = if self.shares { Pacer::start_sharing() } else { Pacer::start(interval) };
@@ -530,10 +530,10 @@ mod tests {
         let (notes, told) = sync_channel(room);
         let listener = Listener { session: 1, notes, waker: Arc::new(Waker::new().unwrap()), turn };
         let request = Request::new(TrafficModel::Periodic, Limit::Count(count));
-        let probes = compact::Session {
+        let probes = oneway_probe::Session {
             number: 1,
-            key: compact::Key::new([7; 16]),
-            heading: compact::Heading::Reverse,
+            key: oneway_probe::Key::new([7; 16]),
+            heading: oneway_probe::Heading::Reverse,
         };
         let limit = Arc::new(Mutex::new(SendLimit::new(SendRates::new(1_000, false))));
         let stream = FarStream::new(&request, 44, 0, 64);

@@ -23,7 +23,7 @@ const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 
 /// Why a capture is not read.
 #[derive(Debug, Error)]
-pub enum Fault {
+pub enum CaptureFault {
     /// A block or packet is not what it should be.
     #[error("{why}")]
     Record {
@@ -185,8 +185,8 @@ pub struct Walked {
 /// Reads a whole capture of UDP.
 ///
 /// # Errors
-/// [`Fault`] where it is none, or a packet says what cannot be.
-pub fn read(inner: impl Read + Send) -> Result<Capture, Fault> {
+/// [`CaptureFault`] where it is none, or a packet says what cannot be.
+pub fn read(inner: impl Read + Send) -> Result<Capture, CaptureFault> {
     read_beginnings(inner, usize::MAX, |_| false)
 }
 
@@ -200,7 +200,7 @@ pub fn read_beginnings(
     inner: impl Read + Send,
     most: usize,
     is_aside: impl Fn(&[u8]) -> bool,
-) -> Result<Capture, Fault> {
+) -> Result<Capture, CaptureFault> {
     let mut capture = Capture::default();
     let mut whole = Vec::new();
     let walked = walk(inner, |record| {
@@ -234,21 +234,21 @@ pub fn read_beginnings(
 /// Hands over each packet of a capture, in the file's order, until `each` says in words why it goes no further.
 ///
 /// # Errors
-/// [`Fault`] where it is no capture, a packet says what cannot be, or `each` refuses one. More octets of a packet than the
+/// [`CaptureFault`] where it is no capture, a packet says what cannot be, or `each` refuses one. More octets of a packet than the
 /// file says that it keeps of any (its snap length; of pcapng, each interface's) cannot be by the formats' documents, and
 /// libpcap refuses them as well.
 pub fn walk(
     inner: impl Read + Send,
     mut each: impl FnMut(&Record<'_>) -> Result<(), String>,
-) -> Result<Walked, Fault> {
-    let first = |why: &str| Fault::Record { record: 1, why: why.into() };
+) -> Result<Walked, CaptureFault> {
+    let first = |why: &str| CaptureFault::Record { record: 1, why: why.into() };
     let opened =
         guarded(|| create_reader(BUFFER, inner)).map_err(|undecodable| first(&undecodable.to_string()))?;
     let mut reader = opened.map_err(|error| match error {
         PcapError::Eof => first("the file is empty; name a capture"),
         _ => first("it is neither pcap nor pcapng; name a capture, as tcpdump -w writes it"),
     })?;
-    let mut state = State::default();
+    let mut state = WalkState::default();
     loop {
         let next = guarded(|| reader.next()).map_err(|undecodable| state.fault(undecodable.to_string()))?;
         match next {
@@ -281,7 +281,7 @@ pub fn walk(
 }
 
 #[derive(Default)]
-struct State {
+struct WalkState {
     record: u64,
     legacy: Option<Legacy>,
     interfaces: Vec<Interface>,
@@ -302,12 +302,12 @@ struct Said {
     interface: u32,
 }
 
-impl State {
-    fn fault(&self, why: String) -> Fault {
-        Fault::Record { record: self.record + 1, why }
+impl WalkState {
+    fn fault(&self, why: String) -> CaptureFault {
+        CaptureFault::Record { record: self.record + 1, why }
     }
 
-    fn block(&mut self, block: &PcapBlockOwned<'_>, each: &mut Each<'_>) -> Result<(), Fault> {
+    fn block(&mut self, block: &PcapBlockOwned<'_>, each: &mut Each<'_>) -> Result<(), CaptureFault> {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
                 self.legacy = Some(Legacy {
@@ -378,7 +378,7 @@ impl State {
     }
 
     /// What the octets at the end of the file, which are no whole packet or block, say of its length.
-    fn cut(&self, octets: &[u8]) -> Result<(), Fault> {
+    fn cut(&self, octets: &[u8]) -> Result<(), CaptureFault> {
         if self.legacy.is_none() {
             return self.cut_block(octets);
         }
@@ -391,7 +391,7 @@ impl State {
 
     /// A block of a pcapng that the file has whole, and that still cannot be read, is not cut off but damaged, and so is
     /// one of a length that no block has, or of another than it has.
-    fn cut_block(&self, octets: &[u8]) -> Result<(), Fault> {
+    fn cut_block(&self, octets: &[u8]) -> Result<(), CaptureFault> {
         let is_section = word(octets, 0, true) == Some(SECTION);
         let is_big_endian =
             if is_section { word(octets, 8, true) == Some(BYTE_ORDER) } else { self.is_big_endian };
@@ -414,12 +414,12 @@ impl State {
         }
     }
 
-    fn uneven(&self, length: impl std::fmt::Display) -> Fault {
+    fn uneven(&self, length: impl std::fmt::Display) -> CaptureFault {
         self.fault(format!("its block has {length} octets, and not a multiple of 4; is the file damaged?"))
     }
 
     /// Refuses more octets of a packet than are kept of any.
-    fn within(&self, kept: u32, snap: u32) -> Result<(), Fault> {
+    fn within(&self, kept: u32, snap: u32) -> Result<(), CaptureFault> {
         if kept <= snap {
             return Ok(());
         }
@@ -428,7 +428,7 @@ impl State {
         )))
     }
 
-    fn packet(&mut self, said: &Said, data: &[u8], each: &mut Each<'_>) -> Result<(), Fault> {
+    fn packet(&mut self, said: &Said, data: &[u8], each: &mut Each<'_>) -> Result<(), CaptureFault> {
         self.within(said.kept, said.snap)?;
         let octets = usize::try_from(said.kept).ok().and_then(|kept| data.get(..kept));
         let Some(octets) = octets else {

@@ -28,7 +28,7 @@ fn walked(file: &[u8]) -> Result<(u64, bool), String> {
     });
     match walked {
         Ok(walked) => Ok((packets, walked.truncated)),
-        Err(Fault::Record { record, why }) => Err(format!("{record}: {why}")),
+        Err(CaptureFault::Record { record, why }) => Err(format!("{record}: {why}")),
     }
 }
 
@@ -84,7 +84,7 @@ fn the_units_of_an_interfaces_clock_are_powers_of_10_or_of_2() {
             moments.push(record.at_ns);
             Ok(())
         });
-        walked.map(|_| moments).map_err(|Fault::Record { why, .. }| why)
+        walked.map(|_| moments).map_err(|CaptureFault::Record { why, .. }| why)
     };
     let units = 3 << 30;
     assert_eq!(moments(9).unwrap(), [units]);

@@ -26,7 +26,7 @@ const MOST: usize = 50_000_000;
 
 /// Why a file is not read.
 #[derive(Debug, Error)]
-pub enum Fault {
+pub enum IrttFault {
     /// It is no such document.
     #[error("{why}")]
     Document {
@@ -263,11 +263,11 @@ struct Stamp {
 /// Reads a whole file.
 ///
 /// # Errors
-/// [`Fault`] where it is not what irtt writes, or holds no packet.
-pub fn read(inner: impl Read) -> Result<Recording, Fault> {
+/// [`IrttFault`] where it is not what irtt writes, or holds no packet.
+pub fn read(inner: impl Read) -> Result<Recording, IrttFault> {
     let document: Document = serde_json::from_reader(inner).map_err(|error| {
         if error.is_io() {
-            return Fault::Io(error.into());
+            return IrttFault::Io(error.into());
         }
         let empty = error.is_eof() && (error.line(), error.column()) == (1, 0);
         let why = if empty {
@@ -277,10 +277,10 @@ pub fn read(inner: impl Read) -> Result<Recording, Fault> {
         } else {
             format!("it is not whole JSON: {error}; name a file that `irtt client -o` wrote to its end")
         };
-        Fault::Document { line: u64::try_from(error.line()).unwrap_or(1).max(1), why }
+        IrttFault::Document { line: u64::try_from(error.line()).unwrap_or(1).max(1), why }
     })?;
     let trips = document.round_trips;
-    let refuse = |why: String| Err(Fault::Document { line: 1, why });
+    let refuse = |why: String| Err(IrttFault::Document { line: 1, why });
     if trips.is_empty() {
         return refuse(
             "it holds no round trips (`round_trips` is missing or empty), and the statistics alone give no analysis; give the file \
@@ -438,7 +438,10 @@ mod tests {
         assert_eq!(read(document(&[least; 9].join(",")).as_bytes()).unwrap().rows.len(), 9);
         for shorter in ["{}", "{\"seqno\":0}", "{\"seqno\":0,\"timestamps\":{}}", "[]", "null", "0", "\"\""] {
             assert!(shorter.len() < least.len());
-            assert!(matches!(read(document(shorter).as_bytes()), Err(Fault::Document { .. })), "{shorter}");
+            assert!(
+                matches!(read(document(shorter).as_bytes()), Err(IrttFault::Document { .. })),
+                "{shorter}"
+            );
         }
     }
 

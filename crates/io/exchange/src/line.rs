@@ -19,7 +19,7 @@ pub struct Lines<R> {
 
 /// What came of looking for a line.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum LineEnd {
     /// A line is in the buffer, without its end.
     Line,
     /// There are no more.
@@ -48,7 +48,7 @@ impl<R: BufRead> Lines<R> {
     ///
     /// # Errors
     /// Of the reader.
-    pub fn next(&mut self, line: &mut Vec<u8>) -> io::Result<Found> {
+    pub fn next(&mut self, line: &mut Vec<u8>) -> io::Result<LineEnd> {
         line.clear();
         loop {
             let bytes = match self.inner.fill_buf() {
@@ -58,7 +58,7 @@ impl<R: BufRead> Lines<R> {
             };
             if bytes.is_empty() {
                 self.ended = false;
-                return Ok(if line.is_empty() { Found::End } else { Found::Line });
+                return Ok(if line.is_empty() { LineEnd::End } else { LineEnd::Line });
             }
             if std::mem::take(&mut self.after_return) && bytes[0] == b'\n' {
                 self.inner.consume(1);
@@ -73,10 +73,10 @@ impl<R: BufRead> Lines<R> {
             self.taken += used as u64;
             self.ended = end.is_some();
             if line.len() > LONGEST {
-                return Ok(Found::TooLong);
+                return Ok(LineEnd::TooLong);
             }
             if end.is_some() {
-                return Ok(Found::Line);
+                return Ok(LineEnd::Line);
             }
         }
     }
@@ -91,7 +91,7 @@ mod tests {
     fn lines(text: &[u8], buffer: usize) -> Vec<String> {
         let mut lines = Lines::new(BufReader::with_capacity(buffer, text));
         let (mut line, mut all) = (Vec::new(), Vec::new());
-        while lines.next(&mut line).unwrap() == Found::Line {
+        while lines.next(&mut line).unwrap() == LineEnd::Line {
             all.push(String::from_utf8(line.clone()).unwrap());
         }
         all
@@ -108,6 +108,6 @@ mod tests {
     #[test]
     fn a_line_without_end_is_given_up_before_it_fills_the_memory() {
         let mut lines = Lines::new(BufReader::new(io::repeat(b'7')));
-        assert_eq!(lines.next(&mut Vec::new()).unwrap(), Found::TooLong);
+        assert_eq!(lines.next(&mut Vec::new()).unwrap(), LineEnd::TooLong);
     }
 }

@@ -27,7 +27,7 @@ pub struct Refusal(String);
 
 impl Refusal {
     /// The refusal that an error of reading comes from, if it comes from one.
-    pub fn of(error: &io::Error) -> Option<&Self> {
+    pub fn from_error(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }
 }
@@ -43,7 +43,7 @@ pub struct Source {
 #[derive(Debug)]
 enum Inner {
     Plain(BufReader<File>),
-    Packed { decoder: Box<MultiGzDecoder<Counted<BufReader<File>>>>, unpacked: u64 },
+    Packed { decoder: Box<MultiGzDecoder<CountingReader<BufReader<File>>>>, unpacked: u64 },
 }
 
 impl Source {
@@ -54,7 +54,7 @@ impl Source {
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut file = BufReader::with_capacity(BUFFER, untrusted::open_input(path)?);
         let inner = if file.fill_buf()?.starts_with(&MAGIC) {
-            let decoder = Box::new(MultiGzDecoder::new(Counted { inner: file, taken: 0 }));
+            let decoder = Box::new(MultiGzDecoder::new(CountingReader { inner: file, taken: 0 }));
             Inner::Packed { decoder, unpacked: 0 }
         } else {
             Inner::Plain(file)
@@ -110,12 +110,12 @@ fn too_much(unpacked: u64, taken: u64) -> Option<String> {
 
 /// A reader that knows how much was taken from it.
 #[derive(Debug)]
-struct Counted<R> {
+struct CountingReader<R> {
     inner: R,
     taken: u64,
 }
 
-impl<R: BufRead> Read for Counted<R> {
+impl<R: BufRead> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.taken += read as u64;
@@ -123,7 +123,7 @@ impl<R: BufRead> Read for Counted<R> {
     }
 }
 
-impl<R: BufRead> BufRead for Counted<R> {
+impl<R: BufRead> BufRead for CountingReader<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.inner.fill_buf()
     }
@@ -162,8 +162,8 @@ mod tests {
         match source.read_to_end(&mut all) {
             Ok(_) => Ok(all),
             Err(error) => {
-                assert_eq!(source.refusal(), Refusal::of(&error));
-                Err(Refusal::of(&error).unwrap().to_string())
+                assert_eq!(source.refusal(), Refusal::from_error(&error));
+                Err(Refusal::from_error(&error).unwrap().to_string())
             }
         }
     }

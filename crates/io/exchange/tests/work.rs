@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use romer_exchange::{capture, irtt, qtcp};
 
 /// Counts the octets that are taken.
-struct Counted<R> {
+struct CountingReader<R> {
     inner: R,
     taken: Arc<AtomicUsize>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.taken.fetch_add(read, Ordering::Relaxed);
@@ -23,7 +23,7 @@ impl<R: Read> Read for Counted<R> {
 /// Makes a file of packets with these numbers.
 type Maker = fn(&[u64]) -> Vec<u8>;
 /// Reads a file, and gives how many packets it had.
-type Reader = fn(Counted<&[u8]>) -> usize;
+type Reader = fn(CountingReader<&[u8]>) -> usize;
 
 /// Orders of the numbers of packets: as they were sent, backwards, mixed, and copies of one.
 const ORDERS: [fn(u64, u64) -> u64; 4] = [|n, _| n, |n, of| of - 1 - n, |n, of| n * 7_919 % of, |_, _| 7];
@@ -85,7 +85,7 @@ fn work_grows_with_octets() {
                 let numbers: Vec<u64> = (0..of).map(|n| order(n, of)).collect();
                 let file = made(&numbers);
                 let taken = Arc::new(AtomicUsize::new(0));
-                let packets = read(Counted { inner: &file, taken: Arc::clone(&taken) });
+                let packets = read(CountingReader { inner: &file, taken: Arc::clone(&taken) });
                 let taken = taken.load(Ordering::Relaxed);
                 assert!(taken <= file.len() && packets <= numbers.len(), "{name}: {taken} of {}", file.len());
                 taken

@@ -88,7 +88,7 @@ fn direction(
         Some(one) => Some(values(one)?),
         None => None,
     };
-    let sums = Sums::of(&first, &second)?;
+    let sums = Sums::new(&first, &second)?;
     // The median of a sum is not the sum of the medians: what is compared with a sample about its own median is the sum
     // about its own.
     let sums = if absolute { sums } else { sums.about_the_median() };

@@ -14,7 +14,7 @@ use romer_record::benchmark::{BENCHMARK, BENCHMARK_PLAN, Benchmark, BenchmarkEnt
 
 use crate::durable;
 use crate::error::StoreError;
-use crate::run::{Kind, Location, read_json};
+use crate::run::{FolderKind, Location, read_json};
 use crate::untrusted;
 
 const PLAN_FILE: &str = "plan.json";
@@ -24,7 +24,7 @@ const LOG_FILE: &str = "trials.log";
 const DOCUMENT_FILE: &str = "benchmark.json";
 const REPORT_FILE: &str = "report.html";
 
-const BENCHMARK_KIND: Kind = Kind {
+const BENCHMARK_KIND: FolderKind = FolderKind {
     files: &[REPORT_FILE, DOCUMENT_FILE, LOG_FILE, PLAN_COPY, PLAN_FILE],
     is_one: |folder| read_plan(folder).is_ok(),
     log: LOG_FILE,

@@ -12,7 +12,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// The operating system refused.
-    #[error("cannot {operation} ({}): {source}; {}", Shown(.path), advice(.operation, .source))]
+    #[error("cannot {operation} ({}): {source}; {}", Escaped(.path), advice(.operation, .source))]
     Io {
         /// What was tried, as a verb.
         operation: &'static str,
@@ -25,7 +25,7 @@ pub enum StoreError {
     #[error(
         "the run's folder is not empty ({}): nothing is overwritten without being asked; choose another folder \
          with --out, or replace the run in it with --force",
-        Shown(.path)
+        Escaped(.path)
     )]
     Exists {
         /// The folder.
@@ -35,7 +35,7 @@ pub enum StoreError {
     #[error(
         "the run's folder cannot be made ({}): a file has this name, and nothing is overwritten; choose another \
          folder with --out",
-        Shown(.path)
+        Escaped(.path)
     )]
     NotAFolder {
         /// The file.
@@ -45,7 +45,7 @@ pub enum StoreError {
     #[error(
         "the folder will not be replaced ({}): it holds no run of romer's (no manifest.json of its schema), and \
          --force replaces only runs; choose another folder with --out",
-        Shown(.path)
+        Escaped(.path)
     )]
     NotReplaceable {
         /// The folder.
@@ -55,14 +55,14 @@ pub enum StoreError {
     #[error(
         "the run is being written by another romer ({}): its packet log is locked; wait until it has ended, or \
          end it with an interrupt, which keeps what was measured",
-        Shown(.path)
+        Escaped(.path)
     )]
     InUse {
         /// The run's folder.
         path: PathBuf,
     },
     /// The folder is not a run.
-    #[error("this is not a run ({}): {why}; name the folder that holds the run's manifest.json", Shown(.path))]
+    #[error("this is not a run ({}): {why}; name the folder that holds the run's manifest.json", Escaped(.path))]
     NotARun {
         /// The folder or file.
         path: PathBuf,
@@ -70,7 +70,7 @@ pub enum StoreError {
         why: &'static str,
     },
     /// The folder is not a benchmark's.
-    #[error("this is not a benchmark ({}): {why}; name the folder that holds the benchmark's plan.json", Shown(.path))]
+    #[error("this is not a benchmark ({}): {why}; name the folder that holds the benchmark's plan.json", Escaped(.path))]
     NotABenchmark {
         /// The folder.
         path: PathBuf,
@@ -78,7 +78,7 @@ pub enum StoreError {
         why: &'static str,
     },
     /// A file's content is not what it must be.
-    #[error("the file cannot be read ({}, {place}): {}; restore it from a copy, or measure again", Shown(.path), Shown(.why))]
+    #[error("the file cannot be read ({}, {place}): {}; restore it from a copy, or measure again", Escaped(.path), Escaped(.why))]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -91,7 +91,7 @@ pub enum StoreError {
     #[error(
         "the file is of a later format ({}, {place}): it is version {found}, and this romer reads up to {known}; \
          use the romer that wrote it, or a later one",
-        Shown(.path)
+        Escaped(.path)
     )]
     Newer {
         /// The file.
@@ -104,7 +104,7 @@ pub enum StoreError {
         known: u32,
     },
     /// More than this romer will take into memory.
-    #[error("the file is too large ({}): it has {found} {unit}, and at most {limit} are read; split the run", Shown(.path))]
+    #[error("the file is too large ({}): it has {found} {unit}, and at most {limit} are read; split the run", Escaped(.path))]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -118,7 +118,7 @@ pub enum StoreError {
     /// A part of the packet log could not be kept while measuring.
     #[error(
         "{entries} entries of the packet log were not kept ({}): {}; what was acknowledged before is intact, and {}",
-        Shown(.path), reason(.source), .source.as_ref().map_or(SLOWER, |source| advice("write", source))
+        Escaped(.path), reason(.source), .source.as_ref().map_or(SLOWER, |source| advice("write", source))
     )]
     NotKept {
         /// The log.
@@ -197,21 +197,21 @@ fn advice(operation: &str, error: &io::Error) -> &'static str {
 }
 
 /// Text from outside with its control characters escaped, so that a path or a file cannot speak to the terminal.
-pub(crate) struct Shown<'a, T: ?Sized>(pub(crate) &'a T);
+pub(crate) struct Escaped<'a, T: ?Sized>(pub(crate) &'a T);
 
-impl fmt::Display for Shown<'_, PathBuf> {
+impl fmt::Display for Escaped<'_, PathBuf> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Shown(&*self.0.to_string_lossy()).fmt(f)
+        Escaped(&*self.0.to_string_lossy()).fmt(f)
     }
 }
 
-impl fmt::Display for Shown<'_, String> {
+impl fmt::Display for Escaped<'_, String> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Shown(self.0.as_str()).fmt(f)
+        Escaped(self.0.as_str()).fmt(f)
     }
 }
 
-impl fmt::Display for Shown<'_, str> {
+impl fmt::Display for Escaped<'_, str> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;
         self.0.chars().try_for_each(|c| {

@@ -17,11 +17,11 @@
 
 mod benchmark;
 mod calibration;
+mod checksum;
 pub mod decoding;
 mod durable;
 mod error;
 mod frame;
-mod guard;
 mod log_thread;
 mod parquet_rows;
 mod reader;
@@ -34,7 +34,7 @@ pub use benchmark::BenchmarkRun;
 pub use calibration::CalibrationFile;
 pub use durable::put_bytes;
 pub use error::StoreError;
-pub use log_thread::{Kept, LogOutcome, LogSender, LogThread};
+pub use log_thread::{LogOutcome, LogSender, LogThread, Watermark};
 pub use parquet_rows::{PACKETS_SCHEMA, RowsFile, read_rows, write_rows};
 pub use reader::{Frame, LogReader, Recovered, recover};
 pub use run::{Finished, Location, NewRun, Rows, RowsSource, Run, State, document_of};

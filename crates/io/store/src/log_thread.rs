@@ -28,13 +28,13 @@ const SYNC_EVERY: Duration = Duration::from_secs(1);
 
 /// Entries of one kind that were given up for good: how many, and between which numbers of packets.
 #[derive(Debug)]
-struct GivenUp {
+struct DroppedEntries {
     entries: AtomicU64,
     first: AtomicU64,
     last: AtomicU64,
 }
 
-impl GivenUp {
+impl DroppedEntries {
     const fn new() -> Self {
         Self { entries: AtomicU64::new(0), first: AtomicU64::new(u64::MAX), last: AtomicU64::new(0) }
     }
@@ -54,7 +54,7 @@ impl GivenUp {
 
 /// What is kept up to now; readable from any thread at any time.
 #[derive(Debug)]
-pub struct Kept {
+pub struct Watermark {
     offered: AtomicU64,
     overflowed: AtomicU64,
     entries: AtomicU64,
@@ -62,10 +62,10 @@ pub struct Kept {
     failed: AtomicBool,
     sent: Box<[AtomicU64]>,
     /// Of each stream, by the kind of entry.
-    given_up: Box<[[GivenUp; EntryKind::ALL.len()]]>,
+    given_up: Box<[[DroppedEntries; EntryKind::ALL.len()]]>,
 }
 
-impl Kept {
+impl Watermark {
     fn new(streams: u16) -> Self {
         Self {
             offered: AtomicU64::new(0),
@@ -74,7 +74,7 @@ impl Kept {
             lost: AtomicU64::new(0),
             failed: AtomicBool::new(false),
             sent: (0..streams).map(|_| AtomicU64::new(0)).collect(),
-            given_up: (0..streams).map(|_| EntryKind::ALL.map(|_| GivenUp::new())).collect(),
+            given_up: (0..streams).map(|_| EntryKind::ALL.map(|_| DroppedEntries::new())).collect(),
         }
     }
 
@@ -128,7 +128,7 @@ impl Kept {
 #[derive(Clone, Debug)]
 pub struct LogSender {
     channel: SyncSender<(u16, Entry)>,
-    kept: Arc<Kept>,
+    kept: Arc<Watermark>,
 }
 
 impl LogSender {
@@ -157,7 +157,7 @@ impl LogSender {
     }
 
     /// What is kept up to now.
-    pub fn kept(&self) -> &Arc<Kept> {
+    pub fn kept(&self) -> &Arc<Watermark> {
         &self.kept
     }
 }
@@ -199,7 +199,7 @@ impl LogThread {
         let writer =
             LogWriter::begin(file, streams).map_err(StoreError::io("write the packet log", &path))?;
         let (channel, entries) = sync_channel(capacity.max(1));
-        let kept = Arc::new(Kept::new(streams));
+        let kept = Arc::new(Watermark::new(streams));
         let stop = Arc::new(AtomicBool::new(false));
         let mut log = Self {
             sender: LogSender { channel, kept: Arc::clone(&kept) },
@@ -232,7 +232,7 @@ impl LogThread {
     }
 
     /// What is kept up to now.
-    pub fn kept(&self) -> &Arc<Kept> {
+    pub fn kept(&self) -> &Arc<Watermark> {
         self.sender.kept()
     }
 
@@ -280,7 +280,7 @@ impl Drop for LogThread {
 fn write_until<S: Sink>(
     mut writer: LogWriter<S>,
     entries: &Receiver<(u16, Entry)>,
-    kept: &Kept,
+    kept: &Watermark,
     stop: &AtomicBool,
 ) -> LogEnd {
     let mut told_of = 0;

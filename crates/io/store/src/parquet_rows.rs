@@ -28,9 +28,9 @@ use romer_record::plausible::{MOMENTS, SPANS};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
 
+use crate::checksum::Summed;
 use crate::durable;
 use crate::error::StoreError;
-use crate::guard::Summed;
 pub use reading::{RowsFile, read_rows};
 
 /// The schema's name and version, in the file's key-value metadata under `romer.schema`.

@@ -59,7 +59,7 @@ impl Location {
     }
 
     /// The same for what is of this kind.
-    pub(crate) fn check_for(&self, kind: &Kind) -> Result<(), StoreError> {
+    pub(crate) fn check_for(&self, kind: &FolderKind) -> Result<(), StoreError> {
         match self {
             Self::Under { runs, .. } => make_runs(runs),
             Self::Folder { path, force } if path.exists() => holds_one(kind, path, *force).map(drop),
@@ -68,7 +68,7 @@ impl Location {
     }
 
     /// Makes the folder for what begins at `created` (RFC 3339).
-    pub(crate) fn make(&self, kind: &Kind, created: &str) -> Result<PathBuf, StoreError> {
+    pub(crate) fn make(&self, kind: &FolderKind, created: &str) -> Result<PathBuf, StoreError> {
         match self {
             Self::Under { runs, name } => make_namesake(runs, created, name),
             Self::Folder { path, force } => {
@@ -80,7 +80,7 @@ impl Location {
 }
 
 /// What a folder of ours holds.
-pub(crate) struct Kind {
+pub(crate) struct FolderKind {
     /// Everything that it may hold by our hand.
     pub(crate) files: &'static [&'static str],
     /// Whether it is one, of this format, so that it may be replaced.
@@ -90,7 +90,8 @@ pub(crate) struct Kind {
 }
 
 /// A run of a measurement. One whose manifest is damaged, or a newer romer's, is not ours to throw away.
-const RUN: Kind = Kind { files: &FILES, is_one: |folder| read_manifest(folder).is_ok(), log: LOG_FILE };
+const RUN: FolderKind =
+    FolderKind { files: &FILES, is_one: |folder| read_manifest(folder).is_ok(), log: LOG_FILE };
 
 /// What a run ends with.
 #[derive(Clone, Copy, Debug)]
@@ -543,7 +544,7 @@ fn folder_name(created: &str, name: &str) -> String {
 }
 
 /// Makes `folder`, or takes it where it is empty, or, with `force`, where it holds one of this kind that no one writes.
-fn claim(kind: &Kind, folder: &Path, force: bool) -> Result<(), StoreError> {
+fn claim(kind: &FolderKind, folder: &Path, force: bool) -> Result<(), StoreError> {
     if !folder.exists() {
         fs::create_dir_all(folder).map_err(StoreError::io("make the run's folder", folder))?;
     }
@@ -562,7 +563,7 @@ fn claim(kind: &Kind, folder: &Path, force: bool) -> Result<(), StoreError> {
 }
 
 /// Whether the folder holds one of this kind that may be replaced, or nothing.
-fn holds_one(kind: &Kind, folder: &Path, force: bool) -> Result<bool, StoreError> {
+fn holds_one(kind: &FolderKind, folder: &Path, force: bool) -> Result<bool, StoreError> {
     if folder.metadata().is_ok_and(|found| !found.is_dir()) {
         return Err(StoreError::NotAFolder { path: folder.to_path_buf() });
     }

@@ -19,13 +19,13 @@ use romer_record::{Fate, Passage};
 use romer_units::{Dscp, Duration, Ecn, FrameSize, LineRate, Timestamp};
 
 use crate::attribution::{Attribution, attribute};
-use crate::by_size::per_size;
-use crate::flight::Arrivals;
-pub use crate::flight::{Came, Flight, Known, Left, UNTAGGED};
-use crate::order::reordered_within_flows;
+pub use crate::outage::{LEAST_AWAY, STALLED, Silence, Standstills, StreamSilence};
+use crate::outage::{quiet_end, silence, silent_streams, standstill, standstills, tail};
+use crate::per_size::per_size;
 use crate::policing::Policed;
-pub use crate::silences::{LEAST_AWAY, STALLED, Silence, Standstills, StreamSilence};
-use crate::silences::{quiet_end, silence, silent_streams, standstill, standstills, tail};
+use crate::reordering::reordered_within_flows;
+use crate::trial_trace::FirstArrivals;
+pub use crate::trial_trace::{ReceivedFrame, SentFrame, StreamInfo, TrialTrace, UNTAGGED};
 use crate::{Outcome, Unlinked, real};
 
 /// Priority and VLAN of a tag.
@@ -108,7 +108,7 @@ pub struct Figures {
 }
 
 /// The figures of what was seen.
-pub fn figures(flight: &Flight) -> Figures {
+pub fn figures(flight: &TrialTrace) -> Figures {
     let mut found = Figures::default();
     let mut latencies = Vec::with_capacity(flight.came.len());
     let mut sizes = Vec::with_capacity(if flight.real_line.is_some() { flight.came.len() } else { 0 });
@@ -191,7 +191,10 @@ pub fn figures(flight: &Flight) -> Figures {
 }
 
 /// The flight, and when what left came, without the streams that the device is to drop; their places stay.
-fn to_carry<'f>(flight: &'f Flight, arrivals: &'f Arrivals) -> (Cow<'f, Flight>, Cow<'f, Arrivals>) {
+fn to_carry<'f>(
+    flight: &'f TrialTrace,
+    arrivals: &'f FirstArrivals,
+) -> (Cow<'f, TrialTrace>, Cow<'f, FirstArrivals>) {
     if !flight.streams.iter().any(|known| known.expect_drop) {
         return (Cow::Borrowed(flight), Cow::Borrowed(arrivals));
     }
@@ -219,9 +222,10 @@ pub fn loss_bound(lost: u64, of: u64) -> Option<f64> {
 }
 
 /// One stream's frames as passages, in order of sequence and copy.
-fn passages(flight: &Flight, number: usize, left: &[Left]) -> Vec<Passage> {
+fn passages(flight: &TrialTrace, number: usize, left: &[SentFrame]) -> Vec<Passage> {
     let mut passages: Vec<Passage> = Vec::with_capacity(left.len());
-    let mut came: Vec<&Came> = flight.came.iter().filter(|came| usize::from(came.stream) == number).collect();
+    let mut came: Vec<&ReceivedFrame> =
+        flight.came.iter().filter(|came| usize::from(came.stream) == number).collect();
     // A stable order: copies stay in order of arrival.
     came.sort_by_key(|came| came.sequence);
     let mut came = came.into_iter().peekable();
@@ -270,10 +274,10 @@ fn count_change(changes: &mut Changes, [sent, came]: [String; 2]) {
 }
 
 fn stream(
-    flight: &Flight,
-    known: &Known,
+    flight: &TrialTrace,
+    known: &StreamInfo,
     number: usize,
-    (left, arrivals, end): (&[Left], &[Option<i64>], i64),
+    (left, arrivals, end): (&[SentFrame], &[Option<i64>], i64),
     passages: &[Passage],
     found: &mut Figures,
 ) -> StreamResult {
@@ -311,7 +315,8 @@ fn stream(
         let sent = usize::try_from(came.sequence).ok().and_then(|place| left.get(place));
         // A tag that was sent is not part of the length that came.
         let tag = if known.tag == UNTAGGED { 0 } else { 4 };
-        let altered = |sent: &Left| u32::from(came.octets) + tag != sent.octets || came.sent != sent.sent;
+        let altered =
+            |sent: &SentFrame| u32::from(came.octets) + tag != sent.octets || came.sent != sent.sent;
         found.altered += u64::from(sent.is_some_and(altered));
     }
     let in_stream = flight.came.iter().filter(|came| usize::from(came.stream) == number);
@@ -358,12 +363,12 @@ fn jitters(passages: &[Passage], reordered: bool) -> Jitter {
     }
 }
 
-fn seconds(flight: &Flight) -> f64 {
+fn seconds(flight: &TrialTrace) -> f64 {
     flight.length.as_secs_f64().max(1e-9)
 }
 
-fn arrivals(flight: &Flight) -> Arrivals {
-    let mut arrivals: Arrivals = flight.left.iter().map(|left| vec![None; left.len()]).collect();
+fn arrivals(flight: &TrialTrace) -> FirstArrivals {
+    let mut arrivals: FirstArrivals = flight.left.iter().map(|left| vec![None; left.len()]).collect();
     for came in &flight.came {
         let stream = arrivals.get_mut(usize::from(came.stream));
         let place = usize::try_from(came.sequence).ok();
@@ -378,10 +383,10 @@ fn arrivals(flight: &Flight) -> Arrivals {
 /// A device that is given more than it carries still sends what it holds when nothing is sent to it any more: that is no part of
 /// the rate at which it carries. Where it held no more of a stream at the end than before, all that came counts: there the trial's
 /// end is only blurred by the latency's variation.
-fn ends_of_rates(flight: &Flight, arrivals: &Arrivals) -> Vec<i64> {
+fn ends_of_rates(flight: &TrialTrace, arrivals: &FirstArrivals) -> Vec<i64> {
     let least = flight.came.iter().map(|came| came.received.saturating_sub(came.sent)).min().unwrap_or(0);
     let end = flight.length.as_nanos().saturating_add(least);
-    let cut = |left: &[Left], arrivals: &[Option<i64>]| {
+    let cut = |left: &[SentFrame], arrivals: &[Option<i64>]| {
         flight.in_time_only || holds_more(left, arrivals, [least, end])
     };
     let streams = flight.left.iter().zip(arrivals);
@@ -390,7 +395,7 @@ fn ends_of_rates(flight: &Flight, arrivals: &Arrivals) -> Vec<i64> {
 
 /// Whether more frames of a stream were in the device at the `end` than at any time of the first half, half as many again, or some
 /// were lost for want of room. A queue that grows has twice as many then. What the tester gave late was not there sooner.
-fn holds_more(left: &[Left], arrivals: &[Option<i64>], [least, end]: [i64; 2]) -> bool {
+fn holds_more(left: &[SentFrame], arrivals: &[Option<i64>], [least, end]: [i64; 2]) -> bool {
     /// One of so many may be lost by chance, ...
     const LOST: usize = 100;
     /// ... and one of so many may be late at the end because the host stood still for a moment.
@@ -402,7 +407,7 @@ fn holds_more(left: &[Left], arrivals: &[Option<i64>], [least, end]: [i64; 2]) -
     if left.len() - came.len() > left.len() / LOST {
         return true;
     }
-    let on_time = |left: &Left| left.sent - left.due < NOT_ON_TIME;
+    let on_time = |left: &SentFrame| left.sent - left.due < NOT_ON_TIME;
     let frames = left.iter().zip(arrivals).filter(|(left, _)| on_time(left));
     let at_the_end = frames.filter(|(_, at)| at.is_some_and(|at| at > end)).count();
     if at_the_end <= left.len() / LATE {
@@ -418,12 +423,16 @@ fn holds_more(left: &[Left], arrivals: &[Option<i64>], [least, end]: [i64; 2]) -
 }
 
 /// The frames that had come by `end`, of those that left.
-fn in_time<'l>(left: &'l [Left], arrivals: &'l [Option<i64>], end: i64) -> impl Iterator<Item = &'l Left> {
+fn in_time<'l>(
+    left: &'l [SentFrame],
+    arrivals: &'l [Option<i64>],
+    end: i64,
+) -> impl Iterator<Item = &'l SentFrame> {
     left.iter().zip(arrivals).filter(move |(_, at)| at.is_some_and(|at| at <= end)).map(|(left, _)| left)
 }
 
 /// The three loads in all their units. Carried are the frames of the whole trial, at the rate of its time.
-fn loads(flight: &Flight, arrivals: &Arrivals, ends: &[i64], found: &mut Figures) {
+fn loads(flight: &TrialTrace, arrivals: &FirstArrivals, ends: &[i64], found: &mut Figures) {
     let load = |frames: u64, in_time: u64, on_line: u64, payload: u64| {
         let bps = |octets: u64| real(octets) * 8.0 / seconds(flight);
         let percent = |bps: f64| flight.line.map_or(0.0, |line| bps * 100.0 / real(line.bits()));
@@ -435,12 +444,12 @@ fn loads(flight: &Flight, arrivals: &Arrivals, ends: &[i64], found: &mut Figures
             payload_percent: percent(bps(payload)),
         }
     };
-    let of = |octets: u32, known: &Known| {
+    let of = |octets: u32, known: &StreamInfo| {
         [u64::from(octets + FrameSize::OVERHEAD), u64::from(octets.saturating_sub(known.overhead))]
     };
     let (mut offered, mut carried, mut count) = ([0, 0], [0, 0], 0);
     for (((known, left), arrivals), end) in flight.streams.iter().zip(&flight.left).zip(arrivals).zip(ends) {
-        let add = |sums: &mut [u64; 2], left: &Left| {
+        let add = |sums: &mut [u64; 2], left: &SentFrame| {
             for (sum, octets) in sums.iter_mut().zip(of(left.octets, known)) {
                 *sum += octets;
             }
@@ -463,11 +472,11 @@ fn loads(flight: &Flight, arrivals: &Arrivals, ends: &[i64], found: &mut Figures
 /// Every frame that left as a policer saw it, with its stream, in order of time: did it come out with the code point of frames
 /// that conform, which `conforming` has for each stream (the one that it was sent with, where that has none)? When a frame was at
 /// the device is known from the frames around it that came: so much later than the quickest.
-pub fn policed(flight: &Flight, conforming: &[Dscp]) -> Vec<(usize, Policed)> {
+pub fn policed(flight: &TrialTrace, conforming: &[Dscp]) -> Vec<(usize, Policed)> {
     /// Octets of a frame that are not of its IP packet: header and check sequence, and those of a tag.
     const ETHERNET: u32 = 18;
     const TAG: u32 = 4;
-    let took = |came: &Came| came.received.saturating_sub(came.sent);
+    let took = |came: &ReceivedFrame| came.received.saturating_sub(came.sent);
     let least = flight.came.iter().map(took).min().unwrap_or(0);
     let mut frames: Vec<(usize, Policed, Option<i64>)> = Vec::new();
     for (number, left) in flight.left.iter().enumerate() {
@@ -543,11 +552,11 @@ fn on_line(octets: u64, line: LineRate) -> i64 {
 
 /// What to add to the mean latency for the other definitions, on lines of one rate at both ends; nothing where frames take
 /// no time on the line. Of frames of several sizes it is what the mean of those that came takes.
-fn conversion(flight: &Flight, arrivals: &Arrivals) -> LatencyConversion {
+fn conversion(flight: &TrialTrace, arrivals: &FirstArrivals) -> LatencyConversion {
     let all = || flight.left.iter().flatten().zip(arrivals.iter().flatten());
     let came = all().filter(|(_, at)| at.is_some());
     let sum =
-        |(octets, count), (left, _): (&Left, &Option<i64>)| (octets + u64::from(left.octets), count + 1);
+        |(octets, count), (left, _): (&SentFrame, &Option<i64>)| (octets + u64::from(left.octets), count + 1);
     let (octets, count) = match came.fold((0, 0), sum) {
         (_, 0) => all().fold((0, 0), sum),
         some => some,

@@ -1,14 +1,14 @@
 use super::*;
 
-fn known(tos: u8) -> Known {
-    Known { name: "a".into(), tos, tag: UNTAGGED, overhead: 46, expect_drop: false }
+fn known(tos: u8) -> StreamInfo {
+    StreamInfo { name: "a".into(), tos, tag: UNTAGGED, overhead: 46, expect_drop: false }
 }
 
 /// A flight of one stream: departures every 2 ms, and arrivals as given, in order of arrival.
-fn flight(arrivals: &[(u32, i64)]) -> Flight {
-    let left: Vec<Left> =
-        (0..6).map(|n| Left { due: n * 2_000_000, sent: n * 2_000_000, octets: 64 }).collect();
-    let came = arrivals.iter().map(|(sequence, received)| Came {
+fn flight(arrivals: &[(u32, i64)]) -> TrialTrace {
+    let left: Vec<SentFrame> =
+        (0..6).map(|n| SentFrame { due: n * 2_000_000, sent: n * 2_000_000, octets: 64 }).collect();
+    let came = arrivals.iter().map(|(sequence, received)| ReceivedFrame {
         received: received * 1_000_000,
         sent: i64::from(*sequence) * 2_000_000,
         sequence: *sequence,
@@ -19,7 +19,7 @@ fn flight(arrivals: &[(u32, i64)]) -> Flight {
         intact: true,
         comparable: true,
     });
-    Flight {
+    TrialTrace {
         streams: vec![known(0)],
         intended: vec![6],
         intended_octets: [6 * 84, 6 * 18],
@@ -28,7 +28,7 @@ fn flight(arrivals: &[(u32, i64)]) -> Flight {
         length: Duration::from_millis(12),
         line: LineRate::new(100_000_000),
         real_line: None,
-        ..Flight::default()
+        ..TrialTrace::default()
     }
 }
 
@@ -90,7 +90,7 @@ fn where_latencies_only_vary_all_that_came_was_carried() {
     for (sequence, received) in [(0, 2), (1, 9), (2, 16), (3, 23), (4, 30), (5, 37)] {
         let first = both.came[0];
         let sent = i64::from(sequence) * 2_000_000;
-        both.came.push(Came { stream: 1, sequence, sent, received: received * 1_000_000, ..first });
+        both.came.push(ReceivedFrame { stream: 1, sequence, sent, received: received * 1_000_000, ..first });
     }
     let of = |place: usize| figures(&both).streams[place].carried_l2_bps * 0.012 / 8.0 / 64.0;
     assert!((of(0) - 6.0).abs() < 1e-6 && (of(1) - 2.0).abs() < 1e-6, "{} {}", of(0), of(1));
@@ -267,7 +267,7 @@ fn latencies_of_a_mixture_convert_each_by_its_own_size() {
         let left = &mut mixed.left[0][usize::try_from(n).unwrap()];
         left.octets = octets;
         let time = i64::from(octets) * 80;
-        mixed.came.push(Came {
+        mixed.came.push(ReceivedFrame {
             received: left.sent + 2 * time + 100_000,
             sent: left.sent,
             sequence: n,

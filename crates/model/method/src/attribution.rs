@@ -12,8 +12,8 @@
 
 use romer_metrics::wilson_interval;
 
-use crate::flight::{Flight, Left};
 use crate::real;
+use crate::trial_trace::{SentFrame, TrialTrace};
 
 /// A frame that leaves with others that were due more than this after it leaves in a burst, ...
 const TOGETHER: i64 = 50_000;
@@ -67,39 +67,40 @@ pub struct Attribution {
 
 /// A frame that left, and whether it is lost.
 #[derive(Clone, Copy)]
-struct Fate {
-    left: Left,
+struct SentFate {
+    left: SentFrame,
     stream: usize,
     lost: bool,
 }
 
 /// The loss of a trial by whose it is; `came` says of each frame that left, by stream and sequence, whether it did.
-pub(crate) fn attribute(flight: &Flight, came: &[Vec<Option<i64>>], extra_copies: u64) -> Attribution {
-    let mut frames: Vec<Fate> = Vec::new();
+pub(crate) fn attribute(flight: &TrialTrace, came: &[Vec<Option<i64>>], extra_copies: u64) -> Attribution {
+    let mut frames: Vec<SentFate> = Vec::new();
     for (stream, (left, came)) in flight.left.iter().zip(came).enumerate() {
-        let fates = left.iter().zip(came).map(|(left, at)| Fate { left: *left, stream, lost: at.is_none() });
+        let fates =
+            left.iter().zip(came).map(|(left, at)| SentFate { left: *left, stream, lost: at.is_none() });
         frames.extend(fates);
     }
     frames.sort_by_key(|frame| (frame.left.due, frame.left.sent));
     let silent = silent(&frames, came);
-    let is_of_others = |frame: &Fate| !silent.get(frame.stream).copied().unwrap_or_default();
+    let is_of_others = |frame: &SentFate| !silent.get(frame.stream).copied().unwrap_or_default();
     let (apart, cut) = disturbed(&frames);
     let fates = || frames.iter().zip(&apart).map(|(frame, apart)| (frame, *apart));
     let others = || fates().filter(|(frame, _)| is_of_others(frame));
-    let mut found = Attribution::of(others());
+    let mut found = Attribution::count(others());
     let regular: Vec<bool> = others().filter(|(_, apart)| !*apart).map(|(frame, _)| frame.lost).collect();
     let [certain, most] = flight.unread;
     found.unread = most.min(found.lost);
     // What was dropped unread may have been second copies, where there are any.
     found.share(if extra_copies == 0 { certain.min(found.lost) } else { 0 }, cut, together(&regular));
-    let own = Attribution::of(fates().filter(|(frame, _)| !is_of_others(frame)));
+    let own = Attribution::count(fates().filter(|(frame, _)| !is_of_others(frame)));
     found.join(own, certain.saturating_sub(found.lost));
     found
 }
 
 /// Which streams the device does not carry: nothing came of them, although what other streams sent before and after their frames
 /// did; the frames are in the order in which they were due.
-fn silent(frames: &[Fate], came: &[Vec<Option<i64>>]) -> Vec<bool> {
+fn silent(frames: &[SentFate], came: &[Vec<Option<i64>>]) -> Vec<bool> {
     let mut silent: Vec<bool> =
         came.iter().map(|came| !came.is_empty() && came.iter().all(Option::is_none)).collect();
     if !silent.contains(&true) {
@@ -148,7 +149,7 @@ fn together(lost: &[bool]) -> f64 {
 
 /// Which frames left in bursts that nobody asked for, or in their wake, and whether wakes were cut short; the frames are in
 /// the order in which they were due.
-fn disturbed(frames: &[Fate]) -> (Vec<bool>, bool) {
+fn disturbed(frames: &[SentFate]) -> (Vec<bool>, bool) {
     let bursts = bursts(frames);
     for wake in WAKES {
         let apart = set_apart(frames, &bursts, wake);
@@ -160,10 +161,10 @@ fn disturbed(frames: &[Fate]) -> (Vec<bool>, bool) {
 }
 
 /// The frames that left with others that were due later, each with when it may have begun, when it left and how late.
-fn bursts(frames: &[Fate]) -> Vec<[i64; 3]> {
+fn bursts(frames: &[SentFate]) -> Vec<[i64; 3]> {
     let mut bursts = Vec::new();
     let (mut with, mut apart) = (0, 0);
-    for (place, Fate { left, .. }) in frames.iter().enumerate() {
+    for (place, SentFate { left, .. }) in frames.iter().enumerate() {
         // Those that were due by the time at which this one left, ...
         while frames.get(with).is_some_and(|other| other.left.due <= left.sent) {
             with += 1;
@@ -184,7 +185,7 @@ fn bursts(frames: &[Fate]) -> Vec<[i64; 3]> {
 }
 
 /// Which frames left in these bursts, or in their wake, in percent of how late they were.
-fn set_apart(frames: &[Fate], bursts: &[[i64; 3]], wake: i64) -> Vec<bool> {
+fn set_apart(frames: &[SentFate], bursts: &[[i64; 3]], wake: i64) -> Vec<bool> {
     let mut zones: Vec<[i64; 2]> = Vec::new();
     for [begin, left, late] in bursts {
         let end = left.saturating_add(late.saturating_mul(wake) / 100);
@@ -194,7 +195,7 @@ fn set_apart(frames: &[Fate], bursts: &[[i64; 3]], wake: i64) -> Vec<bool> {
         }
     }
     let mut zone = 0;
-    let in_zone = |Fate { left, .. }: &Fate| {
+    let in_zone = |SentFate { left, .. }: &SentFate| {
         while zones.get(zone).is_some_and(|[_, end]| *end < left.sent) {
             zone += 1;
         }
@@ -205,7 +206,7 @@ fn set_apart(frames: &[Fate], bursts: &[[i64; 3]], wake: i64) -> Vec<bool> {
 
 impl Attribution {
     /// The counts of these frames, each with whether it is set apart; all of the loss may be the device's.
-    fn of<'a>(frames: impl Iterator<Item = (&'a Fate, bool)>) -> Self {
+    fn count<'a>(frames: impl Iterator<Item = (&'a SentFate, bool)>) -> Self {
         let mut found = Self::default();
         for (frame, apart) in frames {
             found.offered += 1;

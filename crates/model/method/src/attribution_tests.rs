@@ -6,15 +6,15 @@ const MILLI: i64 = 1_000_000;
 /// Frames a tenth of a millisecond apart, of which those that were due in these times left at their end; a frame is lost
 /// where `lost` says so of its place.
 fn found(still: &[std::ops::Range<i64>], lost: impl Fn(usize) -> bool, unread: [u64; 2]) -> Attribution {
-    let left: Vec<Left> = (0..20_000)
+    let left: Vec<SentFrame> = (0..20_000)
         .map(|n| {
             let due = n * MILLI / 10;
             let sent = still.iter().find(|still| still.contains(&due)).map_or(due, |still| still.end);
-            Left { due, sent, octets: 64 }
+            SentFrame { due, sent, octets: 64 }
         })
         .collect();
     let came = vec![(0..left.len()).map(|place| (!lost(place)).then_some(0)).collect()];
-    attribute(&Flight { left: vec![left], unread, ..Flight::default() }, &came, 0)
+    attribute(&TrialTrace { left: vec![left], unread, ..TrialTrace::default() }, &came, 0)
 }
 
 /// The burst of a standstill of 20 ms: its frames, and a wake that is ten times as long.
@@ -31,8 +31,9 @@ fn what_left_in_a_burst_and_in_its_wake_is_set_apart_and_nothing_else() {
     assert_eq!(found(std::slice::from_ref(&short), |_| false, [0, 0]).disturbed, 0);
     // A frame or two of a slow stream that are late by a millisecond do.
     let slow = |late: i64| {
-        let left = (0..100).map(|n| Left { due: n * 4 * MILLI, sent: (n * 4 * MILLI).max(late), octets: 64 });
-        let flight = Flight { left: vec![left.collect()], ..Flight::default() };
+        let left =
+            (0..100).map(|n| SentFrame { due: n * 4 * MILLI, sent: (n * 4 * MILLI).max(late), octets: 64 });
+        let flight = TrialTrace { left: vec![left.collect()], ..TrialTrace::default() };
         attribute(&flight, &[vec![Some(0); 100]], 0).disturbed
     };
     assert_eq!(slow(3 * MILLI), 0, "none was due meanwhile");
@@ -44,9 +45,12 @@ fn bursts_that_the_schedule_has_are_none_of_the_testers() {
     // Sixty-four frames within 43 us, again and again, each so much late.
     let of = |late: i64| {
         let due = (0..6_400).map(|n| n / 64 * 10 * MILLI + n % 64 * 672);
-        let left =
-            due.map(|due| Left { due, sent: due.max(due / (10 * MILLI) * (10 * MILLI) + late), octets: 64 });
-        let flight = Flight { left: vec![left.collect()], ..Flight::default() };
+        let left = due.map(|due| SentFrame {
+            due,
+            sent: due.max(due / (10 * MILLI) * (10 * MILLI) + late),
+            octets: 64,
+        });
+        let flight = TrialTrace { left: vec![left.collect()], ..TrialTrace::default() };
         attribute(&flight, &[vec![Some(0); 6_400]], 0).disturbed
     };
     assert_eq!((of(0), of(200_000)), (0, 0));
@@ -157,7 +161,7 @@ fn of_two(
         let left = (0..10_000).map(|n| {
             let due = (2 * n + stream) * MILLI / 10;
             let sent = still.iter().find(|still| still.contains(&due)).map_or(due, |still| still.end);
-            Left { due, sent, octets: 64 }
+            SentFrame { due, sent, octets: 64 }
         });
         left.collect::<Vec<_>>()
     };
@@ -166,7 +170,7 @@ fn of_two(
         let came = (0..10_000).map(|place| (!lost(stream, place)).then_some(0));
         came.collect::<Vec<_>>()
     });
-    attribute(&Flight { left, unread, ..Flight::default() }, &came.collect::<Vec<_>>(), 0)
+    attribute(&TrialTrace { left, unread, ..TrialTrace::default() }, &came.collect::<Vec<_>>(), 0)
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use romer_units::{Duration, LineRate};
 
 use crate::search::{Beyond, Search};
-use crate::{Ask, Frames, Left, Outcome, Outlook, Phase};
+use crate::{Frames, Outcome, Outlook, Phase, RemainingTrials, TrialRequest};
 
 /// How bursts are searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,11 +86,11 @@ impl Bursts {
         let halvings = libm::log2((crate::real(width) / crate::real(self.limits.step.max(1))).max(1.0));
         // Of an odd number of frames the greater half may be left.
         let bursts = whole(libm::ceil(halvings)) + u64::from(self.failed.is_none());
-        self.throughput.outlook() + Outlook::certain(Left::of(bursts, self.limits.longest))
+        self.throughput.outlook() + Outlook::certain(RemainingTrials::new(bursts, self.limits.longest))
     }
 
     /// The next trial; `None` at the end.
-    pub fn next_trial(&mut self) -> Option<Ask> {
+    pub fn next_trial(&mut self) -> Option<TrialRequest> {
         if let Some(ask) = self.throughput.next_trial() {
             return Some(ask);
         }
@@ -120,7 +120,13 @@ impl Bursts {
         };
         self.asked = Some(frames);
         let (case, of, repeat) = self.throughput.subject();
-        Some(Ask { case, frames: of.clone(), phases: vec![self.burst(frames)], repeat, purpose: Ask::BURST })
+        Some(TrialRequest {
+            case,
+            frames: of.clone(),
+            phases: vec![self.burst(frames)],
+            repeat,
+            purpose: TrialRequest::BURST,
+        })
     }
 
     /// So long that just as many frames are due in it.
@@ -141,7 +147,7 @@ impl Bursts {
             self.passed = frames;
         } else {
             self.failed = Some(frames);
-            self.beyond = Beyond::of(outcome);
+            self.beyond = Beyond::classify_outcome(outcome);
         }
     }
 }
@@ -186,11 +192,12 @@ impl Recovery {
         if self.done {
             return Outlook::default();
         }
-        self.throughput.outlook() + Outlook::certain(Left::of(1, self.lengths[0] + self.lengths[1]))
+        self.throughput.outlook()
+            + Outlook::certain(RemainingTrials::new(1, self.lengths[0] + self.lengths[1]))
     }
 
     /// The next trial; `None` at the end.
-    pub fn next_trial(&mut self) -> Option<Ask> {
+    pub fn next_trial(&mut self) -> Option<TrialRequest> {
         if let Some(ask) = self.throughput.next_trial() {
             return Some(ask);
         }
@@ -203,7 +210,7 @@ impl Recovery {
         let loads = [throughput.passed * 1.1, throughput.passed * 0.5];
         let phases =
             loads.into_iter().zip(self.lengths).map(|(load, length)| Phase { load, length }).collect();
-        Some(Ask { case, frames: Frames::clone(frames), phases, repeat, purpose: "recovery" })
+        Some(TrialRequest { case, frames: Frames::clone(frames), phases, repeat, purpose: "recovery" })
     }
 
     /// Takes the outcome of the trial that was asked for last.
@@ -213,7 +220,7 @@ impl Recovery {
             return;
         }
         self.done = true;
-        self.missed = match Beyond::of(outcome) {
+        self.missed = match Beyond::classify_outcome(outcome) {
             Some(beyond) => Some(beyond.words()),
             None if outcome.lost == 0 => Some("an overload without loss"),
             // Such a loss says nothing of when the device has recovered.
@@ -256,7 +263,7 @@ mod tests {
     }
 
     /// A device that forwards `capacity` of the line and holds `buffer` frames: its truth is known.
-    fn device(capacity: f64, buffer: f64, line: LineRate) -> impl Fn(&Ask) -> Outcome {
+    fn device(capacity: f64, buffer: f64, line: LineRate) -> impl Fn(&TrialRequest) -> Outcome {
         move |ask| {
             let rate = ask.frames.frames_per_second(line, 1.0);
             let (mut queue, mut lost, mut offered, mut begin) = (0.0_f64, 0.0, 0.0, Duration::ZERO);

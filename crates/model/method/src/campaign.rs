@@ -9,7 +9,7 @@ use romer_units::random::{Seed, Stream};
 use crate::bursts::{Bursts, Limits, Recovery};
 use crate::reset::Reset;
 use crate::search::{Beyond, Goal, Search};
-use crate::{Ask, Frames, Left, Outcome, Outlook, Phase, mlr};
+use crate::{Frames, Outcome, Outlook, Phase, RemainingTrials, TrialRequest, mlr};
 
 /// What is to be found out.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +25,7 @@ pub enum Procedure {
     /// The highest load that meets the goal, by halving.
     Throughput(Goal),
     /// The highest loads that meet several goals, by multiple loss ratio search.
-    Mlr(mlr::Plan),
+    Mlr(mlr::SearchPlan),
     /// The longest burst at the line's rate that loses nothing (RFC 9004), after the throughput.
     BackToBack {
         /// How the throughput is found.
@@ -157,7 +157,7 @@ impl Campaign {
     /// All that `design` asks for, not yet begun.
     pub fn new(design: &Design) -> Self {
         let mut order =
-            Order { stream: Stream::new(design.seed, [u32::from_be_bytes(*b"benc"), 0]), drawn: 0 };
+            RandomOrder { stream: Stream::new(design.seed, [u32::from_be_bytes(*b"benc"), 0]), drawn: 0 };
         let mut tasks = std::collections::VecDeque::new();
         for repeat in 0..design.repeats {
             for case in order.shuffled((0..design.cases).collect()) {
@@ -226,23 +226,25 @@ impl Campaign {
     }
 
     /// The next trial; `None` at the end. Every one of them is to be followed by [`Campaign::judge`].
-    pub fn next_trial(&mut self) -> Option<Ask> {
+    pub fn next_trial(&mut self) -> Option<TrialRequest> {
         while let Some(task) = self.tasks.front_mut() {
             let ask = match task {
-                Task::Trials { case, repeat, left, length } => left.pop().map(|(frames, load)| Ask {
-                    case: *case,
-                    frames,
-                    phases: vec![Phase { load, length: *length }],
-                    repeat: *repeat,
-                    purpose: "measure",
-                }),
+                Task::Trials { case, repeat, left, length } => {
+                    left.pop().map(|(frames, load)| TrialRequest {
+                        case: *case,
+                        frames,
+                        phases: vec![Phase { load, length: *length }],
+                        repeat: *repeat,
+                        purpose: "measure",
+                    })
+                }
                 Task::Search(search) => search.next_trial(),
                 Task::Mlr(search) => search.next_trial(),
                 Task::Bursts(bursts) => bursts.next_trial(),
                 Task::Recovery(recovery) => recovery.next_trial(),
                 Task::Reset(reset) => reset.next_trial(),
                 Task::Loss { case, repeat, frames, next, length, clean, .. } => (*clean < 2 && *next > 1e-9)
-                    .then(|| Ask {
+                    .then(|| TrialRequest {
                         case: *case,
                         frames: frames.clone(),
                         phases: vec![Phase { load: *next, length: *length }],
@@ -292,7 +294,9 @@ impl Campaign {
     /// What is left after the trial that was asked for last.
     pub fn outlook(&self) -> Outlook {
         let tasks = self.tasks.iter().map(|task| match task {
-            Task::Trials { left, length, .. } => Outlook::certain(Left::of(left.len() as u64, *length)),
+            Task::Trials { left, length, .. } => {
+                Outlook::certain(RemainingTrials::new(left.len() as u64, *length))
+            }
             Task::Search(search) => search.outlook(),
             // One that has not begun is as any other.
             Task::Mlr(search) if search.spent() == Duration::ZERO => self.fresh,
@@ -302,7 +306,7 @@ impl Campaign {
             Task::Reset(reset) => reset.outlook(),
             Task::Loss { clean: 2.., .. } => Outlook::default(),
             Task::Loss { next, step, length, .. } => {
-                Outlook::certain(Left::of(whole(libm::ceil(*next / *step - 1e-9)), *length))
+                Outlook::certain(RemainingTrials::new(whole(libm::ceil(*next / *step - 1e-9)), *length))
             }
         });
         let all = tasks.fold(Outlook::default(), |sum, one| sum + one);
@@ -312,7 +316,7 @@ impl Campaign {
         else {
             return all;
         };
-        let less = |left: Left| Left {
+        let less = |left: RemainingTrials| RemainingTrials {
             trials: left.trials.saturating_sub(1),
             time: (left.time - length).max(Duration::ZERO),
         };
@@ -396,12 +400,12 @@ const fn whole(value: f64) -> u64 {
 }
 
 /// Random orders, one after the other.
-struct Order {
+struct RandomOrder {
     stream: Stream,
     drawn: u64,
 }
 
-impl Order {
+impl RandomOrder {
     /// The same things in an order of which each is equally likely (Fisher and Yates).
     fn shuffled<T>(&mut self, mut things: Vec<T>) -> Vec<T> {
         for last in (1..things.len()).rev() {
@@ -439,7 +443,10 @@ mod tests {
         assert_eq!(large.combinations(), u64::MAX);
     }
 
-    fn all(design: &Design, mut device: impl FnMut(&Ask) -> Outcome) -> (Vec<Ask>, Campaign) {
+    fn all(
+        design: &Design,
+        mut device: impl FnMut(&TrialRequest) -> Outcome,
+    ) -> (Vec<TrialRequest>, Campaign) {
         let mut campaign = Campaign::new(design);
         let mut asks = Vec::new();
         while let Some(ask) = campaign.next_trial() {
@@ -481,7 +488,7 @@ mod tests {
             short: Duration::from_secs(1),
             full: Duration::from_secs(1),
         };
-        let capacity = |ask: &Ask| 0.3 + 0.2 * f64::from(u8::try_from(ask.case).unwrap());
+        let capacity = |ask: &TrialRequest| 0.3 + 0.2 * f64::from(u8::try_from(ask.case).unwrap());
         let (_, campaign) = all(&design(Procedure::Throughput(goal)), |ask| Outcome {
             offered: 100,
             lost: u64::from(ask.load() > capacity(ask)),

@@ -1,6 +1,6 @@
 //! The procedures of benchmarks.
 //!
-//! A procedure never runs anything: it asks for a trial ([`Ask`]) and judges what came of it ([`Outcome`]), so that
+//! A procedure never runs anything: it asks for a trial ([`TrialRequest`]) and judges what came of it ([`Outcome`]), so that
 //! the same machine drives an engine with real ports and a simulated device whose truth is known.
 //!
 //! * [`arrangement`]: the frames of a trial: streams, sizes, and when each is due.
@@ -16,21 +16,21 @@
 #![forbid(unsafe_code)]
 
 pub mod analysis;
-pub mod arrangement;
+pub mod anomalies;
 pub mod attribution;
 pub mod bursts;
-mod by_size;
 pub mod campaign;
-mod flight;
 pub mod mlr;
-mod order;
+mod outage;
+mod per_size;
 pub mod policing;
 pub mod priority;
+mod reordering;
 pub mod reset;
+pub mod schedule;
 pub mod search;
-mod silences;
-pub mod soft;
 pub mod statistics;
+mod trial_trace;
 
 use std::fmt;
 use std::ops::Add;
@@ -119,7 +119,7 @@ pub struct Phase {
 
 /// A trial that a procedure wants.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ask {
+pub struct TrialRequest {
     /// Which case the device is to be in, by its number.
     pub case: usize,
     /// The frames.
@@ -132,7 +132,7 @@ pub struct Ask {
     pub purpose: &'static str,
 }
 
-impl Ask {
+impl TrialRequest {
     /// What a trial is for in which frames follow each other as closely as the line has them.
     pub const BURST: &'static str = "burst";
     /// What a trial is for in which the device is reset.
@@ -151,22 +151,22 @@ impl Ask {
 
 /// Trials that are still to be made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct RemainingTrials {
     /// How many.
     pub trials: u64,
     /// How long they send, all together.
     pub time: Duration,
 }
 
-impl Left {
+impl RemainingTrials {
     /// So many trials of one length.
-    pub fn of(trials: u64, length: Duration) -> Self {
+    pub fn new(trials: u64, length: Duration) -> Self {
         let time = length.checked_mul(i64::try_from(trials).unwrap_or(i64::MAX)).unwrap_or(Duration::MAX);
         Self { trials, time }
     }
 }
 
-impl Left {
+impl RemainingTrials {
     /// The more trials, and the longer time, of two.
     #[must_use]
     pub fn or_greater(self, other: Self) -> Self {
@@ -174,7 +174,7 @@ impl Left {
     }
 }
 
-impl Add for Left {
+impl Add for RemainingTrials {
     type Output = Self;
 
     fn add(self, more: Self) -> Self {
@@ -186,14 +186,14 @@ impl Add for Left {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outlook {
     /// Where the device carries in long trials what it carries in short ones.
-    pub usual: Left,
+    pub usual: RemainingTrials,
     /// At the most.
-    pub most: Left,
+    pub most: RemainingTrials,
 }
 
 impl Outlook {
     /// Where it is foreseen.
-    pub const fn certain(left: Left) -> Self {
+    pub const fn certain(left: RemainingTrials) -> Self {
         Self { usual: left, most: left }
     }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use romer_units::Duration;
 
 use crate::search::Beyond;
-use crate::{Ask, Frames, Left, Outcome, Outlook, Phase};
+use crate::{Frames, Outcome, Outlook, Phase, RemainingTrials, TrialRequest};
 
 /// A goal (section 5.3 of the draft).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -121,7 +121,7 @@ pub fn conditional_throughput(goal: &Goal, load: f64, trials: &[Tried]) -> f64 {
 
 /// How a search goes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct SearchPlan {
     /// What is searched for, the easiest first.
     pub goals: Vec<Goal>,
     /// Least and greatest load, shares of the line.
@@ -134,7 +134,7 @@ pub struct Plan {
 
 /// What was found for a goal.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
+pub struct GoalResult {
     /// The relevant lower bound; 0 where even the least load fails.
     pub lower: f64,
     /// The relevant upper bound; `None` where the greatest load meets the goal.
@@ -146,16 +146,16 @@ pub struct Found {
 /// The search.
 #[derive(Clone, Debug)]
 pub struct Search {
-    plan: Plan,
+    plan: SearchPlan,
     case: usize,
     frames: Frames,
     repeat: u32,
     /// By load in billionths of the line.
     tried: BTreeMap<u64, Vec<Tried>>,
     asked: Option<(u64, Duration)>,
-    stages: Vec<Stage>,
+    stages: Vec<IntermediateGoal>,
     stage: usize,
-    found: Vec<Found>,
+    found: Vec<GoalResult>,
     /// From this load on trials told nothing of what the device carries, and why.
     beyond: Option<(u64, Beyond)>,
     /// How many trials told nothing of it.
@@ -164,7 +164,7 @@ pub struct Search {
 
 /// A goal made easier, on the way to it.
 #[derive(Clone, Copy, Debug)]
-struct Stage {
+struct IntermediateGoal {
     goal: Goal,
     width: f64,
     /// It is the goal itself.
@@ -177,7 +177,7 @@ const SCALE: f64 = 1e9;
 
 impl Search {
     /// A search that has not begun.
-    pub fn new(plan: Plan, case: usize, frames: Frames, repeat: u32) -> Self {
+    pub fn new(plan: SearchPlan, case: usize, frames: Frames, repeat: u32) -> Self {
         let mut stages = Vec::new();
         for goal in &plan.goals {
             let ratio = goal.final_length.as_secs_f64() / plan.first_length.as_secs_f64().max(1e-6);
@@ -186,7 +186,7 @@ impl Search {
                 let share = libm::pow(ratio.max(1.0), -f64::from(step) / f64::from(LEADING));
                 let length = scaled(goal.final_length, share);
                 let sum = if step == 0 { goal.length_sum } else { length };
-                stages.push(Stage {
+                stages.push(IntermediateGoal {
                     goal: Goal { final_length: length, length_sum: sum, ..*goal },
                     width: plan.width * f64::from(1 << step),
                     last: step == 0,
@@ -209,7 +209,7 @@ impl Search {
     }
 
     /// What was found, for each goal that is done.
-    pub fn found(&self) -> &[Found] {
+    pub fn found(&self) -> &[GoalResult] {
         &self.found
     }
 
@@ -219,7 +219,7 @@ impl Search {
     }
 
     /// What bounds a result, where it is not what the device carries.
-    pub fn beyond(&self, found: &Found) -> Option<Beyond> {
+    pub fn beyond(&self, found: &GoalResult) -> Option<Beyond> {
         let (load, why) = self.beyond?;
         // A failure of the device's own below it is the bound.
         found.upper.is_some_and(|upper| billionths(upper) >= load).then_some(why)
@@ -251,17 +251,18 @@ impl Search {
         }
         // Capacities between those that were tried take one trial more or less of each stage.
         let stages = self.stages.get(self.stage..).unwrap_or_default().iter();
-        let more =
-            stages.map(|stage| Left::of(1, stage.goal.final_length)).fold(Left::default(), |a, b| a + b);
+        let more = stages
+            .map(|stage| RemainingTrials::new(1, stage.goal.final_length))
+            .fold(RemainingTrials::default(), |a, b| a + b);
         Outlook { usual: outlook.usual, most: outlook.most + more }
     }
 
     /// What is left, with what was asked for already, of a device of this capacity and buffer.
-    fn on(mut self, capacity: f64, buffer: f64) -> Left {
+    fn on(mut self, capacity: f64, buffer: f64) -> RemainingTrials {
         /// No search takes as many.
         const ENOUGH: u64 = 1_000;
         let shortest = self.plan.first_length.as_secs_f64();
-        let mut left = Left::default();
+        let mut left = RemainingTrials::default();
         let mut asked = self.asked;
         loop {
             let Some((load, length)) =
@@ -269,7 +270,7 @@ impl Search {
             else {
                 return left;
             };
-            left = left + Left::of(1, length);
+            left = left + RemainingTrials::new(1, length);
             let carries = capacity + buffer * shortest / length.as_secs_f64().max(1e-9);
             let lost = u64::from(share(load) > carries) * 1_000;
             self.judge(&Outcome { offered: 1_000, lost, ..Outcome::default() });
@@ -277,13 +278,13 @@ impl Search {
     }
 
     /// The next trial; `None` when all goals are done.
-    pub fn next_trial(&mut self) -> Option<Ask> {
+    pub fn next_trial(&mut self) -> Option<TrialRequest> {
         loop {
             let stage = *self.stages.get(self.stage)?;
             match self.next_load(&stage) {
                 Ok(load) => {
                     self.asked = Some((load, stage.goal.final_length));
-                    return Some(Ask {
+                    return Some(TrialRequest {
                         case: self.case,
                         frames: self.frames.clone(),
                         phases: vec![Phase { load: share(load), length: stage.goal.final_length }],
@@ -304,7 +305,7 @@ impl Search {
     /// Takes the outcome of the trial that was asked for last.
     pub fn judge(&mut self, outcome: &Outcome) {
         let Some((load, length)) = self.asked.take() else { return };
-        if let Some(why) = Beyond::of(outcome) {
+        if let Some(why) = Beyond::classify_outcome(outcome) {
             self.silent += 1;
             // Nothing is tried above what the tester could offer.
             let load = billionths(share(load) * outcome.tester_share.unwrap_or(1.0).min(1.0));
@@ -325,7 +326,7 @@ impl Search {
     }
 
     /// The load to try next, or what the stage comes to.
-    fn next_load(&self, stage: &Stage) -> Result<u64, Found> {
+    fn next_load(&self, stage: &IntermediateGoal) -> Result<u64, GoalResult> {
         let [least, most] = self.plan.loads.map(billionths);
         let loads = || self.tried.keys().copied().chain(self.beyond.map(|(load, _)| load));
         let upper = loads().filter(|load| self.class(&stage.goal, *load) == Class::UpperBound).min();
@@ -342,7 +343,7 @@ impl Search {
                 Err(self.result(stage, lower, Some(upper)))
             }
             (None, Some(upper)) if upper <= least => {
-                Err(Found { lower: 0.0, upper: Some(share(upper)), conditional: 0.0 })
+                Err(GoalResult { lower: 0.0, upper: Some(share(upper)), conditional: 0.0 })
             }
             _ => Ok(begun.max().unwrap_or_else(|| match (lower, upper) {
                 (_, None) => most,
@@ -358,9 +359,9 @@ impl Search {
         }
     }
 
-    fn result(&self, stage: &Stage, lower: u64, upper: Option<u64>) -> Found {
+    fn result(&self, stage: &IntermediateGoal, lower: u64, upper: Option<u64>) -> GoalResult {
         let trials = self.tried.get(&lower).map(Vec::as_slice).unwrap_or_default();
-        Found {
+        GoalResult {
             lower: share(lower),
             upper: upper.map(share),
             conditional: conditional_throughput(&stage.goal, share(lower), trials),
@@ -446,11 +447,14 @@ mod tests {
         }
     }
 
-    fn plan(goals: Vec<Goal>) -> Plan {
-        Plan { goals, loads: [0.001, 1.0], width: 0.005, first_length: Duration::from_secs(1) }
+    fn plan(goals: Vec<Goal>) -> SearchPlan {
+        SearchPlan { goals, loads: [0.001, 1.0], width: 0.005, first_length: Duration::from_secs(1) }
     }
 
-    fn run(plan: Plan, mut device: impl FnMut(&Ask) -> Outcome) -> (Vec<Found>, Duration) {
+    fn run(
+        plan: SearchPlan,
+        mut device: impl FnMut(&TrialRequest) -> Outcome,
+    ) -> (Vec<GoalResult>, Duration) {
         let mut search = Search::new(plan, 0, Frames::Size(FrameSize::MINIMUM), 0);
         let mut trials = 0;
         while let Some(ask) = search.next_trial() {
@@ -500,15 +504,15 @@ mod tests {
             let draw = |which| draws.unit(number as u64 * 2 + which);
             let (capacity, buffer) = (0.001 + 0.998 * draw(0), 2.0 * draw(1));
             let mut search = Search::new(plan(goals), 0, Frames::Size(FrameSize::MINIMUM), 0);
-            let [first, mut made] = [search.outlook().most, Left::default()];
+            let [first, mut made] = [search.outlook().most, RemainingTrials::default()];
             while let Some(ask) = search.next_trial() {
-                made = made + Left::of(1, ask.length());
+                made = made + RemainingTrials::new(1, ask.length());
                 let carries = capacity + buffer / ask.length().as_secs_f64();
                 search.judge(&losing(if ask.load() > carries { 1_000 } else { 0 }));
             }
             assert!(made.trials <= first.trials, "{capacity} {buffer}: {made:?} {first:?}");
             assert!(made.time <= first.time, "{capacity} {buffer}: {made:?} {first:?}");
-            assert_eq!(search.outlook().most, Left::default());
+            assert_eq!(search.outlook().most, RemainingTrials::default());
         }
     }
 

@@ -27,21 +27,21 @@ pub struct Profile {
     /// Tokens that the bucket holds; it is full at the beginning.
     pub depth: f64,
     /// What a frame takes out of it.
-    pub unit: Unit,
+    pub unit: TokenUnit,
     /// How far from the edge a decision still counts as right, in frames of the size of the one that is decided about.
     pub tolerance: f64,
 }
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum TokenUnit {
     /// A frame.
     Frames,
     /// An octet of the IP packet.
     Octets,
 }
 
-impl Unit {
+impl TokenUnit {
     /// Tokens that a frame takes.
     fn size(self, frame: &Policed) -> f64 {
         match self {
@@ -66,7 +66,7 @@ pub struct Policed {
 
 /// What a policer did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub struct PolicerVerdict {
     /// In profile, and passed.
     pub conforming_passed: u64,
     /// In profile, and stopped: wrong.
@@ -81,7 +81,7 @@ pub struct Verdict {
     pub at_the_edge_stopped: u64,
 }
 
-impl Verdict {
+impl PolicerVerdict {
     /// Whether every decision was right.
     pub const fn holds(&self) -> bool {
         self.conforming_stopped == 0 && self.excess_passed == 0
@@ -89,8 +89,8 @@ impl Verdict {
 }
 
 /// Judges every frame. `frames` are in order of time.
-pub fn judge(profile: &Profile, frames: &[Policed]) -> Verdict {
-    let mut verdict = Verdict::default();
+pub fn judge(profile: &Profile, frames: &[Policed]) -> PolicerVerdict {
+    let mut verdict = PolicerVerdict::default();
     // What the bucket holds: between these.
     let [mut low, mut high] = [profile.depth; 2];
     let mut last = frames.first().map_or(0, |frame| frame.at);
@@ -129,7 +129,7 @@ pub fn judge(profile: &Profile, frames: &[Policed]) -> Verdict {
 
 /// What a trial comes to, whatever the delays of its frames do to the verdicts on each.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Whole {
+pub struct TrialTotals {
     /// What passed, in frames of the trial's mean size (as all that follow).
     pub passed: f64,
     /// What the bucket lets pass if each frame was at the device when it was sent.
@@ -147,8 +147,8 @@ pub struct Whole {
 }
 
 /// Judges all `frames` together, which are in order of time.
-pub fn whole(profile: &Profile, frames: &[Policed]) -> Whole {
-    let Some(first) = frames.first() else { return Whole::default() };
+pub fn trial_totals(profile: &Profile, frames: &[Policed]) -> TrialTotals {
+    let Some(first) = frames.first() else { return TrialTotals::default() };
     let size = |frame: &Policed| profile.unit.size(frame);
     let largest = frames.iter().map(size).fold(0.0, f64::max);
     let edge = profile.tolerance * largest;
@@ -181,7 +181,7 @@ pub fn whole(profile: &Profile, frames: &[Policed]) -> Whole {
     let mean = sum / frames.iter().map(|_| 1.0).sum::<f64>();
     let [passed, nominal, missing, beyond, edge] =
         [passed, nominal.1, (least.1 - passed).max(0.0), beyond, edge + largest].map(|tokens| tokens / mean);
-    Whole {
+    TrialTotals {
         passed,
         nominal,
         missing,
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PROFILE: Profile = Profile { rate: 625.0, depth: 20.0, unit: Unit::Frames, tolerance: 0.5 };
+    const PROFILE: Profile = Profile { rate: 625.0, depth: 20.0, unit: TokenUnit::Frames, tolerance: 0.5 };
 
     /// Frames of 100 octets every `gap` nanoseconds through a true policer of this rate and depth.
     fn through(count: i64, gap: i64, rate: f64, depth: f64) -> Vec<Policed> {
@@ -321,7 +321,7 @@ mod tests {
     }
 
     /// The verdict on frames each millisecond that a path brings to such a policer up to 20 ms late, and the sender's frame.
-    fn jittery(rate: f64, depth: f64, seed: u64) -> (Verdict, Whole) {
+    fn jittery(rate: f64, depth: f64, seed: u64) -> (PolicerVerdict, TrialTotals) {
         let mut word = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut free = 0;
         let times: Vec<(i64, i64)> = (0..3_000)
@@ -345,7 +345,7 @@ mod tests {
         };
         let frames: Vec<Policed> = times.into_iter().map(police).collect();
         let wide = Profile { tolerance: 1.0, ..PROFILE };
-        (judge(&wide, &frames), whole(&wide, &frames))
+        (judge(&wide, &frames), trial_totals(&wide, &frames))
     }
 
     #[test]
@@ -373,7 +373,7 @@ mod tests {
             frames in proptest::collection::vec((0i64..4_000_000, 0i64..30_000_000, 40u32..1_500), 1..400),
             octets in any::<bool>(),
         ) {
-            let (unit, scale) = if octets { (Unit::Octets, 1_500.0) } else { (Unit::Frames, 1.0) };
+            let (unit, scale) = if octets { (TokenUnit::Octets, 1_500.0) } else { (TokenUnit::Frames, 1.0) };
             let profile = Profile { rate: rate * scale, depth: depth * scale, unit, tolerance: 0.0 };
             let mut sent = 0;
             let mut frames: Vec<Policed> = frames
@@ -394,7 +394,7 @@ mod tests {
                 frame.passed = tokens >= unit.size(frame);
                 tokens -= if frame.passed { unit.size(frame) } else { 0.0 };
             }
-            let all = whole(&profile, &frames);
+            let all = trial_totals(&profile, &frames);
             prop_assert!(all.missing < 1e-6 && all.beyond < 1e-6, "{all:?}");
         }
     }
@@ -412,7 +412,7 @@ mod tests {
 
     #[test]
     fn octets_are_counted_where_they_are_the_token() {
-        let profile = Profile { rate: 8_000.0, depth: 300.0, unit: Unit::Octets, tolerance: 0.1 };
+        let profile = Profile { rate: 8_000.0, depth: 300.0, unit: TokenUnit::Octets, tolerance: 0.1 };
         // Three of 100 octets at once pass, the fourth does not.
         let frames: Vec<Policed> =
             (0..4).map(|n| Policed { at: n, blur: 0, octets: 99, passed: n < 3 }).collect();

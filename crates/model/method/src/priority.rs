@@ -33,7 +33,7 @@ pub struct ClassLoad {
 
 /// What each class is to carry of what it offers, from and to, where the outgoing line carries `capacity` (the expected
 /// vector). Only of a queue that counts octets does it follow no more than bounds from what the classes offer.
-pub fn owed(discipline: Discipline, capacity: f64, classes: &[ClassLoad]) -> Vec<[f64; 2]> {
+pub fn expected_shares(discipline: Discipline, capacity: f64, classes: &[ClassLoad]) -> Vec<[f64; 2]> {
     match discipline {
         Discipline::FifoOctets => (0..classes.len()).map(|class| by_size(capacity, classes, class)).collect(),
         _ => expected(discipline, capacity, classes).into_iter().map(|one| [one, one]).collect(),
@@ -144,7 +144,7 @@ impl ClassLoad {
 
 /// What a class came to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
+pub struct ClassVerdict {
     /// Its name.
     pub name: String,
     /// What it was to carry, share of the line: from and to.
@@ -155,7 +155,7 @@ pub struct Verdict {
     pub off: f64,
 }
 
-impl Verdict {
+impl ClassVerdict {
     /// Whether what it carried is so near to what it was to carry, by a share of the capacity.
     pub fn is_within(&self, tolerance: f64) -> bool {
         self.off <= tolerance
@@ -163,10 +163,15 @@ impl Verdict {
 }
 
 /// Each class against its expectation.
-pub fn judge(discipline: Discipline, capacity: f64, classes: &[ClassLoad], carried: &[f64]) -> Vec<Verdict> {
-    let expected = owed(discipline, capacity, classes);
+pub fn judge(
+    discipline: Discipline,
+    capacity: f64,
+    classes: &[ClassLoad],
+    carried: &[f64],
+) -> Vec<ClassVerdict> {
+    let expected = expected_shares(discipline, capacity, classes);
     let rows = classes.iter().zip(expected).zip(carried);
-    rows.map(|((class, expected), carried)| Verdict {
+    rows.map(|((class, expected), carried)| ClassVerdict {
         name: class.name.clone(),
         expected,
         carried: *carried,
@@ -602,17 +607,17 @@ mod tests {
     #[test]
     fn a_queue_of_octets_owes_the_smaller_frames_no_less() {
         let mut two = classes(&[(0.8, 1.0), (0.8, 1.0)]);
-        near(&owed(Discipline::FifoOctets, 1.0, &two).concat(), &[0.5; 4]);
+        near(&expected_shares(Discipline::FifoOctets, 1.0, &two).concat(), &[0.5; 4]);
         two[1].sizes = [1_518, 1_518];
         // All of the small ones at the most, as much of both at the least.
-        near(&owed(Discipline::FifoOctets, 1.0, &two).concat(), &[0.5, 0.8, 0.2, 0.5]);
+        near(&expected_shares(Discipline::FifoOctets, 1.0, &two).concat(), &[0.5, 0.8, 0.2, 0.5]);
         let holds = |carried: [f64; 2]| {
             judge(Discipline::FifoOctets, 1.0, &two, &carried).iter().all(|verdict| verdict.is_within(0.03))
         };
         assert!(holds([0.7, 0.3]) && holds([0.5, 0.5]) && !holds([0.4, 0.6]) && !holds([0.9, 0.1]));
         // Where all fits, all is carried.
         two[1].offered = 0.1;
-        near(&owed(Discipline::FifoOctets, 1.0, &two).concat(), &[0.8, 0.8, 0.1, 0.1]);
+        near(&expected_shares(Discipline::FifoOctets, 1.0, &two).concat(), &[0.8, 0.8, 0.1, 0.1]);
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use romer_units::Duration;
 
-use crate::{Ask, Frames, Left, Outcome, Outlook, Phase, real};
+use crate::{Frames, Outcome, Outlook, Phase, RemainingTrials, TrialRequest, real};
 
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +43,19 @@ impl Reset {
 
     /// What is left of it.
     pub fn outlook(&self) -> Outlook {
-        Outlook::certain(Left::of(u64::from(!self.done), self.phase.length))
+        Outlook::certain(RemainingTrials::new(u64::from(!self.done), self.phase.length))
     }
 
     /// The next trial; `None` at the end.
-    pub fn next_trial(&self) -> Option<Ask> {
+    pub fn next_trial(&self) -> Option<TrialRequest> {
         let (case, frames, repeat) = self.subject.clone();
-        (!self.done).then_some(Ask { case, frames, phases: vec![self.phase], repeat, purpose: Ask::RESET })
+        (!self.done).then_some(TrialRequest {
+            case,
+            frames,
+            phases: vec![self.phase],
+            repeat,
+            purpose: TrialRequest::RESET,
+        })
     }
 
     /// Takes the trial's outcome.

@@ -5,7 +5,7 @@
 
 use romer_units::Duration;
 
-use crate::{Ask, Frames, Left, Outcome, Outlook, Phase};
+use crate::{Frames, Outcome, Outlook, Phase, RemainingTrials, TrialRequest};
 
 /// What is searched for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,7 +42,7 @@ impl Goal {
 
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
+pub struct SearchResult {
     /// Greatest load that met the criterion for the full length; 0 where none did.
     pub passed: f64,
     /// Least load that did not, or the greatest that the tester could offer; `None` where the greatest that is tried passed.
@@ -62,7 +62,7 @@ pub enum Beyond {
 
 impl Beyond {
     /// Why, of an outcome that tells nothing; `None` of any other.
-    pub const fn of(outcome: &Outcome) -> Option<Self> {
+    pub const fn classify_outcome(outcome: &Outcome) -> Option<Self> {
         match (outcome.tester_failed, outcome.device_away) {
             (false, _) => None,
             (true, false) => Some(Self::Tester),
@@ -99,7 +99,7 @@ pub struct Search {
     /// Once a full trial has contradicted a short one, all are full.
     thorough: bool,
     asked: Option<(f64, bool)>,
-    found: Option<Found>,
+    found: Option<SearchResult>,
 }
 
 impl Search {
@@ -121,7 +121,7 @@ impl Search {
     }
 
     /// What was found, once it was.
-    pub const fn found(&self) -> Option<Found> {
+    pub const fn found(&self) -> Option<SearchResult> {
         self.found
     }
 
@@ -141,13 +141,13 @@ impl Search {
         let untried = u64::from(self.passed.is_none() && self.failed.is_none());
         let halvings = untried + self.halvings(low, high);
         if self.thorough || goal.short >= goal.full {
-            return Outlook::certain(Left::of(halvings, goal.full));
+            return Outlook::certain(RemainingTrials::new(halvings, goal.full));
         }
         if matches!(self.passed, Some((_, true))) {
             return Outlook::default();
         }
-        let usual = Left::of(halvings, goal.short) + Left::of(1, goal.full);
-        Outlook { usual, most: usual + Left::of(self.halvings(0.0, high), goal.full) }
+        let usual = RemainingTrials::new(halvings, goal.short) + RemainingTrials::new(1, goal.full);
+        Outlook { usual, most: usual + RemainingTrials::new(self.halvings(0.0, high), goal.full) }
     }
 
     /// Trials that halve what is between two loads until they are near enough.
@@ -164,13 +164,13 @@ impl Search {
     }
 
     /// The next trial; `None` at the end.
-    pub fn next_trial(&mut self) -> Option<Ask> {
+    pub fn next_trial(&mut self) -> Option<TrialRequest> {
         if self.found.is_some() {
             return None;
         }
         let (load, full) = self.next_load()?;
         self.asked = Some((load, full));
-        Some(Ask {
+        Some(TrialRequest {
             case: self.case,
             frames: self.frames.clone(),
             phases: vec![Phase { load, length: if full { self.goal.full } else { self.goal.short } }],
@@ -196,7 +196,7 @@ impl Search {
     }
 
     const fn end(&mut self, passed: f64) -> Option<(f64, bool)> {
-        self.found = Some(Found { passed, failed: self.failed, beyond: self.beyond });
+        self.found = Some(SearchResult { passed, failed: self.failed, beyond: self.beyond });
         None
     }
 
@@ -204,7 +204,7 @@ impl Search {
     pub fn judge(&mut self, outcome: &Outcome) {
         let Some((load, full)) = self.asked.take() else { return };
         let full = full || self.goal.short >= self.goal.full;
-        if let Some(beyond) = Beyond::of(outcome) {
+        if let Some(beyond) = Beyond::classify_outcome(outcome) {
             self.beyond = Some(beyond);
             // Nothing is tried above what the tester could offer.
             let limit = outcome.tester_share.map(|share| load * share.min(1.0));
@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    fn run(goal: Goal, mut device: impl FnMut(&Ask) -> Outcome) -> (Found, usize) {
+    fn run(goal: Goal, mut device: impl FnMut(&TrialRequest) -> Outcome) -> (SearchResult, usize) {
         let mut search = Search::new(goal, 0, Frames::Size(FrameSize::MINIMUM), 0);
         let mut trials = 0;
         while let Some(ask) = search.next_trial() {
@@ -265,11 +265,15 @@ mod tests {
     }
 
     /// The trials of a search with such outcomes, and what was to be expected before each of them.
-    fn followed(goal: Goal, mut passes: impl FnMut(&Ask) -> bool) -> (Left, Vec<(Left, Outlook)>) {
+    fn followed(
+        goal: Goal,
+        mut passes: impl FnMut(&TrialRequest) -> bool,
+    ) -> (RemainingTrials, Vec<(RemainingTrials, Outlook)>) {
         let mut search = Search::new(goal, 0, Frames::Size(FrameSize::MINIMUM), 0);
-        let (mut made, mut before) = (Left::default(), vec![(Left::default(), search.outlook())]);
+        let (mut made, mut before) =
+            (RemainingTrials::default(), vec![(RemainingTrials::default(), search.outlook())]);
         while let Some(ask) = search.next_trial() {
-            made = made + Left::of(1, ask.length());
+            made = made + RemainingTrials::new(1, ask.length());
             let lost = u64::from(!passes(&ask));
             search.judge(&Outcome { offered: 1_000, lost, ..Outcome::default() });
             before.push((made, search.outlook()));
@@ -278,7 +282,7 @@ mod tests {
         (made, before)
     }
 
-    fn lossless_up_to(capacity: f64) -> impl FnMut(&Ask) -> Outcome {
+    fn lossless_up_to(capacity: f64) -> impl FnMut(&TrialRequest) -> Outcome {
         move |ask| {
             let lost = if ask.load() > capacity { 1 } else { 0 };
             Outcome { intended: 1_000, offered: 1_000, carried: 1_000 - lost, lost, ..Outcome::default() }
@@ -348,13 +352,16 @@ mod tests {
         let outlook = before[0].1;
         assert!(made.trials > outlook.usual.trials && made.time > outlook.usual.time, "{made:?} {outlook:?}");
         // 1 and 8 short ones, one full one, and 8 full ones more.
-        assert_eq!(outlook.most, Left { trials: 18, time: Duration::from_secs(9 + 10 + 80) });
+        assert_eq!(outlook.most, RemainingTrials { trials: 18, time: Duration::from_secs(9 + 10 + 80) });
     }
 
     #[test]
     fn the_testers_own_limit_is_told_and_not_taken_for_the_devices() {
         let limited = |limit: f64, capacity: f64| {
-            move |ask: &Ask| Outcome { tester_failed: ask.load() > limit, ..lossless_up_to(capacity)(ask) }
+            move |ask: &TrialRequest| Outcome {
+                tester_failed: ask.load() > limit,
+                ..lossless_up_to(capacity)(ask)
+            }
         };
         let (found, _) = run(goal(), limited(0.6, 0.9));
         assert!(
@@ -366,7 +373,7 @@ mod tests {
     }
 
     /// A tester that can offer so much of the line, and a device that carries so much.
-    fn slow_tester(limit: f64, capacity: f64) -> impl FnMut(&Ask) -> Outcome {
+    fn slow_tester(limit: f64, capacity: f64) -> impl FnMut(&TrialRequest) -> Outcome {
         move |ask| {
             let tester_share = (ask.load() > limit).then(|| limit / ask.load());
             Outcome { tester_failed: tester_share.is_some(), tester_share, ..lossless_up_to(capacity)(ask) }
@@ -399,10 +406,10 @@ mod tests {
         let draws = romer_units::random::Stream::new(romer_units::random::Seed([3; 6]), [0, 0]);
         for run in 0..500_u64 {
             let mut search = Search::new(goal(), 0, Frames::Size(FrameSize::MINIMUM), 0);
-            let [most, mut made] = [search.outlook().most, Left::default()];
+            let [most, mut made] = [search.outlook().most, RemainingTrials::default()];
             let limit = draws.unit(run * 100);
             while let Some(ask) = search.next_trial() {
-                made = made + Left::of(1, ask.length());
+                made = made + RemainingTrials::new(1, ask.length());
                 let now = limit * (0.8 + 0.2 * draws.unit(run * 100 + made.trials));
                 search.judge(&slow_tester(now, 1.0)(&ask));
             }

@@ -5,7 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use romer_method::arrangement::{Arrangement, Due, Flow, Nominal, Pace, nominal};
+use romer_method::schedule::{Due, Flow, FrameSchedule, Nominal, Pace, nominal};
 use romer_method::{Frames, Phase};
 use romer_units::random::Seed;
 use romer_units::{Duration, FrameSize, LineRate};
@@ -114,9 +114,11 @@ fn each(pace: Pace, shares: &[f64], load: f64, mut look: impl FnMut(&[Frame], &F
             // The trial's own frames are none of theirs.
             let trial = frames("1024");
             let phases = [phase(load)];
-            let dues: Vec<Due> = Arrangement::new(&flows, &trial, line(), &phases, SEED).collect();
+            let dues: Vec<Due> = FrameSchedule::new(&flows, &trial, line(), &phases, SEED).collect();
             assert!(dues.windows(2).all(|pair| pair[0].at <= pair[1].at), "in order of time");
-            assert!(u64::try_from(dues.len()).unwrap() <= Arrangement::most(&flows, &trial, line(), &phases));
+            assert!(
+                u64::try_from(dues.len()).unwrap() <= FrameSchedule::most(&flows, &trial, line(), &phases)
+            );
             for (number, flow) in (0_u16..).zip(&flows) {
                 let what = format!("{pace:?}, {mixture}, {headers:?}, {shares:?}, {load}, stream {number}");
                 let found = of_stream(&dues, number);
@@ -215,7 +217,7 @@ fn frames_of_a_poisson_process_wait_for_the_line_as_pollaczek_and_khinchine_say(
     for mixture in ["64", "seed003"] {
         let flows = flows(Pace::Poisson, mixture, HEADERS[0], &[1.0]);
         let phases = [Phase { load: 0.5, length: Duration::from_secs(600) }];
-        let dues = Arrangement::new(&flows, &frames("64"), line(), &phases, SEED);
+        let dues = FrameSchedule::new(&flows, &frames("64"), line(), &phases, SEED);
         let (mut free, mut waited, mut squares, mut all) = (0.0_f64, 0.0, 0.0, 0.0);
         for due in dues {
             let at = due.at.as_secs_f64() * 1e9;

@@ -37,7 +37,7 @@ pub fn resampled(series: &[f64], statistics: &[Statistic], name: u32) -> Option<
     if series.len() < FEWEST {
         return None;
     }
-    let classes = Classes::of(series);
+    let classes = Classes::from_series(series);
     let block = block_of(series, statistics, &classes);
     let places = (series.len() - block + 1) as u64;
     let mut drawn = vec![Vec::with_capacity(RESAMPLES); statistics.len()];
@@ -83,7 +83,7 @@ pub fn tells(series: &[f64], statistic: Statistic, lags: usize) -> bool {
 /// Values in a block: what the dependence of the mean's values, or of those below a quantile, asks for.
 fn block_of(series: &[f64], statistics: &[Statistic], classes: &Classes) -> usize {
     let longest = statistics.iter().filter_map(|statistic| match statistic {
-        Statistic::Mean => Dependence::of(series, |value| value).block(),
+        Statistic::Mean => Dependence::estimate(series, |value| value).block(),
         Statistic::Quantile(p) => {
             let place = whole(p * real(classes.values.len() - 1));
             let level = classes.values[place];
@@ -115,7 +115,7 @@ struct Classes {
 }
 
 impl Classes {
-    fn of(series: &[f64]) -> Self {
+    fn from_series(series: &[f64]) -> Self {
         let mut order: Vec<usize> = (0..series.len()).collect();
         order.sort_unstable_by(|a, b| series[*a].total_cmp(&series[*b]));
         let size = series.len().div_ceil(BINS);
@@ -191,7 +191,7 @@ mod tests {
     fn blocks_are_as_long_as_the_values_remember() {
         let block = |memory: f64, statistics: &[Statistic]| {
             let values = series(9, 4_000, memory);
-            block_of(&values, statistics, &Classes::of(&values))
+            block_of(&values, statistics, &Classes::from_series(&values))
         };
         let median = [Statistic::Quantile(0.5)];
         for statistics in [&[Statistic::Mean][..], &median] {
@@ -202,13 +202,13 @@ mod tests {
             assert!(much < 400, "{much}");
         }
         let long = vec![1.0; 100_000];
-        assert_eq!(block_of(&long, &median, &Classes::of(&long)), 25, "4,096 blocks are enough");
+        assert_eq!(block_of(&long, &median, &Classes::from_series(&long)), 25, "4,096 blocks are enough");
     }
 
     #[test]
     fn classes_change_no_quantile_by_more_than_their_width() {
         let values = series(2, 100_000, 0.0);
-        let classes = Classes::of(&values);
+        let classes = Classes::from_series(&values);
         let mut counts = vec![0u32; classes.values.len()];
         classes.of_place.iter().for_each(|class| counts[usize::from(*class)] += 1);
         let mut sorted = values.clone();

@@ -2,7 +2,7 @@
 //!
 //! If a packet's delay in the one network tells nothing of its delay in the other, the delay of both in series is
 //! distributed as the convolution of the two. That is tested first, where both were measured at the same time
-//! ([`independence`]); then the convolution is made ([`Sums::of`]) and may be held against a measurement of both in series
+//! ([`independence`]); then the convolution is made ([`Sums::new`]) and may be held against a measurement of both in series
 //! ([`Sums::against`]). Its mean, standard deviation and extremes are those of the samples by formula; its distribution function
 //! is added up for each value of the one over all of the other, of large samples with means of values that lie between many
 //! others. All three samples are drawn anew by moving blocks of the length that their dependence asks for,
@@ -46,7 +46,7 @@ pub fn independence(pairs: &[(f64, f64)]) -> Option<(f64, f64)> {
     let n = real(products.len());
     let correlation = products.iter().sum::<f64>() / n;
     let variance = products.iter().map(|product| (product - correlation).powi(2)).sum::<f64>() / (n - 1.0);
-    let dependence = Dependence::of(&products, |product| product);
+    let dependence = Dependence::estimate(&products, |product| product);
     let error = (variance * dependence.inflation() / n).sqrt();
     if error <= 0.0 {
         return None;
@@ -89,9 +89,9 @@ struct Series {
 }
 
 impl Series {
-    fn of(values: &[f64], name: u32) -> Self {
+    fn from_values(values: &[f64], name: u32) -> Self {
         let values: Vec<f64> = values.iter().copied().step_by(values.len().div_ceil(VALUES).max(1)).collect();
-        let asked = Dependence::of(&values, |value| value).block().unwrap_or(1);
+        let asked = Dependence::estimate(&values, |value| value).block().unwrap_or(1);
         let block = asked.max(values.len().div_ceil(MOST_BLOCKS)).min(values.len());
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_unstable_by(|a, b| values[*a].total_cmp(&values[*b]));
@@ -131,7 +131,7 @@ impl Series {
         let mut counts = vec![0_u32; self.values.len()];
         of_place.iter().for_each(|class| counts[usize::from(*class)] += 1);
         let there = self.values.iter().zip(&counts).filter(|(_, count)| **count > 0);
-        Points::of(there.map(|(value, count)| (*value, f64::from(*count))))
+        Points::from_points(there.map(|(value, count)| (*value, f64::from(*count))))
     }
 }
 
@@ -160,7 +160,7 @@ struct Points {
 }
 
 impl Points {
-    fn of(points: impl Iterator<Item = (f64, f64)>) -> Self {
+    fn from_points(points: impl Iterator<Item = (f64, f64)>) -> Self {
         let (values, counts): (Vec<f64>, Vec<f64>) = points.unzip();
         let mut all = 0.0;
         let mut below = vec![0.0];
@@ -177,7 +177,7 @@ impl Points {
             let values = &sorted[class];
             (values.iter().sum::<f64>() / real(values.len()), real(values.len()))
         };
-        Self::of(classes(sorted.len(), room).map(point))
+        Self::from_points(classes(sorted.len(), room).map(point))
     }
 
     fn mean(&self) -> f64 {
@@ -213,7 +213,7 @@ struct Convolution {
 }
 
 impl Convolution {
-    fn of(a: Points, b: Points) -> Self {
+    fn convolve(a: Points, b: Points) -> Self {
         Self { parts: [a, b], about: 0.0 }
     }
 
@@ -299,18 +299,19 @@ pub struct Against {
 
 impl Sums {
     /// Of the delays of two networks, in order of time; `None` below [`FEWEST`] of either.
-    pub fn of(a: &[f64], b: &[f64]) -> Option<Self> {
+    pub fn new(a: &[f64], b: &[f64]) -> Option<Self> {
         if a.len().min(b.len()) < FEWEST {
             return None;
         }
         let (first, second) = (ascending(a.to_vec()), ascending(b.to_vec()));
-        let of_both = [Moments::of(&first)?, Moments::of(&second)?];
-        let sums = Convolution::of(Points::of_sample(&first, POINTS), Points::of_sample(&second, POINTS));
+        let of_both = [Moments::from_values(&first)?, Moments::from_values(&second)?];
+        let sums =
+            Convolution::convolve(Points::of_sample(&first, POINTS), Points::of_sample(&second, POINTS));
         let count = (a.len() as u64).saturating_mul(b.len() as u64);
-        let (a, b) = (Series::of(a, 1), Series::of(b, 2));
-        let rough = Convolution::of(a.plain(), b.plain());
+        let (a, b) = (Series::from_values(a, 1), Series::from_values(b, 2));
+        let rough = Convolution::convolve(a.plain(), b.plain());
         let numbers = 0..u32::try_from(RESAMPLES).unwrap_or(u32::MAX);
-        let drawn = numbers.map(|number| Convolution::of(a.drawn(number), b.drawn(number))).collect();
+        let drawn = numbers.map(|number| Convolution::convolve(a.drawn(number), b.drawn(number))).collect();
         let mean = of_both.iter().map(Moments::mean).sum();
         let stddev = of_both.iter().map(Moments::variance).sum::<f64>().sqrt();
         Some(Self { sums, count, mean, stddev, rough, drawn })
@@ -358,7 +359,7 @@ impl Sums {
         if measured.len() < FEWEST {
             return None;
         }
-        let series = Series::of(measured, 3);
+        let series = Series::from_values(measured, 3);
         let plain = series.plain();
         let places: Vec<f64> = (0..PLACES / 2)
             .map(|place| (real(place) + 0.5) / real(PLACES / 2))
@@ -440,7 +441,7 @@ mod tests {
 
     #[test]
     fn the_sum_of_two_exponential_delays_has_an_erlang_distribution() {
-        let sums = Sums::of(&series(1, 1, 4_000, 0.0), &series(2, 1, 4_000, 0.0)).unwrap();
+        let sums = Sums::new(&series(1, 1, 4_000, 0.0), &series(2, 1, 4_000, 0.0)).unwrap();
         // Erlang of two stages: mean 2, median 1.678, p95 4.744; what 4,000 of each leave open is in the intervals.
         for (statistic, truth) in [
             (Statistic::Mean, 2.0),
@@ -464,7 +465,7 @@ mod tests {
         };
         let (a, b) = (heavy(1), heavy(2));
         let all = ascending(a.iter().flat_map(|a| b.iter().map(move |b| a + b)).collect());
-        let sums = Sums::of(&a, &b).unwrap();
+        let sums = Sums::new(&a, &b).unwrap();
         let found = sums.summary();
         let exact = crate::summary(&all);
         assert_eq!((found.count, found.min, found.max), (exact.count, exact.min, exact.max));
@@ -494,7 +495,7 @@ mod tests {
         let b: Vec<f64> = series(2, 3, 5_000, 0.0);
         let [whole, few] = [POINTS, POINTS_DRAWN].map(|room| {
             let of = |values: &[f64]| Points::of_sample(&ascending(values.to_vec()), room);
-            Convolution::of(of(&a), of(&b))
+            Convolution::convolve(of(&a), of(&b))
         });
         for p in [0.01, 0.5, 0.95, 0.999] {
             let (exact, found) = (whole.quantile(p), few.quantile(p));
@@ -508,7 +509,7 @@ mod tests {
         let mut refused = 0;
         for seed in 0..10 {
             let of = |name, memory| series(name, seed, 600, memory);
-            let sums = Sums::of(&of(1, 0.5), &of(2, 0.0)).unwrap();
+            let sums = Sums::new(&of(1, 0.5), &of(2, 0.0)).unwrap();
             let measured = added(&of(3, 0.5), &of(4, 0.0));
             let same = sums.against(&measured, &statistics).unwrap();
             refused += u32::from(same.p_value < 0.05);
@@ -525,7 +526,7 @@ mod tests {
     fn a_perfect_sum_is_no_farther_from_what_was_measured_than_nothing() {
         for count in [60, 499, 500, 1_000, 7_919] {
             let of = |delay: f64| vec![delay; count];
-            let sums = || Sums::of(&of(5e6), &of(7e6)).unwrap();
+            let sums = || Sums::new(&of(5e6), &of(7e6)).unwrap();
             for (sums, measured) in [(sums(), 12e6), (sums().about_the_median(), 0.0)] {
                 let found = sums.against(&of(measured), &[Statistic::Mean]).unwrap();
                 assert_eq!((found.distance, found.p_value), (0.0, 1.0), "{count}: {found:?}");
@@ -533,7 +534,7 @@ mod tests {
             // Of two values each as often, in turns, and one: the sum is as far from each of its values.
             let two: Vec<f64> = (0..2 * count).map(|n| if n % 2 == 0 { 5e6 } else { 6e6 }).collect();
             let both: Vec<f64> = two.iter().map(|delay| delay + 7e6).collect();
-            let found = Sums::of(&two, &of(7e6)).unwrap().against(&both, &[]).unwrap();
+            let found = Sums::new(&two, &of(7e6)).unwrap().against(&both, &[]).unwrap();
             assert_eq!((found.distance, found.p_value), (0.0, 1.0), "{count}: {found:?}");
         }
     }

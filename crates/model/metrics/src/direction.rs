@@ -6,17 +6,17 @@ use romer_record::document::{
 use romer_record::{Fate, Passage};
 use romer_units::{Dscp, Ecn};
 
+use crate::header_counters::{HeaderCounters, ttl_changes};
 use crate::histogram;
+use crate::ipdv_interval::{self, Differences};
 use crate::loss_pattern;
-use crate::order;
 use crate::reordering;
 use crate::sample::{
     departure_errors, duplicate_spacings, in_order_of_arrival, inter_departures, received, sent, spacings_of,
 };
-use crate::seen::{Seen, ttl_changes};
+use crate::sort;
 use crate::summary::{Made, of_neighbours, summary_made, summary_of};
-use crate::telescope::{self, Differences};
-use crate::{deviation, jitter, loss, summary};
+use crate::{jitter, loss, mean_deviation, summary};
 
 /// What the passages themselves do not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Part {
     ];
 
     /// Computes it. `passages` are in order of sequence and copy.
-    pub fn of(self, passages: &[Passage], context: &DirectionContext) -> Piece {
+    pub fn compute(self, passages: &[Passage], context: &DirectionContext) -> PartResult {
         let mut direction = Direction::default();
         match self {
             Self::Delays => of_delays(passages, context.delay_kind, &mut direction),
@@ -100,25 +100,25 @@ impl Part {
                     from_zero(of_neighbours(&jitter::inter_arrival_difference(passages), 2));
             }
             Self::Departures => {
-                let departures = Sample::of(inter_departures(passages));
+                let departures = Sample::from_series(inter_departures(passages));
                 direction.inter_departure_ns = from_zero(departures.summary());
                 direction.histograms.inter_departure = departures.histogram();
             }
             Self::DepartureErrors => direction.departure_error_ns = departure_error(passages),
             Self::Counts => of_counts(passages, context, &mut direction),
         }
-        Piece { part: self, direction: Box::new(direction) }
+        PartResult { part: self, direction: Box::new(direction) }
     }
 }
 
 /// A part that was computed.
 #[derive(Clone, Debug)]
-pub struct Piece {
+pub struct PartResult {
     part: Part,
     direction: Box<Direction>,
 }
 
-impl Piece {
+impl PartResult {
     /// Puts it where it belongs.
     pub fn put(self, whole: &mut Direction) {
         let one = *self.direction;
@@ -167,7 +167,7 @@ impl Piece {
 pub fn direction(passages: &[Passage], context: &DirectionContext) -> Direction {
     let mut direction = Direction::default();
     // One after the other: of a long run each takes room.
-    Part::ALL.into_iter().for_each(|part| part.of(passages, context).put(&mut direction));
+    Part::ALL.into_iter().for_each(|part| part.compute(passages, context).put(&mut direction));
     direction
 }
 
@@ -178,8 +178,8 @@ struct Sample {
 }
 
 impl Sample {
-    fn of(series: Vec<i64>) -> Self {
-        let sorted = order::ascending(&series);
+    fn from_series(series: Vec<i64>) -> Self {
+        let sorted = sort::ascending(&series);
         Self { series, sorted }
     }
 
@@ -204,8 +204,8 @@ fn from_zero(mut summary: Summary) -> Summary {
 /// What is counted.
 fn of_counts(passages: &[Passage], context: &DirectionContext, direction: &mut Direction) {
     let pattern = loss_pattern(passages).filter(|_| context.complete);
-    let seen = Seen::of(passages);
-    let fates = Fates::of(passages);
+    let seen = HeaderCounters::count(passages);
+    let fates = Fates::count(passages);
     let packets = packets(passages, &fates, context);
     let lost = pattern.as_ref().map(|pattern| pattern.lost as u64);
     let (late, unobserved) = (fates.late, fates.instrument_drops + fates.in_flight);
@@ -250,14 +250,15 @@ fn departure_error(passages: &[Passage]) -> Option<Summary> {
 
 /// What follows from the delays by themselves.
 fn of_delays(passages: &[Passage], kind: DelayKind, direction: &mut Direction) {
-    let mut delays = Sample::of(crate::sample::delays(passages));
+    let mut delays = Sample::from_series(crate::sample::delays(passages));
     direction.delay_kind = (!delays.series.is_empty()).then_some(kind);
     direction.delay_ns = delays.summary();
     direction.histograms.delay = delays.histogram();
     let (least, greatest) = (delays.sorted.first().copied(), delays.sorted.last().copied());
     let peak = least.zip(greatest).map(|(least, greatest)| greatest.saturating_sub(least));
     direction.jitter_ns.peak_to_peak = summary(&Vec::from_iter(peak));
-    direction.jitter_ns.deviation_from_mean = from_zero(deviation::of_delays(&delays.series, &delays.sorted));
+    direction.jitter_ns.deviation_from_mean =
+        from_zero(mean_deviation::of_delays(&delays.series, &delays.sorted));
     // What they lie above the least is in the same order.
     let least = least.unwrap_or(0);
     for values in [&mut delays.series, &mut delays.sorted] {
@@ -268,14 +269,14 @@ fn of_delays(passages: &[Passage], kind: DelayKind, direction: &mut Direction) {
 
 /// What follows from the differences of neighbours' delays.
 fn of_differences(passages: &[Passage], direction: &mut Direction) {
-    let mut found = Differences::of(passages);
-    let mut differences = Sample::of(std::mem::take(&mut found.values));
+    let mut found = Differences::between_neighbours(passages);
+    let mut differences = Sample::from_series(std::mem::take(&mut found.values));
     direction.ipdv_ns = differences.summary();
     direction.ipdv_ns.mean_interval = found.interval(passages, &direction.ipdv_ns);
     for values in [&mut differences.series, &mut differences.sorted] {
         values.iter_mut().for_each(|difference| *difference = difference.saturating_abs());
     }
-    differences.sorted = order::of_valley(&differences.sorted, |a, b| a < b);
+    differences.sorted = sort::of_valley(&differences.sorted, |a, b| a < b);
     let Sample { series, sorted } = &differences;
     direction.jitter_ns.delay_difference =
         from_zero(summary_made(series, sorted, Made { lags: 1, centre: None }));
@@ -295,12 +296,12 @@ fn of_arrivals(passages: &[Passage], ordered: bool, direction: &mut Direction) {
     }
     direction.ttl.list(ttl_changes(passages));
     direction.jitter_ns.rfc3550 = jitter::rfc3550_in_order(&arrived);
-    let spacings = Sample::of(spacings_of(&arrived));
-    let error = telescope::error_of_mean_spacing(&arrived);
+    let spacings = Sample::from_series(spacings_of(&arrived));
+    let error = ipdv_interval::error_of_mean_spacing(&arrived);
     drop(arrived);
     direction.inter_arrival_ns = spacings.summary();
     let told = direction.inter_arrival_ns.mean.zip(error);
-    if let Some(interval) = told.and_then(|(mean, error)| telescope::around(mean, error)) {
+    if let Some(interval) = told.and_then(|(mean, error)| ipdv_interval::around(mean, error)) {
         direction.inter_arrival_ns.mean_interval = Some(interval);
     }
     direction.inter_arrival_ns = from_zero(std::mem::take(&mut direction.inter_arrival_ns));
@@ -319,7 +320,7 @@ struct Fates {
 }
 
 impl Fates {
-    fn of(passages: &[Passage]) -> Self {
+    fn count(passages: &[Passage]) -> Self {
         let mut fates = Self::default();
         for passage in sent(passages) {
             *match passage.fate {

@@ -18,7 +18,7 @@ const TAIL: f64 = 0.001;
 /// hold the rest; where that is not enough, the width grows to the next round number. Each bin holds the values
 /// from its lower edge on and below its upper one; the last holds its upper edge too.
 pub fn histogram(values: &[i64]) -> Histogram {
-    of_sorted(&crate::order::ascending(values))
+    of_sorted(&crate::sort::ascending(values))
 }
 
 /// The same of values that are ascending.

@@ -223,13 +223,13 @@ impl Dependence {
         let mut places: Vec<f64> = part.iter().map(|value| place(value.value())).collect();
         let mean = places.iter().sum::<f64>() / real(places.len());
         places.iter_mut().for_each(|place| *place -= mean);
-        Memory::of(&places, all).at_least_a_part(found, IN_SIDES)
+        Memory::estimate(&places, all).at_least_a_part(found, IN_SIDES)
     }
 
     /// The same of values that share a packet with each of the next `lags`: that they depend on these is known, however few
-    /// they are, and what is counted as independent by [`Dependence::of`] is not. It is at least what their correlations amount to.
+    /// they are, and what is counted as independent by [`Dependence::estimate`] is not. It is at least what their correlations amount to.
     pub(crate) fn of_sharing<V: Value>(series: &[V], value: impl Fn(f64) -> f64, lags: usize) -> Self {
-        let found = Self::of(series, &value);
+        let found = Self::estimate(series, &value);
         if lags == 0 || series.len() <= lags || series.len() > CORRELATED {
             return found;
         }
@@ -251,13 +251,13 @@ impl Dependence {
     }
 
     /// Of `value` of each of the series: what its blocks tell, and no less than what neighbours keep of each other.
-    pub(crate) fn of<V: Value>(series: &[V], value: impl Fn(f64) -> f64) -> Self {
+    pub(crate) fn estimate<V: Value>(series: &[V], value: impl Fn(f64) -> f64) -> Self {
         let centred = centred(series, value);
         let found = Self::of_blocks(&centred);
         if centred.len() < FEWEST_NEIGHBOURS {
             return found;
         }
-        Memory::of(&centred, centred.len()).at_least(found)
+        Memory::estimate(&centred, centred.len()).at_least(found)
     }
 
     /// What the blocks of the series alone tell, which take no steady share of the last value for granted: as it is wanted of
@@ -352,7 +352,7 @@ struct Memory {
 
 impl Memory {
     /// Of values less their mean, which are some or all of a series of `count`.
-    fn of(centred: &[f64], count: usize) -> Self {
+    fn estimate(centred: &[f64], count: usize) -> Self {
         let n = real(centred.len());
         let squares: f64 = centred.iter().map(|x| x * x).sum();
         let products: f64 = centred.iter().zip(&centred[1..]).map(|(a, b)| a * b).sum();

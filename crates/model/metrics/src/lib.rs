@@ -12,37 +12,37 @@
 
 pub mod bootstrap;
 pub mod concatenation;
-mod deviation;
 mod direction;
 pub mod findings;
+mod header_counters;
 mod histogram;
 mod interval;
+mod ipdv_interval;
 pub mod jitter;
-pub mod least;
 mod loss;
 mod marking;
-mod order;
+mod mean_deviation;
+pub mod minimum_interval;
 mod reordering;
 mod sample;
-mod seen;
+mod sort;
 mod summary;
-mod telescope;
 pub mod voice;
 
-pub use deviation::deviations;
-pub use direction::{DirectionContext, KnownLost, Part, Piece, direction};
+pub use direction::{DirectionContext, KnownLost, Part, PartResult, direction};
+pub use header_counters::{dscp_received, ecn_received, ttl};
 pub use histogram::histogram;
 pub use interval::student_975;
+pub use ipdv_interval::ipdv_figures;
 pub use loss::{LossPattern, loss_pattern, losses_by_cause, wilson_interval};
 pub use marking::{Markings, markings};
-pub use order::{nearly_ascending, put_in_order};
+pub use mean_deviation::deviations;
 pub use reordering::{ReorderedPacket, reordering};
 pub use sample::{
     delays, departure_errors, duplicate_spacings, in_order_of_arrival, inter_arrivals, inter_departures,
     ipdv, pdv, received, sent,
 };
-pub use seen::{dscp_received, ecn_received, ttl};
+pub use sort::{nearly_ascending, put_in_order};
 pub use summary::{
     INTERVAL_METHOD, SKETCH_ABOVE, SKETCH_ERROR, Value, described, of_neighbours, stddev_population, summary,
 };
-pub use telescope::ipdv_figures;

@@ -90,7 +90,7 @@ fn changed(changes: &Changes, direction: Way) -> Vec<MeasurementWarning> {
 /// The rewritten code points.
 fn code_points(changes: &Changes, direction: Way) -> Vec<MeasurementWarning> {
     let each = counted(changes, |tos| Dscp::of_tos(tos).to_string());
-    let warning = |One { from, to, packets, received }| MeasurementWarning::DscpRewritten {
+    let warning = |ChangeCount { from, to, packets, received }| MeasurementWarning::DscpRewritten {
         direction,
         from,
         to,
@@ -103,7 +103,7 @@ fn code_points(changes: &Changes, direction: Way) -> Vec<MeasurementWarning> {
 /// The changed ECN bits.
 fn congestion(changes: &Changes, direction: Way) -> Vec<MeasurementWarning> {
     let each = counted(changes, |tos| Ecn::of_tos(tos).to_string());
-    let warning = |One { from, to, packets, received }| MeasurementWarning::EcnRewritten {
+    let warning = |ChangeCount { from, to, packets, received }| MeasurementWarning::EcnRewritten {
         direction,
         from,
         to,
@@ -114,14 +114,14 @@ fn congestion(changes: &Changes, direction: Way) -> Vec<MeasurementWarning> {
 }
 
 /// A change, how many packets show it, and how many were received of those that were sent so.
-struct One {
+struct ChangeCount {
     from: String,
     to: String,
     packets: u64,
     received: u64,
 }
 
-fn counted(changes: &Changes, name: impl Fn(u8) -> String) -> Vec<One> {
+fn counted(changes: &Changes, name: impl Fn(u8) -> String) -> Vec<ChangeCount> {
     let mut named: BTreeMap<(String, String), u64> = BTreeMap::new();
     for ((from, to), count) in changes {
         *named.entry((name(*from), name(*to))).or_default() += count;
@@ -131,7 +131,7 @@ fn counted(changes: &Changes, name: impl Fn(u8) -> String) -> Vec<One> {
     named
         .iter()
         .filter(|((from, to), _)| from != to)
-        .map(|((from, to), packets)| One {
+        .map(|((from, to), packets)| ChangeCount {
             from: from.clone(),
             to: to.clone(),
             packets: *packets,

@@ -26,7 +26,7 @@ pub fn in_order_of_arrival(passages: &[Passage]) -> Vec<&Passage> {
         .enumerate()
         .filter(|(_, passage)| passage.copy == 0 && passage.fate == Fate::Arrived)
         .filter_map(|(place, passage)| Some((passage.arrival?.as_nanos(), place)));
-    let places = crate::order::nearly_ascending(moments);
+    let places = crate::sort::nearly_ascending(moments);
     places.into_iter().map(|(_, place)| &passages[place]).collect()
 }
 

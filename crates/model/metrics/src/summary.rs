@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use romer_record::document::{Histogram, Summary};
 use sketches_ddsketch::{Config, DDSketch};
 
-use crate::deviation::Centre;
 use crate::interval::{self, Dependence};
-use crate::order;
+use crate::mean_deviation::Centre;
+use crate::sort;
 
 /// Samples of more values than this are summarised by a sketch instead of by sorting them.
 pub const SKETCH_ABOVE: usize = 10_000_000;
@@ -54,7 +54,7 @@ impl Value for i64 {
     }
 
     fn ascending(values: &[Self]) -> Vec<Self> {
-        order::ascending(values)
+        sort::ascending(values)
     }
 }
 
@@ -91,7 +91,7 @@ pub fn summary<V: Value>(values: &[V]) -> Summary {
 
 /// The summary of `values` and their histogram, which are put in order of size only once for both.
 pub fn described(values: &[i64]) -> (Summary, Histogram) {
-    let sorted = order::ascending(values);
+    let sorted = sort::ascending(values);
     (summary_of(values, &sorted), crate::histogram::of_sorted(&sorted))
 }
 
@@ -99,7 +99,7 @@ pub fn described(values: &[i64]) -> (Summary, Histogram) {
 /// empty sample.
 pub fn stddev_population<V: Value>(values: &[V]) -> Option<f64> {
     let series = V::finite(values);
-    let moments = Moments::of(&series)?;
+    let moments = Moments::from_values(&series)?;
     finite((moments.squares / real(series.len())).sqrt())
 }
 
@@ -120,9 +120,9 @@ pub(crate) struct Made<'a> {
 /// The same of values that were made of others.
 pub(crate) fn summary_made<V: Value>(series: &[V], sorted: &[V], made: Made<'_>) -> Summary {
     let order = if series.len() > SKETCH_ABOVE {
-        Order::of(series, SKETCH_ABOVE)
+        SortedSample::new(series, SKETCH_ABOVE)
     } else {
-        (!series.is_empty()).then_some(Order::Sorted(Cow::Borrowed(sorted)))
+        (!series.is_empty()).then_some(SortedSample::Sorted(Cow::Borrowed(sorted)))
     };
     let Some(order) = order else { return Summary::default() };
     of_order(series, &order, Some(made))
@@ -131,20 +131,21 @@ pub(crate) fn summary_made<V: Value>(series: &[V], sorted: &[V], made: Made<'_>)
 /// The summary of singletons each of which shares a packet with `lags` that follow it, as differences of neighbours do; in the
 /// order in which they were measured.
 pub fn of_neighbours(values: &[i64], lags: usize) -> Summary {
-    summary_made(values, &order::ascending(values), Made { lags, centre: None })
+    summary_made(values, &sort::ascending(values), Made { lags, centre: None })
 }
 
 fn summarise<V: Value>(values: &[V], sketch_above: usize) -> Summary {
     let series = V::finite(values);
-    Order::of(&series, sketch_above).map_or_else(Summary::default, |order| of_order(&series, &order, None))
+    SortedSample::new(&series, sketch_above)
+        .map_or_else(Summary::default, |order| of_order(&series, &order, None))
 }
 
 /// Of packets' values `of_packets` says how they were made; figures of trials have none.
-fn of_order<V: Value>(series: &[V], order: &Order<'_, V>, of_packets: Option<Made<'_>>) -> Summary {
+fn of_order<V: Value>(series: &[V], order: &SortedSample<'_, V>, of_packets: Option<Made<'_>>) -> Summary {
     // Summing in order of size gives the same sum however the sample was ordered.
     let moments = match order {
-        Order::Sorted(sorted) => Moments::of(sorted),
-        Order::Sketch(_) => Moments::of(series),
+        SortedSample::Sorted(sorted) => Moments::from_values(sorted),
+        SortedSample::Sketch(_) => Moments::from_values(series),
     };
     let quantile = |p: f64| order.quantile(p).and_then(finite);
     let mean = moments.and_then(|moments| finite(moments.mean));
@@ -155,8 +156,8 @@ fn of_order<V: Value>(series: &[V], order: &Order<'_, V>, of_packets: Option<Mad
     let alone = || (Dependence::of_sharing(series, |value| value, made.lags), 1.0);
     let (dependence, excess) = made.centre.map_or_else(alone, Centre::of_mean);
     let place = match order {
-        Order::Sorted(sorted) => Some(|value: f64| interval::among(sorted, value)),
-        Order::Sketch(_) => None,
+        SortedSample::Sorted(sorted) => Some(|value: f64| interval::among(sorted, value)),
+        SortedSample::Sketch(_) => None,
     };
     let middle = median.map(|median| Dependence::of_sides(series, median, place, made.lags));
     let interval = |p: f64, level: Option<f64>| {
@@ -189,7 +190,7 @@ fn of_order<V: Value>(series: &[V], order: &Order<'_, V>, of_packets: Option<Mad
         p95_interval: interval(0.95, p95),
         p99_interval: interval(0.99, p99),
         block_length: dependence.block().map(|block| block as u64),
-        quantile_error: matches!(order, Order::Sketch(_)).then_some(SKETCH_ERROR),
+        quantile_error: matches!(order, SortedSample::Sketch(_)).then_some(SKETCH_ERROR),
     }
 }
 
@@ -215,7 +216,7 @@ pub(crate) struct Moments {
 impl Moments {
     /// In two passes about one of the values, so that a large common offset costs no digits. `None` for an empty
     /// sample.
-    pub(crate) fn of<V: Value>(values: &[V]) -> Option<Self> {
+    pub(crate) fn from_values<V: Value>(values: &[V]) -> Option<Self> {
         let pivot = values.get(values.len() / 2)?.value();
         let above = values.iter().map(|value| value.value() - pivot).sum::<f64>() / real(values.len());
         let squares = values.iter().map(|value| (value.value() - pivot - above).powi(2)).sum();
@@ -233,13 +234,13 @@ impl Moments {
 }
 
 /// The sample in order of size, or what stands in for it.
-enum Order<'a, V: Value> {
+enum SortedSample<'a, V: Value> {
     Sorted(Cow<'a, [V]>),
     Sketch(Box<DDSketch>),
 }
 
-impl<V: Value> Order<'_, V> {
-    fn of(series: &[V], sketch_above: usize) -> Option<Self> {
+impl<V: Value> SortedSample<'_, V> {
+    fn new(series: &[V], sketch_above: usize) -> Option<Self> {
         if series.is_empty() {
             return None;
         }

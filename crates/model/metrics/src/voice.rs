@@ -21,7 +21,7 @@ use romer_record::{Fate, Passage};
 use crate::sample::{delay, sent};
 use crate::summary::{Value as _, real};
 use emodel::{best, delay_and_loss, delay_impairment, effective_impairment, mos, rating};
-use playout::{Counts, Gaps, counts};
+use playout::{Counts, PlayoutLoss, counts};
 
 /// Packets below which a call has no rating: 2 s of speech in packets of 20 ms, of which one lost packet is 1 %.
 pub const FEWEST: usize = 100;
@@ -138,7 +138,7 @@ fn of_way(
 }
 
 /// A call with a jitter buffer that has these losses.
-fn played(codec: &Codec, counts: &Counts, gaps: Gaps, buffer: i64, path_ns: Option<f64>) -> Playout {
+fn played(codec: &Codec, counts: &Counts, gaps: PlayoutLoss, buffer: i64, path_ns: Option<f64>) -> Playout {
     let share = real(gaps.lost) / real(counts.sent);
     // Independent losses come in runs of 1 / (1 - p) on average; less than one is none (G.107 clause 7.5).
     let burst =

@@ -13,7 +13,7 @@ use romer_record::document::{OtherLength, Rejected, Replies};
 use romer_record::log::Entry;
 use romer_record::plausible::MOMENTS;
 use romer_units::{Duration, Monotonic, Timestamp};
-use romer_wire::compact;
+use romer_wire::oneway_probe;
 use romer_wire::stamp::{
     AuthError, ErrorEstimate, Key, ReflectorPacket, SenderPacket, TimestampFormat, WireTime,
 };
@@ -133,8 +133,8 @@ pub enum Form {
         /// Where the departures are noted for whoever checks the reflections.
         echoes: Arc<Echoes>,
     },
-    /// One-way probes, [`compact::SHORTEST`] octets or more.
-    Compact(compact::Session),
+    /// One-way probes, [`oneway_probe::SHORTEST`] octets or more.
+    Compact(oneway_probe::Session),
 }
 
 /// The departing half: the schedule's offsets, made into probes.

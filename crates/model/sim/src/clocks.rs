@@ -117,10 +117,10 @@ const GRID: f64 = 0.1;
 impl Scenario {
     /// Plays it with the clock and the chances of `seed`.
     pub fn play(&self, seed: u32) -> Play {
-        let mut chance = Chance::new(seed, 1);
+        let mut chance = Draws::new(seed, 1);
         let skew = (chance.unit() - 0.5) * 1e-4;
         let offset = chance.unit() * 2.0 - 1.0;
-        let curve = Curve::draw(self, skew, offset, &mut Chance::new(seed, 2));
+        let curve = Curve::draw(self, skew, offset, &mut Draws::new(seed, 2));
         let mut probes = [self.direction(0, &curve, seed), self.direction(1, &curve, seed)];
         if let Some(early) = self.outlier {
             let count = probes[0].len() as f64;
@@ -133,8 +133,8 @@ impl Scenario {
     }
 
     fn direction(&self, direction: u32, curve: &Curve, seed: u32) -> Vec<Probe> {
-        let mut chance = Chance::new(seed, 10 + direction);
-        let mut line = Waiting { queue: self.queue, mean: self.mean, length: self.length, backlog: 0.0 };
+        let mut chance = Draws::new(seed, 10 + direction);
+        let mut line = QueueState { queue: self.queue, mean: self.mean, length: self.length, backlog: 0.0 };
         let mut bad = false;
         let mut probes = Vec::new();
         let mut number = 0.0;
@@ -180,7 +180,7 @@ struct Curve {
 }
 
 impl Curve {
-    fn draw(scenario: &Scenario, skew: f64, offset: f64, chance: &mut Chance) -> Self {
+    fn draw(scenario: &Scenario, skew: f64, offset: f64, chance: &mut Draws) -> Self {
         let clock = &scenario.clock;
         let (mut t, mut walk, mut value, mut own) = (0.0, 0.0, offset, 0.0);
         let mut values = Vec::new();
@@ -214,15 +214,15 @@ impl Curve {
     }
 }
 
-struct Waiting {
+struct QueueState {
     queue: Queue,
     mean: f64,
     length: f64,
     backlog: f64,
 }
 
-impl Waiting {
-    fn draw(&mut self, t: f64, since: f64, chance: &mut Chance) -> f64 {
+impl QueueState {
+    fn draw(&mut self, t: f64, since: f64, chance: &mut Draws) -> f64 {
         let mean = self.mean;
         let swing = (std::f64::consts::TAU * t / self.length).sin();
         match self.queue {
@@ -239,7 +239,7 @@ impl Waiting {
     }
 
     /// Lindley's recursion over the arrivals since the last probe.
-    fn serve(&mut self, load: f64, since: f64, chance: &mut Chance) -> f64 {
+    fn serve(&mut self, load: f64, since: f64, chance: &mut Draws) -> f64 {
         let service = self.mean * (1.0 - load) / load;
         let mut left = since;
         loop {
@@ -256,14 +256,14 @@ impl Waiting {
 }
 
 /// Chances in a row.
-struct Chance {
+struct Draws {
     stream: Stream,
     ordinal: u64,
     block: [u32; 16],
     left: usize,
 }
 
-impl Chance {
+impl Draws {
     fn new(seed: u32, name: u32) -> Self {
         let stream = Stream::new(Seed([seed, 0, 0, 0, 0, 0x636c_6b73]), [name, 0]);
         Self { stream, ordinal: 0, block: [0; 16], left: 0 }
@@ -296,7 +296,7 @@ fn rounded(value: f64) -> i64 {
 }
 
 /// The fifteen by which methods are compared, S1 to S15.
-pub fn fifteen() -> Vec<Scenario> {
+pub fn standard_scenarios() -> Vec<Scenario> {
     let base = |name: &str, queue| Scenario { name: name.into(), queue, ..Scenario::default() };
     let plain = |name: &str| base(name, Queue::Exponential);
     vec![
@@ -338,8 +338,8 @@ pub fn fifteen() -> Vec<Scenario> {
 
 /// A scenario drawn at random, so that nothing is made for the fifteen: its length, its queue, its stamps, its losses,
 /// and up to two each of steps, slews and route changes.
-pub fn drawn(seed: u32) -> Scenario {
-    let mut chance = Chance::new(seed, 3);
+pub fn random_scenario(seed: u32) -> Scenario {
+    let mut chance = Draws::new(seed, 3);
     let mut between = |low: f64, high: f64| low + (high - low) * chance.unit();
     let length = between(40.0, 240.0);
     let queue = match rounded(between(-0.5, 4.5)) {

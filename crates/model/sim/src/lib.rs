@@ -153,7 +153,7 @@ const DRAWS: u64 = 8;
 
 /// A link in use.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct LinkState {
     link: Link,
     stream: Stream,
     sent: u64,
@@ -161,7 +161,7 @@ struct Line {
     bad: bool,
 }
 
-impl Line {
+impl LinkState {
     fn unit(&self, ordinal: u64, draw: u64) -> f64 {
         self.stream.unit(DRAWS * ordinal + draw)
     }
@@ -200,7 +200,7 @@ impl Line {
 /// Links by number, and everything that is still to happen.
 #[derive(Debug)]
 pub struct Network<P> {
-    links: Vec<Line>,
+    links: Vec<LinkState>,
     pending: BTreeMap<(i64, u64), P>,
     ordinal: u64,
     now: Timestamp<True>,
@@ -212,7 +212,7 @@ impl<P: Clone> Network<P> {
         let links = links
             .iter()
             .zip(0..)
-            .map(|(link, name)| Line {
+            .map(|(link, name)| LinkState {
                 link: *link,
                 stream: Stream::new(seed, [0x7369_6d00, name]),
                 sent: 0,

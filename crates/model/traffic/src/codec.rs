@@ -63,7 +63,7 @@ const OPUS_RATES: core::ops::RangeInclusive<u64> = 6_000..=510_000;
 
 /// What a codec puts into each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Packet {
+pub(crate) struct PacketFormat {
     pub(crate) interval: Duration,
     pub(crate) octets: u32,
 }
@@ -157,14 +157,14 @@ impl Codec {
     }
 
     /// The packets that bundle `bundle` frames, or the codec's own number where `None`.
-    pub(crate) fn packet(self, bundle: Option<u32>) -> Result<Packet, TrafficError> {
+    pub(crate) fn packet(self, bundle: Option<u32>) -> Result<PacketFormat, TrafficError> {
         let Bundles { least, most, .. } = self.bundles();
         let frames = self.frames(bundle);
         if !(least..=most).contains(&frames) {
             return Err(TrafficError::BundleOutOfRange { bundle: frames, least, most });
         }
         let interval = Duration::from_nanos(self.frame().as_nanos() * i64::from(frames));
-        Ok(Packet { interval, octets: self.octets(frames) })
+        Ok(PacketFormat { interval, octets: self.octets(frames) })
     }
 
     /// Reads a name, `opus:RATE`, `amr-wb:RATE` or `evs:RATE`, in small or capital letters; `None` where it is none of
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn melp_bundles_two_to_five_frames_of_seven_octets_without_rtp() {
         let own = Codec::Melp.packet(None).unwrap();
-        assert_eq!(own, Packet { interval: Duration::from_millis(45), octets: 14 });
+        assert_eq!(own, PacketFormat { interval: Duration::from_millis(45), octets: 14 });
         for frames in 2..=5 {
             let packet = Codec::Melp.packet(Some(frames)).unwrap();
             assert_eq!(packet.interval.as_nanos(), i64::from(frames) * 22_500_000);
@@ -268,10 +268,10 @@ mod tests {
     fn telephone_codecs_send_every_twenty_milliseconds_in_rtp() {
         for (codec, octets) in [(Codec::G711, 172), (Codec::G729, 32), (Codec::OPUS, 92)] {
             let packet = codec.packet(None).unwrap();
-            assert_eq!(packet, Packet { interval: Duration::from_millis(20), octets }, "{codec}");
+            assert_eq!(packet, PacketFormat { interval: Duration::from_millis(20), octets }, "{codec}");
         }
         let ten = Codec::G711.packet(Some(1)).unwrap();
-        assert_eq!(ten, Packet { interval: Duration::from_millis(10), octets: 92 });
+        assert_eq!(ten, PacketFormat { interval: Duration::from_millis(10), octets: 92 });
         assert_eq!(Codec::G729.packet(Some(20)).unwrap().octets, 212);
         assert!(Codec::OPUS.packet(Some(7)).is_err() && Codec::G711.packet(Some(0)).is_err());
     }

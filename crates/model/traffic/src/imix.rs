@@ -57,11 +57,11 @@ pub const fn udp_payload(frame: u32, version: IpVersion) -> u32 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imix {
     text: Arc<str>,
-    kind: Kind,
+    kind: ImixKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+enum ImixKind {
     Sequence(Arc<Sequence>),
     Seed003 { random: RangeInclusive<u32> },
 }
@@ -71,14 +71,14 @@ enum Kind {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Sequence {
     sizes: Vec<u32>,
-    runs: Vec<Run>,
+    runs: Vec<SizeRun>,
     /// Frames of one pass through the sequence.
     length: u64,
 }
 
 /// Sizes of a [`Sequence`] that are repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
+struct SizeRun {
     /// Frames before this run.
     begin: u64,
     /// Place of its first size in the sequence's sizes, and the number of its sizes, at least 1.
@@ -106,7 +106,7 @@ impl Sequence {
                 "a sequence of {length} frames is too long; use at most {LONGEST}, by smaller counts or fewer letters"
             ));
         }
-        self.runs.push(Run { begin: self.length, first, sizes: count, repeats });
+        self.runs.push(SizeRun { begin: self.length, first, sizes: count, repeats });
         self.length = length;
         Ok(())
     }
@@ -170,14 +170,14 @@ impl Imix {
 
     /// Whether the sizes depend on the seed.
     pub const fn is_random(&self) -> bool {
-        matches!(self.kind, Kind::Seed003 { .. })
+        matches!(self.kind, ImixKind::Seed003 { .. })
     }
 
     /// How often each size comes, smallest first.
     pub fn shares(&self) -> Vec<Share> {
         match &self.kind {
-            Kind::Sequence(sequence) => sequence.shares(),
-            Kind::Seed003 { random } => SEED_003
+            ImixKind::Sequence(sequence) => sequence.shares(),
+            ImixKind::Seed003 { random } => SEED_003
                 .into_iter()
                 .map(|(hundredths, size)| (hundredths, size..=size))
                 .chain([(11, random.clone())])
@@ -190,7 +190,7 @@ impl Imix {
 /// The frame sizes of a mixture, one after the other.
 #[derive(Clone, Debug)]
 pub struct Frames {
-    kind: Kind,
+    kind: ImixKind,
     row: Stream,
     size: Stream,
 }
@@ -199,8 +199,8 @@ impl Frames {
     /// Octets of frame number `ordinal`, with header and frame check sequence, before padding.
     pub fn size(&self, ordinal: u64) -> u32 {
         match &self.kind {
-            Kind::Sequence(sequence) => sequence.size(ordinal),
-            Kind::Seed003 { random } => {
+            ImixKind::Sequence(sequence) => sequence.size(ordinal),
+            ImixKind::Seed003 { random } => {
                 let mut row = draw::integer(&self.row, ordinal, 0, 99);
                 for (hundredths, size) in SEED_003 {
                     if row < u64::from(hundredths) {
@@ -242,11 +242,11 @@ fn read(text: &str) -> Result<Imix, String> {
         }
         let mut sequence = Sequence::default();
         sequence.push(SIMPLE, 1)?;
-        Kind::Sequence(sequence.into())
+        ImixKind::Sequence(sequence.into())
     } else if name.eq_ignore_ascii_case("seed003") {
-        Kind::Seed003 { random: random_of(&settings)? }
+        ImixKind::Seed003 { random: random_of(&settings)? }
     } else {
-        Kind::Sequence(sequence(name, &settings)?.into())
+        ImixKind::Sequence(sequence(name, &settings)?.into())
     };
     Ok(Imix { text: text.into(), kind })
 }
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn runs_are_not_expanded() {
         let imix: Imix = "30000(ab)5000(c)".parse().unwrap();
-        let Kind::Sequence(sequence) = &imix.kind else { panic!("{imix:?}") };
+        let ImixKind::Sequence(sequence) = &imix.kind else { panic!("{imix:?}") };
         assert_eq!((sequence.sizes.as_slice(), sequence.runs.len()), (&[64, 128, 256][..], 2));
         let frames = imix.frames(SEED);
         assert_eq!([0, 59_999, 60_000, 64_999, 65_000].map(|n| frames.size(n)), [64, 128, 256, 256, 64]);

@@ -31,9 +31,9 @@ mod error;
 mod imix;
 mod jitter;
 mod model;
+mod on_off;
 mod schedule;
 mod size;
-mod spurt;
 mod trace;
 
 pub use bucket::TokenBucket;
@@ -42,9 +42,9 @@ pub use error::TrafficError;
 pub use imix::{Frames, Imix, IpVersion, Share, udp_payload};
 pub use jitter::DepartureJitter;
 pub use model::TrafficModel;
+pub use on_off::{DurationLaw, Talkspurt};
 pub use schedule::{Departure, Limit, Request, Schedule};
 pub use size::Payloads;
-pub use spurt::{Law, Talkspurt};
 pub use trace::{Trace, TraceError, TraceFault};
 
 use romer_units::Duration;

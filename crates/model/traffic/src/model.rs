@@ -7,7 +7,7 @@ use crate::TrafficError;
 use crate::bucket::TokenBucket;
 use crate::codec::Codec;
 use crate::imix::Imix;
-use crate::spurt::{Law, Talkspurt};
+use crate::on_off::{DurationLaw, Talkspurt};
 
 /// How departures follow one another, and how large the packets are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,9 +37,9 @@ pub enum TrafficModel {
     /// On and off in turn, over the packets of `codec`, or of an interval where that is `None`.
     OnOff {
         /// How long packets leave.
-        on: Law,
+        on: DurationLaw,
         /// How long none do.
-        off: Law,
+        off: DurationLaw,
         /// Whose packets.
         codec: Option<Codec>,
     },
@@ -131,7 +131,7 @@ impl TrafficModel {
     }
 
     /// How long talk and silence last, in a model that has both.
-    pub fn laws(&self) -> Option<(Law, Law)> {
+    pub fn laws(&self) -> Option<(DurationLaw, DurationLaw)> {
         match self {
             Self::Talkspurt { of, .. } => Some(of.laws()),
             Self::OnOff { on, off, .. } => Some((on.clone(), off.clone())),
@@ -196,7 +196,7 @@ fn onoff(text: &str) -> Result<TrafficModel, String> {
     let (on, off) = laws
         .split_once(',')
         .ok_or("on and off have a length each; write onoff:1s,1.5s, or onoff:=1s,=1.5s for constant ones")?;
-    Ok(TrafficModel::OnOff { on: Law::read(on)?, off: Law::read(off)?, codec })
+    Ok(TrafficModel::OnOff { on: DurationLaw::read(on)?, off: DurationLaw::read(off)?, codec })
 }
 
 impl fmt::Display for TrafficModel {

@@ -8,8 +8,8 @@ use romer_units::random::{Seed, Stream};
 use crate::bucket::TokenBucket;
 use crate::imix::IpVersion;
 use crate::jitter::{DepartureJitter, Perturbation};
+use crate::on_off::{DurationLaw, Gate};
 use crate::size::{Payloads, Sizes};
-use crate::spurt::{Gate, Law};
 use crate::trace::Trace;
 use crate::{DEFAULT_INTERVAL, MESSAGE_INTERVAL, SPEECH_INTERVAL, TrafficError, TrafficModel, draw};
 
@@ -337,7 +337,11 @@ fn pace(request: &Request, sizes: &Sizes) -> Result<(Pace, Duration), TrafficErr
 }
 
 /// Packets every `step` in talk, and none in silence.
-fn gated(request: &Request, laws: (Law, Law), step: Duration) -> Result<(Pace, Duration), TrafficError> {
+fn gated(
+    request: &Request,
+    laws: (DurationLaw, DurationLaw),
+    step: Duration,
+) -> Result<(Pace, Duration), TrafficError> {
     let (on, off) = (laws.0.mean(), laws.1.mean());
     if on < step {
         return Err(TrafficError::SpurtTooShort { model: request.model.clone(), on, interval: step });

@@ -125,7 +125,7 @@ impl Trace {
     ///
     /// # Errors
     /// [`TraceError`] of the first packet that is wrong, counted as its line.
-    pub fn of(packets: &[Departure], sized: bool) -> Result<Self, TraceError> {
+    pub fn from_departures(packets: &[Departure], sized: bool) -> Result<Self, TraceError> {
         let mut before = Duration::ZERO;
         for (packet, line) in packets.iter().zip(1u64..) {
             let wrong =
@@ -309,7 +309,7 @@ mod tests {
     fn packets_that_are_told_are_checked_like_those_of_a_file() {
         let packet = |offset, size| Departure { offset: Duration::from_nanos(offset), size };
         let told = [packet(0, 44), packet(500, 65_507), packet(500, 0)];
-        let trace = Trace::of(&told, true).unwrap();
+        let trace = Trace::from_departures(&told, true).unwrap();
         assert_eq!(trace, Trace::parse(b"offset_ns,size\n0,44\n500,65507\n500,0\n").unwrap());
         assert!(trace.departures().eq(told));
         for (told, line, part) in [
@@ -318,7 +318,7 @@ mod tests {
             (vec![packet(5, 0), packet(4, 0)], 2, "sort"),
             (vec![packet(5, 65_508)], 1, "\"65508\" is not a payload"),
         ] {
-            let error = Trace::of(&told, true).unwrap_err();
+            let error = Trace::from_departures(&told, true).unwrap_err();
             assert_eq!(error.line, line);
             assert!(error.to_string().contains(part), "{error}");
         }

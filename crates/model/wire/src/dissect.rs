@@ -222,8 +222,8 @@ mod tests {
         let mut again = vec![0; octets.len()];
         let packet = link.emit(&mut again).unwrap();
         let carried = match &found.network {
-            Network::Ipv4(read) => ipv4::Repr::of(read).unwrap().emit(packet).unwrap(),
-            Network::Ipv6(read) => ipv6::Repr::of(read).emit(packet).unwrap(),
+            Network::Ipv4(read) => ipv4::Repr::parse(read).unwrap().emit(packet).unwrap(),
+            Network::Ipv6(read) => ipv6::Repr::parse(read).emit(packet).unwrap(),
             Network::Other => panic!("not IP"),
         };
         carried[udp::HEADER..].copy_from_slice(datagram.payload());

@@ -74,7 +74,7 @@ pub enum TagProtocol {
 }
 
 impl TagProtocol {
-    const fn of(kind: EtherType) -> Option<Self> {
+    const fn from_type(kind: EtherType) -> Option<Self> {
         match kind {
             EtherType::CUSTOMER_TAG => Some(Self::Customer),
             EtherType::SERVICE_TAG => Some(Self::Service),
@@ -210,7 +210,7 @@ impl<'a> Frame<'a> {
         let ether_type = loop {
             let place = addresses.len() + tags.octets();
             let kind = EtherType(u16::from_be_bytes(bytes::at(octets, place).ok_or(truncated(place + 2))?));
-            let Some(protocol) = TagProtocol::of(kind) else { break kind };
+            let Some(protocol) = TagProtocol::from_type(kind) else { break kind };
             let control = u16::from_be_bytes(bytes::at(octets, place + 2).ok_or(truncated(place + TAG + 2))?);
             let tag = Tag::from_control(protocol, control);
             tags = match tags {
@@ -291,7 +291,7 @@ impl Repr {
     /// [`EthernetError::Truncated`] where `buf` is too short, [`EthernetError::TooManyTags`] where
     /// `ether_type` is that of a tag: tags belong in `tags`.
     pub fn emit<'b>(&self, buf: &'b mut [u8]) -> Result<&'b mut [u8], EthernetError> {
-        if TagProtocol::of(self.ether_type).is_some() {
+        if TagProtocol::from_type(self.ether_type).is_some() {
             return Err(EthernetError::TooManyTags);
         }
         let have = buf.len();
@@ -329,7 +329,8 @@ mod tests {
             tag().prop_map(Tags::One),
             (tag(), tag()).prop_map(|(outer, inner)| Tags::Two { outer, inner }),
         ];
-        let kind = any::<u16>().prop_filter("a tag", |kind| TagProtocol::of(EtherType(*kind)).is_none());
+        let kind =
+            any::<u16>().prop_filter("a tag", |kind| TagProtocol::from_type(EtherType(*kind)).is_none());
         (any::<[u8; 6]>(), any::<[u8; 6]>(), tags, kind).prop_map(|(to, from, tags, kind)| Repr {
             destination: MacAddress(to),
             source: MacAddress(from),

@@ -268,7 +268,7 @@ impl Repr {
     ///
     /// # Errors
     /// [`Ipv4Error::Checksum`] and [`Ipv4Error::Fragment`]: what is damaged or a part has no header to go by.
-    pub fn of(packet: &Packet<'_>) -> Result<Self, Ipv4Error> {
+    pub fn parse(packet: &Packet<'_>) -> Result<Self, Ipv4Error> {
         if !packet.checksum_is_right() {
             return Err(Ipv4Error::Checksum);
         }
@@ -423,10 +423,10 @@ mod tests {
             octets[6..8].copy_from_slice(&bits.to_be_bytes());
             let view = Packet::parse(&octets).unwrap();
             assert_eq!(view.fragment(), Some(Fragment { identification: 7, offset, more }));
-            assert_eq!(Repr::of(&view), Err(Ipv4Error::Checksum));
+            assert_eq!(Repr::parse(&view), Err(Ipv4Error::Checksum));
             let sum = checksum::update_u16(view.checksum(), DONT_FRAGMENT, bits);
             octets[10..12].copy_from_slice(&sum.to_be_bytes());
-            assert_eq!(Repr::of(&Packet::parse(&octets).unwrap()), Err(Ipv4Error::Fragment));
+            assert_eq!(Repr::parse(&Packet::parse(&octets).unwrap()), Err(Ipv4Error::Fragment));
         }
     }
 
@@ -458,7 +458,7 @@ mod tests {
             repr.emit(&mut octets).unwrap().copy_from_slice(&payload);
             octets.extend(&padding);
             let view = Packet::parse(&octets).unwrap();
-            prop_assert_eq!(Repr::of(&view), Ok(repr));
+            prop_assert_eq!(Repr::parse(&view), Ok(repr));
             prop_assert_eq!(view.payload(), payload.as_slice());
             prop_assert_eq!(view.padding(), padding.as_slice());
         }
@@ -493,7 +493,7 @@ mod tests {
         let whole = [view.header(), view.payload(), view.padding()].concat();
         prop_assert_eq!(whole, octets);
         let _ = view.pseudo();
-        if let Ok(repr) = Repr::of(&view) {
+        if let Ok(repr) = Repr::parse(&view) {
             let mut again = vec![0; view.header().len() + view.payload().len()];
             repr.emit(&mut again).unwrap();
             // Everything but the reserved flag comes back, and the checksum with it.

@@ -290,7 +290,7 @@ pub struct Repr {
 
 impl Repr {
     /// The fixed header of `packet`.
-    pub fn of(packet: &Packet<'_>) -> Self {
+    pub fn parse(packet: &Packet<'_>) -> Self {
         Self {
             source: packet.source(),
             destination: packet.destination(),

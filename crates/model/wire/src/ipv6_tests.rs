@@ -182,7 +182,7 @@ proptest! {
         repr.emit(&mut octets).unwrap().copy_from_slice(&payload);
         octets.extend(&padding);
         let view = Packet::parse(&octets).unwrap();
-        prop_assert_eq!(Repr::of(&view), repr);
+        prop_assert_eq!(Repr::parse(&view), repr);
         prop_assert_eq!((view.payload(), view.padding()), (payload.as_slice(), padding.as_slice()));
         prop_assert_eq!((view.upper_protocol(), view.upper()), (next_header, payload.as_slice()));
     }
@@ -212,7 +212,7 @@ proptest! {
             prop_assert!(view.extensions() <= MOST_EXTENSIONS);
             prop_assert!(view.payload().ends_with(view.upper()));
             let mut again = octets.clone();
-            Repr::of(&view).emit(&mut again).unwrap();
+            Repr::parse(&view).emit(&mut again).unwrap();
             prop_assert_eq!(again, octets);
         }
     }

@@ -14,16 +14,16 @@
 
 mod bytes;
 pub mod checksum;
-pub mod compact;
 pub mod dissect;
 pub mod ethernet;
 pub mod ip;
 pub mod ipv4;
 pub mod ipv6;
-pub mod joined;
 pub mod neighbour;
 pub mod ntp;
+pub mod oneway_probe;
 pub mod pcapng;
+pub mod segmentation;
 pub mod stamp;
 pub mod test_frame;
 pub mod transport;

@@ -25,7 +25,7 @@ const SHORTEST: usize = 60;
 
 /// A question or an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum Message {
     /// Who has `target`? Asked by `asker`.
     Asks {
         /// Whose link-layer address is wanted.
@@ -45,7 +45,7 @@ pub enum Said {
 }
 
 /// Reads a frame; `None` where it is neither a question nor an answer, or is not as the standards have it.
-pub fn read(frame: &[u8]) -> Option<Said> {
+pub fn read(frame: &[u8]) -> Option<Message> {
     let frame = Frame::parse(frame).ok()?;
     match frame.ether_type() {
         ARP => read_arp(frame.payload()),
@@ -54,7 +54,7 @@ pub fn read(frame: &[u8]) -> Option<Said> {
     }
 }
 
-fn read_arp(packet: &[u8]) -> Option<Said> {
+fn read_arp(packet: &[u8]) -> Option<Message> {
     const ETHERNET_AND_IPV4: [u8; 6] = [0, 1, 8, 0, 6, 4];
     if bytes::at::<6>(packet, 0)? != ETHERNET_AND_IPV4 {
         return None;
@@ -62,13 +62,13 @@ fn read_arp(packet: &[u8]) -> Option<Said> {
     let address = |at| Some(IpAddr::V4(Ipv4Addr::from(bytes::at::<4>(packet, at)?)));
     let mac = MacAddress(bytes::at(packet, 8)?);
     match u16::from_be_bytes(bytes::at(packet, 6)?) {
-        REQUEST => Some(Said::Asks { target: address(24)?, asker: address(14)?, asker_mac: mac }),
-        REPLY => Some(Said::Tells { address: address(14)?, mac }),
+        REQUEST => Some(Message::Asks { target: address(24)?, asker: address(14)?, asker_mac: mac }),
+        REPLY => Some(Message::Tells { address: address(14)?, mac }),
         _ => None,
     }
 }
 
-fn read_discovery(packet: &[u8]) -> Option<Said> {
+fn read_discovery(packet: &[u8]) -> Option<Message> {
     let packet = ipv6::Packet::parse(packet).ok()?;
     let message = packet.upper();
     if packet.upper_protocol() != protocol::ICMPV6 || packet.hop_limit() != NEAR {
@@ -82,9 +82,9 @@ fn read_discovery(packet: &[u8]) -> Option<Said> {
     match *message.first()? {
         SOLICITATION => {
             let mac = option(message, 1)?;
-            Some(Said::Asks { target, asker: IpAddr::V6(packet.source()), asker_mac: mac })
+            Some(Message::Asks { target, asker: IpAddr::V6(packet.source()), asker_mac: mac })
         }
-        ADVERTISEMENT => Some(Said::Tells { address: target, mac: option(message, 2)? }),
+        ADVERTISEMENT => Some(Message::Tells { address: target, mac: option(message, 2)? }),
         _ => None,
     }
 }
@@ -206,9 +206,9 @@ mod tests {
             };
             let question = ask(a, b, OURS).unwrap();
             prop_assert!(question.len() >= SHORTEST);
-            prop_assert_eq!(read(&question), Some(Said::Asks { target: a, asker: b, asker_mac: OURS }));
+            prop_assert_eq!(read(&question), Some(Message::Asks { target: a, asker: b, asker_mac: OURS }));
             let answer = tell(a, THEIRS, b, OURS).unwrap();
-            prop_assert_eq!(read(&answer), Some(Said::Tells { address: a, mac: THEIRS }));
+            prop_assert_eq!(read(&answer), Some(Message::Tells { address: a, mac: THEIRS }));
         }
 
         #[test]

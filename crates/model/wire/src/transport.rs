@@ -21,7 +21,7 @@ pub struct ChecksumField<'a> {
 impl<'a> ChecksumField<'a> {
     /// Of a frame that begins with its destination address; `None` where it carries none of these protocols, a part
     /// of a packet only, or a packet whose final destination is not known.
-    pub fn of(octets: &'a [u8]) -> Option<Self> {
+    pub fn locate(octets: &'a [u8]) -> Option<Self> {
         let network = Network::parse(&Frame::parse(octets).ok()?).ok()?;
         let (protocol, upper) = network.carried().filter(|_| network.fragment().is_none())?;
         let at = match protocol {
@@ -110,7 +110,7 @@ mod tests {
                 upper[4..6].copy_from_slice(&length);
             }
             let mut octets = frame(protocol, &upper);
-            let field = ChecksumField::of(&octets).unwrap();
+            let field = ChecksumField::locate(&octets).unwrap();
             let (place, right) = (field.place(), field.right());
             prop_assert_eq!(&field.value().to_be_bytes(), &octets[place..place + 2]);
             octets[place..place + 2].copy_from_slice(&right.to_be_bytes());
@@ -123,7 +123,7 @@ mod tests {
             if let Some(place) = octets.get_mut(12..14) {
                 place.copy_from_slice(if is_v6 { &[0x86, 0xdd] } else { &[8, 0] });
             }
-            if let Some(field) = ChecksumField::of(&octets) {
+            if let Some(field) = ChecksumField::locate(&octets) {
                 let _ = (field.right(), field.is_left_out());
                 prop_assert!(field.place() + 2 <= octets.len());
             }
@@ -134,9 +134,9 @@ mod tests {
     fn parts_of_packets_and_other_protocols_have_none() {
         let mut part = frame(17, &[0; 30]);
         part[20] = 0x20;
-        assert!(ChecksumField::of(&part).is_none());
-        assert!(ChecksumField::of(&frame(132, &[0; 30])).is_none());
-        assert!(ChecksumField::of(&frame(6, &[0; 17])).is_none(), "too short to have one");
-        assert!(ChecksumField::of(&frame(17, &[0; 30])).is_some_and(|field| field.is_left_out()));
+        assert!(ChecksumField::locate(&part).is_none());
+        assert!(ChecksumField::locate(&frame(132, &[0; 30])).is_none());
+        assert!(ChecksumField::locate(&frame(6, &[0; 17])).is_none(), "too short to have one");
+        assert!(ChecksumField::locate(&frame(17, &[0; 30])).is_some_and(|field| field.is_left_out()));
     }
 }

@@ -3,7 +3,7 @@
 
 use romer_wire::checksum::{Sum, udp_sent};
 use romer_wire::ip::protocol;
-use romer_wire::joined::{Joined, JoinedKind};
+use romer_wire::segmentation::{Joined, JoinedKind};
 use romer_wire::transport::ChecksumField;
 
 /// Octets of the kernel's `struct virtio_net_hdr`, which stands before a frame of a packet socket that asked for it.
@@ -93,7 +93,7 @@ pub(crate) fn finish_hidden(frame: &mut [u8]) {
 
 /// Where a checksum is unfinished, and what it is to be.
 fn hidden(octets: &[u8]) -> Option<(usize, u16)> {
-    let field = ChecksumField::of(octets)?;
+    let field = ChecksumField::locate(octets)?;
     let may_be_left = matches!(field.protocol(), protocol::TCP | protocol::UDP);
     if !may_be_left || field.value() != field.unfinished() {
         return None;

@@ -70,15 +70,15 @@ pub(super) fn send(senders: &mut [TestSender], load: Load, interrupted: &AtomicB
 
 /// What came at one end.
 #[derive(Debug, Default)]
-pub(super) struct Came {
+pub(super) struct ReceivedFrames {
     pub(super) frames: u64,
     /// From each frame's stamp to the kernel's here, nanoseconds.
     pub(super) latencies: Vec<i64>,
 }
 
 /// Receives until `stop`, and then what is still there. Room is made for `expected` frames.
-pub(super) fn receive(mut receiver: TestReceiver, expected: usize, stop: &AtomicBool) -> Came {
-    let mut came = Came { frames: 0, latencies: Vec::with_capacity(expected) };
+pub(super) fn receive(mut receiver: TestReceiver, expected: usize, stop: &AtomicBool) -> ReceivedFrames {
+    let mut came = ReceivedFrames { frames: 0, latencies: Vec::with_capacity(expected) };
     loop {
         let is_last = stop.load(Ordering::Acquire);
         while receiver.receive(|frame| came.take(frame.octets, frame.stamp.as_nanos())) > 0 {}
@@ -91,7 +91,7 @@ pub(super) fn receive(mut receiver: TestReceiver, expected: usize, stop: &Atomic
     }
 }
 
-impl Came {
+impl ReceivedFrames {
     fn take(&mut self, octets: &[u8], at: i64) {
         let stamp = octets.get(STAMP..STAMP + 8).and_then(|octets| octets.try_into().ok());
         if let Some(stamp) = stamp.filter(|_| octets.get(12..14) == Some(&PROTOCOL)) {
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn only_frames_of_ours_are_counted_and_their_latency_is_from_their_stamp() {
-        let mut came = Came { frames: 0, latencies: Vec::with_capacity(1) };
+        let mut came = ReceivedFrames { frames: 0, latencies: Vec::with_capacity(1) };
         let mut frame = vec![2; 60];
         frame[STAMP..STAMP + 8].copy_from_slice(&1_000_i64.to_be_bytes());
         came.take(&frame, 1_700);

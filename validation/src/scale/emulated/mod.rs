@@ -22,11 +22,11 @@ use serde::Serialize;
 use super::{Memory, Running, Usage};
 use crate::figures::Lateness;
 use crate::hosts::{Hosts, namespace};
-use crate::ours::Interrupted;
 use crate::results::Circumstances;
+use crate::romer_runner::Interrupted;
 pub(crate) use cases::{Case, MOST, Table, Target, cases};
 pub(crate) use ends::Offered;
-use ends::{Came, Load, receive, send};
+use ends::{Load, ReceivedFrames, receive, send};
 pub(crate) use engine::{ALL, Cost, costs};
 
 /// Time for which frames are sent, and where packets are to be accounted for at the full rate.
@@ -103,11 +103,11 @@ pub(crate) struct Resident {
 }
 
 /// Two hosts, and a third between them on which the emulator has a port to either.
-pub(crate) struct Line {
+pub(crate) struct Testbed {
     names: [String; 3],
 }
 
-impl Line {
+impl Testbed {
     pub(crate) fn make() -> Result<Self> {
         let line = Self { names: ["left", "middle", "right"].map(namespace) };
         for name in &line.names {
@@ -142,7 +142,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for Testbed {
     fn drop(&mut self) {
         for name in &self.names {
             let _ = netns::delete(name);
@@ -152,13 +152,13 @@ impl Drop for Line {
 
 /// Sends `ways` ways at once from the outer ends, while `settled` says when all has come, and receives at `to`.
 fn exchange(
-    line: &Line,
+    line: &Testbed,
     ways: usize,
     to: &[PortName; 2],
     load: Load,
     interrupted: &AtomicBool,
     settled: impl FnOnce(Offered) -> Result<()>,
-) -> Result<(Offered, Vec<Came>)> {
+) -> Result<(Offered, Vec<ReceivedFrames>)> {
     let ends = line.ends()?;
     let stop = AtomicBool::new(false);
     let seconds = load.length.as_secs() + 1;
@@ -189,7 +189,7 @@ fn exchange(
 }
 
 /// Runs a case.
-pub(crate) fn run(line: &Line, case: &Case, interrupted: &AtomicBool) -> Result<Found> {
+pub(crate) fn run(line: &Testbed, case: &Case, interrupted: &AtomicBool) -> Result<CaseResult> {
     let options = LiveOptions {
         ports: line.ports()?,
         scenario: cases::config(case).into(),
@@ -208,7 +208,7 @@ pub(crate) fn run(line: &Line, case: &Case, interrupted: &AtomicBool) -> Result<
         settle(&bridge, sent.frames, patience)
     })?;
     let snapshot = bridge.stop().context("the emulator ended before its time")?;
-    Ok(Found { snapshot: Box::new(snapshot), data_plane, sent, came })
+    Ok(CaseResult { snapshot: Box::new(snapshot), data_plane, sent, came })
 }
 
 /// Waits until the emulator has received and let go of everything.
@@ -227,14 +227,14 @@ fn settle(bridge: &LiveBridge, sent: u64, patience: StdDuration) -> Result<()> {
 }
 
 /// What a case gave.
-pub(crate) struct Found {
+pub(crate) struct CaseResult {
     snapshot: Box<Snapshot>,
     data_plane: &'static str,
     sent: Offered,
-    came: Vec<Came>,
+    came: Vec<ReceivedFrames>,
 }
 
-impl Found {
+impl CaseResult {
     /// What is to be kept of it; `link_p50_ns` as [`link`] has found it.
     pub(crate) fn judged(
         &self,
@@ -249,7 +249,7 @@ impl Found {
         let is_plain = case.table != Table::Everything;
         let external = case.target.constant().filter(|_| is_plain).and_then(|fixed| {
             let latencies = self.came.iter().flat_map(|came| &came.latencies);
-            Lateness::of(&latencies.map(|latency| latency - fixed).collect::<Vec<_>>())
+            Lateness::from_values(&latencies.map(|latency| latency - fixed).collect::<Vec<_>>())
         });
         Emulated {
             circumstances,
@@ -272,18 +272,18 @@ impl Found {
 }
 
 /// How long the frames of a case take to where the emulator would receive them, in the median.
-pub(crate) fn link(line: &Line, case: &Case, interrupted: &AtomicBool) -> Result<Option<f64>> {
+pub(crate) fn link(line: &Testbed, case: &Case, interrupted: &AtomicBool) -> Result<Option<f64>> {
     let load = Load { octets: case.octets, pps: Some(case.pps), length: LENGTH };
     let (_, came) = exchange(line, case.table.ways(), &line.ports()?, load, interrupted, |_| {
         std::thread::sleep(LOOK);
         Ok(())
     })?;
     let latencies: Vec<_> = came.iter().flat_map(|came| &came.latencies).copied().collect();
-    Ok(Lateness::of(&latencies).map(|latency| latency.p50_ns))
+    Ok(Lateness::from_values(&latencies).map(|latency| latency.p50_ns))
 }
 
 /// Both ways without an emulator: at the full rate, and as fast as can be.
-pub(crate) fn alone(line: &Line, interrupted: &AtomicBool) -> Result<[(Offered, u64); 2]> {
+pub(crate) fn alone(line: &Testbed, interrupted: &AtomicBool) -> Result<[(Offered, u64); 2]> {
     let ports = line.ports()?;
     let through = |pps| -> Result<(Offered, u64)> {
         let load = Load { octets: 64, pps, length: LENGTH };
@@ -297,7 +297,11 @@ pub(crate) fn alone(line: &Line, interrupted: &AtomicBool) -> Result<[(Offered, 
 }
 
 /// Runs `romer emulate` at the full rate and 100 ms, and looks at its memory. Gives what was sent with it.
-pub(crate) fn resident(line: &Line, program: &Path, interrupted: &AtomicBool) -> Result<(Offered, Memory)> {
+pub(crate) fn resident(
+    line: &Testbed,
+    program: &Path,
+    interrupted: &AtomicBool,
+) -> Result<(Offered, Memory)> {
     let mut command = Hosts::command(&line.names[1], program)?;
     command.args(["emulate", "--port", "a=e0", "--port", "b=e1", "--delay", "100ms"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -316,7 +320,7 @@ pub(crate) fn resident(line: &Line, program: &Path, interrupted: &AtomicBool) ->
         let watch = scope.spawn(|| {
             let mut looks = Vec::new();
             while !done.load(Ordering::Acquire) {
-                looks.extend(Usage::of(id, begin.elapsed()));
+                looks.extend(Usage::sample(id, begin.elapsed()));
                 std::thread::sleep(super::LOOK);
             }
             looks
@@ -326,7 +330,7 @@ pub(crate) fn resident(line: &Line, program: &Path, interrupted: &AtomicBool) ->
         let sent = exchange(line, 1, &[right, left], load, interrupted, |_| Ok(()));
         done.store(true, Ordering::Release);
         let looks = watch.join().ok().context("the watch has failed")?;
-        Ok((sent?.0, Memory::of(&looks, MEMORY)))
+        Ok((sent?.0, Memory::from_samples(&looks, MEMORY)))
     })
 }
 

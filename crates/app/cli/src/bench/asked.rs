@@ -65,8 +65,12 @@ pub(super) fn asked(
                 goal.exceed_ratio,
                 resolution * 100.0
             );
-            let plan =
-                mlr::Plan { goals: vec![goal], loads: [least, 1.0], width: resolution, first_length: short };
+            let plan = mlr::SearchPlan {
+                goals: vec![goal],
+                loads: [least, 1.0],
+                width: resolution,
+                first_length: short,
+            };
             ("throughput", Procedure::Mlr(plan), words)
         }
         ProcedureArgs::Throughput(own) => {
@@ -389,7 +393,7 @@ mod tests {
     #[test]
     fn a_scheduler_is_judged_by_streams_of_chance_unless_another_pace_is_given() {
         use clap::Parser as _;
-        use romer_method::arrangement::Pace;
+        use romer_method::schedule::Pace;
 
         use crate::args::{Cli, Command};
 

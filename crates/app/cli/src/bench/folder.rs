@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use romer_bench::options::BenchOptions;
-use romer_bench::{Past, rfc3339};
+use romer_bench::{Journal, rfc3339};
 use romer_record::Exit;
 use romer_record::benchmark::{BENCHMARK_PLAN, BenchmarkPlan};
 use romer_store::{BenchmarkRun, Location, StoreError};
@@ -148,7 +148,7 @@ pub(super) fn take_up(
     folder: &Path,
     seed: Option<Seed>,
     options: &mut BenchOptions,
-) -> Result<(Folder, Past), Failure> {
+) -> Result<(Folder, Journal), Failure> {
     let shown = romer_report::escape::terminal(&folder.to_string_lossy());
     let plan = BenchmarkRun::plan(folder)?;
     if seed.is_none() {
@@ -178,7 +178,7 @@ pub(super) fn take_up(
         )
     })?;
     let (run, entries) = BenchmarkRun::resume(folder)?;
-    Ok((Folder::Open(run), Past { started, entries }))
+    Ok((Folder::Open(run), Journal { started, entries }))
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@ use romer_bench::BenchError;
 use romer_bench::options::{Anomaly, BenchOptions, Case, Claims, StreamOptions};
 use romer_host::netns;
 use romer_method::Frames;
-use romer_method::arrangement::Pace;
 use romer_method::policing::Profile;
 use romer_method::priority::Discipline;
+use romer_method::schedule::Pace;
 use romer_port::PortName;
 use romer_units::{Duration, FrameSize};
 

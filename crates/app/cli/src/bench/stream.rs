@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use romer_bench::options::{AddressRange, Protocol, StreamOptions};
 use romer_method::Frames;
-use romer_method::arrangement::Pace;
+use romer_method::schedule::Pace;
 use romer_scenario::nearest;
 use romer_units::{Dscp, Duration, Ecn};
 use romer_wire::ethernet::{Tag, TagProtocol};

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use romer_bench::options::{Field, MarkingClaim};
-use romer_method::policing::{Profile, Unit};
+use romer_method::policing::{Profile, TokenUnit};
 use romer_port::{PortError, PortName};
 use romer_units::{Dscp, Duration, Ecn, FrameSize, LineRate, Rate};
 use romer_wire::ethernet::MacAddress;
@@ -52,7 +52,7 @@ pub(crate) fn profile(text: &str) -> Result<Profile, String> {
             }
             #[expect(clippy::cast_precision_loss, reason = "at most 10^9")]
             let rate = packets as f64;
-            Ok(Profile { rate, depth: f64::from(depth), unit: Unit::Frames, tolerance: 1.0 })
+            Ok(Profile { rate, depth: f64::from(depth), unit: TokenUnit::Frames, tolerance: 1.0 })
         }
         Rate::Bits(bits) => {
             let depth = crate::values::bytes(depth)?;
@@ -61,7 +61,7 @@ pub(crate) fn profile(text: &str) -> Result<Profile, String> {
             }
             #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
             let (rate, depth) = (bits as f64 / 8.0, depth as f64);
-            Ok(Profile { rate, depth, unit: Unit::Octets, tolerance: 1.0 })
+            Ok(Profile { rate, depth, unit: TokenUnit::Octets, tolerance: 1.0 })
         }
     }
 }
@@ -349,7 +349,7 @@ mod tests {
         let frames = profile("625pps,20").unwrap();
         assert_eq!(
             (frames.unit, frames.rate.to_string(), frames.depth.to_string()),
-            (Unit::Frames, "625".into(), "20".into())
+            (TokenUnit::Frames, "625".into(), "20".into())
         );
         assert_eq!(profile("8Mbit,20kB").unwrap().rate.to_string(), "1000000");
         assert_eq!(profile("8Mbit,20000"), profile("8Mbit,20kB"));

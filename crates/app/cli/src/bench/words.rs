@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 
 use romer_bench::options::BenchOptions;
 use romer_bench::{Forecast, Progress};
-use romer_method::Ask;
+use romer_method::TrialRequest;
 use romer_method::campaign::Procedure;
 use romer_record::benchmark::{Benchmark, BenchmarkResult, SelfTest};
 use romer_report::benchmark::amount;
@@ -57,7 +57,7 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast, sheet: Sheet)
         }
     }
     let mut text = set(&text, sheet);
-    let name = |ask: &Ask| {
+    let name = |ask: &TrialRequest| {
         // A self-test has no cases: what tells its trials apart is what each is for.
         let case = options.cases.get(ask.case).map_or("", |case| case.name.as_str());
         romer_report::escape::terminal(if options.name == "self-test" { ask.purpose } else { case })

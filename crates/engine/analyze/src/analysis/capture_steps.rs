@@ -11,7 +11,7 @@ use romer_exchange::capture::Captured;
 use romer_record::event::Side;
 
 use super::known::{self, Known};
-use super::stepped::{self, Look, Stamped, Whose};
+use super::stepped::{self, Scan, Stamped, Whose};
 
 /// Steps of both clocks at once are of the same size to a part in so many.
 const ALIKE: i64 = 10;
@@ -91,7 +91,7 @@ impl Sorted {
         };
         let mut stamped: Vec<Stamped> = shown.iter().map(of).collect();
         // A packet that was overtaken may seem to be another.
-        let mut steps = stepped::take_out(&mut stamped, Look::Back)?;
+        let mut steps = stepped::take_out(&mut stamped, Scan::Back)?;
         steps.retain(|step| step.whose == Whose::Own && step.size_ns <= -LEAST_NS);
         let [step] = steps[..] else { return None };
         let passed_ns = step.after_ns.saturating_sub(step.before_ns).saturating_sub(step.size_ns);
@@ -174,7 +174,7 @@ fn of_one(
         Stamped { own: packet.at_ns, other }
     };
     let mut stamped: Vec<Stamped> = own.iter().zip(pairs).map(of).collect();
-    let look = if is_answered { Look::Captured } else { Look::OneWay(0) };
+    let look = if is_answered { Scan::Captured } else { Scan::OneWay(0) };
     // What is in no order tells nothing.
     let mut steps = stepped::take_out(&mut stamped, look).unwrap_or_default();
     steps.retain(|step| step.whose != Whose::Others);

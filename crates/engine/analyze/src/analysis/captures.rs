@@ -189,7 +189,7 @@ pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Resul
 fn load(path: &Path, most: usize) -> Result<capture::Capture, AnalysisError> {
     let mut file = open(path)?;
     capture::read_beginnings(&mut file, most, association::begins).map_err(
-        |capture::Fault::Record { record, why }| AnalysisError::Record {
+        |capture::CaptureFault::Record { record, why }| AnalysisError::Record {
             path: path.into(),
             record,
             why: file.get_ref().refusal().map_or(why, ToString::to_string),

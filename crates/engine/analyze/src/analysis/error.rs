@@ -70,7 +70,7 @@ impl AnalysisError {
 
     /// Of a file that was not read to its end.
     pub(super) fn reading(path: &Path, source: io::Error) -> Self {
-        match packed::Refusal::of(&source) {
+        match packed::Refusal::from_error(&source) {
             Some(why) => Self::Packed { path: path.into(), why: why.clone() },
             None => Self::Io { path: path.into(), source },
         }

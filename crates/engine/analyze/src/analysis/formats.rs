@@ -93,11 +93,11 @@ pub(super) fn of_qtcp(path: &Path, any_size: bool, stated: Option<i64>) -> Resul
 }
 
 /// That the stamps may be in another unit, as [`unit::doubt`] has it; what is normalised has been taken for one already.
-fn unit_doubt(path: &Path, found: &qtcp::Found) -> Option<MeasurementWarning> {
+fn unit_doubt(path: &Path, found: &qtcp::FileContent) -> Option<MeasurementWarning> {
     let numbers = || found.entries.iter().map(|entry| entry.sequence);
     let span = numbers().min().zip(numbers().max()).map(|(first, last)| [first, last]);
     let tells = found.notes.sent_back.is_none() && !qtcp::is_normalised(&found.entries);
-    unit::doubt(path, &Spread::of(&found.entries), span.filter(|_| tells))
+    unit::doubt(path, &Spread::from_entries(&found.entries), span.filter(|_| tells))
 }
 
 /// That numbers are `missing` which by the `.sta` are no losses, where that is so.
@@ -121,8 +121,8 @@ fn origin(entries: &[Entry], unit_ns: i64) -> (i64, bool) {
 /// A document of irtt.
 pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
     let mut found = irtt::read(open(path)?).map_err(|fault| match fault {
-        irtt::Fault::Io(source) => AnalysisError::reading(path, source),
-        irtt::Fault::Document { line, why } => AnalysisError::Line { path: path.into(), line, why },
+        irtt::IrttFault::Io(source) => AnalysisError::reading(path, source),
+        irtt::IrttFault::Document { line, why } => AnalysisError::Line { path: path.into(), line, why },
     })?;
     let those = |which: Loss| {
         let of_it = found.rows.iter().filter(|(_, loss)| *loss == Some(which));

@@ -10,7 +10,7 @@ use romer_record::event::{ClockStep, Event, EventKind, Side};
 use romer_units::three_digits;
 
 use super::packets::First;
-use super::stepped::{self, Look, Stamped, Whose};
+use super::stepped::{self, Scan, Stamped, Whose};
 
 /// A step that was found, with how uncertain its size is, where the clocks' estimate is to say how large it was.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape, longest_n
         Some(Stamped { own: first.departure?, other: first.arrival.map(|arrival| (arrival, false)) })
     };
     let mut sent: Vec<Stamped> = firsts.filter_map(of).collect();
-    let look = if shape == Shape::OneWay { Look::OneWay(longest_ns) } else { Look::Back };
+    let look = if shape == Shape::OneWay { Scan::OneWay(longest_ns) } else { Scan::Back };
     let first = sent.first().map_or(0, |packet| packet.own);
     let found = stepped::take_out(&mut sent, look).unwrap_or_default();
     let mut all = Vec::new();
@@ -51,7 +51,7 @@ pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape, longest_n
             };
             let whose = if both { "the sender's clock was set, too," } else { "the sender's clock was set" };
             let goes_back = step.after_ns < step.before_ns;
-            let why = if matches!(look, Look::OneWay(_)) && !goes_back {
+            let why = if matches!(look, Scan::OneWay(_)) && !goes_back {
                 "as the departures of its packets show (unless it paused for as long and a full queue emptied by that \
                  meanwhile: one direction alone does not tell)"
             } else {

@@ -52,7 +52,7 @@ pub(super) struct Stamped {
 
 /// What is asked of stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum Scan {
     /// Of departures of one direction only: whatever they show. A way by which a packet comes later than the waiting time, in nanoseconds, is none.
     OneWay(i64),
     /// Only where they go back: what else there is, the estimate of both directions sees.
@@ -129,12 +129,12 @@ impl Usual {
     }
 
     /// Whether such a gap may hold a step.
-    fn may_hold(&self, gap: i64, look: Look) -> bool {
+    fn may_hold(&self, gap: i64, look: Scan) -> bool {
         gap < -self.least
             || match look {
-                Look::Back => false,
-                Look::Captured => gap >= self.gap.saturating_mul(PLAIN).max(self.least),
-                Look::OneWay(_) => gap.saturating_sub(self.gap).saturating_abs() > self.uneven(),
+                Scan::Back => false,
+                Scan::Captured => gap >= self.gap.saturating_mul(PLAIN).max(self.least),
+                Scan::OneWay(_) => gap.saturating_sub(self.gap).saturating_abs() > self.uneven(),
             }
     }
 
@@ -146,7 +146,7 @@ impl Usual {
 }
 
 /// The steps in order of place; they are taken out of the stamps. `None` where the stamps are in no order.
-pub(super) fn take_out(stamped: &mut [Stamped], look: Look) -> Option<Vec<Step>> {
+pub(super) fn take_out(stamped: &mut [Stamped], look: Scan) -> Option<Vec<Step>> {
     let Some(mut usual) = Usual::of(stamped) else { return Some(Vec::new()) };
     // As a rule there is none, and what the stamps tell apart need not be known.
     if candidates(stamped, &usual, look).is_empty() {
@@ -157,7 +157,7 @@ pub(super) fn take_out(stamped: &mut [Stamped], look: Look) -> Option<Vec<Step>>
     let as_taken = stamped.to_vec();
     let mut found = Vec::new();
     // Where stamps go back there is no doubt; what is left is looked at without that.
-    for look in [Look::Back, look] {
+    for look in [Scan::Back, look] {
         let candidates = candidates(stamped, &usual, look);
         let drops: Vec<(usize, i64)> = candidates
             .iter()
@@ -225,13 +225,13 @@ fn gap(stamped: &[Stamped], place: usize) -> i64 {
 }
 
 /// Where a step may be: by the gaps, and, of one direction, by the delays.
-fn candidates(stamped: &[Stamped], usual: &Usual, look: Look) -> Vec<usize> {
+fn candidates(stamped: &[Stamped], usual: &Usual, look: Scan) -> Vec<usize> {
     let mut found: Vec<usize> = (1..)
         .zip(gaps(stamped))
         .filter(|(_, gap)| usual.may_hold(*gap, look))
         .map(|(place, _)| place)
         .collect();
-    if matches!(look, Look::OneWay(_)) {
+    if matches!(look, Scan::OneWay(_)) {
         let apart = |(place, one): (usize, &Stamped)| Some((place, one.own.saturating_sub(one.other?.0)));
         let all = || stamped.iter().enumerate().filter_map(apart);
         let far = |((_, one), (_, next)): &((usize, i64), (usize, i64))| {
@@ -245,7 +245,7 @@ fn candidates(stamped: &[Stamped], usual: &Usual, look: Look) -> Vec<usize> {
 }
 
 /// The step before the stamp at `place`, of which stamps before `until` tell.
-fn step(stamped: &[Stamped], place: usize, until: usize, usual: &Usual, look: Look) -> Option<Step> {
+fn step(stamped: &[Stamped], place: usize, until: usize, usual: &Usual, look: Scan) -> Option<Step> {
     let gap = gap(stamped, place);
     let change = Change::of(stamped, place, until)?;
     let (size, slack) = (change.size_ns, change.slack(usual));
@@ -365,7 +365,7 @@ impl Change {
     /// Whose step it is where no stamp goes back. `stays` is asked of a large one.
     fn whose(
         &self,
-        look: Look,
+        look: Scan,
         (gap, passed, slack): (i64, i64, i64),
         is_late: bool,
         usual: &Usual,
@@ -373,8 +373,8 @@ impl Change {
     ) -> Option<Whose> {
         let size = self.size_ns;
         match look {
-            Look::Back => None,
-            Look::OneWay(longest) => {
+            Scan::Back => None,
+            Scan::OneWay(longest) => {
                 // A queue that fills or empties has packets take longer and shorter, too, and a pause makes it shorter by as much.
                 if !self.is_level {
                     return None;
@@ -389,7 +389,7 @@ impl Change {
                 let is_clocks = size.saturating_abs() > LONGEST_CHANGE_NS && by > least;
                 (is_clocks && stays()).then_some(if own { Whose::Own } else { Whose::Others })
             }
-            Look::Captured => {
+            Scan::Captured => {
                 let is_usual = passed <= slack.saturating_add(usual.gap.saturating_mul(SURE));
                 let is_clocks = size > LONGEST_CHANGE_NS.max(self.span_ns / DRIFT);
                 (gap > 0 && size > 0 && passed >= -slack && (is_usual || is_clocks)).then_some(Whose::Own)

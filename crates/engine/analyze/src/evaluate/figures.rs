@@ -1,7 +1,7 @@
 //! What takes time of a long run, in parts that do not depend on each other.
 
-use romer_metrics::findings::{Look, in_order, looks};
-use romer_metrics::{DirectionContext, KnownLost, Part, Piece, described, losses_by_cause};
+use romer_metrics::findings::{Scan, in_order, looks};
+use romer_metrics::{DirectionContext, KnownLost, Part, PartResult, described, losses_by_cause};
 use romer_passages::causes::Causes;
 use romer_passages::{LocationDifferences, LocationShapes, Related, put_together};
 use romer_record::Passage;
@@ -28,7 +28,7 @@ pub(super) struct Figures {
 /// A part of them.
 enum Done {
     /// Of the way at this place.
-    Piece(usize, Piece),
+    Piece(usize, PartResult),
     /// Of the moment at this place.
     Location(usize, Box<(Summary, Histogram)>),
     /// In the way at this place.
@@ -48,7 +48,7 @@ impl Figures {
             (&related.round_trip, round_trip(stream, related)),
         ];
         let rate_error = related.clock.skew_interval_ppm.map_or(0.0, |[low, high]| (high - low) / 2e6);
-        let looks: Vec<Look<'_>> =
+        let looks: Vec<Scan<'_>> =
             looks(&related.forward, &related.reverse, &related.round_trip, related.delay_kind)
                 .into_iter()
                 .map(|look| look.of_rate_error(rate_error))
@@ -89,7 +89,7 @@ impl Figures {
 /// All parts: first what gives room back, then what takes long.
 fn tasks<'a>(
     differences: LocationDifferences,
-    looks: Vec<Look<'a>>,
+    looks: Vec<Scan<'a>>,
     ways: [(&'a [Passage], Option<DirectionContext>); 3],
 ) -> Vec<Task<'a, Done>> {
     let mut tasks: Vec<Task<'a, Done>> = Vec::new();
@@ -102,7 +102,7 @@ fn tasks<'a>(
     for part in Part::ALL {
         for (way, (passages, context)) in ways.into_iter().enumerate() {
             let Some(context) = context else { continue };
-            tasks.push(Box::new(move || Done::Piece(way, part.of(passages, &context))));
+            tasks.push(Box::new(move || Done::Piece(way, part.compute(passages, &context))));
         }
     }
     tasks

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use romer_clock::skew::{Estimate, Estimator, Heading, Method, sharpen};
 use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::{
-    Entry, Examined, Lines, Options, Record, Records, Selection, Spread, UNIT_NS, examine,
+    Entry, Lines, Options, Record, Records, Selection, Spread, UNIT_NS, Validation, examine,
 };
 use romer_report::warning::Text;
 use romer_units::{Arrival, Departure, Timestamp};
@@ -66,7 +66,7 @@ struct Plan {
 pub struct Conversion<F> {
     open: F,
     reading: Reading,
-    examined: Examined,
+    examined: Validation,
     spread: Spread,
     /// Some of the packets or all, with their places in the file.
     kept: Thinned<Entry>,
@@ -101,7 +101,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
     }
 
     /// What the file shows.
-    pub fn examined(&self) -> &Examined {
+    pub fn examined(&self) -> &Validation {
         &self.examined
     }
 

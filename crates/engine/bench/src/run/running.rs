@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 use romer_host::clock::monotonic_now;
-use romer_method::Ask;
+use romer_method::TrialRequest;
 use romer_record::benchmark::{BenchmarkEntry, BenchmarkEvent};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::pace::Pacing;
 use super::watcher::Watcher;
-use crate::bed::Bed;
 use crate::error::BenchError;
 use crate::options::BenchOptions;
-use crate::proof::Proof;
-use crate::trial::{Kept, asked_load};
+use crate::testbed::TestBed;
+use crate::tester_evidence::TesterEvidence;
+use crate::trial::{CaseTrial, asked_load};
 
 /// How long a device that forwards takes to show it.
 pub(super) const PROMPT: Duration = Duration::from_secs(1);
@@ -37,21 +37,21 @@ pub(super) struct Running<'a, B> {
     /// A trial was made since the ports were opened.
     pub(super) begun: bool,
     /// What the tester's own test came to.
-    pub(super) proof: Option<Proof>,
+    pub(super) proof: Option<TesterEvidence>,
     /// How it gets on, since the ports were opened.
     pub(super) pace: Pacing,
-    pub(super) kept: Vec<Kept>,
+    pub(super) kept: Vec<CaseTrial>,
     pub(super) events: Vec<BenchmarkEvent>,
 }
 
-impl<B: Bed> Running<'_, B> {
+impl<B: TestBed> Running<'_, B> {
     /// Nanoseconds since the benchmark began.
     pub(super) fn now(&self) -> i64 {
         (monotonic_now() - self.begin + self.offset).as_nanos()
     }
 
     /// The intended load of a trial.
-    pub(super) fn load_words(&self, ask: &Ask) -> String {
+    pub(super) fn load_words(&self, ask: &TrialRequest) -> String {
         format!("{:.1} % intended load", asked_load(self.options, ask).percent)
     }
 

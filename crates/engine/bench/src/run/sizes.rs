@@ -2,22 +2,22 @@
 
 use std::sync::atomic::Ordering;
 
-use romer_method::{Ask, Frames};
+use romer_method::{Frames, TrialRequest};
 use romer_record::benchmark::{BenchmarkEvent, DroppedFrames};
 use romer_units::{Duration, FrameSize};
 
 use super::running::{PROMPT, Running};
-use crate::bed::Bed;
 use crate::error::BenchError;
 use crate::frames::{flows, sizes_of};
 use crate::options::{BenchOptions, StreamOptions};
+use crate::testbed::TestBed;
 use crate::trial::{TrialRecord, asked_load, frames_words};
 
 /// Sizes that are tried where nothing comes of those that are asked for.
 const USUAL: [u32; 5] = [64, 256, 512, 1_024, 1_518];
 
 /// What came of the frames that look whether the device forwards.
-pub(super) enum Seen {
+pub(super) enum ProbeOutcome {
     /// Those of the trial, after so many had been sent.
     Own(u64),
     /// Frames of other sizes alone.
@@ -26,7 +26,7 @@ pub(super) enum Seen {
     Nothing(Vec<u64>),
 }
 
-impl<B: Bed> Running<'_, B> {
+impl<B: TestBed> Running<'_, B> {
     /// Looks whether the device forwards, by the sizes that are asked for, and where nothing comes of these, by others.
     /// It has been silent, too, where those asked for come again only then.
     pub(super) fn look(&mut self, patience: Duration) -> Result<Result<u64, Vec<u64>>, BenchError> {
@@ -43,18 +43,18 @@ impl<B: Bed> Running<'_, B> {
     }
 
     /// Looks whether the device forwards, by the frames of a trial first.
-    pub(super) fn look_by(&mut self, frames: &Frames) -> Result<Seen, BenchError> {
+    pub(super) fn look_by(&mut self, frames: &Frames) -> Result<ProbeOutcome, BenchError> {
         let own = BenchOptions { frames: vec![frames.clone()], ..self.options.clone() };
         let missing = match self.bed.probe(&own, PROMPT, self.stop)? {
-            Ok(sent) => return Ok(Seen::Own(sent)),
+            Ok(sent) => return Ok(ProbeOutcome::Own(sent)),
             Err(sent) => sent.iter().sum::<u64>(),
         };
         if let Err(sent) = self.look(PROMPT)? {
-            return Ok(Seen::Nothing(sent));
+            return Ok(ProbeOutcome::Nothing(sent));
         }
         // It may have come back in the meantime.
         let again = self.bed.probe(&own, PROMPT, self.stop)?;
-        Ok(again.map_or(Seen::Others, |sent| Seen::Own(missing + sent)))
+        Ok(again.map_or(ProbeOutcome::Others, |sent| ProbeOutcome::Own(missing + sent)))
     }
 
     /// The same benchmark with usual sizes that it does not ask for, as far as the ports take them.
@@ -76,7 +76,7 @@ impl<B: Bed> Running<'_, B> {
     /// That from this moment of a trial on, nothing of its frames came, and others did.
     pub(super) fn size_silent(
         &mut self,
-        ask: &Ask,
+        ask: &TrialRequest,
         record: &mut TrialRecord,
         from: Duration,
     ) -> Result<(), BenchError> {

@@ -1,21 +1,21 @@
 //! Streams of which nothing comes, while others live: the device is there, and what it does not carry is its loss.
 
-use romer_method::Ask;
+use romer_method::TrialRequest;
 use romer_method::analysis::StreamSilence;
 use romer_units::Duration;
 
 use super::running::Running;
-use crate::bed::Bed;
-use crate::classes::{TOLERANCE, owe};
+use crate::classes::{TOLERANCE, set_expected_rates};
 use crate::error::BenchError;
+use crate::testbed::TestBed;
 use crate::trial::{AWAY, TrialRecord, frames_words};
 
-impl<B: Bed> Running<'_, B> {
+impl<B: TestBed> Running<'_, B> {
     /// Tells when a stream falls silent and when it lives again, in a trial that began at `at` and in which the device was
     /// there.
     pub(super) fn look_at_streams(
         &mut self,
-        ask: &Ask,
+        ask: &TrialRequest,
         record: &TrialRecord,
         at: i64,
     ) -> Result<(), BenchError> {
@@ -53,7 +53,7 @@ impl<B: Bed> Running<'_, B> {
 
     fn fell_silent(
         &mut self,
-        ask: &Ask,
+        ask: &TrialRequest,
         record: &TrialRecord,
         (found, at): (&StreamSilence, i64),
     ) -> Result<(), BenchError> {
@@ -92,10 +92,10 @@ impl<B: Bed> Running<'_, B> {
     }
 
     /// Whether a scheduler owes the stream next to nothing at this load: that it is silent is then as it is to be.
-    fn owed_nothing(&self, ask: &Ask, record: &TrialRecord, stream: usize) -> bool {
+    fn owed_nothing(&self, ask: &TrialRequest, record: &TrialRecord, stream: usize) -> bool {
         let Some((_, capacity)) = self.options.claims.scheduler else { return false };
         let mut streams = record.figures.streams.clone();
-        owe(self.options, &ask.frames, &mut streams);
+        set_expected_rates(self.options, &ask.frames, &mut streams);
         let owed = streams.get(stream).and_then(|stream| stream.owed_l2_bps);
         owed.is_some_and(|[least, _]| least < TOLERANCE * capacity)
     }

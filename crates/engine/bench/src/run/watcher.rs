@@ -1,6 +1,6 @@
 //! Who looks on while a benchmark is made.
 
-use romer_method::Ask;
+use romer_method::TrialRequest;
 use romer_record::benchmark::{BenchmarkEntry, Trial};
 use romer_units::Duration;
 
@@ -19,7 +19,7 @@ pub struct Progress<'a> {
     /// How long all of it takes, likewise: what has passed since this run of it began, and what is left.
     pub whole: [Duration; 2],
     /// The trial.
-    pub ask: &'a Ask,
+    pub ask: &'a TrialRequest,
     /// The name of its case.
     pub case: &'a str,
     /// What the one before came to.

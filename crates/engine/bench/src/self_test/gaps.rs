@@ -10,7 +10,7 @@ const LEAST: f64 = 2_000.0;
 
 /// What was found of gaps.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Gaps {
+pub(super) struct GapDistribution {
     /// They are as near as they have to be.
     pub(super) held: bool,
     /// How near they are, and have to be.
@@ -20,9 +20,9 @@ pub(super) struct Gaps {
     pub(super) off: Option<f64>,
 }
 
-impl Gaps {
+impl GapDistribution {
     /// Of gaps that were asked for, nanoseconds, those between departures and, where these count too, between arrivals.
-    pub(super) fn of(asked: f64, left: &[i64], came: Option<&[i64]>) -> Self {
+    pub(super) fn compare(asked: f64, left: &[i64], came: Option<&[i64]>) -> Self {
         let near = NEAR.min(asked / 2.0);
         let far = distances(asked, left);
         let half = part(&far, 1, 2);
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn gaps_are_met_where_they_are_right_in_arrival_as_well() {
         let exact = vec![257_600; 1_000];
-        let of = |left: &[i64], came: &[i64]| Gaps::of(257_600.0, left, Some(came));
+        let of = |left: &[i64], came: &[i64]| GapDistribution::compare(257_600.0, left, Some(came));
         assert!(of(&exact, &exact).held);
         // A quarter may be wrong, and not two thirds, though the median is right.
         assert!(of(&exact, &broken(10)).held);
@@ -86,7 +86,7 @@ mod tests {
         assert!(!of(&vec![261_000; 1_000], &exact).held);
         assert!(!of(&exact, &[]).held && !of(&[], &exact).held);
         // A rate's test asks nothing of arrivals.
-        let rate = Gaps::of(6_720.0, &[6_720; 9], None);
+        let rate = GapDistribution::compare(6_720.0, &[6_720; 9], None);
         assert!(rate.held && rate.off.is_none() && !rate.words.contains("received"));
     }
 }

@@ -145,7 +145,7 @@ fn of_a_starved_tester_and_a_losing_device_the_devices_part_has_an_interval() {
 
 #[test]
 fn a_tester_that_stands_still_half_of_the_time_still_knows_an_overload_and_charges_nothing_else() {
-    use romer_method::arrangement::Pace;
+    use romer_method::schedule::Pace;
 
     // 12 ms of every 24, in all trials: no frame is further from a burst than one stands still.
     let still: Vec<_> = (0..3)

@@ -1,6 +1,6 @@
 //! What is sent: every pace with every mixture, streams with sizes of their own, and the load that all of it is told with.
 
-use romer_method::arrangement::Pace;
+use romer_method::schedule::Pace;
 use romer_record::warning::BenchmarkWarning;
 
 use super::*;
@@ -170,7 +170,7 @@ fn a_search_takes_no_more_trials_and_time_than_was_foreseen() {
     let second = Duration::from_secs(1);
     let goal = Goal { resolution: 0.02, short: Duration::from_millis(100), full: second, ..goal(0.0) };
     let limits = Limits { longest: second, step: 8, line: LineRate::new(LINE).unwrap() };
-    let plan = mlr::Plan {
+    let plan = mlr::SearchPlan {
         goals: vec![mlr::Goal {
             final_length: second,
             length_sum: second,
@@ -239,12 +239,12 @@ fn slow_trial_at_proved_rate_is_repeated() {
 
 /// How long all of it is said to take, when a trial begins and when more is known.
 #[derive(Default)]
-struct Told {
+struct ForecastLog {
     begins: Vec<[Duration; 2]>,
     knows_more: Vec<[Duration; 2]>,
 }
 
-impl Watcher for Told {
+impl Watcher for ForecastLog {
     fn begins(&mut self, progress: &Progress<'_>) {
         self.begins.push(progress.whole);
     }
@@ -264,7 +264,7 @@ fn long_path_corrects_forecast() {
     let options = BenchOptions { self_test: None, ..sweep(&[0.1, 0.2, 0.3]) };
     let path = Duration::from_secs(7);
     let simulated = Simulated { path, ..Simulated::with(carries(1.0, 10)) };
-    let (mut told, stop) = (Told::default(), AtomicBool::new(false));
+    let (mut told, stop) = (ForecastLog::default(), AtomicBool::new(false));
     let announced = crate::forecast(&options);
     run_on(simulated, &options, None, &stop, &mut told).unwrap();
     assert_eq!((told.begins.len(), told.knows_more.len()), (3, 1));
@@ -283,10 +283,10 @@ fn a_recovery_that_was_not_found_is_said_to_be_so() {
     let found = document.results.iter().find(|result| result.quantity == "recovery_ns").unwrap();
     assert_eq!((found.count, found.mean), (0, None));
     assert_eq!(found.bounded_by.as_deref(), Some("no passing load"));
-    let told = crate::told(&document);
+    let told = crate::informative(&document);
     assert!(!told.is_enough() && told.why.contains("no recovery found"), "{told:?}");
     let sound = run(&asked, Simulated::with(carries(0.5, 10)));
-    assert!(crate::told(&sound).is_enough());
+    assert!(crate::informative(&sound).is_enough());
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn a_procedure_finds_what_a_limit_on_it_may_be_of() {
     let limits = Limits { longest: second, step: 1, line: LineRate::new(LINE).unwrap() };
     let mlr_goal =
         |loss_ratio| mlr::Goal { final_length: second, length_sum: second, loss_ratio, exceed_ratio: 0.0 };
-    let plan = |goals| mlr::Plan { goals, loads: [0.01, 1.0], width: 0.01, first_length: second };
+    let plan = |goals| mlr::SearchPlan { goals, loads: [0.01, 1.0], width: 0.01, first_length: second };
     let procedures = [
         Procedure::Sweep { loads: vec![0.1], length: second },
         Procedure::FrameLoss { step: 0.1, most: 1.0, length: second },
@@ -338,7 +338,7 @@ fn a_procedure_finds_what_a_limit_on_it_may_be_of() {
             crate::document::quantities_of(&procedure).into_iter().collect();
         assert_eq!(found, told, "{procedure:?}");
     }
-    let limit: crate::limits::Limit = "loss_ratio<=1%".parse().unwrap();
+    let limit: crate::limits::ResultLimit = "loss_ratio<=1%".parse().unwrap();
     assert_eq!(limit.check(&Procedure::Sweep { loads: vec![0.1], length: second }, "latency"), Ok(()));
     let why = limit.check(&Procedure::Throughput(goal(0.0)), "throughput").unwrap_err();
     assert_eq!(

@@ -24,7 +24,7 @@ pub(super) fn corrupt(octets: &mut [u8], corruption: &Corruption) {
 /// Computes the checksums of the IP packet at `begin` anew, as far as it is still one.
 fn repair(octets: &mut [u8], begin: usize) {
     repair_header(&mut octets[begin..]);
-    let field = ChecksumField::of(octets).filter(|field| !field.is_left_out());
+    let field = ChecksumField::locate(octets).filter(|field| !field.is_left_out());
     if let Some((place, right)) = field.map(|field| (field.place(), field.right()))
         && let Some(field) = octets.get_mut(place..place + 2)
     {

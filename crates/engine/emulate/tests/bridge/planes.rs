@@ -109,7 +109,7 @@ fn twelve(tags: &[(u16, u16)]) -> Vec<(String, Vec<u8>)> {
         octets[header + 10..header + 12].copy_from_slice(&sum.to_be_bytes());
         octets[header + 20..header + 28].copy_from_slice(&[0, 9, 0, 9, 0, 0, 0, 0]);
         octets[header + 24..header + 26].copy_from_slice(&(total - 20).to_be_bytes());
-        let right = romer_wire::transport::ChecksumField::of(&octets).unwrap().right().to_be_bytes();
+        let right = romer_wire::transport::ChecksumField::locate(&octets).unwrap().right().to_be_bytes();
         octets[header + 26..header + 28].copy_from_slice(&checksum.unwrap_or(right));
         kinds.push((name.into(), octets));
     }

@@ -7,7 +7,7 @@ use romer_host::host_info;
 use romer_host::poller::Interest;
 use romer_session::control::{FarStream, SILENCE, Server};
 use romer_units::{Duration, Monotonic, Timestamp};
-use romer_wire::compact;
+use romer_wire::oneway_probe;
 
 use super::outbox::Outbox;
 use super::shares::Holding;
@@ -87,7 +87,7 @@ impl Connection {
 pub(super) struct Granted {
     pub(super) number: u32,
     /// What this end is to send, as whose probes, and how many at the most.
-    pub(super) stream: Option<(FarStream, (compact::Session, u64))>,
+    pub(super) stream: Option<(FarStream, (oneway_probe::Session, u64))>,
     /// How, until it begins.
     pub(super) path: Option<Box<Path>>,
     pub(super) sender: Option<FarSender>,

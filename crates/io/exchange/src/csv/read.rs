@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::last::{Before, Unended, beginning};
 use super::{Row, Shape, plain};
-use crate::line::{Found, LONGEST, Lines};
+use crate::line::{LONGEST, LineEnd, Lines};
 
 /// Stamps beyond this, either way, are refused: half the range of 64 bits, so that any two can be subtracted.
 pub(super) const FARTHEST: i64 = i64::MAX / 2;
@@ -80,9 +80,9 @@ impl<R: BufRead> Reader<R> {
         let mut line = Vec::new();
         let found = lines.next(&mut line)?;
         let Header { shape, columns, others } = match found {
-            Found::End => Err(format!("the file is empty; begin with the line {}", expected())),
-            Found::TooLong => Err(too_long()),
-            Found::Line => header(&line),
+            LineEnd::End => Err(format!("the file is empty; begin with the line {}", expected())),
+            LineEnd::TooLong => Err(too_long()),
+            LineEnd::Line => header(&line),
         }
         .map_err(|why| Fault::Line { line: 1, why })?;
         let (before, unended) = (Before::default(), None);
@@ -147,12 +147,12 @@ impl<R: BufRead> Reader<R> {
             let line = self.number;
             let fault = |why: String| Fault::Line { line, why };
             match found {
-                Found::End => return Ok(None),
-                Found::TooLong => return Err(fault(too_long())),
-                Found::Line if self.line.is_empty() => {
+                LineEnd::End => return Ok(None),
+                LineEnd::TooLong => return Err(fault(too_long())),
+                LineEnd::Line if self.line.is_empty() => {
                     self.empty.get_or_insert(self.number);
                 }
-                Found::Line => {
+                LineEnd::Line => {
                     if let Some(line) = self.empty {
                         let why = "the line is empty, and others follow; remove it".into();
                         return Err(Fault::Line { line, why });

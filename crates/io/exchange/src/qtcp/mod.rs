@@ -6,26 +6,26 @@
 //! ([`corrected`]). A line `0:0:LATENCY:SIZE:SEQUENCE` with a latency above zero stands for a lost packet ("dummy
 //! entries"). A `.sta` file has lines `key: value`, with a line for each lost packet's number ([`sta`]).
 
-mod examine;
-mod normal;
-mod notes;
+mod diagnostics;
+mod normalize;
 mod numbers;
-#[cfg(test)]
-mod plainly;
 mod read;
 mod record;
+#[cfg(test)]
+mod reference;
 mod spread;
 pub mod sta;
 mod stream;
 pub mod unit;
+mod validate;
 mod write;
 
-pub use examine::Examined;
-pub use normal::{corrected, is_normalised, normalise};
-pub use notes::Notes;
-pub use read::{Found, Options, examine, read};
+pub use diagnostics::Notes;
+pub use normalize::{corrected, is_normalised, normalise};
+pub use read::{FileContent, Options, examine, read};
 pub use spread::Spread;
 pub use stream::{Record, Records};
+pub use validate::Validation;
 pub use write::{Lines, Selection, write};
 
 /// Nanoseconds in a unit of the files.

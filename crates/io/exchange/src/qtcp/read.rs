@@ -2,8 +2,8 @@
 
 use std::io::BufRead;
 
-use super::examine::{Examined, Examiner, scattered};
 use super::stream::{Record, Records};
+use super::validate::{Validation, Validator, scattered};
 use super::{Entry, Notes};
 use crate::csv::Fault;
 
@@ -21,7 +21,7 @@ pub struct Options {
 
 /// What stood in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct FileContent {
     /// The packets that arrived, in the order of the file; numbers that wrapped at 2^32 are continued.
     pub entries: Vec<Entry>,
     /// The numbers between the first and the last that did not arrive, ascending.
@@ -40,9 +40,9 @@ pub fn examine(
     inner: impl BufRead,
     options: Options,
     mut each: impl FnMut(Entry) -> Result<(), String>,
-) -> Result<Examined, Fault> {
+) -> Result<Validation, Fault> {
     let mut records = Records::new(inner, options);
-    let mut examiner = Examiner::default();
+    let mut examiner = Validator::default();
     while let Some(record) = records.next_record()? {
         let taken = match record {
             Record::Arrived(entry) => {
@@ -63,7 +63,7 @@ pub fn examine(
 ///
 /// # Errors
 /// [`Fault`] where it is none, holds no packet, or holds two runs.
-pub fn read(inner: impl BufRead, options: Options) -> Result<Found, Fault> {
+pub fn read(inner: impl BufRead, options: Options) -> Result<FileContent, Fault> {
     let mut entries = Vec::new();
     let examined = examine(inner, options, |entry| {
         if entries.len() >= MOST_RECORDS {
@@ -75,7 +75,7 @@ pub fn read(inner: impl BufRead, options: Options) -> Result<Found, Fault> {
         Ok(())
     })?;
     entries.shrink_to_fit();
-    Ok(Found { entries, lost: examined.lost().collect(), notes: examined.notes })
+    Ok(FileContent { entries, lost: examined.lost().collect(), notes: examined.notes })
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    fn found(text: &str) -> Found {
+    fn found(text: &str) -> FileContent {
         read(text.as_bytes(), Options::default()).unwrap_or_else(|error| panic!("{text:?} {error}"))
     }
 

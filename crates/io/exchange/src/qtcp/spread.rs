@@ -26,7 +26,7 @@ impl Default for Spread {
 
 impl Spread {
     /// Of these packets.
-    pub fn of(entries: &[Entry]) -> Self {
+    pub fn from_entries(entries: &[Entry]) -> Self {
         let mut spread = Self::default();
         entries.iter().for_each(|entry| spread.take(entry));
         spread

@@ -260,7 +260,7 @@ const UNITS: [i64; 5] = [1, 10, 1_000, 10_000, 1_000_000];
 
 /// What the `.sta` file beside a `.raw` one says of the unit of its stamps.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Unit {
+pub enum TimeUnit {
     /// Nothing: it tells neither how long the run took nor its rate.
     Untold,
     /// That it is 100 ns, or at least none of those that are given by mistake.
@@ -272,37 +272,37 @@ pub enum Unit {
 /// What `file` says of the unit of the stamps of a run of this `spread`: it tells the duration of the run, or its rate, and where they
 /// give one that is greater or less by the factor of another unit, the stamps are in that.
 #[expect(clippy::cast_precision_loss, reason = "stamps of a run are far below 2^53 units, and packets fewer")]
-pub fn unit_of(file: &File, spread: &Spread) -> Unit {
+pub fn unit_of(file: &File, spread: &Spread) -> TimeUnit {
     let number = |key: &str| file.value(key)?.parse::<f64>().ok().filter(|value| *value > 0.0);
     let stated = number("duration").or_else(|| Some(spread.later_octets as f64 / number("rate")?));
     // Of a file that was cut it says nothing.
     let is_whole =
         number("received").is_none_or(|received| (spread.count as f64 / received - 1.0).abs() < 0.1);
-    let Some(stated) = stated.filter(|_| spread.count > 0 && is_whole) else { return Unit::Untold };
+    let Some(stated) = stated.filter(|_| spread.count > 0 && is_whole) else { return TimeUnit::Untold };
     let [first, last] = spread.sent;
     let found = (last - first) as f64 * UNIT_NS as f64 * 1e-9;
     let times = |unit: &i64| *unit as f64 / UNIT_NS as f64;
     let Some(unit) = UNITS.into_iter().find(|unit| (stated / found / times(unit) - 1.0).abs() < 0.1) else {
-        return Unit::Plain;
+        return TimeUnit::Plain;
     };
-    Unit::Other(MeasurementWarning::TimeUnitMismatch { unit_ns: unit, span_s: found, stated_s: stated })
+    TimeUnit::Other(MeasurementWarning::TimeUnitMismatch { unit_ns: unit, span_s: found, stated_s: stated })
 }
 
 /// A table of many files: a row a file, a column for each variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
+pub struct VariableTable {
     /// The columns: `file`, then the keys as they were met.
     pub columns: Vec<String>,
     /// A row for each file; an empty cell where it does not have the key.
     pub rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl VariableTable {
     /// Collates `files`.
     ///
     /// # Errors
     /// Why they do not go together, as `WHY; what to do`: files of two formats, or two of one run.
-    pub fn of(files: &[File]) -> Result<Self, String> {
+    pub fn from_files(files: &[File]) -> Result<Self, String> {
         let formats: BTreeSet<Option<&str>> = files.iter().map(|file| file.value(FORMAT_KEY)).collect();
         if formats.len() > 1 {
             let named: Vec<String> = files
@@ -484,11 +484,11 @@ mod tests {
     fn stamps_in_another_unit_are_noticed_by_what_is_said_of_the_run() {
         let entry = |n: i64| Entry { sent: n * 1_000, received: n * 1_000 + 3, size: 64, sequence: 0 };
         let entries: Vec<Entry> = (0..101).map(entry).collect();
-        let of = |text: &str| match unit_of(&file("a.sta", text), &Spread::of(&entries)) {
-            Unit::Other(MeasurementWarning::TimeUnitMismatch { unit_ns, .. }) => Some(unit_ns),
-            Unit::Other(_) => None,
-            Unit::Plain => None,
-            Unit::Untold => Some(0),
+        let of = |text: &str| match unit_of(&file("a.sta", text), &Spread::from_entries(&entries)) {
+            TimeUnit::Other(MeasurementWarning::TimeUnitMismatch { unit_ns, .. }) => Some(unit_ns),
+            TimeUnit::Other(_) => None,
+            TimeUnit::Plain => None,
+            TimeUnit::Untold => Some(0),
         };
         // 101 packets of 64 octets, 100 us apart as they are read.
         assert_eq!(of("duration: 0.0100\n"), None);
@@ -504,7 +504,7 @@ mod tests {
 
     #[test]
     fn files_become_rows_and_variables_columns() {
-        let table = Table::of(&[
+        let table = VariableTable::from_files(&[
             file("a.sta", "received: 10\nsize: 64\nlost sequence: 3\n"),
             file("b.sta", "\u{feff}received: 9\r\nservice: GR, \"first\"\r\n"),
         ])
@@ -520,9 +520,10 @@ mod tests {
     #[test]
     fn files_that_do_not_go_together_are_refused_by_name() {
         let ours = file("a.sta", "format: romer-sta/1\nrun: x\n");
-        let mixed = Table::of(&[ours.clone(), file("b.sta", "received: 9\n")]).unwrap_err();
+        let mixed = VariableTable::from_files(&[ours.clone(), file("b.sta", "received: 9\n")]).unwrap_err();
         assert!(mixed.contains("a.sta (romer-sta/1)") && mixed.contains("b.sta (no format)"), "{mixed}");
-        let twice = Table::of(&[ours, file("c.sta", "format: romer-sta/1\nrun: x\n")]).unwrap_err();
+        let twice =
+            VariableTable::from_files(&[ours, file("c.sta", "format: romer-sta/1\nrun: x\n")]).unwrap_err();
         assert!(twice.contains("a.sta and c.sta"), "{twice}");
         for (text, line) in [("", 1), ("hello\n", 1), ("a: 1\n10:13:3:64:0\n", 2), ("a: 1\na: 2\n", 2)] {
             assert_eq!(File::read("x.sta", text).unwrap_err().0, line, "{text:?}");
@@ -531,7 +532,7 @@ mod tests {
 
     #[test]
     fn no_cell_becomes_a_formula() {
-        let table = Table::of(&[file("a.sta", "service: =1+1\nskew: -3.5\n")]).unwrap();
+        let table = VariableTable::from_files(&[file("a.sta", "service: =1+1\nskew: -3.5\n")]).unwrap();
         assert_eq!(table.csv(), "file,service,skew\na.sta,'=1+1,-3.5\n");
     }
 }

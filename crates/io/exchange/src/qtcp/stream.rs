@@ -6,7 +6,7 @@ use super::Entry;
 use super::read::Options;
 use super::record::{beginning, entry};
 use crate::csv::Fault;
-use crate::line::{Found as Line, LONGEST, Lines};
+use crate::line::{LONGEST, LineEnd as Line, Lines};
 
 /// Where a 32-bit sequence number ends.
 const WRAP: u64 = 1 << 32;

@@ -32,7 +32,7 @@ pub fn write(
     lost: &[u64],
     selection: Selection,
 ) -> io::Result<u64> {
-    let mut lines = Lines::new(out, &Spread::of(entries), lost.iter().copied(), selection);
+    let mut lines = Lines::new(out, &Spread::from_entries(entries), lost.iter().copied(), selection);
     for entry in entries {
         lines.write(entry)?;
     }

@@ -1,7 +1,7 @@
 //! Two measurements compared: what differs, by how much, and whether the data can show it.
 
 use romer_metrics::bootstrap::{FEWEST, RESAMPLES, SEED, interval_of_difference, resampled, tells};
-use romer_metrics::least::Least;
+use romer_metrics::minimum_interval::MinimumInterval;
 use romer_record::Passage;
 use romer_record::comparison::{COMPARISON, ComparedDirection, ComparedFigure, Comparison, Side, Verdict};
 use romer_record::document::{Calibration, DelayKind, Direction, Measurement, StampPlaces};
@@ -228,7 +228,10 @@ fn opened(
     of_a: &[Passage],
     of_b: &[Passage],
 ) -> Option<[f64; 2]> {
-    let [below, above] = Least::apart(Least::of(&series.values(of_a))?, Least::of(&series.values(of_b))?);
+    let [below, above] = MinimumInterval::apart(
+        MinimumInterval::estimate(&series.values(of_a))?,
+        MinimumInterval::estimate(&series.values(of_b))?,
+    );
     let difference = b - a;
     Some([
         difference - (difference - low).max(0.0).hypot(below),

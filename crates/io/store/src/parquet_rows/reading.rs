@@ -15,9 +15,9 @@ use parquet::schema::types::ColumnPath;
 use romer_record::RoundTrip;
 
 use super::{COLUMNS, Column, Row, SCHEMA_FAMILY, SCHEMA_KEY, SCHEMA_VERSION, SOMETIMES, pages};
+use crate::checksum::{self, ChecksumVerdict};
 use crate::decoding::guarded;
 use crate::error::StoreError;
-use crate::guard::{self, Verdict};
 use crate::untrusted;
 
 /// The most rows that are taken into memory.
@@ -112,7 +112,7 @@ impl RowsFile {
     /// # Errors
     /// [`StoreError::Malformed`] (not our columns, values out of range, columns of different lengths, streams not in their order).
     pub fn each(&self, mut take: impl FnMut(u16, &[RoundTrip])) -> Result<(), StoreError> {
-        let mut gathered = Gathered::default();
+        let mut gathered = PendingRows::default();
         for index in 0..self.reader.num_row_groups() {
             self.each_of_group(index, |rows| {
                 gathered.add(rows, &mut take).map_err(|stream| {
@@ -136,8 +136,9 @@ impl RowsFile {
         group: &dyn RowGroupReader,
         index: usize,
         column: &'c Column,
-    ) -> Result<Source<'c>, StoreError> {
-        decoded(|| Source::open(group, column, &self.file)).map_err(|why| self.fault(index, column, why))
+    ) -> Result<ColumnSource<'c>, StoreError> {
+        decoded(|| ColumnSource::open(group, column, &self.file))
+            .map_err(|why| self.fault(index, column, why))
     }
 
     /// All columns side by side, so that a row is whole while it is at hand.
@@ -196,12 +197,12 @@ fn place(column: &Column, group: usize) -> String {
 
 /// Rows of one stream that wait until the last probe among them is whole.
 #[derive(Default)]
-struct Gathered {
+struct PendingRows {
     stream: u16,
     rows: Vec<RoundTrip>,
 }
 
-impl Gathered {
+impl PendingRows {
     /// Takes the rows in, or gives the stream that comes after one of a greater number: its rows might be in several parts.
     fn add(&mut self, rows: &[Row], take: &mut impl FnMut(u16, &[RoundTrip])) -> Result<(), u16> {
         for same in rows.chunk_by(|a, b| a.stream == b.stream) {
@@ -234,13 +235,15 @@ impl Gathered {
 }
 
 fn check_guard(file: &mut File, path: &Path) -> Result<(), StoreError> {
-    let (place, why) = match guard::check(file).map_err(StoreError::io("read the packet log", path))? {
-        Verdict::Whole => return Ok(()),
-        Verdict::NotParquet => ("the end".to_owned(), "it is not a Parquet file, or was cut short"),
-        Verdict::Unguarded(at) => {
+    let (place, why) = match checksum::check(file).map_err(StoreError::io("read the packet log", path))? {
+        ChecksumVerdict::Whole => return Ok(()),
+        ChecksumVerdict::NotParquet => ("the end".to_owned(), "it is not a Parquet file, or was cut short"),
+        ChecksumVerdict::Unguarded(at) => {
             (format!("byte {at}"), "romer's checksum is not there: it is damaged, or another program's")
         }
-        Verdict::Damaged(at) => (format!("byte {at}"), "the checksum does not fit the file: it is damaged"),
+        ChecksumVerdict::Damaged(at) => {
+            (format!("byte {at}"), "the checksum does not fit the file: it is damaged")
+        }
     };
     Err(StoreError::malformed(path, place, why))
 }
@@ -298,7 +301,7 @@ impl From<ParquetError> for ColumnError {
 }
 
 /// A column that is read some rows at a time.
-struct Source<'a> {
+struct ColumnSource<'a> {
     column: &'a Column,
     reader: Typed,
 }
@@ -321,7 +324,7 @@ enum Typed {
     Narrow(Pages<Int32Type>),
 }
 
-impl<'a> Source<'a> {
+impl<'a> ColumnSource<'a> {
     fn open(group: &dyn RowGroupReader, column: &'a Column, file: &File) -> Result<Self, ColumnError> {
         let columns = group.metadata().columns();
         let path = ColumnPath::from(column.name());

@@ -42,7 +42,7 @@ fn set(length: f64, at: f64, size: f64) -> Scenario {
 }
 
 /// Of plays, how near an end, and of how much.
-fn drawn(seed: u32, near: (f64, f64), length: f64) -> (f64, f64) {
+fn random_scenario(seed: u32, near: (f64, f64), length: f64) -> (f64, f64) {
     let block = Stream::new(Seed([seed, 0, 0, 0, 0, 0x6272_696e]), [1, 0]).block(1);
     let unit = |place: usize| f64::from(block[place]) / 4_294_967_296.0;
     let away = near.0 + unit(0) * (near.1 - near.0);
@@ -57,7 +57,7 @@ fn a_step_that_some_twenty_packets_show_is_told_wherever_it_lies() {
     for (length, near) in [(300.0, (0.5, 3.0)), (60.0, (0.4, 1.2))] {
         let mut told = 0;
         for seed in 1..=40 {
-            let (at, size) = drawn(seed, near, length);
+            let (at, size) = random_scenario(seed, near, length);
             let play = set(length, at, size).play(seed);
             let found = estimate(&play);
             let is_it = matches!(&found.events[..], [one] if one.kind == ChangeKind::ClockStep && one.may_be.is_none()
@@ -110,7 +110,7 @@ fn most_off(play: &Play) -> ([f64; 2], f64) {
 #[test]
 fn no_packet_of_a_long_run_is_on_the_wrong_side_of_a_step_near_its_end() {
     for seed in 1..=6 {
-        let (at, size) = drawn(seed, (2.0, 12.0), 1_200.0);
+        let (at, size) = random_scenario(seed, (2.0, 12.0), 1_200.0);
         let play = Scenario { interval: 0.01, ..set(1_200.0, at, size) }.play(seed);
         let (off, error) = most_off(&play);
         for (off, heading) in off.into_iter().zip(Heading::BOTH) {
@@ -143,7 +143,7 @@ fn walking(seed: u32, packets: usize) -> Vec<f64> {
 fn a_step_beside_a_full_queue_is_told_or_left_open() {
     let (mut told, mut open, mut wrong) = (0, 0, 0);
     for seed in 1..=40 {
-        let (at, size) = drawn(seed, (0.3, 1.2), 60.0);
+        let (at, size) = random_scenario(seed, (0.3, 1.2), 60.0);
         let mut play = set(60.0, at, size).play(seed);
         let place = usize::from(seed.is_multiple_of(3));
         let lengths = walking(seed, play.probes[place].len());

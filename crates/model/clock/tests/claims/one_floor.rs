@@ -6,7 +6,7 @@ use romer_clock::skew::{
 };
 use romer_record::manifest::SkewRequest;
 use romer_record::warning::MeasurementWarning;
-use romer_sim::clocks::{Queue, Scenario, fifteen};
+use romer_sim::clocks::{Queue, Scenario, standard_scenarios};
 use romer_units::Timestamp;
 use romer_units::random::{Seed, Stream};
 
@@ -17,7 +17,7 @@ const SEEDS: core::ops::RangeInclusive<u32> = 1..=20;
 
 /// A play of a scenario, of which the packets of one direction wait in a queue that is never empty; and its truth, ppm.
 fn estimate(scenario: &Scenario, full: Heading, seed: u32) -> (Estimate, f64) {
-    let queue = Scenario { queue: Queue::NeverEmpty, mean: fifteen()[5].mean, ..scenario.clone() };
+    let queue = Scenario { queue: Queue::NeverEmpty, mean: standard_scenarios()[5].mean, ..scenario.clone() };
     let (free, queue) = (scenario.play(seed), queue.play(seed));
     let mut estimator = Estimator::new(Method::Best, None);
     for (place, heading) in Heading::BOTH.into_iter().enumerate() {
@@ -32,7 +32,7 @@ fn estimate(scenario: &Scenario, full: Heading, seed: u32) -> (Estimate, f64) {
 /// Before, such a run was refused. Of 20 intervals that hold with 95 % each, fewer than 16 do with a probability of 0.003.
 #[test]
 fn the_rate_is_told_by_the_direction_that_has_a_floor() {
-    let scenarios = fifteen();
+    let scenarios = standard_scenarios();
     for (number, full) in
         [1, 3, 9, 11].into_iter().flat_map(|number| Heading::BOTH.map(|heading| (number, heading)))
     {
@@ -57,7 +57,7 @@ fn the_rate_is_told_by_the_direction_that_has_a_floor() {
 /// none): of 40, more than three such have a probability of 0.002.
 #[test]
 fn the_full_queue_tells_whose_a_change_was() {
-    let scenarios = fifteen();
+    let scenarios = standard_scenarios();
     let told = |number: usize, full: Heading, seed: u32| {
         let (found, _) = estimate(&scenarios[number - 1], full, seed);
         found.events.iter().map(|event| (event.kind, event.heading, event.size_ns)).collect::<Vec<_>>()
@@ -86,7 +86,7 @@ fn the_full_queue_tells_whose_a_change_was() {
 #[test]
 fn where_neither_has_a_floor_there_is_no_rate() {
     for seed in SEEDS {
-        let scenario = &fifteen()[5];
+        let scenario = &standard_scenarios()[5];
         let (found, _) = estimate(scenario, Heading::Forward, seed);
         assert!(found.skew.is_none() && found.remarks.is_empty(), "seed {seed}: {found:?}");
     }

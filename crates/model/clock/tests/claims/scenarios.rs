@@ -5,7 +5,7 @@
 
 use romer_clock::skew::{ChangeKind, Estimator, Heading, InTurn, Method, correct};
 use romer_record::{Fate, Passage};
-use romer_sim::clocks::{Probe, Scenario, Wander, drawn, fifteen};
+use romer_sim::clocks::{Probe, Scenario, Wander, random_scenario, standard_scenarios};
 use romer_units::Timestamp;
 
 use crate::common::estimate;
@@ -22,14 +22,14 @@ fn error(scenario: &Scenario, seeds: u32) -> f64 {
 }
 
 fn numbered(number: usize) -> Scenario {
-    fifteen().swap_remove(number - 1)
+    standard_scenarios().swap_remove(number - 1)
 }
 
 #[test]
 fn a_scenario_replays_from_its_seed() {
     assert_eq!(numbered(15).play(7), numbered(15).play(7));
     assert_ne!(numbered(15).play(7), numbered(15).play(8));
-    assert_eq!(drawn(3), drawn(3));
+    assert_eq!(random_scenario(3), random_scenario(3));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_short_slew_alone_has_no_step_beside_it() {
 /// Two slews with a few seconds between them and a change of the path after the second: together they look like one line.
 #[test]
 fn slews_that_follow_each_other_within_seconds_leave_a_floor() {
-    let play = drawn(918).play(918);
+    let play = random_scenario(918).play(918);
     let found = estimate(Method::Best, &play);
     let kinds: Vec<ChangeKind> = found.events.iter().map(|event| event.kind).collect();
     let expected = [ChangeKind::Slew, ChangeKind::Slew, ChangeKind::PathChange, ChangeKind::PathChange];
@@ -117,7 +117,7 @@ fn slews_that_follow_each_other_within_seconds_leave_a_floor() {
 /// A direction whose first slope is off by what its floors then show: which of them are high is asked again with a better one.
 #[test]
 fn a_first_slope_that_is_off_does_not_stay_in_the_rate() {
-    let play = drawn(276).play(276);
+    let play = random_scenario(276).play(276);
     let skew = estimate(Method::Best, &play).skew.unwrap();
     assert!((skew.ppm - play.skew_ppm).abs() < 0.01, "{skew:?}, {}", play.skew_ppm);
 }
@@ -217,7 +217,7 @@ fn passage((sequence, probe): (u64, &Probe)) -> Passage {
 fn scenarios_drawn_at_random_are_never_refused_and_seldom_far_off() {
     let mut off = 0;
     for seed in 0..12 {
-        let scenario = drawn(seed);
+        let scenario = random_scenario(seed);
         let play = scenario.play(seed);
         let found = estimate(Method::Best, &play);
         let skew = found.skew.unwrap_or_else(|| panic!("seed {seed}: {found:?}"));

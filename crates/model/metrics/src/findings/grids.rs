@@ -15,7 +15,7 @@
 
 use romer_record::finding::{GridOf, Pattern};
 
-use super::{Found, Series, convinces, quantile, tail};
+use super::{DelaySeries, UndirectedFinding, convinces, quantile, tail};
 use crate::interval::{NORMAL_975, student_975};
 use crate::summary::{real, whole};
 
@@ -62,7 +62,7 @@ const NEAR: f64 = 0.5;
 /// The grids of delays and of their differences. A grid of the delays has one of the differences of any two besides; it is
 /// told once. Where departures and the beat of arrivals are of one clock, their distances repeat, and the delays keep to
 /// steps as well that are a part of the beat: then both are told.
-pub(super) fn grids(series: &Series, absolute: bool) -> Vec<Found> {
+pub(super) fn grids(series: &DelaySeries, absolute: bool) -> Vec<UndirectedFinding> {
     let delays = &series.delay[..series.delay.len().min(TELLING)];
     let differences: Vec<f64> = delays
         .windows(2)
@@ -110,7 +110,7 @@ fn grid(
     absolute: bool,
     resolution: f64,
     accepted: impl Fn(f64, f64) -> bool,
-) -> Option<Found> {
+) -> Option<UndirectedFinding> {
     let mut copy = values.to_vec();
     let [low, high] = RANGE.map(|share| quantile(&mut copy, share));
     let range = high - low;
@@ -131,13 +131,13 @@ fn grid(
             tested(values, of, step, low + phase / std::f64::consts::TAU * step, [low, high])
         })
         .min_by(|a, b| a.log_alarm.total_cmp(&b.log_alarm))?;
-    let Line { step, offset, .. } = best.line;
+    let GridLine { step, offset, .. } = best.line;
     let told = convinces(best.log_alarm) && best.strength >= NEAR && accepted(step, offset);
     // Where the grid's point lies that is the first from 0 on.
     let number = -(offset / step).floor();
     let half = best.line.half_at(number);
     let within = within_a_step(offset, step, resolution, half.unwrap_or(0.0));
-    told.then(|| Found {
+    told.then(|| UndirectedFinding {
         at: None,
         until: None,
         log_alarm: Some(best.log_alarm),
@@ -198,7 +198,7 @@ fn candidates(bins: &[f64]) -> Vec<(f64, f64)> {
 }
 
 struct Tested {
-    line: Line,
+    line: GridLine,
     points: usize,
     strength: f64,
     log_alarm: f64,
@@ -209,7 +209,7 @@ struct Tested {
 fn tested(values: &[f64], of: GridOf, step: f64, start: f64, [low, high]: [f64; 2]) -> Option<Tested> {
     let (step, offset) = refined(values, step, start, [low, high])?;
     let line = by_medians(values, step, offset, [low, high])?;
-    let Line { step, offset, .. } = line;
+    let GridLine { step, offset, .. } = line;
     // Points are at even numbers of half-steps; a window reaches an eighth of a step to either side.
     let half_steps = whole(2.0 * (high - low) / step) + 4;
     let base = (2.0 * (low - offset) / step).floor() - 1.0;
@@ -288,7 +288,7 @@ struct Peak {
 }
 
 /// The line through the middles of peaks over the numbers of their points.
-struct Line {
+struct GridLine {
     step: f64,
     /// Where point 0 lies.
     offset: f64,
@@ -301,7 +301,7 @@ struct Line {
     excess: f64,
 }
 
-impl Line {
+impl GridLine {
     fn through(peaks: Vec<Peak>) -> Option<Self> {
         if peaks.len() < 3 {
             return None;
@@ -388,7 +388,7 @@ fn of_exponentials(sum: f64, count: usize) -> f64 {
 }
 
 /// The line by the medians of the values near each point, of which stray values move none.
-fn by_medians(values: &[f64], step: f64, offset: f64, [low, high]: [f64; 2]) -> Option<Line> {
+fn by_medians(values: &[f64], step: f64, offset: f64, [low, high]: [f64; 2]) -> Option<GridLine> {
     let (mut step, mut offset) = (step, offset);
     let mut line = None;
     for _ in 0..3 {
@@ -424,7 +424,7 @@ fn by_medians(values: &[f64], step: f64, offset: f64, [low, high]: [f64; 2]) -> 
             let error = (width.sqrt() * 1.86).max(FINEST_KNOWN) / count.sqrt();
             Peak { number, middle: offset + number * step + middle, error }
         });
-        let found = Line::through(peaks.collect())?;
+        let found = GridLine::through(peaks.collect())?;
         (step, offset) = (found.step, found.offset);
         line = Some(found);
     }

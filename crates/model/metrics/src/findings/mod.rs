@@ -13,14 +13,14 @@
 //! Each test bounds the probability of a false alarm over all that it looks through, at [`FALSE_ALARM`]. Long streams are
 //! looked at in their first [`LOOKED_AT`] packets.
 
-mod arrivals;
-mod copies;
+mod change_points;
+mod coalescing;
+mod differences;
+mod duplicate_bursts;
 mod grids;
-mod jumps;
-mod lengths;
-mod levels;
+mod periodic_plateaus;
 mod periods;
-mod repeating;
+mod size_dependent_loss;
 mod steps;
 
 use romer_record::document::{DelayKind, Way};
@@ -39,7 +39,7 @@ const FEWEST: usize = 60;
 
 /// A direction's packets that have a delay, in order of departure.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Series {
+struct DelaySeries {
     /// Departures after the first one, nanoseconds.
     at: Vec<f64>,
     /// Delays, nanoseconds.
@@ -74,8 +74,8 @@ fn resolution(moments: impl Iterator<Item = i64>) -> u64 {
     found
 }
 
-impl Series {
-    fn of(passages: &[Passage]) -> Self {
+impl DelaySeries {
+    fn from_passages(passages: &[Passage]) -> Self {
         let first = crate::sample::sent(passages).filter_map(|passage| passage.departure).min();
         let stamped =
             received(passages).filter_map(|passage| Some((passage.departure?, delay(passage)?, passage)));
@@ -115,12 +115,12 @@ pub fn findings(
     kind: DelayKind,
 ) -> Vec<Finding> {
     let looks = looks(forward, reverse, round_trip, kind);
-    in_order(looks.into_iter().map(Look::findings).collect())
+    in_order(looks.into_iter().map(Scan::findings).collect())
 }
 
 /// A way that is to be looked through, which can be done while another one is.
 #[derive(Clone, Copy, Debug)]
-pub struct Look<'a> {
+pub struct Scan<'a> {
     way: Way,
     passages: &'a [Passage],
     absolute: bool,
@@ -129,7 +129,7 @@ pub struct Look<'a> {
     rate_error: f64,
 }
 
-impl Look<'_> {
+impl Scan<'_> {
     /// The same of delays from which a rate of the clocks was taken that may be off by so much, at 95 %: as a share of the time. The round trip
     /// holds none.
     #[must_use]
@@ -154,9 +154,9 @@ impl Look<'_> {
     /// What stands out in it.
     pub fn findings(self) -> Vec<Finding> {
         if self.losses_alone {
-            return lengths::lost_by_length(self.passages)
+            return size_dependent_loss::lost_by_length(self.passages)
                 .into_iter()
-                .map(|found| found.of(self.way))
+                .map(|found| found.with_direction(self.way))
                 .collect();
         }
         of_way(self.way, self.passages, self.absolute, self.rate_error)
@@ -169,17 +169,17 @@ pub fn looks<'a>(
     reverse: &'a [Passage],
     round_trip: &'a [Passage],
     kind: DelayKind,
-) -> Vec<Look<'a>> {
+) -> Vec<Scan<'a>> {
     let known = |passages: &[Passage]| received(passages).filter_map(delay).take(FEWEST).count() >= FEWEST;
     let absolute = kind == DelayKind::Absolute;
-    let mut looks: Vec<Look<'_>> = [(Way::Forward, forward), (Way::Reverse, reverse)]
+    let mut looks: Vec<Scan<'_>> = [(Way::Forward, forward), (Way::Reverse, reverse)]
         .into_iter()
-        .map(|(way, passages)| Look { way, passages, absolute, losses_alone: false, rate_error: 0.0 })
+        .map(|(way, passages)| Scan { way, passages, absolute, losses_alone: false, rate_error: 0.0 })
         .collect();
     let losses_alone = known(forward) || known(reverse);
     if !losses_alone || forward.iter().any(|passage| passage.fate == Fate::Unknown) {
         let passages = round_trip;
-        looks.push(Look { way: Way::RoundTrip, passages, absolute: true, losses_alone, rate_error: 0.0 });
+        looks.push(Scan { way: Way::RoundTrip, passages, absolute: true, losses_alone, rate_error: 0.0 });
     }
     looks
 }
@@ -192,24 +192,24 @@ pub fn in_order(found: Vec<Vec<Finding>>) -> Vec<Finding> {
 }
 
 fn of_way(way: Way, passages: &[Passage], absolute: bool, rate_error: f64) -> Vec<Finding> {
-    let series = Series { rate_error, ..Series::of(passages) };
+    let series = DelaySeries { rate_error, ..DelaySeries::from_passages(passages) };
     let mut found = Vec::new();
     if series.at.len() >= FEWEST {
         found.extend(periods::spikes(&series));
         found.extend(grids::grids(&series, absolute));
     }
-    let (steps, repeating) = repeating::steps(&series, &found);
+    let (steps, repeating) = periodic_plateaus::steps(&series, &found);
     found.extend(repeating);
     found.extend(steps::changes(&series, passages, steps));
-    found.extend(copies::bursts(passages));
-    found.extend(lengths::lost_by_length(passages));
-    found.extend(arrivals::coalesced(passages));
-    found.into_iter().map(|found: Found| found.of(way)).collect()
+    found.extend(duplicate_bursts::bursts(passages));
+    found.extend(size_dependent_loss::lost_by_length(passages));
+    found.extend(coalescing::coalesced(passages));
+    found.into_iter().map(|found: UndirectedFinding| found.with_direction(way)).collect()
 }
 
 /// A finding without its direction.
 #[derive(Clone, Debug, PartialEq)]
-struct Found {
+struct UndirectedFinding {
     at: Option<f64>,
     until: Option<f64>,
     /// The logarithm of the bound of the probability of a false alarm.
@@ -217,8 +217,8 @@ struct Found {
     pattern: Pattern,
 }
 
-impl Found {
-    fn of(self, direction: Way) -> Finding {
+impl UndirectedFinding {
+    fn with_direction(self, direction: Way) -> Finding {
         Finding {
             direction,
             at_ns: self.at.map(nearest),
@@ -235,7 +235,7 @@ fn convinces(log_alarm: f64) -> bool {
     log_alarm <= FALSE_ALARM.ln()
 }
 
-/// Bounds the logarithm of the probability of `hits` or more of `of` events whose probabilities average `chance` (Chernoff
+/// Bounds the logarithm of the probability of `hits` or more of `with_direction` events whose probabilities average `chance` (Chernoff
 /// and Hoeffding: the relative entropy times the number). 0, which is certainty, where there are no more than expected.
 fn tail(hits: f64, of: f64, chance: f64) -> f64 {
     let share = hits / of;

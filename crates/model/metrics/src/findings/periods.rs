@@ -11,7 +11,7 @@
 
 use romer_record::finding::Pattern;
 
-use super::{Found, Series, convinces, quantile, tail};
+use super::{DelaySeries, UndirectedFinding, convinces, quantile, tail};
 use crate::interval::student_975;
 use crate::summary::{real, whole};
 
@@ -105,7 +105,7 @@ struct Period {
 
 /// The periods with which packets wait long: above the median of their nearest neighbours, or else, where spikes last for as many
 /// packets as that, of more.
-pub(super) fn spikes(series: &Series) -> Vec<Found> {
+pub(super) fn spikes(series: &DelaySeries) -> Vec<UndirectedFinding> {
     let mut found = periods(series, &excess(series, NEIGHBOURS));
     // A median of neighbours most of which are in a spike hides it, and those it hides have a period with that of the blocks.
     if !found.iter().any(|one| real(one.hits.len()) >= NEARLY_ALL * one.cycles) {
@@ -136,8 +136,8 @@ pub(super) fn told(
     (seen, due): (usize, f64),
     log_alarm: f64,
     multiple_of: Option<&Fit>,
-) -> Found {
-    Found {
+) -> UndirectedFinding {
+    UndirectedFinding {
         at: None,
         until: None,
         log_alarm: Some(log_alarm),
@@ -155,7 +155,7 @@ pub(super) fn told(
 }
 
 /// The periods with which the excess `all` is large.
-fn periods(series: &Series, all: &[f64]) -> Vec<Period> {
+fn periods(series: &DelaySeries, all: &[f64]) -> Vec<Period> {
     let mut found: Vec<Period> = Vec::new();
     let mut excess = all.to_owned();
     let spread = {
@@ -193,7 +193,7 @@ fn periods(series: &Series, all: &[f64]) -> Vec<Period> {
 }
 
 /// The line of a period that was found.
-pub(super) fn fit_of(found: &Found) -> Option<Fit> {
+pub(super) fn fit_of(found: &UndirectedFinding) -> Option<Fit> {
     match found.pattern {
         Pattern::PeriodicDelaySpikes { period_ns, period_interval_ns: [low, high], phase_ns, .. } => {
             Some(Fit { first: phase_ns, period: period_ns, error: (high - low) / 2.0 })
@@ -215,7 +215,7 @@ fn multiple_of(long: &Fit, short: &Fit) -> bool {
 }
 
 /// Each delay above the median of so many neighbours.
-fn excess(series: &Series, neighbours: usize) -> Vec<f64> {
+fn excess(series: &DelaySeries, neighbours: usize) -> Vec<f64> {
     let mut excess = Vec::with_capacity(series.delay.len());
     for block in series.delay.chunks(neighbours) {
         let usual = quantile(&mut block.to_vec(), 0.5);
@@ -235,7 +235,7 @@ fn take_out(excess: &mut [f64], hits: &[usize]) {
 
 /// The period that chance explains least, if it explains none: of what is left of the excess. Its spikes are counted in all of it,
 /// those that coincide with another period's as well.
-fn strongest(series: &Series, excess: &[f64], all: &[f64]) -> Option<Period> {
+fn strongest(series: &DelaySeries, excess: &[f64], all: &[f64]) -> Option<Period> {
     let window = 2.0 * series.interval;
     let length = series.at.last()? - series.at.first()?;
     let longest = length / CYCLES;
@@ -267,7 +267,13 @@ fn strongest(series: &Series, excess: &[f64], all: &[f64]) -> Option<Period> {
 
 /// The period `times` shorter whose spikes come early and late by chance, farther than a packet's interval. The few of them that
 /// happen to keep time for every so many-th look like a longer period with less of them.
-fn loosely(series: &Series, spikes: &[Spike], found: &Period, times: usize, length: f64) -> Option<Period> {
+fn loosely(
+    series: &DelaySeries,
+    spikes: &[Spike],
+    found: &Period,
+    times: usize,
+    length: f64,
+) -> Option<Period> {
     let window = found.window;
     let mut fit = Fit { period: found.fit.period / real(times), ..found.fit };
     let most = fit.period / LOOSE;
@@ -289,7 +295,7 @@ fn loosely(series: &Series, spikes: &[Spike], found: &Period, times: usize, leng
 /// The period by the moments at which its spikes begin. A spike that lasts for several packets may have risen above the level
 /// at any of them; those before that wait more than half as long as is usual in it are in it too. How far these moments lie
 /// off a line says how sure the period is, as those do not which were chosen for lying near it.
-fn begun(series: &Series, excess: &[f64], period: Period) -> Period {
+fn begun(series: &DelaySeries, excess: &[f64], period: Period) -> Period {
     let window = period.window;
     let reach = period.fit.period / 2.0;
     let high = |place: usize| excess[place] > period.height / 2.0;
@@ -330,7 +336,7 @@ fn begun(series: &Series, excess: &[f64], period: Period) -> Period {
 
 /// The period with the spikes that are seen where they were due: a packet there waits more than half as long as is usual in a
 /// spike, and longer than nearly all between them.
-fn seen(series: &Series, excess: &[f64], mut period: Period) -> Period {
+fn seen(series: &DelaySeries, excess: &[f64], mut period: Period) -> Period {
     let window = period.window;
     let mut copy = excess.to_vec();
     let [low, high] = [0.25, 0.75].map(|share| quantile(&mut copy, share));
@@ -367,14 +373,14 @@ fn trials(length: f64, period: f64, window: f64) -> f64 {
 }
 
 /// The moments at which the excess rises above the level that `share` of the packets exceed.
-fn onsets(series: &Series, excess: &[f64], share: f64, window: f64) -> Vec<Spike> {
+fn onsets(series: &DelaySeries, excess: &[f64], share: f64, window: f64) -> Vec<Spike> {
     let level = quantile(&mut excess.to_vec(), 1.0 - share).max(0.0);
     risen(series, excess, level, window)
 }
 
 /// Where the excess rises above a level. A spike begins with its first packet above half of that, and ends below: where all
 /// its packets wait about as long, chance alone says which of them is the first above a level.
-fn risen(series: &Series, excess: &[f64], level: f64, window: f64) -> Vec<Spike> {
+fn risen(series: &DelaySeries, excess: &[f64], level: f64, window: f64) -> Vec<Spike> {
     let mut spikes: Vec<Spike> = Vec::new();
     let (mut begin, mut told) = (None, false);
     for (place, (at, excess)) in series.at.iter().zip(excess).enumerate() {
@@ -444,7 +450,13 @@ fn candidates(spikes: &[Spike], window: f64, longest: f64) -> Vec<f64> {
 
 /// Folds spikes by a period that is known to about a window: first over the first cycles, every period that puts a spike
 /// elsewhere; then over twice as many each time, around the period that was found.
-fn folded(series: &Series, spikes: &[Spike], start: f64, window: f64, room: &mut Room) -> Option<Period> {
+fn folded(
+    series: &DelaySeries,
+    spikes: &[Spike],
+    start: f64,
+    window: f64,
+    room: &mut Room,
+) -> Option<Period> {
     let (first, last) = (spikes.first()?.at, spikes.last()?.at);
     let mut cycles = AT_FIRST.min((last - first) / start).max(3.0);
     let mut fit = Fit { first, period: start, error: window };
@@ -563,7 +575,7 @@ pub(super) fn through(points: &[(f64, f64)], window: f64) -> Option<Fit> {
 /// it and no later than its first. Where packets leave at equal times of which the period is nearly a multiple, spikes' first
 /// packets come later and later after the spikes begin, and lie on a line of their own, off which they are by little. 0 where
 /// no line passes between all these packets, as where a spike's first packet waits little by chance.
-fn possible(series: &Series, spikes: &[Spike], fit: Fit, reach: f64) -> f64 {
+fn possible(series: &DelaySeries, spikes: &[Spike], fit: Fit, reach: f64) -> f64 {
     let bounds: Vec<(f64, [f64; 2])> = spikes
         .iter()
         .filter(|spike| spike.place > 0)
@@ -617,7 +629,7 @@ fn possible(series: &Series, spikes: &[Spike], fit: Fit, reach: f64) -> f64 {
 }
 
 /// What chance would do with the spikes of each cycle.
-fn tested(series: &Series, spikes: &[Spike], fit: Fit, window: f64) -> Option<Period> {
+fn tested(series: &DelaySeries, spikes: &[Spike], fit: Fit, window: f64) -> Option<Period> {
     let half = window / 2.0;
     let last = fit.cycle(*series.at.last()?).0;
     let mut cycle = fit.cycle(*series.at.first()?).0;

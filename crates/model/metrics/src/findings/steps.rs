@@ -8,11 +8,11 @@ use romer_record::Passage;
 use romer_record::document::Summary;
 use romer_record::finding::Pattern;
 
-use super::levels::{self, Change, abrupt};
-use super::{Found, Series, quantile};
+use super::change_points::{self, Change, abrupt};
+use super::{DelaySeries, UndirectedFinding, quantile};
+use crate::header_counters::changed_ttl;
 use crate::interval::Dependence;
 use crate::sample::{nearest, received};
-use crate::seen::changed_ttl;
 use crate::summary::{Value as _, real, summary, whole};
 
 /// Of longer streams, medians of stretches are looked at.
@@ -38,12 +38,18 @@ const ROUTES: usize = 32;
 const SAME: f64 = 0.02;
 
 /// The steps, and the changes of route of a direction, each with its step if it has one.
-pub(super) fn changes(series: &Series, passages: &[Passage], steps: Vec<Found>) -> Vec<Found> {
+pub(super) fn changes(
+    series: &DelaySeries,
+    passages: &[Passage],
+    steps: Vec<UndirectedFinding>,
+) -> Vec<UndirectedFinding> {
     let mut found = routes(passages);
     let length = series.at.last().copied().unwrap_or(0.0);
     for step in steps {
         // The nearest change of hops, unless it has a step already: two steps near one have not one cause.
-        let away = |one: &Found| one.at.zip(step.at).map_or(f64::INFINITY, |(one, step)| (one - step).abs());
+        let away = |one: &UndirectedFinding| {
+            one.at.zip(step.at).map_or(f64::INFINITY, |(one, step)| (one - step).abs())
+        };
         let near = found
             .iter_mut()
             .filter(|one| matches!(one.pattern, Pattern::RouteChange { delay_step_ns: None, .. }))
@@ -69,7 +75,7 @@ pub(super) fn changes(series: &Series, passages: &[Passage], steps: Vec<Found>) 
 
 /// The step of the delay at a moment that the hops tell, between the changes before and after it. It needs not be improbable
 /// over all moments as one does that is sought: the medians' intervals do not meet, and it is sudden, and plain to see.
-fn step_at(series: &Series, at: f64, others: &[f64]) -> Option<f64> {
+fn step_at(series: &DelaySeries, at: f64, others: &[f64]) -> Option<f64> {
     let place = |moment: f64| series.at.partition_point(|one| *one < moment);
     let begin = others.iter().copied().filter(|other| *other < at).map(place).max().unwrap_or(0);
     let end =
@@ -89,7 +95,7 @@ fn step_at(series: &Series, at: f64, others: &[f64]) -> Option<f64> {
 }
 
 /// What the hops say.
-fn routes(passages: &[Passage]) -> Vec<Found> {
+fn routes(passages: &[Passage]) -> Vec<UndirectedFinding> {
     let hops = || received(passages).filter_map(|passage| passage.ttl);
     let (Some(least), Some(most)) = (hops().min(), hops().max()) else { return Vec::new() };
     if least == most {
@@ -102,7 +108,7 @@ fn routes(passages: &[Passage]) -> Vec<Found> {
     let changed =
         changed_ttl(passages).filter_map(|(from, passage)| Some((from, passage.ttl?, after(passage))));
     if count > ROUTES || real(count) * OFTEN > real(arrived) && count > 2 {
-        return vec![Found {
+        return vec![UndirectedFinding {
             at: None,
             until: None,
             log_alarm: None,
@@ -114,7 +120,7 @@ fn routes(passages: &[Passage]) -> Vec<Found> {
             },
         }];
     }
-    let told = |(ttl_from, ttl_to, at)| Found {
+    let told = |(ttl_from, ttl_to, at)| UndirectedFinding {
         at,
         until: None,
         log_alarm: None,
@@ -124,11 +130,11 @@ fn routes(passages: &[Passage]) -> Vec<Found> {
 }
 
 /// The steps of the delays.
-pub(super) fn steps(series: &Series) -> Vec<Found> {
+pub(super) fn steps(series: &DelaySeries) -> Vec<UndirectedFinding> {
     let each = series.delay.len().div_ceil(VALUES).max(1);
     let values: Vec<f64> =
         series.delay.chunks(each).map(|stretch| quantile(&mut stretch.to_vec(), 0.5)).collect();
-    let changes = levels::changes(&values);
+    let changes = change_points::changes(&values);
     let bounds: Vec<usize> = std::iter::once(0)
         .chain(changes.iter().map(|change| change.from))
         .chain(std::iter::once(values.len()))
@@ -145,7 +151,7 @@ pub(super) fn steps(series: &Series) -> Vec<Found> {
             .map(|(before, after)| (before[1] - before[0]).hypot(after[1] - after[0]) / 2.0);
         let half = half.map(|half| half.hypot(series.rate_error * between(series, each, [from, to])));
         let (at, interval) = moment(series, each, [from, change.from, to])?;
-        Some(Found {
+        Some(UndirectedFinding {
             at: Some(at),
             until: None,
             log_alarm: Some(change.log_alarm),
@@ -162,7 +168,7 @@ pub(super) fn steps(series: &Series) -> Vec<Found> {
 
 /// How far apart in time the middles of both sides of a step are, of which these are the outer ends in stretches of `each` packets: an
 /// error of the clocks' rate over that is one of the step.
-fn between(series: &Series, each: usize, ends: [usize; 2]) -> f64 {
+fn between(series: &DelaySeries, each: usize, ends: [usize; 2]) -> f64 {
     let last = series.at.len().saturating_sub(1);
     let [from, to] = ends.map(|end| series.at.get((end * each).min(last)).copied().unwrap_or(0.0));
     (to - from) / 2.0
@@ -170,7 +176,7 @@ fn between(series: &Series, each: usize, ends: [usize; 2]) -> f64 {
 
 /// The departure of the first packet after a step, and the interval that holds the step. `bounds` are the beginning, the step
 /// and the end in stretches of `each` packets.
-fn moment(series: &Series, each: usize, bounds: [usize; 3]) -> Option<(f64, [f64; 2])> {
+fn moment(series: &DelaySeries, each: usize, bounds: [usize; 3]) -> Option<(f64, [f64; 2])> {
     let [from, place, to] = bounds.map(|bound| (bound * each).min(series.delay.len()));
     let around = AROUND.max(STRETCHES * each);
     // Both sides keep some packets of which it is known where they belong.
@@ -180,7 +186,7 @@ fn moment(series: &Series, each: usize, bounds: [usize; 3]) -> Option<(f64, [f64
     let (end, begin) = (place - aside(place - from), place + aside(to - place));
     let before = &series.delay[from.max(end.saturating_sub(TOLD_BY.max(2 * around)))..end];
     let after = &series.delay[begin..to.min(begin + TOLD_BY.max(2 * around))];
-    let classes = Classes::of(before, after);
+    let classes = Classes::split(before, after);
     let told = classes.told(before, 1.0).min(classes.told(after, -1.0));
     // The logarithm of the likelihood that the step is right before each packet.
     let mut sum = 0.0;
@@ -215,7 +221,7 @@ struct Classes {
 }
 
 impl Classes {
-    fn of(before: &[f64], after: &[f64]) -> Self {
+    fn split(before: &[f64], after: &[f64]) -> Self {
         let fewest = before.len().min(after.len());
         let count = whole(real(fewest).sqrt()).clamp(2, CLASSES);
         let mut edges: Vec<f64> = [before, after]

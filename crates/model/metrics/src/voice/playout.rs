@@ -9,7 +9,7 @@ use crate::sample::{delay, sent};
 
 /// What is lost to the listener with one jitter buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Gaps {
+pub(super) struct PlayoutLoss {
     /// Packets that did not come, or came too late.
     pub(super) lost: usize,
     /// Runs of such packets, one after the other.
@@ -28,7 +28,7 @@ pub(super) struct Counts {
     /// The least delay, nanoseconds; `None` where nothing came.
     pub(super) least: Option<i64>,
     /// By buffer.
-    pub(super) gaps: Vec<Gaps>,
+    pub(super) gaps: Vec<PlayoutLoss>,
 }
 
 /// Counts what each of `buffers` loses, which are in ascending order, nanoseconds.
@@ -68,7 +68,7 @@ pub(super) fn counts(passages: &[Passage], buffers: &[i64]) -> Counts {
         }
         before = first;
     }
-    let mut gaps = Gaps { lost: played.iter().sum(), runs: 0 };
+    let mut gaps = PlayoutLoss { lost: played.iter().sum(), runs: 0 };
     counts.gaps = (0..buffers.len())
         .map(|place| {
             gaps.lost -= played[place];
@@ -111,6 +111,6 @@ mod tests {
     fn nothing_arrived_is_all_lost() {
         let found = counts(&passages(&[None; 7]), &[0, MS]);
         assert_eq!((found.sent, found.lost, found.least), (7, 7, None));
-        assert_eq!(found.gaps, [Gaps { lost: 7, runs: 1 }; 2]);
+        assert_eq!(found.gaps, [PlayoutLoss { lost: 7, runs: 1 }; 2]);
     }
 }

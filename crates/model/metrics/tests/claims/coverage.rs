@@ -315,7 +315,7 @@ fn means_of_differences_in_a_row_are_covered_and_their_intervals_are_as_narrow_a
             let mut found = Direction::default();
             [Part::Differences, Part::Arrivals]
                 .into_iter()
-                .for_each(|part| part.of(&packets, &context).put(&mut found));
+                .for_each(|part| part.compute(&packets, &context).put(&mut found));
             let spacing = 20e6 / (1.0 - f64::from(lost) / 100.0);
             let both = [(found.ipdv_ns, 0.0), (found.inter_arrival_ns, spacing)];
             for (((found, truth), tally), width) in both.into_iter().zip(&mut tallies).zip(&mut widths) {

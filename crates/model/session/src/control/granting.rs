@@ -3,7 +3,7 @@
 use romer_record::document::Way;
 use romer_traffic::{Departure, Schedule};
 use romer_units::{Dscp, Duration, counted};
-use romer_wire::compact;
+use romer_wire::oneway_probe;
 
 use super::server::{Limits, Others};
 use super::stream::Load;
@@ -106,7 +106,7 @@ fn check(request: &Request, limits: &Limits, one_way: bool) -> Result<(), Refuse
 }
 
 fn shortest_one_way() -> u32 {
-    u32::try_from(compact::SHORTEST).unwrap_or(u32::MAX)
+    u32::try_from(oneway_probe::SHORTEST).unwrap_or(u32::MAX)
 }
 
 /// Whether the sender may send what it means to.
@@ -138,7 +138,7 @@ fn own(stream: &FarStream, limits: &Limits) -> Result<(), Refused> {
     let schedule = stream.schedule().map_err(|why| invalid(format!("there is no such stream: {why}")))?;
     let payloads = schedule.payloads(stream.floor);
     if payloads.least < shortest_one_way() {
-        return Err(invalid(format!("a one-way probe has {} octets at the least", compact::SHORTEST)));
+        return Err(invalid(format!("a one-way probe has {} octets at the least", oneway_probe::SHORTEST)));
     }
     if payloads.most > limits.largest_payload {
         let most = limits.largest_payload;

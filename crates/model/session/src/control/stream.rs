@@ -91,7 +91,8 @@ impl FarStream {
     pub(super) fn with_departures(mut self, told: &[Departure]) -> Result<Self, String> {
         self.trace = match self.recorded_sizes {
             Some(sized) => Some(
-                Trace::of(told, sized).map_err(|error| format!("packet {}: {}", error.line, error.fault))?,
+                Trace::from_departures(told, sized)
+                    .map_err(|error| format!("packet {}: {}", error.line, error.fault))?,
             ),
             None => None,
         };
@@ -213,7 +214,7 @@ mod tests {
         let told: Vec<Departure> = (0..packets)
             .map(|n| Departure { offset: Duration::from_nanos(gap.as_nanos() * n), size: 44 })
             .collect();
-        let trace = Trace::of(&told, true).unwrap();
+        let trace = Trace::from_departures(&told, true).unwrap();
         let model: TrafficModel = "trace:/home/me/secret.csv".parse().unwrap();
         FarStream::new(
             &Request { trace: Some(trace), ..Request::new(model, Limit::Count(1 << 30)) },

@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 
 use romer_record::document::Rejected;
-use romer_wire::compact;
+use romer_wire::oneway_probe;
 
 use super::{Settled, Stray};
 use crate::recent::Recent;
@@ -21,7 +21,7 @@ pub struct Coming {
 /// (8 KiB) however long the stream is.
 #[derive(Debug)]
 pub struct Comings {
-    session: compact::Session,
+    session: oneway_probe::Session,
     source: Option<SocketAddr>,
     most: u64,
     recent: Recent,
@@ -33,7 +33,7 @@ pub struct Comings {
 impl Comings {
     /// The probes of `session`, at the most `most` of them. They come from `source`; `None` where the caller has seen
     /// to that already, as one must who may find them at a new port behind a NAT.
-    pub fn new(session: compact::Session, source: Option<SocketAddr>, most: u64) -> Self {
+    pub fn new(session: oneway_probe::Session, source: Option<SocketAddr>, most: u64) -> Self {
         Self {
             session,
             source,
@@ -46,7 +46,7 @@ impl Comings {
     }
 
     /// The session whose probes they are, and the highest number that has come.
-    pub const fn session(&self) -> (compact::Session, Option<u64>) {
+    pub const fn session(&self) -> (oneway_probe::Session, Option<u64>) {
         (self.session, self.recent.latest())
     }
 
@@ -68,7 +68,7 @@ impl Comings {
         if let Some(ours) = self.source.filter(|ours| *ours != source) {
             return Err(Stray::of_source(source, ours));
         }
-        let number = compact::number_of(payload).ok_or(Stray::Short)?;
+        let number = oneway_probe::number_of(payload).ok_or(Stray::Short)?;
         if number != self.session.number {
             return Err(Stray::Session);
         }
@@ -109,8 +109,12 @@ mod tests {
     use super::*;
     use crate::recent::SPAN;
 
-    fn one_way() -> compact::Session {
-        compact::Session { number: 9, key: compact::Key::new([3; 16]), heading: compact::Heading::Reverse }
+    fn one_way() -> oneway_probe::Session {
+        oneway_probe::Session {
+            number: 9,
+            key: oneway_probe::Key::new([3; 16]),
+            heading: oneway_probe::Heading::Reverse,
+        }
     }
     fn source() -> SocketAddr {
         "203.0.113.2:862".parse().unwrap()

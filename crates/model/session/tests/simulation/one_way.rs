@@ -13,7 +13,7 @@ use romer_sim::{HostClock, Link, Network, True};
 use romer_traffic::{Limit, Schedule as Departing, TrafficModel};
 use romer_units::random::Seed;
 use romer_units::{Duration, Monotonic, Timestamp};
-use romer_wire::compact::{Heading, Key, SHORTEST, Session};
+use romer_wire::oneway_probe::{Heading, Key, SHORTEST, Session};
 
 use crate::common::{Dice, addresses, clock, deliver, link, schedules, with_seeds};
 

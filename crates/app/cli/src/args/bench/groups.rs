@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use romer_bench::limits::Limit;
+use romer_bench::limits::ResultLimit;
 use romer_bench::options::MarkingClaim;
 use romer_port::PortName;
 use romer_traffic::Imix;
@@ -179,8 +179,8 @@ pub(crate) struct ClaimArgs {
     /// Fail (exit code 6) if a result violates a threshold, such as loss<=0.1%; repeatable
     ///
     /// It applies to all cases, sizes and loads. `romer help metrics` lists all metrics.
-    #[arg(long, value_name = "METRIC<VALUE", value_parser = values::parsed::<Limit>)]
-    pub(crate) limit: Vec<Limit>,
+    #[arg(long, value_name = "METRIC<VALUE", value_parser = values::parsed::<ResultLimit>)]
+    pub(crate) limit: Vec<ResultLimit>,
 }
 
 /// What is kept of a benchmark of a device.

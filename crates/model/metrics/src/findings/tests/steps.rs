@@ -1,7 +1,7 @@
 //! Steps of the delay: any number of them, when they were, and none in what is only dependent.
 
 use super::*;
-use crate::findings::levels;
+use crate::findings::change_points;
 
 /// Where, the size, and the moment's interval in packets of 20 ms.
 fn steps_of(findings: &[Finding]) -> Vec<(f64, f64, [f64; 2])> {
@@ -130,7 +130,7 @@ fn a_step_that_is_plain_among_values_that_depend_on_each_other_is_found() {
     ] {
         let found = |seed: &u32| {
             let values = wandering(memory, (place, size), count, &mut Chance::new(702, *seed));
-            let changes = levels::changes(&values);
+            let changes = change_points::changes(&values);
             assert!(changes.len() < 2, "memory {memory}, size {size}, seed {seed}: {changes:?}");
             let right = changes
                 .first()
@@ -164,7 +164,7 @@ fn what_changes_by_and_by_is_no_step() {
     };
     for kind in 0..3 {
         for seed in 0..60 {
-            let found = levels::changes(&draw(kind, &mut Chance::new(730 + kind, seed)));
+            let found = change_points::changes(&draw(kind, &mut Chance::new(730 + kind, seed)));
             assert!(found.is_empty(), "kind {kind}, seed {seed}: {found:?}");
         }
     }
@@ -200,7 +200,7 @@ fn noise_of_any_kind_and_queues_have_no_steps() {
         for seed in 0..20 {
             // At 1e-6 each, 2e-4 in all; the seeds are fixed.
             let values = draw(kind, &mut Chance::new(710 + kind, seed));
-            assert!(levels::changes(&values).is_empty(), "kind {kind}, seed {seed}");
+            assert!(change_points::changes(&values).is_empty(), "kind {kind}, seed {seed}");
         }
     }
 }

@@ -176,7 +176,7 @@ pub fn reflect_over(extensions: &mut [u8], context: &TlvContext, key: Option<&Ke
     if extensions.iter().all(|octet| *octet == 0) {
         return TlvOutcome { zero_padding: !extensions.is_empty(), ..TlvOutcome::default() };
     }
-    let protection = Protection::of(extensions);
+    let protection = Protection::locate(extensions);
     let integrity = protection.judge(extensions, context, key);
     let mut outcome = TlvOutcome { integrity, ..TlvOutcome::default() };
     match integrity {
@@ -201,7 +201,7 @@ pub(super) struct Protection {
 }
 
 impl Protection {
-    pub(super) fn of(extensions: &[u8]) -> Self {
+    pub(super) fn locate(extensions: &[u8]) -> Self {
         let mut found = Self { hmac: None, faulty: false, padding_alone: is_padding_alone(extensions) };
         for tlv in Tlvs::new(extensions) {
             let (offset, kind, broken) = match tlv {
@@ -289,7 +289,7 @@ fn refuse(extensions: &mut [u8], outcome: &mut TlvOutcome) {
 
 /// What became of one TLV.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum TlvFate {
     Understood,
     Unrecognized,
     Malformed,
@@ -303,18 +303,18 @@ fn answer_all(extensions: &mut [u8], context: &TlvContext, outcome: &mut TlvOutc
                 let value = extensions.get_mut(value).unwrap_or_default();
                 (offset, Some(kind), answer(kind, value, context, &mut outcome.dscp))
             }
-            Err(cut) => (cut.offset, cut.kind, Fate::Malformed),
+            Err(cut) => (cut.offset, cut.kind, TlvFate::Malformed),
         };
         let flags = match fate {
-            Fate::Understood => Flags::NONE,
-            Fate::Unrecognized => Flags::UNRECOGNIZED,
-            Fate::Malformed if kind.is_some_and(is_known) => Flags::MALFORMED,
-            Fate::Malformed => Flags::MALFORMED.with(Flags::UNRECOGNIZED),
+            TlvFate::Understood => Flags::NONE,
+            TlvFate::Unrecognized => Flags::UNRECOGNIZED,
+            TlvFate::Malformed if kind.is_some_and(is_known) => Flags::MALFORMED,
+            TlvFate::Malformed => Flags::MALFORMED.with(Flags::UNRECOGNIZED),
         };
         mark(extensions, offset, flags);
-        outcome.understood += usize::from(fate == Fate::Understood);
-        outcome.unrecognized += usize::from(fate == Fate::Unrecognized);
-        if fate == Fate::Malformed {
+        outcome.understood += usize::from(fate == TlvFate::Understood);
+        outcome.unrecognized += usize::from(fate == TlvFate::Unrecognized);
+        if fate == TlvFate::Malformed {
             outcome.malformed = true;
             return;
         }
@@ -334,53 +334,53 @@ const fn is_known(kind: u8) -> bool {
 }
 
 /// Writes the answer to one TLV over its value.
-fn answer(kind: u8, value: &mut [u8], context: &TlvContext, dscp: &mut Option<Dscp>) -> Fate {
+fn answer(kind: u8, value: &mut [u8], context: &TlvContext, dscp: &mut Option<Dscp>) -> TlvFate {
     match kind {
-        kind::EXTRA_PADDING => Fate::Understood,
+        kind::EXTRA_PADDING => TlvFate::Understood,
         kind::TIMESTAMP_INFORMATION => timestamp_information(value, context),
         kind::CLASS_OF_SERVICE => class_of_service(value, context, dscp),
         kind::DIRECT_MEASUREMENT => direct_measurement(value, context),
         kind::FOLLOW_UP_TELEMETRY => follow_up_telemetry(value, context),
         // Verified before, and written anew afterwards.
-        kind::HMAC => Fate::Understood,
-        kind::PRIVATE_FIRST..=kind::PRIVATE_LAST if value.len() < VENDOR => Fate::Malformed,
-        _ => Fate::Unrecognized,
+        kind::HMAC => TlvFate::Understood,
+        kind::PRIVATE_FIRST..=kind::PRIVATE_LAST if value.len() < VENDOR => TlvFate::Malformed,
+        _ => TlvFate::Unrecognized,
     }
 }
 
 /// RFC 8972 section 4.3.
-fn timestamp_information(value: &mut [u8], context: &TlvContext) -> Fate {
-    let Some((fixed, within)) = value.split_first_chunk_mut() else { return Fate::Malformed };
+fn timestamp_information(value: &mut [u8], context: &TlvContext) -> TlvFate {
+    let Some((fixed, within)) = value.split_first_chunk_mut() else { return TlvFate::Malformed };
     if let Some(Err(cut)) = Tlvs::new(within).last() {
         mark(within, cut.offset, Flags::MALFORMED.with(Flags::UNRECOGNIZED));
-        return Fate::Malformed;
+        return TlvFate::Malformed;
     }
-    let Some(clock) = context.clock else { return Fate::Unrecognized };
+    let Some(clock) = context.clock else { return TlvFate::Unrecognized };
     *fixed = clock.to_octets();
     let mut walk = Walk::new();
     while let Some(Ok(extent)) = walk.step(within) {
         mark(within, extent.offset, Flags::UNRECOGNIZED);
     }
-    Fate::Understood
+    TlvFate::Understood
 }
 
 /// RFC 8972 section 4.4: the code point asked for is used if that is permitted, otherwise that of the request,
 /// and RP says so.
-fn class_of_service(value: &mut [u8], context: &TlvContext, dscp: &mut Option<Dscp>) -> Fate {
-    let Ok(octets) = <&mut [u8; 4]>::try_from(value) else { return Fate::Malformed };
-    let Some(arrival) = context.arrival else { return Fate::Unrecognized };
+fn class_of_service(value: &mut [u8], context: &TlvContext, dscp: &mut Option<Dscp>) -> TlvFate {
+    let Ok(octets) = <&mut [u8; 4]>::try_from(value) else { return TlvFate::Malformed };
+    let Some(arrival) = context.arrival else { return TlvFate::Unrecognized };
     let wanted = ClassOfService::from_octets(*octets).wanted;
     let permitted = context.permitted.contains(wanted);
     let reply = *dscp.get_or_insert(if permitted { wanted } else { arrival.dscp });
     let reverse_path = u8::from(!permitted || reply != wanted);
     *octets = ClassOfService { wanted, received: arrival.dscp, ecn: arrival.ecn, reverse_path }.to_octets();
-    Fate::Understood
+    TlvFate::Understood
 }
 
 /// RFC 8972 section 4.5: the sender's count stays.
-fn direct_measurement(value: &mut [u8], context: &TlvContext) -> Fate {
-    let Ok(octets) = <&mut [u8; 12]>::try_from(value) else { return Fate::Malformed };
-    let Some(counts) = context.in_profile else { return Fate::Unrecognized };
+fn direct_measurement(value: &mut [u8], context: &TlvContext) -> TlvFate {
+    let Ok(octets) = <&mut [u8; 12]>::try_from(value) else { return TlvFate::Malformed };
+    let Some(counts) = context.in_profile else { return TlvFate::Unrecognized };
     let DirectMeasurement { sender_transmitted, .. } = DirectMeasurement::from_octets(*octets);
     *octets = DirectMeasurement {
         sender_transmitted,
@@ -388,12 +388,12 @@ fn direct_measurement(value: &mut [u8], context: &TlvContext) -> Fate {
         reflector_transmitted: counts.transmitted,
     }
     .to_octets();
-    Fate::Understood
+    TlvFate::Understood
 }
 
 /// RFC 8972 section 4.7: sequence number and timestamp are zero where the length is wrong, and where nothing is
 /// known of an earlier reply.
-fn follow_up_telemetry(value: &mut [u8], context: &TlvContext) -> Fate {
+fn follow_up_telemetry(value: &mut [u8], context: &TlvContext) -> TlvFate {
     let answer = context.follow_up.map_or_else(FollowUpTelemetry::default, |reply| FollowUpTelemetry {
         sequence: reply.sequence,
         timestamp: WireTime::from_unix_nanos(reply.departed_unix_nanos, context.format),
@@ -401,10 +401,10 @@ fn follow_up_telemetry(value: &mut [u8], context: &TlvContext) -> Fate {
     });
     if let Ok(octets) = <&mut [u8; 16]>::try_from(&mut *value) {
         *octets = answer.to_octets();
-        return Fate::Understood;
+        return TlvFate::Understood;
     }
     value.iter_mut().take(12).for_each(|octet| *octet = 0);
-    Fate::Malformed
+    TlvFate::Malformed
 }
 
 #[cfg(test)]

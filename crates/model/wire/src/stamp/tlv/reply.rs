@@ -43,7 +43,7 @@ impl<'a> Reflected<'a> {
         if marked.any(Flags::integrity) {
             return Err(ReplyFault::IntegrityFlag);
         }
-        let protection = Protection::of(extensions);
+        let protection = Protection::locate(extensions);
         match key.map(|key| protection.verify(extensions, sequence, key)) {
             None if protection.is_there() => Err(ReplyFault::NoKey),
             Some(Some(false)) => Err(ReplyFault::WrongCode),

@@ -1,0 +1,86 @@
+//! Jitter by method 4 as figures: how far delays lie from their mean.
+//!
+//! The mean is that of the same delays, and its error is in each of the deviations. Those of delays whose distribution is
+//! symmetrical become longer on the one side and shorter on the other, and on the whole it makes no difference; of skewed
+//! delays it may be most of a figure's error. It is taken in by the figures' influence functions: what one delay moves a figure by, by
+//! itself and by way of the mean.
+
+use romer_record::Passage;
+use romer_record::document::Summary;
+
+use crate::interval::Dependence;
+use crate::jitter::deviation_of;
+use crate::summary::{Made, Moments, real, summary_made};
+use crate::{sample, sort};
+
+/// So many delays at most, from the middle, tell what the mean's error does.
+const LOOKED_AT: usize = 1 << 20;
+/// How far the mean is moved to see what becomes of a quantile, in its standard errors: far enough for some delays to change
+/// sides.
+const MOVED: f64 = 2.0;
+
+/// The figures of jitter by method 4, with the error of the mean in their intervals.
+pub fn deviations(passages: &[Passage]) -> Summary {
+    let delays = sample::delays(passages);
+    of_delays(&delays, &sort::ascending(&delays))
+}
+
+/// The same of delays as they were measured, and ascending.
+pub(crate) fn of_delays(series: &[i64], sorted: &[i64]) -> Summary {
+    let Some(deviation) = deviation_of(series) else { return Summary::default() };
+    let centre = Centre::mean(series, &deviation);
+    let size = |delay: &i64| deviation(*delay).abs();
+    let valley: Vec<f64> = sorted.iter().map(size).collect();
+    let deviations: Vec<f64> = series.iter().map(size).collect();
+    let made = Made { lags: 0, centre: centre.as_ref() };
+    summary_made(&deviations, &sort::of_valley(&valley, |a, b| a < b), made)
+}
+
+/// Values about their mean.
+pub(crate) struct Centre {
+    /// What they lie above it, as they were measured: of a long series its middle.
+    signed: Vec<f64>,
+    /// Their standard deviation.
+    spread: f64,
+    /// How much a mean deviation grows with the mean: twice the share of values below it, less one.
+    slope: f64,
+}
+
+impl Centre {
+    fn mean(series: &[i64], deviation: &impl Fn(i64) -> f64) -> Option<Self> {
+        let kept = series.len().min(LOOKED_AT);
+        let part = &series[(series.len() - kept) / 2..][..kept];
+        let signed: Vec<f64> = part.iter().map(|delay| deviation(*delay)).collect();
+        let spread = Moments::from_values(&signed)?.variance().sqrt();
+        let below = signed.iter().filter(|value| **value <= 0.0).count();
+        let slope = 2.0 * real(below) / real(kept) - 1.0;
+        (spread > 0.0).then_some(Self { signed, spread, slope })
+    }
+
+    /// What depends on the mean in a mean deviation: how much its values depend on each other, and how many times their variance
+    /// exceeds that of the deviations.
+    pub(crate) fn of_mean(&self) -> (Dependence, f64) {
+        let slope = self.slope;
+        let influence = move |value: f64| value.abs() + slope * value;
+        let excess = self.variance(influence) / self.variance(f64::abs);
+        (Dependence::estimate(&self.signed, influence), if excess.is_finite() { excess } else { 1.0 })
+    }
+
+    /// The same of the share of deviations up to `level`; the excess is over the variance of that share itself.
+    pub(crate) fn of_share(&self, level: f64) -> (Dependence, f64) {
+        let away = MOVED * self.spread / real(self.signed.len()).sqrt();
+        let near =
+            |mean: f64| real(self.signed.iter().filter(|value| (**value - mean).abs() <= level).count());
+        let slope = (near(away) - near(-away)) / (2.0 * away * real(self.signed.len()));
+        let within = move |value: f64| if value.abs() <= level { 1.0 } else { 0.0 };
+        let influence = move |value: f64| within(value) + slope * value;
+        let excess = self.variance(influence) / self.variance(within);
+        (Dependence::estimate(&self.signed, influence), if excess.is_finite() { excess } else { 1.0 })
+    }
+
+    fn variance(&self, of: impl Fn(f64) -> f64) -> f64 {
+        let n = real(self.signed.len());
+        let mean = self.signed.iter().map(|value| of(*value)).sum::<f64>() / n;
+        self.signed.iter().map(|value| (of(*value) - mean).powi(2)).sum::<f64>() / n
+    }
+}
