@@ -307,15 +307,13 @@ fn by_the_other(
 /// A steady rate between the events; a change of a clock shows in reverse `later` than forward, seconds, at the least and at the most.
 fn steady(surveys: &[(&Survey, Heading)], events: &[Event], origin_ns: i64, later: (f64, f64)) -> Estimate {
     let rates: Vec<Rate> = surveys.iter().filter_map(|(survey, heading)| rate(survey, *heading)).collect();
-    if let [a, b] = &rates[..] {
-        let error = (a.variance + b.variance).sqrt();
-        if (a.mean - b.mean).abs() > DISAGREE * error + a.tilt + b.tilt + 50.0 {
-            return Estimate::refused(SkewUnknown::DirectionsDiffer {
-                forward_ppm: a.mean / 1e3,
-                reverse_ppm: b.mean / 1e3,
-            });
-        }
-    }
+    let apart = match &rates[..] {
+        [a, b] => match contradiction(a, b) {
+            Ok(apart) => apart,
+            Err(why) => return Estimate::refused(why),
+        },
+        _ => None,
+    };
     let Some(Combined { mean, draws, tilt, dependence, wander }) = combine(&rates) else {
         return Estimate::refused(SkewUnknown::FewBetweenEvents);
     };
@@ -336,14 +334,39 @@ fn steady(surveys: &[(&Survey, Heading)], events: &[Event], origin_ns: i64, late
     let (events, between) = close::taken_apart(surveys, events, later);
     let events = corners::drawn_out(surveys, events, |x| mean * x);
     let (events, corner_error) = corners::placed(surveys, &events, |x| mean * x);
+    let mut events = events.to_vec();
+    let length = surveys.iter().map(|(survey, _)| survey.length).fold(0.0, f64::max);
+    // What the directions contradict each other by over the run is a clock's or a path's.
+    let contradicted = apart.map_or(0.0, |[low, high]| (high - low) * length);
+    if apart.is_some() {
+        events.iter_mut().filter(|event| is_path(event)).for_each(Event::leave_open);
+    }
     let events = &events[..];
-    let floor_error = clock_error(events) + corner_error + left + between;
+    let floor_error = clock_error(events) + corner_error + left + between + contradicted;
     let [low, high] = [0.025, 0.975].map(|share| quantile(&draws, share));
-    let interval = [low - tilt, high + tilt];
+    let [least, most] = apart.unwrap_or([low, high]);
+    let interval = [low.min(least) - tilt, high.max(most) + tilt];
     let middle = surveys.iter().map(|(survey, _)| center(survey)).sum::<f64>() / many(surveys.len());
     let half = (interval[1] - mean).max(mean - interval[0]);
     let line = |x: f64| mean * x;
-    finish(&Found { mean, interval, events, origin_ns, middle, half, floor_error }, &[0.0], line)
+    let found = Found { mean, interval, events, origin_ns, middle, half, floor_error };
+    let mut estimate = finish(&found, &[0.0], line);
+    estimate.remarks.extend(one_floor::doubted(contradicted));
+    estimate
+}
+
+/// The lower and the higher rate of two directions that differ by more than their errors, nanoseconds a second. Where the rates have more in common
+/// than they differ by, that much is the clocks', and taking it out makes delays better: otherwise there is no rate.
+fn contradiction(a: &Rate, b: &Rate) -> Result<Option<[f64; 2]>, SkewUnknown> {
+    let error = (a.variance + b.variance).sqrt();
+    let differ = (a.mean - b.mean).abs();
+    if differ <= DISAGREE * error + a.tilt + b.tilt + 50.0 {
+        return Ok(None);
+    }
+    if a.mean * b.mean > 0.0 && differ < a.mean.abs().min(b.mean.abs()) {
+        return Ok(Some([a.mean.min(b.mean), a.mean.max(b.mean)]));
+    }
+    Err(SkewUnknown::DirectionsDiffer { forward_ppm: a.mean / 1e3, reverse_ppm: b.mean / 1e3 })
 }
 
 /// The events that are not as well none, by what their sizes may be off; and by how much delays are off at the most because one of a clock is left

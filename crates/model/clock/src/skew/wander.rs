@@ -94,8 +94,13 @@ struct State {
     x: f64,
     mean: Mean,
     cover: Cover,
-    /// What was expected here before the observation.
-    before: (Mean, Cover),
+    /// What the observation was beyond what was expected, and the variance of that.
+    surprise: f64,
+    total: f64,
+    /// The covariance of what was expected here and of the observation.
+    along: Mean,
+    /// The number of the direction that was observed.
+    way: usize,
 }
 
 /// What the floors say together.
@@ -110,7 +115,7 @@ struct Filtered {
 }
 
 /// Follows the floors of one direction, or of both together, by a clock whose rate walks at random (Kalman's filter, smoothed backwards by
-/// Rauch, Tung and Striebel), at the walk's most likely pace, from one moment to another. Both directions see the same clock: what the walk
+/// Bryson and Frazier), at the walk's most likely pace, from one moment to another. Both directions see the same clock: what the walk
 /// leaves out of its bends is counted once. `noises` are the variances of the directions' floors, as the curves of each by itself have them;
 /// none of one alone. `None` where a steady rate explains the floors as well, or what it leaves is no more than what stamps do not tell apart.
 pub(crate) fn follow(shown: &[Shown], slope: f64, span: (f64, f64), noises: &[f64]) -> Option<Curve> {
@@ -318,8 +323,7 @@ fn filter(points: &[Point], pace: f64, (from, to): (f64, f64)) -> Filtered {
     for Point { x, y, noise, way, .. } in points {
         pass(&mut mean, &mut cover, x - last, pace);
         last = *x;
-        let before = (first_three(&mean), core::array::from_fn(|row| first_three(&cover[row])));
-        let seen: &[usize] = if *way > 0 { &[0, 2] } else { &[0] };
+        let seen = seen(*way);
         let along: [f64; 4] = core::array::from_fn(|row| seen.iter().map(|place| cover[row][*place]).sum());
         let total = seen.iter().map(|place| along[*place]).sum::<f64>() + noise;
         let surprise = y - seen.iter().map(|place| mean[*place]).sum::<f64>();
@@ -335,13 +339,26 @@ fn filter(points: &[Point], pace: f64, (from, to): (f64, f64)) -> Filtered {
             }
         }
         let covered = core::array::from_fn(|row| first_three(&cover[row]));
-        states.push(State { x: *x, mean: first_three(&mean), cover: covered, before });
+        states.push(State {
+            x: *x,
+            mean: first_three(&mean),
+            cover: covered,
+            surprise,
+            total,
+            along: first_three(&along),
+            way: *way,
+        });
     }
     pass(&mut mean, &mut cover, to - last, pace);
     let noise = (squares / f64::max(free, 1.0)).max(1e-6);
     let variance = (cover[0][0] + cover[3][3] - 2.0 * cover[0][3]).max(0.0) * noise;
     let log = -0.5 * (logs + free * noise.ln());
     Filtered { log, noise, states, gone: (mean[0] - mean[3], variance) }
+}
+
+/// Which parts of the state an observation of a direction is the sum of.
+fn seen(way: usize) -> &'static [usize] {
+    if way > 0 { &[0, 2] } else { &[0] }
 }
 
 fn first_three(all: &[f64; 4]) -> [f64; 3] {
@@ -373,44 +390,31 @@ fn variance_at_ends(mut points: Vec<Point>, forward: &Filtered, pace: f64, (from
     forward.noise * last(forward).max(last(&backward))
 }
 
-/// The state at each moment by all observations, as (moment, state).
+/// The state at each moment by all observations, as (moment, state): backward in time by Bryson and Frazier, without the inverse of a covariance.
+/// The first of these are as large as [`VAGUE`], and what rounding leaves of their inverses is of no use.
 fn smooth(found: &Filtered) -> Vec<(f64, Mean)> {
     let mut knots = Vec::with_capacity(found.states.len());
-    let Some(last) = found.states.last() else { return knots };
-    let mut mean = last.mean;
-    knots.push((last.x, mean));
-    for pair in found.states.windows(2).rev() {
-        let (here, next) = (&pair[0], &pair[1]);
-        let t = next.x - here.x;
-        // Covariance of the state here with the next one, times the inverse of the latter's.
-        let mut cross = here.cover;
-        cross.iter_mut().for_each(|row| row[0] += t * row[1]);
-        let Some(inverse) = inverse(&next.before.1) else { break };
-        let gain = product(&cross, &inverse);
-        let away: Mean = core::array::from_fn(|place| mean[place] - next.before.0[place]);
-        mean = core::array::from_fn(|row| {
-            here.mean[row] + gain[row].iter().zip(away).map(|(gain, away)| gain * away).sum::<f64>()
-        });
-        knots.push((here.x, mean));
+    // What later observations say against the state: its covariance with them times their surprise.
+    let mut against: Mean = [0.0; 3];
+    let mut later = found.states.last().map_or(0.0, |state| state.x);
+    for state in found.states.iter().rev() {
+        against[1] += (later - state.x) * against[0];
+        later = state.x;
+        let mean = core::array::from_fn(|row| state.mean[row] - dot(&state.cover[row], &against));
+        knots.push((state.x, mean));
+        let said = (state.surprise + dot(&state.along, &against)) / state.total;
+        seen(state.way).iter().for_each(|place| against[*place] -= said);
     }
     knots.reverse();
     knots
+}
+
+fn dot(a: &Mean, b: &Mean) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 fn product(a: &Cover, b: &Cover) -> Cover {
     core::array::from_fn(|row| {
         core::array::from_fn(|column| (0..3).map(|one| a[row][one] * b[one][column]).sum())
     })
-}
-
-/// The inverse of a symmetric matrix; `None` where it has none.
-fn inverse(m: &Cover) -> Option<Cover> {
-    let minor = |a: usize, b: usize| {
-        let [r, s] = [(a + 1) % 3, (a + 2) % 3];
-        let [p, q] = [(b + 1) % 3, (b + 2) % 3];
-        m[r][p] * m[s][q] - m[r][q] * m[s][p]
-    };
-    let determinant: f64 = (0..3).map(|column| m[0][column] * minor(0, column)).sum();
-    (determinant > 0.0)
-        .then(|| core::array::from_fn(|row| core::array::from_fn(|column| minor(column, row) / determinant)))
 }

@@ -22,6 +22,7 @@ mod scenarios;
 mod set_in_pauses;
 mod sizes;
 mod skew;
+mod slight_slew;
 mod soft;
 mod steps;
 mod under_way;
