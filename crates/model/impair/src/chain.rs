@@ -3,6 +3,10 @@
 //! A state lasts for its duration: so many packets that reach the chain's own stage, or so long, also while no packet
 //! comes. At its end the next state is drawn from the state's row; the diagonal enters it anew. The share of packets
 //! (or of time) in state i is vᵢdᵢ / Σ vⱼdⱼ, with v the stationary distribution of the rows and d the durations.
+//!
+//! A chain by time goes on state by state at the next packet. After a long idle time it jumps ([`jump`]).
+
+mod jump;
 
 use crate::generator::Sequence;
 use crate::nanos::Nanos;
@@ -28,6 +32,7 @@ pub struct Chain {
     /// Row by row, each a running sum that ends in 1.
     cumulative: Vec<f64>,
     durations: Vec<i64>,
+    shortest: i64,
     initial: usize,
 }
 
@@ -88,7 +93,8 @@ impl Chain {
             let start = (number - 1) * n;
             cumulative[start + reachable..].fill(1.0);
         }
-        Ok(Self { step, cumulative, durations: durations.to_vec(), initial })
+        let shortest = durations.iter().copied().min().unwrap_or(shortest);
+        Ok(Self { step, cumulative, durations: durations.to_vec(), shortest, initial })
     }
 
     /// How the durations count.
@@ -125,17 +131,19 @@ impl Chain {
     /// The states that can be entered from `state`, itself included.
     fn reached(&self, state: usize) -> Vec<bool> {
         let n = self.durations.len();
-        let leads = |from: usize, to: usize| {
-            let row = &self.cumulative[from * n..(from + 1) * n];
-            row[to] > to.checked_sub(1).map_or(0.0, |before| row[before])
-        };
         let (mut seen, mut open) = (vec![false; n], vec![state]);
         while let Some(state) = open.pop() {
             if !std::mem::replace(&mut seen[state], true) {
-                open.extend((0..n).filter(|next| leads(state, *next)));
+                open.extend((0..n).filter(|next| self.probability(state, *next) > 0.0));
             }
         }
         seen
+    }
+
+    fn probability(&self, from: usize, to: usize) -> f64 {
+        let n = self.durations.len();
+        let row = &self.cumulative[from * n..(from + 1) * n];
+        row[to] - to.checked_sub(1).map_or(0.0, |before| row[before])
     }
 
     fn next(&self, state: usize, unit: f64) -> usize {
@@ -171,14 +179,25 @@ impl Walk {
                 }
                 self.until -= 1;
             }
-            Step::Time => {
-                while now >= self.until {
-                    self.state = chain.next(self.state, numbers.unit());
-                    self.until = self.until.saturating_add(chain.durations[self.state]);
-                }
-            }
+            Step::Time => self.advance(chain, numbers, now, jump::SHORT),
         }
         self.state
+    }
+
+    /// Goes on to the state of `now`; `short` is [`jump::SHORT`].
+    fn advance(&mut self, chain: &Chain, numbers: &mut Sequence, now: Nanos, short: Nanos) {
+        if now.saturating_sub(self.until) > jump::stepped(chain, short) {
+            jump::jump(self, chain, numbers, now, short);
+        }
+        while now >= self.until {
+            self.step(chain, numbers);
+        }
+    }
+
+    /// Goes on to the next state.
+    fn step(&mut self, chain: &Chain, numbers: &mut Sequence) {
+        self.state = chain.next(self.state, numbers.unit());
+        self.until = self.until.saturating_add(chain.durations[self.state]);
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use romer_units::{Layer, Rate};
 
 use crate::behaviour::{config, run};
+use crate::chain::{Chain, Step};
 use crate::config::Config;
 use crate::config::{
     Delay, Discipline, Duplicate, Match, Model, Order, Path, RateLimit, TimelineStep, Variable,
@@ -182,6 +183,41 @@ fn a_step_holds_for_what_arrived_from_its_moment_on_however_late_that_is_taken_u
             );
         }
     }
+}
+
+/// Chains by time and repeated timelines take an idle time of 146 years in a bounded number of steps, and the fates
+/// depend on arrivals alone.
+#[test]
+fn idle_time_is_skipped() {
+    let chain = Chain::new(Step::Time, &[vec![0.5, 0.5], vec![0.3, 0.7]], &[1_000, 3_000], 0).unwrap();
+    let states = [MS, 2 * MS].map(|fixed| Delay { fixed, variable: None });
+    let path = |bits| {
+        let delay = Model::Markov { chain: Arc::new(chain.clone()), states: Arc::new(states.clone()) };
+        Path { delay, ..rate(bits) }
+    };
+    let mut config_of = config(path(1_000_000_000));
+    config_of.timeline = vec![TimelineStep { at: 500, setting: config(path(10_000_000_000)).base }];
+    config_of.repeat = Some(1_000);
+    let arrivals: Vec<Nanos> = (0..62).map(|power| 1 << power).collect();
+    let fates = |polls: Nanos| {
+        let mut engine = Engine::new(config_of.clone(), Limits::growing(), 0);
+        let mut out = Vec::new();
+        let mut last = 0;
+        for (number, &arrival) in (0..).zip(&arrivals) {
+            for poll in 1..=polls {
+                let at = last + (arrival - last) / polls * poll - 1;
+                out.extend(std::iter::from_fn(|| engine.poll(at)));
+            }
+            engine.admit(&Packet::new(number, PortId::A, 1_000, arrival));
+            last = arrival;
+        }
+        out.extend(std::iter::from_fn(|| engine.poll(Nanos::MAX)));
+        out
+    };
+    let wanted = fates(1);
+    assert_eq!(wanted.len(), arrivals.len());
+    assert_eq!(fates(3), wanted);
+    assert_eq!(fates(100), wanted);
 }
 
 #[test]

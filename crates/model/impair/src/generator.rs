@@ -201,6 +201,15 @@ impl Sequence {
         })
     }
 
+    /// How many numbers were drawn, of a generator that counts.
+    #[cfg(test)]
+    pub(crate) fn drawn(&self) -> u64 {
+        match self.0 {
+            Next::Counter { next, .. } => next,
+            Next::Sequential(_) => 0,
+        }
+    }
+
     /// The next number in (0, 1).
     pub(crate) fn unit(&mut self) -> f64 {
         convert::open_unit(match &mut self.0 {

@@ -10,25 +10,26 @@
 //! | `config` | what is asked for |
 //! | `engine` | both ports; flows; live changes |
 //! | `pipeline` | the stages of one path, in order, and why in that order |
-//! | `decision`, `chain` | yes or no; Markov chains |
-//! | `laws`, `special` | distributions by inverse functions |
+//! | `loss_model`, `chain` | yes or no; Markov chains |
+//! | `distribution`, `special_functions` | distributions by inverse functions |
 //! | `order` | distribution and order both exact: the proof is there |
-//! | `held`, `server`, `timeline` | waiting; the rate with its queue; settings by time |
+//! | `packet_store`, `server`, `timeline` | waiting; the rate with its queue; settings by time |
 //! | `trace` | recorded networks |
 //! | `ledger` | what became of everything |
 //! | `generator`, `mrg` | chance |
-//! | `goodness` | whether chance is what it should be |
+//! | `goodness_of_fit` | whether chance is what it should be |
 //!
-//! Nothing is allocated by `admit` and `poll` as long as no more is held than [`Limits`] reserved.
+//! Nothing is allocated by `admit` and `poll` as long as no more is held than [`Limits`] reserved. The exception is the first packet
+//! after a long idle time of a chain by time, for which `chain` computes the laws of many transitions.
 //!
 //! ```
-//! use romer_impair::{Config, Engine, Limits, Packet, Port};
+//! use romer_impair::{Config, Engine, Limits, Packet, PortId};
 //! let mut engine = Engine::new(Config::default(), Limits::fixed(16), 0);
-//! let packet = Packet::new(3, Port::A, 64, 10);
+//! let packet = Packet::new(3, PortId::A, 64, 10);
 //! assert_eq!(engine.admit(&packet).outcomes, 1);
 //! let outcome = engine.poll(10).ok_or("due at once")?;
 //! assert_eq!((outcome.slot, outcome.time, outcome.lost), (3, 10, None));
-//! assert!(engine.ledger(Port::A).balances());
+//! assert!(engine.ledger(PortId::A).balances());
 //! # Ok::<(), &str>(())
 //! ```
 #![forbid(unsafe_code)]

@@ -103,6 +103,8 @@ pub(crate) struct Pipeline {
     /// When the setting changes next, for the first four stages and for the fifth, and when the fifth does something.
     front_step: Nanos,
     back_step: Nanos,
+    /// Whether the fifth stage has one pace at all times.
+    one_pace: bool,
     server_at: Nanos,
     /// When the setting of the first four stages began to hold, by the timeline.
     front_since: Nanos,
@@ -132,6 +134,7 @@ impl Pipeline {
             start,
             front: Cursor::default(),
             back: Cursor::default(),
+            one_pace: timeline.is_uniform(same_pace),
             timeline,
             draws: Draws::new(owner),
             loss: DecisionStage::new(owner, Purpose::LossChain),
@@ -171,6 +174,7 @@ impl Pipeline {
     /// Another timeline from `now` on. What is held keeps its moment.
     pub(crate) fn retime(&mut self, timeline: Timeline, now: Nanos) {
         let [front, back] = [self.front, self.back].map(|cursor| Arc::clone(self.timeline.path(cursor)));
+        self.one_pace = timeline.is_uniform(same_pace);
         self.timeline = timeline;
         self.start = now;
         self.front_since = Nanos::MIN;
@@ -494,6 +498,11 @@ impl Pipeline {
         self.timeline.next_at(cursor).map_or(NEVER, |at| at.saturating_add(self.start))
     }
 
+    /// When the pace of the fifth stage may change next.
+    fn back_step_at(&self) -> Nanos {
+        if self.one_pace { NEVER } else { self.step_at(self.back) }
+    }
+
     /// Stages whose model is another one begin anew; the others go on, with other numbers where these are others.
     fn changed(&mut self, before: &Arc<Path>, at: Nanos) {
         self.current = None;
@@ -580,7 +589,7 @@ impl Pipeline {
     /// The same after the timeline has.
     fn update_step_deadline(&mut self) {
         self.front_step = self.step_at(self.front);
-        self.back_step = self.step_at(self.back);
+        self.back_step = self.back_step_at();
         self.update_server_deadline();
     }
 
@@ -593,11 +602,15 @@ impl Pipeline {
             }
             self.run_due(at, ledger);
             if self.back_step <= at {
+                if self.server.is_empty() {
+                    self.timeline.skip(&mut self.back, at.saturating_sub(self.start));
+                    self.back_step = self.back_step_at();
+                }
                 // At the moment of the step: what was to be next may be sooner, or later, from then on.
                 let moment = self.back_step;
                 let before = Arc::clone(self.timeline.path(self.back));
                 self.timeline.advance(&mut self.back, moment.saturating_sub(self.start));
-                self.back_step = self.step_at(self.back);
+                self.back_step = self.back_step_at();
                 self.pace_changed(&before, moment);
                 self.update_server_deadline();
                 continue;

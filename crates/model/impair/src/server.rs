@@ -222,6 +222,11 @@ impl QueueServer {
         self.busy_until = ceiling(end);
     }
 
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
     /// When something happens next: a sending begins or ends, or an opportunity comes. [`NEVER`] where nothing does.
     pub(crate) fn next_at(&self, pace: Pace<'_>) -> Nanos {
         let Some(&head) = self.queue.front() else { return NEVER };

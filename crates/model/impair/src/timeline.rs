@@ -36,6 +36,11 @@ impl Timeline {
         &self.steps[cursor.index.min(self.steps.len() - 1)].1
     }
 
+    /// Whether `same` holds for each setting and the next.
+    pub(crate) fn is_uniform(&self, same: impl Fn(&Path, &Path) -> bool) -> bool {
+        self.steps.windows(2).all(|pair| same(&pair[0].1, &pair[1].1))
+    }
+
     /// When the setting changes next, after the start.
     pub(crate) fn next_at(&self, cursor: Cursor) -> Option<Nanos> {
         let round = self.every.map_or(0, |every| every.saturating_mul(cursor.round));
