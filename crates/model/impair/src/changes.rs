@@ -220,6 +220,26 @@ fn idle_time_is_skipped() {
     assert_eq!(fates(100), wanted);
 }
 
+/// A timeline under which no packet ever leaves does not occupy its thread, and its packets are still there when another
+/// setting comes.
+#[test]
+fn stalled_queues_wait() {
+    let mut config_of = config(mahimahi("1000\n"));
+    config_of.timeline = vec![TimelineStep { at: 500 * MS, setting: config(mahimahi("2000\n")).base }];
+    config_of.repeat = Some(1_000 * MS);
+    let mut engine = Engine::new(config_of, Limits::growing(), 0);
+    let late = 1 << 61;
+    for (number, arrival) in [(0, 0), (1, 400 * MS), (2, 10_000 * MS), (3, late)] {
+        assert_eq!(engine.poll(arrival), None);
+        engine.admit(&Packet::new(number, PortId::A, 1_000, arrival));
+    }
+    assert_eq!((engine.poll(late * 2 - 2), engine.held()), (None, 4));
+    engine.apply(config(mahimahi("1\n")), late + MS);
+    let out: Vec<Outcome> = std::iter::from_fn(|| engine.poll(Nanos::MAX)).collect();
+    assert!(in_order(&out));
+    assert_eq!((out.len(), engine.held()), (4, 0));
+}
+
 #[test]
 fn a_step_leaves_what_arrived_before_it_even_where_a_copy_was_made_after_it() {
     // The copy of the first packet comes to the delay stage at 10 ms, the step is at 5 ms, and a packet of 4 ms is taken

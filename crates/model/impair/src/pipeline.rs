@@ -105,6 +105,10 @@ pub(crate) struct Pipeline {
     back_step: Nanos,
     /// Whether the fifth stage has one pace at all times.
     one_pace: bool,
+    /// Whether each round of the timeline takes back what the fifth stage has begun to send.
+    interrupts: bool,
+    /// The progress of the fifth stage, and the first round that began with it.
+    progress: (u64, i64),
     server_at: Nanos,
     /// When the setting of the first four stages began to hold, by the timeline.
     front_since: Nanos,
@@ -135,6 +139,8 @@ impl Pipeline {
             front: Cursor::default(),
             back: Cursor::default(),
             one_pace: timeline.is_uniform(same_pace),
+            interrupts: !timeline.is_uniform(carries_over),
+            progress: (0, 0),
             timeline,
             draws: Draws::new(owner),
             loss: DecisionStage::new(owner, Purpose::LossChain),
@@ -175,6 +181,8 @@ impl Pipeline {
     pub(crate) fn retime(&mut self, timeline: Timeline, now: Nanos) {
         let [front, back] = [self.front, self.back].map(|cursor| Arc::clone(self.timeline.path(cursor)));
         self.one_pace = timeline.is_uniform(same_pace);
+        self.interrupts = !timeline.is_uniform(carries_over);
+        self.progress = (self.server.progress(), 0);
         self.timeline = timeline;
         self.start = now;
         self.front_since = Nanos::MIN;
@@ -503,6 +511,13 @@ impl Pipeline {
         if self.one_pace { NEVER } else { self.step_at(self.back) }
     }
 
+    /// Whether nothing leaves the fifth stage until something comes: in two rounds of the timeline nothing did, and each
+    /// is as the one before, because what is begun in it is taken back.
+    fn is_stalled(&self) -> bool {
+        let (progress, round) = self.progress;
+        self.interrupts && progress == self.server.progress() && self.back.round >= round.saturating_add(2)
+    }
+
     /// Stages whose model is another one begin anew; the others go on, with other numbers where these are others.
     fn changed(&mut self, before: &Arc<Path>, at: Nanos) {
         self.current = None;
@@ -582,7 +597,8 @@ impl Pipeline {
     /// The same after the fifth stage has changed.
     fn update_server_deadline(&mut self) {
         let path = self.timeline.path(self.back);
-        self.server_at = due(&self.server, Self::pace(path, self.pace_from), self.back_step);
+        let at = due(&self.server, Self::pace(path, self.pace_from), self.back_step);
+        self.server_at = if self.is_stalled() { NEVER } else { at };
         self.update_deadline();
     }
 
@@ -602,7 +618,7 @@ impl Pipeline {
             }
             self.run_due(at, ledger);
             if self.back_step <= at {
-                if self.server.is_empty() {
+                if self.server.is_empty() || self.is_stalled() {
                     self.timeline.skip(&mut self.back, at.saturating_sub(self.start));
                     self.back_step = self.back_step_at();
                 }
@@ -612,6 +628,9 @@ impl Pipeline {
                 self.timeline.advance(&mut self.back, moment.saturating_sub(self.start));
                 self.back_step = self.back_step_at();
                 self.pace_changed(&before, moment);
+                if self.server.progress() != self.progress.0 {
+                    self.progress = (self.server.progress(), self.back.round + 1);
+                }
                 self.update_server_deadline();
                 continue;
             }
@@ -625,7 +644,7 @@ impl Pipeline {
             } else {
                 None
             };
-            self.server_at = due(&self.server, pace, self.back_step);
+            self.server_at = if self.is_stalled() { NEVER } else { due(&self.server, pace, self.back_step) };
             self.update_deadline();
             if let Some(gone) = out {
                 let ServedPacket { place, time, lost, rated } = gone;
@@ -685,6 +704,12 @@ fn same_kind<P: PartialEq>(a: &Model<P>, b: &Model<P>, decision: impl Fn(&P) -> 
 
 fn of_one_kind(a: &Decision, b: &Decision) -> bool {
     core::mem::discriminant(a) == core::mem::discriminant(b)
+}
+
+/// Whether a frame that is being sent goes on when one setting follows the other.
+fn carries_over(a: &Path, b: &Path) -> bool {
+    let limit = |path: &Path| matches!(Pipeline::pace(path, 0), Pace::Limit(_));
+    same_pace(a, b) || limit(a) && limit(b)
 }
 
 /// Whether the fifth stage works alike by both.

@@ -130,6 +130,8 @@ pub(crate) struct QueueServer {
     last: Option<Sending>,
     /// Octets of the largest frame that has come.
     largest: u64,
+    /// How often something came, left, or came nearer to being dropped.
+    progress: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -162,6 +164,7 @@ impl QueueServer {
             codel: CoDel::default(),
             last: None,
             largest: 0,
+            progress: 0,
         }
     }
 
@@ -185,6 +188,7 @@ impl QueueServer {
             return Some(ServedPacket { place, time: now, lost: Some(Cause::Queue), rated: true });
         }
         self.octets += octets;
+        self.progress += 1;
         self.largest = self.largest.max(octets);
         self.queue.push_back(Queued { place, size, released: piece.released });
         self.go_on(pace);
@@ -227,6 +231,11 @@ impl QueueServer {
         self.queue.is_empty()
     }
 
+    /// A number that changes whenever what waits changes, or may yet be dropped.
+    pub(crate) fn progress(&self) -> u64 {
+        self.progress
+    }
+
     /// When something happens next: a sending begins or ends, or an opportunity comes. [`NEVER`] where nothing does.
     pub(crate) fn next_at(&self, pace: Pace<'_>) -> Nanos {
         let Some(&head) = self.queue.front() else { return NEVER };
@@ -260,8 +269,9 @@ impl QueueServer {
                 if let Discipline::CoDel { target, interval } = limit.discipline {
                     let sojourn = at.saturating_sub(head.released);
                     // RFC 8289, 5.5, looks at what is left when the head has been taken.
-                    let left = self.octets - u64::from(head.size.frame);
-                    if self.codel.drops(at, sojourn, left <= self.largest, target, interval) {
+                    let little = self.octets - u64::from(head.size.frame) <= self.largest;
+                    self.progress += u64::from(!little);
+                    if self.codel.drops(at, sojourn, little, target, interval) {
                         let place = self.remove()?;
                         return Some(ServedPacket { place, time: at, lost: Some(Cause::Queue), rated: true });
                     }
@@ -328,6 +338,7 @@ impl QueueServer {
 
     fn remove(&mut self) -> Option<SlabKey> {
         let head = self.queue.pop_front()?;
+        self.progress += 1;
         if self.queue.is_empty() {
             self.queue.clear();
         }

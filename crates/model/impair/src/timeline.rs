@@ -16,7 +16,7 @@ pub(crate) struct Timeline {
 /// A place in a timeline.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor {
-    round: i64,
+    pub(crate) round: i64,
     index: usize,
 }
 

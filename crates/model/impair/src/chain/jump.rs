@@ -94,16 +94,17 @@ impl Level {
 }
 
 /// The laws of jumps between the short states of a chain.
-struct JumpTable<'a> {
-    chain: &'a Chain,
+struct JumpTable {
     short: Vec<bool>,
     longest_short: Nanos,
+    /// By the first state.
+    phases: Vec<Phases>,
     /// Of 2^n transitions.
     levels: Vec<Level>,
 }
 
-impl<'a> JumpTable<'a> {
-    fn new(chain: &'a Chain, idle: Nanos, short: Nanos) -> Self {
+impl JumpTable {
+    fn new(chain: &Chain, idle: Nanos, short: Nanos) -> Self {
         let states = chain.durations.len();
         let most = idle / (short * SPARE);
         let lengths = || chain.durations.iter().copied().filter(|duration| *duration <= most);
@@ -125,7 +126,8 @@ impl<'a> JumpTable<'a> {
             least *= 2;
             levels.extend(levels.last().map(Level::doubled));
         }
-        Self { chain, longest_short: lengths().max().unwrap_or(0), short, levels }
+        let phases = (0..states).map(|from| Phases::new(chain, &short, from)).collect();
+        Self { longest_short: lengths().max().unwrap_or(0), short, phases, levels }
     }
 
     /// Where a jump from the end of the short state `from` ends, and after what time: at the end of a short state, or
@@ -158,24 +160,8 @@ impl<'a> JumpTable<'a> {
 
     /// The time nearest to `time`, within the idle time, that the transitions from one state to another can take.
     fn possible(&self, from: usize, to: usize, time: f64, idle: Nanos) -> Nanos {
-        let mut phases = vec![None; self.short.len()];
-        let (mut open, mut period) = (vec![from], 0);
-        phases[from] = Some(0);
-        while let Some(state) = open.pop() {
-            let ways = self.levels[0].row(state).iter().enumerate().filter(|_| self.short[state]);
-            for (next, _) in ways.filter(|(_, cell)| cell.probability > 0.0) {
-                let duration = if self.short[next] { self.chain.durations[next] } else { 0 };
-                let phase = phases[state].unwrap_or(0) + duration;
-                match phases[next] {
-                    Some(known) => period = common_divisor(period, phase - known),
-                    None => {
-                        phases[next] = Some(phase);
-                        open.push(next);
-                    }
-                }
-            }
-        }
-        let phase = phases[to].unwrap_or(0);
+        let Phases { of, period } = &self.phases[from];
+        let (phase, period) = (of[to].unwrap_or(0), *period);
         if period == 0 {
             return phase;
         }
@@ -183,6 +169,35 @@ impl<'a> JumpTable<'a> {
         let least = phase.rem_euclid(period);
         let most = (idle - (idle - phase).rem_euclid(period)).max(least);
         phase.saturating_add(rounds.saturating_mul(period)).clamp(least, most)
+    }
+}
+
+/// The times after which states can end, or long states begin, seen from the end of one state.
+struct Phases {
+    /// One such time for each state that can be reached without a long one.
+    of: Vec<Option<Nanos>>,
+    /// All others differ from it by multiples of this; 0: there are no others.
+    period: Nanos,
+}
+
+impl Phases {
+    fn new(chain: &Chain, short: &[bool], from: usize) -> Self {
+        let mut of = vec![None; short.len()];
+        let (mut open, mut period) = (vec![(from, 0)], 0);
+        of[from] = Some(0);
+        while let Some((state, phase)) = open.pop() {
+            for to in (0..short.len()).filter(|to| short[state] && chain.probability(state, *to) > 0.0) {
+                let phase = phase + if short[to] { chain.durations[to] } else { 0 };
+                match of[to] {
+                    Some(known) => period = common_divisor(period, phase - known),
+                    None => {
+                        of[to] = Some(phase);
+                        open.push((to, phase));
+                    }
+                }
+            }
+        }
+        Self { of, period }
     }
 }
 
@@ -227,7 +242,7 @@ pub(super) fn stepped(chain: &Chain, short: Nanos) -> Nanos {
 
 /// Brings a chain near to `now`: what is left is at most [`stepped`].
 pub(super) fn jump(walk: &mut Walk, chain: &Chain, numbers: &mut Sequence, now: Nanos, short: Nanos) {
-    let mut kept: Option<JumpTable<'_>> = None;
+    let mut kept: Option<JumpTable> = None;
     loop {
         let idle = now.saturating_sub(walk.until);
         if idle <= stepped(chain, short) {
