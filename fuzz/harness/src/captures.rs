@@ -10,7 +10,8 @@ const LONGEST_MESSAGE: usize = 1_000;
 const SHORTEST_RECORD: usize = 16;
 
 pub(crate) fn run(octets: &[u8]) {
-    let outcomes = [read(octets), read_beginnings(octets, 24, |payload| payload.starts_with(b"romer"))];
+    let outcomes =
+        [read(octets), read_beginnings(octets, 24, |payload| payload.starts_with(b"romer"), |_| Ok(()))];
     for outcome in outcomes {
         match outcome {
             Ok(capture) => {

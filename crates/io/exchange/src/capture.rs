@@ -187,19 +187,20 @@ pub struct Walked {
 /// # Errors
 /// [`CaptureFault`] where it is none, or a packet says what cannot be.
 pub fn read(inner: impl Read + Send) -> Result<Capture, CaptureFault> {
-    read_beginnings(inner, usize::MAX, |_| false)
+    read_beginnings(inner, usize::MAX, |_| false, |_| Ok(()))
 }
 
 /// The same, where packets are told apart by the first `most` octets of their payloads alone, so that those of a capture that
 /// has no more of them are found in another one that has. Those of which `is_aside` says, by as much of the payload as the file has,
-/// that they are none of a stream are left out.
+/// that they are none of a stream are left out. It goes on while `admit` lets so many packets be.
 ///
 /// # Errors
-/// As [`read`].
+/// As [`read`], and in the words of `admit`.
 pub fn read_beginnings(
     inner: impl Read + Send,
     most: usize,
     is_aside: impl Fn(&[u8]) -> bool,
+    admit: impl Fn(u64) -> Result<(), String>,
 ) -> Result<Capture, CaptureFault> {
     let mut capture = Capture::default();
     let mut whole = Vec::new();
@@ -219,6 +220,7 @@ pub fn read_beginnings(
             Some((.., true)) => capture.aside += 1,
             Some((packet, kept, false)) => {
                 capture.packets.push(packet);
+                admit(capture.packets.len() as u64)?;
                 let cut = kept.filter(|_| lacks > 0);
                 capture.least_kept = [capture.least_kept, cut].into_iter().flatten().min();
             }

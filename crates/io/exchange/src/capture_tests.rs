@@ -197,8 +197,9 @@ fn kept(snap: usize, payloads: &[Vec<u8>]) -> Vec<u8> {
 fn a_packet_whose_end_was_not_captured_is_known_by_its_beginning() {
     let payloads: Vec<Vec<u8>> =
         (0..40_u8).map(|n| [vec![n; 50], vec![9; usize::from(n % 3) * 10]].concat()).collect();
-    let of =
-        |snap, most| read_beginnings(std::io::Cursor::new(kept(snap, &payloads)), most, |_| false).unwrap();
+    let of = |snap, most| {
+        read_beginnings(std::io::Cursor::new(kept(snap, &payloads)), most, |_| false, |_| Ok(())).unwrap()
+    };
     let whole = of(200, usize::MAX);
     assert_eq!((whole.packets.len(), whole.snapped, whole.least_kept), (40, 0, None));
     // 42 octets are headers, and 60 of a payload are kept: of those of 70, not all.

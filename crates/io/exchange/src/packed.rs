@@ -1,14 +1,17 @@
 //! Files as they are, or, of those that gzip compressed, what they hold.
 //!
 //! Whether a file is compressed its first octets say, and not its name. What it unpacks to is bounded: a small file of octets
-//! that repeat may hold a thousand times its size, which no packet log does, and which would fill the memory.
+//! that repeat may hold a thousand times its size, which no packet log does, and which would fill the memory. So are the records in
+//! it, which take more memory than their octets: to its size where it is compressed, and to the memory of this host in any case.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
-use romer_store::untrusted;
+use romer_store::{memory, untrusted};
 use thiserror::Error;
 
 /// How a file begins that gzip compressed.
@@ -18,9 +21,56 @@ const BUFFER: usize = 256 << 10;
 /// What a file may unpack to at the most, and so many times its own size, once it is more than the last.
 const MOST: u64 = 8 << 30;
 const TIMES: u64 = 300;
-const SMALL: u64 = 64 << 20;
+const SMALL: u64 = 4 << 20;
+/// Records that a compressed file may have however small it is, beside one for each of its octets: records differ in their numbers,
+/// which takes more.
+const ALWAYS: u64 = 1 << 16;
 
-/// Why a compressed file is not read to its end: `WHY; what to do`.
+/// By what the records of a file are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Records {
+    /// Each is a line.
+    Lines,
+    /// Each has two JSON objects or more.
+    Objects,
+    /// Whoever reads them counts them ([`Source::budget`]).
+    Uncounted,
+}
+
+impl Records {
+    /// How many records begin at the most where these octets are counted.
+    fn of(self, count: &Count) -> u64 {
+        match self {
+            Self::Lines => count.feeds.max(count.returns),
+            Self::Objects => count.braces / 2,
+            Self::Uncounted => 0,
+        }
+    }
+}
+
+/// Octets of a text that begin or end records.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    feeds: u64,
+    returns: u64,
+    braces: u64,
+}
+
+impl Count {
+    fn add(&mut self, records: Records, octets: &[u8]) {
+        let count = |wanted: u8| octets.iter().filter(|octet| **octet == wanted).count() as u64;
+        match records {
+            Records::Lines => {
+                self.feeds += count(b'\n');
+                self.returns += count(b'\r');
+            }
+            Records::Objects => self.braces += count(b'{'),
+            Records::Uncounted => {}
+        }
+    }
+}
+
+/// Why a file is not read to its end, though it could be: `WHY; what to do`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Refusal(String);
@@ -32,11 +82,45 @@ impl Refusal {
     }
 }
 
-/// A file that is read, unpacked where it is compressed. What is wrong with a compressed one is an [`io::Error`] that holds a
-/// [`Refusal`].
+/// How many records of a file may be taken into memory: those that this host has memory for, and of a compressed file no more than it
+/// has octets, but for [`ALWAYS`].
+#[derive(Clone, Debug)]
+pub struct Budget {
+    /// Octets of memory that this host had, where that is known.
+    available: Option<u64>,
+    /// Octets that were taken from a compressed file.
+    taken: Option<Arc<AtomicU64>>,
+}
+
+impl Budget {
+    /// Whether there may be so many.
+    ///
+    /// # Errors
+    /// Why not, and what to do.
+    pub fn admit(&self, records: u64) -> Result<(), String> {
+        let available = self.available.unwrap_or(u64::MAX);
+        if records.saturating_mul(memory::OF_A_ROW) > available {
+            let megabytes = available / 1_000_000;
+            return Err(format!(
+                "its packets do not fit into the memory that this host has ({megabytes} MB); free memory, or use a host with more"
+            ));
+        }
+        let taken = self.taken.as_ref().map_or(u64::MAX, |taken| taken.load(Ordering::Relaxed));
+        if records > taken.saturating_add(ALWAYS) {
+            return Err("it is compressed by gzip and holds more packets than octets; unpack it with gunzip if it is to be trusted".into());
+        }
+        Ok(())
+    }
+}
+
+/// A file that is read, unpacked where it is compressed. What is wrong with a compressed one, and with one that holds too much, is
+/// an [`io::Error`] that holds a [`Refusal`].
 #[derive(Debug)]
 pub struct Source {
     inner: Inner,
+    records: Records,
+    count: Count,
+    budget: Budget,
     refusal: Option<Refusal>,
 }
 
@@ -47,38 +131,53 @@ enum Inner {
 }
 
 impl Source {
-    /// Opens a file.
+    /// Opens a file with such records.
     ///
     /// # Errors
     /// Of the system.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        let mut file = BufReader::with_capacity(BUFFER, untrusted::open_input(path)?);
-        let inner = if file.fill_buf()?.starts_with(&MAGIC) {
-            let decoder = Box::new(MultiGzDecoder::new(CountingReader { inner: file, taken: 0 }));
-            Inner::Packed { decoder, unpacked: 0 }
-        } else {
-            Inner::Plain(file)
-        };
-        Ok(Self { inner, refusal: None })
+    pub fn open(path: &Path, records: Records) -> io::Result<Self> {
+        Self::open_within(path, records, memory::available())
     }
 
-    /// Why it was not read to its end, where that is because of how it is compressed.
+    /// The same on a host that has so much memory.
+    fn open_within(path: &Path, records: Records, available: Option<u64>) -> io::Result<Self> {
+        let mut file = BufReader::with_capacity(BUFFER, untrusted::open_input(path)?);
+        let is_packed = file.fill_buf()?.starts_with(&MAGIC);
+        let taken = is_packed.then(Arc::default);
+        let inner = match &taken {
+            Some(taken) => {
+                let counted = CountingReader { inner: file, taken: Arc::clone(taken) };
+                Inner::Packed { decoder: Box::new(MultiGzDecoder::new(counted)), unpacked: 0 }
+            }
+            None => Inner::Plain(file),
+        };
+        let budget = Budget { available, taken };
+        Ok(Self { inner, records, count: Count::default(), budget, refusal: None })
+    }
+
+    /// How many records may be taken from it, for who counts them.
+    pub fn budget(&self) -> Budget {
+        self.budget.clone()
+    }
+
+    /// Why it was not read to its end, where that is because of how it is compressed or what it holds.
     pub fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_ref()
     }
 }
 
-impl Read for Source {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+impl Source {
+    /// Reads some octets, or says why no more are read.
+    fn take(&mut self, buffer: &mut [u8]) -> io::Result<Result<usize, String>> {
         let (decoder, unpacked) = match &mut self.inner {
-            Inner::Plain(file) => return file.read(buffer),
+            Inner::Plain(file) => return file.read(buffer).map(Ok),
             Inner::Packed { decoder, unpacked } => (decoder, unpacked),
         };
         let why = match decoder.read(buffer) {
             Ok(read) => {
                 *unpacked += read as u64;
-                match too_much(*unpacked, decoder.get_ref().taken) {
-                    None => return Ok(read),
+                match too_much(*unpacked, decoder.get_ref().taken.load(Ordering::Relaxed)) {
+                    None => return Ok(Ok(read)),
                     Some(why) => why,
                 }
             }
@@ -92,6 +191,22 @@ impl Read for Source {
                 format!("it is compressed by gzip and damaged ({error}); copy it again")
             }
             Err(error) => return Err(error),
+        };
+        Ok(Err(why))
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let why = match self.take(buffer)? {
+            Ok(read) => {
+                self.count.add(self.records, &buffer[..read]);
+                match self.budget.admit(self.records.of(&self.count)) {
+                    Ok(()) => return Ok(read),
+                    Err(why) => why,
+                }
+            }
+            Err(why) => why,
         };
         let refusal = Refusal(why);
         self.refusal = Some(refusal.clone());
@@ -112,13 +227,13 @@ fn too_much(unpacked: u64, taken: u64) -> Option<String> {
 #[derive(Debug)]
 struct CountingReader<R> {
     inner: R,
-    taken: u64,
+    taken: Arc<AtomicU64>,
 }
 
 impl<R: BufRead> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
-        self.taken += read as u64;
+        self.taken.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
     }
 }
@@ -129,7 +244,7 @@ impl<R: BufRead> BufRead for CountingReader<R> {
     }
 
     fn consume(&mut self, octets: usize) {
-        self.taken += octets as u64;
+        self.taken.fetch_add(octets as u64, Ordering::Relaxed);
         self.inner.consume(octets);
     }
 }
@@ -157,7 +272,7 @@ mod tests {
 
     fn read(octets: &[u8]) -> Result<Vec<u8>, String> {
         let file = file(octets);
-        let mut source = Source::open(file.path()).unwrap();
+        let mut source = Source::open(file.path(), Records::Uncounted).unwrap();
         let mut all = Vec::new();
         match source.read_to_end(&mut all) {
             Ok(_) => Ok(all),
@@ -199,5 +314,47 @@ mod tests {
         assert!(too_much(MOST, u64::MAX).is_none() && too_much(MOST + 1, u64::MAX).is_some());
         let octets = usize::try_from(SMALL).unwrap() + 1;
         assert!(read(&packed(&vec![b' '; octets])).unwrap_err().contains("more than 300 times"));
+    }
+
+    /// Reads a file with such records to its end, on a host with so much memory.
+    fn read_records(octets: &[u8], records: Records, available: u64) -> Result<u64, String> {
+        let file = file(octets);
+        let mut source = Source::open_within(file.path(), records, Some(available)).unwrap();
+        let read = io::copy(&mut source, &mut io::sink());
+        read.map_err(|error| Refusal::from_error(&error).unwrap().to_string())
+    }
+
+    /// A compressed file has no more records than octets, but for some thousand: lines that repeat are refused, however they end, and
+    /// packets that differ are read.
+    #[test]
+    fn packed_records_are_bounded() {
+        const PACKETS: u64 = 200_000;
+        for (record, records) in [
+            ("5,9,1,2,3,4\n", Records::Lines),
+            ("5,9,1,2,3,4\r\n", Records::Lines),
+            ("5,9,1,2,3,4\r", Records::Lines),
+            ("{\"a\":{}},", Records::Objects),
+        ] {
+            let of = |number: u64| packed(record.repeat(usize::try_from(number).unwrap()).as_bytes());
+            let refused = read_records(&of(PACKETS), records, u64::MAX).unwrap_err();
+            assert!(refused.contains("more packets than octets"), "{record:?}: {refused}");
+            assert!(read_records(&of(ALWAYS), records, u64::MAX).is_ok(), "{record:?}");
+        }
+        // The most alike that there are: of a periodic stream, none of whose packets arrives.
+        let line = |n: u64| format!("{n},44,{},,,\n", 1_700_000_000_000_000_000 + n * 20_000_000);
+        let text: String = (0..PACKETS).map(line).collect();
+        assert!(read_records(&packed(text.as_bytes()), Records::Lines, u64::MAX).is_ok());
+    }
+
+    /// No more records are taken in than fit into the memory that the host has, whether the file is compressed or not.
+    #[test]
+    fn records_fit_into_memory() {
+        let text = "5,9,1,2,3,4\n".repeat(50_000);
+        for octets in [text.clone().into_bytes(), packed(text.as_bytes())] {
+            let needed = 50_000 * memory::OF_A_ROW;
+            assert!(read_records(&octets, Records::Lines, needed).is_ok());
+            let refused = read_records(&octets, Records::Lines, needed - 1).unwrap_err();
+            assert!(refused.contains("do not fit into the memory that this host has (31 MB)"), "{refused}");
+        }
     }
 }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use romer_record::Exit;
 use thiserror::Error;
 
+use crate::memory;
+
 /// What went wrong. The text has the form `WHAT (WHERE): WHY; what to do`; nothing in it is printed raw from a
 /// file or a path.
 #[derive(Debug, Error)]
@@ -115,6 +117,20 @@ pub enum StoreError {
         /// How many are allowed.
         limit: u64,
     },
+    /// More than the memory of this host holds now.
+    #[error(
+        "the file does not fit into memory ({}): its {rows} rows take up to {} MB, and this host has {} MB; free memory, or use a \
+         host with more",
+        Escaped(.path), .rows.saturating_mul(memory::OF_A_ROW) / 1_000_000, .available / 1_000_000
+    )]
+    NoMemory {
+        /// The file.
+        path: PathBuf,
+        /// How many rows it has.
+        rows: u64,
+        /// Octets that this host has.
+        available: u64,
+    },
     /// A part of the packet log could not be kept while measuring.
     #[error(
         "{entries} entries of the packet log were not kept ({}): {}; what was acknowledged before is intact, and {}",
@@ -163,7 +179,11 @@ impl StoreError {
             // A link or a pipe stands where a file should.
             Self::Io { source, .. } if source.kind() == io::ErrorKind::InvalidInput => Exit::BadData,
             Self::Exists { .. } | Self::NotAFolder { .. } | Self::NotReplaceable { .. } => Exit::Usage,
-            Self::Io { .. } | Self::InUse { .. } | Self::NotKept { .. } | Self::NoHome => Exit::Environment,
+            Self::NoMemory { .. }
+            | Self::Io { .. }
+            | Self::InUse { .. }
+            | Self::NotKept { .. }
+            | Self::NoHome => Exit::Environment,
         }
     }
 }

@@ -23,6 +23,7 @@ mod durable;
 mod error;
 mod frame;
 mod log_thread;
+pub mod memory;
 mod parquet_rows;
 mod reader;
 mod run;

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use romer_exchange::capture::{self, Captured, Flow};
 use romer_exchange::csv::Shape;
+use romer_exchange::packed::Records;
 use romer_record::RoundTrip;
 use romer_record::document::Way;
 use romer_record::warning::MeasurementWarning;
@@ -187,8 +188,9 @@ pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Resul
 
 /// A capture, its packets told apart by the first `most` octets of their payloads.
 fn load(path: &Path, most: usize) -> Result<capture::Capture, AnalysisError> {
-    let mut file = open(path)?;
-    capture::read_beginnings(&mut file, most, association::begins).map_err(
+    let mut file = open(path, Records::Uncounted)?;
+    let budget = file.get_ref().budget();
+    capture::read_beginnings(&mut file, most, association::begins, |packets| budget.admit(packets)).map_err(
         |capture::CaptureFault::Record { record, why }| AnalysisError::Record {
             path: path.into(),
             record,

@@ -30,7 +30,7 @@ pub enum AnalysisError {
         /// What is wrong, and what to do.
         why: String,
     },
-    /// It is compressed, and does not unpack.
+    /// It is compressed and does not unpack, or holds more than is taken into memory.
     #[error("bad packet log ({path}): {why}", path = path.display())]
     Packed {
         /// The file.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use romer_exchange::csv::{Row, Shape};
 use romer_exchange::irtt::{self, Loss};
+use romer_exchange::packed::Records;
 use romer_exchange::qtcp::{self, Entry, Spread, UNIT_NS, sta, unit};
 use romer_record::warning::{MeasurementWarning, StampsRemedy};
 use romer_units::{Duration, Place};
@@ -19,7 +20,7 @@ use super::{eras, received};
 pub(super) fn of_qtcp(path: &Path, any_size: bool, stated: Option<i64>) -> Result<Table, AnalysisError> {
     let unit_ns = stated.unwrap_or(UNIT_NS);
     let options = qtcp::Options { any_size: any_size || sta::is_ours(path), trust_latency: false };
-    let mut found = qtcp::read(open(path)?, options).map_err(|fault| faulty(path, fault))?;
+    let mut found = qtcp::read(open(path, Records::Lines)?, options).map_err(|fault| faulty(path, fault))?;
     let doubt = unit_doubt(path, &found).filter(|_| stated.is_none());
     found.notes = found.notes.from_units(unit_ns);
     let mut stepped = found.notes.take_steps();
@@ -120,7 +121,7 @@ fn origin(entries: &[Entry], unit_ns: i64) -> (i64, bool) {
 
 /// A document of irtt.
 pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
-    let mut found = irtt::read(open(path)?).map_err(|fault| match fault {
+    let mut found = irtt::read(open(path, Records::Objects)?).map_err(|fault| match fault {
         irtt::IrttFault::Io(source) => AnalysisError::reading(path, source),
         irtt::IrttFault::Document { line, why } => AnalysisError::Line { path: path.into(), line, why },
     })?;

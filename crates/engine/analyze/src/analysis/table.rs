@@ -7,7 +7,7 @@ use romer_exchange::capture;
 use romer_exchange::csv::numbering::{self, Identity, SecondRun, Sign};
 use romer_exchange::csv::{self, Reader, Row, Shape};
 use romer_exchange::irtt::CountedLosses;
-use romer_exchange::packed::Source;
+use romer_exchange::packed::{Records, Source};
 use romer_record::warning::{MeasurementWarning, StampsRemedy};
 use romer_units::Place;
 
@@ -118,14 +118,14 @@ pub(super) fn ending(path: &Path) -> Option<&str> {
 pub(super) fn begins_as_csv(path: &Path) -> bool {
     const HEAD: &[u8] = b"sequence,";
     let mut head = Vec::new();
-    let source = Source::open(path).map(|source| source.take(HEAD.len() as u64 + 3));
+    let source = Source::open(path, Records::Uncounted).map(|source| source.take(HEAD.len() as u64 + 3));
     let is_read = source.and_then(|mut source| source.read_to_end(&mut head)).is_ok();
     is_read && head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).starts_with(HEAD)
 }
 
-/// Opens a file to be read, unpacked where it is compressed.
-pub(super) fn open(path: &Path) -> Result<BufReader<Source>, AnalysisError> {
-    let file = Source::open(path).map_err(|source| AnalysisError::reading(path, source))?;
+/// Opens a file with such records to be read, unpacked where it is compressed.
+pub(super) fn open(path: &Path, records: Records) -> Result<BufReader<Source>, AnalysisError> {
+    let file = Source::open(path, records).map_err(|source| AnalysisError::reading(path, source))?;
     Ok(BufReader::with_capacity(BUFFER, file))
 }
 
@@ -134,7 +134,7 @@ impl Table {
     pub(super) fn is_reflected(path: &Path) -> Result<bool, AnalysisError> {
         match Format::of(path) {
             Format::Csv => {
-                let reader = Reader::new(open(path)?).map_err(|fault| faulty(path, fault))?;
+                let reader = Reader::new(open(path, Records::Lines)?).map_err(|fault| faulty(path, fault))?;
                 Ok(reader.shape() == Shape::FourStamps)
             }
             Format::Qtcp => Ok(false),
@@ -152,7 +152,7 @@ impl Table {
     }
 
     fn of_csv(path: &Path) -> Result<Self, AnalysisError> {
-        let mut file = open(path)?;
+        let mut file = open(path, Records::Lines)?;
         let head = file.fill_buf().map_err(|source| AnalysisError::reading(path, source))?;
         if capture::is_capture(head) {
             return Err(AnalysisError::Line { path: path.into(), line: 1, why: CAPTURE.into() });

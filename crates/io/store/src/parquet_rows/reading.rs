@@ -18,7 +18,7 @@ use super::{COLUMNS, Column, Row, SCHEMA_FAMILY, SCHEMA_KEY, SCHEMA_VERSION, SOM
 use crate::checksum::{self, ChecksumVerdict};
 use crate::decoding::guarded;
 use crate::error::StoreError;
-use crate::untrusted;
+use crate::{memory, untrusted};
 
 /// The most rows that are taken into memory.
 const MOST_ROWS: u64 = 1 << 26;
@@ -60,7 +60,7 @@ impl RowsFile {
     ///
     /// # Errors
     /// [`StoreError::Io`], [`StoreError::Malformed`] (not Parquet, damaged), [`StoreError::Newer`],
-    /// [`StoreError::TooLarge`].
+    /// [`StoreError::TooLarge`], [`StoreError::NoMemory`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let mut file = untrusted::open(path).map_err(StoreError::io("open the packet log", path))?;
         let octets = file.metadata().map_err(StoreError::io("open the packet log", path))?.len();
@@ -73,6 +73,7 @@ impl RowsFile {
         let reader = decoded(|| SerializedFileReader::new(file))
             .map_err(|error| StoreError::malformed(path, "Parquet", error))?;
         check(reader.metadata(), path, octets)?;
+        fits(reader.metadata().file_metadata().num_rows().unsigned_abs(), memory::available(), path)?;
         Ok(Self { reader, file: own, path: path.to_path_buf() })
     }
 
@@ -246,6 +247,15 @@ fn check_guard(file: &mut File, path: &Path) -> Result<(), StoreError> {
         }
     };
     Err(StoreError::malformed(path, place, why))
+}
+
+/// Whether so many rows fit into the memory that is available, octets; `None` where that is not known.
+fn fits(rows: u64, available: Option<u64>, path: &Path) -> Result<(), StoreError> {
+    let needed = rows.saturating_mul(memory::OF_A_ROW);
+    match available.filter(|available| needed > *available) {
+        Some(available) => Err(StoreError::NoMemory { path: path.to_path_buf(), rows, available }),
+        None => Ok(()),
+    }
 }
 
 /// What the metadata of a file of so many octets says.
@@ -500,6 +510,17 @@ mod tests {
     use romer_record::Exit;
 
     use super::*;
+
+    /// Rows that do not fit into the memory of the host are refused.
+    #[test]
+    fn rows_fit_into_memory() {
+        let path = Path::new("packets.parquet");
+        let needed = 1_000_000 * memory::OF_A_ROW;
+        assert!([Some(needed), None].into_iter().all(|available| fits(1_000_000, available, path).is_ok()));
+        let refused = fits(1_000_000, Some(needed - 1), path).unwrap_err();
+        assert_eq!(refused.exit(), Exit::Environment);
+        assert!(refused.to_string().contains("its 1000000 rows take up to 640 MB"), "{refused}");
+    }
 
     /// The number of rows is held against the size of the file before any is decoded.
     #[test]
