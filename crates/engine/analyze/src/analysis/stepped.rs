@@ -4,6 +4,8 @@
 //!
 //! Captures, departures by their numbers, and lines in order of arrival are looked at in this one way.
 
+use std::cell::Cell;
+
 use romer_clock::skew::Resolution;
 
 /// Of so many stamps that go back most do so because they are in another order.
@@ -145,8 +147,52 @@ impl Usual {
     }
 }
 
+/// Where the packets of each way are, so that those beside a place are found whatever lies between, and how many stamps were looked at
+/// for all places together.
+struct Ways {
+    places: [Vec<usize>; 2],
+    looks: Cell<usize>,
+    /// Of these, those that were to tell whether a clock stays as it was set.
+    stays: Cell<usize>,
+}
+
+impl Ways {
+    fn of(stamped: &[Stamped]) -> Self {
+        let of = |way: bool| {
+            let is_of = |one: &Stamped| one.other.is_some_and(|(_, of_way)| of_way == way);
+            let all = stamped.iter().enumerate().filter(|(_, one)| is_of(one));
+            all.map(|(place, _)| place).collect()
+        };
+        Self { places: [of(false), of(true)], looks: Cell::new(0), stays: Cell::new(0) }
+    }
+
+    /// The packets of a way before a place, the nearest first, and those from it on.
+    fn beside(
+        &self,
+        way: bool,
+        place: usize,
+    ) -> (impl Iterator<Item = usize> + '_, impl Iterator<Item = usize> + '_) {
+        let places = &self.places[usize::from(way)];
+        let (before, after) = places.split_at(places.partition_point(|one| *one < place));
+        let look = |place: &usize| {
+            self.looks.set(self.looks.get() + 1);
+            *place
+        };
+        (before.iter().rev().map(look), after.iter().map(look))
+    }
+
+    fn look_whether_it_stays(&self) {
+        self.looks.set(self.looks.get() + 1);
+        self.stays.set(self.stays.get() + 1);
+    }
+}
+
 /// The steps in order of place; they are taken out of the stamps. `None` where the stamps are in no order.
 pub(super) fn take_out(stamped: &mut [Stamped], look: Scan) -> Option<Vec<Step>> {
+    take_out_by(stamped, &Ways::of(stamped), look)
+}
+
+fn take_out_by(stamped: &mut [Stamped], ways: &Ways, look: Scan) -> Option<Vec<Step>> {
     let Some(mut usual) = Usual::of(stamped) else { return Some(Vec::new()) };
     // As a rule there is none, and what the stamps tell apart need not be known.
     if candidates(stamped, &usual, look).is_empty() {
@@ -166,14 +212,21 @@ pub(super) fn take_out(stamped: &mut [Stamped], look: Scan) -> Option<Vec<Step>>
             .collect();
         let usual_drop = if drops.len() < MANY { 0 } else { quartile(&drops) };
         for place in candidates {
-            let until = drops.iter().find(|(drop, _)| *drop > place).map_or(stamped.len(), |(drop, _)| *drop);
+            let drops_from = |place: usize| drops.partition_point(|(drop, _)| *drop < place);
+            let until = drops.get(drops_from(place + 1)).map_or(stamped.len(), |(drop, _)| *drop);
             let own = gap(stamped, place);
             // Where many go back, those that are no more than these do so by the order in which they stand.
             let is_odd = own >= -usual.least || own < usual_drop.saturating_mul(SURE);
-            if !is_odd || drops.iter().any(|(other, gap)| other.abs_diff(place) <= NEXT && *gap < own) {
+            let next = &drops[drops_from(place.saturating_sub(NEXT))..drops_from(place + NEXT + 1)];
+            if !is_odd || next.iter().any(|(_, gap)| *gap < own) {
                 continue;
             }
-            let Some(step) = step(stamped, place, until, &usual, look) else { continue };
+            let found_step = step(stamped, ways, (place, until), &usual, look);
+            // As many as would be looked at for all steps that there may be, each as far as the stamps reach.
+            if ways.stays.get() > 2 * MOST * stamped.len() {
+                return None;
+            }
+            let Some(step) = found_step else { continue };
             if found.len() == MOST {
                 return None;
             }
@@ -245,9 +298,15 @@ fn candidates(stamped: &[Stamped], usual: &Usual, look: Scan) -> Vec<usize> {
 }
 
 /// The step before the stamp at `place`, of which stamps before `until` tell.
-fn step(stamped: &[Stamped], place: usize, until: usize, usual: &Usual, look: Scan) -> Option<Step> {
+fn step(
+    stamped: &[Stamped],
+    ways: &Ways,
+    (place, until): (usize, usize),
+    usual: &Usual,
+    look: Scan,
+) -> Option<Step> {
     let gap = gap(stamped, place);
-    let change = Change::of(stamped, place, until)?;
+    let change = Change::of(stamped, ways, place, until)?;
     let (size, slack) = (change.size_ns, change.slack(usual));
     let is_plain = size.saturating_abs() > usual.least.max(change.uncertain_ns.saturating_mul(SURE));
     // What has passed by the other clock, which is what has passed, if it was not set.
@@ -263,7 +322,7 @@ fn step(stamped: &[Stamped], place: usize, until: usize, usual: &Usual, look: Sc
         (is_back && (is_usual || !is_swapped(stamped, place))).then_some(Whose::Own)?
     } else {
         let is_late = is_usual && odd.saturating_abs() > usual.uneven();
-        change.whose(look, (gap, passed, slack), is_late, usual, || stays(stamped, place, size))?
+        change.whose(look, (gap, passed, slack), is_late, usual, || stays(stamped, ways, place, size))?
     };
     let is_exact = usual.spread <= change.uncertain_ns && is_usual;
     let (size_ns, uncertain_ns) = match whose {
@@ -292,8 +351,9 @@ struct Change {
 
 impl Change {
     /// Each way by itself, which have to agree.
-    fn of(stamped: &[Stamped], place: usize, until: usize) -> Option<Self> {
-        match (Self::of_way(stamped, place, until, false), Self::of_way(stamped, place, until, true)) {
+    fn of(stamped: &[Stamped], ways: &Ways, place: usize, until: usize) -> Option<Self> {
+        let of_way = |way: bool| Self::of_way(stamped, ways, (place, until), way);
+        match (of_way(false), of_way(true)) {
             (Some(one), Some(other)) => {
                 let slack = (one.size_ns.saturating_abs() / PART)
                     .saturating_add(one.uncertain_ns.saturating_add(other.uncertain_ns).saturating_mul(SURE));
@@ -310,15 +370,13 @@ impl Change {
         }
     }
 
-    fn of_way(stamped: &[Stamped], place: usize, until: usize, way: bool) -> Option<Self> {
-        let apart = |one: &Stamped| {
-            let (other, of_way) = one.other?;
-            (of_way == way).then(|| one.own.saturating_sub(other))
-        };
+    fn of_way(stamped: &[Stamped], ways: &Ways, (place, until): (usize, usize), way: bool) -> Option<Self> {
+        let apart = |place: usize| Some(stamped[place].own.saturating_sub(stamped[place].other?.0));
         let after = |until: usize| -> Vec<i64> {
-            stamped[place..until].iter().filter_map(apart).take(BESIDE).collect()
+            let after = ways.beside(way, place).1.take_while(|one| *one < until);
+            after.filter_map(apart).take(BESIDE).collect()
         };
-        let before: Vec<i64> = stamped[..place].iter().rev().filter_map(apart).take(BESIDE).collect();
+        let before: Vec<i64> = ways.beside(way, place).0.filter_map(apart).take(BESIDE).collect();
         let mut later = after(until);
         if later.len() < FEW {
             later = after(stamped.len());
@@ -420,7 +478,7 @@ fn is_level(values: &[i64], size_ns: i64) -> bool {
 
 /// Whether the clocks are apart by as much for as long as a queue that made the step would be seen to empty, on both sides of it or up to the
 /// next one. No clock is known to have been set by what is seen for a moment.
-fn stays(stamped: &[Stamped], place: usize, size_ns: i64) -> bool {
+fn stays(stamped: &[Stamped], ways: &Ways, place: usize, size_ns: i64) -> bool {
     let long = size_ns.saturating_abs().saturating_mul(STAYS).min(STAYS_MOST_NS);
     // No queue holds what is longer.
     let least = if long == STAYS_MOST_NS { 0 } else { LONGEST_CHANGE_NS.unsigned_abs() };
@@ -428,7 +486,7 @@ fn stays(stamped: &[Stamped], place: usize, size_ns: i64) -> bool {
     let at_level = |beside: &mut dyn Iterator<Item = &Stamped>| {
         let mut values = Vec::new();
         let (mut lasts, mut first, mut before) = (0, None, None);
-        for (own, apart) in beside.filter_map(apart) {
+        for (own, apart) in beside.inspect(|_| ways.look_whether_it_stays()).filter_map(apart) {
             let last = *before.get_or_insert(apart);
             lasts = own.abs_diff(*first.get_or_insert(own));
             if lasts > long.unsigned_abs() || apart.abs_diff(last) > LONGEST_CHANGE_NS.unsigned_abs() {
@@ -469,4 +527,70 @@ fn is_persistent(stamped: &[Stamped], place: usize) -> bool {
     let short = after.take_while(|pair| pair[1].own.saturating_sub(pair[0].own) < pause);
     let all: Vec<i64> = short.map(|pair| pair[1].own).collect();
     all.len() >= FEW && all.iter().all(|own| *own < before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// Packets of one way in another order than they left, as stamps that go back; and delays that alternate in blocks.
+    fn reordered(number: usize, delay: impl Fn(i64) -> i64) -> Vec<Stamped> {
+        (0..i64::try_from(number).unwrap())
+            .map(|n| {
+                // Of each five, the last two stand first.
+                let left = (n / 5 * 5 + [3, 4, 0, 1, 2][usize::try_from(n % 5).unwrap()]) * 20 * MS;
+                Stamped { own: left, other: Some((left + delay(n), false)) }
+            })
+            .collect()
+    }
+
+    /// Twice as many stamps cost twice as many looks, whatever they show: stamps that go back all the time, none of the other way, none
+    /// of the other clock, and delays that are another one again and again.
+    #[test]
+    fn looks_are_linear() {
+        type Make = fn(usize) -> Vec<Stamped>;
+        let makes: [(&str, Make, Scan); 5] = [
+            ("reordered", |number| reordered(number, |n| n * 7_919 % MS), Scan::Back),
+            (
+                "reordered, one way",
+                |number| reordered(number, |n| n * 7_919 % MS),
+                Scan::OneWay(600_000 * MS),
+            ),
+            (
+                "unmatched",
+                |number| {
+                    let mut all = reordered(number, |n| n * 7_919 % MS);
+                    all.iter_mut().skip(20).for_each(|one| one.other = None);
+                    all
+                },
+                Scan::Captured,
+            ),
+            (
+                "alternating",
+                |number| reordered(number, |n| if n / 40 % 2 == 0 { 0 } else { 5_000 * MS }),
+                Scan::OneWay(600_000 * MS),
+            ),
+            (
+                "alternating, in order",
+                |number| {
+                    let mut all = reordered(number, |n| if n / 40 % 2 == 0 { 0 } else { 5_000 * MS });
+                    all.sort_by_key(|one| one.own);
+                    all
+                },
+                Scan::OneWay(2_000 * MS),
+            ),
+        ];
+        for (name, make, look) in makes {
+            let looks = |number: usize| {
+                let mut stamped = make(number);
+                let ways = Ways::of(&stamped);
+                take_out_by(&mut stamped, &ways, look);
+                ways.looks.get()
+            };
+            let (once, twice) = (looks(10_000), looks(20_000));
+            assert!(twice * 10 <= once * 22, "{name}: {once} looks, {twice} for twice as many");
+        }
+    }
 }
