@@ -16,7 +16,7 @@ use crate::statistics::{Samples, flushed_early, too_alike, varies_less};
 
 pub use crate::departures::HEADER;
 
-/// Arrivals later than this count from the first of them: a chain by time need not run through the years before.
+/// Arrivals later than this count from the first of them: these are times of day.
 const LATE: Nanos = 86_400_000_000_000;
 
 /// A packet whose line is not written yet, because earlier ones or its own copies are still held.
@@ -80,6 +80,14 @@ impl<W: Write> OfflineRun<'_, W> {
         if any { self.write() } else { Ok(()) }
     }
 
+    /// Loses what no setting lets leave.
+    fn shut_down(&mut self, now: Nanos) -> io::Result<()> {
+        while let Some(outcome) = self.engine.shut_down(now) {
+            self.settle(&outcome);
+        }
+        self.write()
+    }
+
     fn settle(&mut self, outcome: &Outcome) {
         let port = outcome.port.index();
         let departure = outcome.lost.is_none().then(|| {
@@ -133,7 +141,7 @@ fn now() -> String {
 
 /// Runs a scenario over recorded arrivals and writes a line for each packet and copy, in order of arrival. Virtual time
 /// begins when the arrivals say that the network began; else at 0 or, where the first arrival is more than a day after 0,
-/// with it. All that is held leaves in the end.
+/// with it. All that is held leaves in the end; what can never leave is lost at the last arrival.
 ///
 /// # Errors
 /// Of `out`.
@@ -164,6 +172,7 @@ pub fn run(
         run.arrive(*arrival, arrivals.headers_of(arrival))?;
     }
     run.poll(Nanos::MAX)?;
+    run.shut_down(arrivals.packets.last().map_or(start, |arrival| arrival.time))?;
     run.out.flush()?;
     let [a_to_b, b_to_a] = PortId::BOTH.map(|port| {
         run.samples[port.index()].direction(run.engine.ledger(port), run.engine.correlation(port))
@@ -276,6 +285,32 @@ mod tests {
             note(out.port, of(&out));
         }
         hashes
+    }
+
+    /// A packet that no setting of a repeated timeline lets leave is lost, with its line and in the counts.
+    #[test]
+    fn stalled_packets_are_lost() {
+        let text = r#"
+            [a_to_b.trace]
+            file = "link"
+            format = "mahimahi"
+            [[timeline]]
+            at = "500ms"
+            a_to_b.trace = { file = "other", format = "mahimahi" }
+            [timeline_repeat]
+            every = "1s"
+        "#;
+        let scenario = romer_scenario::parse(text, "test.toml", &mut |name| {
+            Ok(if name == "link" { "1000\n" } else { "2000\n" }.to_owned())
+        })
+        .unwrap();
+        let arrival = Arrival { time: 7, port: PortId::A, size: 64, network_length: 46, headers: 0 };
+        let arrivals = Arrivals { packets: vec![arrival], ..Arrivals::default() };
+        let mut out = Vec::new();
+        let emulation = run(&scenario, text, Seed([1; 6]), &arrivals, &mut out).unwrap();
+        let line = String::from_utf8(out).unwrap().lines().nth(1).map(str::to_owned);
+        assert!(line.as_ref().is_some_and(|line| line.contains("shutdown")), "{line:?}");
+        assert_eq!(emulation.a_to_b.lost["shutdown"], 1);
     }
 
     #[test]
