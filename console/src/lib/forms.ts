@@ -164,7 +164,7 @@ export const TRACE_BY: Field = { key: 'by', label: 'By', kind: 'choice', help: '
 export const TRACE_FIXED: Field = open('fixed', 'Fixed part', 'added to the delays, which count from the least one: 10ms', 'time', '0ms');
 const BOTH: [string, string][] = [['forward', 'forward: there'], ['reverse', 'reverse: back']];
 /** Which way of a log goes which way here; what holds where nothing is said comes first. */
-export const traceDirection = (isBack: boolean): Field => ({ key: 'direction', label: 'Way of the log', kind: 'choice', help: 'which of its two ways; one that goes one way has but that', optional: true, choices: isBack ? [...BOTH].reverse() : BOTH });
+export const traceDirection = (isBack: boolean): Field => ({ key: 'direction', label: 'Direction of the log', kind: 'choice', help: 'which direction of the log; a one-way log has only one', optional: true, choices: isBack ? [...BOTH].reverse() : BOTH });
 /** What becomes of the order; a link that was recorded takes that of the delay where nothing is said, other traces fifo. */
 export const traceOrder = (isLink: boolean): Field => ({ key: 'order', label: 'Order', kind: 'choice', help: 'what to do where one packet would overtake another', optional: true, choices: isLink ? ORDERS : [ORDERS[1] as [string, string], ORDERS[0] as [string, string], ORDERS[2] as [string, string]] });
 export const TRACE: Field[] = [TRACE_FORMAT, TRACE_BY, TRACE_FIXED, traceDirection(false), traceOrder(false), TRACE_FILE];

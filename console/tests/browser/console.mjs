@@ -29,6 +29,28 @@ async function shot(page, name, from) {
   await page.screenshot({ path: join(shots, `console-${name}.png`), fullPage: false });
 }
 
+/** Pictures of a call over a path with periodic spikes: its report, and the list of runs. */
+async function pictures(page, context) {
+  step('a call is measured for the pictures');
+  const spikes = '[a_to_b.delay]\nfixed = "12ms"\nvariable = { model = "uniform", low = "0ms", high = "4ms" }\n[a_to_b.loss]\nprobability = "1%"\n[b_to_a.delay]\nfixed = "9ms"\n[[timeline]]\nat = "1900ms"\na_to_b.delay = { fixed = "50ms" }\n[[timeline]]\nat = "1960ms"\na_to_b.delay = { fixed = "12ms", variable = { model = "uniform", low = "0ms", high = "4ms" } }\n[timeline_repeat]\nevery = "2s"\n';
+  const put = await page.evaluate(async (toml) => (await fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '*' }, body: JSON.stringify({ toml }) })).text(), spikes);
+  const asked = { targets: ['198.18.0.3'], traffic: 'g711', duration: '40s', comment: 'call over the emulated path', limits: ['forward.loss.ratio<2%', 'round_trip.delay_ns.p99<150ms'] };
+  const { id } = await page.evaluate(async (body) => (await fetch('/api/measurements', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })).json(), JSON.stringify(asked));
+  const call = await until('the call is over', () => page.evaluate(async (one) => { const job = await (await fetch(`/api/measurements/${one}`)).json(); return job.state === 'running' ? null : job; }, id));
+  assert.equal(call.state, 'done', `${put} ${JSON.stringify(call)}`);
+  const tab = await context.newPage();
+  await tab.setViewportSize({ width: 1280, height: 1160 });
+  await tab.goto(`http://127.0.0.1:8800/api/runs/${call.run}/report.html`);
+  await tab.locator('.live svg').first().waitFor();
+  await tab.screenshot({ path: join(shots, 'report.png') });
+  await tab.close();
+  await open(page, 'Runs');
+  await page.getByLabel('Filter', { exact: true }).fill('');
+  await page.getByRole('button', { name: `Open ${call.run}`, exact: true }).click();
+  await page.frameLocator('iframe >> visible=true').getByText('Voice quality').first().waitFor();
+  await shot(page, 'runs');
+}
+
 const SCREENS = ['Emulator', 'Live', 'Measure', 'Runs', 'Benchmark', 'Doctor'];
 const open = async (page, screen) => {
   await page.getByRole('navigation').getByRole('link', { name: screen }).click();
@@ -151,7 +173,7 @@ async function run() {
   step('another seed waits for the next start and is told so, and what is no seed is marked');
   const seed = page.getByLabel('Seed 1 of 6', { exact: true });
   await seed.fill('7');
-  await page.getByText('Not in force: this run goes by').waitFor();
+  await page.getByText('Not in force: this run uses').waitFor();
   await seed.fill('abc');
   await until('the field is marked', async () => (await seed.getAttribute('aria-invalid')) === 'true');
   assert(await page.getByRole('button', { name: /^Apply/ }).isDisabled(), 'what cannot be applied is not offered');
@@ -374,7 +396,6 @@ async function run() {
   await beside.getByText('the scenario in force now').waitFor();
   await beside.getByLabel('Emulation').selectOption('kept');
   await beside.getByText('the scenario in force when the measurement began').waitFor();
-  await shot(page, 'runs');
 
   step('its packets are saved as other programs read them');
   for (const [name, begins] of [['Document (JSON)', '{'], ['Packets (CSV)', 'sequence,size'], ['Packets (Parquet)', 'PAR1'], ['Packets (Qtcp .raw)', ''], ['Packets (Qtcp .sta)', '']]) {
@@ -447,7 +468,7 @@ async function run() {
   await runsScreen.getByRole('row', { name: /load-sweep/ }).getByRole('button', { name: /^Open / }).click();
   await runsScreen.frameLocator('iframe').getByText('load-sweep').first().waitFor();
   await open(page, 'Benchmark');
-  await page.getByLabel('Loads').fill('5');
+  await page.getByLabel('Loads').fill('5x');
   await page.getByRole('button', { name: 'Preview' }).click();
   await until('the field is marked', async () => (await page.getByLabel('Loads').getAttribute('aria-invalid')) === 'true');
   await page.getByLabel('Loads').fill('5%,10%');
@@ -576,6 +597,8 @@ async function run() {
   await page.getByText('name a host that runs romer respond').waitFor();
   await target.fill(named);
 
+  if (shots) await pictures(page, context);
+
   step('an emulation that is stopped is a run, with its page');
   await open(page, 'Emulator');
   await endsPassing(page);
@@ -642,7 +665,7 @@ async function run() {
       assert(edges.length > 0 && edges.every((right) => right <= 360), `what is done with runs ends at ${edges.join(', ')}`);
     }
     await clean(page, `${screen}, dark and narrow`);
-    await shot(page, `narrow-${screen.toLowerCase()}`);
+    if (['Measure', 'Runs', 'Benchmark'].includes(screen)) await shot(page, `narrow-${screen.toLowerCase()}`);
   }
 
   step('it fills a wall of 3840 pixels, with text that can be read');
@@ -650,7 +673,6 @@ async function run() {
   for (const screen of SCREENS) {
     await open(page, screen);
     assert((await page.evaluate(() => document.documentElement.scrollWidth)) <= 3840, screen);
-    await shot(page, `wide-${screen.toLowerCase()}`);
   }
   assert((await page.evaluate(() => Number.parseFloat(getComputedStyle(document.documentElement).fontSize))) > 20);
 

@@ -111,7 +111,7 @@ export async function keysOfScenarios(page) {
   await trace.getByRole('button', { name: 'Enter a trace' }).click();
   await trace.getByLabel('Format').selectOption('measurement');
   await trace.getByLabel('Fixed part').fill('3ms');
-  await trace.getByLabel('Way of the log').selectOption('forward');
+  await trace.getByLabel('Direction of the log').selectOption('forward');
   await trace.getByLabel('Order').selectOption('independent');
   await until('the keys of the trace are there', async () => {
     const { fixed, direction, order } = (await draft(page)).b_to_a?.trace ?? {};

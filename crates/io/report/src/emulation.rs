@@ -224,7 +224,7 @@ fn table(document: &Emulation, body: &mut String) {
         text.push_str(&format!("<tr><th>{name}</th><td>{a}</td><td>{b}</td></tr>\n"));
     }
     body.push_str(&format!(
-        "<section><h2>Results</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>metric</th><th>a to b</th>\
+        "<section><h2>Results</h2>\n<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th>metric</th><th>a to b</th>\
          <th>b to a</th></tr></thead>\n<tbody>\n{text}</tbody></table></div></section>\n"
     ));
 }

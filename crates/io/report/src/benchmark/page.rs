@@ -45,7 +45,11 @@ pub fn page(document: &Benchmark) -> String {
     body.push_str("<div class=\"pair\">\n");
     setup(document, &mut body);
     let tester = document.self_test.iter().flat_map(|found| &found.claims);
-    list("Tester self-test", tester.map(|one| (one.clone(), false)).collect(), &mut body);
+    list(
+        "Tester self-test: what these results can support",
+        tester.map(|one| (one.clone(), false)).collect(),
+        &mut body,
+    );
     let again = repeated(document).into_iter();
     let events = again.chain(events(document).map(|one| one.text.clone())).map(|text| (text, false));
     list("Events", events.collect(), &mut body);

@@ -292,7 +292,7 @@ pub(super) fn statistics(document: &Benchmark, html: &mut String) {
         return;
     }
     html.push_str(
-        "<details><summary>All statistics</summary>\n<div class=\"scroll broad\"><table><thead><tr><th>case</th><th>frames</th><th>load</th>\
+        "<details><summary>All statistics</summary>\n<div class=\"scroll broad\" tabindex=\"0\"><table><thead><tr><th>case</th><th>frames</th><th>load</th>\
          <th>quantity</th><th>n</th><th>mean</th><th>stddev</th><th>95 % CI of the mean</th><th>median</th></tr></thead><tbody>\n",
     );
     for result in &document.results {

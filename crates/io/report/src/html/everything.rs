@@ -22,7 +22,7 @@ pub(super) fn packets(m: &Measurement, page: &mut String) {
     let heads: String =
         ways.iter().map(|way| format!("<th class=\"key {}\">{}</th>", class(*way), way.name())).collect();
     page.push_str(&format!(
-        "<details><summary>Packet counts, loss patterns, TTL, DSCP and ECN</summary>\n<div class=\"scroll\"><table><thead><tr><th>metric</th>{heads}</tr></thead><tbody>\n"
+        "<details><summary>Packet counts, loss patterns, TTL, DSCP and ECN</summary>\n<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th>metric</th>{heads}</tr></thead><tbody>\n"
     ));
     let directions: Vec<&Direction> = ways.iter().map(|way| way.of(m)).collect();
     for (name, cell) in ROWS {
@@ -131,7 +131,7 @@ fn by_power_of_two(counts: &[u64], most: u64) -> String {
 /// Every summary of every direction.
 pub(super) fn statistics(m: &Measurement, page: &mut String) {
     page.push_str(
-        "<details><summary>All statistics</summary>\n<div class=\"scroll broad\"><table><thead><tr><th>statistic</th><th>count</th><th>min</th>\
+        "<details><summary>All statistics</summary>\n<div class=\"scroll broad\" tabindex=\"0\"><table><thead><tr><th>statistic</th><th>count</th><th>min</th>\
          <th>p25</th><th>median</th><th>p75</th><th>p90</th><th>p95</th><th>p99</th><th>p99.9</th><th>max</th>\
          <th>mean</th><th>95 % CI of the mean</th><th>stddev</th></tr></thead>\n",
     );

@@ -140,7 +140,7 @@ fn difference(comparison: &Comparison, number: usize, body: &mut String) {
         return;
     }
     // One table, so that the columns of all directions stand below each other.
-    body.push_str("<div class=\"scroll\"><table>\n");
+    body.push_str("<div class=\"scroll\" tabindex=\"0\"><table>\n");
     for direction in directions {
         body.push_str(&format!(
             "<tbody><tr class=\"head\"><th>{}</th><th>A</th><th>B</th><th>B − A</th><th>95 % CI of B − A</th></tr>\n",

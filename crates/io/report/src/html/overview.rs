@@ -78,7 +78,7 @@ pub(super) fn streams(measurements: &[&Measurement], page: &mut String) {
         markup(&started)
     ));
     page.push_str(&format!(
-        "<section class=\"streams\"><h2>Results</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>stream</th><th>traffic</th>\
+        "<section class=\"streams\"><h2>Results</h2>\n<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th>stream</th><th>traffic</th>\
          <th>direction</th><th>median</th><th>p99</th><th>loss</th><th>MOS</th><th>findings</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div></section>\n"
     ));
 }
@@ -157,7 +157,7 @@ pub(super) fn table(m: &Measurement, page: &mut String) {
     }
     let end = ways.iter().filter_map(|way| way.of(m).delay_ns.p99).fold(0.0, f64::max);
     page.push_str(&format!(
-        "<section><h2>Delay, {}</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>direction</th><th>median</th>\
+        "<section><h2>Delay, {}</h2>\n<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th>direction</th><th>median</th>\
          <th class=\"range\">spread, 0 to {}</th><th class=\"less\">min</th><th class=\"less\">p95</th><th>p99</th>\
          <th class=\"max\">max</th><th class=\"less\"><abbr title=\"absolute delay variation between consecutive \
          packets, 95th percentile (RFC 3393)\">|IPDV| p95</abbr></th><th>loss</th></tr></thead>\n<tbody>\n",
@@ -228,7 +228,7 @@ pub(super) fn limits(m: &Measurement, page: &mut String) {
     if m.limits.is_empty() {
         return;
     }
-    page.push_str("<section><h2>Limits</h2>\n<div class=\"scroll\"><table><thead><tr><th>limit</th><th>measured</th><th>verdict</th></tr></thead><tbody>\n");
+    page.push_str("<section><h2>Limits</h2>\n<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th>limit</th><th>measured</th><th>verdict</th></tr></thead><tbody>\n");
     for limit in &m.limits {
         let verdict =
             if limit.held { "<td class=\"good\">passed</td>" } else { "<td class=\"bad\">failed</td>" };
