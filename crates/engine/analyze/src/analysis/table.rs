@@ -231,7 +231,7 @@ impl LineNumbers {
 
 /// That a file has two runs, or gives different packets one number.
 fn second_run(path: &Path, second: SecondRun, places: &LineNumbers) -> AnalysisError {
-    let [line, earlier, begins] = [second.line, second.earlier, second.begins].map(|row| places.line(row));
+    let [line, earlier] = [second.line, second.earlier].map(|row| places.line(row));
     let sequence = second.sequence;
     let contradiction = match second.sign {
         Sign::Repeated => format!("sequence number {sequence} is in line {earlier} with another departure"),
@@ -240,14 +240,16 @@ fn second_run(path: &Path, second: SecondRun, places: &LineNumbers) -> AnalysisE
              {earlier}"
         ),
     };
-    let remedy = if begins > 2 {
-        format!(
+    let remedy = match second.begins.map(|row| places.line(row)) {
+        Some(begins) => format!(
             "two runs are in one file, and the second begins at line {begins}; split it there (head -n {}; for the second, head -n 1 and \
              tail -n +{begins})",
             begins - 1
-        )
-    } else {
-        "give each packet a number of its own".into()
+        ),
+        None => format!(
+            "the numbers do not ascend, even if they are continued at 2^16 or 2^32; correct line {line} or line {earlier}, or give each \
+             packet a number of its own"
+        ),
     };
     AnalysisError::Line { path: path.into(), line, why: format!("{contradiction}: {remedy}") }
 }

@@ -16,7 +16,7 @@ const WIDTHS: [u32; 2] = [16, 32];
 const FALL: u64 = 1 << (WIDTHS[0] - 1);
 /// Numbers that show a step of their counter, at least. Of so many packets that arrived by chance, all would have even numbers with
 /// a probability of 1 in 500.
-const FEWEST_OF_STEP: usize = 10;
+const FEWEST_OF_STEP: u64 = 10;
 
 /// What a line says of its packet's identity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,8 +67,8 @@ pub struct SecondRun {
     pub line: usize,
     /// A line of the first run that it contradicts.
     pub earlier: usize,
-    /// Where the second run begins: the ascending numbers that `line` is among.
-    pub begins: usize,
+    /// Where the second run begins: the ascending numbers that `line` is among. `None` where the lines before and from there on are not two runs.
+    pub begins: Option<usize>,
     /// What the two lines contradict each other in.
     pub sign: Sign,
 }
@@ -87,24 +87,44 @@ pub enum Sign {
 /// # Errors
 /// [`SecondRun`] where two packets have one number, or the later ones the lower numbers, however the numbers are read.
 pub fn renumber(lines: usize, at: impl Fn(usize) -> Identity) -> Result<Option<Renumbered>, SecondRun> {
+    one_run(lines, &at).map_err(|second| {
+        let begins = second.begins.filter(|begins| are_two_runs(*begins, lines, &at));
+        SecondRun { begins, ..second }
+    })
+}
+
+/// Whether the lines before one and those from it on are a run each. More than one number of the second is no higher than those of the first: one
+/// that is may be mistyped.
+fn are_two_runs(begins: usize, lines: usize, at: &impl Fn(usize) -> Identity) -> bool {
+    let greatest = (0..begins).map(|line| at(line).sequence).max().unwrap_or(0);
+    let is_lower = |line: usize| at(line).sequence <= greatest;
+    begins > 0
+        && begins + 1 < lines
+        && is_lower(begins)
+        && is_lower(begins + 1)
+        && one_run(begins, at).is_ok()
+        && one_run(lines - begins, &|line| at(begins + line)).is_ok()
+}
+
+/// Reads the numbers of lines that are of one run.
+fn one_run(lines: usize, at: &impl Fn(usize) -> Identity) -> Result<Option<Renumbered>, SecondRun> {
     let written = (0..lines).map(|line| at(line).sequence);
     let most = written.clone().max().unwrap_or(0);
     let width = WIDTHS.into_iter().find(|width| most >> width == 0);
-    if is_plain(lines, &at, width) {
+    if is_plain(lines, at, width) {
         return Ok(divided(written.collect(), None));
     }
-    let mut best = Reading::of(written.collect(), None, &at);
+    let mut best = Reading::of(written.collect(), None, at);
     if let Some(width) = width {
-        for numbers in
-            [by_departure(lines, &at, width), Some(by_line(lines, &at, width))].into_iter().flatten()
+        for numbers in [by_departure(lines, at, width), Some(by_line(lines, at, width))].into_iter().flatten()
         {
-            let reading = Reading::of(numbers, Some(width), &at);
+            let reading = Reading::of(numbers, Some(width), at);
             if reading.cost() < best.cost() {
                 best = reading;
             }
         }
     }
-    match best.shared.or_else(|| lower_run(&best.numbers, &at)) {
+    match best.shared.or_else(|| lower_run(&best.numbers, at)) {
         Some(second) => Err(second),
         None => Ok(divided(best.numbers, best.width)),
     }
@@ -150,7 +170,7 @@ fn lower_run(numbers: &[u64], at: &impl Fn(usize) -> Identity) -> Option<SecondR
             sequence: at(line).sequence,
             line,
             earlier: lowest,
-            begins: line,
+            begins: Some(line),
             sign: Sign::Lower,
         })
     })
@@ -163,7 +183,7 @@ struct Reading {
     /// How many lines have a number of another packet, and the first of them.
     conflicts: usize,
     shared: Option<SecondRun>,
-    /// Numbers between the least and the greatest that no line has.
+    /// Numbers of the counter between the least and the greatest that no line has.
     missing: u64,
     /// Lines whose number is lower than that of the line before by more than [`FALL`].
     falls: usize,
@@ -193,10 +213,12 @@ impl Reading {
             sequence: at(line).sequence,
             line,
             earlier,
-            begins: (1..=line).rev().find(|line| numbers[line - 1] >= numbers[*line]).unwrap_or(0),
+            begins: (1..=line).rev().find(|line| numbers[line - 1] >= numbers[*line]),
             sign: Sign::Repeated,
         });
-        let missing = span.saturating_add(1).saturating_sub(distinct);
+        // Of a counter that advances by more than one, numbers between two steps are not missing.
+        let missing =
+            (span / step(&numbers, distinct).unwrap_or(1)).saturating_add(1).saturating_sub(distinct);
         Self { numbers, width, conflicts, shared, missing, falls }
     }
 
@@ -280,18 +302,21 @@ fn by_departure(lines: usize, at: &impl Fn(usize) -> Identity, width: u32) -> Op
 
 /// Divides the numbers by the step of their counter, where they have one.
 fn divided(mut numbers: Vec<u64>, width: Option<u32>) -> Option<Renumbered> {
-    let first = numbers.first().copied().unwrap_or(0);
-    let step = numbers.iter().fold(0, |step, number| greatest_divisor(step, number.abs_diff(first)));
-    let step = Some(step).filter(|step| *step > 1).filter(|_| {
-        let mut distinct = numbers.clone();
-        distinct.sort_unstable();
-        distinct.dedup();
-        distinct.len() >= FEWEST_OF_STEP
-    });
+    let mut distinct = numbers.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let step = step(&numbers, distinct.len() as u64);
     if let Some(step) = step {
         numbers.iter_mut().for_each(|number| *number /= step);
     }
     (width.is_some() || step.is_some()).then_some(Renumbered { numbers, width, step })
+}
+
+/// The step of the counter of numbers, so many of them different, where it is more than one.
+fn step(numbers: &[u64], distinct: u64) -> Option<u64> {
+    let first = numbers.first().copied().unwrap_or(0);
+    let step = numbers.iter().fold(0, |step, number| greatest_divisor(step, number.abs_diff(first)));
+    Some(step).filter(|step| *step > 1 && distinct >= FEWEST_OF_STEP)
 }
 
 const fn greatest_divisor(mut a: u64, mut b: u64) -> u64 {
@@ -412,8 +437,13 @@ mod tests {
                 .iter()
                 .map(|one| line(one.sequence, one.departures[0].unwrap() + 3_600_000 * MS)),
         );
-        let second =
-            |sequence, begins| SecondRun { sequence, line: 50, earlier: 0, begins, sign: Sign::Repeated };
+        let second = |sequence, begins| SecondRun {
+            sequence,
+            line: 50,
+            earlier: 0,
+            begins: Some(begins),
+            sign: Sign::Repeated,
+        };
         assert_eq!(read(&lines), Err(second(0, 50)));
         // The first packets of the first run are not there: the second begins before the first shared number.
         lines.drain(..10);
@@ -429,7 +459,8 @@ mod tests {
                 ..one
             })
         };
-        let second = SecondRun { sequence: 0, line: 1_000, earlier: 0, begins: 1_000, sign: Sign::Lower };
+        let second =
+            SecondRun { sequence: 0, line: 1_000, earlier: 0, begins: Some(1_000), sign: Sign::Lower };
         let mut lines: Vec<Identity> = run(1_000, 1_000, 0).chain(run(0, 1_000, 60_000)).collect();
         assert_eq!(read(&lines), Err(second));
         // Packets of both that were lost without a stamp, and some that came out of order, do not hide it.
@@ -444,6 +475,34 @@ mod tests {
         let mut lines: Vec<Identity> = run(0, 500, 3_600_000).chain(run(500, 500, 0)).collect();
         (10..990).step_by(7).for_each(|line| lines.swap(line, line + 1));
         assert_eq!(read(&lines), Ok(None));
+    }
+
+    /// A mistyped number, a counter of another width and one that counts down are no second run.
+    #[test]
+    fn other_contradictions_are_no_second_run() {
+        let begins = |lines: &[Identity]| read(lines).unwrap_err().begins;
+        let mut mistyped = counted(0, 100, 16);
+        mistyped[50].sequence = 5;
+        assert_eq!(begins(&mistyped), None);
+        assert_eq!(begins(&counted(4_000, 9_000, 12)), None);
+        let mut falling = counted(0, 100, 16);
+        falling.iter_mut().for_each(|one| one.sequence = 99 - one.sequence);
+        assert_eq!(begins(&falling), None);
+    }
+
+    /// A counter that advances in steps wraps to numbers that are no multiples of the step.
+    #[test]
+    fn steps_wrap() {
+        for (step, width, first, count) in
+            [(10, 16, 40, 7_000_u64), (3, 16, 60_000, 5_000), (7, 32, (1 << 32) - 350, 100)]
+        {
+            let numbers = (0..count).map(|n| (first + n * step) % (1 << width));
+            let lines: Vec<Identity> =
+                numbers.zip(0..).map(|(sequence, n)| line(sequence, n * 20 * MS)).collect();
+            let found = read(&lines).unwrap().unwrap();
+            assert_eq!((found.step, found.width), (Some(step), Some(width)), "{step}");
+            assert!(found.numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "{step}");
+        }
     }
 
     #[test]
