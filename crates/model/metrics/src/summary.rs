@@ -264,7 +264,7 @@ impl<V: Value> SortedSample<'_, V> {
                 // Weights, not a difference: it could overflow. Equal neighbours stay exact.
                 Some(if part > 0.0 && high > low { low * (1.0 - part) + high * part } else { low })
             }
-            Self::Sketch(sketch) => sketch.quantile(p).ok().flatten(),
+            Self::Sketch(sketch) => within(sketch, p),
         }
     }
 
@@ -281,10 +281,16 @@ impl<V: Value> SortedSample<'_, V> {
             Self::Sorted(sorted) => sorted.get(rank).map(|value| value.value()),
             Self::Sketch(sketch) => {
                 let last = sketch.count().checked_sub(1)?;
-                sketch.quantile((real(rank) / real(last)).min(1.0)).ok().flatten()
+                within(sketch, (real(rank) / real(last)).min(1.0))
             }
         }
     }
+}
+
+/// The quantile `p` of a sketch, no lower than its least value and no higher than its greatest: the middle of an outermost bin may be.
+fn within(sketch: &DDSketch, p: f64) -> Option<f64> {
+    let value = sketch.quantile(p).ok().flatten()?;
+    Some(value.max(sketch.min()?).min(sketch.max()?))
 }
 
 /// The whole part of a number that is not negative.
@@ -315,6 +321,16 @@ mod tests {
         assert!(((high - low) / 2.0 - 3.182_446 * (5.0_f64 / 3.0).sqrt() / 2.0).abs() < 1e-5);
         assert_eq!(found.median_interval, None, "below six values no order statistics reach 95 %");
         assert_eq!(found.quantile_error, None);
+    }
+
+    #[test]
+    fn no_quantile_of_a_sketch_lies_beyond_its_values() {
+        for value in [1_000_003_i64, 20_000, 77_777, 123_456_789] {
+            let found = summarise(&vec![value; 1_000], 100);
+            assert!(found.quantile_error.is_some());
+            let each = [found.min, found.p25, found.median, found.p95, found.p99, found.p99_9, found.max];
+            assert_eq!(each, [Some(real(usize::try_from(value).unwrap())); 7]);
+        }
     }
 
     #[test]
