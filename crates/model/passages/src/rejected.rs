@@ -8,6 +8,9 @@
 //!   A probe that really was faster came back earlier by as much, because t4 - t1 does not depend on the responder's stamps. What t4 - t1
 //!   does not explain is compared with the spread of the neighbours' own offsets. Above that, both stamps are rejected.
 //!
+//! Several replies in a row may be false, and then neighbours of each other: each is compared with those behind them as well, within 64
+//! round trips.
+//!
 //! At an end of the stream there are neighbours on one side only. Of those that follow one may be false itself. A clock that drifts, is
 //! slewed, or is set keeps its stamps: from that moment on the neighbours after it agree with it.
 
@@ -36,6 +39,8 @@ pub struct Rejected {
     pub first: Option<u64>,
     /// By how much the rule was broken at the most, nanoseconds.
     pub most_ns: i64,
+    /// How many of them are beside other false ones, so that the clock may have shown another time for a while.
+    pub in_a_row: u64,
 }
 
 impl Rejected {
@@ -57,19 +62,21 @@ pub struct RejectedStamps {
     pub long: Rejected,
     /// Those by which one direction was faster than its neighbours, though the round trip was not.
     pub apart: Rejected,
+    /// Those that came back before the probe left: t4 before t1. The sender's stamps are false, and there is no round trip.
+    pub back: Rejected,
     /// Replies without stamps of a responder that stamps others. None is rejected, and their round trip is t4 - t1 as well.
     pub absent: Rejected,
 }
 
 impl RejectedStamps {
-    /// How many replies were rejected.
+    /// Of how many replies the responder's stamps were rejected.
     pub const fn replies(&self) -> u64 {
         self.early.replies + self.long.replies + self.apart.replies
     }
 
     /// Whether there are so many that the stamps are wrong in themselves, also those of the other replies.
     pub const fn are_most(&self) -> bool {
-        are_many(self.replies(), self.compared)
+        are_many(self.replies() - self.apart.in_a_row, self.compared)
     }
 }
 
@@ -80,6 +87,9 @@ pub(crate) const fn are_many(replies: u64, compared: u64) -> bool {
 
 /// Round trips on each side that one is compared with.
 pub(crate) const NEIGHBOURS: usize = 8;
+/// So many round trips after one may be false as well where those behind them agree with those before: the clock showed another time for a
+/// while, and came back. A clock that is set stays, and one that is slewed moves from each neighbour to the next.
+const EXCURSION: usize = 64;
 /// Of the neighbours that follow so many may be false as well; those before were accepted. Where the clock shows another time for no more
 /// round trips than these and one, it cannot be told from false stamps.
 pub(crate) const FALSE_NEIGHBOURS: usize = 1;
@@ -125,6 +135,8 @@ enum Verdict {
     Nothing,
     /// Both of the responder's stamps are missing.
     Absent,
+    /// The reply came back before the probe left.
+    Back(i128),
     Early(i128),
     Long(i128),
     Possible([i64; 4], [i128; 2]),
@@ -174,7 +186,8 @@ impl StampCheck {
                 self.open.push_back(Seen { sequence: row.sequence, rows, stamps, raw });
             }
             let waits = |open: &VecDeque<Seen>| {
-                open.front().is_some_and(|one| open.len() > NEIGHBOURS || begin - one.rows.0 > WAITING)
+                open.front()
+                    .is_some_and(|one| open.len() > NEIGHBOURS + EXCURSION || begin - one.rows.0 > WAITING)
             };
             while waits(&self.open) {
                 self.decide();
@@ -201,7 +214,7 @@ impl StampCheck {
             let mut waited: Vec<RoundTrip> = self.held.drain(..held).collect();
             for (number, row) in (self.passed..).zip(&mut waited) {
                 if self.false_rows.remove(&number) {
-                    reject(row);
+                    reject(row, &self.selection);
                 }
             }
             pass(&waited);
@@ -219,7 +232,7 @@ impl StampCheck {
                 pass(&rows[whole..at]);
             }
             let mut row = rows[at];
-            reject(&mut row);
+            reject(&mut row, &self.selection);
             pass(&[row]);
             whole = at + 1;
         }
@@ -233,10 +246,13 @@ impl StampCheck {
     /// Accepts or rejects the first round trip that is not decided on, by its neighbours.
     fn decide(&mut self) {
         let Some(one) = self.open.pop_front() else { return };
-        let after: Vec<Seen> = self.open.iter().take(NEIGHBOURS).copied().collect();
+        let after: Vec<Seen> = self.open.iter().take(NEIGHBOURS + EXCURSION).copied().collect();
         let before = self.before.make_contiguous();
-        if let Some(by) = too_low(&one, before, &after) {
+        let next = &after[..after.len().min(NEIGHBOURS)];
+        let alone = too_low(&one, before, next);
+        if let Some(by) = alone.or_else(|| too_low_for_a_while(&one, before, &after)) {
             self.rejected.apart.count(one.sequence, nanos(by));
+            self.rejected.apart.in_a_row += u64::from(alone.is_none());
             self.false_rows.extend(one.rows.0..one.rows.0 + one.rows.1);
             return;
         }
@@ -252,13 +268,14 @@ impl StampCheck {
         for row in probe.iter().filter(|row| row.returned && row.way == Way::RoundTrip) {
             let verdict = self.verdict(row);
             let is_first = row.copy == 0;
-            let is_compared = !matches!(verdict, Verdict::Nothing | Verdict::Absent);
+            let is_compared = !matches!(verdict, Verdict::Nothing | Verdict::Absent | Verdict::Back(_));
             self.rejected.compared += u64::from(is_first && is_compared);
             match verdict {
                 Verdict::Early(by) if is_first => self.rejected.early.count(row.sequence, nanos(by)),
                 Verdict::Long(by) if is_first => self.rejected.long.count(row.sequence, nanos(by)),
+                Verdict::Back(by) if is_first => self.rejected.back.count(row.sequence, nanos(by)),
                 Verdict::Absent if is_first => self.rejected.absent.count(row.sequence, 0),
-                Verdict::Early(_) | Verdict::Long(_) | Verdict::Absent => {}
+                Verdict::Early(_) | Verdict::Long(_) | Verdict::Back(_) | Verdict::Absent => {}
                 Verdict::Nothing | Verdict::Possible(..) => continue,
             }
             copies.insert(row.forward_copy);
@@ -267,13 +284,17 @@ impl StampCheck {
     }
 
     fn verdict(&self, row: &RoundTrip) -> Verdict {
+        if row.way != Way::RoundTrip {
+            return Verdict::Nothing;
+        }
         let at = &self.selection;
-        let is_stamped = at.t2.is_some() && at.t3.is_some() && row.way == Way::RoundTrip;
-        if is_stamped && row.t2 == Stamps::default() && row.t3 == Stamps::default() {
+        if let Some(by) = came_before_it_left(row, at) {
+            return Verdict::Back(by);
+        }
+        if row.t2 == Stamps::default() && row.t3 == Stamps::default() {
             return Verdict::Absent;
         }
-        let there = row.t2.at(at.t2).zip(row.t3.at(at.t3));
-        let Some((t2, t3)) = there.filter(|_| row.way == Way::RoundTrip) else { return Verdict::Nothing };
+        let Some((t2, t3)) = row.t2.at(at.t2).zip(row.t3.at(at.t3)) else { return Verdict::Nothing };
         let lay = elapsed(t2, t3);
         if lay < 0 {
             return Verdict::Early(-lay);
@@ -286,6 +307,15 @@ impl StampCheck {
         let raw = [across(t1.renamed(), t2.renamed()), across(t3.renamed(), t4.renamed())];
         Verdict::Possible([t1.as_nanos(), t2.as_nanos(), t3.as_nanos(), t4.as_nanos()], raw)
     }
+}
+
+/// The same beside round trips that may be false as well, by those before and any that follow each other behind them.
+fn too_low_for_a_while(one: &Seen, before: &[Seen], after: &[Seen]) -> Option<i128> {
+    let is_lower = |way: usize| before.iter().all(|other| one.raw[way] < other.raw[way]);
+    if before.len() < NEIGHBOURS || !(is_lower(0) || is_lower(1)) {
+        return None;
+    }
+    after.windows(NEIGHBOURS).skip(1).find_map(|behind| too_low(one, before, behind))
 }
 
 /// By how much a bound of `one` lies below those of the round trips before and after it, if that is too much for a path.
@@ -338,7 +368,16 @@ fn unit(sides: [&[Seen]; 2]) -> u64 {
     of_clock([0, 3]).max(of_clock([1, 2]))
 }
 
-fn reject(row: &mut RoundTrip) {
+/// By how much a reply came back before its probe left, by the sender's clock.
+fn came_before_it_left(row: &RoundTrip, at: &Selection) -> Option<i128> {
+    let (t1, t4) = row.t1.at(at.t1).zip(row.t4.at(at.t4))?;
+    Some(-elapsed(t1, t4)).filter(|by| *by > 0)
+}
+
+fn reject(row: &mut RoundTrip, at: &Selection) {
+    if came_before_it_left(row, at).is_some() {
+        row.t4 = Stamps::default();
+    }
     (row.t2, row.t3) = (Stamps::default(), Stamps::default());
     row.far_stamps_rejected = true;
 }

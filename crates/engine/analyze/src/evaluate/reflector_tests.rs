@@ -179,6 +179,50 @@ fn faults(m: &Measurement, expected: OneWay, with_answer: bool) -> Vec<String> {
     faults
 }
 
+/// A reflector that leaves its stamps out of every second reply: these probes have the whole time that they were away, and no stamp is missed.
+#[test]
+fn every_second_reply_without_stamps() {
+    let reflector = Run::default();
+    let mut rows = reflector.rows(|m| (m.t2, m.t3));
+    for row in rows.iter_mut().filter(|row| row.sequence % 2 == 1) {
+        (row.t2, row.t3) = Default::default();
+    }
+    let m = reflector.evaluated(&rows);
+    let count = m.round_trip.packets.sent.unwrap();
+    assert_eq!(m.round_trip.delay_ns.count, count);
+    assert_eq!(m.forward.delay_ns.count, count.div_ceil(2));
+    assert_eq!((m.stamps.missing.responder_arrival, m.stamps.missing.responder_departure), (0, 0));
+    let said = said_of(&m);
+    assert!(said.contains("responder-time-stamps-absent") && !said.contains("delay-missing"), "{said}");
+}
+
+/// A reply that came back before its probe left has no delay, and no round trip is below zero.
+#[test]
+fn false_return_is_rejected() {
+    for is_stamped in [true, false] {
+        let reflector = Run::default();
+        let mut rows = reflector.rows(|m| (m.t2, m.t3));
+        for row in &mut rows {
+            if !is_stamped {
+                (row.t2, row.t3) = Default::default();
+            }
+        }
+        let false_return = rows[20].t1.kernel.unwrap().as_nanos() - 400 * MS;
+        rows[20].t4 = Stamps {
+            kernel: Some(Timestamp::from_nanos(false_return)),
+            user: Some(Timestamp::from_nanos(false_return)),
+            ..Stamps::default()
+        };
+        let m = reflector.evaluated(&rows);
+        let count = m.round_trip.packets.sent.unwrap();
+        assert_eq!(m.round_trip.packets.received, Some(count));
+        assert_eq!(m.round_trip.delay_ns.count, count - 1, "{is_stamped}");
+        assert!(m.round_trip.delay_ns.min.unwrap() > 9e6, "{:?}", m.round_trip.delay_ns);
+        let said = said_of(&m);
+        assert!(said.contains("delay-missing") && !said.contains("round-trips-negative"), "{said}");
+    }
+}
+
 /// No probe that came back is late or lost one way, no one-way delay is longer than its round trip, and what contradicts causality
 /// is refused.
 #[test]

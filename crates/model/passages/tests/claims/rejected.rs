@@ -92,7 +92,7 @@ fn clocks_keep_their_stamps() {
             } else if n < 20 {
                 1_000 * MS
             } else {
-                3 * MS
+                2_000 * MS
             }
         }),
         ("slewed", |n| n.clamp(10, 20) * 12 * MS),
@@ -105,6 +105,29 @@ fn clocks_keep_their_stamps() {
             assert_eq!((rejected.replies(), &passed), (0, &all), "{name}: {rejected:?}");
         }
     }
+}
+
+/// Where the responder shows another time for some round trips and then the former one again, these are rejected, however many of up to 64; not those
+/// after a clock that was set.
+#[test]
+fn time_that_comes_back_is_rejected() {
+    for (count, off) in [(3, -10), (3, 10), (20, -10), (40, 10), (63, -1_000), (64, 1_000)] {
+        let all = waiting(600, |n| if (200..200 + count).contains(&n) { [off * MS; 2] } else { [0, 0] });
+        let (passed, rejected) = checked(&all, 64);
+        let false_ones = passed.iter().filter(|row| row.far_stamps_rejected);
+        let false_ones: Vec<i64> = false_ones.map(|row| row.sequence.cast_signed()).collect();
+        assert_eq!(false_ones, (200..200 + count).collect::<Vec<_>>(), "{off}: {rejected:?}");
+        assert!(!rejected.are_most(), "{rejected:?}");
+    }
+    // Single ones at random, some of them close to each other.
+    let random = Stream::new(Seed([3, 6, 24, 0, 0, 0]), [0, 0]);
+    let is_false = |n: i64| n > 20 && n < 580 && random.unit(n.unsigned_abs() + 1) < 0.04;
+    let all = waiting(600, |n| if is_false(n) { [-1_000 * MS; 2] } else { [0, 0] });
+    let (passed, rejected) = checked(&all, 64);
+    let false_ones = passed.iter().filter(|row| row.far_stamps_rejected);
+    let false_ones: Vec<i64> = false_ones.map(|row| row.sequence.cast_signed()).collect();
+    assert_eq!(false_ones, (0..600).filter(|n| is_false(*n)).collect::<Vec<_>>(), "{rejected:?}");
+    assert!(!rejected.are_most() && false_ones.len() > 15, "{rejected:?}");
 }
 
 /// Lost replies and contradictory ones do not stand between a false reply and its neighbours, and the order of rows stays.
