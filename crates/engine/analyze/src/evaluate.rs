@@ -411,7 +411,7 @@ fn concluded(
         let Figures { forward, reverse, round_trip, .. } = figures;
         Box::new(CalibrationPhase { packets: phases.packets, forward, reverse, round_trip })
     });
-    small::leave_out(&mut figures.findings, &figures.location_error, &selection);
+    small::leave_out(&mut figures.findings, &figures.location_error, &selection, &measured.corrections);
     let ways = [&figures.forward, &figures.reverse, &figures.round_trip];
     // What was to leave and was refused, each of it, is nothing as well.
     let none_left = ways.iter().filter_map(|way| way.packets.sent).max() == Some(0);

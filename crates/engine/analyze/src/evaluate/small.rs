@@ -1,5 +1,6 @@
-//! Steps of the delay that are smaller than what the stamps of a run may be off by.
+//! Steps of the delay that are smaller than what the delays of a run may be off by.
 
+use romer_clock::skew::Correction;
 use romer_passages::Selection;
 use romer_record::document::{LocationError, Way};
 use romer_record::finding::{Finding, Pattern};
@@ -7,8 +8,14 @@ use romer_units::Place;
 
 /// Leaves out steps that are smaller than what lies between this host's or the far one's programs and their kernels as a rule: what
 /// moves a kernel's stamps by so little is the host's own scheduling, its caches, and the speed of its processor, and not the
-/// path. Network cards stamp without any of it.
-pub(super) fn leave_out(findings: &mut Vec<Finding>, errors: &LocationError, selection: &Selection) {
+/// path. Network cards stamp without any of it. And those of one way that are smaller than what its delays may be off by at that moment after
+/// the clocks' error was taken out: what was left of a clock's slew at its ends is not the path.
+pub(super) fn leave_out(
+    findings: &mut Vec<Finding>,
+    errors: &LocationError,
+    selection: &Selection,
+    corrections: &[Correction; 2],
+) {
     let median = |place: Option<Place>, errors: &romer_record::document::Summary| {
         errors.median.filter(|_| place == Some(Place::Kernel)).unwrap_or(0.0)
     };
@@ -17,9 +24,13 @@ pub(super) fn leave_out(findings: &mut Vec<Finding>, errors: &LocationError, sel
     let back =
         median(selection.t3, &errors.responder.departure).max(median(selection.t4, &errors.sender.arrival));
     findings.retain(|finding| {
+        let uncorrected = |correction: &Correction| {
+            let at = correction.origin_ns.saturating_add(finding.at_ns.unwrap_or(0));
+            if correction.is_empty() { 0.0 } else { correction.error_at(at) }
+        };
         let least = match finding.direction {
-            Way::Forward => there,
-            Way::Reverse => back,
+            Way::Forward => there.max(uncorrected(&corrections[0])),
+            Way::Reverse => back.max(uncorrected(&corrections[1])),
             Way::RoundTrip | Way::Both => there.max(back),
         };
         match finding.pattern {
@@ -67,7 +78,7 @@ mod tests {
         let left = |place| {
             let selection = Selection { t1: place, t2: place, t3: place, t4: place };
             let mut all = sizes.map(|(way, size)| step(way, size)).to_vec();
-            leave_out(&mut all, &errors, &selection);
+            leave_out(&mut all, &errors, &selection, &Default::default());
             all.into_iter()
                 .map(|one| match one.pattern {
                     Pattern::DelayStep { size_ns, .. } => size_ns,
@@ -78,5 +89,27 @@ mod tests {
         assert_eq!(left(Some(Place::Kernel)), [-22e3, -41e3]);
         assert_eq!(left(Some(Place::Nic)).len(), sizes.len());
         assert_eq!(left(None).len(), sizes.len());
+    }
+
+    #[test]
+    fn a_step_below_what_clocks_leave_open_is_none() {
+        let leg = romer_clock::skew::Leg { from_ns: 0, value_ns: 0.0, slope: 1e-5 };
+        let correction = Correction {
+            legs: vec![leg],
+            floor_error_ns: 20e3,
+            rate_error: 1e-6,
+            anchor_ns: 1_000_000_001,
+            ..Correction::default()
+        };
+        let mut all = vec![
+            step(Way::Forward, 20.9e3),
+            step(Way::Forward, -21.1e3),
+            step(Way::Reverse, 1e3),
+            step(Way::RoundTrip, 1e3),
+        ];
+        let corrections = [correction, Correction::default()];
+        leave_out(&mut all, &LocationError::default(), &Selection::default(), &corrections);
+        let left = [step(Way::Forward, -21.1e3), step(Way::Reverse, 1e3), step(Way::RoundTrip, 1e3)];
+        assert_eq!(all, left);
     }
 }
