@@ -93,9 +93,16 @@ impl Related {
         self.round_trip.iter_mut().for_each(whole_time);
     }
 
-    /// The stamps of one way are refused: neither delays nor an order follow from them.
-    pub const fn without_one_way_stamps(&self) -> bool {
-        self.far_stamps_wrong || self.one_way_refused
+    /// Whether the order of the packets forward follows from stamps of their arrival: where none has one, there is no order, unless none came.
+    pub fn forward_is_ordered(&self) -> bool {
+        !self.forward.iter().any(is_there) || self.forward.iter().any(|passage| passage.arrival.is_some())
+    }
+
+    /// The same of the packets in reverse, by stamps of their departure or by the numbers that the reflector gives them.
+    pub fn reverse_is_ordered(&self) -> bool {
+        self.replies_are_counted()
+            || !self.reverse.iter().any(is_there)
+            || self.reverse.iter().any(|passage| passage.left().is_some())
     }
 
     /// The order of the replies is that of the numbers that the reflector gives them.
@@ -166,6 +173,10 @@ impl Related {
             }
         }
     }
+}
+
+const fn is_there(passage: &Passage) -> bool {
+    matches!(passage.fate, Fate::Arrived | Fate::Late)
 }
 
 /// Whether a round trip of this probe came back in time: its first arrival at the responder was before that.

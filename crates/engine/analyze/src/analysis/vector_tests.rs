@@ -40,6 +40,12 @@ fn refuses_one_way(m: &Measurement) -> bool {
 fn reflector_without_clock() {
     let m = analyzed("no-clock.csv");
     assert_eq!(m.round_trip.packets.received, Some(120));
+    assert_eq!([m.forward.packets.reordered, m.reverse.packets.reordered], [None; 2]);
+    assert_eq!(m.reverse.reordering.ratio, None);
+    let limit: Limit = "reverse.packets.reordered<=0".parse().unwrap();
+    let judged = Limit::judge_all(&[limit], &m).swap_remove(0);
+    assert_eq!((judged.held, judged.value), (false, None), "an unknown order keeps no limit");
+    assert!(said(&m).contains(r#""code":"order-unknown""#), "{:?}", m.warnings);
     assert!(refuses_one_way(&m), "{:?} {:?}", m.forward.delay_ns, m.voice);
     assert!((m.round_trip.delay_ns.median.unwrap() - 10e6).abs() < 0.1e6, "{:?}", m.round_trip.delay_ns);
     assert!(m.stamps.round_trip_includes_responder, "{}", m.stamps.delay_definition);

@@ -13,10 +13,10 @@ pub(super) struct FarStamps {
     pub(super) constant: Option<i64>,
 }
 
-/// That the order of the packets of one way is not known, where it would follow from stamps that are refused.
+/// That the order of the packets of one way is not known, where it would follow from stamps that are refused or missing.
 pub(super) fn without_order(related: &Related) -> Option<MeasurementWarning> {
-    let is_refused = related.without_one_way_stamps() && !related.round_trip.is_empty();
-    is_refused.then(|| MeasurementWarning::OrderUnknown { forward_only: related.replies_are_counted() })
+    (!related.forward_is_ordered() || !related.reverse_is_ordered())
+        .then(|| MeasurementWarning::OrderUnknown { forward_only: related.reverse_is_ordered() })
 }
 
 /// Packets of one way that took less time than those before and after.
@@ -53,19 +53,22 @@ impl FarStamps {
 
     /// The warnings.
     pub(super) fn warnings(&self) -> Vec<MeasurementWarning> {
-        if let Some(at) = self.constant {
+        let of_all = if let Some(at) = self.constant {
             let zero = at == 0 || at == NTP_ZERO_NS;
-            return vec![MeasurementWarning::ResponderTimeStampsConstant { zero }];
-        }
-        if let Some(unit) = self.false_unit {
-            return vec![MeasurementWarning::ResponderTimeStampsWrongUnit { unit }];
-        }
-        self.absent().into_iter().chain(self.contradictory()).collect()
+            Some(MeasurementWarning::ResponderTimeStampsConstant { zero })
+        } else {
+            self.false_unit.map(|unit| MeasurementWarning::ResponderTimeStampsWrongUnit { unit })
+        };
+        let of_each = if of_all.is_some() { [None, None] } else { [self.absent(), self.contradictory()] };
+        [of_all].into_iter().chain(of_each).flatten().collect()
     }
 
-    /// That single replies have no stamps.
+    /// That single replies have no stamps, where others have.
     fn absent(&self) -> Option<MeasurementWarning> {
         let Rejected { replies, first, .. } = self.rejected.absent;
+        if self.rejected.compared == 0 {
+            return None;
+        }
         Some(MeasurementWarning::ResponderTimeStampsAbsent { replies, first_sequence: first? })
     }
 
