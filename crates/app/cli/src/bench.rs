@@ -234,7 +234,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
         ));
     }
     hold(&document.verdicts, device.claims.require_verdicts)?;
-    report::hold(&document.limits, "the measured value")
+    report::hold(&document.limits, "the measured value", report::UNKNOWN)
 }
 
 /// Tells which claim is broken, or where they are all to be decided, which is not: what the device was held to is a stated limit.

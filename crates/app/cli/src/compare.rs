@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit, Failure> {
         let text = output::document_text(&compared)?;
         output::write_document(file, &text, arguments.output.force)?;
     }
-    report::hold(&compared.limits, "the difference (B minus A)")
+    report::hold(&compared.limits, "the difference (B minus A)", report::UNKNOWN)
 }
 
 /// The stream that is asked for.

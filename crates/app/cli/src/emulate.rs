@@ -162,7 +162,9 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     }
     if let Some(gone) = &snapshot.gone {
         return Err(Failure::environment(format!(
-            "the emulation ended early (port {gone}): the interface was removed; restore it, and start again"
+            "the emulation ended early (port {}): {gone}; {} it, and start again",
+            gone.port,
+            if gone.is_moved { "move back" } else { "restore" }
         )));
     }
     recorded.map_or(Ok(()), samples::written)?;

@@ -104,6 +104,9 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Ex
     let source = FitInput {
         run: &run,
         ways: [&stream.related.forward, &stream.related.reverse],
+        round_trip: &stream.related.round_trip,
+        ordered: [&stream.measurement.forward, &stream.measurement.reverse]
+            .map(|direction| direction.packets.reordered.is_some()),
         absolute: stream.measurement.forward.delay_kind != Some(DelayKind::Variable),
         kind: if arguments.trace { ModelKind::Trace } else { ModelKind::Models },
         stem,

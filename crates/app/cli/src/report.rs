@@ -47,19 +47,32 @@ pub(crate) fn page_of(folder: &Path) -> Option<PathBuf> {
 pub(crate) const RECOVERED: &str =
     "note: the program of this run was killed; it has been completed from its log";
 
+/// What is said of a limit without a value.
+pub(crate) const UNKNOWN: &str = "the value is unknown";
+
 /// Whether every stated limit held, as an exit code.
 pub(crate) fn hold_limits(measurements: &[Measurement]) -> Result<Exit, Failure> {
-    hold(measurements.iter().flat_map(|one| &one.limits), "the measured value")
+    let unknown = measurements.iter().find_map(|one| {
+        let first = one.limits.iter().find(|limit| !limit.held)?;
+        let limit: romer_analyze::limits::Limit = first.limit.parse().ok()?;
+        limit.why_unknown(one).filter(|_| first.value.is_none())
+    });
+    let unknown = unknown.map_or_else(|| UNKNOWN.to_owned(), |why| format!("{UNKNOWN}: {why}"));
+    hold(measurements.iter().flat_map(|one| &one.limits), "the measured value", &unknown)
 }
 
-/// The same of verdicts alone, on values that are `what`.
-pub(crate) fn hold<'a>(limits: impl IntoIterator<Item = &'a Limit>, what: &str) -> Result<Exit, Failure> {
+/// The same of verdicts alone, on values that are `what`; `unknown` is said of one that is not known.
+pub(crate) fn hold<'a>(
+    limits: impl IntoIterator<Item = &'a Limit>,
+    what: &str,
+    unknown: &str,
+) -> Result<Exit, Failure> {
     let limits: Vec<&Limit> = limits.into_iter().collect();
     let Some(first) = limits.iter().find(|limit| !limit.held) else { return Ok(Exit::Success) };
     let failed = limits.iter().filter(|limit| !limit.held).count();
     let found = match first.value {
         Some(value) => format!("{what} is {}", value_of(&first.limit, value)),
-        None => "the value is unknown".into(),
+        None => unknown.into(),
     };
     Err(Failure::with_exit(
         Exit::LimitFailed,

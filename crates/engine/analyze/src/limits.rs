@@ -88,6 +88,17 @@ impl Limit {
         Ok(())
     }
 
+    /// Why a measurement has no value for it, and what gives it one, where that is known.
+    pub fn why_unknown(&self, measurement: &Measurement) -> Option<String> {
+        self.reason(!measurement.voice.is_empty() || !measurement.voice_unrated.is_empty())
+    }
+
+    fn reason(&self, has_codec: bool) -> Option<String> {
+        (self.path.is_voice() && !has_codec).then(|| {
+            "the traffic is not that of a call, and no codec is given; name one with --codec, such as --codec g711".into()
+        })
+    }
+
     /// The verdicts of `limits` on `measurement`. A value that is not known does not hold.
     pub fn judge_all(limits: &[Self], measurement: &Measurement) -> Vec<document::Limit> {
         if limits.is_empty() {
@@ -212,6 +223,15 @@ mod tests {
         assert!(why.contains("never hold; write forward.delay_ns.p99 or reverse.delay_ns.p99"), "{why}");
         assert!(fits("forward.packets.lost<5", Way::Reverse).is_err());
         assert!(fits("reverse.packets.lost<5", Way::Forward).is_err());
+    }
+
+    /// Without a codec no call is rated: the option that names one is given.
+    #[test]
+    fn limit_on_rating_without_codec_names_option() {
+        let why = |limit: &str, has_codec| limit.parse::<Limit>().unwrap().reason(has_codec);
+        assert!(why("mos>=4", false).unwrap().contains("--codec"));
+        assert_eq!(why("mos>=4", true), None);
+        assert_eq!(why("forward.delay_ns.p99<30ms", false), None);
     }
 
     /// A limit on a rating needs a call that is rated, in a direction that packets go.

@@ -245,11 +245,15 @@ impl LiveBridge {
     /// Why the bridge had ended before.
     pub fn stop(mut self) -> Result<Snapshot, LiveError> {
         let mut snapshot = self.end().unwrap_or(Err(LiveError::Ended))?;
-        let bridges = self.guards.taken().map(|taken| taken.bridge.clone());
+        let taken = self.guards.taken().map(TakenOver::clone);
         let left = self.guards.restore();
-        let ports = self.ports.iter().zip(bridges).zip(left);
+        if let Some(gone) = &mut snapshot.gone {
+            gone.is_moved =
+                self.ports.iter().zip(&left).any(|(port, left)| *port == gone.port && left.namespace);
+        }
+        let ports = self.ports.iter().zip(taken).zip(left);
         snapshot.not_restored =
-            ports.flat_map(|((port, bridge), left)| preflight::not_restored(port, bridge, left)).collect();
+            ports.flat_map(|((port, taken), left)| preflight::not_restored(port, taken, left)).collect();
         Ok(snapshot)
     }
 
@@ -271,7 +275,7 @@ fn described(name: &PortName, taken: &TakenOver) -> (PortName, EmulatedPort) {
     let port = EmulatedPort {
         interface: name.to_string(),
         taken_from_bridge: bridge.clone(),
-        offloads_switched_off: *offloads,
+        offloads_switched_off: !offloads.is_empty(),
     };
     (name.clone(), port)
 }

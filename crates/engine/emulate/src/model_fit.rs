@@ -7,14 +7,16 @@
 //! | reordering | displacement by as many packets as RFC 4737's extents say |
 //! | duplication | Bernoulli, with the copies' median distance |
 //!
-//! Delays of packets that were displaced or late are left out: another stage makes them. Alternatively the very fates
+//! Where the delays of a direction are unknown, half of each round trip is used, and the scenario says so. Reordering of an unknown
+//! order is not modelled. Delays of packets that were displaced or late are left out: another stage makes them. Alternatively the very fates
 //! and delays are kept, packet by packet ([`ModelKind::Trace`]).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use romer_impair::Nanos;
 use romer_metrics::{reordering, wilson_interval};
+use romer_record::document::Way;
 use romer_record::fidelity::DirectionModel;
 use romer_record::warning::ModelWarning;
 use romer_record::{Fate, Passage};
@@ -38,6 +40,10 @@ pub struct FitInput<'a> {
     pub run: &'a str,
     /// From sender to responder, and back; each in order of sequence and copy.
     pub ways: [&'a [Passage]; 2],
+    /// There and back, in order of sequence and copy.
+    pub round_trip: &'a [Passage],
+    /// Whether the order in which packets arrived is known, of each of the two ways.
+    pub ordered: [bool; 2],
     /// Whether the delays are absolute.
     pub absolute: bool,
     /// How to keep it.
@@ -70,31 +76,43 @@ pub struct Fitted {
 pub fn fit(source: &FitInput<'_>) -> Result<Fitted, String> {
     let mut fitted =
         Fitted { text: head(source), files: Vec::new(), directions: Vec::new(), warnings: Vec::new() };
-    for (name, table, passages) in
-        [("forward", "a_to_b", source.ways[0]), ("reverse", "b_to_a", source.ways[1])]
+    let mut are_relative = false;
+    let tables = [(Way::Forward, "forward", "a_to_b"), (Way::Reverse, "reverse", "b_to_a")];
+    for ((direction, name, table), (passages, ordered)) in
+        tables.into_iter().zip(source.ways.into_iter().zip(source.ordered))
     {
         if passages.iter().any(|passage| passage.fate == Fate::Unknown) {
-            let direction = if table == "a_to_b" {
-                romer_record::document::Way::Forward
-            } else {
-                romer_record::document::Way::Reverse
-            };
             fitted.warnings.push(ModelWarning::FatesUnknown { direction, setting: table.into() });
             continue;
         }
         if passages.is_empty() {
             continue;
         }
-        let way = DirectionFit { table, passages, source };
+        let delays = DelaySource::of(passages, source.round_trip);
+        let setting = table.to_owned();
+        match delays {
+            DelaySource::OneWay => are_relative |= !source.absolute,
+            DelaySource::HalfRoundTrip => {
+                fitted.warnings.push(ModelWarning::DelaysHalved { direction, setting });
+            }
+            DelaySource::None => fitted.warnings.push(ModelWarning::DelaysUnknown { direction, setting }),
+        }
+        let way = DirectionFit { table, passages, ordered, delays, source };
         match source.kind {
-            ModelKind::Models => way.models(name, &mut fitted),
+            ModelKind::Models => {
+                if !ordered && passages.iter().any(|passage| passage.fate == Fate::Arrived) {
+                    let setting = table.to_owned();
+                    fitted.warnings.push(ModelWarning::OrderUnknown { direction, setting });
+                }
+                way.models(name, &mut fitted);
+            }
             ModelKind::Trace => way.trace(name, &mut fitted),
         }
     }
     if fitted.directions.is_empty() {
         return Err("the fate of some packets is unknown in every direction".into());
     }
-    if !source.absolute {
+    if are_relative {
         fitted.warnings.push(ModelWarning::DelaysRelative);
     }
     Ok(fitted)
@@ -118,9 +136,47 @@ const fn is_lost(passage: &Passage) -> bool {
     !matches!(passage.fate, Fate::Arrived | Fate::InstrumentDrop)
 }
 
+/// What the delays of a direction are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DelaySource {
+    /// Its own.
+    OneWay,
+    /// Half of each round trip: its own are unknown.
+    HalfRoundTrip,
+    /// Nothing.
+    None,
+}
+
+impl DelaySource {
+    /// Of a direction with these packets.
+    fn of(passages: &[Passage], round_trip: &[Passage]) -> Self {
+        let has = |passages: &[Passage]| passages.iter().any(|passage| passage.delay.is_some());
+        if has(passages) || !passages.iter().any(|passage| passage.fate == Fate::Arrived) {
+            Self::OneWay
+        } else if has(round_trip) {
+            Self::HalfRoundTrip
+        } else {
+            Self::None
+        }
+    }
+}
+
+/// Half of a round trip.
+fn half(passage: &Passage) -> Option<Duration> {
+    passage.delay.map(|delay| Duration::from_nanos(delay.as_nanos() / 2))
+}
+
+/// First copies of what says something of the path.
+fn firsts(passages: &[Passage]) -> impl Iterator<Item = &Passage> {
+    passages.iter().filter(|passage| passage.copy == 0 && passage.fate != Fate::InFlight)
+}
+
 struct DirectionFit<'a> {
     table: &'static str,
     passages: &'a [Passage],
+    /// Whether the order in which the packets arrived is known.
+    ordered: bool,
+    delays: DelaySource,
     source: &'a FitInput<'a>,
 }
 
@@ -131,11 +187,14 @@ impl DirectionFit<'_> {
         let text = &mut fitted.text;
         self.loss(&mut model, text);
         self.copies(&mut model, text);
-        let displaced = self.order(&mut model, text);
+        let displaced = if self.ordered { self.order(&mut model, text) } else { HashSet::new() };
+        let is_halved = self.delays == DelaySource::HalfRoundTrip;
+        let (of, delay): (_, fn(&Passage) -> Option<Duration>) =
+            if is_halved { (self.source.round_trip, half) } else { (self.passages, |passage| passage.delay) };
         let mut delays: Vec<(Nanos, f64)> = Vec::new();
-        for passage in self.firsts().filter(|passage| !displaced.contains(&passage.sequence)) {
+        for passage in firsts(of).filter(|passage| is_halved || !displaced.contains(&passage.sequence)) {
             if let (Fate::Arrived, Some(delay), Some(departure)) =
-                (passage.fate, passage.delay, passage.departure)
+                (passage.fate, delay(passage), passage.departure)
             {
                 delays.push((departure.as_nanos(), real(delay.as_nanos().max(0))));
             }
@@ -151,13 +210,18 @@ impl DirectionFit<'_> {
                 let _ = writeln!(content, "{:.0}", delay - least);
             }
             model.delay_correlation = correlation(&series);
+            let what = if is_halved {
+                "halves of round trips, because one-way delays are unknown"
+            } else {
+                "delays"
+            };
             let _ = writeln!(
                 text,
-                "[{header}.delay] # {} delays; median {}",
+                "[{header}.delay] # {} {what}; median {}",
                 series.len(),
                 length(median(&series))
             );
-            let fixed = if self.source.absolute { least } else { 0.0 };
+            let fixed = if self.source.absolute || is_halved { least } else { 0.0 };
             let _ = writeln!(text, "fixed = \"{}\"", length(fixed));
             let empirical = format!("{{ model = \"empirical\", file = \"{file}\" }}");
             if model.delay_correlation == 0.0 {
@@ -180,24 +244,43 @@ impl DirectionFit<'_> {
         let mut model = self.blank(name);
         let lost = self.firsts().filter(|passage| is_lost(passage)).count();
         self.ratio_of_loss(&mut model, lost);
-        let least = self.passages.iter().filter_map(|passage| passage.delay).min();
+        let is_halved = self.delays == DelaySource::HalfRoundTrip;
+        let halves: HashMap<u64, Duration> = if is_halved {
+            firsts(self.source.round_trip)
+                .filter_map(|passage| Some((passage.sequence, half(passage)?)))
+                .collect()
+        } else {
+            HashMap::new()
+        };
+        let known = |passage: &Passage| passage.delay.or_else(|| halves.get(&passage.sequence).copied());
+        let least = self.passages.iter().filter_map(known).min();
+        // A packet that arrived without a known delay has that of the packet before it.
+        let mut last = least.unwrap_or(Duration::ZERO);
         let file = format!("{}.{}.csv", self.source.stem, self.table);
         let stamps =
             if self.table == "a_to_b" { "t1_ns,t2_ns,t3_ns,t4_ns" } else { "t3_ns,t4_ns,t1_ns,t2_ns" };
         let mut content = format!("sequence,size,{stamps}\n");
         for passage in self.passages.iter().filter(|passage| passage.fate.is_observed()) {
-            let Some(departure) = passage.departure.map(Timestamp::as_nanos) else { continue };
-            let arrival = match (passage.fate, passage.delay) {
-                (Fate::Arrived, Some(delay)) => (departure + delay.as_nanos()).to_string(),
-                _ => String::new(),
+            last = known(passage).unwrap_or(last);
+            let departure = passage.departure.map(Timestamp::as_nanos);
+            // A departure on an unusable clock is that of a packet that took this delay.
+            let before_arrival = || passage.arrival.map(|arrival| arrival.as_nanos() - last.as_nanos());
+            let departure = if is_halved { before_arrival().or(departure) } else { departure };
+            let Some(departure) = departure else { continue };
+            let arrival = if passage.fate == Fate::Arrived {
+                (departure + last.as_nanos()).to_string()
+            } else {
+                String::new()
             };
             let _ = writeln!(content, "{},{},{departure},{arrival},,", passage.sequence, passage.size);
-            model.delays += u64::from(!arrival.is_empty());
+            model.delays += u64::from(known(passage).is_some());
         }
-        let fixed = least.filter(|_| self.source.absolute).unwrap_or(Duration::ZERO);
+        let fixed = least.filter(|_| self.source.absolute || is_halved).unwrap_or(Duration::ZERO);
+        let what =
+            if is_halved { " # halves of round trips, because one-way delays are unknown" } else { "" };
         let _ = writeln!(
             fitted.text,
-            "[{}.trace]\nfile = \"{file}\"\nformat = \"measurement\"\nby = \"packet\"\nfixed = \"{}\"\n\
+            "[{}.trace]{what}\nfile = \"{file}\"\nformat = \"measurement\"\nby = \"packet\"\nfixed = \"{}\"\n\
              order = \"independent\"",
             self.header(),
             length(real(fixed.as_nanos().max(0)))
@@ -213,7 +296,7 @@ impl DirectionFit<'_> {
 
     /// First copies of what says something of the path.
     fn firsts(&self) -> impl Iterator<Item = &Passage> {
-        self.passages.iter().filter(|passage| passage.copy == 0 && passage.fate != Fate::InFlight)
+        firsts(self.passages)
     }
 
     fn blank(&self, name: &str) -> DirectionModel {
@@ -423,6 +506,8 @@ mod tests {
         fit(&FitInput {
             run: "here \"x\"",
             ways: [passages, &[]],
+            round_trip: &[],
+            ordered: [true; 2],
             absolute: true,
             kind,
             stem: "m",
@@ -495,6 +580,8 @@ mod tests {
             fit(&FitInput {
                 run: "x",
                 ways: [&[], &[]],
+                round_trip: &[],
+                ordered: [true; 2],
                 absolute: true,
                 kind: ModelKind::Models,
                 stem: "m",
@@ -510,8 +597,17 @@ mod tests {
         let passages = passages(PATH, 300);
         for kind in [ModelKind::Models, ModelKind::Trace] {
             let ways = [passages.as_slice(), &[]];
-            let source =
-                FitInput { run: "x", ways, absolute: true, kind, stem: "m", year: 2026, only_udp: true };
+            let source = FitInput {
+                run: "x",
+                ways,
+                round_trip: &[],
+                ordered: [true; 2],
+                absolute: true,
+                kind,
+                stem: "m",
+                year: 2026,
+                only_udp: true,
+            };
             let config = read(&fit(&source).unwrap());
             assert_eq!(config.flows[0].protocol, Some(17));
             let [all, udp] = [0, 1].map(|flow| config.base.paths[0][flow].clone().unwrap());
@@ -529,6 +625,64 @@ mod tests {
         // About five standard deviations of 5,000 values.
         assert!((found - 0.7).abs() < 0.06, "{found}");
         read(&model);
+    }
+
+    /// Where the delays of a direction are unknown, the scenario has half of each round trip, and says so; an unknown order is no
+    /// reordering.
+    #[test]
+    fn unknown_delays_are_halves_of_round_trips() {
+        let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"40ms\"\norder = \"independent\"\n\
+                    variable = { model = \"exponential\", mean = \"30ms\" }\n";
+        let round_trip = passages(text, 400);
+        let unknown: Vec<Passage> =
+            round_trip.iter().map(|passage| Passage { delay: None, ..*passage }).collect();
+        let of = |round_trip: &[Passage], kind| {
+            fit(&FitInput {
+                run: "x",
+                ways: [&unknown, &unknown],
+                round_trip,
+                ordered: [true, false],
+                absolute: true,
+                kind,
+                stem: "m",
+                year: 2026,
+                only_udp: false,
+            })
+            .unwrap()
+        };
+        let tables = [(Way::Forward, "a_to_b"), (Way::Reverse, "b_to_a")];
+        let no_order = ModelWarning::OrderUnknown { direction: Way::Reverse, setting: "b_to_a".into() };
+        let halved = tables
+            .map(|(direction, setting)| ModelWarning::DelaysHalved { direction, setting: setting.into() });
+        let models = of(&round_trip, ModelKind::Models);
+        assert_eq!(models.warnings, [&halved[..], std::slice::from_ref(&no_order)].concat());
+        let config = read(&models);
+        let least = round_trip.iter().filter_map(|passage| passage.delay).min().unwrap();
+        for port in 0..2 {
+            let romer_impair::config::Model::Plain(delay) =
+                &config.base.paths[port][0].as_ref().unwrap().delay
+            else {
+                panic!("{}", models.text)
+            };
+            assert_eq!(delay.fixed, least.as_nanos() / 2);
+        }
+        assert!(models.text.contains("[b_to_a.delay] # 400 halves of round trips"), "{}", models.text);
+        assert!(models.text.contains("[a_to_b.reorder]"), "{}", models.text);
+        assert!(!models.text.contains("[b_to_a.reorder]"), "{}", models.text);
+        let trace = of(&round_trip, ModelKind::Trace);
+        let config = read(&trace);
+        let Some(romer_impair::trace::Trace::ByPacket(entries)) =
+            config.base.paths[1][0].as_ref().unwrap().trace.as_deref()
+        else {
+            panic!("{}", trace.text)
+        };
+        assert_eq!(entries.iter().filter(|entry| entry.lost).count(), 0, "none was lost");
+        // Without a round trip there is no delay, and that is said.
+        let nothing = of(&[], ModelKind::Models);
+        let none = tables
+            .map(|(direction, setting)| ModelWarning::DelaysUnknown { direction, setting: setting.into() });
+        assert_eq!(nothing.warnings, [&none[..], &[no_order]].concat());
+        assert!(!nothing.text.contains(".delay]"), "{}", nothing.text);
     }
 
     #[test]

@@ -82,6 +82,11 @@ pub fn fidelity(question: &Question<'_>) -> Fidelity {
             warnings.push(FidelityWarning::FatesUnknown { direction });
             continue;
         }
+        let mut arrived = streams.iter().flatten().filter(|passage| passage.fate == Fate::Arrived).peekable();
+        if arrived.peek().is_some() && arrived.all(|passage| passage.delay.is_none()) {
+            warnings.push(FidelityWarning::DelaysUnknown { direction });
+            continue;
+        }
         directions.push(DirectionCheck { question, port, streams }.compare(if port == PortId::A {
             "forward"
         } else {

@@ -336,7 +336,12 @@ fn centred<V: Value>(series: &[V], value: impl Fn(f64) -> f64) -> Vec<f64> {
     values
 }
 
-/// What each value of a series keeps of the one before it, where it keeps a share of it and forgets the rest at once.
+/// What each value of a series keeps of the one before it, where it keeps a share of it and forgets the rest at once, or is
+/// drawn back by the one before that.
+///
+/// The variance of an autoregressive series' mean is that of independent values times (1 + p)/(1 - p) for each of its partial
+/// autocorrelations p (by the recursion of Durbin and Levinson). The first alone makes a series that swings back seem to
+/// remember for longer than it does, so the second is taken in where it is surely below 0.
 ///
 /// Blocks of a short series that depends on itself for long hold none that are independent, and the less dependent such a series
 /// happens to look, the surer seem its figures. The correlation of neighbours is known from far fewer values.
@@ -346,6 +351,9 @@ struct Memory {
     /// The share that is kept, without the bias that the series' own mean brings in, and one standard error more: a series that
     /// happens to look less dependent than it is would else be told the surer.
     kept: f64,
+    /// The partial autocorrelation of values two apart where it is below 0 by more than chance, and as near to 0 as chance may have it;
+    /// else 0.
+    drawn_back: f64,
     /// Whether it is more than chance makes of independent values.
     is_any: bool,
 }
@@ -355,17 +363,29 @@ impl Memory {
     fn estimate(centred: &[f64], count: usize) -> Self {
         let n = real(centred.len());
         let squares: f64 = centred.iter().map(|x| x * x).sum();
-        let products: f64 = centred.iter().zip(&centred[1..]).map(|(a, b)| a * b).sum();
-        let found = products / squares;
+        let correlation = |lag: usize| -> f64 {
+            centred.iter().zip(&centred[lag..]).map(|(a, b)| a * b).sum::<f64>() / squares
+        };
+        let found = correlation(1);
+        let second = (correlation(2) - found * found) / (1.0 - found * found);
         // Marriott and Pope (1954): too low by (1 + 4 k)/n.
         let kept = (n * found + 1.0) / (n - 4.0);
         let error = ((1.0 - kept * kept).max(1.0 / n) / n).sqrt();
-        Self { count: real(count), kept: kept + error, is_any: found * n.sqrt() > CHANCE }
+        Self {
+            count: real(count),
+            kept: kept + error,
+            drawn_back: (second + CHANCE / n.sqrt()).clamp(-1.0, 0.0),
+            is_any: found * n.sqrt() > CHANCE,
+        }
     }
 
-    /// How many times a share that is kept makes the variance of the mean.
-    fn inflation(kept: f64) -> f64 {
-        if kept < 1.0 { (1.0 + kept) / (1.0 - kept) } else { f64::INFINITY }
+    /// How many times the variance of the mean exceeds that of independent values.
+    fn inflation(&self) -> f64 {
+        if self.kept >= 1.0 {
+            return f64::INFINITY;
+        }
+        let [first, second] = [self.kept, self.drawn_back].map(|partial| (1.0 + partial) / (1.0 - partial));
+        first * second
     }
 
     /// `found`, with no less dependence than this.
@@ -378,8 +398,9 @@ impl Memory {
         if !self.is_any {
             return found;
         }
-        let inflation = 1.0 + part * (Self::inflation(self.kept) - 1.0);
-        let is_known = found.is_known && self.count >= WORTH * Self::inflation(self.kept);
+        let whole_inflation = self.inflation();
+        let inflation = (1.0 + part * (whole_inflation - 1.0)).max(1.0);
+        let is_known = found.is_known && self.count >= WORTH * whole_inflation;
         if !inflation.is_finite() {
             return Dependence { is_known: false, ..found };
         }

@@ -12,16 +12,16 @@ const GET_FEATURES: u32 = 0x3a;
 const SET_FEATURES: u32 = 0x3b;
 const GET_FLAGS: u32 = 0x25;
 const GET_LINK: u32 = 0x0a;
-/// Joining of received packets by the card, and the cutting out and putting in of VLAN tags.
-const FLAGS_OFF: u32 = (1 << 15) | (1 << 7) | (1 << 8);
+/// Joining of received packets by the card, and the cutting out and putting in of VLAN tags, with the names that ethtool has for them.
+const FLAGS_OFF: [(u32, &str); 3] = [(FLAG_LRO, "lro"), (1 << 7, "txvlan"), (1 << 8, "rxvlan")];
 /// Joining by the card.
 const FLAG_LRO: u32 = 1 << 15;
-/// The commands that read what is to be off, in an order in which each can be; the next number sets it.
-const OFF: [(u32, &str); 4] = [
-    (0x1e, "TCP segmentation"),
-    (0x23, "generic segmentation"),
-    (0x2b, "generic receive offload"),
-    (0x16, "transmit checksumming"),
+/// The commands that read what is to be off, in an order in which each can be; the next number sets it. With the name that ethtool has for it.
+const OFF: [(u32, &str, &str); 4] = [
+    (0x1e, "TCP segmentation", "tso"),
+    (0x23, "generic segmentation", "gso"),
+    (0x2b, "generic receive offload", "gro"),
+    (0x16, "transmit checksumming", "tx"),
 ];
 /// Words of 32 features that are read; the kernel of today has two.
 const WORDS: usize = 4;
@@ -80,29 +80,47 @@ impl Restore {
     }
 }
 
-/// Switches off what would make a frame of the interface other than that of the wire; the name of what could not be
-/// switched off and matters, if there is such.
-pub(crate) fn switch_off(socket: BorrowedFd<'_>, interface: &str) -> Result<Option<&'static str>, HostError> {
+/// What [`switch_off`] did.
+#[derive(Debug, Default)]
+pub(crate) struct SwitchedOff {
+    /// What was on and is off, by the names that ethtool has for it.
+    pub(crate) names: Vec<&'static str>,
+    /// What could not be switched off and matters.
+    pub(crate) left: Option<&'static str>,
+}
+
+/// Switches off what would make a frame of the interface other than that of the wire.
+pub(crate) fn switch_off(socket: BorrowedFd<'_>, interface: &str) -> Result<SwitchedOff, HostError> {
     let (descriptor, name) = (socket.as_raw_fd(), name_of(interface));
-    let mut left = None;
-    for (command, what) in OFF {
+    let mut done = SwitchedOff::default();
+    for (command, what, short) in OFF {
         if read(descriptor, &name, command).is_some_and(|data| data != 0) {
             set(descriptor, &name, command, 0, interface)?;
-            // Checksums that a driver goes on to finish do no harm: what we send is whole.
-            if command != 0x16 && read(descriptor, &name, command).is_some_and(|data| data != 0) {
-                left = Some(what);
+            if read(descriptor, &name, command).is_none_or(|data| data == 0) {
+                done.names.push(short);
+            } else if command != 0x16 {
+                // Checksums that a driver goes on to finish do no harm: what we send is whole.
+                done.left = Some(what);
             }
         }
     }
     if let Some(flags) = read(descriptor, &name, GET_FLAGS) {
-        if flags & FLAGS_OFF != 0 {
-            set(descriptor, &name, GET_FLAGS, flags & !FLAGS_OFF, interface)?;
+        let off = FLAGS_OFF.iter().fold(0, |all, (flag, _)| all | flag);
+        if flags & off != 0 {
+            set(descriptor, &name, GET_FLAGS, flags & !off, interface)?;
         }
-        if read(descriptor, &name, GET_FLAGS).is_some_and(|flags| flags & FLAG_LRO != 0) {
-            left = Some("large receive offload");
+        let now = read(descriptor, &name, GET_FLAGS).unwrap_or(0);
+        done.names.extend(
+            FLAGS_OFF
+                .iter()
+                .filter(|(flag, _)| flags & flag != 0 && now & flag == 0)
+                .map(|(_, short)| *short),
+        );
+        if now & FLAG_LRO != 0 {
+            done.left = Some("large receive offload");
         }
     }
-    Ok(left)
+    Ok(done)
 }
 
 /// Whether the interface is switched on and its carrier is there, at this moment; `None` where its driver does not tell.

@@ -29,8 +29,8 @@ const BRIDGE_ADD: libc::c_ulong = 0x89a2;
 pub struct TakenOver {
     /// The bridge that the interface was taken out of, to be put back at the end.
     pub bridge: Option<String>,
-    /// Whether any offload was on that is off now.
-    pub offloads: bool,
+    /// The offloads that were on and are off now, by the names that `ethtool -K` has for them.
+    pub offloads: Vec<&'static str>,
 }
 
 /// What could not be put back.
@@ -40,19 +40,26 @@ pub struct NotRestored {
     pub bridge: bool,
     /// Its offloads are off.
     pub offloads: bool,
+    /// It is in another network namespace.
+    pub namespace: bool,
 }
 
 impl NotRestored {
     const BRIDGE: u8 = 1;
     const OFFLOADS: u8 = 2;
+    const NAMESPACE: u8 = 4;
 
     /// From what the guard says; one that was killed has put nothing back.
     const fn from_answer(answer: Option<u8>, taken: &TakenOver) -> Self {
-        let (bridge, offloads) = match answer {
-            Some(said) => (said & Self::BRIDGE != 0, said & Self::OFFLOADS != 0),
-            None => (true, true),
+        let said = match answer {
+            Some(said) => said,
+            None => Self::BRIDGE | Self::OFFLOADS,
         };
-        Self { bridge: bridge && taken.bridge.is_some(), offloads: offloads && taken.offloads }
+        Self {
+            bridge: said & Self::BRIDGE != 0 && taken.bridge.is_some(),
+            offloads: said & Self::OFFLOADS != 0 && !taken.offloads.is_empty(),
+            namespace: said & Self::NAMESPACE != 0,
+        }
     }
 }
 
@@ -182,11 +189,11 @@ impl HostGuard {
         if bridge.is_some() {
             network.set_bridge(interface, None)?;
         }
-        if let Some(offload) = switch_off(control, interface)? {
+        let switched_off = switch_off(control, interface)?;
+        if let Some(offload) = switched_off.left {
             return Err(PortError::Offload { interface: interface.into(), offload });
         }
-        let offloads = Features::read(control, interface)? != before;
-        guard.taken = TakenOver { bridge, offloads };
+        guard.taken = TakenOver { bridge, offloads: switched_off.names };
         Ok(guard)
     }
 
@@ -235,15 +242,23 @@ fn guard(sockets: &Sockets, mut way: RestorePlan) -> Result<HostGuard, PortError
 /// Makes system calls only: it runs in a copy of a process that may have had threads. What could not be put back.
 fn put_back([control, route, _]: [RawFd; 3], way: &mut RestorePlan) -> u8 {
     let mut left = 0;
-    if let Some(membership) = &mut way.bridge {
-        let is_here = way.identity.named_here(control).is_some();
-        if !(is_here && membership.enter(control, route)) {
-            left |= NotRestored::BRIDGE;
-        }
+    let is_here = way.identity.named_here(control).is_some();
+    if let Some(membership) = &mut way.bridge
+        && !(is_here && membership.enter(control, route))
+    {
+        left |= NotRestored::BRIDGE;
     }
     let RestorePlan { restore, identity, .. } = way;
-    if !identity.reach(control, |socket, name| restore.apply(socket, name).is_ok()) {
+    let mut is_found = false;
+    let is_restored = identity.reach(control, |socket, name| {
+        is_found = true;
+        restore.apply(socket, name).is_ok()
+    });
+    if !is_restored {
         left |= NotRestored::OFFLOADS;
+    }
+    if is_found && !is_here {
+        left |= NotRestored::NAMESPACE;
     }
     left
 }

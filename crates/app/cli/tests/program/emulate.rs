@@ -382,6 +382,25 @@ fn a_port_that_goes_away_ends_the_emulation_and_is_named() {
 }
 
 #[test]
+fn a_port_that_is_moved_is_named_as_such() {
+    let lab = Lab::path();
+    let mut emulator = Emulator::start(&lab, &[]);
+    let mut holder =
+        Process::start(lab.command("E", "unshare").args(["--net", "sh", "-c", "echo $$; exec sleep 60"]));
+    let number = holder.line();
+    let moving = ["link", "set", "dev", "e1", "netns", number.trim()];
+    process::run(lab.command("E", "ip").args(moving)).with_code(0);
+    while !emulator.process.line().is_empty() {}
+    let ended = emulator.process.wait().with_code(4);
+    assert!(ended.stderr.contains("e1 was moved to another network namespace"), "{}", ended.stderr);
+    let text = std::fs::read_to_string(emulator.folder.path().join("emulation.json")).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(at(&document, "/ended_by"), "port e1 was moved to another network namespace");
+    holder.signal("KILL");
+    assert_eq!(holder.wait().code, None);
+}
+
+#[test]
 fn an_emulation_that_cannot_begin_leaves_no_files_in_the_way_of_the_corrected_command() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);

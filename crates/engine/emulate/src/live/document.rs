@@ -46,7 +46,7 @@ pub(super) fn emulation(
         schema: EMULATION.into(),
         started: rfc3339(facts.started),
         ended: rfc3339(snapshot.taken),
-        ended_by: snapshot.gone.as_ref().map(|port| format!("port {port} was removed")),
+        ended_by: snapshot.gone.as_ref().map(|gone| format!("port {gone}")),
         seed: facts.seed.0,
         generator: facts.generator.name().into(),
         data_plane: facts.data_plane.into(),

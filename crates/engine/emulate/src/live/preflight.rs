@@ -2,7 +2,7 @@
 
 use romer_host::HostError;
 use romer_host::link::{Network, pair};
-use romer_port::{NotRestored, PortName};
+use romer_port::{NotRestored, PortName, TakenOver};
 use romer_record::warning::EmulationWarning;
 
 /// Addresses at which this host goes on to answer, links that are down, packets that will not fit.
@@ -39,18 +39,21 @@ pub(super) fn is_loop(ports: &[PortName; 2]) -> Result<bool, HostError> {
 /// What could not be restored of a port, and how to restore it by hand.
 pub(super) fn not_restored(
     port: &PortName,
-    bridge: Option<String>,
+    taken: TakenOver,
     left: NotRestored,
 ) -> impl Iterator<Item = EmulationWarning> {
     let interface = port.interface();
-    let bridge = bridge.filter(|_| left.bridge).map(|bridge| EmulationWarning::BridgeNotRestored {
+    let bridge = taken.bridge.filter(|_| left.bridge).map(|bridge| EmulationWarning::BridgeNotRestored {
         port: port.to_string(),
         command: port.ip(&format!("link set {interface} master {bridge}")),
         bridge,
     });
     let offloads = left.offloads.then(|| EmulationWarning::OffloadsNotRestored {
         port: port.to_string(),
-        interface: interface.to_string(),
+        command: taken
+            .offloads
+            .iter()
+            .fold(format!("ethtool -K {interface}"), |command, name| format!("{command} {name} on")),
     });
     bridge.into_iter().chain(offloads)
 }

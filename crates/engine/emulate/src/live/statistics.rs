@@ -295,7 +295,7 @@ impl DirectionTotals {
 #[derive(Debug)]
 pub(super) struct Raw {
     at: Timestamp<Monotonic>,
-    gone: Option<romer_port::PortName>,
+    gone: Option<GonePort>,
     sides: [RawDirection; 2],
 }
 
@@ -365,7 +365,8 @@ impl Raw {
             (ledger, homeless, link, correlation.cloned());
     }
 
-    pub(super) fn gone(self, gone: Option<romer_port::PortName>) -> Self {
+    pub(super) fn gone(self, port: Option<romer_port::PortName>) -> Self {
+        let gone = port.map(|port| GonePort { port, is_moved: false });
         Self { gone, ..self }
     }
 
@@ -416,6 +417,22 @@ pub struct DirectionSnapshot {
     pub correlation: Option<Correlation>,
 }
 
+/// A port that is no longer in its network namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GonePort {
+    /// Which.
+    pub port: romer_port::PortName,
+    /// Whether its interface is in another network namespace; else it was removed.
+    pub is_moved: bool,
+}
+
+impl std::fmt::Display for GonePort {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let how = if self.is_moved { "moved to another network namespace" } else { "removed" };
+        write!(f, "{} was {how}", self.port)
+    }
+}
+
 /// What has happened, at one instant.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
@@ -426,7 +443,7 @@ pub struct Snapshot {
     /// What arrived at a, and what arrived at b.
     pub directions: [DirectionSnapshot; 2],
     /// The port that is gone, if that ended the bridge.
-    pub gone: Option<romer_port::PortName>,
+    pub gone: Option<GonePort>,
     /// What could not be put back on the host at the end, in words.
     pub not_restored: Vec<EmulationWarning>,
 }
@@ -611,6 +628,30 @@ mod tests {
                 Worth::Between => {}
             }
         }
+    }
+
+    /// Delays of a law that is wider than the packets' spacing swing in exact order: their interval is that of the effective sample size
+    /// beside it.
+    #[test]
+    fn interval_agrees_with_effective_sample_size() {
+        const SEEDS: u32 = 20;
+        let normal = Variable::new(DelayDistribution::Normal { mean: 1e8, stddev: 4e7 }, None);
+        let (mut ratios, mut means) = (0.0, Vec::new());
+        for seed in 1..=SEEDS {
+            let (delays, noted) = emulated(normal.clone(), Order::Exact, 45_000_000, 2_000, seed);
+            let summary = romer_metrics::summary(&delays);
+            let [low, high] = summary.mean_interval.unwrap();
+            let effective = noted.unwrap().effective_values().unwrap();
+            ratios +=
+                0.5 * (high - low) / (Z * summary.stddev.unwrap() / effective.sqrt()) / f64::from(SEEDS);
+            means.push((summary.mean.unwrap(), 0.5 * (high - low)));
+        }
+        assert!((0.85..1.25).contains(&ratios), "{ratios}");
+        // And both are what the means of the runs vary by, which 20 of them have to within a third.
+        let mean = means.iter().map(|(mean, _)| mean).sum::<f64>() / f64::from(SEEDS);
+        let variance = means.iter().map(|(one, _)| (one - mean).powi(2)).sum::<f64>() / f64::from(SEEDS - 1);
+        let half = means.iter().map(|(_, half)| half).sum::<f64>() / f64::from(SEEDS);
+        assert!((0.6..1.7).contains(&(half / (Z * variance.sqrt()))), "{half} {variance}");
     }
 
     proptest! {

@@ -469,7 +469,7 @@ fn frames_for_a_port_that_is_down_are_undeliverable_and_one_that_is_gone_ends_th
             assert!(bridge.control().snapshot().is_err());
             let snapshot = bridge.stop().unwrap();
             assert_balanced(&snapshot);
-            assert_eq!(snapshot.gone, Some(bench.far.port_name(0)));
+            assert_eq!(snapshot.gone.map(|gone| gone.port), Some(bench.far.port_name(0)));
         },
     );
 }

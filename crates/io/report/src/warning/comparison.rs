@@ -81,6 +81,19 @@ impl Text for ModelWarning {
                  log",
                 way(*direction)
             ),
+            Self::DelaysHalved { direction, setting } => format!(
+                "one-way delays are unknown ({}): {setting} has half of each round trip, which contains the responder's processing \
+                 time; the two halves together vary less than the round trips",
+                way(*direction)
+            ),
+            Self::DelaysUnknown { direction, setting } => format!(
+                "one-way delays and round trips are unknown ({}): {setting} has no delay; add the delay of the path as `fixed`",
+                way(*direction)
+            ),
+            Self::OrderUnknown { direction, setting } => format!(
+                "the order of the packets is unknown ({}): {setting} has no reordering",
+                way(*direction)
+            ),
             Self::DelaysRelative => {
                 "the clock offset is unknown: delays are relative to the minimum; add the minimum delay of the path as `fixed`"
                     .into()
@@ -94,6 +107,9 @@ impl Text for FidelityWarning {
         match self {
             Self::FatesUnknown { direction } => {
                 format!("the fate of some packets is unknown ({}): this direction is left out", way(*direction))
+            }
+            Self::DelaysUnknown { direction } => {
+                format!("one-way delays are unknown ({}): this direction is left out", way(*direction))
             }
             Self::DelaysRelative => {
                 "the clock offset is unknown: delays are relative to the minimum of each direction".into()

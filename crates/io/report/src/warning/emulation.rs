@@ -79,9 +79,9 @@ impl Text for EmulationWarning {
                 "cannot restore {port} to bridge {bridge}: one of the two is no longer in the network namespace; to restore it, use \
                  `{command}`"
             ),
-            Self::OffloadsNotRestored { port, interface } => format!(
+            Self::OffloadsNotRestored { port, command } => format!(
                 "cannot restore the offloads of {port}: the interface was not found in any network namespace; if it still exists, use \
-                 `ethtool -K {interface} tso on gso on gro on tx on` in its namespace"
+                 `{command}` in its namespace"
             ),
             Self::BufferShortForFrames { held_bytes, buffer_frames, mean_frame_bytes } => format!(
                 "the rates and queues hold up to {held_bytes} bytes, and the buffer has {buffer_frames} frames: if the mean frame size is \

@@ -82,7 +82,7 @@ fn assert_covers(name: &str, series: impl Fn(u32) -> Vec<f64>, truth: Truth) {
         tallies[0].add(summary.mean_interval, truth.mean);
         tallies[1].add(summary.median_interval, truth.median);
         if values.len() >= 1_000 {
-            // Of values that depend on each other much, there may be none that is known to lie above p95.
+            // Of values that depend on each other much, there may be none that is known to lie above p95. NaN is in any interval.
             tallies[2].add(summary.p95_interval.or(Some([truth.p95; 2])), truth.p95);
         }
     }
@@ -117,6 +117,38 @@ fn intervals_cover_values_that_depend_on_those_before() {
             &format!("AR(1) {rho}, n = {count}"),
             |trial| autoregression(trial, count, rho),
             NORMAL,
+        );
+    }
+}
+
+/// Values that are drawn back by the value before the last one, as those of a wide distribution in exact order are: their mean is known
+/// better than the correlation of neighbours alone would have it.
+#[test]
+fn intervals_of_values_that_swing_back_cover_and_are_not_wider_than_that() {
+    for (first, second, count) in [(1.2, -0.5, 2_000_u64), (1.2, -0.5, 500), (1.5, -0.75, 2_000)] {
+        let series = |trial| {
+            let mut last = [0.0; 2];
+            let step = |noise: f64| {
+                last = [first * last[0] + second * last[1] + noise, last[0]];
+                last[0]
+            };
+            normals(trial, count + 200).into_iter().map(step).skip(200).collect::<Vec<_>>()
+        };
+        assert_covers(
+            &format!("AR(2) {first} {second}, n = {count}"),
+            series,
+            Truth { p95: f64::NAN, ..NORMAL },
+        );
+        let half = |trial| {
+            let [low, high] = summary(&series(trial)).mean_interval.expect("a long series");
+            0.5 * (high - low)
+        };
+        let mean = (0..TRIALS).map(half).sum::<f64>() / f64::from(TRIALS);
+        let deviation = 1.0 / (1.0 - first - second) / f64::from(u32::try_from(count).expect("small")).sqrt();
+        let ratio = mean / (1.96 * deviation);
+        assert!(
+            (0.9..1.35).contains(&ratio),
+            "AR(2) {first} {second}, n = {count}: {ratio} of the right width"
         );
     }
 }

@@ -71,6 +71,27 @@ ModelWarning {
         /// The setting in the scenario.
         setting: String,
     },
+    /// One-way delays are unknown. The scenario has half of each round trip as the delay of this direction.
+    Warning DelaysHalved {
+        /// The direction.
+        direction: Way,
+        /// The setting in the scenario.
+        setting: String,
+    },
+    /// One-way delays and round trips are unknown. The scenario has no delay in this direction.
+    Warning DelaysUnknown {
+        /// The direction.
+        direction: Way,
+        /// The setting in the scenario.
+        setting: String,
+    },
+    /// The order of the packets is unknown. The scenario has no reordering in this direction.
+    Warning OrderUnknown {
+        /// The direction.
+        direction: Way,
+        /// The setting in the scenario.
+        setting: String,
+    },
     /// The clock offset is unknown. Delays are relative to the minimum.
     Note DelaysRelative,
 }
@@ -81,6 +102,11 @@ super::warnings! {
 FidelityWarning {
     /// The fate of some packets is unknown. The direction is left out.
     Warning FatesUnknown {
+        /// The direction.
+        direction: Way,
+    },
+    /// One-way delays are unknown. The direction is left out.
+    Warning DelaysUnknown {
         /// The direction.
         direction: Way,
     },

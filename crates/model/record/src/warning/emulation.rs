@@ -147,8 +147,8 @@ EmulationWarning {
     Error OffloadsNotRestored {
         /// The port.
         port: String,
-        /// Its interface.
-        interface: String,
+        /// The command that restores them.
+        command: String,
     },
 
     // The buffer.

@@ -151,7 +151,7 @@ fn an_interface_is_put_back_when_its_guard_is_dropped() {
         assert!(before.0.contains(&Some(true)) && before.1.is_some(), "{before:?}");
         let guard = HostGuard::take_over(&bridged.port()).unwrap();
         assert_eq!(guard.taken().bridge.as_deref(), Some("br0"));
-        assert!(guard.taken().offloads);
+        assert!(!guard.taken().offloads.is_empty());
         let again = HostGuard::take_over(&bridged.port()).unwrap_err().to_string();
         assert_eq!(again, "interface e0 is taken by another romer");
         let during = bridged.state();
@@ -313,16 +313,18 @@ fn two_ports_of_a_bridge_come_back_with_their_numbers_whichever_was_taken_first(
     });
 }
 
+/// Runs `ip` with these words.
+fn ip(line: &str) {
+    let done = Command::new("ip").args(line.split_whitespace()).output().unwrap();
+    assert!(done.status.success(), "ip {line}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
 /// An interface that was renamed, or moved to another network namespace with or without a name, gets its offloads back, after
 /// a normal end and after a kill.
 #[test]
 fn renamed_or_moved_interface_is_restored() {
     in_network!("renamed_or_moved_interface_is_restored")(|| {
         use romer_host::ethtool::Offload;
-        let ip = |line: &str| {
-            let done = Command::new("ip").args(line.split_whitespace()).output().unwrap();
-            assert!(done.status.success(), "ip {line}: {}", String::from_utf8_lossy(&done.stderr));
-        };
         let offloads = |network: &Network, name: &str| {
             Offload::ALL.map(|offload| network.offload(name, offload).unwrap())
         };
@@ -409,10 +411,45 @@ fn what_is_not_restored_is_said() {
         let bridged = Bridged::new();
         let ports = ["e0", "e1"].map(|name| format!("{}/{name}", bridged.namespace.0).parse().unwrap());
         let mut guards = HostGuards::new(ports.map(|port: PortName| HostGuard::take_over(&port).unwrap()));
+        let there = Namespace::create();
         bridged.network.delete_link("br0").unwrap();
         bridged.network.delete_link("e0").unwrap();
-        let all = NotRestored { bridge: true, offloads: true };
-        assert_eq!(guards.restore(), [all, NotRestored { offloads: false, ..all }]);
+        ip(&format!("-n {} link set dev e1 netns {}", bridged.namespace.0, there.0));
+        let all = NotRestored { bridge: true, offloads: true, namespace: false };
+        assert_eq!(guards.restore(), [all, NotRestored { offloads: false, namespace: true, ..all }]);
+    });
+}
+
+/// The offloads that were on are named, and no others: they are what has to be on again.
+#[test]
+fn switched_off_offloads_are_those_that_were_on() {
+    in_network!("switched_off_offloads_are_those_that_were_on")(|| {
+        let bridged = Bridged::new();
+        let shown = || {
+            let command = ["netns", "exec", &bridged.namespace.0, "ethtool", "-k", "e0"];
+            let shown = Command::new("ip").args(command).output().unwrap().stdout;
+            String::from_utf8(shown).unwrap()
+        };
+        let names = [
+            ("tcp-segmentation-offload", "tso"),
+            ("generic-segmentation-offload", "gso"),
+            ("generic-receive-offload", "gro"),
+            ("tx-checksumming", "tx"),
+            ("large-receive-offload", "lro"),
+            ("tx-vlan-offload", "txvlan"),
+            ("rx-vlan-offload", "rxvlan"),
+        ];
+        for gro in ["on", "off"] {
+            let set = ["netns", "exec", &bridged.namespace.0, "ethtool", "-K", "e0", "gro", gro];
+            assert!(Command::new("ip").args(set).status().unwrap().success());
+            let before = shown();
+            let is_on = |long: &str| before.contains(&format!("{long}: on"));
+            let on: Vec<&str> =
+                names.iter().filter(|(long, _)| is_on(long)).map(|(_, short)| *short).collect();
+            assert_eq!(on.contains(&"gro"), gro == "on");
+            let guard = HostGuard::take_over(&bridged.port()).unwrap();
+            assert_eq!(guard.taken().offloads, on);
+        }
     });
 }
 
