@@ -1243,6 +1243,18 @@ export interface components {
             trials: number;
         } | {
             /** @constant */
+            code: "dropped-streams-offered";
+            /**
+             * Format: double
+             * @description Their share of the offered frames.
+             */
+            offered_ratio: number;
+            /** @constant */
+            severity: "note";
+            /** @description The streams (`expect=drop`). */
+            streams: string[];
+        } | {
+            /** @constant */
             code: "headers-changed";
             /** @description Frames by the headers with which they arrived. */
             headers: {
@@ -2530,8 +2542,8 @@ export interface components {
         } | {
             /** @constant */
             code: "offloads-not-restored";
-            /** @description Its interface. */
-            interface: string;
+            /** @description The command that restores them. */
+            command: string;
             /** @description The port. */
             port: string;
             /** @constant */

@@ -222,31 +222,34 @@ pub(crate) fn sweep(options: &BenchOptions, kept: &[CaseTrial]) -> Summed {
     let mut summed = Summed::default();
     let places = places(kept);
     for (name, of) in QUANTITIES {
-        let mut compared = Vec::new();
+        let (mut compared, mut resolutions) = (Vec::new(), Vec::new());
         for place in &places {
             let by_case: Vec<Vec<Option<f64>>> =
                 (0..options.cases.len()).map(|case| values(kept, case, place, options.repeats, of)).collect();
             let nominal = options.nominal(&place.0, place.1);
             let load = Some(nominal.load * 100.0);
             let to_carry = options.to_carry(&place.0, place.1);
+            let here =
+                Place { frames: &place.0, load, resolution: resolution(options, &place.0, load, name) };
             for (case, values) in by_case.iter().enumerate() {
                 let theoretical = match name {
                     "carried_percent" => Some((to_carry.load * 100.0).min(100.0)),
                     "carried_pps" => Some(to_carry.pps / to_carry.load.max(1.0)),
                     _ => None,
                 };
-                let mut result = result(options, case, &place.0, load, name, values, theoretical);
+                let mut result = result(options, case, here, name, values, theoretical);
                 if name == "loss_ratio" {
                     none_lost(&mut result, kept, case, place);
                 }
                 summed.results.push(result);
             }
             if COMPARED.contains(&name) {
-                summed.differences.extend(differences(options, &place.0, load, name, &by_case));
+                summed.differences.extend(differences(options, here, name, &by_case));
                 compared.push(by_case);
+                resolutions.push(here.resolution);
             }
         }
-        summed.overall.extend(overall(options, name, &compared));
+        summed.overall.extend(overall(options, name, &compared, &resolutions));
     }
     let compared = QUANTITIES.into_iter().filter(|(name, _)| COMPARED.contains(name));
     summed.soft_spots = soft_spots(options, kept, &places, compared);
@@ -254,8 +257,14 @@ pub(crate) fn sweep(options: &BenchOptions, kept: &[CaseTrial]) -> Summed {
     summed
 }
 
-/// What each two cases differ by over all places together; `all`: what was found, by place, case and repeat.
-fn overall(options: &BenchOptions, quantity: &str, all: &[Vec<Vec<Option<f64>>>]) -> Vec<Overall> {
+/// What each two cases differ by over all places together; `all`: what was found, by place, case and repeat, and to what it is
+/// known at each place.
+fn overall(
+    options: &BenchOptions,
+    quantity: &str,
+    all: &[Vec<Vec<Option<f64>>>],
+    resolutions: &[f64],
+) -> Vec<Overall> {
     let one = |(first, second): (usize, usize)| {
         let pair = |by_case: &Vec<Vec<Option<f64>>>| {
             let (a, b): (&Vec<_>, &Vec<_>) = (by_case.get(first)?, by_case.get(second)?);
@@ -263,9 +272,12 @@ fn overall(options: &BenchOptions, quantity: &str, all: &[Vec<Vec<Option<f64>>>]
             Some(a.iter().zip(b).map(less).collect())
         };
         let found = over_places(&all.iter().filter_map(pair).collect::<Vec<_>>());
-        // Of several places, each known to a resolution of its own, nanoseconds are the coarsest that all have.
-        let least = if quantity.ends_with("_ns") { of_differences(NANOSECOND) } else { 0.0 };
-        let [medians, means] = [&found.medians, &found.means].map(|values| repeats(values, least));
+        // The median may be the difference at the coarsest place; in the mean the roundings of all places even out.
+        let coarsest = resolutions.iter().copied().fold(0.0, f64::max);
+        let squares: f64 = resolutions.iter().map(|one| one * one).sum();
+        let of_mean = squares.sqrt() / real(resolutions.len().max(1) as u64);
+        let medians = repeats(&found.medians, of_differences(coarsest));
+        let means = repeats(&found.means, of_differences(of_mean));
         // Of one place it is the difference there.
         (found.places > 1).then(|| Overall {
             from: case_name(options, first),
@@ -331,39 +343,75 @@ pub(crate) fn found(options: &BenchOptions, findings: &[Finding]) -> Summed {
             if here.is_empty() {
                 continue;
             }
-            let by_case: Vec<Vec<Option<f64>>> = (0..options.cases.len())
+            let loads: Vec<Vec<Option<f64>>> = (0..options.cases.len())
                 .map(|case| {
                     let mut values = vec![None; usize::try_from(options.repeats).unwrap_or(0)];
                     for found in here.iter().filter(|found| found.case == case) {
                         let place = usize::try_from(found.repeat).ok();
                         if let Some(value) = place.and_then(|repeat| values.get_mut(repeat)) {
-                            *value = found.value.map(|value| value * factor.unwrap_or(1.0));
+                            *value = found.value;
                         }
                     }
                     values
                 })
                 .collect();
+            // Of a load, what the device forwards of it.
+            let told = |value: f64| {
+                factor.map_or(value, |factor| value * factor * forwarded(options, frames, value)[0])
+            };
+            let by_case: Vec<Vec<Option<f64>>> =
+                loads.iter().map(|values| values.iter().map(|value| value.map(told)).collect()).collect();
+            let known = match quantity {
+                "corrected_buffer_ns" => corrected_resolution(options, frames, findings),
+                _ => resolution(options, frames, None, name),
+            };
+            let here_known = Place { frames, load: None, resolution: known };
             for (case, values) in by_case.iter().enumerate() {
                 let bound = here.iter().find(|found| found.case == case && found.bounded_by.is_some());
                 let bounded_by = bound.and_then(|found| found.bounded_by.map(str::to_owned));
-                let mut add = |name: &str, values: &[Option<f64>], theoretical| {
-                    let mut result = result(options, case, frames, None, name, values, theoretical);
+                let mut add = |name: &str, place: Place<'_>, values: &[Option<f64>], theoretical| {
+                    let mut result = result(options, case, place, name, values, theoretical);
                     result.bounded_by.clone_from(&bounded_by);
                     summed.results.push(result);
                 };
-                add(name, values, factor);
+                let [all_load, all_pps] = forwarded(options, frames, 1.0);
+                add(name, here_known, values, factor.map(|factor| factor * all_load));
                 if quantity == "throughput" {
                     let all = options.nominal(frames, 1.0).pps;
-                    let pps: Vec<Option<f64>> =
-                        values.iter().map(|value| value.map(|load| load * all / 100.0)).collect();
-                    add("throughput_pps", &pps, Some(all));
+                    let pps: Vec<Option<f64>> = loads[case]
+                        .iter()
+                        .map(|load| load.map(|load| load * all * forwarded(options, frames, load)[1]))
+                        .collect();
+                    let resolution = resolution(options, frames, None, "throughput_pps");
+                    add("throughput_pps", Place { resolution, ..here_known }, &pps, Some(all * all_pps));
                 }
             }
-            summed.differences.extend(differences(options, frames, None, name, &by_case));
+            summed.differences.extend(differences(options, here_known, name, &by_case));
         }
     }
     correct(&mut summed.differences);
     summed
+}
+
+/// The shares of a load, and of its frames, that the device is to forward: without streams that it is to drop.
+fn forwarded(options: &BenchOptions, frames: &Frames, load: f64) -> [f64; 2] {
+    let [all, some] = [options.nominal(frames, load), options.to_carry(frames, load)];
+    let share = |some: f64, all: f64| if all > 0.0 { some / all } else { 1.0 };
+    [share(some.load, all.load), share(some.pps, all.pps)]
+}
+
+/// To what the corrected buffer is known: by the burst's length and the throughput, each to its resolution. It is the time of the
+/// burst times what is not forwarded meanwhile (RFC 9004 section 6.4).
+fn corrected_resolution(options: &BenchOptions, frames: &Frames, findings: &[Finding]) -> f64 {
+    let mean = |quantity: &str| {
+        let of = findings.iter().filter(|found| found.quantity == quantity && found.frames == *frames);
+        let values: Vec<f64> = of.filter_map(|found| found.value).collect();
+        values.iter().sum::<f64>() / real(values.len().max(1) as u64)
+    };
+    let (burst, throughput) = (mean("burst_frames"), mean("throughput"));
+    let [step, share] = ["burst_frames", "throughput"].map(|name| resolution(options, frames, None, name));
+    let second = 1e9 / options.nominal(frames, 1.0).pps.max(1e-9);
+    (step * second * (1.0 - throughput)).hypot(burst * second * share)
 }
 
 /// Every quantity that results are of.
@@ -394,31 +442,40 @@ pub(crate) fn quantities_of(procedure: &Procedure) -> Vec<&'static str> {
     }
 }
 
+/// Where values are of, and to what they are known.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    frames: &'a Frames,
+    /// Percent of the line.
+    load: Option<f64>,
+    resolution: f64,
+}
+
 fn result(
     options: &BenchOptions,
     case: usize,
-    frames: &Frames,
-    load_percent: Option<f64>,
+    place: Place<'_>,
     quantity: &str,
     values: &[Option<f64>],
     theoretical: Option<f64>,
 ) -> BenchmarkResult {
     let known: Vec<f64> = values.iter().flatten().copied().collect();
-    let summary = repeats(&known, resolution(options, frames, load_percent, quantity));
+    let summary = repeats(&known, place.resolution);
+    let within = |interval| possible(quantity, interval, summary.min);
     BenchmarkResult {
         case: options.cases.get(case).map(|case| case.name.clone()).unwrap_or_default(),
-        frame_size: frames.size().map(romer_units::FrameSize::octets),
-        load_percent,
+        frame_size: place.frames.size().map(romer_units::FrameSize::octets),
+        load_percent: place.load,
         quantity: quantity.into(),
         count: summary.count,
         mean: summary.mean,
         stddev: summary.stddev,
         min: summary.min,
         max: summary.max,
-        interval: summary.mean_interval.map(|interval| possible(quantity, interval, summary.min)),
+        interval: summary.mean_interval.map(within),
         method: "student".into(),
         median: summary.median,
-        median_interval: summary.median_interval,
+        median_interval: summary.median_interval.map(within),
         theoretical,
         bounded_by: None,
     }
@@ -434,12 +491,10 @@ fn possible(quantity: &str, [low, high]: [f64; 2], least: Option<f64>) -> [f64; 
 /// Each case against all before it.
 fn differences(
     options: &BenchOptions,
-    frames: &Frames,
-    load_percent: Option<f64>,
+    Place { frames, load: load_percent, resolution }: Place<'_>,
     quantity: &str,
     by_case: &[Vec<Option<f64>>],
 ) -> Vec<Difference> {
-    let resolution = resolution(options, frames, load_percent, quantity);
     pairs_of_cases(by_case.len())
         .map(|(first, second)| {
             let (found, student) = paired(&by_case[first], &by_case[second], resolution);
@@ -496,7 +551,7 @@ mod tests {
             vec![none, remark]
         };
         let all: Vec<_> = (0..46).map(|number| place(number, 5)).collect();
-        let found = overall(&options, "latency_median_ns", &all);
+        let found = overall(&options, "latency_median_ns", &all, &[NANOSECOND; 46]);
         assert_eq!((found.len(), found[0].places, found[0].repeats), (1, 46, 5));
         assert_eq!((found[0].from.as_str(), found[0].to.as_str()), ("none", "remark"));
         let [low, high] = found[0].median_interval.unwrap();
@@ -505,10 +560,29 @@ mod tests {
         assert!(high - low > 1e5, "the mean is carried away: {low} {high}");
         // One repeat does not tell what another would come to.
         let all: Vec<_> = (0..46).map(|number| place(number, 1)).collect();
-        let found = overall(&options, "latency_median_ns", &all);
+        let found = overall(&options, "latency_median_ns", &all, &[NANOSECOND; 46]);
         assert!(found[0].median.is_some_and(|cost| (cost - 1_700.0).abs() < 300.0), "{found:?}");
         assert_eq!((found[0].repeats, found[0].median_interval, found[0].interval), (1, None, None));
-        assert_eq!(overall(&options, "latency_median_ns", &all[..1]), [], "one place is told by itself");
+        assert_eq!(
+            overall(&options, "latency_median_ns", &all[..1], &[NANOSECOND]),
+            [],
+            "one place is told by itself"
+        );
+    }
+
+    /// Cases that do the same differ by no more than their places are known to, and no less.
+    #[test]
+    fn equal_cases_differ_within_the_resolution() {
+        use crate::options::Case;
+        use crate::simulated::sweep;
+
+        let cases = ["none", "same"].map(|name| Case { name: name.into(), command: None });
+        let options = BenchOptions { cases: cases.into(), repeats: 3, ..sweep(&[0.5]) };
+        let all: Vec<_> = (0..6).map(|_| vec![vec![Some(50.0); 3]; 2]).collect();
+        let found = overall(&options, "carried_percent", &all, &[0.01; 6]);
+        for [low, high] in [found[0].interval.unwrap(), found[0].median_interval.unwrap()] {
+            assert!(low < 0.0 && high > 0.0 && high - low < 0.1, "{low} {high}");
+        }
     }
 
     #[test]

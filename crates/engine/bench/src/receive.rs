@@ -14,7 +14,7 @@ use romer_wire::neighbour::{Message, read, tell};
 use romer_wire::test_frame::{Signature, is_intact};
 
 use crate::options::AddressRange;
-use crate::recognise::{OtherHeaders, Recognised, compare, recognise};
+use crate::recognise::{OtherHeaders, Recognised, SentHeaders, compare, recognise};
 
 /// How long a wait for frames lasts before the end is looked for.
 const LOOK: Duration = Duration::from_millis(2);
@@ -43,8 +43,8 @@ impl Host {
 /// What is to be taken in.
 pub(crate) struct Receiving<'a> {
     pub(crate) signature: Signature,
-    /// Source and destination addresses of each stream.
-    pub(crate) addresses: Vec<[AddressRange; 2]>,
+    /// The headers that the frames of each stream are sent with.
+    pub(crate) headers: Vec<SentHeaders>,
     /// The trial's beginning on the clock of stamps.
     pub(crate) epoch: Realtime,
     /// Frames that there is room for.
@@ -134,19 +134,20 @@ pub(crate) fn receive(
     let _ = receiver.kernel_drops();
     loop {
         let came = receiver.receive(|frame| {
-            let (mark, begins, headers) = match recognise(receiving.signature, frame.octets) {
-                Recognised::Test { mark, at, headers } => (mark, at, headers),
-                Recognised::Damaged => {
-                    received.damaged += 1;
-                    received.others += 1;
-                    return;
-                }
-                Recognised::Other => {
-                    received.others += 1;
-                    host.answer(frame.octets);
-                    return;
-                }
-            };
+            let (mark, begins, headers) =
+                match recognise(receiving.signature, frame.octets, &receiving.headers) {
+                    Recognised::Test { mark, at, headers } => (mark, at, headers),
+                    Recognised::Damaged => {
+                        received.damaged += 1;
+                        received.others += 1;
+                        return;
+                    }
+                    Recognised::Other => {
+                        received.others += 1;
+                        host.answer(frame.octets);
+                        return;
+                    }
+                };
             if received.came.len() == received.came.capacity() {
                 received.without_room += 1;
                 return;
@@ -155,7 +156,7 @@ pub(crate) fn receive(
             if received.caught.len() < receiving.capture {
                 received.caught.push(caught(at, frame.octets, frame.length, frame.tag));
             }
-            let sent = receiving.addresses.get(usize::from(mark.stream));
+            let sent = receiving.headers.get(usize::from(mark.stream));
             let comparable = compare(frame.octets, headers, sent, &mut received.headers);
             let inner_tag = headers.and_then(|seen| seen.tag);
             let tag = frame.tag.or(inner_tag);

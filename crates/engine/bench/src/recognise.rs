@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::RangeInclusive;
 
-use romer_wire::test_frame::{Located, Mark, Signature, locate};
+use romer_wire::ip::protocol;
+use romer_wire::test_frame::{Located, Mark, PLAIN, Signature, is_whole, locate};
 
 use crate::frames::addresses;
-use crate::options::{AddressRange, BenchOptions};
+use crate::options::{AddressRange, BenchOptions, Protocol};
 
 /// What a frame is that came.
 pub(crate) enum Recognised {
@@ -19,8 +21,9 @@ pub(crate) enum Recognised {
     Other,
 }
 
-/// Reads a frame.
-pub(crate) fn recognise(signature: Signature, frame: &[u8]) -> Recognised {
+/// Reads a frame. One with the headers of a stream that is `sent`, and a mark that is not whole, is a test frame whose mark is damaged; a
+/// whole mark of another signature is that of another trial.
+pub(crate) fn recognise(signature: Signature, frame: &[u8], sent: &[SentHeaders]) -> Recognised {
     let located = locate(frame);
     let carried = located.and_then(|seen| frame.get(seen.mark..)).unwrap_or_default();
     if let Some(mark) = signature.read(carried) {
@@ -29,6 +32,11 @@ pub(crate) fn recognise(signature: Signature, frame: &[u8]) -> Recognised {
     match signature.find(frame) {
         Some((at, mark)) => Recognised::Test { mark, at, headers: None },
         None if signature.is_here(carried) => Recognised::Damaged,
+        None if is_whole(carried) == Some(false)
+            && located.is_some_and(|seen| sent.iter().any(|sent| sent.are_of(seen, frame))) =>
+        {
+            Recognised::Damaged
+        }
         None => Recognised::Other,
     }
 }
@@ -38,10 +46,17 @@ pub(crate) fn recognise(signature: Signature, frame: &[u8]) -> Recognised {
 pub(crate) enum OtherHeader {
     /// What follows the Ethernet header, and any tags, is of this type.
     EtherType(u16),
-    /// The packet in the frame is one of this protocol, around the test frame's own.
-    Protocol(u8),
+    /// The packet in the frame is one of this protocol, around the test frame's own: to this port, where it has one, and from and to
+    /// these addresses.
+    Tunnel {
+        protocol: u8,
+        port: Option<u16>,
+        addresses: [IpAddr; 2],
+    },
     Source(IpAddr),
     Destination(IpAddr),
+    SourcePort(u16),
+    DestinationPort(u16),
 }
 
 impl fmt::Display for OtherHeader {
@@ -57,20 +72,41 @@ impl fmt::Display for OtherHeader {
                 };
                 write!(f, "ethertype 0x{number:04x}{name}")
             }
-            Self::Protocol(number) => {
-                let name = match number {
-                    4 => " (IPv4 in IP)",
-                    41 => " (IPv6 in IP)",
-                    17 => " (UDP)",
-                    47 => " (GRE)",
-                    50 => " (ESP)",
-                    51 => " (AH)",
-                    _ => "",
-                };
-                write!(f, "IP protocol {number}{name}")
+            Self::Tunnel { protocol, port, addresses: [source, destination] } => {
+                match (port, protocol) {
+                    (Some(port), _) => {
+                        let name = match port {
+                            1_701 => " (L2TP)",
+                            2_152 => " (GTP-U)",
+                            4_500 => " (ESP in UDP)",
+                            4_754 => " (GRE in UDP)",
+                            4_789 => " (VXLAN)",
+                            6_081 => " (Geneve)",
+                            6_635 => " (MPLS in UDP)",
+                            51_820 => " (WireGuard)",
+                            _ => "",
+                        };
+                        let transport = if protocol == protocol::TCP { "TCP" } else { "UDP" };
+                        write!(f, "outer {transport} port {port}{name}")?;
+                    }
+                    (None, number) => {
+                        let name = match number {
+                            4 => " (IPv4 in IP)",
+                            41 => " (IPv6 in IP)",
+                            47 => " (GRE)",
+                            50 => " (ESP)",
+                            51 => " (AH)",
+                            _ => "",
+                        };
+                        write!(f, "IP protocol {number}{name}")?;
+                    }
+                }
+                write!(f, " from {source} to {destination}")
             }
             Self::Source(address) => write!(f, "source address {address}"),
             Self::Destination(address) => write!(f, "destination address {address}"),
+            Self::SourcePort(port) => write!(f, "source port {port}"),
+            Self::DestinationPort(port) => write!(f, "destination port {port}"),
         }
     }
 }
@@ -113,11 +149,43 @@ impl OtherHeaders {
     }
 }
 
-/// The addresses that the frames of each stream are sent with.
-pub(crate) fn sent_addresses(options: &BenchOptions) -> Vec<[AddressRange; 2]> {
+/// The headers that the frames of a stream are sent with.
+#[derive(Clone, Debug)]
+pub(crate) struct SentHeaders {
+    /// Source and destination.
+    addresses: [AddressRange; 2],
+    protocol: u8,
+    /// Source and destination; of plain IP there are none.
+    ports: [RangeInclusive<u16>; 2],
+}
+
+impl SentHeaders {
+    /// Whether a frame has them.
+    fn are_of(&self, seen: Located, frame: &[u8]) -> bool {
+        let [from, to] = &self.addresses;
+        let has_addresses = seen
+            .addresses(frame)
+            .is_some_and(|[source, destination]| from.contains(source) && to.contains(destination));
+        let has_ports = seen
+            .ports(frame)
+            .is_none_or(|ports| self.ports.iter().zip(ports).all(|(range, port)| range.contains(&port)));
+        seen.protocol == self.protocol && has_addresses && has_ports
+    }
+}
+
+/// The headers that the frames of each stream are sent with.
+pub(crate) fn sent_headers(options: &BenchOptions) -> Vec<SentHeaders> {
     let of = |stream| {
         let (source, destination) = addresses(options, stream);
-        [source, destination]
+        SentHeaders {
+            addresses: [source, destination],
+            protocol: match stream.protocol {
+                Protocol::Udp => protocol::UDP,
+                Protocol::Tcp => protocol::TCP,
+                Protocol::Ip => PLAIN,
+            },
+            ports: [stream.source_ports.clone(), stream.destination_ports.clone()],
+        }
     };
     options.streams.iter().map(of).collect()
 }
@@ -126,21 +194,30 @@ pub(crate) fn sent_addresses(options: &BenchOptions) -> Vec<[AddressRange; 2]> {
 pub(crate) fn compare(
     frame: &[u8],
     headers: Option<Located>,
-    sent: Option<&[AddressRange; 2]>,
+    sent: Option<&SentHeaders>,
     others: &mut OtherHeaders,
 ) -> bool {
     let Some(located) = headers else {
         others.note(around(frame));
         return false;
     };
-    let (Some([source, destination]), Some([from, to])) = (located.addresses(frame), sent) else {
+    let (Some([source, destination]), Some(sent)) = (located.addresses(frame), sent) else {
         return true;
     };
+    let [from, to] = &sent.addresses;
     if !from.contains(source) {
         others.note(OtherHeader::Source(source));
     }
     if !to.contains(destination) {
         others.note(OtherHeader::Destination(destination));
+    }
+    if let Some([source, destination]) = located.ports(frame).filter(|_| located.protocol == sent.protocol) {
+        if !sent.ports[0].contains(&source) {
+            others.note(OtherHeader::SourcePort(source));
+        }
+        if !sent.ports[1].contains(&destination) {
+            others.note(OtherHeader::DestinationPort(destination));
+        }
     }
     source.is_ipv4() == from.first().is_ipv4()
 }
@@ -154,11 +231,18 @@ fn around(frame: &[u8]) -> OtherHeader {
     while TAGS.contains(&word(at)) {
         at += 4;
     }
-    let octet = |place: usize| frame.get(at + 2 + place).copied().unwrap_or(0);
-    match word(at) {
-        0x0800 => OtherHeader::Protocol(octet(9)),
-        0x86dd => OtherHeader::Protocol(octet(6)),
-        other => OtherHeader::EtherType(other),
+    let ip = at + 2;
+    let octet = |place: usize| frame.get(ip + place).copied().unwrap_or(0);
+    let number = match word(at) {
+        0x0800 => octet(9),
+        0x86dd => octet(6),
+        other => return OtherHeader::EtherType(other),
+    };
+    let outer = Located { ip, mark: 0, tos: 0, tag: None, protocol: number, ttl: 0 };
+    OtherHeader::Tunnel {
+        protocol: number,
+        port: outer.ports(frame).map(|[_, destination]| destination),
+        addresses: outer.addresses(frame).unwrap_or([Ipv4Addr::UNSPECIFIED.into(); 2]),
     }
 }
 
@@ -183,12 +267,12 @@ mod tests {
 
     /// What is said of a frame that comes so, and whether its length and markings count.
     fn told(options: &BenchOptions, frame: &[u8]) -> (Vec<String>, bool) {
-        let Recognised::Test { mark, headers, .. } = recognise(SIGNATURE, frame) else {
+        let Recognised::Test { mark, headers, .. } = recognise(SIGNATURE, frame, &[]) else {
             panic!("it is a test frame")
         };
         assert_eq!(mark, MARK);
         let mut others = OtherHeaders::default();
-        let known = compare(frame, headers, sent_addresses(options).first(), &mut others);
+        let known = compare(frame, headers, sent_headers(options).first(), &mut others);
         (others.words().into_keys().collect(), known)
     }
 
@@ -216,12 +300,42 @@ mod tests {
         outer[9] = 4;
         assert_eq!(
             told(&options, &with([8, 0], &outer, 14)),
-            (vec!["IP protocol 4 (IPv4 in IP)".into()], false)
+            (vec!["IP protocol 4 (IPv4 in IP) from 198.18.0.2 to 198.19.0.2".into()], false)
+        );
+        // UDP to the port of VXLAN, its header of 8 octets, and the frame itself.
+        outer[9] = 17;
+        outer[12..20].copy_from_slice(&[192, 0, 2, 1, 192, 0, 2, 2]);
+        let vxlan = [&outer[..], &[0xc0, 0, 0x12, 0xb5, 0, 0, 0, 0], &[8, 0, 0, 0, 0, 0, 42, 0]].concat();
+        assert_eq!(
+            told(&options, &with([8, 0], &vxlan, 0)),
+            (vec!["outer UDP port 4789 (VXLAN) from 192.0.2.1 to 192.0.2.2".into()], false)
         );
         let mut translated = plain.clone();
         translated[26..30].copy_from_slice(&[203, 0, 113, 1]);
         assert_eq!(told(&options, &translated), (vec!["source address 203.0.113.1".into()], true));
-        assert!(matches!(recognise(Signature(8), &plain), Recognised::Other));
+        translated[34..36].copy_from_slice(&40_000_u16.to_be_bytes());
+        assert_eq!(
+            told(&options, &translated),
+            (vec!["source address 203.0.113.1".into(), "source port 40000".into()], true)
+        );
+        assert!(matches!(recognise(Signature(8), &plain, &sent_headers(&options)), Recognised::Other));
+    }
+
+    /// A frame with the headers of a stream is a test frame, whatever octet of its mark is damaged; with other headers it is none.
+    #[test]
+    fn damage_of_mark_is_seen_in_any_octet() {
+        let options = sweep(&[0.5]);
+        let headers = sent_headers(&options);
+        let plain = sent(&options);
+        for octet in 42..60 {
+            let mut damaged = plain.clone();
+            damaged[octet] ^= 0x10;
+            assert!(matches!(recognise(SIGNATURE, &damaged, &headers), Recognised::Damaged), "{octet}");
+            damaged[36..38].copy_from_slice(&53_u16.to_be_bytes());
+            let is_ours = octet >= 46;
+            let found = recognise(SIGNATURE, &damaged, &headers);
+            assert_eq!(matches!(found, Recognised::Damaged), is_ours, "{octet}: to another port");
+        }
     }
 
     /// More headers than are told apart are counted together.

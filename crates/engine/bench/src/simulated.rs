@@ -101,6 +101,8 @@ struct Simulated {
     labels: bool,
     /// How long a frame is under way to it.
     path: Duration,
+    /// Nothing comes of this stream while it is looked whether the device forwards.
+    silent_stream: Option<usize>,
     /// From this trial on, the sending port is in this state.
     port_state: Option<(u32, PortState)>,
     /// In the trial with this number, the wait for frames ends when half of the time to send is over, and they still come.
@@ -143,6 +145,7 @@ impl Simulated {
             corrupts: None,
             labels: false,
             path: Duration::ZERO,
+            silent_stream: None,
             port_state: None,
             waits_too_briefly: None,
         }
@@ -274,6 +277,10 @@ impl TestBed for Simulated {
     ) -> Result<Result<u64, Vec<u64>>, BenchError> {
         if self.away && patience >= options.patience && !self.gone {
             self.away = false;
+        }
+        if let Some(silent) = self.silent_stream {
+            let sent = |number| if number == silent { 30 } else { 0 };
+            return Ok(Err((0..options.streams.len()).map(sent).collect()));
         }
         let flows = flows(options);
         let own = options.streams.iter().zip(&flows).flat_map(|(stream, flow)| {
@@ -514,6 +521,25 @@ fn the_longest_burst_tells_the_buffer() {
     let truth = 500.0 / 8_445.95 * 1e9;
     let corrected = value(&document, "corrected_buffer_ns");
     assert!((corrected / truth - 1.0).abs() < 0.15, "{corrected} {truth}");
+}
+
+/// Equal repeats leave open of the corrected buffer what the burst's length and the throughput do.
+#[test]
+fn corrected_buffer_has_error_of_its_inputs() {
+    let limits = Limits { longest: Duration::from_secs(2), step: 1, line: LineRate::new(LINE).unwrap() };
+    let procedure = Procedure::BackToBack { goal: goal(0.0), limits };
+    let asked = BenchOptions { repeats: 3, ..options(procedure) };
+    let document = run(&asked, Simulated::with(carries(0.5, 500)));
+    let of = |quantity: &str| {
+        let found = document.results.iter().find(|result| result.quantity == quantity).unwrap();
+        let [low, high] = found.interval.unwrap();
+        (found.mean.unwrap(), 0.5 * (high - low))
+    };
+    let ((burst, burst_half), (share, share_half)) = (of("burst_frames"), of("throughput_percent"));
+    let second = 1e9 / 8_445.95;
+    let truth = (burst_half * second * (1.0 - share / 100.0)).hypot(burst * second * share_half / 100.0);
+    let (_, half) = of("corrected_buffer_ns");
+    assert!((half / truth - 1.0).abs() < 0.05, "{half} {truth}");
 }
 
 #[test]

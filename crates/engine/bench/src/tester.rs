@@ -30,7 +30,7 @@ use crate::policed::PolicedBuckets;
 use crate::port_state::{PortFault, PortState, PortWatch};
 use crate::punctuality::Punctuality;
 use crate::receive::{Host, ReceiveLog, Receiving, receive};
-use crate::recognise::sent_addresses;
+use crate::recognise::sent_headers;
 use crate::self_test::beside;
 use crate::send::{SendLog, Sending, send};
 use crate::testbed::{TestBed, TrialOptions};
@@ -270,7 +270,7 @@ impl TestBed for Tester {
         };
         let receiving = Receiving {
             signature,
-            addresses: sent_addresses(options),
+            headers: sent_headers(options),
             epoch,
             // Copies take room as well.
             room: usize::try_from(most + most / 4).unwrap_or(0),
@@ -489,7 +489,7 @@ pub(crate) fn record(
     let invalid = if let Some(stopped) = sent.stopped {
         Some((InvalidCause::PortRefused, refusal(&options.tx, stopped, &ask.frames)))
     } else if falls_short && limit_pps < figures.intended.pps * KEEPS_UP {
-        let why = format!("tester too slow: {sent_words}, and can send at most {limit_pps:.0} frames/s");
+        let why = format!("tester too slow: {sent_words}, at {limit_pps:.0} frames/s");
         Some((InvalidCause::TesterSlow, why))
     } else if let Some(late) = late {
         Some((InvalidCause::TesterStalled, late))

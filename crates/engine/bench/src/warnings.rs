@@ -65,6 +65,7 @@ pub(crate) fn warnings(
     warnings.extend(beyond_capacity(options, kept));
     warnings.extend(too_short(kept));
     warnings.extend(still_coming(options, kept));
+    warnings.extend(dropped_streams(options));
     warnings.extend(other_headers(kept));
     warnings.extend(too_long(options, kept));
     warnings.extend(no_reset(kept));
@@ -121,6 +122,16 @@ fn too_short(kept: &[CaseTrial]) -> Option<BenchmarkWarning> {
     let (trials, least) =
         few.fold((0, u64::MAX), |(trials, least), trial| (trials + 1, least.min(trial.intended_load.frames)));
     (trials > 0).then_some(BenchmarkWarning::FewFrames { trials, needed_frames: ENOUGH, min_frames: least })
+}
+
+/// That the load has streams that the device is to drop.
+fn dropped_streams(options: &BenchOptions) -> Option<BenchmarkWarning> {
+    let dropped = options.streams.iter().filter(|stream| stream.expect_drop);
+    let streams: Vec<String> = dropped.map(|stream| stream.name.clone()).collect();
+    let frames = options.frames.first().filter(|_| !streams.is_empty())?;
+    let [all, some] = [options.nominal(frames, 1.0), options.to_carry(frames, 1.0)].map(|load| load.pps);
+    let offered_ratio = 1.0 - some / all.max(1e-9);
+    Some(BenchmarkWarning::DroppedStreamsOffered { streams, offered_ratio })
 }
 
 /// That the device translates or encapsulates frames.

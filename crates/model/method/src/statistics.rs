@@ -36,6 +36,12 @@ pub fn repeats(values: &[f64], resolution: f64) -> Summary {
     if let Some((_, _, interval)) = student(values, resolution) {
         found.mean_interval = Some(interval);
     }
+    // Whatever values agree in, each is known to half the resolution on either side.
+    let half = 0.5 * resolution;
+    found.median_interval = found
+        .median
+        .zip(found.median_interval)
+        .map(|(median, [low, high])| [low.min(median - half), high.max(median + half)]);
     found
 }
 
@@ -138,6 +144,8 @@ mod tests {
         let (_, found) = paired(&[Some(1.0); 2], &[Some(3.0); 2], 1.0);
         let (_, _, [low, high]) = found.unwrap();
         assert!(((high - low) / 2.0 - half * 2.0_f64.sqrt()).abs() < 1e-5, "{low} {high}");
+        let equal = repeats(&[5_000.0; 8], 1.0);
+        assert_eq!(equal.median_interval, Some([4_999.5, 5_000.5]), "the median of equal repeats as well");
         // What scatters by more is not widened.
         assert_eq!(student(&[1.0, 9.0], 1.0), student(&[1.0, 9.0], 0.0));
     }

@@ -388,6 +388,24 @@ impl Located {
         let address = |at: usize| Some(IpAddr::from(*packet.get(at..)?.first_chunk::<16>()?));
         Some([address(8)?, address(24)?])
     }
+
+    /// Source and destination port of the packet in this frame; `None` where it is neither UDP nor TCP.
+    pub fn ports(&self, frame: &[u8]) -> Option<[u16; 2]> {
+        if ![protocol::UDP, protocol::TCP].contains(&self.protocol) {
+            return None;
+        }
+        let packet = frame.get(self.ip..)?;
+        let first = *packet.first()?;
+        let header = if first >> 4 == 4 { usize::from(first & 15) * 4 } else { ipv6::HEADER };
+        let [a, b, c, d] = *packet.get(header..)?.first_chunk()?;
+        Some([u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])])
+    }
+}
+
+/// Whether a whole mark of any run begins here; `None` where there are fewer octets than it has.
+pub fn is_whole(octets: &[u8]) -> Option<bool> {
+    let mark: &[u8; MARK] = octets.first_chunk()?;
+    Some(Sum::new().octets(mark).is_right())
 }
 
 /// Whether what follows the mark, which begins at `mark`, is as it was sent: zeros up to the frame's end.

@@ -92,11 +92,15 @@ impl<B: TestBed> Running<'_, B> {
         if stopped() {
             return Ok(Standing::Ends);
         }
-        if !self.begun && self.kept.is_empty() {
-            return Err(self.silent(&sent, prompt));
-        }
+        // A port of the tester explains that nothing came.
         if let Some(ends) = self.wait_for_ports()? {
             return Ok(ends);
+        }
+        if !self.begun && self.kept.is_empty() {
+            return Err(match self.bed.port_fault(self.options) {
+                Some(fault) => BenchError::PortState(fault),
+                None => self.silent(&sent, prompt),
+            });
         }
         let link = self.link_fault();
         self.event("device-silent", format!("the device stopped forwarding{link}; waiting for it"))?;
@@ -200,7 +204,14 @@ impl<B: TestBed> Running<'_, B> {
         if more > 0 {
             named.push(format!("those of {more} more streams"));
         }
-        BenchError::Silent(format!("{tx} to {rx}): within {waited} none came of {}", named.join(", nor of ")))
+        // Of others some came: the device forwards, and drops these.
+        let dropped = if streams().count() < options.streams.len() {
+            "; for a stream that the device is to drop, add expect=drop to its --stream"
+        } else {
+            ""
+        };
+        let none = named.join(", nor of ");
+        BenchError::Silent(format!("{tx} to {rx}): within {waited} none came of {none}{dropped}"))
     }
 
     /// The device was away in a trial, which therefore tells nothing; it may have forgotten its case meanwhile.

@@ -23,8 +23,6 @@ pub(super) struct Pacing {
     silent: BTreeMap<InvalidCause, u64>,
     /// The highest rate of a trial that told something, frames a second.
     highest_pps: f64,
-    /// The highest rate that the tester could offer where it was too slow.
-    limit_pps: f64,
 }
 
 impl Pacing {
@@ -35,7 +33,6 @@ impl Pacing {
 
     /// A trial has ended, with those that were made again for it.
     pub(super) fn ends(&mut self, forecast: Duration, took: Duration, record: &TrialRecord) {
-        self.limit_pps = self.limit_pps.max(record.limit_pps.unwrap_or(0.0));
         self.forecast += forecast;
         self.spent += took - std::mem::take(&mut self.proving);
         match record.cause {
@@ -70,13 +67,8 @@ impl Pacing {
         } else {
             format!("trials of up to {:.0} frames/s were conclusive", self.highest_pps)
         };
-        let offers = if self.limit_pps > 0.0 {
-            format!("it can send at most {:.0} frames/s, ", self.limit_pps)
-        } else {
-            String::new()
-        };
         Some(format!(
-            "limited by the tester: {offers}{silent} of {} trials were inconclusive after all repetitions ({}), and {told}; the rest \
+            "limited by the tester: {silent} of {} trials were inconclusive after all repetitions ({}), and {told}; the rest \
              is skipped",
             silent + self.told,
             causes.collect::<Vec<_>>().join(", ")

@@ -52,8 +52,16 @@ fn declared_drop_holds() {
 #[test]
 fn declared_drop_is_no_loss_of_a_search() {
     let document = run(&filtered(options(Procedure::Throughput(goal(0.0)))), filter(carries(0.5, 10)));
-    let found = value(&document, "throughput_percent");
-    assert!(found > 49.5 && found < 51.0, "{found}");
+    // Of half of the line that is offered, half is to be forwarded.
+    let [percent, pps] = ["throughput_percent", "throughput_pps"].map(|name| value(&document, name));
+    assert!(
+        percent > 24.75 && percent < 25.5 && (pps / 8_445.95 * 100.0 - percent).abs() < 1e-6,
+        "{percent} {pps}"
+    );
+    let theoretical = document.results.iter().find_map(|one| one.theoretical).unwrap();
+    assert!((theoretical - 50.0).abs() < 1e-9, "{theoretical}");
+    let told = BenchmarkWarning::DroppedStreamsOffered { streams: vec!["udp".into()], offered_ratio: 0.5 };
+    assert!(document.warnings.contains(&told), "{:#?}", document.warnings);
 }
 
 /// What comes of a stream that is to be dropped breaks the claim; what else is lost stays loss.
@@ -66,6 +74,19 @@ fn declared_drop_that_passes_is_broken() {
     let lost = run(&filtered(sweep(&[0.4])), filter(noisy));
     // A tenth of 1,689 frames, within five deviations.
     assert!(lost.trials[0].lost.abs_diff(169) < 62, "{}", lost.trials[0].lost);
+}
+
+/// A stream of which nothing comes, where others come, has the option named that declares it.
+#[test]
+fn undeclared_drop_names_option() {
+    let mut asked = filtered(sweep(&[0.2]));
+    asked.streams[1].expect_drop = false;
+    let error = |bed: Simulated| {
+        let stop = AtomicBool::new(false);
+        run_on(bed, &asked, None, &stop, &mut Hand(&mut Vec::new(), &stop, None)).unwrap_err().to_string()
+    };
+    let told = error(Simulated { silent_stream: Some(1), ..Simulated::with(carries(1.0, 100)) });
+    assert!(told.contains("30 frames of stream udp") && told.contains("expect=drop"), "{told}");
 }
 
 /// Where all is to be dropped, nothing shows that the device is there.

@@ -485,6 +485,16 @@ fn port_switched_off_in_trial() {
     assert!(document.trials.iter().all(|trial| !trial.device_away));
 }
 
+/// Where nothing comes before the first trial, the tester's own ports are looked at once more.
+#[test]
+fn start_check_names_own_port() {
+    let stop = AtomicBool::new(false);
+    let bed = Simulated { away: true, gone: true, ..Simulated::with(carries(1.0, 100)) };
+    let error =
+        run_on(bed, &sweep(&[0.1]), None, &stop, &mut Hand(&mut Vec::new(), &stop, None)).unwrap_err();
+    assert!(error.to_string().starts_with("the tester's port a has no carrier"), "{error}");
+}
+
 /// A port that was switched off on this host is waited for, named, and never the device's absence; one that was renamed ends the benchmark.
 #[test]
 fn own_port_down_is_no_absence() {

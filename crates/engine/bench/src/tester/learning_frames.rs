@@ -144,7 +144,7 @@ impl Tester {
     /// Takes all that has come, and answers questions; the marks of the frames with this signature.
     fn take_in(&mut self, signature: Signature) -> Vec<Mark> {
         let (host, mut came) = (&mut self.host, Vec::new());
-        while self.receiver.receive(|frame| match recognise(signature, frame.octets) {
+        while self.receiver.receive(|frame| match recognise(signature, frame.octets, &[]) {
             Recognised::Test { mark, .. } => came.push(mark),
             Recognised::Damaged => {}
             Recognised::Other => host.answer(frame.octets),

@@ -78,6 +78,12 @@ impl Text for BenchmarkWarning {
                 counted_as(*trials, "trial still received", "trials still received"),
                 Duration::from_nanos(*settle_ns).readable()
             ),
+            Self::DroppedStreamsOffered { streams, offered_ratio } => format!(
+                "throughput and forwarded rates are of the streams that the device is to forward; those that it is to drop \
+                 (expect=drop: {}) are {} of the offered frames",
+                streams.join(", "),
+                crate::number::percent(*offered_ratio).replace(crate::number::NO_BREAK, " ")
+            ),
             Self::HeadersChanged { headers } => format!(
                 "the device translates or encapsulates: frames arrived with other headers ({}) and intact test data. Their loss and \
                  latency are known; lengths and markings of encapsulated frames are not compared",

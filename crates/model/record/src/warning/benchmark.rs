@@ -98,6 +98,13 @@ BenchmarkWarning {
         /// The wait (`--settle`), nanoseconds.
         settle_ns: i64,
     },
+    /// Streams that the device is to drop are offered, and are not part of the results.
+    Note DroppedStreamsOffered {
+        /// The streams (`expect=drop`).
+        streams: Vec<String>,
+        /// Their share of the offered frames.
+        offered_ratio: f64,
+    },
     /// The device translates or encapsulates frames.
     Note HeadersChanged {
         /// Frames by the headers with which they arrived.
