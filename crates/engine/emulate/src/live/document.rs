@@ -1,5 +1,6 @@
 //! The document of an emulation, from what a bridge counted.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -9,8 +10,15 @@ use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation, Emulation
 use romer_record::warning::EmulationWarning;
 
 use super::control::{Applied, Facts};
-use super::statistics::{DirectionSnapshot, LinkHistory, Snapshot};
+use super::statistics::{DirectionSnapshot, GonePort, LinkHistory, Snapshot};
 use crate::statistics::{flushed_early, too_alike, varies_less, with_known_intervals};
+
+impl fmt::Display for GonePort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = if self.is_moved { "moved to another network namespace" } else { "removed" };
+        write!(f, "{} was {how}", self.port)
+    }
+}
 
 /// Of a bridge on which the scenarios of `history` held one after the other, and whose summaries were begun `anew` then.
 pub(super) fn emulation(

@@ -426,13 +426,6 @@ pub struct GonePort {
     pub is_moved: bool,
 }
 
-impl std::fmt::Display for GonePort {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let how = if self.is_moved { "moved to another network namespace" } else { "removed" };
-        write!(f, "{} was {how}", self.port)
-    }
-}
-
 /// What has happened, at one instant.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
