@@ -103,6 +103,10 @@ struct Simulated {
     path: Duration,
     /// Nothing comes of this stream while it is looked whether the device forwards.
     silent_stream: Option<usize>,
+    /// The sending port is removed while it is looked whether the device forwards, of which nothing comes.
+    removed_while_looking: bool,
+    /// Whether it was looked.
+    has_looked: bool,
     /// From this trial on, the sending port is in this state.
     port_state: Option<(u32, PortState)>,
     /// In the trial with this number, the wait for frames ends when half of the time to send is over, and they still come.
@@ -146,6 +150,8 @@ impl Simulated {
             labels: false,
             path: Duration::ZERO,
             silent_stream: None,
+            removed_while_looking: false,
+            has_looked: false,
             port_state: None,
             waits_too_briefly: None,
         }
@@ -278,6 +284,10 @@ impl TestBed for Simulated {
         if self.away && patience >= options.patience && !self.gone {
             self.away = false;
         }
+        self.has_looked = true;
+        if self.removed_while_looking {
+            return Ok(Err(vec![1; options.streams.len()]));
+        }
         if let Some(silent) = self.silent_stream {
             let sent = |number| if number == silent { 30 } else { 0 };
             return Ok(Err((0..options.streams.len()).map(sent).collect()));
@@ -317,6 +327,9 @@ impl TestBed for Simulated {
     }
 
     fn port_fault(&self, options: &BenchOptions) -> Option<PortFault> {
+        if self.removed_while_looking && self.has_looked {
+            return Some(PortFault { port: options.tx.clone(), state: PortState::Gone });
+        }
         let own = self.port_state.as_ref().filter(|(from, _)| self.trials >= *from);
         let state = own.map(|(_, state)| state.clone()).or(self.away.then_some(PortState::NoCarrier))?;
         Some(PortFault { port: options.tx.clone(), state })

@@ -97,10 +97,7 @@ impl<B: TestBed> Running<'_, B> {
             return Ok(ends);
         }
         if !self.begun && self.kept.is_empty() {
-            return Err(match self.bed.port_fault(self.options) {
-                Some(fault) => BenchError::PortState(fault),
-                None => self.silent(&sent, prompt),
-            });
+            return Err(self.silent(&sent, prompt));
         }
         let link = self.link_fault();
         self.event("device-silent", format!("the device stopped forwarding{link}; waiting for it"))?;
