@@ -131,9 +131,10 @@ impl Rules {
 
 /// Whether the texts of a source file reach users.
 fn is_interface(path: &str) -> bool {
-    let is_source = path.contains("/src/") && !path.contains("/tests");
-    let is_error = path.starts_with("crates/") && path.ends_with("/error.rs");
-    is_source && (is_error || path.starts_with("crates/app/") || path.starts_with("crates/io/report/"))
+    let is_test = path.contains("/tests") || path.ends_with("_tests.rs") || path.contains("/simulated");
+    let is_for_tests = ["crates/model/sim/", "crates/model/testing/", "crates/sys/testnet/"];
+    let is_for_tests = is_for_tests.iter().any(|folder| path.starts_with(folder));
+    path.starts_with("crates/") && path.contains("/src/") && !is_test && !is_for_tests
 }
 
 /// The lines of a page that are prose, with the rows of tables or empty lines instead of them.

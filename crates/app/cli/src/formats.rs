@@ -241,7 +241,7 @@ mod tests {
             for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
                 let Some(long) = argument.get_long().filter(|long| !READ.contains(long)) else { continue };
                 let names = argument.get_value_names().unwrap_or_default();
-                let is_path = |name: &str| ["FILE", "DIR"].iter().any(|path| name.starts_with(path));
+                let is_path = |name: &str| name.starts_with("FILE") || name == "DIR";
                 if !argument.get_action().takes_values()
                     || !(names.iter().any(|name| is_path(name)) || long == "qtcp")
                 {

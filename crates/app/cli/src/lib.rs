@@ -26,6 +26,7 @@ mod manual;
 mod measure;
 mod metrics;
 mod model;
+mod options_page;
 mod output;
 mod qtcp;
 mod report;

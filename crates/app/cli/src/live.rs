@@ -202,9 +202,9 @@ mod tests {
     fn what_happens_to_all_streams_is_said_once() {
         let mut told = Told::default();
         let of = |told: &mut Told, text: &str| (0..200).filter(|stream| told.is_new(*stream, text)).count();
-        assert_eq!(of(&mut told, "it stood still for 5.2s"), 1);
-        assert_eq!(of(&mut told, "it stood still for 11.4s"), 1);
-        assert_eq!(of(&mut told, "it stood still for 5.2s"), 1, "it did so again");
+        assert_eq!(of(&mut told, "it was paused for 5.2s"), 1);
+        assert_eq!(of(&mut told, "it was paused for 11.4s"), 1);
+        assert_eq!(of(&mut told, "it was paused for 5.2s"), 1, "it did so again");
         for number in 0..2 * REMEMBERED {
             assert!(told.is_new(0, &number.to_string()));
         }

@@ -1,5 +1,5 @@
-//! `romer manual`: the pages of the manual, the completions of shells and the schema of a benchmark's plan, from the same
-//! source as `--help`; and the schema of a scenario.
+//! `romer manual`: the pages of the manual, the completions of shells, the reference of all options and the schema of a
+//! benchmark's plan, from the same source as `--help`; and the schema of a scenario.
 
 use romer_record::Exit;
 use std::fs;
@@ -22,6 +22,8 @@ const SCENARIO_SCHEMA: (&str, &str) =
     ("romer-scenario.schema.json", include_str!("../../../../docs/scenario.schema.json"));
 /// The schema of plans, for editors.
 const PLAN_SCHEMA: &str = "romer-plan.schema.json";
+/// The reference of all options.
+const OPTIONS_PAGE: &str = "romer-options.md";
 
 /// Writes everything into a folder, and gives the exit code.
 pub(crate) fn run(arguments: &ManualArgs) -> Result<Exit, Failure> {
@@ -41,6 +43,7 @@ pub(crate) fn run(arguments: &ManualArgs) -> Result<Exit, Failure> {
         generate(shell, &mut Cli::command(), "romer", &mut script);
         output::put_file(&folder.join(file), &script).map_err(refused)?;
     }
+    output::put_file(&folder.join(OPTIONS_PAGE), crate::options_page::page().as_bytes()).map_err(refused)?;
     let mut plan = serde_json::to_string_pretty(&schema()).unwrap_or_default();
     plan.push('\n');
     output::put_file(&folder.join(PLAN_SCHEMA), plan.as_bytes()).map_err(refused)?;

@@ -24,8 +24,9 @@ pub(crate) const HELP: &str = "When probes leave, and how large they are:
   evs[:RATE]            EVS speech in RTP, every 20 ms, at 24.4kbit or RATE
   im                    like instant messaging: about every 5 s, mostly small
   talkspurt:MODEL[@CODEC]
-                        talk and silence as p59, brady or hyper has them, over
-                        a codec's packets, or one every interval or 20 ms
+                        alternating talk and silence (models p59, brady, hyper),
+                        with the packets of CODEC, or one every --interval
+                        (default 20 ms)
   onoff:ON,OFF[@CODEC]  lengths exponential (1s), constant (=1s) or mixed
                         (0.7*400ms+0.3*2s)
   imix:simple, imix:seed003, imix:GENOME

@@ -47,7 +47,7 @@ pub fn check(options: &BenchOptions) -> Result<(), BenchError> {
         if u64::from(payload) > bucket.depth() {
             return Err(BenchError::Usage(format!(
                 "a token bucket is too shallow (--stream name={}): a frame of {octets} octets has {payload} of payload, and the bucket \
-                 holds {}, so that it could never leave; make it {payload}B deep at the least, or the frames smaller",
+                 holds {}, so it could never leave; use a depth of at least {payload}B, or smaller frames",
                 stream.name,
                 bucket.depth()
             )));

@@ -328,8 +328,8 @@ impl TestBed for Tester {
             let packet = size.saturating_sub(stream.around_packets());
             if packet > self.mtu {
                 return Err(BenchError::Usage(format!(
-                    "frames are too large ({size} octets): the ports take IP packets of {} octets at the most; ask for \
-                     smaller ones, or raise the MTU of both ports",
+                    "frames are too large ({size} bytes): the ports take IP packets of at most {} bytes; use \
+                     smaller frames, or raise the MTU of both ports",
                     self.mtu
                 )));
             }

@@ -38,7 +38,7 @@ pub(crate) fn look(seen: &mut HostGaps) -> Result<(), CalibrateError> {
     Ok(())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "seconds at the most, in nanoseconds")]
+#[expect(clippy::cast_precision_loss, reason = "at most seconds, in nanoseconds")]
 fn real(nanos: i64) -> f64 {
     nanos as f64
 }

@@ -133,7 +133,7 @@ pub(crate) fn stamps(interfaces: &Result<Vec<Interface>, HostError>) -> Finding 
         let found = match (clocks.is_empty(), names.is_empty()) {
             (false, _) => format!("The hardware clock of {} does not time-stamp packets.", list(&clocks)),
             (true, false) => format!("No hardware clock: {}.", shortened(&names, "interfaces")),
-            (true, true) => "No interface with a driver is up, except loopback.".to_owned(),
+            (true, true) => "No physical interface is up.".to_owned(),
         };
         let fix = "No action needed: if microseconds matter, use an interface with hardware time stamps.";
         limited(STAMPS, found, INSIDE, fix)

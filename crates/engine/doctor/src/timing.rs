@@ -74,7 +74,7 @@ pub(crate) fn pacing(schedule: &ScheduleAccuracy, rights: &Rights) -> Finding {
             PACING,
             found,
             format!("Some packets leave late. {recorded}; the traffic is less regular than requested."),
-            "See stolen_time for the share of the host; stop other programs on this host.",
+            "The finding \"stolen time\" has the share of the host; stop other programs on this host.",
         )
     } else {
         good(PACING, found, "Packets leave on schedule.")

@@ -96,7 +96,7 @@ pub fn routers_unheard() -> Option<u32> {
 pub fn unheard(host: &str, those: &str, setting: u32) -> String {
     format!(
         "{host} does not hear routers that return packets of IPv4 as too long (net.ipv4.ip_no_pmtu_disc is {setting}): {those} \
-         that are too long for their way will look like losses; set that to 0, or see that --size is {ACCEPTED_PAYLOAD}B at the most"
+         that are too long for the path will look like losses; set that to 0, or use a --size of at most {ACCEPTED_PAYLOAD}B"
     )
 }
 
@@ -118,15 +118,15 @@ pub fn clock_event(change: ClockChange, side: Side, start: Timestamp<Monotonic>)
     };
     let (kind, detail) = match change {
         ClockChange::Step(step) => {
-            let size = three_digits(step.size_ns);
+            let size = three_digits(step.size_ns).readable();
             let between = step.size_interval_ns.map_or_else(String::new, |interval| {
                 let [least, most] = interval.map(Duration::from_nanos);
-                format!(" ({least} to {most})")
+                format!(" ({} to {})", least.readable(), most.readable())
             });
             (EventKind::ClockStep, format!("{clock} was set, by {size}{between}"))
         }
         ClockChange::Suspended(time) => {
-            (EventKind::Suspend, format!("{host} was suspended for {}", three_digits(time)))
+            (EventKind::Suspend, format!("{host} was suspended for {}", three_digits(time).readable()))
         }
         ClockChange::Paused(time) => (EventKind::Pause, stood_still(program, time)),
     };
@@ -141,7 +141,7 @@ pub fn clock_event(change: ClockChange, side: Side, start: Timestamp<Monotonic>)
 
 /// That a program did nothing for so many nanoseconds.
 fn stood_still(program: &str, nanos: i64) -> String {
-    format!("{program} stood still for {}", three_digits(nanos))
+    format!("{program} was paused for {}", three_digits(nanos).readable())
 }
 
 /// An event at a responder, of what was between these moments and is noticed now.
@@ -396,9 +396,9 @@ impl Occurrences {
             return None;
         }
         let length = now - before?;
-        let told = three_digits(length.as_nanos());
+        let told = three_digits(length.as_nanos()).readable();
         let detail =
-            format!("address {address} of the responder's host was taken away, and was back after {told}");
+            format!("address {address} of the responder's host was removed, and restored after {told}");
         let event = event(EventKind::AddressChange, Side::Responder, detail, self.start);
         let event = event.over(length.as_nanos());
         Some(Occurrence { interface: None, address: Some(address), route: None, event })
@@ -526,7 +526,7 @@ mod tests {
         }
         let all = late(&mut own);
         let [told] = &all[..] else { panic!("{all:?}") };
-        assert_eq!(told.event.detail, "the responder stood still for 3s");
+        assert_eq!(told.event.detail, "the responder was paused for 3 s");
         assert_eq!((told.event.at_ns, told.event.until_ns), (0, Some(3_000_000_000)));
     }
 

@@ -23,7 +23,7 @@ pub fn too_late(program: &str, count: u64, there: &str) -> String {
     let them = if count == 1 { "it" } else { "them" };
     let late = TOO_LATE.as_nanos() / 1_000_000_000;
     format!(
-        "{program} was {late} s late with {them}: it stood still, or has too little of the processor for so many \
+        "{program} was {late} s late with {them}: it was paused, or has too little processor time for this rate \
          (--realtime{there} helps, or a longer --interval)"
     )
 }

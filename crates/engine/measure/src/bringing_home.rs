@@ -78,7 +78,7 @@ pub(super) fn bring_home(
             if !told.entries.is_empty() && said.elapsed() >= SAY {
                 said = Instant::now();
                 let so_far = counted(records, "record");
-                observer.on_note(number, &format!("the far end's log is coming back, {so_far} so far"));
+                observer.on_note(number, &format!("receiving the log of the responder: {so_far} so far"));
             }
             // Nothing is in a hurry any more.
             let of_probes = told.entries.iter().filter(|entry| shared.may_be_of_probe(entry));
@@ -129,7 +129,7 @@ pub(super) fn bring_home(
             None => lacking(stream.shared.way, lost, stream.has_way),
         };
         if let Some(lacks) = lacks {
-            observer.on_note(number, &format!("the far end's log did not come back whole: {lacks}"));
+            observer.on_note(number, &format!("the log of the responder is incomplete: {lacks}"));
             stream.manifest.far_log_lacks.push(lacks);
         }
         if lost.is_none() {

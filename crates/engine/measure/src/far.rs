@@ -32,19 +32,20 @@ const CONNECT: StdDuration = StdDuration::from_secs(3);
 const ANSWER: StdDuration = StdDuration::from_secs(5);
 
 /// What the far end told too much of, and what became of it.
-pub(super) const OVERRUN: &str = "the far end sent more log rows and messages than its probes can make, so the conversation with it \
-                                  was given up";
+pub(super) const OVERRUN: &str = "the responder sent more log rows and messages than its probes can cause, and the control connection \
+                                  was closed";
 /// What the far end reported that cannot be, and what became of it.
-const IMPOSSIBLE: &str = "the far end reported that it sent more probes than its session has, so the conversation with it was closed";
+const IMPOSSIBLE: &str =
+    "the responder reported more sent probes than its session has, and the control connection was closed";
 /// The same of times and lengths of time (see `romer_record::plausible`).
-const IMPLAUSIBLE: &str = "the far end reported a time outside the years 1957 to 2102, a length of time of 146 years or more, or an \
-                           impossible size, so the conversation with it was closed";
+const IMPLAUSIBLE: &str = "the responder reported a time outside the years 1957 to 2102, a duration of 146 years or more, or an \
+                           impossible size, and the control connection was closed";
 /// The same of its welcome.
 const NO_TEST_PORT: &str =
-    "the far end named port 0 for the test packets, so the conversation with it was closed";
+    "the responder named port 0 for the test packets, and the control connection was closed";
 /// What it left undone.
-pub(super) const OVERDUE: &str = "the far end did not report the end of its probes, long after their schedule had ended, so the \
-                                  conversation with it was closed";
+pub(super) const OVERDUE: &str = "the responder did not report the end of its probes, long after their schedule had ended, and the \
+                                  control connection was closed";
 /// As many octets cost as much as a message, or a record in one.
 const OCTETS_OF_ONE: u64 = 64;
 /// What the far end may tell of each probe: three records (of the packet and of two stamps of a network card), each with its
@@ -327,7 +328,7 @@ impl Conversation {
             match (self.hear(ANSWER), key) {
                 (Ok(Some(Message::Welcome(_))), Some(_)) if !proved => {
                     return Err(Absent::Locked {
-                        why: "the far end has no key, and only authenticated tests were asked for".into(),
+                        why: "the responder has no key, and --key-file requires authenticated tests".into(),
                         mend: "start `romer respond` there with the same --key-file, or measure without it",
                     });
                 }
@@ -341,7 +342,7 @@ impl Conversation {
                 }
                 (Ok(Some(Message::Challenge(_))), None) => {
                     return Err(Absent::Locked {
-                        why: "the far end answers only who has its key".into(),
+                        why: "the responder requires a key".into(),
                         mend: "give the key that it was started with (--key-file)",
                     });
                 }
@@ -363,7 +364,7 @@ impl Conversation {
     /// Proves that this end has the key, and sees that the other has it.
     fn prove(&mut self, challenge: &Challenge, key: &Key) -> Result<(), Absent> {
         let other_key = || Absent::Locked {
-            why: "the far end has another key".into(),
+            why: "the responder has another key".into(),
             mend: "give both ends the same key file (--key-file)",
         };
         let asked =
@@ -400,8 +401,8 @@ impl Conversation {
             Ok(Some(Message::Refused(refused))) => {
                 let mend = match (refused.retry_after_seconds, refused.granted) {
                     (Some(seconds), _) => format!("try again after {seconds} s"),
-                    (None, Some(limit)) => format!("ask for {limit} at the most"),
-                    (None, None) => "change what is asked for".into(),
+                    (None, Some(limit)) => format!("use at most {limit}"),
+                    (None, None) => "change the request".into(),
                 };
                 Err(EndpointError::Refused {
                     address: with_zone(self.address),

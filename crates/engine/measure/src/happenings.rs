@@ -228,19 +228,20 @@ impl Happenings {
         length: Duration,
     ) {
         // To whole milliseconds, as it was noticed no better.
-        let told = Duration::from_millis(length.as_nanos() / 1_000_000);
+        let told = Duration::from_millis(length.as_nanos() / 1_000_000).readable();
         let (what, event) = match (before, now) {
             (Some(before), Some(now)) if before != now => {
-                let what = format!("the session goes on from {now}, and was at {before}");
+                let what = format!("the session continues from {now}, and was at {before}");
                 let detail = format!(
-                    "{what}: for {told} the far end did not know where this host is, and what was sent meanwhile may be lost"
+                    "{what}: for {told} the responder did not know the new address, and packets sent meanwhile may be lost"
                 );
                 let event = event(EventKind::AddressChange, Side::Sender, detail, self.start);
                 (what, event.over(length.as_nanos()))
             }
             _ => {
-                let what = "the control conversation broke off; the session goes on over another connection";
-                let after = if told > Duration::ZERO { format!(" after {told}") } else { String::new() };
+                let what = "the control connection failed; the session continues over another one";
+                let after =
+                    if length >= Duration::from_millis(1) { format!(" after {told}") } else { String::new() };
                 let detail = format!("{what}{after}");
                 (what.to_owned(), event(EventKind::Resumed, Side::Path, detail, self.start))
             }
@@ -263,7 +264,7 @@ impl Happenings {
     pub(super) fn cannot_follow(&mut self, stream: usize, software: &str) {
         let known: String = software.chars().filter(|letter| !letter.is_control()).take(60).collect();
         let detail = format!(
-            "this host's address has changed, and the far end ({known}) cannot go on with the session from another: \
+            "this host's address has changed, and the responder ({known}) cannot continue the session from another one: \
              update it there, or measure again"
         );
         self.note(Some(stream), EventKind::AddressChange, Side::Sender, detail);

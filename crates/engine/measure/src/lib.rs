@@ -117,25 +117,25 @@ impl core::fmt::Display for Gone {
         if let Some(why) = never {
             write!(
                 f,
-                "this host had no way to the far end ({target}): {why}, and nothing left it; mend that here and measure again"
+                "this host had no route to the responder ({target}): {why}, and sent nothing; fix that here and measure again"
             )
         } else if *here {
             write!(
                 f,
-                "this host had no way to the far end any more ({target}): its interface was down, or its address or route \
-                 gone, as the run's events tell; what was measured is kept as a part, mend that here and measure again"
+                "this host lost its route to the responder ({target}): its interface was down, or its address or route \
+                 was removed, see the events of the run; the results until then are saved, fix that here and measure again"
             )
         } else if let Some(fault) = fault {
             write!(
                 f,
-                "the far end broke the control protocol ({target}): {fault}; what was measured is kept as a part, see what \
-                 answers there"
+                "the responder broke the control protocol ({target}): {fault}; the results until then are saved, check which \
+                 program answers there"
             )
         } else {
             write!(
                 f,
-                "the far end went away ({target}): the control conversation broke off before the end; what was measured \
-                 is kept as a part, see whether `romer respond` still runs there"
+                "the responder became unreachable ({target}): the control connection failed before the end; the results \
+                 until then are saved, check whether `romer respond` still runs there"
             )
         }
     }
@@ -504,7 +504,8 @@ fn take_news(
             && shared.returned.load(Ordering::Acquire) == 0
             && !shared.has_departed_all()
         {
-            observer.on_note(shared.number, &format!("the far end does not send, and says: {objection}"));
+            observer
+                .on_note(shared.number, &format!("the responder does not send, and reports: {objection}"));
             shared.halt();
         }
         if let Some(count) = told.departed {

@@ -128,7 +128,7 @@ pub(super) fn schedule_of(
         (octets, way.is_one_way(), asked.is_some_and(|payload| payload < shortest_one_way))
     {
         return Err(EndpointError::Usage(format!(
-            "the probe is too small ({flag}): {octets} octets do not hold what tells it from others; ask for at least {}B",
+            "the probe is too small ({flag}): {octets} bytes have no room for its sequence number; use at least {}B",
             shortest_one_way + added
         )));
     }

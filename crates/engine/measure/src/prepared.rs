@@ -148,13 +148,15 @@ fn while_standing(side: Side, events: &[Event]) -> u64 {
 pub(super) const fn what_is_left(way: Way, has_way: bool) -> &'static str {
     match (way, has_way) {
         (Way::RoundTrip, true) => {
-            "the control conversation broke off: the far end's log will not come back whole"
+            "the control connection failed: the log of the responder will be incomplete"
         }
         (Way::RoundTrip, false) => {
-            "this host has no way to the far end any more: its log will not come back whole"
+            "this host lost its route to the responder: the log of the responder will be incomplete"
         }
-        (_, true) => "the control conversation broke off: the far end is gone, and the measurement ends here",
-        (_, false) => "this host has no way to the far end any more, and the measurement ends here",
+        (_, true) => {
+            "the control connection failed: the responder is unreachable, and the measurement ends here"
+        }
+        (_, false) => "this host lost its route to the responder, and the measurement ends here",
     }
 }
 

@@ -148,7 +148,7 @@ fn asked(traffic: &Request, schedule: &Schedule) -> (Duration, u64) {
 }
 
 /// What is said where only this end stamps by its network card.
-const FAR_WITHOUT_CARD: &str = "the far end does not stamp by its network card: its stamps are its kernel's; start `romer \
+const FAR_WITHOUT_CARD: &str = "the responder takes no time stamps in its network card, but in its kernel; start `romer \
     respond --stamp nic` there, if its interface can";
 
 fn session_of(number: u16, way: Way, key: [u8; 16]) -> oneway_probe::Session {

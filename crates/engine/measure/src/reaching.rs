@@ -134,9 +134,9 @@ fn unreachable(absent: &[(SocketAddr, Absent)], way: Way) -> EndpointError {
     let is_here = absent.iter().all(|(_, why)| matches!(why, Absent::NoWay(_)));
     // Nothing at the far end helps then.
     let mend = if is_here {
-        "mend that here, and measure again"
+        "fix that here, and measure again"
     } else if way.is_one_way() {
-        "one-way probes need `romer respond` at the far end; start it there, or leave --direction out"
+        "one-way probes need `romer respond` at the target; start it there (TCP 8862 must be reachable), or leave --direction out"
     } else {
         "give the control port of `romer respond` there (8862 unless it has another), leave the port out to measure with \
          whatever reflector is there, or name a reflector's port with --stamp-only"

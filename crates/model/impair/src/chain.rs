@@ -45,7 +45,9 @@ impl Chain {
     pub fn new(step: Step, rows: &[Vec<f64>], durations: &[i64], initial: usize) -> Result<Self, String> {
         let n = durations.len();
         if n == 0 || n > MOST_STATES {
-            return Err(format!("a chain has 1 to {MOST_STATES} states, this one {n}; write so many"));
+            return Err(format!(
+                "a chain has 1 to {MOST_STATES} states, this one has {n}; change their number"
+            ));
         }
         if rows.len() != n {
             return Err(format!(

@@ -293,7 +293,7 @@ fn micros(number: usize, text: &str) -> Result<Nanos, TraceError> {
         return Err(wrong());
     }
     if part.len() > 3 {
-        return Err(line(number, "delay_us is finer than a nanosecond; write three decimals at the most"));
+        return Err(line(number, "delay_us is finer than a nanosecond; write at most three decimals"));
     }
     let whole: Nanos = whole.parse().map_err(|_| wrong())?;
     let part: Nanos = format!("{part:0<3}").parse().map_err(|_| wrong())?;
@@ -460,7 +460,7 @@ mod tests {
         for (text, number, words) in [
             ("1,0,0,0,5,5\n", 1, "has 6 columns; write 5"),
             ("1,0,0,0,5,5\n", 1, "the decimal sign is a point"),
-            ("1,0,0,0,5\n1,0,0,0,5.0001\n", 2, "three decimals at the most"),
+            ("1,0,0,0,5\n1,0,0,0,5.0001\n", 2, "at most three decimals"),
             ("1,0,0,0,5\n2,0,0,9,5\n1,0,0,1,5\n2,0,0,2,5\n", 2, "of 9 in a circle of 2 entries"),
         ] {
             let error = read_pham(text).unwrap_err();

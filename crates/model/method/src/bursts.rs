@@ -132,7 +132,7 @@ impl Bursts {
     /// So long that just as many frames are due in it.
     fn burst(&self, frames: u64) -> Phase {
         let seconds = (crate::real(frames) - 0.5) / self.rate();
-        #[expect(clippy::cast_possible_truncation, reason = "30 seconds at the most")]
+        #[expect(clippy::cast_possible_truncation, reason = "at most 30 seconds")]
         let length = Duration::from_nanos((seconds * 1e9) as i64);
         Phase { load: 1.0, length }
     }

@@ -30,10 +30,10 @@ impl Goal {
         let loss = if self.loss_ratio > 0.0 {
             format!("a loss ratio of at most {}", self.loss_ratio)
         } else {
-            "no frame lost (RFC 2544)".to_owned()
+            "no frame lost".to_owned()
         };
         format!(
-            "the highest load with {loss} in a trial of {}, found to {} % of the line rate",
+            "highest load with {loss}, in trials of {}, resolution {} % of the line rate",
             self.full.readable(),
             format!("{:.3}", self.resolution * 100.0).trim_end_matches('0').trim_end_matches('.')
         )

@@ -90,7 +90,7 @@ impl Selection {
     pub fn document(&self, missing: MissingStamps, way: Way) -> StampPlaces {
         let say = |place: Option<Place>| match place {
             Some(place) => format!("the {place} stamp"),
-            None => "the stamp that the reflector tells".into(),
+            None => "the stamp that the reflector reports".into(),
         };
         let mut parts = Vec::new();
         if way != Way::Reverse {

@@ -107,7 +107,7 @@ pub const METRICS: [Metric; 32] = [
     number("ttl.min", Unit::Hops, "lowest TTL or hop limit on arrival"),
     number("ttl.max", Unit::Hops, "highest TTL or hop limit on arrival"),
     number("voice.mos", Unit::Score, "MOS of the call (ITU-T G.107)"),
-    number("voice.r", Unit::Score, "R factor of the call (ITU-T G.107)"),
+    number("voice.r", Unit::Score, "R factor of the call, such as 80 (ITU-T G.107)"),
     number("voice.mouth_to_ear_ns", Unit::Time, "delay from mouth to ear, with codec and jitter buffer"),
     number("voice.jitter_buffer_ns", Unit::Time, "length of the jitter buffer"),
     number("voice.loss_ratio", Unit::Ratio, "packets lost in the network or discarded by the jitter buffer"),

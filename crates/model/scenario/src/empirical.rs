@@ -30,7 +30,7 @@ pub(crate) fn read(text: &str) -> Result<Arc<[f64]>, String> {
         let value = format!("{line}{unit}").parse::<Duration>();
         let value = value.map_err(|why| wrong(number, &why))?.as_nanos();
         if !(0..=LONGEST_DELAY).contains(&value) {
-            return Err(format!("has a delay in line {number} that is not from 0s to 1h; mend it"));
+            return Err(format!("has a delay in line {number} that is not from 0s to 1h; correct it"));
         }
         #[expect(clippy::cast_precision_loss, reason = "an hour in nanoseconds is below 2^53")]
         values.push(value as f64);

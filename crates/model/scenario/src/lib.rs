@@ -123,7 +123,7 @@ pub fn parse(text: &str, file: &str, load: &mut Load<'_>) -> Read<Scenario> {
         if let Some(line) = first_of_two(text, &error) {
             message = format!("{message}, given first on line {line}");
         }
-        source.error(at, "the scenario", format!("is not TOML: {message}; mend it there"))
+        source.error(at, "the scenario", format!("is not TOML: {message}; correct it there"))
     })?;
     let mut top = Reader::new(source, document.get_ref(), "", 0);
     let about = about(&mut top)?;
@@ -306,7 +306,7 @@ fn flows(top: &mut Reader<'_>, base: &mut Setting, load: &mut Load<'_>) -> Read<
     let Some(item) = top.get("flow") else { return Ok(Vec::new()) };
     let list = item.list()?;
     if list.len() > MOST_FLOWS {
-        return Err(item.error(format!("has {} flows; at most {MOST_FLOWS} are told apart", list.len())));
+        return Err(item.error(format!("has {} flows; at most {MOST_FLOWS} are possible", list.len())));
     }
     let mut flows = Vec::new();
     for (flow, item) in (1..).zip(&list) {

@@ -62,7 +62,7 @@ pub enum TraceFault {
         name: &'static str,
     },
     /// A field that is not a number of its range.
-    #[error("{text:?} is not {what}; mend this field")]
+    #[error("{text:?} is not {what}; correct this field")]
     NotANumber {
         /// What is there, cut to a length that one can read.
         text: String,

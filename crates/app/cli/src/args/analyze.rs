@@ -28,14 +28,14 @@ const QTCP: &str = "Files of Qtcp";
         names with user_ before them. `romer report RUN --csv FILE` writes such a file, \
         and FILE-reverse.csv for --reverse if both ends sent.",
     after_help = "Examples:\n  romer analyze ~/.local/state/romer/runs/20261121T090000Z-host --json -\n  \
-        romer analyze there.csv --reverse back.csv\n  romer analyze packets.csv --limit 'loss<=1%'\n  \
-        romer analyze --capture-a here.pcapng --capture-b there.pcapng\n  romer analyze voice.raw --html voice.html\n  \
+        romer analyze forward.csv --reverse reverse.csv\n  romer analyze packets.csv --limit 'loss<=1%'\n  \
+        romer analyze --capture-a sender.pcapng --capture-b receiver.pcapng\n  romer analyze voice.raw --html voice.html\n  \
         romer analyze --concatenate bluetooth.csv cable.csv --against both.csv"
 )]
 pub(crate) struct AnalyzeArgs {
     /// Folder of a run, or a packet log: .csv, .raw, .log, .json, or these with .gz
     ///
-    /// .raw and .log are of Qtcp, .json is of irtt.
+    /// .raw and .log are files of Qtcp, .json of irtt.
     #[arg(value_name = "RUN|FILE", required_unless_present_any = ["capture_a", "concatenate"], conflicts_with = "capture_a")]
     pub(crate) input: Option<PathBuf>,
     /// Packet log of the other direction, if FILE is one-way
@@ -65,10 +65,10 @@ pub(crate) struct AnalyzeArgs {
     /// All time stamps come from one clock: one-way delays are absolute
     #[arg(long, help_heading = CLOCK, conflicts_with_all = ["concatenate", "skew", "path_minimum", "calibration"])]
     pub(crate) one_clock: bool,
-    /// Time after which a missing packet counts as lost, in seconds or with a unit [default: that of the run; 2s]
+    /// Seconds until a missing packet counts as lost, or 500ms [default: that of the run; 2s]
     #[arg(long, short = 'W', help_heading = "Limits", value_name = "D", value_parser = values::waiting, allow_hyphen_values = true)]
     pub(crate) waiting_time: Option<Duration>,
-    /// Fail (exit code 6) if a metric violates a threshold, such as loss<=1%; repeatable
+    /// Fail (exit code 6) if a metric does not meet this limit, such as loss<=1%; repeatable
     ///
     /// `romer help metrics` lists all metrics.
     #[arg(long, help_heading = "Limits", value_name = "METRIC<VALUE", value_parser = values::parsed::<Limit>)]

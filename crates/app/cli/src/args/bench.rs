@@ -59,29 +59,29 @@ pub(crate) enum ProcedureArgs {
     Throughput(Box<ThroughputArgs>),
     /// Measure offered vs. forwarded load, loss, latency and its variation at each load
     #[command(
-        after_help = "Example:\n  romer bench load-sweep --tx romerA/t0 --rx romerB/t1 --frame-sizes 64,512,1518 \
+        after_help = "Example:\n  romer lab run A -- romer bench load-sweep --tx romerA/t0 --rx romerB/t1 --frame-sizes 64,512,1518 \
             --loads 10%..90%:20% --line-rate 10Mbit --trial 2s --repeat 3"
     )]
     LoadSweep(Box<SweepArgs>),
     /// Measure the latency of every frame at each load (RFC 2544 section 26.2)
     #[command(
-        after_help = "Example:\n  romer bench latency --tx romerA/t0 --rx romerB/t1 --frame-sizes 64,1518 --loads 50% \
+        after_help = "Example:\n  romer lab run A -- romer bench latency --tx romerA/t0 --rx romerB/t1 --frame-sizes 64,1518 --loads 50% \
             --line-rate 10Mbit"
     )]
     Latency(Box<SweepArgs>),
     /// Measure loss from full line rate downwards (RFC 2544 section 26.3)
     #[command(
-        after_help = "Example:\n  romer bench frame-loss --tx romerA/t0 --rx romerB/t1 --frame-sizes 64,512 --line-rate 10Mbit"
+        after_help = "Example:\n  romer lab run A -- romer bench frame-loss --tx romerA/t0 --rx romerB/t1 --frame-sizes 64,512 --line-rate 10Mbit"
     )]
     FrameLoss(Box<FrameLossArgs>),
     /// Find the longest burst without loss (RFC 9004)
     #[command(
-        after_help = "Example:\n  romer bench back-to-back --tx romerA/t0 --rx romerB/t1 --frame-sizes 64 --line-rate 10Mbit --trial 2s"
+        after_help = "Example:\n  romer lab run A -- romer bench back-to-back --tx romerA/t0 --rx romerB/t1 --frame-sizes 64 --line-rate 10Mbit --trial 2s"
     )]
     BackToBack(Box<SearchedArgs>),
     /// Measure how long losses continue after an overload (RFC 2544 section 26.5)
     #[command(
-        after_help = "Example:\n  romer bench recovery --tx romerA/t0 --rx romerB/t1 --frame-sizes 512 --line-rate 100Mbit"
+        after_help = "Example:\n  romer lab run A -- romer bench recovery --tx romerA/t0 --rx romerB/t1 --frame-sizes 512 --line-rate 100Mbit"
     )]
     Recovery(Box<SearchedArgs>),
     /// Measure how long a reset by --reset takes (RFC 6201)
@@ -92,13 +92,13 @@ pub(crate) enum ProcedureArgs {
     Reset(Box<ResetArgs>),
     /// Test the conformance of a policer, frame by frame
     #[command(
-        after_help = "Example:\n  romer bench policing --tx romerA/t0 --rx romerB/t1 --profile 625pps,20 --frame-sizes 128 \
+        after_help = "Example:\n  romer lab run A -- romer bench policing --tx romerA/t0 --rx romerB/t1 --profile 625pps,20 --frame-sizes 128 \
             --line-rate 1184kbit --loads 50%,100% --trial 3s"
     )]
     Policing(Box<PolicingArgs>),
     /// Test the share of each class of a scheduler
     #[command(
-        after_help = "Example:\n  romer bench priority --tx romerA/t0 --rx romerB/t1 --discipline strict --capacity 1Mbit \
+        after_help = "Example:\n  romer lab run A -- romer bench priority --tx romerA/t0 --rx romerB/t1 --discipline strict --capacity 1Mbit \
             --line-rate 4Mbit --stream name=high,dscp=ef --stream name=low"
     )]
     Priority(Box<PriorityArgs>),

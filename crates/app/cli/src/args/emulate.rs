@@ -30,7 +30,7 @@ const OFFLINE: &str = "Recorded packets";
         romer emulate --offline --arrivals packets.csv --delay 30ms --loss 1% --departures -"
 )]
 pub(crate) struct EmulateArgs {
-    /// The two ports: a=[NETNS/]IFACE and b=[NETNS/]IFACE
+    /// Port a=[NETNS/]IFACE or b=[NETNS/]IFACE; give the option once for each
     #[arg(long = "port", value_name = "a=IF", required_unless_present_any = ["offline", "list_presets"], value_parser = values::parsed::<PortArgument>)]
     pub(crate) ports: Vec<PortArgument>,
     /// Duration in seconds, or 5m, 1h, forever [default: forever]

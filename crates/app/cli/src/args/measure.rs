@@ -26,7 +26,7 @@ const LIMITS: &str = "Limits";
 #[command(
     override_usage = "romer measure [OPTIONS] <TARGET>...",
     long_about = "Measure delay, delay variation, loss and reordering to one or more targets.\n\n\
-        The target runs `romer respond`. It returns its packet log, so that both directions are measured with timestamps \
+        The target runs `romer respond`. It returns its packet log, and both directions are measured with time stamps \
         of both kernels. Without a romer responder, any STAMP or TWAMP-Light reflector at UDP port 862 is measured, with \
         what it reports. Each run is saved in a folder of its own, also if it is interrupted or killed.\n\n\
         Several targets are measured in parallel, in one run. A target that does not answer or refuses does not delay the \
@@ -56,7 +56,7 @@ pub(crate) struct MeasureArgs {
     /// round-trip, forward, reverse or both
     ///
     /// With reverse, only the target sends. With both, each end sends its own packets.
-    #[arg(long, value_name = "WAY", default_value = "round-trip", hide_possible_values = true)]
+    #[arg(long, value_name = "DIRECTION", default_value = "round-trip", hide_possible_values = true)]
     pub(crate) direction: Direction,
     /// IPv4 only
     #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6", help_heading = TARGET)]
@@ -92,16 +92,16 @@ pub(crate) struct MeasureArgs {
     /// TTL or hop limit of the probes [default: 255]
     #[arg(long, value_name = "N", value_parser = values::ttl, allow_hyphen_values = true, help_heading = MARKING)]
     pub(crate) ttl: Option<u8>,
-    /// Fail (exit code 6) if a metric violates a threshold; repeatable
+    /// Fail (exit code 6) if a metric does not meet this limit; repeatable
     ///
     /// METRIC is [DIRECTION.]METRIC[.STATISTIC], such as forward.delay_ns.p99, or an alias: loss, rtt.p99, jitter, mos.
     /// `romer help metrics` lists all. The exit code is 5 if a target does not answer.
     #[arg(long, value_name = "METRIC<VALUE", value_parser = values::parsed::<Limit>, help_heading = LIMITS)]
     pub(crate) limit: Vec<Limit>,
-    /// Time after which a missing packet counts as lost, in seconds or with a unit
+    /// Seconds until a missing packet counts as lost, or 500ms
     #[arg(long, short = 'W', value_name = "D", default_value = "2s", value_parser = values::waiting, allow_hyphen_values = true, help_heading = LIMITS)]
     pub(crate) waiting_time: Duration,
-    /// Timestamps: best, nic, kernel or user
+    /// Place of the time stamps: best, nic, kernel or user
     #[arg(long, value_name = "PLACE", default_value = "best", help_heading = CLOCK, hide_short_help = true)]
     pub(crate) stamp: StampPlace,
     #[command(flatten)]
@@ -133,7 +133,7 @@ pub(crate) struct MeasureArgs {
     /// Time between two lines of --stream
     #[arg(long, help_heading = OUTPUT, value_name = "D", default_value = "500ms", value_parser = values::stream_interval, allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) stream_interval: Duration,
-    /// Return the responder's timestamps during the run, so that one-way metrics are shown live
+    /// Return the responder's time stamps during the run, to show one-way metrics live
     ///
     /// This takes about 40 bytes per packet of the reverse direction. --tui always has it.
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
@@ -164,9 +164,9 @@ pub(crate) struct TrafficArgs {
     /// Number of probes; 0 sends none
     #[arg(long, short, value_name = "N", value_parser = values::count, allow_hyphen_values = true, conflicts_with = "duration")]
     pub(crate) count: Option<u64>,
-    /// Time between probes, such as 20ms [default: 100ms; codecs have their own]
+    /// Time between probes, such as 20ms [default: 100ms, or the codec's]
     ///
-    /// It is the mean with random traffic, and that of talk spurts with traffic that has pauses.
+    /// For random traffic: the mean. For traffic with pauses: the interval within a talk spurt.
     #[arg(long, short, value_name = "D", value_parser = values::interval, allow_hyphen_values = true)]
     pub(crate) interval: Option<Duration>,
     /// Duration in seconds, or 500ms, 5m, 1h, forever [default: 10s]
@@ -176,7 +176,7 @@ pub(crate) struct TrafficArgs {
     pub(crate) duration: Option<Duration>,
     /// UDP payload in bytes [default: as the traffic needs]
     ///
-    /// Round trips need at least 44 bytes, a STAMP packet.
+    /// Round trips need at least 36 bytes; 44 with reflectors other than romer.
     #[arg(long, short, value_name = "BYTES", value_parser = values::size, allow_hyphen_values = true, conflicts_with = "packet_size")]
     pub(crate) size: Option<u32>,
     /// Traffic: periodic, poisson, g711, ... (see --help)

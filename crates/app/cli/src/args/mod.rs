@@ -58,8 +58,8 @@ pub(crate) use shared::{OutputArgs, StampPlace, check_calibration};
         Without a network, see everything on this machine:\n\n    romer demo",
     after_help = "Start with: romer demo, or romer respond on one host and romer measure HOST on another.\n\
         Units: 45ms 10us 1m30s, 64B, 100Mbit, 148809pps, 1%. A number alone is taken where the help says its unit.\n\
-        Exit codes: 0 success, 1 internal error, 2 usage, 3 bad data, 4 environment, 5 remote end,\n            \
-        6 limit violated, 130 interrupted.",
+        Exit codes: 0 success, 1 internal error, 2 usage, 3 bad data, 4 environment, 5 responder,\n            \
+        6 limit failed, 130 interrupted.",
     subcommand_required = true,
     disable_help_subcommand = true,
     arg_required_else_help = false

@@ -55,7 +55,7 @@ pub(crate) struct QtcpArgs {
     /// Correct also a skew above 500 ppm, which real clocks do not have
     #[arg(long, conflicts_with = "folder")]
     pub(crate) any_skew: bool,
-    /// Convert also a file that is normalised already
+    /// Convert also files that are already normalised
     #[arg(long, conflicts_with = "folder")]
     pub(crate) again: bool,
     /// Write the table as CSV; - is standard output

@@ -113,7 +113,7 @@ fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
         ErrorKind::MissingRequiredArgument => {
             let (command, path) = called(arguments);
             let what = if argument.starts_with('-') { "option" } else { "argument" };
-            let fix = example(&command)
+            let fix = example(&command, &path)
                 .map_or_else(|| format!("see `{path} --help`"), |example| format!("e.g. {example}"));
             format!("missing {what} ({argument}): it is required; {fix}")
         }
@@ -225,10 +225,13 @@ fn called(arguments: &[OsString]) -> (clap::Command, String) {
     (called, path)
 }
 
-/// The first example of a command's help.
-fn example(command: &clap::Command) -> Option<String> {
+/// The first example of a command's help that calls it.
+fn example(command: &clap::Command, path: &str) -> Option<String> {
     let help = command.get_after_help()?.to_string();
-    help.lines().map(str::trim).find(|line| line.starts_with("romer ")).map(str::to_owned)
+    help.lines()
+        .map(str::trim)
+        .find(|line| line.starts_with("romer ") && line.contains(path))
+        .map(str::to_owned)
 }
 
 /// The long names of a command's options.

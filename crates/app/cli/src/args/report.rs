@@ -69,7 +69,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, help_heading = EXPORT, value_name = "N", value_parser = values::stream_number, allow_hyphen_values = true)]
     pub(crate) stream: Option<u16>,
     /// Direction to export, if both ends sent [default: both; with --qtcp: forward]
-    #[arg(long, help_heading = EXPORT, value_name = "WAY")]
+    #[arg(long, help_heading = EXPORT, value_name = "DIRECTION")]
     pub(crate) direction: Option<OneWay>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -89,7 +89,7 @@ pub(crate) struct RespondArgs {
     /// Overwrite the file of --json
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) force: bool,
-    /// Suppress the text output
+    /// Print no text
     #[arg(long, short, help_heading = OUTPUT)]
     pub(crate) quiet: bool,
     #[command(flatten)]

@@ -29,7 +29,7 @@ pub(crate) struct OutputArgs {
     /// Write the results as JSON; - is standard output
     #[arg(long, help_heading = OUTPUT, value_name = "FILE", value_parser = Format::DOCUMENT.target())]
     pub(crate) json: Option<String>,
-    /// Overwrite existing files, and the run in --out
+    /// Overwrite existing files and run folders
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) force: bool,
     /// Print no text summary
@@ -59,7 +59,7 @@ impl OutputArgs {
 /// How the clocks of both ends are related, where they are not one.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SkewArgs {
-    /// Estimator of the clock skew [default: best; of a run, its own]
+    /// Estimator of the clock skew [default: best; for a stored run, the method of that run]
     ///
     /// none, least-squares, least-absolute, least-absolute-jumps, hull, khlifi or khlifi:WINDOW,WEIGHT, piecewise, best.
     #[arg(long, help_heading = CLOCK, hide_short_help = true, value_name = "METHOD", value_parser = values::parsed::<Method>)]
@@ -172,7 +172,7 @@ pub(crate) struct ThreadArgs {
     /// Lock romer's memory, so that it is not paged out
     #[arg(long, help_heading = ADVANCED, hide_short_help = true)]
     pub(crate) lock_memory: bool,
-    /// Move the interrupts of the network cards to this processor, best another than --cpu
+    /// Move the interrupts of the network cards to this processor, preferably not the one of --cpu
     ///
     /// They are restored at exit, also if romer is killed. This needs root, and one romer per host at a time.
     #[arg(long, help_heading = ADVANCED, hide_short_help = true, value_name = "N", value_parser = values::cpu, allow_hyphen_values = true)]

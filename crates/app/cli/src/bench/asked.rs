@@ -80,7 +80,7 @@ pub(super) fn asked(
         ProcedureArgs::LoadSweep(_) => sweep("load-sweep", "one trial per load; offered vs. forwarded load"),
         ProcedureArgs::Latency(_) => sweep(
             "latency",
-            "latency of every frame at each load (RFC 2544 section 26.2 tags one; this tags all)",
+            "latency of every frame at each load; RFC 2544 section 26.2 measures one frame only",
         ),
         ProcedureArgs::SelfTest(_) => sweep("self-test", "tests of the tester itself"),
         ProcedureArgs::Policing(_) => {
@@ -99,7 +99,7 @@ pub(super) fn asked(
             let line = asked.run().line_rate;
             let limits = Limits { longest: length.min(Duration::from_secs(30)), step: 1, line };
             let words = format!(
-                "longest burst at line rate without loss, up to {} (RFC 9004); before it: {}",
+                "longest burst at line rate without loss, up to {}; before it: {}",
                 limits.longest.readable(),
                 goal.words()
             );

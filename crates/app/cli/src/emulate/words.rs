@@ -8,7 +8,6 @@ use romer_record::emulation::{EmulatedDirection, Emulation};
 use romer_record::warning::EmulationWarning;
 use romer_report::escape;
 use romer_report::warning::Text as _;
-use romer_units::Duration;
 
 /// The first lines: ports, data plane, buffer and seed.
 pub(super) fn ready(options: &LiveOptions, bridge: &LiveBridge, notes: &[EmulationWarning]) -> String {
@@ -212,13 +211,9 @@ fn known(figure: f64, error: Option<f64>) -> f64 {
 
 /// A time to about three digits.
 fn time(nanos: Option<f64>) -> String {
-    let Some(nanos) = nanos else { return "unknown".into() };
-    let unit = [1e6, 1e3, 1.0].into_iter().find(|unit| nanos >= unit * 10.0).unwrap_or(1.0);
     #[expect(clippy::cast_possible_truncation, reason = "delays are below an hour")]
-    let rounded = (nanos / unit * 10.0).round() as i64;
-    #[expect(clippy::cast_possible_truncation, reason = "a unit is at most a million")]
-    let unit = unit as i64;
-    Duration::from_nanos(rounded.saturating_mul(unit) / 10).readable()
+    let rounded = |nanos: f64| romer_units::three_digits(nanos.round() as i64).readable();
+    nanos.map_or_else(|| "unknown".into(), rounded)
 }
 
 #[cfg(test)]
@@ -263,9 +258,9 @@ mod tests {
     #[test]
     fn a_median_from_bins_is_shown_with_the_digits_that_are_known() {
         let shown = |median, error| time(Some(known(median, error)));
-        assert_eq!(shown(3_000_300.0, None), "3.0003 ms");
+        assert_eq!(shown(3_004_300.0, None), "3 ms");
         // The error of 3 µs leaves the hundredth of a millisecond open.
-        assert_eq!(shown(3_159.0, None), "3.159 µs");
+        assert_eq!(shown(3_159.0, None), "3.16 µs");
         assert_eq!(shown(3_000_300.0, Some(1.0 / 1_024.0)), "3 ms");
         assert_eq!(shown(512.5, Some(1.0 / 1_024.0)), shown(512.5, None));
     }

@@ -268,7 +268,7 @@ fn a_far_end_that_dies_ends_a_one_way_run_and_it_is_said() {
         responder.signal("KILL");
         let ended = measuring.wait().with_code(5);
         let errors: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
-        assert!(errors.len() == 1 && errors[0].contains("the far end went away"), "{ended:?}");
+        assert!(errors.len() == 1 && errors[0].contains("the responder became unreachable"), "{ended:?}");
         let document = kept(&home);
         assert_eq!(at(&document, "/partial"), true, "{direction}");
         let warnings = warned(&document);

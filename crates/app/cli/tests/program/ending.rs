@@ -147,9 +147,9 @@ fn a_responder_killed_on_the_way_leaves_a_part_and_takes_the_knowledge_of_direct
     await_returned(&mut measuring, 20);
     responder.signal("KILL");
     let ended = measuring.wait().with_code(5);
-    assert!(ended.stdout.contains("the control conversation broke off"), "{ended:?}");
+    assert!(ended.stdout.contains("the control connection failed"), "{ended:?}");
     let errors: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
-    assert!(errors.len() == 1 && errors[0].contains("the far end went away"), "{ended:?}");
+    assert!(errors.len() == 1 && errors[0].contains("the responder became unreachable"), "{ended:?}");
     let document = kept(&home);
     assert_eq!(at(&document, "/partial"), true);
     let [unknown, _] = losses(&document, "round_trip");
@@ -175,7 +175,7 @@ fn responder_restart_is_cause_of_losses() {
     drop(responder.wait());
     std::thread::sleep(std::time::Duration::from_millis(300));
     let _another = lab.respond(&[]);
-    measuring.await_told(&["the control conversation broke off", "ICMP port unreachable from the target"]);
+    measuring.await_told(&["the control connection failed", "ICMP port unreachable from the target"]);
     measuring.await_more();
     measuring.process.signal("INT");
     drop(measuring.process.wait());

@@ -155,7 +155,7 @@ fn what_comes_for_an_address_that_is_away_for_a_while_is_not_lost() {
         ),
         (
             ["B", "198.18.0.3/24", "t1"],
-            ["198.18.0.3 of the responder's host was taken away", "back after"],
+            ["198.18.0.3 of the responder's host was removed", "restored after"],
             "forward",
         ),
     ] {
@@ -176,7 +176,7 @@ fn move_house(lab: &Lab, measuring: &mut Measuring) {
     measuring.await_told(&["198.18.0.2, which probes leave from, was taken away"]);
     ip(lab, &["address", "add", "198.18.0.9/24", "dev", "t0"]);
     measuring.await_told(&[
-        "the session goes on from 198.18.0.9, and was at 198.18.0.2",
+        "the session continues from 198.18.0.9, and was at 198.18.0.2",
         "a sender is at 198.18.0.9 now, and was at 198.18.0.2",
     ]);
     measuring.await_more();
@@ -245,7 +245,7 @@ fn what_happens_to_a_host_is_told_once_though_each_direction_has_a_session_of_it
         .collect();
     for text in [
         "198.18.0.2, which probes leave from, was taken away",
-        "the session goes on from 198.18.0.9, and was at 198.18.0.2",
+        "the session continues from 198.18.0.9, and was at 198.18.0.2",
         "a sender is at 198.18.0.9 now, and was at 198.18.0.2",
         theirs[0],
         theirs[1],
@@ -323,7 +323,7 @@ fn a_run_that_ends_without_a_way_there_says_that_it_is_this_hosts_and_not_that_i
         ip(&lab, &["address", "del", "198.18.0.2/24", "dev", "t0"]);
         let ended = process.wait().with_code(5);
         let errors: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
-        let why = "error: this host had no way to the far end any more (198.18.0.3)";
+        let why = "error: this host lost its route to the responder (198.18.0.3)";
         assert!(matches!(errors[..], [error] if error.starts_with(why)), "{way:?}: {ended:?}");
         let document = kept(&home);
         let events = at(&document, "/events").as_array().unwrap();
@@ -346,8 +346,8 @@ fn a_way_that_never_was_is_not_told_as_one_that_ended() {
     let options = ["--stamp-only", "--count", "10", "--interval", "10ms", "--waiting-time", "300ms", FAR];
     let (mut command, home) = lab.measuring(&options);
     let ended = process::run(&mut command).with_code(5);
-    let why = "error: this host had no way to the far end (198.18.0.3): interface t0 had no carrier already when probes were to \
-               leave by it, and nothing left it; mend that here and measure again";
+    let why = "error: this host had no route to the responder (198.18.0.3): interface t0 had no carrier already when probes were to \
+               leave by it, and sent nothing; fix that here and measure again";
     assert_eq!(ended.stderr.lines().rfind(|line| line.starts_with("error: ")), Some(why), "{ended:?}");
     assert!(!format!("{}{}{}", ended.stdout, ended.stderr, kept(&home)).contains("any more"), "{ended:?}");
     assert!(ended.stdout.contains("no route to the responder, no probe was sent"), "{}", ended.stdout);
@@ -401,7 +401,7 @@ fn what_happens_to_the_responder_is_told_at_both_ends() {
     // Longer than what counts as standing still, and than the waiting time.
     std::thread::sleep(Duration::from_secs(3));
     responder.signal("CONT");
-    measuring.await_told(&["the responder stood still for"]);
+    measuring.await_told(&["the responder was paused for"]);
     // What waited there has been answered before its interface goes down.
     measuring.await_more();
     let from = Instant::now();

@@ -250,7 +250,7 @@ fn who_cannot_be_told_that_replies_are_too_long_for_the_way_back_has_them_in_fra
 
 #[test]
 fn a_host_that_does_not_hear_routers_is_named_before_the_start_and_with_the_losses() {
-    let mends = "set that to 0, or see that --size is 548B at the most";
+    let mends = "set that to 0, or use a --size of at most 548B";
     for (deaf, whose, network, way, those) in [
         ("A", "this host", ["198.19.0.0/24", "r1"], "forward", "probes"),
         ("B", "the responder's host", ["198.18.0.0/24", "r0"], "reverse", "replies"),

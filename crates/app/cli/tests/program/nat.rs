@@ -104,7 +104,7 @@ fn a_conversation_that_a_nat_has_forgotten_goes_on_over_another_connection() {
         let mut measuring = Measuring::begin(&lab, TARGET, &["--direction", direction]);
         masquerade_all(&lab, "50000-50099");
         forget(&lab);
-        measuring.await_told(&["the session goes on over another connection"]);
+        measuring.await_told(&["the session continues over another one"]);
         measuring.await_more();
         let document = measuring.end();
         let events = at(&document, "/events").as_array().unwrap();
@@ -144,10 +144,10 @@ fn refused_port_is_an_event() {
     forget(&lab);
     measuring.await_told(&[
         "did not send",
-        "nobody takes earlier ones, as a NAT tells that has forgotten its mapping",
+        "nothing receives earlier ones, as from a NAT whose mapping has expired",
     ]);
     lab.filter("R", "delete table ip shut");
-    measuring.await_told(&[&format!("come from {ROUTER}:500")]);
+    measuring.await_told(&[&format!("receives the probes from {ROUTER}:500")]);
     measuring.await_more();
     let document = measuring.end();
     let events = at(&document, "/events").as_array().unwrap();
@@ -166,7 +166,7 @@ fn a_nat_that_forgets_its_mapping_is_told_and_every_direction_goes_on() {
         let mut measuring = Measuring::begin(&lab, TARGET, &["--direction", direction]);
         masquerade(&lab, "50000-50099");
         forget(&lab);
-        measuring.await_told(&[&format!("come from {ROUTER}:500")]);
+        measuring.await_told(&[&format!("receives the probes from {ROUTER}:500")]);
         measuring.await_more();
         let document = measuring.end();
         let events = at(&document, "/events").as_array().unwrap();
@@ -224,7 +224,7 @@ fn new_mapping_is_one_event() {
     let _responder = lab.respond(&[]);
     let mut measuring = Measuring::begin(&lab, TARGET, &["--direction", "both"]);
     change_outer_address(&lab);
-    measuring.await_told(&["198.19.0.77", "the session goes on over another connection"]);
+    measuring.await_told(&["198.19.0.77", "the session continues over another one"]);
     // Both directions have asked anew by then.
     std::thread::sleep(Duration::from_secs(4));
     measuring.await_more();
@@ -250,9 +250,9 @@ fn rebinding_twice_is_cause_of_losses() {
     for round in 0..3_u8 {
         let [first, second] = [100 + 2 * round, 101 + 2 * round];
         take_outer_address(&lab, first, last);
-        measuring.await_told(&[&format!("come from 198.19.0.{first}:")]);
+        measuring.await_told(&[&format!("receives the probes from 198.19.0.{first}:")]);
         take_outer_address(&lab, second, first);
-        measuring.await_told(&[&format!("come from 198.19.0.{second}:")]);
+        measuring.await_told(&[&format!("receives the probes from 198.19.0.{second}:")]);
         measuring.await_more();
         last = second;
     }
@@ -350,7 +350,7 @@ fn answers_to_a_gone_mapping_are_lost() {
     masquerade(&lab, "40000-40099");
     let mut measuring = Measuring::begin(&lab, TARGET, &[]);
     let begin = answer_the_dead(&lab, &responder);
-    measuring.await_told(&[&format!("come from {ROUTER}:500")]);
+    measuring.await_told(&[&format!("receives the probes from {ROUTER}:500")]);
     let time = begin.elapsed();
     measuring.await_more();
     assert_dead_answers_lost(&measuring.end(), time);
@@ -425,7 +425,7 @@ fn what_came_by_a_mapping_that_was_gone_before_it_was_proved_has_arrived() {
             if ports == gone {
                 measuring.await_more();
             } else {
-                measuring.await_told(&[&format!("come from {ROUTER}:{ports}")]);
+                measuring.await_told(&[&format!("receives the probes from {ROUTER}:{ports}")]);
             }
         }
         between.push(format!("{ROUTER}:{gone}"));
@@ -435,7 +435,7 @@ fn what_came_by_a_mapping_that_was_gone_before_it_was_proved_has_arrived() {
     let events = at(&document, "/events").as_array().unwrap();
     let names = |event: &serde_json::Value| {
         let detail = event["detail"].as_str().unwrap();
-        let others = detail.split_once("meanwhile the far end saw come ").map(|(_, others)| others);
+        let others = detail.split_once("meanwhile the responder received ").map(|(_, others)| others);
         others.is_some_and(|others| between.iter().any(|address| others.contains(address)))
     };
     assert!(events.iter().any(names), "{events:#?}");

@@ -25,7 +25,7 @@ fn sessions_of_one_address_are_granted_what_is_left_of_its_rate_and_give_it_back
         for part in [
             "1000 packets a second: this responder takes 1000 of one network (a /24 or a /56), in all sessions together",
             "other sessions of this network have 100 of them already",
-            "ask for 900 at the most",
+            "use at most 900",
         ] {
             assert!(ended.stderr.contains(part), "{ended:?}");
         }
@@ -141,7 +141,7 @@ fn open_responders_send_10_mbit_per_network() {
                 "2000 packets a second of 1228 octets are 19.7 Mbit/s",
                 "sends 10 Mbit/s to one network (a /24 or a /56)",
                 "--key-file or --allow",
-                "ask for 1017 at the most",
+                "use at most 1017",
             ] {
                 assert!(ended.stderr.contains(part), "{ended:?}");
             }

@@ -21,7 +21,7 @@ fn a_program_that_stands_still_says_so_and_what_it_could_not_send_is_not_lost() 
     // Longer than what counts as standing still.
     std::thread::sleep(Duration::from_secs(4));
     measuring.process.signal("CONT");
-    measuring.await_told(&["the program stood still for", "not sent: the program was 2 s late with them"]);
+    measuring.await_told(&["the program was paused for", "not sent: the program was 2 s late with them"]);
     measuring.await_more();
     let document = measuring.end();
     assert_kinds(&document, &["pause", "not-sent"]);
@@ -38,7 +38,7 @@ fn what_came_while_the_program_stood_still_and_found_its_socket_full_is_not_lost
         // At 5,000 a second more than its socket holds.
         std::thread::sleep(Duration::from_secs(4));
         measuring.process.signal("CONT");
-        measuring.await_told(&["the program stood still for", "this host's kernel dropped them"]);
+        measuring.await_told(&["the program was paused for", "this host's kernel dropped them"]);
         measuring.await_more();
         let document = measuring.end();
         assert_kinds(&document, &["pause", "receive-overflow"]);
@@ -101,7 +101,7 @@ fn stand_still_over_a_link_down(lab: &Lab, measuring: &mut Measuring) -> [(i64, 
         std::thread::sleep(Duration::from_millis(20));
     }
     measuring.process.signal("CONT");
-    measuring.await_told(&["the program stood still for", "t0 went down", "t0 is up again"]);
+    measuring.await_told(&["the program was paused for", "t0 went down", "t0 is up again"]);
     measuring.await_more();
     moments
 }
@@ -158,7 +158,7 @@ fn what_a_program_had_no_time_to_read_because_it_stood_still_is_not_laid_to_the_
     measuring.process.signal("STOP");
     std::thread::sleep(Duration::from_secs(4));
     measuring.process.signal("CONT");
-    measuring.await_told(&["the program stood still for", "this host's kernel dropped them"]);
+    measuring.await_told(&["the program was paused for", "this host's kernel dropped them"]);
     measuring.await_more();
     let document = measuring.end();
     let warnings = warned(&document);
@@ -174,7 +174,7 @@ fn a_program_that_stands_still_for_little_more_than_a_second_says_so() {
     measuring.process.signal("STOP");
     std::thread::sleep(Duration::from_millis(1_300));
     measuring.process.signal("CONT");
-    measuring.await_told(&["the program stood still for"]);
+    measuring.await_told(&["the program was paused for"]);
     assert_kinds(&measuring.end(), &["pause"]);
 }
 
@@ -188,7 +188,7 @@ fn what_the_responder_could_not_send_because_it_stood_still_does_not_leave_late_
         // Longer than what counts as too late.
         std::thread::sleep(Duration::from_secs(4));
         responder.signal("CONT");
-        measuring.await_told(&["the responder did not send", "the responder stood still for"]);
+        measuring.await_told(&["the responder did not send", "the responder was paused for"]);
         measuring.await_more();
         let document = measuring.end();
         assert_kinds(&document, &["pause", "not-sent"]);

@@ -95,9 +95,9 @@ fn only_who_has_the_responders_key_is_spoken_to_and_measured_with() {
     assert!(count(&document, "/traffic/payload_octets") >= 112);
 
     let without = measure(&control, home.path(), None).with_code(5);
-    assert!(without.stderr.contains("the far end answers only who has its key"), "{without:?}");
+    assert!(without.stderr.contains("the responder requires a key"), "{without:?}");
     let wrong = measure(&control, home.path(), Some(&other)).with_code(5);
-    assert!(wrong.stderr.contains("the far end has another key"), "{wrong:?}");
+    assert!(wrong.stderr.contains("the responder has another key"), "{wrong:?}");
 
     responder.signal("TERM");
     responder.wait().with_code(0);

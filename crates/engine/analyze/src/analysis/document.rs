@@ -204,7 +204,7 @@ fn places(shape: Shape, about: &About, m: &Measurement) -> StampPlaces {
         // Of all files that are read here, only captures have the kernel's.
         Some(Place::Kernel) => format!("{delays}; the stamps are the captures'"),
         Some(place) => format!("{delays}; the stamps are the {place}'s"),
-        None => format!("{delays}; where they were taken, the file does not tell"),
+        None => format!("{delays}; the file does not say where they were taken"),
     };
     let back = place.filter(|_| shape == Shape::FourStamps);
     StampPlaces {

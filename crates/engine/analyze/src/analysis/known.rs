@@ -218,7 +218,7 @@ impl Known {
         let aside = if size_ns < 0 { "back" } else { "ahead" };
         let detail = format!(
             "the {whose} clock was set {aside} by about {}, as the order of its capture's packets shows",
-            three_digits(size_ns.saturating_abs())
+            three_digits(size_ns.saturating_abs()).readable()
         );
         // Without an estimate the level of the packets beside it tells, to what that varies.
         let error = error.unwrap_or(4 * self.uncertain_ns).saturating_add(self.common_ns);

@@ -127,7 +127,7 @@ fn event(step: &Back, size_ns: i64, first: i64) -> Event {
     let detail = format!(
         "the receiver's clock was set back by about {}: packets arrived one after another, as the file has them, and their \
          stamps go back",
-        three_digits(size_ns.saturating_abs())
+        three_digits(size_ns.saturating_abs()).readable()
     );
     let at_ns = left_ns.saturating_sub(first);
     step_event(

@@ -52,8 +52,8 @@ pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape, longest_n
             let whose = if both { "the sender's clock was set, too," } else { "the sender's clock was set" };
             let goes_back = step.after_ns < step.before_ns;
             let why = if matches!(look, Scan::OneWay(_)) && !goes_back {
-                "as the departures of its packets show (unless it paused for as long and a full queue emptied by that \
-                 meanwhile: one direction alone does not tell)"
+                "as the departures of its packets show (unless it paused for as long and a full queue emptied \
+                 meanwhile: one direction alone does not show which)"
             } else {
                 "as the departures of its packets show"
             };
@@ -70,8 +70,8 @@ pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape, longest_n
             let sizes = ClockStep { size_ns, size_interval_ns: None, before_ns, after_ns };
             let changed = if size_ns < 0 { "shorter" } else { "longer" };
             let why = format!(
-                "as the delays of all packets from there on show (unless the way is {changed} by as much for all of them: one \
-                 direction alone does not tell)"
+                "as the delays of all packets from there on show (unless the path is {changed} by as much for all of them: \
+                 one direction alone does not show which)"
             );
             let detail = detail("the receiver's clock was set", size_ns, &why);
             let event = step_event(Side::Responder, detail, at_ns, sizes);
@@ -110,7 +110,7 @@ pub(super) fn lower(before: Vec<i64>, after: Vec<i64>, few: usize) -> Option<(i6
 /// In words.
 fn detail(whose: &str, size_ns: i64, why: &str) -> String {
     let aside = if size_ns < 0 { "back" } else { "ahead" };
-    format!("{whose} {aside} by about {}, {why}", three_digits(size_ns.saturating_abs()))
+    format!("{whose} {aside} by about {}, {why}", three_digits(size_ns.saturating_abs()).readable())
 }
 
 /// That an end's clock was set, at a moment after the first packet left.
@@ -180,7 +180,7 @@ mod tests {
         }
         let found = found(&rows(-50_000_000, 0, 0), Shape::FourStamps);
         assert_eq!(found[0].event.at_ns, 2_999 * 20_000_000);
-        assert!(found[0].event.detail.contains("set back by about 50ms"), "{found:?}");
+        assert!(found[0].event.detail.contains("set back by about 50 ms"), "{found:?}");
     }
 
     #[test]

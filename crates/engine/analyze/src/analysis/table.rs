@@ -84,7 +84,7 @@ impl Default for About {
 }
 
 /// What to do with a capture.
-const CAPTURE: &str = "it is captured traffic, and delays take that of both ends; capture at the far end too, and give both: romer analyze \
+const CAPTURE: &str = "it is captured traffic, and delays need captures at both ends; capture at the other end too, and give both: romer analyze \
                        --capture-a NEAR.pcap --capture-b FAR.pcap";
 
 /// The formats of packet logs.

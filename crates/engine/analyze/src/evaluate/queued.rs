@@ -12,10 +12,10 @@ pub(super) fn tell(events: &mut Vec<Event>, dropped: &[Dropped]) {
     for (place, mut event) in places.zip(events.drain(..)) {
         if is_of_queue(&event) {
             let Some(own) = dropped.iter().find(|one| one.event == place) else { continue };
-            let host = if event.side == Side::Responder { "the far end" } else { "this host" };
+            let host = if event.side == Side::Responder { "the responder's host" } else { "this host" };
             let those = counted(own.packets, "packet");
             event.detail = format!(
-                "{}: {those} of this stream after it had taken them, which did not leave {host}",
+                "{}: {those} of this stream after it accepted them, which did not leave {host}",
                 event.detail
             );
             event.datagrams = Some(own.packets);
@@ -46,7 +46,7 @@ mod tests {
         assert_eq!(events[0], refused);
         assert_eq!(
             events[1].detail,
-            "another: 218 packets of this stream after it had taken them, which did not leave the far end"
+            "another: 218 packets of this stream after it accepted them, which did not leave the responder's host"
         );
         assert_eq!((events.len(), events[1].datagrams), (2, Some(218)));
     }

@@ -39,9 +39,9 @@ pub(crate) fn includes_far_time(related: &Related) -> bool {
 /// What a delay spans, with what it does not span: of the ways `without` any arrival, and where stamps were refused.
 pub(crate) fn defined(definition: &str, without: &[&str], related: &Related) -> String {
     let refused = if related.far_stamps_wrong {
-        Some("for the responder's time stamps tell none")
+        Some("because the responder's time stamps are unusable")
     } else {
-        related.one_way_refused.then_some("for the two clocks cannot be related")
+        related.one_way_refused.then_some("because the two clocks cannot be related")
     };
     let includes = includes_far_time(related);
     let arrivals = related.forward.iter().any(|one| one.arrival.is_some());

@@ -49,7 +49,7 @@ pub enum Refusal {
         "a skew of {0:.1} ppm is not plausible (clocks differ by less than 500): the latencies rise for another reason, or \
          the stamps are of another unit{few}, or a clock was set, which -k 3 compensates; -k 0 leaves it in and normalises alone, and with \
          --any-skew it is taken out all the same",
-        few = if *.1 < FEW { ", or so few packets tell what they waited" } else { "" }
+        few = if *.1 < FEW { ", or there are too few packets" } else { "" }
     )]
     Implausible(f64, u64),
 }

@@ -83,7 +83,7 @@ impl<B: TestBed> Running<'_, B> {
             Ok(_) if stopped() => return Ok(Standing::Ends),
             Ok(_) => {
                 if gone_since.is_some() {
-                    self.is_back("device-back", before, " at the most")?;
+                    self.is_back("device-back", before, " at most")?;
                 }
                 return Ok(Standing::Forwards);
             }

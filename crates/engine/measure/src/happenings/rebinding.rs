@@ -50,7 +50,7 @@ impl Happenings {
     /// last came there from the address before, and the first from this one, where it says so.
     pub(crate) fn moved(&mut self, stream: usize, before: &str, now: &str, between: Option<[Duration; 2]>) {
         let what = format!(
-            "the far end sees the probes come from {now} now, and saw them come from {before}: a NAT on the way has made \
+            "the responder receives the probes from {now} now, and before from {before}: a NAT on the path has made \
              a new mapping, or this host sends from another address"
         );
         let noticed = |detail| event(EventKind::AddressChange, Side::Path, detail, self.start);
@@ -58,7 +58,7 @@ impl Happenings {
             None => noticed(what),
             Some([last, first]) => {
                 // Each is known as well as the far end's word of how long ago it was, which travelled.
-                let within = three_digits((last - first).as_nanos());
+                let within = three_digits((last - first).as_nanos()).readable();
                 let detail = format!(
                     "{what}; it was between the last packet from there and the first from here, at some moment of {within}"
                 );

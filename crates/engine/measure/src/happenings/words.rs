@@ -88,7 +88,7 @@ mod tests {
         };
         assert_eq!(
             told(1),
-            "1 probe was not sent: the program was 2 s late with it: it stood still, or has too little of the processor for so many (--realtime helps, or a longer --interval)"
+            "1 probe was not sent: the program was 2 s late with it: it was paused, or has too little processor time for this rate (--realtime helps, or a longer --interval)"
         );
         assert!(
             told(2).starts_with("2 probes were not sent: the program was 2 s late with them: "),

@@ -103,7 +103,7 @@ impl Controlling {
         if let Some(more) = others.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
             each.push(format!("others from {more} more"));
         }
-        let detail = format!("meanwhile the far end saw come {}", each.join(", "));
+        let detail = format!("meanwhile the responder received {}", each.join(", "));
         let event = self.occurrences.note(EventKind::AddressChange, detail);
         let all = others.iter().map(|(_, count)| *count).sum();
         self.connections[index].server.on_event(Event { side: Side::Path, datagrams: Some(all), ..event })

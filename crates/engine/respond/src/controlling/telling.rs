@@ -106,7 +106,7 @@ impl Controlling {
             let why = io::Error::from_raw_os_error(errno);
             let hint = match why.kind() {
                 io::ErrorKind::ConnectionRefused => {
-                    "; it was told that nobody takes earlier ones, as a NAT tells that has forgotten its mapping"
+                    "; an ICMP message reported that nothing receives earlier ones, as from a NAT whose mapping has expired"
                 }
                 _ if errno == HostError::NO_ROOM => {
                     "; its interface did not take them: its queue is full, it has no carrier, or the other end of a virtual link \

@@ -311,7 +311,7 @@ fn idle_sessions_make_room() {
     // 1,250 octets of IP: 1,000 a second are 10 Mbit/s.
     let bits = reverse("periodic", Some(1_000_000), Some(1_222));
     let departures =
-        Asking { departures: MOST_DEPARTURES / NETWORKS, ..reverse("trace:told", None, None).into() };
+        Asking { departures: MOST_DEPARTURES / NETWORKS, ..reverse("trace:recorded", None, None).into() };
     for (asking, networks, of_each) in [
         (round_trip(10_000).into(), NETWORKS, 1),
         (reverse("periodic", Some(1_000_000_000), Some(14)).into(), NETWORKS, MOST_SENDERS / NETWORKS),
@@ -434,7 +434,7 @@ fn kept_messages_are_bounded_in_total() {
 #[test]
 fn resumed_sessions_count_where_they_are() {
     let departures = MOST_DEPARTURES / NETWORKS;
-    let recorded = Asking { departures, ..resumable(reverse("trace:told", None, None)) };
+    let recorded = Asking { departures, ..resumable(reverse("trace:recorded", None, None)) };
     for (asking, most) in [
         (resumable(round_trip(10_000)), 1),
         (resumable(round_trip(1_000_000_000)), 2),

@@ -190,7 +190,7 @@ impl Validator {
                 "all receive stamps are equal: the receiver did not stamp; install its stamping module, and measure again"
             }
             3.. if !sequence => {
-                "all sequence numbers are equal: it has none; losses cannot be told; see who wrote it"
+                "all sequence numbers are equal: the log has no sequence numbers, and losses are unknown; check the program that wrote it"
             }
             _ => return None,
         })
@@ -199,7 +199,7 @@ impl Validator {
 
 /// That a set of numbers takes too much memory.
 pub(super) fn scattered() -> String {
-    "the sequence numbers are scattered so far that those missing are not told within memory; is it one run? cut it in parts \
+    "the sequence numbers have gaps too large to list all missing ones; is it one run? split it \
      (split --lines)"
         .into()
 }

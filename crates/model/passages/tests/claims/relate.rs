@@ -421,7 +421,7 @@ fn best_is_the_kernel_where_at_least_half_of_the_packets_have_it() {
     let foreign = Selection::choose(&rows, StampRequest::Kernel, false);
     assert_eq!((foreign.t1, foreign.t2, foreign.t3), (Some(Place::Kernel), None, None));
     let words = foreign.document(Default::default(), romer_record::document::Way::RoundTrip).delay_definition;
-    assert!(words.contains("kernel stamp") && words.contains("reflector tells"), "{words}");
+    assert!(words.contains("kernel stamp") && words.contains("reflector reports"), "{words}");
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn check(request: &Request, limits: &Limits, one_way: bool) -> Result<(), Refuse
         (Way::RoundTrip, None) => within(request, SHORTEST_PAYLOAD, limits),
         (Way::Forward, None) => within(request, shortest_one_way(), limits),
         (Way::Reverse, Some(stream)) => own(stream, limits),
-        _ => Err(invalid("a stream is asked for exactly where the responder sends it")),
+        _ => Err(invalid("a stream is requested if, and only if, the responder sends it")),
     }
 }
 
@@ -138,7 +138,7 @@ fn own(stream: &FarStream, limits: &Limits) -> Result<(), Refused> {
     let schedule = stream.schedule().map_err(|why| invalid(format!("there is no such stream: {why}")))?;
     let payloads = schedule.payloads(stream.floor);
     if payloads.least < shortest_one_way() {
-        return Err(invalid(format!("a one-way probe has {} octets at the least", oneway_probe::SHORTEST)));
+        return Err(invalid(format!("a one-way probe has at least {} octets", oneway_probe::SHORTEST)));
     }
     if payloads.most > limits.largest_payload {
         let most = limits.largest_payload;

@@ -400,7 +400,8 @@ impl Server {
                 Message::Received(received),
             ) => {
                 if !self.kept.heard(received.messages) {
-                    let why = "so many messages were not said, or fewer were heard before";
+                    let why =
+                        "the number of received messages is above that of sent ones, or below an earlier one";
                     actions.push(complain(ComplaintCode::State, why.into()));
                 }
             }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Message;
 
 /// What the model of a stream is called whose departures were recorded; what its file was called is nobody's business.
-const RECORDED: &str = "trace:told";
+const RECORDED: &str = "trace:recorded";
 
 /// A stream for the far end to send: what a schedule is made from, so that both ends make the same one. Only of a
 /// recorded stream the departures travel as well, in parts of their own.
@@ -111,7 +111,7 @@ impl FarStream {
         };
         let model: TrafficModel = self.model.parse().map_err(|error| short(&error))?;
         if matches!(model, TrafficModel::Trace { .. }) && self.trace.is_none() {
-            return Err("a trace is a file, and its packets were not told".into());
+            return Err("the packets of the trace are missing".into());
         }
         let jitter = self.jitter.as_deref().map(str::parse).transpose().map_err(|error| short(&error))?;
         let request = Request {
@@ -232,7 +232,7 @@ mod tests {
         let text = serde_json::to_string(&stream).unwrap();
         assert!(!text.contains("secret"), "{text}");
         let there: FarStream = serde_json::from_str(&text).unwrap();
-        assert!(there.schedule().unwrap_err().contains("not told"));
+        assert!(there.schedule().unwrap_err().contains("packets of the trace are missing"));
         let told: Vec<Departure> = parts
             .into_iter()
             .flat_map(|part| if let Message::Part(part) = part { part } else { panic!("{part:?}") })
@@ -246,7 +246,7 @@ mod tests {
     fn no_file_of_the_far_end_is_read() {
         let periodic = Request::new(TrafficModel::Periodic, Limit::Count(2));
         let forged = FarStream { model: "trace:/etc/passwd".into(), ..FarStream::new(&periodic, 9, 0, 255) };
-        assert!(forged.schedule().unwrap_err().contains("file"));
+        assert!(forged.schedule().unwrap_err().contains("missing"));
         assert!(forged.with_departures(&[]).unwrap().schedule().unwrap_err().contains("file"));
     }
 

@@ -144,7 +144,7 @@ pub(crate) struct TrialArgs {
     /// Label of the device: model=..., software=..., or any other; repeatable
     #[arg(long = "dut-label", value_name = "K=V", value_parser = values::parsed::<Label>, hide_short_help = true)]
     pub(crate) labels: Vec<Label>,
-    /// Skip the self-test, which limits what the results can support
+    /// Skip the self-test; the results then have no error bounds of the tester
     #[arg(long, hide_short_help = true)]
     pub(crate) skip_self_test: bool,
     /// Subtract the latency of the tester, measured by the self-test, from every latency
@@ -176,7 +176,7 @@ pub(crate) struct ClaimArgs {
     /// Exit with code 6 also if a claim is INCONCLUSIVE [default: exit with 0]
     #[arg(long, hide_short_help = true)]
     pub(crate) require_verdicts: bool,
-    /// Fail (exit code 6) if a result violates a threshold, such as loss<=0.1%; repeatable
+    /// Fail (exit code 6) if a result does not meet this limit, such as loss<=0.1%; repeatable
     ///
     /// It applies to all cases, sizes and loads. `romer help metrics` lists all metrics.
     #[arg(long, value_name = "METRIC<VALUE", value_parser = values::parsed::<ResultLimit>)]

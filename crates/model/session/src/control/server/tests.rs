@@ -463,7 +463,7 @@ fn told(packets: i64, gap_ns: i64) -> (Vec<Message>, Message) {
         .collect();
     let parts = told.chunks(100).map(|part| Message::Part(part.to_vec())).collect();
     let stream = FarStream {
-        model: "trace:told".into(),
+        model: "trace:recorded".into(),
         interval_ns: None,
         size: None,
         count: Some(1 << 40),
