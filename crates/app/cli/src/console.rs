@@ -72,8 +72,8 @@ fn start(
 fn refused(error: &ServerError, flag: &str) -> Failure {
     match error {
         ServerError::NeedsTls(_) => Failure::usage(format!(
-            "the page is not served beyond this machine without TLS ({flag}): {error}, and the token would cross the \
-             network in the clear; give --tls-cert and --tls-key, or listen on 127.0.0.1"
+            "the address needs TLS ({flag}): {error}, and the token would cross the network unencrypted; give --tls-cert and \
+             --tls-key, or listen on 127.0.0.1"
         )),
         ServerError::Bind { .. } => Failure::environment(format!(
             "cannot listen on this address ({flag}): {error}; choose another, or end the program that listens there"

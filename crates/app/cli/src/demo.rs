@@ -278,7 +278,7 @@ fn conclude(outcome: &Outcome, arguments: &DemoArgs) -> Result<Exit, Failure> {
     }
     if let Some(file) = &arguments.hand_over {
         let scenario = romer_emulate::open_preset(PRESET)?.scenario;
-        let comparison = model::compare(&scenario.config, &outcome.streams, AROUND);
+        let comparison = model::compare(&scenario.config, &outcome.streams, AROUND, false);
         let measurement = Measurements { schema: MEASUREMENT.into(), measurements };
         let text =
             serde_json::to_string(&Measured { measurement, comparison, folder: outcome.folder.clone() })

@@ -11,8 +11,9 @@ use romer_emulate::model_fit::{self, FitInput, ModelKind};
 use romer_emulate::predictive_check::{self, MeasuredStream, Question};
 use romer_impair::{Config, Headers};
 use romer_record::Exit;
-use romer_record::document::DelayKind;
-use romer_record::fidelity::{Fidelity, MODEL, PathModel};
+use romer_record::document::{DelayKind, Way};
+use romer_record::fidelity::{Fidelity, FidelityVerdict, MODEL, PathModel};
+use romer_record::warning::ModelWarning;
 use romer_report::escape;
 use romer_report::warning::Text as _;
 use romer_units::Duration;
@@ -28,19 +29,28 @@ const UDP: u8 = 17;
 pub(crate) fn run(arguments: &ModelArgs) -> Result<Exit, Failure> {
     output::read_from([arguments.run.as_path()].into_iter().chain(arguments.against.as_deref()));
     arguments.output.check()?;
+    if arguments.write.is_none() && arguments.against.is_none() {
+        return Err(Failure::usage(
+            "missing option (--write, --against): one is needed; use --write FILE.toml to make a scenario, or --against \
+             FILE.toml|PRESET to check one",
+        ));
+    }
     let streams = reading::read(&arguments.run)?.streams;
     match (&arguments.write, &arguments.against) {
         (Some(file), _) => write(arguments, file, &streams),
         (None, Some(scenario)) => against(arguments, scenario, &streams),
-        (None, None) => Err(Failure::usage(
-            "missing option (--write FILE, --against SCENARIO): nothing to do; give one of them",
-        )),
+        (None, None) => Ok(Exit::Success),
     }
 }
 
-/// What `config` makes one expect, beside what these streams, measured at once, were. Hosts and path around the emulator
-/// may have added up to `allowed`.
-pub(crate) fn compare(config: &Config, streams: &[Evaluated], allowed: Duration) -> Fidelity {
+/// What `config` makes one expect, beside what these streams, measured at once, were. Hosts and path around the emulator may have
+/// added up to `allowed`; `seeks_allowance` says whether to look for a larger allowance that would explain a difference.
+pub(crate) fn compare(
+    config: &Config,
+    streams: &[Evaluated],
+    allowed: Duration,
+    seeks_allowance: bool,
+) -> Fidelity {
     let dscp = streams.first().and_then(|stream| stream.measurement.forward.dscp.sent);
     let absolute = streams.iter().all(|stream| {
         [&stream.measurement.forward, &stream.measurement.reverse]
@@ -60,16 +70,43 @@ pub(crate) fn compare(config: &Config, streams: &[Evaluated], allowed: Duration)
         absolute,
         waiting: WAITING_TIME.as_nanos(),
         allowed: allowed.as_nanos(),
+        seeks_allowance,
     })
 }
 
 fn against(arguments: &ModelArgs, scenario: &Path, streams: &[Evaluated]) -> Result<Exit, Failure> {
     let opened = open(scenario)?;
-    let found = compare(&opened.scenario.config, streams, arguments.allow);
+    let found = compare(&opened.scenario.config, streams, arguments.allow, true);
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         output::print_summary(&romer_report::fidelity::text(&found, &output::style(arguments.output.color)));
     }
     document(arguments, &found)?;
+    let shown = escape::terminal(&scenario.to_string_lossy());
+    pass(&found, &shown).map_err(|why| Failure::with_exit(Exit::LimitFailed, why))
+}
+
+/// Success if each direction is consistent with the scenario.
+fn pass(found: &Fidelity, scenario: &str) -> Result<Exit, String> {
+    let names = |verdict: FidelityVerdict| -> String {
+        let those = found.directions.iter().filter(|direction| direction.verdict == verdict);
+        those.map(|direction| direction.direction.as_str()).collect::<Vec<_>>().join(" and ")
+    };
+    let (differ, too_few) = (names(FidelityVerdict::Differs), names(FidelityVerdict::TooFew));
+    if !differ.is_empty() {
+        return Err(format!(
+            "not consistent with the scenario (--against {scenario}): {differ}; see the metrics with the smallest p"
+        ));
+    }
+    if !too_few.is_empty() {
+        return Err(format!(
+            "no verdict (--against {scenario}): too few packets ({too_few}); measure longer, or with a smaller --interval"
+        ));
+    }
+    if found.directions.is_empty() {
+        return Err(format!(
+            "no verdict (--against {scenario}): no direction has packets with a known fate; measure with a romer responder"
+        ));
+    }
     Ok(Exit::Success)
 }
 
@@ -137,12 +174,20 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Ex
     }
     let opened = romer_emulate::open_scenario(file)?;
     let one = std::slice::from_ref(stream);
-    let model = PathModel {
+    let check = compare(&opened.scenario.config, one, arguments.allow, false);
+    let misfits = check.directions.iter().filter(|direction| direction.verdict == FidelityVerdict::Differs);
+    let misfits: Vec<ModelWarning> = misfits
+        .map(|direction| ModelWarning::Misfit {
+            direction: if direction.direction == "forward" { Way::Forward } else { Way::Reverse },
+            is_trace: arguments.trace,
+        })
+        .collect();
+    let mut model = PathModel {
         schema: MODEL.into(),
         run: run.into_owned(),
         directions: fitted.directions,
         scenario: fs::read_to_string(file).unwrap_or_default(),
-        check: Some(compare(&opened.scenario.config, one, arguments.allow)),
+        check: Some(check),
         warnings: fitted.warnings,
     };
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
@@ -153,8 +198,12 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Ex
         text.push_str("Check against the source measurement:\n\n");
         let style = output::style(arguments.output.color);
         text.extend(model.check.iter().map(|check| romer_report::fidelity::text(check, &style)));
+        for misfit in &misfits {
+            text.push_str(&format!("Warning: {}\n", escape::terminal(&misfit.text())));
+        }
         output::print_summary(&text);
     }
+    model.warnings.extend(misfits);
     document(arguments, &model)?;
     Ok(Exit::Success)
 }

@@ -232,19 +232,15 @@ fn decimal(digits: &str) -> Option<f64> {
     digits.parse().ok().filter(|_| plain)
 }
 
-/// A ratio, as `1%` or `0.01`. `1` alone is refused: some mean 1 % by it, and others all.
+/// A ratio, as `1%` or `0.01`, by the rule of limits.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
-    let percent = text.strip_suffix('%').map(str::trim_end);
-    match (percent.and_then(decimal), decimal(text)) {
-        (Some(percent), _) if percent <= 100.0 => Ok(percent / 100.0),
-        (None, Some(ratio)) if ratio < 1.0 => Ok(ratio),
-        (None, Some(1.0)) => Err(format!("{} is ambiguous; write 1% or 100%", shown(text))),
-        // Who leaves the sign out most often means percent.
-        (None, Some(percent)) if percent <= 100.0 => {
-            Err(format!("{} is not a ratio from 0 to 1; write {text}% or {}", shown(text), percent / 100.0))
-        }
-        _ => Err(format!("{} is not a ratio from 0 to 1; write 1% or 0.01", shown(text))),
+    let digits = text.strip_suffix('%').map_or(text, str::trim_end);
+    let not_a_ratio = || format!("{} is not a ratio from 0 to 1; write 1% or 0.01", shown(text));
+    if decimal(digits).is_none_or(|number| number > 100.0) {
+        return Err(not_a_ratio());
     }
+    let ratio = romer_record::limit::ratio(text)?;
+    if ratio <= 1.0 { Ok(ratio) } else { Err(not_a_ratio()) }
 }
 
 /// A percentage, as `10%` or `10`. Below 1 it has its sign: `0.5` alone could be 50 %.

@@ -62,26 +62,20 @@ impl Limit {
         }
         let instead: Vec<String> =
             ways.iter().map(|way| Path { direction: Some(*way), ..self.path }.to_string()).collect();
-        Err(format!(
-            "{:?}: no packets go that way, so that it could never hold; write {}",
-            self.text,
-            instead.join(" or ")
-        ))
+        Err(format!("{:?}: no packets go in this direction; write {}", self.text, instead.join(" or ")))
     }
 
     fn fits_call(&self, codec: Option<&Codec>) -> Result<(), String> {
         let Some(codec) = codec else {
             return Err(format!(
-                "{:?}: the stream is no telephone call, so that it could never hold; send one, such as --traffic g711, or \
-                 name its codec with --codec",
+                "{:?}: the stream is no telephone call; send one, such as --traffic g711, or name its codec with --codec",
                 self.text
             ));
         };
         let of_rating = self.path.call_field().is_some_and(|field| ["r", "mos"].contains(&field));
         if of_rating && !codec.is_rated() {
             return Err(format!(
-                "{:?}: no Ie of {codec} is published, so that it could never hold; give values with --voice-ie and \
-                 --voice-bpl",
+                "{:?}: no Ie of {codec} is published; give values with --voice-ie and --voice-bpl",
                 self.text
             ));
         }
@@ -220,7 +214,10 @@ mod tests {
             assert_eq!(fits("forward.packets.lost<5", way), Ok(()), "{way:?}");
         }
         let why = fits("round_trip.delay_ns.p99<30ms", Way::Both).unwrap_err();
-        assert!(why.contains("never hold; write forward.delay_ns.p99 or reverse.delay_ns.p99"), "{why}");
+        assert!(
+            why.contains("in this direction; write forward.delay_ns.p99 or reverse.delay_ns.p99"),
+            "{why}"
+        );
         assert!(fits("forward.packets.lost<5", Way::Reverse).is_err());
         assert!(fits("reverse.packets.lost<5", Way::Forward).is_err());
     }
@@ -345,7 +342,7 @@ mod tests {
             ("latency<30ms", "write one of delay_ns"),
             ("forward.delay_ns<30ms", "continue with one of"),
             ("forward.delay_ns.p99<30", "unit"),
-            ("forward.loss.ratio<5", "1% or 0.01"),
+            ("forward.loss.ratio<5", "write 5% or 0.05"),
             ("reverse.packets.lost<many", "not a number"),
             ("voice.mos>=four", "not a number"),
             ("<", "the path is empty"),

@@ -9,6 +9,17 @@ use thiserror::Error;
 
 use crate::port_state::PortFault;
 
+/// What to do if a port cannot be opened.
+fn port_remedy(port: &PortName) -> String {
+    let list = format!("`{}` lists the interfaces", port.ip("link"));
+    match port.namespace() {
+        Some(_) => {
+            format!("{list}; if an ordinary user set up this lab, run: romer lab run A -- romer bench ...")
+        }
+        None => list,
+    }
+}
+
 /// Why a benchmark did not come about, or ended before its time.
 #[derive(Debug, Error)]
 pub enum BenchError {
@@ -20,7 +31,7 @@ pub enum BenchError {
         "run as root, or `sudo setcap cap_net_raw,cap_net_admin+ep $(command -v romer)`, or use a lab: romer lab up router, \
          romer lab run A -- romer bench ...".to_owned()
     } else {
-        format!("`{}` lists the interfaces", port.ip("link"))
+        port_remedy(port)
     })]
     Port {
         /// Which.

@@ -31,8 +31,13 @@ impl FromStr for ResultLimit {
             limit::written(text, "a quantity of the results", "loss_ratio<=0.1%")?;
         let (name, statistic) = path.split_once('.').unwrap_or((path, "mean"));
         let quantity = Quantity::named(name).ok_or_else(|| {
-            let known = QUANTITIES.map(|quantity| quantity.name).join(", ");
-            format!("{shown:?}: unknown quantity {name:?}; choose one of {known}")
+            // Those that begin alike, such as latency_p99_ns for latency_p99; else all.
+            let begin = name.split('_').next().unwrap_or_default();
+            let known = QUANTITIES.map(|quantity| quantity.name);
+            let alike: Vec<&str> =
+                known.into_iter().filter(|known| !begin.is_empty() && known.starts_with(begin)).collect();
+            let proposed = if alike.is_empty() { known.join(", ") } else { alike.join(", ") };
+            format!("{shown:?}: unknown quantity {name:?}; choose one of {proposed}")
         })?;
         if !QUANTITY_STATISTICS.contains(&statistic) {
             return Err(format!(
@@ -157,9 +162,12 @@ mod tests {
     fn what_is_no_limit_is_refused_with_what_there_is() {
         for (text, part) in [
             ("loss_ratio", "has no comparison"),
-            ("los<1%", "choose one of throughput_percent"),
+            ("who<1%", "choose one of throughput_percent"),
+            ("los<1%", "choose one of loss_ratio"),
+            ("latency.p99<2ms", "choose one of mean"),
+            ("latency.p99<2ms", "choose one of mean"),
             ("loss_ratio.p98<1%", "choose one of mean"),
-            ("loss_ratio<5", "1% or 0.01"),
+            ("loss_ratio<5", "write 5% or 0.05"),
             ("loss_ratio<=200%", "from 0 % to 100 %"),
             ("latency_mean_ns<5", "unit"),
             ("throughput_pps>=many", "not a number"),

@@ -449,6 +449,19 @@ fn baseline_of(latency: &Summary) -> Baseline {
     }
 }
 
+/// Which results a failure of this test affects, and how.
+pub fn affected_results(test: &SelfTestItem) -> &'static str {
+    match test.name.as_str() {
+        gap if gap.starts_with("gap-") => {
+            "gaps between frames were not met: jitter, and results that depend on bursts, are less exact"
+        }
+        "loopback-latency" => "latencies may be too high",
+        _ => {
+            "throughput and loss near this rate may be limited by this host, not by the device; latencies there may be too high"
+        }
+    }
+}
+
 fn claims(found: &SelfTest, off: Option<f64>, baseline: Option<&Baseline>, subtracted: bool) -> Vec<String> {
     let mut claims = Vec::new();
     match found.highest_pps {
@@ -459,7 +472,7 @@ fn claims(found: &SelfTest, off: Option<f64>, baseline: Option<&Baseline>, subtr
             .push("no rate was sustained: loss at any of these rates may be caused by the tester".into()),
     }
     for test in found.tests.iter().filter(|test| !test.held) {
-        claims.push(format!("self-test failed: {}; results that need it are not certified", test.name));
+        claims.push(format!("self-test failed: {}: {}", test.name, affected_results(test)));
     }
     if let Some(off) = off {
         claims.push(format!("tester jitter (75th percentile): {}", micros(off)));

@@ -559,6 +559,7 @@ mod tests {
             absolute: true,
             waiting: 2_000_000_000,
             allowed: 0,
+            seeks_allowance: false,
         };
         let found = crate::predictive_check::fidelity(&question);
         for figure in &found.directions[0].figures[..8] {

@@ -13,7 +13,7 @@ use romer_record::fidelity::{
 };
 use romer_record::warning::FidelityWarning;
 use romer_record::{Fate, Passage};
-use romer_units::random::Seed;
+use romer_units::random::{Seed, Stream};
 use romer_units::{Duration, Timestamp};
 
 /// The most runs of a scenario.
@@ -30,6 +30,8 @@ const FEWEST_PACKETS: usize = 25;
 const LEVEL: f64 = 0.01;
 /// The median of Kolmogorov's distribution: of the distance times the root of the number of values.
 const KOLMOGOROV_MEDIAN: f64 = 0.827_573_555_189_9;
+/// The name of the random numbers of the timeline's phase.
+const PHASE: u32 = 0x7068_6173;
 /// Octets of a frame around the payload of UDP over IPv4: headers and check sequence.
 const AROUND: u32 = 46;
 const SHORTEST: u32 = 64;
@@ -58,8 +60,10 @@ pub struct Question<'a> {
     pub absolute: bool,
     /// Packets that took longer are lost.
     pub waiting: Nanos,
-    /// What hosts and path around the emulator may have added to every delay; what they did is found and told.
+    /// The most that hosts and path around the emulator may have added to a delay.
     pub allowed: Nanos,
+    /// Whether to look for an allowance that would explain a difference.
+    pub seeks_allowance: bool,
 }
 
 /// Compares both directions.
@@ -99,7 +103,7 @@ pub fn fidelity(question: &Question<'_>) -> Fidelity {
         warnings.push(FidelityWarning::LinksIncluded);
     }
     if !question.config.timeline.is_empty() {
-        warnings.push(FidelityWarning::TimelineAssumed);
+        warnings.push(FidelityWarning::TimelinePhaseUnknown);
     }
     warnings.extend(damage(question.config));
     Fidelity {
@@ -143,8 +147,6 @@ struct Observed {
     /// Of first copies, in order of departure.
     delays: Vec<f64>,
     sorted: Vec<f64>,
-    /// The median to which all was brought down, to the bit: rounding is not to say which of two runs lies farther out.
-    brought_to: Option<f64>,
 }
 
 impl Observed {
@@ -176,15 +178,6 @@ impl Observed {
         observed
     }
 
-    /// Takes off what lies between the median and `expected`, from 0 up to `allowed`; how much that was.
-    fn less(&mut self, expected: f64, allowed: f64) -> f64 {
-        let above = quantile(&self.sorted, 0.5) - expected;
-        let added = above.clamp(0.0, allowed.max(0.0));
-        self.brought_to = (above > 0.0 && above <= allowed).then_some(expected);
-        self.delays.iter_mut().chain(&mut self.sorted).for_each(|delay| *delay -= added);
-        added
-    }
-
     /// The figures, in the order of [`NAMES`].
     fn figures(&self) -> [f64; NAMES.len()] {
         let share = |part: usize, of: usize| if of == 0 { 0.0 } else { count(part) / count(of) };
@@ -196,7 +189,7 @@ impl Observed {
             share(self.reordered, self.arrived),
             mean,
             p25,
-            self.brought_to.unwrap_or(p50),
+            p50,
             p75,
             p90,
             p95,
@@ -241,6 +234,129 @@ const NAMES: [&str; 10] = [
 ];
 const QUANTILES: [f64; 6] = [0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
 
+/// Of [`NAMES`], the first of delay.
+const FIRST_OF_DELAY: usize = 3;
+
+/// What all runs of the scenario give together.
+struct Expected {
+    /// The mean of each figure over the runs.
+    figures: [f64; NAMES.len()],
+    /// The delays of all runs, ascending, thinned to as many as show the distribution to a fraction of what one run can.
+    pool: Vec<f64>,
+}
+
+impl Expected {
+    fn new(runs: &[Observed], figures: &[Vec<f64>]) -> Self {
+        let mut pool: Vec<f64> = runs.iter().flat_map(|run| run.sorted.iter().copied()).collect();
+        pool.sort_by(f64::total_cmp);
+        let step = (pool.len() / FINE).max(1);
+        let mean = |place: usize| figures[place].iter().sum::<f64>() / count(figures[place].len().max(1));
+        Self {
+            figures: std::array::from_fn(mean),
+            pool: pool.into_iter().skip(step / 2).step_by(step).collect(),
+        }
+    }
+
+    /// The delays of a run, ascending, each less what hosts and path may have added to it: as far as it is longer than the
+    /// expected delay of its rank, up to `allowed`.
+    fn lowered(&self, run: &Observed, allowed: f64) -> Vec<f64> {
+        let values = count(run.sorted.len());
+        let rank = |place: usize| (count(place) + 0.5) / values;
+        let each = run.sorted.iter().enumerate();
+        each.map(|(place, delay)| lowered(*delay, quantile(&self.pool, rank(place)), allowed)).collect()
+    }
+
+    /// What a run is judged by: its figures, those of delay less what may have been added, and last the distance of its
+    /// delays from those of all runs. A figure that is lowered to what is expected equals it to the bit, so rounding does not
+    /// rank runs.
+    fn judged(&self, run: &Observed, allowed: f64) -> Vec<f64> {
+        let mut figures = run.figures().to_vec();
+        for (figure, expected) in figures.iter_mut().zip(self.figures).skip(FIRST_OF_DELAY) {
+            *figure = lowered(*figure, expected, allowed);
+        }
+        figures.push(ks_distance(&self.lowered(run, allowed), &self.pool));
+        figures
+    }
+
+    /// Compares the measurement with the runs; all are lowered alike, so none has an advantage.
+    fn test(&self, measured: &Observed, runs: &[Observed], allowed: f64) -> Test {
+        let made: Vec<Vec<f64>> = runs.iter().map(|run| self.judged(run, allowed)).collect();
+        let columns = columns(&made);
+        let each = |figures: &[f64]| -> Vec<f64> {
+            // Only too far is out for the distance.
+            let p_of = |(place, value): (usize, &f64)| {
+                let test = if place < NAMES.len() { two_sided } else { upper };
+                test(&columns[place], *value)
+            };
+            figures.iter().enumerate().map(p_of).collect()
+        };
+        let least = |each: &[f64]| each.iter().copied().fold(f64::INFINITY, f64::min);
+        let figures = self.judged(measured, allowed);
+        let each_p = each(&figures);
+        let farthest = least(&each_p);
+        let as_far = made.iter().filter(|figures| least(&each(figures)) <= farthest).count();
+        Test {
+            p_value: count(as_far + 1) / count(runs.len() + 1),
+            each_p,
+            distance: figures[NAMES.len()],
+            typical_distance: quantile(&columns[NAMES.len()], 0.5),
+        }
+    }
+
+    /// The smallest of [`ALLOWANCES`] with which the measurement is consistent. It is at most the expected median delay: more
+    /// than the scenario's own delay is not an error of hosts and links.
+    fn sufficient_allowance(&self, measured: &Observed, runs: &[Observed], allowed: f64) -> Option<f64> {
+        let most = self.figures[NAMES.iter().position(|name| *name == "delay_ns.median")?];
+        let candidates: Vec<f64> =
+            ALLOWANCES.into_iter().map(real).filter(|one| (allowed..=most).contains(one)).collect();
+        let is_sufficient = |one: &f64| self.test(measured, runs, *one).p_value >= LEVEL;
+        if !candidates.last().is_some_and(is_sufficient) {
+            return None;
+        }
+        candidates.get(candidates.partition_point(|one| !is_sufficient(one))).copied()
+    }
+}
+
+/// Values of `--allow` that are proposed.
+const ALLOWANCES: [Nanos; 16] = [
+    10_000,
+    20_000,
+    50_000,
+    100_000,
+    200_000,
+    500_000,
+    1_000_000,
+    2_000_000,
+    5_000_000,
+    10_000_000,
+    20_000_000,
+    50_000_000,
+    100_000_000,
+    200_000_000,
+    500_000_000,
+    1_000_000_000,
+];
+
+/// `value`, less what it is above `expected`, up to `allowed`.
+fn lowered(value: f64, expected: f64, allowed: f64) -> f64 {
+    match value - expected {
+        below if below <= 0.0 => value,
+        within if within <= allowed => expected,
+        _ => value - allowed,
+    }
+}
+
+/// How a measurement lies among runs of the scenario.
+struct Test {
+    /// Share of runs that deviate as much.
+    p_value: f64,
+    /// Of each of [`NAMES`], and last of the distance of the distributions.
+    each_p: Vec<f64>,
+    distance: f64,
+    /// The median of the runs' distances.
+    typical_distance: f64,
+}
+
 struct DirectionCheck<'q> {
     question: &'q Question<'q>,
     port: PortId,
@@ -249,7 +365,7 @@ struct DirectionCheck<'q> {
 
 impl DirectionCheck<'_> {
     fn compare(&self, name: &str) -> FidelityDirection {
-        let mut measured = Observed::from_streams(&self.streams, self.question.absolute);
+        let measured = Observed::from_streams(&self.streams, self.question.absolute);
         let mut direction = FidelityDirection {
             direction: name.into(),
             packets: measured.sent as u64,
@@ -258,6 +374,7 @@ impl DirectionCheck<'_> {
             p_value: 1.0,
             words: format!("too few packets for a verdict ({})", measured.sent),
             added_ns: 0.0,
+            sufficient_allowance_ns: None,
             figures: Vec::new(),
             distribution: None,
         };
@@ -265,98 +382,42 @@ impl DirectionCheck<'_> {
             return direction;
         }
         let replicates = (WORK / measured.sent).clamp(FEWEST_REPLICATES, MOST_REPLICATES);
-        let mut runs: Vec<Observed> = (0..replicates).map(|number| self.run(number)).collect();
-        // What the scenario makes one expect is told as the runs give it.
-        let asked = columns(&runs.iter().map(|run| run.figures().to_vec()).collect::<Vec<_>>());
-        // What is judged is what is left when the measurement is brought down to the expected median, as far as that is
-        // allowed; every run is treated as the measurement is, so that none has an advantage.
-        let medians: f64 = runs.iter().map(|run| quantile(&run.sorted, 0.5)).sum();
-        let (expected, allowed) = (medians / count(replicates), real(self.question.allowed));
-        for run in &mut runs {
-            run.less(expected, allowed);
-        }
-        direction.added_ns = measured.less(expected, allowed);
-        // Each figure of each run, and last how far its distribution is from that of all.
-        let mut pool: Vec<f64> = runs.iter().flat_map(|run| run.sorted.iter().copied()).collect();
-        pool.sort_by(f64::total_cmp);
-        // As many of them as tell the distribution to a fraction of what one run can.
-        let step = (pool.len() / FINE).max(1);
-        let pool: Vec<f64> = pool.into_iter().skip(step / 2).step_by(step).collect();
-        let extended = |run: &Observed| {
-            let mut figures = run.figures().to_vec();
-            figures.push(ks_distance(&run.sorted, &pool));
-            figures
-        };
-        let made: Vec<Vec<f64>> = runs.iter().map(extended).collect();
-        let found = extended(&measured);
-        let columns = columns(&made);
-        let p_of = |figures: &[f64], place: usize| -> f64 {
-            // Only too far is out for the distance.
-            if place < NAMES.len() {
-                two_sided(&columns[place], figures[place])
-            } else {
-                upper(&columns[place], figures[place])
-            }
-        };
-        let least = |figures: &[f64]| {
-            (0..columns.len()).map(|place| p_of(figures, place)).fold(f64::INFINITY, f64::min)
-        };
-        let farthest = least(&found);
-        let as_far = made.iter().filter(|figures| least(figures) <= farthest).count();
-        direction.p_value = count(as_far + 1) / count(replicates + 1);
+        let runs: Vec<Observed> = (0..replicates).map(|number| self.run(number)).collect();
+        let figures = columns(&runs.iter().map(|run| run.figures().to_vec()).collect::<Vec<_>>());
+        let expected = Expected::new(&runs, &figures);
+        let allowed = real(self.question.allowed);
+        let test = expected.test(&measured, &runs, allowed);
+        direction.p_value = test.p_value;
         direction.replicates = u32::try_from(replicates).unwrap_or(u32::MAX);
+        let added = measured.sorted.iter().zip(expected.lowered(&measured, allowed));
+        direction.added_ns =
+            added.map(|(delay, lowered)| delay - lowered).sum::<f64>() / count(measured.sorted.len());
         let intervals = measured.intervals();
-        for (place, name) in NAMES.iter().enumerate() {
-            let column = &asked[place];
+        for (place, (name, value)) in NAMES.iter().zip(measured.figures()).enumerate() {
+            let column = &figures[place];
             direction.figures.push(FidelityFigure {
                 figure: (*name).into(),
-                asked: if place < 4 {
-                    column.iter().sum::<f64>() / count(column.len())
-                } else {
-                    quantile(column, 0.5)
-                },
+                asked: if place <= FIRST_OF_DELAY { expected.figures[place] } else { quantile(column, 0.5) },
                 asked_interval: [quantile(column, 0.025), quantile(column, 0.975)],
-                measured: found[place],
+                measured: value,
                 measured_interval: intervals[place],
-                p_value: p_of(&found, place),
+                p_value: test.each_p[place],
             });
         }
-        let (place, typical) = (NAMES.len(), quantile(&columns[NAMES.len()], 0.5));
         direction.distribution = Some(Distribution {
-            ks_distance: found[place],
-            p_value: p_of(&found, place),
-            effective_values: if typical > 0.0 {
-                (KOLMOGOROV_MEDIAN / typical).powi(2).min(count(measured.delays.len()))
+            ks_distance: test.distance,
+            p_value: test.each_p[NAMES.len()],
+            effective_values: if test.typical_distance > 0.0 {
+                (KOLMOGOROV_MEDIAN / test.typical_distance).powi(2).min(count(measured.delays.len()))
             } else {
                 count(measured.delays.len())
             },
         });
-        self.judge(&mut direction);
-        direction
-    }
-
-    fn judge(&self, direction: &mut FidelityDirection) {
-        let differs = direction.p_value < LEVEL;
-        let odds = format!("p = {:.3}; {} packets", direction.p_value, direction.packets);
-        let added = if direction.added_ns >= 1.0 {
-            format!("; {:.0} µs added by the hosts and links around the emulator", direction.added_ns / 1e3)
-        } else {
-            String::new()
-        };
-        if !differs {
-            direction.verdict = FidelityVerdict::AsAsked;
-            direction.words = format!("consistent with the scenario ({odds}){added}");
-            return;
+        judge(&mut direction);
+        if direction.verdict == FidelityVerdict::Differs && self.question.seeks_allowance {
+            direction.sufficient_allowance_ns = expected.sufficient_allowance(&measured, &runs, allowed);
         }
-        direction.verdict = FidelityVerdict::Differs;
-        let distribution =
-            direction.distribution.iter().map(|found| ("the distribution of delay", found.p_value));
-        let figures = direction.figures.iter().map(|figure| (figure.figure.as_str(), figure.p_value));
-        let least = figures.chain(distribution).min_by(|a, b| a.1.total_cmp(&b.1));
-        let what = least.map_or("", |(name, _)| name);
-        direction.words = format!(
-            "not consistent with the scenario: {what} deviates most ({odds}, threshold {LEVEL}){added}"
-        );
+        direction
     }
 
     fn run(&self, number: usize) -> Observed {
@@ -373,9 +434,11 @@ impl DirectionCheck<'_> {
             }
         }
         events.sort_unstable();
-        let start = events.first().map_or(0, |event| event.0);
         let word = u32::try_from(number).unwrap_or(u32::MAX).saturating_add(1);
         let seed = Seed([word, 1676, 11, 22, word, 9]);
+        // When the emulator started is unknown, so each run begins at a point of the timeline of its own.
+        let first = events.first().map_or(0, |event| event.0);
+        let start = first.saturating_sub(phase(self.question.config, seed));
         let config = Config { seed: Some(seed), ..self.question.config.clone() };
         let limits = Limits { held: 1 << 24, reserved: 64 };
         let mut engine = Engine::new(config, limits, start);
@@ -429,6 +492,44 @@ impl DirectionCheck<'_> {
         }
         streams
     }
+}
+
+/// The verdict, and its words.
+fn judge(direction: &mut FidelityDirection) {
+    let odds = format!("p = {:.3}; {} packets", direction.p_value, direction.packets);
+    let added = if direction.added_ns >= 1.0 {
+        format!(
+            "; the hosts and links around the emulator added {:.0} µs on average",
+            direction.added_ns / 1e3
+        )
+    } else {
+        String::new()
+    };
+    if direction.p_value >= LEVEL {
+        direction.verdict = FidelityVerdict::AsAsked;
+        direction.words = format!("consistent with the scenario ({odds}){added}");
+        return;
+    }
+    direction.verdict = FidelityVerdict::Differs;
+    let distribution =
+        direction.distribution.iter().map(|found| ("the distribution of delay".to_owned(), found.p_value));
+    let figures = direction.figures.iter().map(|figure| {
+        (figure.figure.replace("_ns.", " ").replace("_ratio", "").replace('_', " "), figure.p_value)
+    });
+    let least = figures.chain(distribution).min_by(|a, b| a.1.total_cmp(&b.1));
+    let what = least.map_or_else(String::new, |(name, _)| name);
+    direction.words =
+        format!("not consistent with the scenario: {what} deviates most ({odds}, threshold {LEVEL}){added}");
+}
+
+/// A random point of the timeline, in nanoseconds after its start; 0 where there is none.
+fn phase(config: &Config, seed: Seed) -> Nanos {
+    let last = config.timeline.last().map_or(0, |step| step.at);
+    let span = if config.timeline.is_empty() { 0 } else { config.repeat.unwrap_or(last) };
+    let unit = Stream::new(seed, [PHASE, 0]).unit(0);
+    #[expect(clippy::cast_possible_truncation, reason = "a part of the span")]
+    let phase = (unit * real(span)) as Nanos;
+    phase
 }
 
 /// Of each figure what all runs have, ascending.

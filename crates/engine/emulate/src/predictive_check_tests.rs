@@ -37,6 +37,7 @@ fn measured(text: &str, packets: u64) -> Vec<Passage> {
         absolute: true,
         waiting: 2_000_000_000,
         allowed: 0,
+        seeks_allowance: true,
     };
     let side = DirectionCheck { question: &question, port: PortId::A, streams: vec![sent.clone()] };
     side.made(1_000_000).remove(0)
@@ -65,6 +66,7 @@ fn whole(text: &str, passages: &[Passage], allowed: Nanos) -> Fidelity {
         absolute: true,
         waiting: 2_000_000_000,
         allowed,
+        seeks_allowance: true,
     };
     fidelity(&question)
 }
@@ -95,6 +97,75 @@ fn what_hosts_and_path_added_is_found_and_told() {
     let found = compare_allowing(SCENARIO, &passages, 5_000_000);
     assert_eq!(found.verdict, FidelityVerdict::AsAsked, "{found:#?}");
     assert!((found.added_ns - 2e6).abs() < 1.5e6 && found.words.contains("added"), "{found:#?}");
+}
+
+/// Hosts that add a different delay to each packet are within the allowance, also for a constant delay. The smallest sufficient
+/// allowance is proposed. No allowance explains a delay that is too short.
+#[test]
+fn allowance_covers_variable_additions() {
+    const CONSTANT: &str = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"150ms\"\n";
+    let constant = measured(CONSTANT, 1_000);
+    let with = |added: &dyn Fn(u64) -> i64| -> Vec<Passage> {
+        let add = |passage: &Passage| Passage {
+            delay: passage.delay.map(|delay| delay + Duration::from_nanos(added(passage.sequence))),
+            ..*passage
+        };
+        constant.iter().map(add).collect()
+    };
+    // One packet in ten is 4 ms late, the others up to 0.9 ms.
+    let late = with(&|sequence| {
+        if sequence % 10 == 0 { 4_000_000 } else { 100_000 * (sequence % 10).cast_signed() }
+    });
+    let found = compare(CONSTANT, &late);
+    assert_eq!(found.verdict, FidelityVerdict::Differs, "{found:#?}");
+    assert_eq!(found.sufficient_allowance_ns, Some(5e6), "{found:#?}");
+    let allowed = compare_allowing(CONSTANT, &late, 5_000_000);
+    assert_eq!(allowed.verdict, FidelityVerdict::AsAsked, "{allowed:#?}");
+    // 0.1 of 4 ms, and 0.1 of each of 0.1 to 0.9 ms.
+    assert!((allowed.added_ns - 850_000.0).abs() < 1_000.0, "{allowed:#?}");
+    let found = compare_allowing(CONSTANT, &with(&|_| -1_000_000), 5_000_000);
+    assert_eq!(
+        (found.verdict, found.sufficient_allowance_ns),
+        (FidelityVerdict::Differs, None),
+        "{found:#?}"
+    );
+}
+
+/// A measurement is consistent with the scenario's timeline at whatever point of it the measurement began.
+#[test]
+fn timeline_has_any_phase() {
+    let outage = |until: &str| {
+        format!(
+            "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\n\
+             [[timeline]]\nat = \"5s\"\na_to_b.loss = {{ probability = 1 }}\n\
+             [[timeline]]\nat = \"{until}\"\na_to_b.loss = {{ probability = 0 }}\n\
+             [timeline_repeat]\nevery = \"10s\"\n"
+        )
+    };
+    let scenario = outage("5.5s");
+    let sent = measured("[a_to_b.delay]\nfixed = \"20ms\"\n", 1_500);
+    // 30 s of a packet every 20 ms. An outage has 25 or 26 of them.
+    for (phase, seconds) in [(0, 0.0), (1, 3.003), (2, 4.511), (3, 5.25), (4, 9.999)] {
+        let lost = |passage: &Passage| {
+            let at = seconds + 0.02 * count(usize::try_from(passage.sequence).unwrap());
+            (5.0..5.5).contains(&(at % 10.0))
+        };
+        let passages: Vec<Passage> = sent
+            .iter()
+            .map(|passage| {
+                if lost(passage) {
+                    Passage { fate: Fate::Lost, arrival: None, delay: None, ..*passage }
+                } else {
+                    *passage
+                }
+            })
+            .collect();
+        let found = whole(&scenario, &passages, 0);
+        assert_eq!(found.directions[0].verdict, FidelityVerdict::AsAsked, "{phase}: {found:#?}");
+        assert!(found.warnings.contains(&FidelityWarning::TimelinePhaseUnknown));
+        let longer = compare(&outage("6s"), &passages);
+        assert_eq!(longer.verdict, FidelityVerdict::Differs, "{phase}: {longer:#?}");
+    }
 }
 
 #[test]

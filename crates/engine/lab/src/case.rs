@@ -134,10 +134,7 @@ fn on_router(prefix: &str, program: &str) -> Result<Command, LabError> {
     }
     let lab = Lab::open(prefix)?;
     if lab.kind() != Topology::Router {
-        return Err(LabError::UnknownHost {
-            host: "R".into(),
-            hosts: "no router; romer lab up router has one".into(),
-        });
+        return Err(LabError::NoRouter { prefix: prefix.into() });
     }
     lab.command(Host::R, program)
 }

@@ -23,6 +23,15 @@ pub enum LabError {
         /// The names there are.
         hosts: String,
     },
+    /// The laboratory has no router.
+    #[error(
+        "the lab has no router (romer lab case, --prefix {prefix}): cases need one; run `romer lab down --prefix {prefix}`, then \
+         `romer lab up router --prefix {prefix}`"
+    )]
+    NoRouter {
+        /// Its prefix.
+        prefix: String,
+    },
     /// A laboratory with this prefix stands already.
     #[error(
         "the lab is already up ({prefix}, {kind}): a prefix has one lab; remove it with: romer lab down --prefix {prefix}"
@@ -119,6 +128,6 @@ pub enum LabError {
 impl LabError {
     /// Whether the request itself was wrong, rather than this machine unable or unwilling.
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::BadPrefix { .. } | Self::UnknownHost { .. })
+        matches!(self, Self::BadPrefix { .. } | Self::UnknownHost { .. } | Self::NoRouter { .. })
     }
 }

@@ -715,7 +715,7 @@ fn timed_out(error: &io::Error) -> bool {
 /// An error of the system without its number.
 fn plain(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::ConnectionRefused => "nobody listens at the control port".into(),
+        io::ErrorKind::ConnectionRefused => "nothing listens at the control port".into(),
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "no answer from the control port".into(),
         io::ErrorKind::ConnectionReset => "the connection was reset".into(),
         _ => error.to_string(),

@@ -204,11 +204,10 @@ fn associate(
         why: "the control channel works, but no test packet arrives".into(),
         mend: match ttl {
             None => {
-                "let UDP to this port through the filters on the way, or choose another port with `romer respond --listen`"
+                "allow UDP to this port in the firewalls of the path, or choose another port with `romer respond --listen`"
             }
             Some(_) => {
-                "let probes live for more routers (--ttl), let UDP to this port through the filters on the way, or choose \
-                 another port with `romer respond --listen`"
+                "raise --ttl, allow UDP to this port in the firewalls of the path, or choose another port with `romer respond --listen`"
             }
         },
     })

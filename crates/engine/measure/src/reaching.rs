@@ -78,8 +78,8 @@ pub(super) fn reach(
     let plan = plans.swap_remove(place);
     if let Some((_, why)) = absent.iter().find(|(address, _)| *address == plan.address) {
         notes.push(format!(
-            "no romer at {} ({}): falling back to plain STAMP on UDP port {}, where the direction of a loss is unknown and t3 is \
-             taken before sending",
+            "no romer responder at {} ({}): start `romer respond` there; measuring with plain STAMP on UDP port {}, which does not \
+             show the direction of a loss",
             plan.address,
             why.why(),
             stamp::PORT
@@ -134,9 +134,10 @@ fn unreachable(absent: &[(SocketAddr, Absent)], way: Way) -> EndpointError {
     let is_here = absent.iter().all(|(_, why)| matches!(why, Absent::NoWay(_)));
     // Nothing at the far end helps then.
     let mend = if is_here {
-        "fix that here, and measure again"
+        "correct the route or filter of this host, and measure again"
     } else if way.is_one_way() {
-        "one-way probes need `romer respond` at the target; start it there (TCP 8862 must be reachable), or leave --direction out"
+        "one-way probes need `romer respond` there; start it, allow its TCP and UDP ports in the firewalls of the path, or leave \
+         --direction out"
     } else {
         "give the control port of `romer respond` there (8862 unless it has another), leave the port out to measure with \
          whatever reflector is there, or name a reflector's port with --stamp-only"

@@ -168,7 +168,7 @@ fn refuse_contradictions(options: &MeasureOptions) -> Result<(), EndpointError> 
             .limits
             .iter()
             .try_for_each(fits)
-            .map_err(|why| EndpointError::Usage(format!("a limit cannot be held (--limit): {why}")))?;
+            .map_err(|why| EndpointError::Usage(format!("the limit does not apply (--limit): {why}")))?;
     }
     Ok(())
 }

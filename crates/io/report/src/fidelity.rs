@@ -4,7 +4,7 @@ use romer_record::fidelity::{Fidelity, FidelityDirection, FidelityFigure, Fideli
 
 use crate::escape;
 use crate::figure::capital;
-use crate::number::{NO_BREAK, percent, rounded, time};
+use crate::number::{NO_BREAK, percent, percent_to, rounded, step_of, time_to};
 use crate::text::{TextStyle, wrap};
 use crate::warning::Text as _;
 
@@ -20,6 +20,14 @@ pub fn text(fidelity: &Fidelity, style: &TextStyle) -> String {
         let words = if style.unicode { words } else { words.replace('µ', "u") };
         let strong = |line: String| if style.color { format!("\x1b[1m{line}\x1b[0m") } else { line };
         lines.extend(wrap(&escape::terminal(&words), width).into_iter().map(strong));
+        if let Some(allowance) = direction.sufficient_allowance_ns {
+            let hint = format!(
+                "It is consistent if the hosts and links around the emulator added up to {}: use --allow {}",
+                time_to(allowance, 0.0, style.unicode),
+                romer_units::Duration::from_nanos(whole(allowance))
+            );
+            lines.extend(wrap(&hint, width - 2).into_iter().map(|line| format!("  {line}")));
+        }
         if direction.verdict != FidelityVerdict::TooFew {
             lines.extend(table(direction, style.unicode, width));
             if let Some(distribution) = &direction.distribution {
@@ -67,9 +75,19 @@ fn table(direction: &FidelityDirection, unicode: bool, width: usize) -> Vec<Stri
     rows.iter().map(line).collect()
 }
 
+/// Whole nanoseconds.
+#[expect(clippy::cast_possible_truncation, reason = "an allowance of at most some seconds")]
+const fn whole(nanos: f64) -> i64 {
+    nanos as i64
+}
+
 fn cells(figure: &FidelityFigure, unicode: bool) -> [String; 6] {
     let is_time = figure.figure.starts_with("delay_ns");
-    let value = |value: f64| if is_time { time(value, unicode) } else { percent(value) };
+    // The digits show the largest of the differences that the row is about.
+    let steps =
+        [Some([figure.asked, figure.measured]), Some(figure.asked_interval), figure.measured_interval];
+    let step = steps.into_iter().flatten().map(step_of).fold(0.0, f64::max);
+    let value = |value: f64| if is_time { time_to(value, step, unicode) } else { percent_to(value, step) };
     let interval = |[low, high]: [f64; 2]| format!("{} to {}", value(low), value(high));
     let name = match figure.figure.strip_suffix("_ratio") {
         Some("loss") => "loss".into(),
@@ -114,6 +132,7 @@ mod tests {
                 p_value: 0.4,
                 words: "consistent with the scenario\x1b[31m".into(),
                 added_ns: 0.0,
+                sufficient_allowance_ns: Some(5e6),
                 figures: vec![figure("loss_ratio", 0.02, 0.03), figure("delay_ns.median", 2e7, 2.1e7)],
                 distribution: Some(Distribution { ks_distance: 0.03, p_value: 0.5, effective_values: 400.0 }),
             }],
@@ -131,6 +150,18 @@ mod tests {
         assert!(line("loss").contains("2.00 %") && line("loss").contains("3.00 %"), "{text}");
         assert!(line("delay median").contains("20") && line("delay median").contains("21"), "{text}");
         assert!(line("max CDF").contains("400"), "{text}");
+        assert!(line("It is consistent if").contains("up to 5.00 ms: use --allow 5ms"), "{text}");
+        // A measured value and the range that excludes it read differently.
+        let figure = FidelityFigure {
+            figure: "delay_ns.median".into(),
+            asked: 150e6,
+            asked_interval: [150e6, 150.01e6],
+            measured: 150.4e6,
+            measured_interval: None,
+            p_value: 0.004,
+        };
+        let cells = cells(&figure, true).map(|cell| cell.replace(NO_BREAK, " "));
+        assert_eq!([&cells[2], &cells[3]], ["150.00 ms to 150.01 ms", "150.40 ms"]);
         assert!(text.contains("Note: the measured delay includes"), "{text}");
         assert!(!text.contains('\x1b'), "{text}");
     }

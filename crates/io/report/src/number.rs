@@ -79,6 +79,19 @@ pub(crate) fn time(nanos: f64, unicode: bool) -> String {
     format!("{}{NO_BREAK}{}", unit.number(nanos, unit.decimals(nanos)), unit.name(unicode))
 }
 
+/// A time with its own unit and the digits that show differences of `step`: `1.987 ms` for a step of 1 µs. It has at least the
+/// digits of [`time`], and no further ones for a step of 0.
+pub(crate) fn time_to(nanos: f64, step: f64, unicode: bool) -> String {
+    let unit = Unit::of(nanos);
+    let decimals = unit.decimals(nanos).max(decimals_of(step / unit.nanos()).min(unit.finest()));
+    format!("{}{NO_BREAK}{}", unit.number(nanos, decimals), unit.name(unicode))
+}
+
+/// Digits after the point that show differences of `step`; none for a step of 0.
+fn decimals_of(step: f64) -> usize {
+    if step > 0.0 { (0..9).take_while(|places| 10f64.powi(-*places) > step).count() } else { 0 }
+}
+
 /// A time and its uncertainty in one unit, with the digits that the uncertainty leaves: `121.8 ± 0.7 µs`.
 pub(crate) fn time_with_half(nanos: f64, half: f64, unicode: bool) -> String {
     let [value, half, unit] = parts_with_half(nanos, half, unicode);
@@ -165,6 +178,22 @@ pub fn percent(ratio: f64) -> String {
     }
 }
 
+/// A share as [`percent`] shows it, with the digits that show differences of `step`, a share as well.
+pub(crate) fn percent_to(ratio: f64, step: f64) -> String {
+    let decimals = decimals_of(step * 100.0).min(6);
+    let least = if ratio.abs() < 0.09995 { 2 } else { 1 };
+    // None and all are exact.
+    if decimals <= least || ratio.abs() <= 0.0 || ratio.abs() >= 1.0 {
+        return percent(ratio);
+    }
+    format!("{:.decimals$}{NO_BREAK}%", ratio * 100.0)
+}
+
+/// The smallest difference that the ends of an interval have to show: a fifth of its width.
+pub(crate) fn step_of([low, high]: [f64; 2]) -> f64 {
+    (high - low).abs() / 5.0
+}
+
 /// `1 probe`, `2 probes`.
 pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
@@ -208,6 +237,31 @@ mod tests {
         ] {
             assert_eq!(time_with_half(nanos, half, true).replace(NO_BREAK, " "), text);
         }
+    }
+
+    /// The digits show the step, and never fewer than without one.
+    #[test]
+    fn digits_show_the_step() {
+        for (nanos, step, text) in [
+            (1_987_200.0, 1_400.0, "1.987 ms"),
+            (1_987_200.0, 0.0, "1.99 ms"),
+            (1_987_200.0, 2e6, "1.99 ms"),
+            (150.96e6, 1.6e5, "151.0 ms"),
+            (7.0, 0.01, "7 ns"),
+            (0.0, 1_400.0, "0 ns"),
+        ] {
+            assert_eq!(time_to(nanos, step, true).replace(NO_BREAK, " "), text);
+        }
+        for (ratio, step, text) in [
+            (0.016_667, 0.000_02, "1.667 %"),
+            (0.016_667, 0.01, "1.67 %"),
+            (0.000_02, 0.000_01, "0.002 %"),
+            (0.0, 0.000_01, "0 %"),
+            (1.0, 0.000_01, "100 %"),
+        ] {
+            assert_eq!(percent_to(ratio, step).replace(NO_BREAK, " "), text);
+        }
+        assert!((step_of([-1.0, 4.0]) - 1.0).abs() < 1e-12);
     }
 
     #[test]

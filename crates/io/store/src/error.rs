@@ -25,8 +25,8 @@ pub enum StoreError {
     },
     /// The folder holds something already.
     #[error(
-        "the run's folder is not empty ({}): nothing is overwritten without being asked; choose another folder \
-         with --out, or replace the run in it with --force",
+        "the run's folder is not empty ({}): romer does not overwrite it; choose another folder with --out, or replace the \
+         run in it with --force",
         Escaped(.path)
     )]
     Exists {

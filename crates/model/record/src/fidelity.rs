@@ -38,9 +38,12 @@ pub struct FidelityDirection {
     pub p_value: f64,
     /// The verdict in words.
     pub words: String,
-    /// What hosts and path around the emulator added to every delay, as far as that was allowed; the delays that were
-    /// measured are less by it here.
+    /// What hosts and links around the emulator added to a delay on average, as far as `--allow` permits: each delay counts by
+    /// what it is above the expected delay of its rank.
     pub added_ns: f64,
+    /// With an allowance (`--allow`) of this many nanoseconds the measurement would be consistent; `null` where it is consistent,
+    /// and where no allowance up to the median delay of the scenario is sufficient.
+    pub sufficient_allowance_ns: Option<f64>,
     /// Each figure.
     pub figures: Vec<FidelityFigure>,
     /// The distribution of delay as a whole; `null` where too few packets arrived.
@@ -68,14 +71,14 @@ pub struct FidelityFigure {
     pub figure: String,
     /// What the scenario makes one expect; in the unit that the figure's name says.
     pub asked: f64,
-    /// In 95 of 100 runs of the scenario it lies in here; nothing that hosts and path may have added is in it, nor taken off.
+    /// In 95 of 100 runs of the scenario it lies in here, without an allowance.
     pub asked_interval: [f64; 2],
-    /// What was measured.
+    /// What was measured, without an allowance.
     pub measured: f64,
     /// 95 %: of a share by Wilson, of a delay by moving blocks drawn anew; `null` where the data do not allow one.
     pub measured_interval: Option<[f64; 2]>,
-    /// Share of runs of the scenario in which this figure lies as far out, on either side, where each run is treated as the
-    /// measurement is: brought down to the expected median, where hosts and path may have added what it is above that.
+    /// Share of runs of the scenario in which this figure deviates as much, on either side. With `--allow`, a delay of the
+    /// measurement or of a run that is above the expected one is first reduced towards it, by at most the allowance.
     pub p_value: f64,
 }
 

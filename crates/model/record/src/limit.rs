@@ -77,13 +77,36 @@ pub fn unit(text: &str) -> Option<Unit> {
     Some(split(text)?.0.parse::<Path>().ok()?.unit())
 }
 
-/// The bound in this unit: a time with its own unit, a ratio as a percentage or a fraction, a percentage, or a plain number
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse::<f64>().ok().filter(|number| number.is_finite())
+}
+
+/// A ratio: a percentage, or a fraction below 1. A number from 1 on needs its percent sign: `1` would be everything to some, and
+/// one percent to others.
+///
+/// # Errors
+/// In words: it is none, or has no percent sign.
+pub fn ratio(text: &str) -> Result<f64, String> {
+    if let Some(digits) = text.strip_suffix('%') {
+        let percent = number(digits).map(|percent| percent / 100.0);
+        return percent.ok_or_else(|| format!("{text:?} is not a ratio; write for instance 1% or 0.01"));
+    }
+    match number(text) {
+        Some(fraction) if fraction.abs() < 1.0 => Ok(fraction),
+        Some(one) if one.abs() <= 1.0 => {
+            Err(format!("{text:?} has no percent sign; write {text}% or {}%", 100.0 * one))
+        }
+        Some(percent) => Err(format!("{text:?} has no percent sign; write {text}% or {}", percent / 100.0)),
+        None => Err(format!("{text:?} is not a ratio; write for instance 1% or 0.01")),
+    }
+}
+
+/// The bound in this unit: a time with its own unit, a [ratio], a percentage, or a plain number
 /// of anything else.
 ///
 /// # Errors
 /// In words: it is none, or in no such unit.
 pub fn bound(unit: Unit, text: &str) -> Result<f64, String> {
-    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     let percent = text.strip_suffix('%').and_then(number);
     match unit {
         Unit::Time => {
@@ -91,11 +114,7 @@ pub fn bound(unit: Unit, text: &str) -> Result<f64, String> {
             #[expect(clippy::cast_precision_loss, reason = "a bound, not a clock")]
             Ok(duration.as_nanos() as f64)
         }
-        // Without a sign, a ratio is a fraction, and a percentage is in percent.
-        Unit::Ratio => percent
-            .map(|percent| percent / 100.0)
-            .or_else(|| number(text).filter(|fraction| fraction.abs() <= 1.0))
-            .ok_or_else(|| format!("{text:?} is not a ratio; write for instance 1% or 0.01")),
+        Unit::Ratio => ratio(text),
         Unit::Percent => percent
             .or_else(|| number(text))
             .ok_or_else(|| format!("{text:?} is not a percentage; write for instance 1%")),
@@ -109,12 +128,15 @@ pub fn bound(unit: Unit, text: &str) -> Result<f64, String> {
 mod tests {
     use super::*;
 
-    /// A ratio is bounded by a percentage or by a fraction; a plain number above 1 is refused.
+    /// A ratio is bounded by a percentage or by a fraction below 1; a plain number from 1 on is refused with what it may mean.
     #[test]
     fn ratio_takes_percent_or_fraction() {
         let ratio = |text| bound(Unit::Ratio, text);
         assert_eq!((ratio("1%"), ratio("0.01"), ratio("0")), (Ok(0.01), Ok(0.01), Ok(0.0)));
-        assert!(ratio("5").unwrap_err().contains("write for instance 1% or 0.01"));
+        assert_eq!((ratio("100%"), ratio("0.99"), ratio("-0.5")), (Ok(1.0), Ok(0.99), Ok(-0.5)));
+        assert!(ratio("1").unwrap_err().contains("no percent sign; write 1% or 100%"));
+        assert!(ratio("-1").unwrap_err().contains("write -1% or -100%"));
+        assert!(ratio("5").unwrap_err().contains("no percent sign; write 5% or 0.05"));
         assert!(ratio("1ms").is_err() && ratio("").is_err() && ratio("%").is_err());
         let percent = |text| bound(Unit::Percent, text);
         assert_eq!((percent("90%"), percent("90")), (Ok(90.0), Ok(90.0)));

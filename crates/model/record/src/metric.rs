@@ -384,12 +384,13 @@ fn missing(text: &str, rest: &str) -> String {
             ),
         };
     }
-    let known = continued(&parts).join(", ");
+    let known = continued(&parts);
     if parts.is_empty() {
         let what = if text.is_empty() { "the path is empty" } else { "a direction has many metrics" };
-        return format!("{what}; write one of {known} after it; {LIST}");
+        return format!("{what}; write one of {} after it; {LIST}", known.join(", "));
     }
-    format!("{text} is not one number; continue with one of {known}")
+    let example = if known.contains(&"p99") { "p99" } else { known.first().copied().unwrap_or_default() };
+    format!("{text} is not one number; write {text}.{example}, or continue with one of {}", known.join(", "))
 }
 
 /// The document of a measurement in which paths lead to numbers: with the ratings of calls by direction, and the longest loss period also where it is of one packet or none.
@@ -484,16 +485,16 @@ mod tests {
             ("", "the path is empty; write one of delay_ns, "),
             ("forward", "a direction has many metrics; write one of delay_ns, "),
             ("up.delay_ns.p99", "\"up\" is no metric; write one of delay_ns, "),
-            ("forward.delay_ns", "is not one number; continue with one of count, min"),
+            ("forward.delay_ns", "write forward.delay_ns.p99, or continue with one of count, min"),
             ("forward.delay_ns.p98", "delay_ns has no part \"p98\"; write one of count"),
             ("forward.delay_ns.mean_interval", "write one of count, "),
             ("packets.lost.more", "packets.lost has no part \"more\"; leave it out"),
             ("forward.rtt.p99", "rtt has a direction; write round_trip.delay_ns"),
-            ("rtt", "rtt is not one number; continue with one of count, "),
+            ("rtt", "rtt is not one number; write rtt.p99, or continue with one of count, "),
             ("delay.p98", "delay_ns has no part \"p98\"; write one of count"),
             ("voice.round_trip.mos", "write voice.forward.mos or voice.reverse.mos"),
             ("round_trip.mos", "write voice.forward.mos or voice.reverse.mos"),
-            ("voice", "is not one number; continue with one of mos, r"),
+            ("voice", "is not one number; write voice.mos, or continue with one of mos, r"),
             ("loss.periods", "loss has no part \"periods\"; write one of ratio, longest"),
         ] {
             let why = text.parse::<Path>().unwrap_err();

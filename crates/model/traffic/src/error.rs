@@ -46,7 +46,7 @@ pub enum TrafficError {
     },
     /// An interval beside a model that has its own.
     #[error(
-        "{} sends every {own} by itself, so that no other interval applies; leave the interval out{}",
+        "{} sends every {own}, and takes no other interval; leave the interval out{}",
         brief(model),
         more(model)
     )]

@@ -87,7 +87,7 @@ pub(crate) struct ImpairmentArgs {
     /// Delay every packet by D, such as 30ms, in order
     #[arg(long, value_name = "D", value_parser = values::delay, allow_hyphen_values = true)]
     pub(crate) delay: Option<Duration>,
-    /// Random loss of this share of the packets: 1% or 0.01
+    /// Random loss of this share of the packets: 1% or 0.01 (a number from 1 on needs the percent sign)
     #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true)]
     pub(crate) loss: Option<f64>,
     /// Rate limit in layer-2 frames, such as 10Mbit, with a queue of 64 KiB

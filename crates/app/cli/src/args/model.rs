@@ -17,7 +17,8 @@ use crate::values;
         file of its own, with the measured correlation), random or bursty loss (Gilbert-Elliott) with confidence \
         intervals, reordering and duplication. With --trace it replays the fates of the packets one by one.\n\nIn both \
         cases the scenario is then run many times in virtual time over the measured departures. The report compares \
-        these runs with the measurement, and gives the share of runs that deviate as much (p-value).",
+        these runs with the measurement, and gives the share of runs that deviate as much (p-value). With --against the \
+        exit code is 6 unless each direction is consistent (p of 0.01 or more).",
     after_help = "Examples:\n  romer measure far.example.net --direction both --duration 1m --out path\n  \
         romer model path --write path.toml\n  romer emulate --port a=eth1 --port b=eth2 --scenario path.toml\n  \
         romer model again --against path.toml"
@@ -27,7 +28,7 @@ pub(crate) struct ModelArgs {
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
     /// Write the scenario, and its data files to the same folder
-    #[arg(long, value_name = "FILE.toml", value_parser = Format::SCENARIO.path(), required_unless_present = "against", conflicts_with = "against")]
+    #[arg(long, value_name = "FILE.toml", value_parser = Format::SCENARIO.path(), conflicts_with = "against")]
     pub(crate) write: Option<PathBuf>,
     /// Replay fates and delays packet by packet instead of models
     #[arg(long, requires = "write")]
@@ -41,7 +42,7 @@ pub(crate) struct ModelArgs {
     /// Check the measurement against this scenario, a file or a preset
     #[arg(long, value_name = "FILE.toml|PRESET")]
     pub(crate) against: Option<PathBuf>,
-    /// Delay that the hosts and links around the emulator may have added, at most
+    /// The most that the hosts and links around the emulator may have added to a delay
     #[arg(long, value_name = "D", default_value = "0s", value_parser = values::delay, allow_hyphen_values = true)]
     pub(crate) allow: Duration,
     #[command(flatten)]

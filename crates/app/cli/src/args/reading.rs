@@ -187,6 +187,9 @@ fn meant(flag: &str, arguments: &[OsString]) -> Option<String> {
     let all = own.iter().copied().chain(everywhere.iter().map(|(option, _)| *option));
     let begins = || own.iter().copied().find(|own| written.len() >= BEGINNING && own.starts_with(written));
     let best = nearest(written, all).or_else(begins)?;
+    if own.contains(&best) && best == written {
+        return Some(format!("it is an option of `{path}`; write it after `{path}`"));
+    }
     if own.contains(&best) {
         return Some(format!("no option has this name; did you mean --{best}?"));
     }
@@ -277,6 +280,22 @@ mod tests {
         );
     }
 
+    /// The error of a missing argument has an example of the command that was called, which contains it.
+    #[test]
+    fn missing_argument_has_example() {
+        for (words, example) in [
+            ("romer measure", "e.g. romer measure "),
+            ("romer compare before", "e.g. romer compare "),
+            ("romer emulate", "e.g. romer emulate --port a="),
+            ("romer bench throughput --rx b", "e.g. romer bench throughput --tx "),
+        ] {
+            match read(words.split(' ').map(OsString::from)) {
+                Err(failure) => assert!(failure.text().contains(example), "{words}: {}", failure.text()),
+                Ok(_) => panic!("{words} was accepted"),
+            }
+        }
+    }
+
     #[test]
     fn what_was_probably_meant_is_the_nearest_name_and_its_command_is_told() {
         let said = |words: &[&str]| match read(words.iter().map(OsString::from)) {
@@ -294,6 +313,10 @@ mod tests {
             (["romer", "measure", "h", "--dir", "both"], "did you mean --direction?"),
             (["romer", "measure", "h", "--json=x", "--tragets"], "see `romer measure --help`"),
             (["romer", "measure", "h", "--json=x", "-z"], "see `romer measure --help`"),
+            (
+                ["romer", "--prefix", "x", "lab", "run"],
+                "option of `romer lab run`; write it after `romer lab run`",
+            ),
         ] {
             let text = said(&words);
             assert!(text.starts_with("unknown option (-") && text.ends_with(meant), "{text}");

@@ -154,6 +154,11 @@ pub(super) fn take_up(
     if seed.is_none() {
         options.seed = Seed(plan.seed);
     }
+    if BenchmarkRun::is_complete(folder)? {
+        return Err(Failure::usage(format!(
+            "nothing to resume ({shown}): all trials are done; show the results with: romer report {shown}"
+        )));
+    }
     let asked = options.asked();
     if let Some(changed) = asked.keys().find(|name| asked.get(*name) != plan.asked.get(*name)) {
         let words = |of: &std::collections::BTreeMap<String, String>| {
@@ -161,14 +166,9 @@ pub(super) fn take_up(
             romer_report::escape::terminal(words).chars().take(SHOWN).collect::<String>()
         };
         return Err(Failure::usage(format!(
-            "the plan has changed ({shown}, {changed}): it was {}, and is {}; ask for what was asked, or begin a new benchmark",
+            "cannot resume ({shown}, {changed}): it was {}, and is now {}; restore it, or start a new benchmark",
             words(&plan.asked),
             words(&asked)
-        )));
-    }
-    if BenchmarkRun::is_complete(folder)? {
-        return Err(Failure::usage(format!(
-            "the benchmark is complete ({shown}): there is nothing left to do; see its benchmark.json"
         )));
     }
     let started = humantime::parse_rfc3339(&plan.started).map_err(|error| {

@@ -30,8 +30,8 @@ pub(crate) fn report(folder: &Path, arguments: &ReportArgs) -> Result<(), Failur
         Failure::with_exit(
             Exit::BadData,
             format!(
-                "the benchmark has not come to its end ({shown}): there is no benchmark.json; go on with `romer bench \
-                 --resume {shown}`"
+                "the benchmark is running or was interrupted ({shown}): benchmark.json is missing; wait for its end, or \
+                 continue it with `romer bench --resume {shown}`"
             ),
         )
     })?;

@@ -259,7 +259,7 @@ mod tests {
             ("vlan=4095", "vlan: "),
             ("pcp=8", "pcp: "),
             ("share=120%", "share: "),
-            ("share=20", "share: \"20\" is not a ratio from 0 to 1; write 20% or 0.2"),
+            ("share=20", "share: \"20\" has no percent sign; write 20% or 0.2"),
             ("share=0%", "share: a stream without a share sends nothing"),
             ("imix=seed003,frame-size=64", "imix: a stream has a mixture or one size"),
             ("ports=0", "ports: "),

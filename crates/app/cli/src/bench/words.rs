@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use romer_bench::options::BenchOptions;
-use romer_bench::{Forecast, Progress};
+use romer_bench::{Forecast, Progress, affected_results};
 use romer_method::TrialRequest;
 use romer_method::campaign::Procedure;
 use romer_record::benchmark::{Benchmark, BenchmarkResult, SelfTest};
@@ -239,14 +239,19 @@ fn tester(text: &mut String, found: &SelfTest, alone: bool) {
         let held = if test.held { "PASS" } else { "FAIL" };
         let _ = writeln!(text, "self-test {held}: {}: {}; {}", test.name, test.asked, test.found);
     }
-    let missed: Vec<&str> =
-        found.tests.iter().filter(|test| !test.held).map(|test| test.name.as_str()).collect();
-    if !alone && !missed.is_empty() {
-        let _ = writeln!(
-            text,
-            "self-test FAIL: {}; results that need these are not certified, see self_test in benchmark.json",
-            missed.join(", ")
-        );
+    // Failed tests by the results that they affect.
+    let mut failed: Vec<(&str, Vec<&str>)> = Vec::new();
+    for test in found.tests.iter().filter(|test| !alone && !test.held) {
+        match failed.iter_mut().find(|(affects, _)| *affects == affected_results(test)) {
+            Some((_, names)) => names.push(&test.name),
+            None => failed.push((affected_results(test), vec![&test.name])),
+        }
+    }
+    for (affects, names) in &failed {
+        let _ = writeln!(text, "self-test FAIL: {}: {affects}", names.join(", "));
+    }
+    if !failed.is_empty() {
+        text.push_str("  Repeat the benchmark with no other load on this host; `romer doctor` shows what disturbs it.\n");
     }
     // Failed tests have a line of their own.
     for claim in found.claims.iter().filter(|claim| !claim.starts_with("self-test failed: ")) {
@@ -617,7 +622,7 @@ mod tests {
         };
         let found = SelfTest {
             tests: vec![item("gap-100us", false), item("gap-150us", false), item("line-rate", true)],
-            claims: vec!["self-test failed: gap-100us; results that need it are not certified".into()],
+            claims: vec!["self-test failed: gap-100us: jitter is less exact".into()],
             ..SelfTest::default()
         };
         let text = told("load-sweep", Vec::new(), Some(found.clone()));
@@ -625,7 +630,8 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "self-test FAIL: gap-100us, gap-150us; results that need these are not certified, see self_test in benchmark.json"
+                "self-test FAIL: gap-100us, gap-150us: gaps between frames were not met: jitter, and results that depend on \
+                 bursts, are less exact"
             ]
         );
         let text = told("self-test", Vec::new(), Some(found));

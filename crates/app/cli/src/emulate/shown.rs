@@ -99,9 +99,8 @@ fn document(folder: &Path, shown: &str) -> Result<Emulation, Failure> {
         return Err(Failure::with_exit(
             Exit::BadData,
             format!(
-                "the emulation has not come to its end ({shown}): it has no {DOCUMENT}. Its samples are there; `romer emulate \
-                 --offline --arrivals {shown}/{SAMPLES} --scenario {shown}/{SCENARIO} --out NEW` decides the same again, and makes \
-                 document and page of them"
+                "the emulation is running or was killed ({shown}): {DOCUMENT} is missing; wait for its end, or rebuild it: romer \
+                 emulate --offline --arrivals {shown}/{SAMPLES} --scenario {shown}/{SCENARIO} --out NEW"
             ),
         ));
     }

@@ -475,7 +475,7 @@ fn a_killed_benchmark_goes_on_where_it_was() {
     let changed = resume(&["--repeat", "3"]).with_code(2);
     assert!(changed.stderr.contains(", repeat): it was 2, and is 3; "), "{changed:?}");
     let changed = resume(&[&["load-sweep", "--loads", "10%"], &ports[..]].concat()).with_code(2);
-    assert!(changed.stderr.starts_with("error: the plan has changed ("), "{changed:?}");
+    assert!(changed.stderr.starts_with("error: cannot resume ("), "{changed:?}");
     assert_eq!(changed.stderr.lines().count(), 1);
     let whole = document(resume(&[]));
     assert_eq!(whole["partial"], false);

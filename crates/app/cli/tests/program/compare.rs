@@ -101,7 +101,7 @@ fn a_verdict_by_one_figure_names_the_others_that_differ() {
     assert_eq!(at(forward, "/verdict"), "none_shown");
     let words = at(forward, "/words").as_str().unwrap();
     assert!(words.starts_with("forward worse: loss +"), "{words}");
-    assert!(words.contains("; median delay not significant, "), "{words}");
+    assert!(words.contains("; not significant: median delay "), "{words}");
 }
 
 /// The terminal leads with the verdicts; the method of the intervals is printed on request.

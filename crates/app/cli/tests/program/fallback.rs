@@ -40,7 +40,7 @@ fn without_a_control_channel_the_reflector_is_measured_with_what_it_tells_and_th
     let (mut command, home) = lab.measuring(&["--count", "20", "--interval", "5ms", FAR]);
     let ended = process::run(&mut command).with_code(0);
     assert_eq!(ended.stderr.lines().count(), 1);
-    assert!(ended.stderr.starts_with("note: no romer at 198.18.0.3:8862"), "{ended:?}");
+    assert!(ended.stderr.starts_with("note: no romer responder at 198.18.0.3:8862"), "{ended:?}");
     let kept = std::fs::read_to_string(home.path().join("run/measurement.json")).unwrap();
     let document = serde_json::from_str(&kept).unwrap();
     schema::assert_valid(&document, "measurement");
@@ -82,7 +82,7 @@ fn where_the_control_port_was_named_nothing_else_is_measured_instead() {
         let ended = process::run(&mut command).with_code(5);
         assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
         let why =
-            "error: no answer (198.18.0.3:1): nobody listens at the control port; give the control port";
+            "error: no answer (198.18.0.3:1): nothing listens at the control port; give the control port";
         assert!(ended.stderr.starts_with(why), "{ended:?}");
     }
 }
@@ -112,7 +112,7 @@ fn another_service_at_the_control_port_is_not_taken_for_romer() {
     let mut service = lab.again(NAME, "B");
     while service.line() != "listening\n" {}
     let run = lab.measure(&["--count", "5", "--interval", "5ms", FAR]);
-    assert!(run.ended.stderr.starts_with("note: no romer at 198.18.0.3:8862"), "{:?}", run.ended);
+    assert!(run.ended.stderr.starts_with("note: no romer responder at 198.18.0.3:8862"), "{:?}", run.ended);
     assert_without_far_log(&run.document(), 5, 0);
 }
 

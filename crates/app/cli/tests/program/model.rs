@@ -43,8 +43,47 @@ fn measure(lab: &Lab, file: &Path, out: &Path) -> Value {
 
 fn model(lab: &Lab, run: &Path, arguments: &[&str]) -> Value {
     let mut command = lab.romer("A", ["model", "--quiet", "--json", "-"]);
-    let ended = process::run(command.arg(run).args(arguments)).with_code(0);
+    let ended = process::run(command.arg(run).args(arguments));
+    // A verdict has its exit code.
+    let ended =
+        if ended.stderr.contains("error: not consistent") { ended.with_code(6) } else { ended.with_code(0) };
     serde_json::from_str(&ended.stdout).unwrap()
+}
+
+/// A scenario is refused with exit code 6 for a run that it does not describe, and a model that does not reproduce its own
+/// measurement is written with a warning that names `--trace`. A trace reproduces it.
+#[test]
+fn misfit_has_next_step() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let [run, given] = ["run", "given.toml"].map(|name| folder.path().join(name));
+    // A stall of 200 ms about every second.
+    let stalls = "[[flow]]\nmatch = { protocol = \"udp\" }\n[flow.a_to_b.delay]\nmodel = \"markov\"\nstep = \"time\"\n\
+        transition = [[0, 1], [1, 0]]\nstate = [\n\
+        { duration = \"800ms\", fixed = \"20ms\", variable = { model = \"gamma\", shape = 2, scale = \"2ms\" } },\n\
+        { duration = \"200ms\", fixed = \"220ms\" },\n]\n";
+    std::fs::write(&given, stalls).unwrap();
+    measure(&lab, &given, &run);
+    let write = |name: &str, more: &[&str]| {
+        let made = folder.path().join(name);
+        let mut command = process::romer(["model"]);
+        process::run(command.arg(&run).arg("--write").arg(&made).args(more)).with_code(0).stdout
+    };
+    let modelled = write("modelled.toml", &[]);
+    assert!(modelled.contains("Forward: not consistent"), "{modelled}");
+    assert!(
+        modelled.contains("Warning: the model does not reproduce this measurement (forward)"),
+        "{modelled}"
+    );
+    assert!(modelled.contains("--trace"), "{modelled}");
+    assert!(!modelled.contains("--allow"), "{modelled}");
+    let traced = write("traced.toml", &["--trace"]);
+    assert!(traced.contains("Forward: consistent") && !traced.contains("Warning"), "{traced}");
+    let wrong = folder.path().join("wrong.toml");
+    std::fs::write(&wrong, "[a_to_b.loss]\nprobability = \"33%\"\n").unwrap();
+    let refused = process::run(process::romer(["model"]).arg(&run).arg("--against").arg(&wrong)).with_code(6);
+    assert!(refused.stderr.starts_with("error: not consistent with the scenario (--against "), "{refused:?}");
 }
 
 #[test]

@@ -366,7 +366,7 @@ fn what_a_killed_emulation_kept_is_enough_to_decide_the_same_again_and_may_be_wr
         fs::remove_file(file(name)).unwrap();
     }
     let told = process::run(process::romer(["report"]).arg(file("run"))).with_code(3).stderr;
-    assert!(told.starts_with("error: the emulation has not come to its end ("), "{told}");
+    assert!(told.starts_with("error: the emulation is running or was killed ("), "{told}");
     emulate("run/samples.csv", "run/scenario.toml", "again", &[]).with_code(0);
     assert!(fs::read_to_string(file("again/samples.csv")).unwrap() == kept, "the seed was kept");
     let refused = emulate("in.csv", "s.toml", "run", &[]).with_code(2).stderr;

@@ -81,7 +81,7 @@ pub(crate) fn side(subject: &Subject<'_>) -> Side {
 }
 
 fn method(a: &Subject<'_>, b: &Subject<'_>) -> String {
-    if a.stream.passages.is_some() && b.stream.passages.is_some() {
+    let intervals = if a.stream.passages.is_some() && b.stream.passages.is_some() {
         format!(
             "95 % confidence intervals of the difference by a moving-block bootstrap ({RESAMPLES} resamples, fixed seed). The \
              block length follows from the autocorrelation (Politis and White). The interval of a loss ratio is at least \
@@ -94,7 +94,11 @@ fn method(a: &Subject<'_>, b: &Subject<'_>) -> String {
          documents: the root of the sum of their squares (Welch). Other metrics, and delays above the minimum, have none, \
          because the packets are not available."
             .into()
-    }
+    };
+    format!(
+        "{intervals} A metric differs clearly if its interval excludes 0. By chance, so does one in 20 metrics that did not \
+         change."
+    )
 }
 
 pub(crate) fn passages_of<'a>(passages: Passages<'a>, way: Way) -> &'a [Passage] {
@@ -274,47 +278,33 @@ fn verdict(main: Option<&ComparedFigure>) -> Verdict {
     }
 }
 
-/// Of some fifteen figures of three directions one lies outside its 95 % interval by chance in every other comparison. One in
-/// twenty has one that is further from 0 by this factor (2.94 standard deviations instead of 1.96).
-const CLEAR: f64 = 1.5;
-
-/// The differences of one direction that count, and those that remain open.
+/// The metrics of one direction, by what their intervals show.
 struct Differences<'a> {
-    /// That of `by`, if it is significant, and the other clear ones.
+    /// Those that differ clearly: the interval of the difference excludes 0. That of `by` is the first.
     clear: Vec<(Figure, &'a ComparedFigure)>,
-    /// Figures of the series of `by` without a significant difference, or without an interval, although `by` has one.
-    open: Vec<Figure>,
+    /// Those with an interval that includes 0, without `by`.
+    not_significant: Vec<Figure>,
+    /// Those with a difference and no interval, without `by`. Ratings are left out: they never have one.
+    without_interval: Vec<(Figure, f64)>,
 }
 
 impl<'a> Differences<'a> {
-    fn new(by: Figure, verdict: Verdict, figures: &'a [(Figure, ComparedFigure)]) -> Self {
-        let same_sign = |low: f64| match verdict {
-            Verdict::More => low > 0.0,
-            Verdict::Less => low < 0.0,
-            Verdict::NoneShown | Verdict::NotKnown => false,
-        };
-        let by_is_significant = matches!(verdict, Verdict::More | Verdict::Less);
-        let mut found = Self { clear: Vec::new(), open: Vec::new() };
+    fn new(by: Figure, figures: &'a [(Figure, ComparedFigure)]) -> Self {
+        let mut found = Self { clear: Vec::new(), not_significant: Vec::new(), without_interval: Vec::new() };
         for (figure, compared) in figures {
-            if figure.path() == by.path() {
-                if by_is_significant {
-                    found.clear.insert(0, (*figure, compared));
+            let is_by = figure.path() == by.path();
+            match (compared.difference, verdict(Some(compared))) {
+                (Some(_), Verdict::More | Verdict::Less) => {
+                    let place = if is_by { 0 } else { found.clear.len() };
+                    found.clear.insert(place, (*figure, compared));
                 }
-                continue;
-            }
-            let is_like_by = figure.series == by.series;
-            let Some((difference, [low, high])) = compared.difference.zip(compared.interval) else {
-                if compared.difference.is_some() && is_like_by && by_is_significant {
-                    found.open.push(*figure);
+                (Some(_), Verdict::NoneShown) if !is_by => found.not_significant.push(*figure),
+                (Some(difference), Verdict::NotKnown)
+                    if !is_by && difference.abs() > 0.0 && figure.unit() != Unit::Score =>
+                {
+                    found.without_interval.push((*figure, difference));
                 }
-                continue;
-            };
-            let is_clear =
-                difference > CLEAR * (difference - low) || -difference > CLEAR * (high - difference);
-            if is_clear && !(is_like_by && same_sign(low)) {
-                found.clear.push((*figure, compared));
-            } else if is_like_by && by_is_significant && low <= 0.0 && high >= 0.0 {
-                found.open.push(*figure);
+                _ => {}
             }
         }
         found
@@ -341,25 +331,45 @@ fn sentence(
     figures: &[(Figure, ComparedFigure)],
     has_packets: bool,
 ) -> String {
-    let found = Differences::new(by, verdict, figures);
+    let found = Differences::new(by, figures);
     let name = by.words();
     let of_main = main.and_then(|main| Some((main.difference?, main.interval)));
-    let mut parts: Vec<String> =
-        found.clear.iter().filter_map(|(figure, found)| shown_difference(*figure, found)).collect();
+    let mut parts: Vec<String> = Vec::new();
+    for (figure, compared) in &found.clear {
+        if let Some((difference, interval)) = compared.difference.zip(compared.interval) {
+            parts.push(format!(
+                "{} {}",
+                figure.words(),
+                signed(*figure, difference, interval, parts.is_empty())
+            ));
+        }
+    }
+    let mut not_significant: Vec<String> = Vec::new();
     match (verdict, of_main) {
         (Verdict::More | Verdict::Less, _) => {}
         (_, Some((difference, Some(interval)))) => {
-            let qualifier = if parts.is_empty() { "" } else { " not significant," };
-            parts.push(format!("{name}{qualifier} {}", signed(by, difference, interval)));
+            let difference = format!("{name} {}", signed(by, difference, interval, parts.is_empty()));
+            let list = if parts.is_empty() { &mut parts } else { &mut not_significant };
+            list.push(difference);
         }
         (_, Some((difference, None))) => {
             parts.push(format!("{name} {} ({})", size(by, difference), no_interval(by, has_packets)));
         }
         (_, None) => parts.push(format!("{name} not known of both")),
     }
-    if !found.open.is_empty() {
-        let names: Vec<String> = found.open.iter().map(|figure| figure.words()).collect();
-        parts.push(format!("inconclusive: {}", names.join(", ")));
+    if !found.clear.is_empty() {
+        not_significant.extend(found.not_significant.iter().map(|figure| figure.words()));
+    }
+    if !not_significant.is_empty() {
+        parts.push(format!("not significant: {}", not_significant.join(", ")));
+    }
+    if !found.without_interval.is_empty() {
+        let each: Vec<String> = found
+            .without_interval
+            .iter()
+            .map(|(figure, difference)| format!("{} {}", figure.words(), size(*figure, *difference)))
+            .collect();
+        parts.push(format!("inconclusive (no interval): {}", each.join(", ")));
     }
     let word = found.word().unwrap_or(match verdict {
         Verdict::NoneShown => "without significant difference",
@@ -375,22 +385,20 @@ fn no_interval(by: Figure, has_packets: bool) -> &'static str {
         Series::R | Series::Mos => {
             "no interval for a rating: compare --by delay_ns.median and --by loss.ratio"
         }
-        _ if has_packets => "no interval: too few distinct values",
+        _ if has_packets => "no interval: too few independent or distinct values; measure longer",
         _ => "no interval: the packets are not available, only a document",
     }
-}
-
-fn shown_difference(figure: Figure, found: &ComparedFigure) -> Option<String> {
-    Some(format!("{} {}", figure.words(), signed(figure, found.difference?, found.interval?)))
 }
 
 fn size(figure: Figure, difference: f64) -> String {
     text::signed(difference, figure.unit(), true)
 }
 
-/// A difference with its interval.
-fn signed(by: Figure, value: f64, [low, high]: [f64; 2]) -> String {
-    format!("{} (95{NO_BREAK}%{NO_BREAK}CI {} to {})", size(by, value), size(by, low), size(by, high))
+/// A difference with its interval, which is named where it is the first.
+fn signed(by: Figure, value: f64, interval: [f64; 2], is_first: bool) -> String {
+    let [value, low, high] = text::with_interval(value, interval, by.unit(), true);
+    let name = if is_first { format!("95{NO_BREAK}%{NO_BREAK}CI ") } else { String::new() };
+    format!("{value} ({name}{low} to {high})")
 }
 
 /// What may be the difference besides the paths, of the ways that are compared.
@@ -562,8 +570,8 @@ mod tests {
         let p99 = ("delay_ns.p99", -2e6, Some([-5e6, 1e6]));
         assert_eq!(
             said("delay_ns.median", &[median, p99, loss], true),
-            "improved: median delay -3.20 ms (95 % CI -3.27 ms to -3.11 ms); loss -0.30 pp (95 % CI -0.40 pp to -0.20 pp); \
-             inconclusive: p99 delay."
+            "improved: median delay -3.20 ms (95 % CI -3.27 ms to -3.11 ms); loss -0.30 pp (-0.40 pp to -0.20 pp); not \
+             significant: p99 delay."
         );
         let more = ("loss.ratio", 0.003, Some([0.002, 0.004]));
         assert!(said("delay_ns.median", &[median, more], true).starts_with("mixed: median delay"));
@@ -579,6 +587,37 @@ mod tests {
         );
     }
 
+    /// Each metric whose interval excludes 0 is named, however close to 0 the interval ends, and whatever its direction.
+    #[test]
+    fn every_clear_difference_is_named() {
+        let figures = [
+            ("delay_ns.mean", 1e6, Some([-103e3, 1.97e6])),
+            ("delay_ns.median", 1.9906e6, Some([1.9871e6, 1.9941e6])),
+            ("delay_ns.p95", 1.45e6, Some([2e5, 3.12e6])),
+            ("jitter_ns.delay_difference.mean", -332e3, Some([-600e3, -1e3])),
+            ("loss.ratio", 0.0067, Some([0.0019, 0.0114])),
+        ];
+        assert_eq!(
+            said("delay_ns.median", &figures, true),
+            "mixed: median delay +1.991 ms (95 % CI +1.987 ms to +1.994 ms); p95 delay +1.45 ms (+200 µs to +3.12 ms); mean \
+             |IPDV| -332 µs (-600 µs to -1.00 µs); loss +0.67 pp (+0.19 pp to +1.14 pp); not significant: mean delay."
+        );
+    }
+
+    /// Metrics without an interval are inconclusive, also beside a verdict. Those with an interval are not.
+    #[test]
+    fn metrics_without_interval_are_inconclusive() {
+        let median = ("delay_ns.median", 294e3, Some([-1e6, 2e6]));
+        let loss = ("loss.ratio", -0.0167, None);
+        assert_eq!(
+            said("delay_ns.median", &[median, loss, ("voice.forward.mos", 0.1, None)], true),
+            "without significant difference: median delay +294 µs (95 % CI -1.00 ms to +2.00 ms); inconclusive (no \
+             interval): loss -1.67 pp."
+        );
+        let none = ("loss.ratio", 0.0, None);
+        assert!(!said("delay_ns.median", &[median, none], true).contains("inconclusive"));
+    }
+
     /// A missing interval is stated with its reason, and for a rating with the metrics to compare instead.
     #[test]
     fn missing_interval_has_reason() {
@@ -588,7 +627,9 @@ mod tests {
             assert!(mos.contains(named) && named.parse::<Figure>().is_ok());
         }
         let few = [("delay_ns.p99", 2e6, None)];
-        assert!(said("delay_ns.p99", &few, true).contains("(no interval: too few distinct values)"));
+        assert!(
+            said("delay_ns.p99", &few, true).contains("(no interval: too few independent or distinct values")
+        );
         assert!(said("delay_ns.p99", &few, false).contains("(no interval: the packets are not available"));
     }
 

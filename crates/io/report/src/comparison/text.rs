@@ -6,7 +6,7 @@ use romer_record::metric;
 
 use crate::escape;
 use crate::figure::capital;
-use crate::number::{NO_BREAK, percent, time};
+use crate::number::{NO_BREAK, percent, percent_to, step_of, time, time_to};
 use crate::text::{TextStyle, wrap};
 use crate::warning::Text as _;
 
@@ -79,7 +79,22 @@ pub(super) fn shown(value: f64, unit: Unit, unicode: bool) -> String {
 
 /// A difference with its sign; of shares in percentage points.
 pub(super) fn signed(value: f64, unit: Unit, unicode: bool) -> String {
-    let mut size = shown(value.abs(), unit, unicode);
+    signed_to(value, 0.0, unit, unicode)
+}
+
+/// A difference and the ends of its interval, with the digits that show the width of the interval.
+pub(super) fn with_interval(value: f64, interval: [f64; 2], unit: Unit, unicode: bool) -> [String; 3] {
+    let [low, high] = interval;
+    [value, low, high].map(|value| signed_to(value, step_of(interval), unit, unicode))
+}
+
+/// A difference with its sign, and the digits that show differences of `step`.
+fn signed_to(value: f64, step: f64, unit: Unit, unicode: bool) -> String {
+    let mut size = match unit {
+        Unit::Time => time_to(value.abs(), step, unicode),
+        Unit::Share => percent_to(value.abs(), step),
+        Unit::Score => shown(value.abs(), unit, unicode),
+    };
     if unit == Unit::Share {
         size = size.replace('%', "pp");
     }
@@ -142,15 +157,15 @@ fn label(figure: &str) -> String {
 pub(crate) fn cells(figure: &ComparedFigure, unicode: bool) -> [String; 5] {
     let unit = Unit::of_path(&figure.figure);
     let value = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| shown(value, unit, unicode));
-    let difference = |value: f64| signed(value, unit, unicode);
-    let interval = figure.interval.map(|[low, high]| format!("{} to {}", difference(low), difference(high)));
-    [
-        label(&figure.figure),
-        value(figure.a),
-        value(figure.b),
-        figure.difference.map_or_else(|| "-".into(), difference),
-        interval.unwrap_or_else(|| "n/a".into()),
-    ]
+    let [difference, interval] = match (figure.difference, figure.interval) {
+        (Some(difference), Some(interval)) => {
+            let [difference, low, high] = with_interval(difference, interval, unit, unicode);
+            [difference, format!("{low} to {high}")]
+        }
+        (Some(difference), None) => [signed(difference, unit, unicode), "n/a".into()],
+        (None, _) => ["-".into(), "n/a".into()],
+    };
+    [label(&figure.figure), value(figure.a), value(figure.b), difference, interval]
 }
 
 #[cfg(test)]
@@ -163,6 +178,25 @@ mod tests {
         assert_eq!([told(-0.3), told(0.3), told(0.0)], ["0 ns", "0 ns", "0 ns"]);
         assert_eq!([told(-0.6), told(1_500.0)], ["-1 ns", "+1.50 us"]);
         assert!(signed(-0.00001, Unit::Share, true).starts_with("-<"));
+    }
+
+    /// The ends of a narrow interval differ in what is printed.
+    #[test]
+    fn interval_ends_are_distinguishable() {
+        let figure = |figure: &str, difference, interval| ComparedFigure {
+            figure: figure.into(),
+            a: Some(0.0),
+            b: Some(difference),
+            difference: Some(difference),
+            interval: Some(interval),
+        };
+        let cells = |one| cells(&one, true).map(|cell| cell.replace(NO_BREAK, " "));
+        let [.., difference, interval] = cells(figure("delay_ns.median", 1.9906e6, [1.987_12e6, 1.994_09e6]));
+        assert_eq!([difference.as_str(), interval.as_str()], ["+1.991 ms", "+1.987 ms to +1.994 ms"]);
+        let [.., interval] = cells(figure("loss.ratio", 0.006_7, [0.006_69, 0.006_71]));
+        assert_eq!(interval, "+0.6690 pp to +0.6710 pp");
+        let [.., interval] = cells(figure("delay_ns.p95", 1.45e6, [2e5, 3.12e6]));
+        assert_eq!(interval, "+200 µs to +3.12 ms");
     }
 
     #[test]

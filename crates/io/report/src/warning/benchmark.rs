@@ -14,7 +14,10 @@ impl Text for BenchmarkWarning {
                 let why = if *interrupted { "its test was interrupted" } else { "--skip-self-test" };
                 format!("no self-test ({why}): the loss and latency of the tester itself are unknown")
             }
-            Self::SelfTestFailed => "the tester failed part of its self-test; see \"self_test\"".into(),
+            Self::SelfTestFailed => {
+                "this host failed part of its self-test, which makes some results less exact (`self_test`)"
+                    .into()
+            }
             Self::DeviceInSelfTest { mac } => format!(
                 "{mac} answered, which is neither of the tester's ports: a device is between them, and the results are of both and \
                  not of the tester alone; join the ports with a cable"
@@ -102,8 +105,8 @@ impl Text for BenchmarkWarning {
                  give each stream its own (--stream profile=)"
             ),
             Self::HostDescheduled { burst_frames } => format!(
-                "the host was descheduled (vCPU or steal): bursts of up to {burst_frames} frames followed, which a device may not \
-                 buffer; see longest_catch_up of each trial"
+                "this host lost its processor (vCPU or steal): romer then sent bursts of up to {burst_frames} frames, which the device \
+                 may have dropped; see longest_catch_up of each trial"
             ),
             Self::TrialFramesLimited { max_frames, load_ratio, trial_ns } => format!(
                 "a trial has at most {} million frames: above {} % of the line rate, trials of {} are skipped, and count as limited by \

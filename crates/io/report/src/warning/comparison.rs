@@ -98,6 +98,15 @@ impl Text for ModelWarning {
                 "the clock offset is unknown: delays are relative to the minimum; add the minimum delay of the path as `fixed`"
                     .into()
             }
+            Self::Misfit { direction, is_trace: false } => format!(
+                "the model does not reproduce this measurement ({}), for example because its delays have spikes or stalls: use \
+                 --trace, which replays the recorded packets",
+                way(*direction)
+            ),
+            Self::Misfit { direction, is_trace: true } => format!(
+                "the replayed packets differ from this measurement ({}): see the metrics with the smallest p",
+                way(*direction)
+            ),
         }
     }
 }
@@ -117,9 +126,9 @@ impl Text for FidelityWarning {
             Self::LinksIncluded => {
                 "the measured delay includes the links around the emulator, which the scenario does not model".into()
             }
-            Self::TimelineAssumed => {
-                "the timeline of the scenario is assumed to begin with the first packet".into()
-            }
+            Self::TimelinePhaseUnknown => "it is unknown when the timeline of the scenario began: each simulated run begins at a \
+                                          random point of it"
+                .into(),
             Self::CorruptedProbesLost => {
                 "the scenario corrupts packets; the checksums are not repaired: such probes are expected to be lost".into()
             }

@@ -36,7 +36,7 @@ impl Text for EmulationWarning {
                 of(*spacing_ns)
             ),
             Self::StateChangesWait { setting } => format!(
-                "{setting}: packets wait at changes of state, because their order is preserved; the share that waited is reported"
+                "{setting}: after a state with a longer delay, packets wait for earlier ones, to keep their order; the summary has their share"
             ),
             Self::TraceRelative { setting } => format!(
                 "{setting}: recorded delays count from the smallest one; `fixed` adds the minimum delay of the path"
@@ -129,13 +129,13 @@ impl Text for EmulationWarning {
                 deviation_error_ratio,
             } => few_independent(*direction, *delays, *effective_delays, [*mean_error_ns, *deviation_error_ratio]),
             Self::VariationLimited { direction, width_ns, spacing_ns } => format!(
-                "{}: 80 % of the delays span {}, and packets came {} apart: order = \"exact\" preserves distribution and order, and \
-                 limits the change from packet to packet to half the inter-packet time ({}). For more variation, use order = \"fifo\" \
-                 (later packets wait) or \"independent\" (packets overtake)",
+                "{}: 80 % of the delays span {}, but successive delays differ by at most {}, half the {} between packets: order = \
+                 \"exact\" keeps the order of packets. For more variation, use order = \"fifo\" (later packets wait) or \
+                 \"independent\" (packets overtake)",
                 leg(*direction),
                 of(*width_ns),
-                of(*spacing_ns),
-                of(spacing_ns / 2.0)
+                of(spacing_ns / 2.0),
+                of(*spacing_ns)
             ),
             Self::FlushedEarly { direction, flushed, displaced } => format!(
                 "{}: {flushed} of {displaced} displaced packets ({}) left early, before the drawn number of packets had overtaken them, \

@@ -283,7 +283,7 @@ impl Text for Warning {
                 too_quick(*direction, [*packets, *compared, *first_sequence], *max_ns)
             ),
             Self::EarlyTimeStampsDiscarded { direction, packets, compared, first_sequence, max_ns } => format!(
-                "{}: single time stamps are false and discarded; the packets have no delay and no place in the order",
+                "{}: romer discarded their time stamps; the packets count as received, without delay and without a check of their order",
                 too_quick(*direction, [*packets, *compared, *first_sequence], *max_ns)
             ),
             Self::CalibrationLeavesNothing => {
@@ -589,9 +589,10 @@ const MANY: f64 = 0.01;
 /// Packets of a direction that took less time than their neighbours: how many of how many, and the number of the first.
 fn too_quick(direction: Way, [packets, compared, first]: [u64; 3], max_ns: i64) -> String {
     format!(
-        "{packets} of {} {} took less time than those before and after (from packet {first} on, by up to {})",
+        "{packets} of {} {} {} implausibly early (first: packet {first}; by up to {}) compared with those before and after",
         counted(compared, "packet"),
         heading(direction),
+        if packets == 1 { "is" } else { "are" },
         length(max_ns)
     )
 }

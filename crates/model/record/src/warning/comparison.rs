@@ -94,6 +94,13 @@ ModelWarning {
     },
     /// The clock offset is unknown. Delays are relative to the minimum.
     Note DelaysRelative,
+    /// Runs of the scenario differ from the measurement that it was made from.
+    Warning Misfit {
+        /// The direction.
+        direction: Way,
+        /// Whether the scenario replays the recorded packets (`--trace`).
+        is_trace: bool,
+    },
 }
 }
 
@@ -114,8 +121,8 @@ FidelityWarning {
     Note DelaysRelative,
     /// The measured delay includes the links around the emulator, which the scenario does not model.
     Note LinksIncluded,
-    /// The timeline of the scenario is assumed to begin with the first packet.
-    Note TimelineAssumed,
+    /// It is unknown when the timeline of the scenario began. Each simulated run begins at a random point of it.
+    Note TimelinePhaseUnknown,
     /// The scenario corrupts packets without repairing checksums. Such probes are expected to be lost.
     Note CorruptedProbesLost,
     /// The scenario corrupts packets and repairs checksums. The contents of such probes may be wrong, which is not modelled.
