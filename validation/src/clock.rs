@@ -25,9 +25,9 @@ const GROUPS: usize = 5;
 const LONG: f64 = 20_000.0;
 
 /// What is published of a method over S1 to S15 in ppm, in the order of [`standard_scenarios`]; of S13 nothing is.
-type Column = [Option<f64>; 15];
+type PublishedColumn = [Option<f64>; 15];
 
-const fn column(values: [f64; 14]) -> Column {
+const fn column(values: [f64; 14]) -> PublishedColumn {
     let mut column = [None; 15];
     let mut index = 0;
     while index < values.len() {
@@ -39,7 +39,7 @@ const fn column(values: [f64; 14]) -> Column {
 }
 
 /// The methods, and the published column of each that has one.
-fn methods() -> Vec<(Method, Option<Column>)> {
+fn methods() -> Vec<(Method, Option<PublishedColumn>)> {
     let khlifi = |seconds| Method::Khlifi { window: Duration::from_secs(seconds), weight: 0.875 };
     let squares = [0.99, 14.7, 1.2, 2.5, 29.0, 32.0, 1.0, 0.96, 111.0, 222.0, 25.0, 0.010, 0.99, 24.0];
     let absolute = [0.87, 0.54, 1.1, 0.24, 20.0, 37.0, 0.87, 0.86, 113.0, 233.0, 25.0, 0.009, 0.88, 17.0];
@@ -117,7 +117,7 @@ impl Clocks {
 
 /// One play's outcome.
 #[derive(Clone, Copy, Debug)]
-struct Outcome {
+struct RunOutcome {
     job: usize,
     method: usize,
     seed: u32,
@@ -216,7 +216,7 @@ pub(crate) fn run(wanted: &Wanted<'_>, interrupted: &AtomicBool, say: &dyn Fn(&s
             bail!(Interrupted);
         }
         for (number, (method, published)) in methods.iter().enumerate() {
-            let mine: Vec<Outcome> =
+            let mine: Vec<RunOutcome> =
                 outcomes.iter().filter(|one| one.method == number && one.job == index).copied().collect();
             if mine.is_empty() {
                 continue;
@@ -234,10 +234,10 @@ pub(crate) fn run(wanted: &Wanted<'_>, interrupted: &AtomicBool, say: &dyn Fn(&s
 fn play(
     index: usize,
     job: &Job,
-    methods: &[(Method, Option<Column>)],
+    methods: &[(Method, Option<PublishedColumn>)],
     wanted: &Wanted<'_>,
     interrupted: &AtomicBool,
-) -> Vec<Outcome> {
+) -> Vec<RunOutcome> {
     let next = AtomicUsize::new(0);
     let all = Mutex::new(Vec::new());
     let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -268,7 +268,7 @@ fn play(
                         });
                         let baseline_ns = (job.long && *name == Method::Best && found.is_some())
                             .then(|| baseline(&play, &estimate));
-                        Outcome { job: index, method, seed, found, baseline_ns }
+                        RunOutcome { job: index, method, seed, found, baseline_ns }
                     }));
                 }
                 if let Ok(mut all) = all.lock() {
@@ -278,7 +278,7 @@ fn play(
         }
     });
     let mut all = all.into_inner().unwrap_or_default();
-    all.sort_by_key(|one: &Outcome| one.seed);
+    all.sort_by_key(|one: &RunOutcome| one.seed);
     all
 }
 
@@ -309,9 +309,9 @@ fn baseline(play: &Play, estimate: &Estimate) -> f64 {
     Heading::BOTH.into_iter().zip(&play.probes).map(rest).fold(0.0, f64::max)
 }
 
-fn cell(job: &Job, method: Method, outcomes: &[Outcome], published_ppm: Option<f64>) -> Cell {
+fn cell(job: &Job, method: Method, outcomes: &[RunOutcome], published_ppm: Option<f64>) -> Cell {
     let found: Vec<(f64, [f64; 2])> = outcomes.iter().filter_map(|one| one.found).collect();
-    let group = |part: &[Outcome]| {
+    let group = |part: &[RunOutcome]| {
         let errors: Vec<f64> = part.iter().filter_map(|one| Some(one.found?.0)).collect();
         (!errors.is_empty()).then(|| rms(errors.into_iter()))
     };

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use romer_host::link::Network;
-use romer_host::userns::Entry;
+use romer_host::userns::NamespaceEntry;
 use romer_host::{HostError, netns};
 
 /// What the names of our namespaces begin with; the process and the host follow.
@@ -77,7 +77,7 @@ impl Hosts {
 
     /// A program that is to run on one of the hosts.
     pub(crate) fn command(host: &str, program: impl AsRef<Path>) -> Result<Command> {
-        Ok(Entry::named(host)?.into_command(Command::new(program.as_ref())))
+        Ok(NamespaceEntry::named(host)?.into_command(Command::new(program.as_ref())))
     }
 }
 

@@ -55,8 +55,8 @@ const STAMP_SUITE: &str = ".tools/bin/stamp-suite";
 #[derive(Debug, Parser)]
 struct Arguments {
     /// What to measure.
-    #[arg(value_enum, default_value_t = Part::All)]
-    part: Part,
+    #[arg(value_enum, default_value_t = SuitePart::All)]
+    part: SuitePart,
     /// How often.
     #[arg(long, default_value_t = RUNS, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
@@ -92,7 +92,7 @@ struct Arguments {
 
 /// A part of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Part {
+enum SuitePart {
     /// Everything.
     All,
     /// The tool's own error, and that of other programs beside it: tables, wake and peers.
@@ -119,7 +119,7 @@ enum Part {
     Analyse,
 }
 
-impl Part {
+impl SuitePart {
     /// Whether it is computed, and needs no host.
     const fn is_computed(self) -> bool {
         matches!(self, Self::Clock | Self::Analyse)
@@ -179,7 +179,7 @@ fn run(arguments: &Arguments) -> Result<u8> {
     }
     let started_unix_s = unix_time();
     let mut results = if computed { Results::default() } else { measured(arguments, &interrupted)? };
-    if matches!(arguments.part, Part::All | Part::Clock) {
+    if matches!(arguments.part, SuitePart::All | SuitePart::Clock) {
         let wanted = clock::Wanted {
             plays: arguments.plays as usize,
             first_seed: arguments.first_seed,
@@ -187,7 +187,7 @@ fn run(arguments: &Arguments) -> Result<u8> {
         };
         results.clocks = Some(clock::run(&wanted, &interrupted, &say)?);
     }
-    if matches!(arguments.part, Part::All | Part::Analyse) {
+    if matches!(arguments.part, SuitePart::All | SuitePart::Analyse) {
         match program() {
             Some(program) => {
                 results.analysed = analyse::run(&program, arguments.packets, &interrupted, &say)?;
@@ -254,7 +254,7 @@ fn conclude(arguments: &Arguments, results: &Results, started_unix_s: u64) -> Re
 
 /// Where a group of results goes: what is published is replaced by a whole measurement of the group only.
 fn folder(arguments: &Arguments, group: &str) -> Option<PathBuf> {
-    let alone = matches!(arguments.part, Part::Tables | Part::Wake) && group == ACCURACY;
+    let alone = matches!(arguments.part, SuitePart::Tables | SuitePart::Wake) && group == ACCURACY;
     let enough = if group == "clock" {
         arguments.plays >= PLAYS && arguments.scenarios.is_empty() && arguments.first_seed == 1
     } else if group == "analyse" {
@@ -267,19 +267,19 @@ fn folder(arguments: &Arguments, group: &str) -> Option<PathBuf> {
 }
 
 fn plan(arguments: &Arguments) -> Suite {
-    let accuracy = arguments.part == Part::Accuracy;
-    let wants = |part| arguments.part == Part::All || arguments.part == part;
+    let accuracy = arguments.part == SuitePart::Accuracy;
+    let wants = |part| arguments.part == SuitePart::All || arguments.part == part;
     Suite {
         runs: arguments.runs,
         probes: arguments.probes,
-        tables: accuracy || wants(Part::Tables),
-        wakes: accuracy || wants(Part::Wake),
-        peers: accuracy || wants(Part::Peers),
-        fast: wants(Part::Fast),
-        many: wants(Part::Many),
-        voice: wants(Part::Voice),
-        bench: wants(Part::Bench),
-        emulate: wants(Part::Emulate),
+        tables: accuracy || wants(SuitePart::Tables),
+        wakes: accuracy || wants(SuitePart::Wake),
+        peers: accuracy || wants(SuitePart::Peers),
+        fast: wants(SuitePart::Fast),
+        many: wants(SuitePart::Many),
+        voice: wants(SuitePart::Voice),
+        bench: wants(SuitePart::Bench),
+        emulate: wants(SuitePart::Emulate),
         long: arguments.long,
         patience: StdDuration::from_secs(arguments.patience),
         stamp_suite: Some(PathBuf::from(STAMP_SUITE)).filter(|program| program.exists()),

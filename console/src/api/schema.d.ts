@@ -855,19 +855,6 @@ export interface components {
              */
             traffic: string | null;
         };
-        /** @description A load that is asked for. */
-        AskedLoad: {
-            /**
-             * Format: double
-             * @description Of the line rate, by layer 1.
-             */
-            percent: number;
-            /**
-             * Format: double
-             * @description Frames a second.
-             */
-            pps: number;
-        };
         /** @description The tester's own part of a latency. */
         Baseline: {
             /**
@@ -971,7 +958,7 @@ export interface components {
             /** @description Why it failed, or why there is only a part. */
             error: string | null;
             /** @description How far it is. */
-            far: components["schemas"]["Far"];
+            far: components["schemas"]["BenchmarkProgress"];
             /** @description Where it is kept; `romer bench --resume` goes on there with one that was ended early. */
             folder: string;
             /**
@@ -982,7 +969,7 @@ export interface components {
             /** @description Its plan. */
             plan: string;
             /** @description Its trials so far. */
-            points: components["schemas"]["Point"][];
+            points: components["schemas"]["TrialPoint"][];
             /** @description The ports: where frames leave, where they are taken in. */
             ports: string[];
             /** @description What is to be found out. */
@@ -990,7 +977,28 @@ export interface components {
             /** @description When it began, RFC 3339. */
             started: string;
             /** @description How it stands. */
-            state: components["schemas"]["State"];
+            state: components["schemas"]["JobState"];
+        };
+        /** @description How far a benchmark is. */
+        BenchmarkProgress: {
+            /**
+             * Format: int64
+             * @description How long the rest takes at the most, as things stood when the trial began; the tester's own test is in it until
+             *     that is over.
+             */
+            left_ns: number;
+            /** @description The trial in words, or that the tester is tested. */
+            now: string;
+            /**
+             * Format: uint64
+             * @description How many there will be at the most, as things stand.
+             */
+            of: number;
+            /**
+             * Format: uint64
+             * @description Number of the trial that runs, from 1.
+             */
+            trial: number;
         };
         /** @description What the trials of a case and a frame size come to. */
         BenchmarkResult: {
@@ -1491,6 +1499,12 @@ export interface components {
         /** @description Something that happened to a clock or to the path. */
         ClockEvent: {
             /**
+             * @description What it may be as well, of these three, because nothing told them apart: delays are as for `kind`, and `delay_error_ns` has in it
+             *     that it may have been the other. `null` where it is known.
+             * @default null
+             */
+            alternative_kind: string | null;
+            /**
              * Format: int64
              * @description When, after the start.
              */
@@ -1499,12 +1513,6 @@ export interface components {
             direction: string | null;
             /** @description `clock-step`, `slew` or `path-change`. */
             kind: string;
-            /**
-             * @description What it may be as well, of these three, because nothing told them apart: delays are as for `kind`, and `delay_error_ns` has in it
-             *     that it may have been the other. `null` where it is known.
-             * @default null
-             */
-            may_be: string | null;
             /**
              * @description What that is at the least and at the most: by the host's own clocks, where they have told the step; else at 95 %, by how well the
              *     delays on either side tell their levels. `null` where the method of `--skew` does not say.
@@ -1598,11 +1606,6 @@ export interface components {
              */
             frequency_ppm: number | null;
             /**
-             * @description Daemons that were seen to run: `chronyd`, `ntpd`, `ntpd-rs`, `systemd-timesyncd`, `ptp4l`, `phc2sys`.
-             * @default []
-             */
-            keepers: string[];
-            /**
              * Format: int64
              * @description The kernel's bound of its error.
              */
@@ -1612,6 +1615,11 @@ export interface components {
              * @default null
              */
             state: string | null;
+            /**
+             * @description Daemons that were seen to run: `chronyd`, `ntpd`, `ntpd-rs`, `systemd-timesyncd`, `ptp4l`, `phc2sys`.
+             * @default []
+             */
+            sync_daemons: string[];
             /** @description The kernel holds its clock for synchronised. */
             synchronised: boolean | null;
             /**
@@ -1833,7 +1841,7 @@ export interface components {
             replies: number;
         };
         /** @description Why a stream ended before it was to. */
-        CutShort: "interrupted" | "far_end_gone" | "far_end_fault" | "no_way" | "killed";
+        CutShort: "interrupted" | "responder_lost" | "responder_fault" | "no_route" | "killed";
         /** @description Delay and loss alone, whatever the codec, by the targets for conversational voice of ITU-T G.1010 table I.1. */
         DelayAndLoss: "beyond-limits" | "within-limits" | "preferred";
         /** @description Whence the delay of the path is known. */
@@ -2173,6 +2181,12 @@ export interface components {
                 [key: string]: number;
             };
             /**
+             * Format: double
+             * @description Share of the delayed packets and copies that waited longer than their delay so as not to overtake; `null` where
+             *     none was delayed.
+             */
+            order_delayed_ratio: number | null;
+            /**
              * Format: uint64
              * @description Packets and copies that left after one that had arrived later, whatever the cause (RFC 4737's reordered packets,
              *     seen at the port).
@@ -2251,12 +2265,6 @@ export interface components {
              * @description Packets and copies that left.
              */
             transmitted: number;
-            /**
-             * Format: double
-             * @description Share of the delayed packets and copies that waited longer than their delay so as not to overtake; `null` where
-             *     none was delayed.
-             */
-            waited_ratio: number | null;
         };
         /** @description A port, and what was changed on it for the time of the run. */
         EmulatedPort: {
@@ -2789,7 +2797,7 @@ export interface components {
         Event: {
             /**
              * Format: int64
-             * @description When it was, or was noticed where that is not known better (see `noticed_late_ns`), after the start.
+             * @description When it was, or was noticed where that is not known better (see `detection_latency_ns`), after the start.
              */
             at_ns: number;
             /**
@@ -2805,6 +2813,12 @@ export interface components {
             datagrams?: number | null;
             /** @description In words. */
             detail: string;
+            /**
+             * Format: int64
+             * @description Where it happened while the program there stood still, and no packet tells when: it was at some moment of so many
+             *     nanoseconds before `at_ns`, which is when it was noticed.
+             */
+            detection_latency_ns?: number | null;
             /** @description What it was. */
             kind: components["schemas"]["EventKind"];
             /**
@@ -2814,12 +2828,6 @@ export interface components {
              *     to get there. Octets.
              */
             mtu?: number | null;
-            /**
-             * Format: int64
-             * @description Where it happened while the program there stood still, and no packet tells when: it was at some moment of so many
-             *     nanoseconds before `at_ns`, which is when it was noticed.
-             */
-            noticed_late_ns?: number | null;
             /** @description Where it was. */
             side: components["schemas"]["Side"];
             /** @description Of a step of the clock, how large it was and between which readings. */
@@ -2834,27 +2842,6 @@ export interface components {
         EventKind: "clock-step" | "suspend" | "pause" | "link-down" | "link-up" | "address-change" | "resumed" | "far-end-gone" | "mtu-change" | "route-change" | "not-sent" | "path-error" | "receive-overflow" | "missed";
         /** @description A unit that takes the place of fractions of a second of 2^-32. */
         FalseUnit: "microseconds" | "nanoseconds";
-        /** @description How far a benchmark is. */
-        Far: {
-            /**
-             * Format: int64
-             * @description How long the rest takes at the most, as things stood when the trial began; the tester's own test is in it until
-             *     that is over.
-             */
-            left_ns: number;
-            /** @description The trial in words, or that the tester is tested. */
-            now: string;
-            /**
-             * Format: uint64
-             * @description How many there will be at the most, as things stand.
-             */
-            of: number;
-            /**
-             * Format: uint64
-             * @description Number of the trial that runs, from 1.
-             */
-            trial: number;
-        };
         /** @description One thing that is wrong with a document. */
         FieldError: {
             /**
@@ -3193,10 +3180,12 @@ export interface components {
             /** @description When it began, RFC 3339. */
             started: string;
             /** @description How it stands. */
-            state: components["schemas"]["State"];
+            state: components["schemas"]["JobState"];
             /** @description How each stream stands. */
             streams: components["schemas"]["StreamInterval"][];
         };
+        /** @description How work stands. */
+        JobState: "running" | "done" | "partial" | "failed";
         /** @description What a claim came to. */
         Judgement: {
             /** @description The case. */
@@ -3507,12 +3496,6 @@ export interface components {
              */
             events: components["schemas"]["Event"][];
             /**
-             * @description The far end's own log of what came to it and left it came back whole: of what it does not tell, it is known then that it
-             *     did not arrive there, or was not sent. `null` where it keeps none.
-             * @default null
-             */
-            far_log_complete: boolean | null;
-            /**
              * @description Patterns in the packets that chance does not explain.
              * @default []
              */
@@ -3545,6 +3528,12 @@ export interface components {
             partial: boolean;
             /** @description What came to the measuring host's port besides good replies. Left out where nothing did. */
             replies?: components["schemas"]["Replies"];
+            /**
+             * @description The far end's own log of what came to it and left it came back whole: of what it does not tell, it is known then that it
+             *     did not arrive there, or was not sent. `null` where it keeps none.
+             * @default null
+             */
+            responder_log_complete: boolean | null;
             /** @description From responder to sender. */
             reverse: components["schemas"]["Direction"];
             /** @description There and back, without the responder's own time: (t4-t1)-(t3-t2). */
@@ -5371,50 +5360,6 @@ export interface components {
             /** @description In a word; `null` on other scales than the narrowband one. */
             rating: components["schemas"]["Rating"] | null;
         };
-        /** @description A trial that is over. */
-        Point: {
-            /**
-             * Format: double
-             * @description What came out.
-             */
-            carried_percent: number;
-            /** @description Its case. */
-            case: string;
-            /**
-             * Format: uint32
-             * @description Octets of its frames with check sequence; `null` for a mixture.
-             */
-            frame_size: number | null;
-            /**
-             * Format: double
-             * @description What was asked for, of the line rate, percent.
-             */
-            intended_percent: number;
-            /** @description Why it tells nothing of the device; `null`: it does. */
-            invalid: string | null;
-            /**
-             * Format: double
-             * @description The greatest.
-             */
-            latency_max_ns: number | null;
-            /**
-             * Format: double
-             * @description Median latency.
-             */
-            latency_median_ns: number | null;
-            /**
-             * Format: uint64
-             * @description Frames that the device lost.
-             */
-            lost: number;
-            /**
-             * Format: double
-             * @description What the device was given.
-             */
-            offered_percent: number;
-            /** @description What it was for: `measure`, `search`, ... */
-            purpose: string;
-        };
         /** @description What a policer did with the frames of a trial. */
         Policed: {
             /**
@@ -5422,13 +5367,13 @@ export interface components {
              * @description Within one frame of the edge of the bucket, so that either is right: what passes more than the bucket holds, or is
              *     stopped although there is more in it, leaves the edge.
              */
-            at_the_edge: number;
+            at_boundary: number;
             /**
              * Format: uint64
              * @description Of these, how many were dropped or remarked.
              * @default 0
              */
-            at_the_edge_stopped: number;
+            at_boundary_stopped: number;
             /**
              * Format: uint64
              * @description In profile, and passed unchanged.
@@ -5658,6 +5603,19 @@ export interface components {
              */
             unnamed: number;
         };
+        /** @description A load that is asked for. */
+        RequestedLoad: {
+            /**
+             * Format: double
+             * @description Of the line rate, by layer 1.
+             */
+            percent: number;
+            /**
+             * Format: double
+             * @description Frames a second.
+             */
+            pps: number;
+        };
         /** @description Why probes waited at a responder. */
         ResponderDelayCause: "stopped" | "stopped-and-behind" | "behind" | "overloaded" | "unknown";
         /** @description The figures of one direction of a run. Of several streams, the highest delay and loss, and the lowest MOS. */
@@ -5691,6 +5649,22 @@ export interface components {
         RunKind: "measurement" | "benchmark" | "emulation";
         /** @description The scale of a transmission rating factor R. Ratings of different scales cannot be compared. */
         Scale: "narrowband" | "wideband" | "fullband";
+        /** @description What a scenario is, in both forms. */
+        ScenarioForms: {
+            /** @description The files that it names. */
+            files: components["schemas"]["NamedFile"][];
+            /** @description What a reader of the results should know. */
+            notes: (components["schemas"]["EmulationWarning"] & {
+                /** @description The warning as a sentence. */
+                text: string;
+            })[];
+            /** @description The same as JSON. */
+            scenario: {
+                [key: string]: unknown;
+            };
+            /** @description As a file. */
+            toml: string;
+        };
         /** @description The tests of Chadda 2004, section 2.7, on the tester itself. */
         SelfTest: {
             /** @description What the report may claim for it, in words. */
@@ -5798,22 +5772,6 @@ export interface components {
              * @description How far above the floor the error goes: a round's 99 % quantile less its least.
              */
             uncertainty_ns: number;
-        };
-        /** @description What a scenario is, in both forms. */
-        Shown: {
-            /** @description The files that it names. */
-            files: components["schemas"]["NamedFile"][];
-            /** @description What a reader of the results should know. */
-            notes: (components["schemas"]["EmulationWarning"] & {
-                /** @description The warning as a sentence. */
-                text: string;
-            })[];
-            /** @description The same as JSON. */
-            scenario: {
-                [key: string]: unknown;
-            };
-            /** @description As a file. */
-            toml: string;
         };
         /** @description Where something happened. */
         Side: "sender" | "responder" | "path";
@@ -5991,10 +5949,13 @@ export interface components {
              */
             scenario: components["schemas"]["Given"] | null;
         };
-        /** @description How work stands. */
-        State: "running" | "done" | "partial" | "failed";
         /** @description The state of a running stream. */
         StreamInterval: {
+            /**
+             * Format: uint64
+             * @description Probes whose sending is among the kept entries: all with numbers below this one.
+             */
+            durable_sent: number;
             /**
              * Format: int64
              * @description Since the start.
@@ -6010,11 +5971,6 @@ export interface components {
              * @description Entries of the packet log that are safe from a kill of the program.
              */
             kept_entries: number;
-            /**
-             * Format: uint64
-             * @description Probes whose sending is among the kept entries: all with numbers below this one.
-             */
-            kept_sent: number;
             /**
              * Format: uint64
              * @description Of `settled`, those that did not come, or came after the waiting time (a running total). A one-way probe that others have
@@ -6105,6 +6061,11 @@ export interface components {
              * @default false
              */
             expect_drop: boolean;
+            /**
+             * @description What its scheduler owes it, from and to, bits a second at layer 2; `null` where no scheduler is judged.
+             * @default null
+             */
+            expected_l2_bps: number[] | null;
             /**
              * Format: double
              * @description Octets of its frames with check sequence, in the mean; `null` where none was offered.
@@ -6198,11 +6159,6 @@ export interface components {
              * @default []
              */
             offered_per_second: number[];
-            /**
-             * @description What its scheduler owes it, from and to, bits a second at layer 2; `null` where no scheduler is judged.
-             * @default null
-             */
-            owed_l2_bps: number[] | null;
             /**
              * @description Latencies above the least one (RFC 5481, section 4.2).
              * @default {
@@ -6585,11 +6541,6 @@ export interface components {
              */
             altered: number;
             /**
-             * @description What was asked for, before whole frames and chance made a schedule of it; `null` in documents from before this was told.
-             * @default null
-             */
-            asked_load: components["schemas"]["AskedLoad"] | null;
-            /**
              * Format: int64
              * @description When it began to send, nanoseconds after the benchmark did.
              */
@@ -6614,19 +6565,7 @@ export interface components {
              * @description It tells nothing because the device was away in it, rather than because of the tester.
              * @default false
              */
-            device_away: boolean;
-            /**
-             * Format: uint64
-             * @description Frames that left in bursts that the schedule does not have, because the tester had stood still, or in their wake.
-             * @default 0
-             */
-            disturbed: number;
-            /**
-             * Format: uint64
-             * @description Of these, those that did not come.
-             * @default 0
-             */
-            disturbed_lost: number;
+            device_unreachable: boolean;
             /**
              * Format: uint64
              * @description Further copies that came.
@@ -6850,11 +6789,28 @@ export interface components {
              */
             repeat: number;
             /**
+             * @description What was asked for, before whole frames and chance made a schedule of it; `null` in documents from before this was told.
+             * @default null
+             */
+            requested_load: components["schemas"]["RequestedLoad"] | null;
+            /**
              * @description Nothing of its frames came from some moment on, nor after its end, while frames of other sizes did then: the device drops
              *     them.
              * @default false
              */
-            size_silent: boolean;
+            size_lost: boolean;
+            /**
+             * Format: uint64
+             * @description Frames that left in bursts that the schedule does not have, because the tester had stood still, or in their wake.
+             * @default 0
+             */
+            stall_affected: number;
+            /**
+             * Format: uint64
+             * @description Of these, those that did not come.
+             * @default 0
+             */
+            stall_affected_lost: number;
             /**
              * @description The times in which the device, or the host that it runs on, stood still; `null` in documents from before this was told.
              * @default null
@@ -6902,6 +6858,50 @@ export interface components {
                     [key: string]: number;
                 };
             };
+        };
+        /** @description A trial that is over. */
+        TrialPoint: {
+            /**
+             * Format: double
+             * @description What came out.
+             */
+            carried_percent: number;
+            /** @description Its case. */
+            case: string;
+            /**
+             * Format: uint32
+             * @description Octets of its frames with check sequence; `null` for a mixture.
+             */
+            frame_size: number | null;
+            /**
+             * Format: double
+             * @description What was asked for, of the line rate, percent.
+             */
+            intended_percent: number;
+            /** @description Why it tells nothing of the device; `null`: it does. */
+            invalid: string | null;
+            /**
+             * Format: double
+             * @description The greatest.
+             */
+            latency_max_ns: number | null;
+            /**
+             * Format: double
+             * @description Median latency.
+             */
+            latency_median_ns: number | null;
+            /**
+             * Format: uint64
+             * @description Frames that the device lost.
+             */
+            lost: number;
+            /**
+             * Format: double
+             * @description What the device was given.
+             */
+            offered_percent: number;
+            /** @description What it was for: `measure`, `search`, ... */
+            purpose: string;
         };
         /** @description Time to live, or hop limit, on arrival. */
         Ttl: {
@@ -8622,7 +8622,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Shown"];
+                    "application/json": components["schemas"]["ScenarioForms"];
                 };
             };
             /** @description Refused; the problem says why and what to do. */

@@ -47,7 +47,7 @@ export const KINDS: Kind[] = [
   },
   {
     value: 'imix', label: 'Mixture of sizes (IMIX)',
-    parts: [{ key: 'mixture', label: 'Mixture', help: 'simple, seed003, or a genome of RFC 6985: 20(abcd)5(ggga)', start: 'simple' }],
+    parts: [{ key: 'mixture', label: 'Mixture', help: 'simple, chadda2004, or a genome of RFC 6985: 20(abcd)5(ggga)', start: 'simple' }],
     write: (of) => `imix:${of('mixture')}`,
   },
   {

@@ -22,7 +22,7 @@ pub(crate) fn seeds() -> Vec<Seed> {
         ("frame_sizes_of_all", plan("frame-sizes = [18446744073709551615]\n")),
         ("loads", plan("procedure = \"load-sweep\"\nloads = [\"10%..95%:5%\"]\n")),
         ("loads_in_tiny_steps", plan("loads = [\"0.0000001%..100%:0.0000001%\"]\n")),
-        ("imix", plan("imix = \"seed003\"\n")),
+        ("imix", plan("imix = \"chadda2004\"\n")),
         ("imix_of_empty_groups", plan("imix = \"18446744073709551615()a\"\n")),
         ("repeat_of_all", plan("repeat = 4294967295\n")),
         ("trial_of_a_day", plan("trial = \"24h\"\n")),

@@ -2,7 +2,7 @@
 
 use super::{Out, head, line, percent, row, us};
 use crate::results::{Emulation, Results, middle, target};
-use crate::scale::emulated::{Alone, Case, Emulated, Resident, Table};
+use crate::scale::emulated::{Alone, Case, CaseGroup, Emulated, Resident};
 
 /// A case in a line.
 pub(crate) fn progress_emulated(one: &Emulated) -> String {
@@ -63,7 +63,7 @@ pub(super) fn emulated(out: &mut Out, results: &Results) {
             first[0].data_plane
         ),
     );
-    for table in Table::ALL {
+    for table in CaseGroup::ALL {
         let here: Vec<_> = cases.iter().filter(|(case, _)| case.table == table).collect();
         if here.is_empty() {
             continue;

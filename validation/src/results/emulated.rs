@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Circumstances, Claim, MOST_GROWTH_KIB};
 use crate::figures::median;
-use crate::scale::emulated::{ALL, Alone, Case, Cost, Emulated, Resident, Table, Target};
+use crate::scale::emulated::{ALL, Alone, Case, CaseGroup, Cost, Emulated, Resident, Target};
 
 /// Most that the emulator holds a packet longer than asked, in the median.
 const MOST_HOLD_ERROR_P50_NS: f64 = 600.0;
@@ -52,7 +52,7 @@ impl Emulation {
     pub(super) fn claim(&self, claims: &mut Vec<Claim>) {
         let cases = self.cases();
         for (case, runs) in cases.iter().filter(|(case, _)| case.target.is_from_10_us()) {
-            if case.table != Table::Everything
+            if case.table != CaseGroup::Everything
                 && let Some(error) = middle(runs, |one| one.hold_error_p50_ns)
             {
                 claims.push(Claim::at_most(
@@ -77,7 +77,7 @@ impl Emulation {
                 )
             };
             // What is told beside the default is no claim of it.
-            let judged = cases.iter().filter(|(case, _)| case.table != Table::ByXdp);
+            let judged = cases.iter().filter(|(case, _)| case.table != CaseGroup::ByXdp);
             for (case, runs) in judged.filter(|(case, _)| (case.pps >= HIGH_RATE) == is_high) {
                 if let Some(external) = middle(runs, |one| Some(one.external?.p50_ns)) {
                     claims.push(Claim::at_most(claim, subject(case), external, limit));
@@ -168,8 +168,8 @@ pub(crate) mod tests {
     #[test]
     fn what_is_claimed_of_the_emulator_is_told_of_the_median_and_of_all_drops() {
         let ten =
-            *cases().iter().find(|case| case.table == Table::TenMicros && case.octets == 1_518).unwrap();
-        let full = *cases().iter().find(|case| case.table == Table::FullRate).unwrap();
+            *cases().iter().find(|case| case.table == CaseGroup::TenMicros && case.octets == 1_518).unwrap();
+        let full = *cases().iter().find(|case| case.table == CaseGroup::FullRate).unwrap();
         let mut results = Results::default();
         for (run, error) in (1..).zip([500.0, 590.0, 2_000.0]) {
             let one = Emulated { hold_error_p50_ns: Some(error), ..emulated(run, ten) };

@@ -50,8 +50,8 @@ fn run_as_given(arguments: &BenchArgs, words: &[String]) -> Result<Exit, Failure
         Some((path, others)) if path.ends_with(".toml") => {
             let (read, places) = plan::arguments(path, others)?;
             match read {
-                Read::Procedure(asked) => procedure(&asked).map_err(|failure| places.tell(failure)),
-                Read::Help(text) => {
+                ParsedWords::Procedure(asked) => procedure(&asked).map_err(|failure| places.tell(failure)),
+                ParsedWords::Help(text) => {
                     output::print(&text);
                     Ok(Exit::Success)
                 }
@@ -79,13 +79,13 @@ fn run_as_given(arguments: &BenchArgs, words: &[String]) -> Result<Exit, Failure
 }
 
 /// What words come to that begin with a procedure.
-enum Read {
+enum ParsedWords {
     Procedure(ProcedureArgs),
     /// The text that they ask for.
     Help(String),
 }
 
-impl Read {
+impl ParsedWords {
     /// Reads the words behind `romer bench`, of which the first names a procedure.
     fn words(words: impl IntoIterator<Item = OsString>) -> Result<Self, Failure> {
         match read(["romer", "bench"].map(OsString::from).into_iter().chain(words))? {
@@ -150,7 +150,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
         begun: false,
         perhaps,
         forecast: [forecast.usual.1, forecast.time],
-        line: words::Line::new(prose && io::stderr().is_terminal()),
+        line: words::StatusLine::new(prose && io::stderr().is_terminal()),
     };
     let tests_itself = matches!(asked, ProcedureArgs::SelfTest(_));
     let document = if tests_itself {
@@ -273,7 +273,7 @@ fn tells_enough(document: &Benchmark, folder: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let shown = romer_report::escape::terminal(&folder.to_string_lossy());
-    let (exit, remedy) = if told.device_away * 2 >= told.silent() {
+    let (exit, remedy) = if told.device_unreachable * 2 >= told.silent() {
         (Exit::Unreachable, "check the device")
     } else if document.procedure == "recovery" {
         (
@@ -307,7 +307,7 @@ struct Looker<'a> {
     perhaps: Option<String>,
     /// How long it was last said to take, as things usually are and at the most.
     forecast: [Duration; 2],
-    line: words::Line,
+    line: words::StatusLine,
 }
 
 impl Looker<'_> {
@@ -371,7 +371,9 @@ fn not_kept(error: &StoreError) -> BenchError {
 pub(crate) fn of_page(text: &str) -> Result<romer_server::Plan, PlanFault> {
     let read = plan::parse(text.as_bytes(), "plan", &[]);
     let asked = read.and_then(|(read, places)| {
-        let Read::Procedure(asked) = read else { return Err(Failure::own("a plan asks for help (bench)")) };
+        let ParsedWords::Procedure(asked) = read else {
+            return Err(Failure::own("a plan asks for help (bench)"));
+        };
         let Some(device) = asked.shared().1 else {
             return Err(Failure::usage(
                 "the tester is tested on the command line (procedure): run `romer bench self-test`",

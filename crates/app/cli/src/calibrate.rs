@@ -6,7 +6,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as StdDuration;
 
-use romer_calibrate::{CalibrateError, ClockOptions, Options, choose, this_machine, unreadable};
+use romer_calibrate::{CalibrateError, CalibrationOptions, ClockOptions, choose, this_machine, unreadable};
 use romer_clock::PretendedClock;
 use romer_host::ending::{self, Stage};
 use romer_lab::{Host, LabGuard, Running, Topology};
@@ -169,7 +169,7 @@ fn measured(
 /// The part that runs in the laboratory.
 fn inside(arguments: &CalibrateArgs, prefix: &str) -> Result<Exit, Failure> {
     let stop = signals::interruption()?;
-    let options = Options { rounds: arguments.rounds, probes: arguments.probes };
+    let options = CalibrationOptions { rounds: arguments.rounds, probes: arguments.probes };
     let mut say = |text: &str| {
         if !arguments.output.quiet {
             output::eprint_line(text);

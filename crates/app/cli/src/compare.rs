@@ -22,14 +22,14 @@ use crate::{output, report};
 const LARGEST: u64 = 256 << 20;
 
 /// A measurement as it was found.
-enum Found {
+enum LoadedRun {
     /// With its packets.
     Whole(Box<Evaluated>),
     /// The document alone.
     Document(Box<Measurement>),
 }
 
-impl Found {
+impl LoadedRun {
     fn measurement(&self) -> &Measurement {
         match self {
             Self::Whole(evaluated) => &evaluated.measurement,
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit, Failure> {
 }
 
 /// The stream that is asked for.
-fn one_of(mut found: Vec<Found>, arguments: &CompareArgs, name: &str) -> Result<Found, Failure> {
+fn one_of(mut found: Vec<LoadedRun>, arguments: &CompareArgs, name: &str) -> Result<LoadedRun, Failure> {
     let count = found.len();
     let place = match arguments.stream {
         Some(number) => usize::from(number),
@@ -100,15 +100,15 @@ fn one_of(mut found: Vec<Found>, arguments: &CompareArgs, name: &str) -> Result<
     Ok(found.swap_remove(place))
 }
 
-fn load(path: &Path) -> Result<Vec<Found>, Failure> {
+fn load(path: &Path) -> Result<Vec<LoadedRun>, Failure> {
     if !path.is_dir() && is_json(path)? {
         return document(path);
     }
     whole(path)
 }
 
-fn whole(path: &Path) -> Result<Vec<Found>, Failure> {
-    Ok(with_packets(path)?.into_iter().map(|stream| Found::Whole(Box::new(stream))).collect())
+fn whole(path: &Path) -> Result<Vec<LoadedRun>, Failure> {
+    Ok(with_packets(path)?.into_iter().map(|stream| LoadedRun::Whole(Box::new(stream))).collect())
 }
 
 /// The streams of a run, or the one of a packet log.
@@ -135,7 +135,7 @@ fn is_json(path: &Path) -> Result<bool, Failure> {
     Ok(head[..read].iter().find(|octet| !octet.is_ascii_whitespace()) == Some(&b'{'))
 }
 
-fn document(path: &Path) -> Result<Vec<Found>, Failure> {
+fn document(path: &Path) -> Result<Vec<LoadedRun>, Failure> {
     let mut text = Vec::new();
     let file = untrusted::open_input(path).map_err(|error| unreadable(path, &error))?;
     file.take(LARGEST).read_to_end(&mut text).map_err(|error| unreadable(path, &error))?;
@@ -163,5 +163,5 @@ fn document(path: &Path) -> Result<Vec<Found>, Failure> {
         serde_json::from_value::<Measurement>(value).map(|one| vec![one])
     };
     let measurements = measurements.map_err(|error| bad(error.to_string()))?;
-    Ok(measurements.into_iter().map(|one| Found::Document(Box::new(one))).collect())
+    Ok(measurements.into_iter().map(|one| LoadedRun::Document(Box::new(one))).collect())
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use romer_doctor::{Options, PROBE_ARGUMENT, probe_main};
+use romer_doctor::{DoctorOptions, PROBE_ARGUMENT, probe_main};
 use romer_record::Exit;
 use romer_store::Runs;
 
@@ -20,7 +20,7 @@ pub(crate) fn probe() -> Option<ExitCode> {
 /// Examines this machine, and gives the exit code.
 pub(crate) fn run(arguments: &DoctorArgs) -> Result<Exit, Failure> {
     let runs = Runs::of_user().ok().map(|runs| runs.root().to_path_buf());
-    let document = romer_doctor::examine(&Options { runs, ..Options::default() });
+    let document = romer_doctor::examine(&DoctorOptions { runs, ..DoctorOptions::default() });
     if arguments.json {
         let text = output::document_text(&document)?;
         output::print(&text);

@@ -117,7 +117,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     }
     let picture = arguments.tui.then(EmulationPicture::new);
     let screen = picture.as_ref().map(|picture| Screen::take(picture, &terminated)).transpose()?;
-    let mut line = words::Line::new(prose && screen.is_none() && io::stderr().is_terminal());
+    let mut line = words::StatusLine::new(prose && screen.is_none() && io::stderr().is_terminal());
     let mut renewed = Instant::now();
     while !interrupted.load(Ordering::Acquire)
         && !terminated.load(Ordering::Acquire)

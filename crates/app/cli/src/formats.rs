@@ -77,18 +77,18 @@ impl Format {
 }
 
 /// An ending that names a format.
-struct Known {
+struct KnownExtension {
     ending: &'static str,
     /// The option that writes such a file, or what is nearest to it.
     option: &'static str,
 }
 
-const fn known(ending: &'static str, option: &'static str) -> Known {
-    Known { ending, option }
+const fn known(ending: &'static str, option: &'static str) -> KnownExtension {
+    KnownExtension { ending, option }
 }
 
 /// Endings of files that people write from results, or read.
-const KNOWN: &[Known] = &[
+const KNOWN: &[KnownExtension] = &[
     known("bz2", ""),
     known("cap", "pcapng"),
     known("csv", "csv"),

@@ -33,7 +33,7 @@ pub(crate) struct Narrator {
     screen: Option<Screen>,
     way: Way,
     follower: Option<Follower>,
-    told: Told,
+    told: ReportedEvents,
     /// Those of `--stream`, where they are asked for.
     lines: Option<Lines>,
 }
@@ -48,7 +48,7 @@ impl Narrator {
             screen: shown.then(Screen::default),
             way,
             follower: None,
-            told: Told::default(),
+            told: ReportedEvents::default(),
             lines: talk.stream.then(Lines::new),
         }
     }
@@ -97,9 +97,9 @@ const REMEMBERED: usize = 64;
 
 /// What was told of which streams, so that what happened to all is said once.
 #[derive(Debug, Default)]
-pub(crate) struct Told(VecDeque<(String, BTreeSet<u16>)>);
+pub(crate) struct ReportedEvents(VecDeque<(String, BTreeSet<u16>)>);
 
-impl Told {
+impl ReportedEvents {
     /// Whether this is to be said: it is not what was said a moment ago of another stream. Said of the same one again it has
     /// happened again.
     pub(crate) fn is_new(&mut self, stream: u16, text: &str) -> bool {
@@ -200,8 +200,10 @@ mod tests {
 
     #[test]
     fn what_happens_to_all_streams_is_said_once() {
-        let mut told = Told::default();
-        let of = |told: &mut Told, text: &str| (0..200).filter(|stream| told.is_new(*stream, text)).count();
+        let mut told = ReportedEvents::default();
+        let of = |told: &mut ReportedEvents, text: &str| {
+            (0..200).filter(|stream| told.is_new(*stream, text)).count()
+        };
         assert_eq!(of(&mut told, "it was paused for 5.2s"), 1);
         assert_eq!(of(&mut told, "it was paused for 11.4s"), 1);
         assert_eq!(of(&mut told, "it was paused for 5.2s"), 1, "it did so again");

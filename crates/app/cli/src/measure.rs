@@ -132,7 +132,7 @@ fn once(
     let outcome = if arguments.tui {
         let picture = MeasurementPicture::new(options.direction, expected(&options));
         let screen = Screen::take(&picture, interrupted)?;
-        let outcome = romer_measure::measure(&options, interrupted, &mut Painter::of(picture));
+        let outcome = romer_measure::measure(&options, interrupted, &mut Painter::new(picture));
         drop(screen);
         outcome
     } else {
@@ -185,7 +185,7 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<Exit, Failure> {
     if outcome.partial {
         return Ok(Exit::Interrupted);
     }
-    if let Some(gone) = &outcome.far_end_gone {
+    if let Some(gone) = &outcome.responder_lost {
         return Err(Failure::with_exit(Exit::Unreachable, gone));
     }
     match &outcome.unreachable[..] {

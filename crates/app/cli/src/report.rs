@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use romer_analyze::{export, qtcp};
-use romer_exchange::csv::Written;
+use romer_exchange::csv::WrittenCounts;
 use romer_exchange::qtcp::{Entry, Selection, TOO_SMALL, normalise};
 use romer_record::Exit;
 use romer_record::RoundTrip;
@@ -457,7 +457,7 @@ fn write_stream(
     if !(arguments.output.quiet || target == "-" && is_whole) {
         let shown =
             if target == "-" { "standard output".into() } else { romer_report::escape::terminal(target) };
-        let known = way != Way::Forward || stream.far_log_complete;
+        let known = way != Way::Forward || stream.responder_log_complete;
         output::eprint_line(&format!("note: {shown}: {}", contents(&written, known, arguments.fates)));
     }
     Ok(())
@@ -465,7 +465,7 @@ fn write_stream(
 
 /// What a table holds, and by what it is recognised; `known` says that what did not arrive is known to be lost, and `fates` that
 /// there is a column which says what became of each.
-fn contents(written: &Written, known: bool, fates: bool) -> String {
+fn contents(written: &WrittenCounts, known: bool, fates: bool) -> String {
     let packets = written.lines - written.duplicates;
     let mut text = counted(packets, "packet");
     for (number, what) in [

@@ -43,12 +43,12 @@ pub(crate) fn check_any_size(path: &Path, any_size: bool) -> Result<(), Failure>
 pub(crate) struct Reported {
     /// Each stream with what its figures come from.
     pub(crate) streams: Vec<Evaluated>,
-    source: Source,
+    source: ReportInput,
     /// The program of the run was killed, and the run completed from its log just now.
     pub(crate) recovered: bool,
 }
 
-enum Source {
+enum ReportInput {
     Run(Box<Run>),
     Log { name: String, stream: Box<[Stream; 1]>, files: LogFiles },
 }
@@ -71,46 +71,48 @@ impl Reported {
 
     fn of_run(reading: Reading) -> Self {
         let Reading { run, streams, recovered } = reading;
-        Self { streams, source: Source::Run(Box::new(run)), recovered }
+        Self { streams, source: ReportInput::Run(Box::new(run)), recovered }
     }
 
     /// Reads a packet log.
     pub(crate) fn of_log(analysis: &Analysis) -> Result<Self, Failure> {
         let log = analysis::read_log(analysis)?;
         let name = analysis.file.to_string_lossy().into_owned();
-        let source = Source::Log { name, stream: Box::new([log.stream]), files: log.files };
+        let source = ReportInput::Log { name, stream: Box::new([log.stream]), files: log.files };
         Ok(Self { streams: vec![log.evaluated], source, recovered: false })
     }
 
     /// How each stream was measured, so far as that is known.
     pub(crate) fn described(&self) -> &[Stream] {
         match &self.source {
-            Source::Run(run) => &run.manifest().streams,
-            Source::Log { stream, .. } => &stream[..],
+            ReportInput::Run(run) => &run.manifest().streams,
+            ReportInput::Log { stream, .. } => &stream[..],
         }
     }
 
     /// A name that no other run has, and when it was made.
     pub(crate) fn name(&self) -> String {
         match &self.source {
-            Source::Run(run) => format!("{} {}", run.manifest().name, run.manifest().created),
-            Source::Log { name, stream, .. } => format!("{name} {}", stream[0].started).trim_end().to_owned(),
+            ReportInput::Run(run) => format!("{} {}", run.manifest().name, run.manifest().created),
+            ReportInput::Log { name, stream, .. } => {
+                format!("{name} {}", stream[0].started).trim_end().to_owned()
+            }
         }
     }
 
     /// Where it is kept, of a run.
     pub(crate) fn folder(&self) -> Option<&Path> {
         match &self.source {
-            Source::Run(run) => Some(run.folder()),
-            Source::Log { .. } => None,
+            ReportInput::Run(run) => Some(run.folder()),
+            ReportInput::Log { .. } => None,
         }
     }
 
     /// The rows, by stream, which are read again.
     pub(crate) fn rows(&self) -> Result<BTreeMap<u16, Vec<RoundTrip>>, Failure> {
         match &self.source {
-            Source::Run(run) => Ok(run.rows()?.streams),
-            Source::Log { files, .. } => Ok(BTreeMap::from([(0, files.rows()?)])),
+            ReportInput::Run(run) => Ok(run.rows()?.streams),
+            ReportInput::Log { files, .. } => Ok(BTreeMap::from([(0, files.rows()?)])),
         }
     }
 

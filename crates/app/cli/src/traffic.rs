@@ -29,7 +29,7 @@ pub(crate) const HELP: &str = "When probes leave, and how large they are:
                         (default 20 ms)
   onoff:ON,OFF[@CODEC]  lengths exponential (1s), constant (=1s) or mixed
                         (0.7*400ms+0.3*2s)
-  imix:simple, imix:seed003, imix:GENOME
+  imix:simple, imix:chadda2004, imix:GENOME
                         frame sizes in turn; a genome of RFC 6985 such as
                         aaafg, 20(abcd)5(ggga) or AAZ,A=70B,Z=1400B
   trace:FILE            as recorded: a table with the header offset_ns,size, or

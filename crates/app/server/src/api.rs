@@ -36,7 +36,7 @@ pub(crate) struct Call {
 }
 
 /// What a handler answers.
-pub(crate) enum Reply {
+pub(crate) enum HandlerReply {
     /// A document, with its entity tag.
     Json {
         status: StatusCode,
@@ -54,7 +54,7 @@ pub(crate) enum Reply {
     Nothing,
 }
 
-impl Reply {
+impl HandlerReply {
     pub(crate) fn json<T: Serialize>(what: &T) -> Result<Self, Problem> {
         Self::json_with(StatusCode::OK, what, None)
     }
@@ -131,7 +131,7 @@ fn disposition(name: &str) -> String {
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 /// What an answer is, for the description.
-pub(crate) enum Answer {
+pub(crate) enum AnswerKind {
     Json(SchemaOf),
     File(&'static str),
     Events,
@@ -141,7 +141,7 @@ pub(crate) enum Answer {
 /// Who answers.
 enum Handler {
     /// A function that may block.
-    Blocking(fn(&App, &Call) -> Result<Reply, Problem>),
+    Blocking(fn(&App, &Call) -> Result<HandlerReply, Problem>),
     /// The stream of events.
     Events,
 }
@@ -160,7 +160,7 @@ pub(crate) struct Endpoint {
     query: &'static [(&'static str, bool, &'static str)],
     body: Option<SchemaOf>,
     status: u16,
-    answer: Answer,
+    answer: AnswerKind,
     handler: Handler,
 }
 
@@ -234,7 +234,7 @@ async fn respond(
             // A task that panicked has said so; what remains is a fault of romer's, for which there is no 500.
             let lost =
                 |_| Problem::unavailable("fault", "romer has failed here; please report what it printed");
-            answered.map_err(lost)?.map(Reply::into_response)
+            answered.map_err(lost)?.map(HandlerReply::into_response)
         }
     }
 }

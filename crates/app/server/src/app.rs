@@ -144,7 +144,7 @@ impl App {
     pub(crate) fn doctor(&self) -> Doctor {
         let _alone = self.doctor.lock().unwrap_or_else(PoisonError::into_inner);
         let runs = Some(self.runs.root().to_path_buf());
-        romer_doctor::examine(&romer_doctor::Options { runs, ..romer_doctor::Options::default() })
+        romer_doctor::examine(&romer_doctor::DoctorOptions { runs, ..romer_doctor::DoctorOptions::default() })
     }
 
     pub(crate) fn interfaces(&self) -> Vec<Interface> {

@@ -36,7 +36,7 @@ struct Attempts {
 
 /// What a request shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown<'a> {
+pub(crate) enum Credentials<'a> {
     Nothing,
     Token(&'a str),
     Session(&'a str),
@@ -75,14 +75,14 @@ impl Guard {
     }
 
     /// Whether what is shown is right, in a time that does not tell how wrong it is.
-    fn is_right(&self, shown: Shown<'_>) -> bool {
+    fn is_right(&self, shown: Credentials<'_>) -> bool {
         match shown {
-            Shown::Nothing => false,
-            Shown::Token(token) => {
+            Credentials::Nothing => false,
+            Credentials::Token(token) => {
                 let given = self.tag("token", token).finalize().into_bytes();
                 self.tag("token", &self.token).verify_slice(&given).is_ok()
             }
-            Shown::Session(session) => {
+            Credentials::Session(session) => {
                 let Some((end, tag)) = session.split_once('.') else { return false };
                 let Some(tag) = unhex(tag) else { return false };
                 let lasts = end.parse::<u64>().is_ok_and(|end| end > now().as_secs());
@@ -95,11 +95,11 @@ impl Guard {
     ///
     /// # Errors
     /// 401 without the token, the same for a wrong one; 429 where wrong ones came too often.
-    pub(crate) fn check(&self, shown: Shown<'_>, address: IpAddr) -> Result<(), Problem> {
+    pub(crate) fn check(&self, shown: Credentials<'_>, address: IpAddr) -> Result<(), Problem> {
         if self.is_right(shown) {
             return Ok(());
         }
-        if shown != Shown::Nothing && !self.may_try(address) {
+        if shown != Credentials::Nothing && !self.may_try(address) {
             return Err(Problem::too_many());
         }
         Err(Problem::unauthorized(
@@ -154,19 +154,19 @@ mod tests {
     fn the_token_and_its_sessions_pass_and_nothing_else() {
         let guard = Guard::new("a".repeat(64));
         let session = guard.open_session();
-        assert!(guard.check(Shown::Token(&"a".repeat(64)), HERE).is_ok());
-        assert!(guard.check(Shown::Session(&session), HERE).is_ok());
+        assert!(guard.check(Credentials::Token(&"a".repeat(64)), HERE).is_ok());
+        assert!(guard.check(Credentials::Session(&session), HERE).is_ok());
         let other = Guard::new("b".repeat(64)).open_session();
         let later = session.replacen(char::is_numeric, "9", 1);
         for shown in [
-            Shown::Nothing,
-            Shown::Token(""),
-            Shown::Token(&"a".repeat(63)),
-            Shown::Token(&session),
-            Shown::Session(&"a".repeat(64)),
-            Shown::Session(&other),
-            Shown::Session(&later),
-            Shown::Session("99999999999.zz"),
+            Credentials::Nothing,
+            Credentials::Token(""),
+            Credentials::Token(&"a".repeat(63)),
+            Credentials::Token(&session),
+            Credentials::Session(&"a".repeat(64)),
+            Credentials::Session(&other),
+            Credentials::Session(&later),
+            Credentials::Session("99999999999.zz"),
         ] {
             assert_eq!(guard.check(shown, HERE).unwrap_err().status(), 401, "{shown:?}");
         }
@@ -176,26 +176,26 @@ mod tests {
     fn a_session_ends() {
         let guard = Guard::new("a".repeat(64));
         let tag = hex(&guard.tag("session", "1000").finalize().into_bytes());
-        assert!(guard.check(Shown::Session(&format!("1000.{tag}")), HERE).is_err());
+        assert!(guard.check(Credentials::Session(&format!("1000.{tag}")), HERE).is_err());
     }
 
     #[test]
     fn wrong_tokens_are_slowed_down_for_their_own_address_only() {
         let guard = Guard::new("a".repeat(64));
         let tries: Vec<u16> =
-            (0..100).map(|_| guard.check(Shown::Token("wrong"), HERE).unwrap_err().status()).collect();
+            (0..100).map(|_| guard.check(Credentials::Token("wrong"), HERE).unwrap_err().status()).collect();
         assert_eq!(tries[0], 401);
         assert!(tries.contains(&429), "{tries:?}");
         let there = IpAddr::from([192, 0, 2, 1]);
-        assert_eq!(guard.check(Shown::Token("wrong"), there).unwrap_err().status(), 401);
-        assert!(guard.check(Shown::Token(&"a".repeat(64)), HERE).is_ok());
+        assert_eq!(guard.check(Credentials::Token("wrong"), there).unwrap_err().status(), 401);
+        assert!(guard.check(Credentials::Token(&"a".repeat(64)), HERE).is_ok());
     }
 
     #[test]
     fn a_flood_of_addresses_takes_no_more_memory() {
         let guard = Guard::new("a".repeat(64));
         for number in 0..10_000_u32 {
-            let _ = guard.check(Shown::Token("wrong"), IpAddr::from(number.to_be_bytes()));
+            let _ = guard.check(Credentials::Token("wrong"), IpAddr::from(number.to_be_bytes()));
         }
         assert!(guard.attempts.lock().unwrap().len() <= ADDRESSES + 1);
     }

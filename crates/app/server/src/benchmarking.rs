@@ -14,7 +14,7 @@ use romer_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{Hand, Jobs, State, Work};
+use crate::jobs::{Hand, JobState, Jobs, Work};
 use crate::problem::{FieldError, Problem};
 
 /// Trials of a plan that are listed before it runs.
@@ -85,7 +85,7 @@ pub(crate) struct Preview {
 
 /// A trial that is over.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Point {
+pub(crate) struct TrialPoint {
     /// Its case.
     case: String,
     /// Octets of its frames with check sequence; `null` for a mixture.
@@ -108,7 +108,7 @@ pub(crate) struct Point {
     invalid: Option<String>,
 }
 
-impl From<&Trial> for Point {
+impl From<&Trial> for TrialPoint {
     fn from(trial: &Trial) -> Self {
         Self {
             case: trial.case.clone(),
@@ -127,7 +127,7 @@ impl From<&Trial> for Point {
 
 /// How far a benchmark is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Far {
+pub(crate) struct BenchmarkProgress {
     /// Number of the trial that runs, from 1.
     trial: u64,
     /// How many there will be at the most, as things stand.
@@ -155,13 +155,13 @@ pub(crate) struct BenchmarkJob {
     /// The ports: where frames leave, where they are taken in.
     ports: [String; 2],
     /// How it stands.
-    state: State,
+    state: JobState,
     /// When it began, RFC 3339.
     started: String,
     /// How far it is.
-    far: Far,
+    far: BenchmarkProgress,
     /// Its trials so far.
-    points: Vec<Point>,
+    points: Vec<TrialPoint>,
     /// Claims that do not hold, in words.
     broken: Vec<String>,
     /// Why it failed, or why there is only a part.
@@ -178,7 +178,7 @@ impl Work for BenchmarkJob {
         self.id
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> JobState {
         self.state
     }
 }
@@ -258,9 +258,9 @@ impl Plans {
             procedure: options.name.into(),
             criterion: options.criterion.clone(),
             ports: [options.tx.to_string(), options.rx.to_string()],
-            state: State::Running,
+            state: JobState::Running,
             started: started.clone(),
-            far: Far::default(),
+            far: BenchmarkProgress::default(),
             points: Vec::new(),
             broken: Vec::new(),
             error: None,
@@ -269,7 +269,7 @@ impl Plans {
         let kept =
             Kept { plan: planned.plan.clone(), folder: folder.clone(), started: started.clone(), run: None };
         benchmarks.start(make, move |hand, stop| {
-            let mut looker = Looker { hand, options: &running, kept, course: Course::of(&running) };
+            let mut looker = Looker { hand, options: &running, kept, course: Course::new(&running) };
             let outcome = romer_bench::run(&running, None, stop, &mut looker);
             looker.end(outcome, &limits, stop.load(Ordering::Acquire));
         })
@@ -322,20 +322,20 @@ struct Course {
 }
 
 impl Course {
-    fn of(options: &BenchOptions) -> Self {
+    fn new(options: &BenchOptions) -> Self {
         let without = BenchOptions { self_test: None, ..options.clone() };
         let before = romer_bench::forecast(options).usual.1 - romer_bench::forecast(&without).usual.1;
         Self { before }
     }
 
-    fn tests_itself(&self, far: &mut Far) {
+    fn tests_itself(&self, far: &mut BenchmarkProgress) {
         let seconds = (self.before.as_nanos() + 999_999_999) / 1_000_000_000;
         far.now = format!("before the first trial the tester itself is tested, for {seconds} s or so");
     }
 }
 
 /// A trial begins, or would but for the tester's own test, which is in what is left.
-fn far(progress: &Progress<'_>) -> Far {
+fn far(progress: &Progress<'_>) -> BenchmarkProgress {
     let words = format!(
         "{}, {}, {:.2} % for {}",
         progress.case,
@@ -343,7 +343,12 @@ fn far(progress: &Progress<'_>) -> Far {
         progress.ask.load() * 100.0,
         progress.ask.length()
     );
-    Far { trial: progress.trial, of: progress.of[1], left_ns: progress.left[1].as_nanos(), now: words }
+    BenchmarkProgress {
+        trial: progress.trial,
+        of: progress.of[1],
+        left_ns: progress.left[1].as_nanos(),
+        now: words,
+    }
 }
 
 impl Watcher for Looker<'_> {
@@ -357,7 +362,7 @@ impl Watcher for Looker<'_> {
     fn begins(&mut self, progress: &Progress<'_>) {
         self.hand.change(|job| {
             job.far = far(progress);
-            job.points.extend(progress.last.map(Point::from));
+            job.points.extend(progress.last.map(TrialPoint::from));
         });
     }
 
@@ -380,7 +385,7 @@ impl Looker<'_> {
             Ok(document) => document,
             Err(error) => {
                 return self.hand.change(|job| {
-                    job.state = State::Failed;
+                    job.state = JobState::Failed;
                     job.error = Some(error.to_string());
                 });
             }
@@ -388,7 +393,7 @@ impl Looker<'_> {
         document.limits = ResultLimit::judge_all(limits, &document);
         let page = romer_report::benchmark::page(&document);
         let not_kept = self.kept.open(self.options).and_then(|run| run.finish(&document, &page)).err();
-        let points: Vec<Point> = document.trials.iter().map(Point::from).collect();
+        let points: Vec<TrialPoint> = document.trials.iter().map(TrialPoint::from).collect();
         let broken = broken(&document.verdicts, &document.limits, document.partial);
         let gone = document.events.iter().rfind(|event| document.partial && event.kind == "device-gone");
         let error = gone.map(|event| event.text.clone()).or_else(|| not_kept.map(|error| error.to_string()));
@@ -399,7 +404,7 @@ impl Looker<'_> {
             job.broken = broken;
             job.error = error;
             job.far.left_ns = 0;
-            job.state = if partial { State::Partial } else { State::Done };
+            job.state = if partial { JobState::Partial } else { JobState::Done };
         });
     }
 }

@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::history::{Applied, History};
 use crate::problem::Problem;
-use crate::scenario::{self, Given, Read, Shown};
+use crate::scenario::{self, Given, ScenarioDocument, ScenarioForms};
 use crate::time;
 
 /// Room is made for frames that are held so long, as a page may ask for more delay than there was at the start.
@@ -76,7 +76,7 @@ pub(crate) struct InForce {
     /// The seed by which chance goes.
     pub(crate) seed: [u32; 6],
     #[serde(flatten)]
-    pub(crate) shown: Shown,
+    pub(crate) shown: ScenarioForms,
 }
 
 /// How the emulation stands.
@@ -186,7 +186,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Emulation {
     /// Starts a bridge between two ports that does what the scenario says.
-    pub(crate) fn start(ports: [PortName; 2], read: Read, may_cut_off: bool) -> Result<Self, Problem> {
+    pub(crate) fn start(
+        ports: [PortName; 2],
+        read: ScenarioDocument,
+        may_cut_off: bool,
+    ) -> Result<Self, Problem> {
         let mut opened = Opened { scenario: read.scenario, text: read.toml };
         if opened.scenario.config.seed.is_none() {
             let seed = romer_emulate::random_seed();
@@ -202,7 +206,7 @@ impl Emulation {
             samples: None,
         };
         let bridge = LiveBridge::start(&options).map_err(|error| refused(&error))?;
-        Ok(Self::of(bridge.control(), Some(bridge), read.files))
+        Ok(Self::new(bridge.control(), Some(bridge), read.files))
     }
 
     /// A bridge that belongs to somebody else, who also ends it. Files that its scenario names lie in `folder`.
@@ -216,10 +220,10 @@ impl Emulation {
         };
         // It was read before, or the bridge would not be; what is wanted are its files.
         let _ = romer_scenario::parse(&control.scenario().text, "scenario", &mut load);
-        Self::of(control, None, files)
+        Self::new(control, None, files)
     }
 
-    fn of(control: Control, bridge: Option<LiveBridge>, files: BTreeMap<String, String>) -> Self {
+    fn new(control: Control, bridge: Option<LiveBridge>, files: BTreeMap<String, String>) -> Self {
         let mut history = History::default();
         history.push(applied(&control), &files);
         let lines = control.ports().map(|port| Network::open(port.namespace()).ok());
@@ -306,7 +310,7 @@ impl Emulation {
     fn shown(&self, own: &Own) -> InForce {
         let current = self.control.scenario();
         let seed = self.control.seed().0;
-        let shown = Shown::of(&current.text, &own.files, &current.notes).of_run(seed);
+        let shown = ScenarioForms::read(&current.text, &own.files, &current.notes).of_run(seed);
         InForce { version: current.revision, passing: current.passing, seed, shown }
     }
 

@@ -99,7 +99,7 @@ impl Hub {
                 }
             }
         });
-        let mut response = Response::new(Body::new(Stream { page }));
+        let mut response = Response::new(Body::new(EventStream { page }));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -108,11 +108,11 @@ impl Hub {
 }
 
 /// The body of a stream of events.
-struct Stream {
+struct EventStream {
     page: mpsc::Receiver<Bytes>,
 }
 
-impl hyper::body::Body for Stream {
+impl hyper::body::Body for EventStream {
     type Data = Bytes;
     type Error = Infallible;
 

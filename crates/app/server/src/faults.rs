@@ -50,11 +50,11 @@ const STAGES: [&str; 12] = [
 ];
 
 /// How a scenario is read.
-type Reader<'a> = dyn Fn(&Map<String, Value>) -> Option<ScenarioError> + 'a;
+type ScenarioReader<'a> = dyn Fn(&Map<String, Value>) -> Option<ScenarioError> + 'a;
 
 /// A key, or a place in a list, from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum PathStep {
     Key(String),
     Place(usize),
 }
@@ -63,7 +63,7 @@ enum Step {
 pub(crate) fn others(
     scenario: &Map<String, Value>,
     first: &ScenarioError,
-    read: &Reader<'_>,
+    read: &ScenarioReader<'_>,
 ) -> Vec<ScenarioError> {
     let (mut copy, mut fault) = (scenario.clone(), first.clone());
     let (mut found, mut told, mut readings) = (Vec::new(), BTreeSet::from([first.what.clone()]), 0);
@@ -91,7 +91,7 @@ fn mend(
     scenario: &mut Map<String, Value>,
     fault: &ScenarioError,
     readings: &mut usize,
-    read: &Reader<'_>,
+    read: &ScenarioReader<'_>,
 ) -> Option<ScenarioError> {
     let mut steps = steps(&fault.what);
     // "has no step; write step = ...": something that is not there is put in.
@@ -103,14 +103,14 @@ fn mend(
         Some(key) => (fault.what.clone(), format!("{}.{key}", fault.what)),
         None => (parent(&fault.what).to_owned(), fault.what.clone()),
     };
-    steps.extend(missing.map(|key| Step::Key(key.into())));
+    steps.extend(missing.map(|key| PathStep::Key(key.into())));
     if let Some(copy) = with_rows(scenario, &steps) {
         *scenario = copy;
         *readings += 1;
         return read(scenario);
     }
-    let kind =
-        missing.is_none() && matches!(steps.last(), Some(Step::Key(key)) if KINDS.contains(&key.as_str()));
+    let kind = missing.is_none()
+        && matches!(steps.last(), Some(PathStep::Key(key)) if KINDS.contains(&key.as_str()));
     let mut best: Option<(u8, Map<String, Value>, Option<ScenarioError>)> = None;
     for value in VALUES.iter().filter(|_| !kind) {
         let value = serde_json::from_str(value).unwrap_or(Value::Null);
@@ -142,9 +142,13 @@ fn mend(
 }
 
 /// Leaves out the stage that something lies in, or that itself.
-fn leave_out(scenario: &mut Map<String, Value>, what: &str, read: &Reader<'_>) -> Option<ScenarioError> {
+fn leave_out(
+    scenario: &mut Map<String, Value>,
+    what: &str,
+    read: &ScenarioReader<'_>,
+) -> Option<ScenarioError> {
     let mut steps = steps(what);
-    let stage = |step: &Step| matches!(step, Step::Key(key) if STAGES.contains(&key.as_str()));
+    let stage = |step: &PathStep| matches!(step, PathStep::Key(key) if STAGES.contains(&key.as_str()));
     if let Some(place) = steps.iter().position(stage) {
         steps.truncate(place + 1);
     }
@@ -152,8 +156,8 @@ fn leave_out(scenario: &mut Map<String, Value>, what: &str, read: &Reader<'_>) -
 }
 
 /// With transitions from each state to itself, where the transitions are what is wrong: rows are told by the first that is.
-fn with_rows(scenario: &Map<String, Value>, steps: &[Step]) -> Option<Map<String, Value>> {
-    let place = steps.iter().position(|step| *step == Step::Key("transition".into()))?;
+fn with_rows(scenario: &Map<String, Value>, steps: &[PathStep]) -> Option<Map<String, Value>> {
+    let place = steps.iter().position(|step| *step == PathStep::Key("transition".into()))?;
     let mut copy = scenario.clone();
     let (stage, key) = (steps.get(..place)?, steps.get(..=place)?);
     let states = find(&mut copy, stage)?.get("state")?.as_array()?.len();
@@ -175,35 +179,35 @@ fn parent(what: &str) -> &str {
 }
 
 /// `a_to_b.loss.state[2].probability`: places are counted from 1 there.
-fn steps(what: &str) -> Vec<Step> {
+fn steps(what: &str) -> Vec<PathStep> {
     let mut steps = Vec::new();
     for part in what.split('.') {
         let (key, places) = part.split_once('[').unwrap_or((part, ""));
-        steps.push(Step::Key(key.into()));
+        steps.push(PathStep::Key(key.into()));
         let places = places.split('[').filter_map(|place| place.trim_end_matches(']').parse::<usize>().ok());
-        steps.extend(places.map(|place| Step::Place(place.saturating_sub(1))));
+        steps.extend(places.map(|place| PathStep::Place(place.saturating_sub(1))));
     }
     steps
 }
 
-fn find<'v>(scenario: &'v mut Map<String, Value>, steps: &[Step]) -> Option<&'v mut Value> {
+fn find<'v>(scenario: &'v mut Map<String, Value>, steps: &[PathStep]) -> Option<&'v mut Value> {
     let (first, rest) = steps.split_first()?;
-    let Step::Key(key) = first else { return None };
+    let PathStep::Key(key) = first else { return None };
     rest.iter().try_fold(scenario.get_mut(key)?, |value, step| match step {
-        Step::Key(key) => value.get_mut(key),
-        Step::Place(place) => value.get_mut(*place),
+        PathStep::Key(key) => value.get_mut(key),
+        PathStep::Place(place) => value.get_mut(*place),
     })
 }
 
 /// Puts a value there, or takes away what is there (null); whether there was something, or could be.
-fn set(scenario: &mut Map<String, Value>, steps: &[Step], value: &Value) -> bool {
+fn set(scenario: &mut Map<String, Value>, steps: &[PathStep], value: &Value) -> bool {
     let Some((last, before)) = steps.split_last() else { return false };
     let table = match (before.is_empty(), last) {
-        (true, Step::Key(_)) => Some(scenario),
+        (true, PathStep::Key(_)) => Some(scenario),
         _ => match find(scenario, before) {
             Some(Value::Object(table)) => Some(table),
             Some(Value::Array(list)) => {
-                let Step::Place(place) = last else { return false };
+                let PathStep::Place(place) = last else { return false };
                 let Some(item) = list.get_mut(*place) else { return false };
                 *item = value.clone();
                 return true;
@@ -211,7 +215,7 @@ fn set(scenario: &mut Map<String, Value>, steps: &[Step], value: &Value) -> bool
             _ => None,
         },
     };
-    let (Some(table), Step::Key(key)) = (table, last) else { return false };
+    let (Some(table), PathStep::Key(key)) = (table, last) else { return false };
     if value.is_null() {
         return table.remove(key).is_some();
     }

@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::emulation::TickSummary;
-use one_way::{Arrives, OneWay};
+use one_way::{Arrives, OneWayState};
 
 /// Values of one interval that are summarised: the last ones.
 const SUMMARISED: usize = 4_096;
@@ -138,7 +138,7 @@ impl LiveWay {
 
 /// A probe of which something is missing yet.
 #[derive(Clone, Copy, Debug, Default)]
-struct Probe {
+struct PendingProbe {
     user_ns: Option<i64>,
     kernel_ns: Option<i64>,
     back: Option<Back>,
@@ -151,11 +151,11 @@ struct Back {
     here_ns: i64,
 }
 
-struct Stream {
+struct LiveStreamState {
     /// Of probes that go one way: there and here.
-    one_way: Option<[OneWay; 2]>,
+    one_way: Option<[OneWayState; 2]>,
     kernel: bool,
-    awaited: BTreeMap<u64, Probe>,
+    awaited: BTreeMap<u64, PendingProbe>,
     /// Whether the kernel tells when probes leave.
     stamped: bool,
     forward: WatchedDelays,
@@ -166,11 +166,11 @@ struct Stream {
     between: Vec<i64>,
 }
 
-impl Stream {
+impl LiveStreamState {
     fn new(way: Way, relation: ClockRelation, stamps: StampRequest) -> Self {
         // A network card's are not known yet while it runs.
         let kernel = stamps != StampRequest::User;
-        let of = |arrives| OneWay::new(arrives, relation, kernel);
+        let of = |arrives| OneWayState::new(arrives, relation, kernel);
         Self {
             one_way: (way != Way::RoundTrip).then(|| [of(Arrives::There), of(Arrives::Here)]),
             kernel,
@@ -185,7 +185,7 @@ impl Stream {
         }
     }
 
-    fn of(stream: &manifest::Stream) -> Self {
+    fn from_manifest(stream: &manifest::Stream) -> Self {
         Self::new(stream.traffic.direction, stream.clock_relation, stream.stamp_request)
     }
 
@@ -199,7 +199,7 @@ impl Stream {
         }
     }
 
-    fn take_half([there, here]: &mut [OneWay; 2], entry: &Entry) {
+    fn take_half([there, here]: &mut [OneWayState; 2], entry: &Entry) {
         match *entry {
             Entry::Sent { sequence, user_ns, .. } => there.sent(sequence, user_ns),
             Entry::SentStamp { sequence, kernel_ns } => there.stamped(sequence, kernel_ns),
@@ -238,7 +238,7 @@ impl Stream {
     }
 
     /// Changes what is known of a probe; one of which both departures are known is taken in.
-    fn probe(&mut self, sequence: u64, change: impl FnOnce(&mut Probe)) {
+    fn probe(&mut self, sequence: u64, change: impl FnOnce(&mut PendingProbe)) {
         let probe = self.awaited.entry(sequence).or_default();
         change(probe);
         if let (Some(_), Some(departure), Some(back)) = (probe.user_ns, probe.kernel_ns, probe.back) {
@@ -286,7 +286,7 @@ impl Stream {
             arrived: None,
         };
         let [forward, reverse] = match &mut self.one_way {
-            Some(ways) => ways.each_mut().map(OneWay::interval),
+            Some(ways) => ways.each_mut().map(OneWayState::interval),
             None => [&mut self.forward, &mut self.reverse].map(|way| of(&way.fresh(), way.jitter())),
         };
         let told = LiveStream {
@@ -312,7 +312,7 @@ fn last(values: &[i64]) -> TickSummary {
 pub struct Follower {
     folder: PathBuf,
     log: Option<LogReader<BufReader<File>>>,
-    streams: BTreeMap<u16, Stream>,
+    streams: BTreeMap<u16, LiveStreamState>,
 }
 
 impl Follower {
@@ -332,7 +332,7 @@ impl Follower {
             let run = Run::open(&self.folder).ok()?;
             self.streams = (0..)
                 .zip(&run.manifest().streams)
-                .map(|(number, stream)| (number, Stream::of(stream)))
+                .map(|(number, stream)| (number, LiveStreamState::from_manifest(stream)))
                 .collect();
             self.log = LogReader::open(&run.log_path()).ok();
         }
@@ -382,8 +382,8 @@ mod tests {
         }
     }
 
-    fn of(entries: &[Entry]) -> Stream {
-        let mut stream = Stream::new(Way::RoundTrip, ClockRelation::Unknown, StampRequest::Best);
+    fn state_of(entries: &[Entry]) -> LiveStreamState {
+        let mut stream = LiveStreamState::new(Way::RoundTrip, ClockRelation::Unknown, StampRequest::Best);
         entries.iter().for_each(|entry| stream.take(entry));
         stream
     }
@@ -403,7 +403,7 @@ mod tests {
             entries.extend(sent(sequence, at));
             entries.push(back(sequence, at, there, here));
         }
-        let told = of(&entries).interval(0, 5);
+        let told = state_of(&entries).interval(0, 5);
         assert_eq!(maxima(&told), serde_json::json!([300.0, 200.0, 8_350.0]));
         assert_eq!(told.inter_arrival_ns.count(), 2);
         // |D| of 300 and 200 there, 50 and 150 back.
@@ -418,7 +418,7 @@ mod tests {
         let arrival = back(0, 0, 1_000, 7_000);
         for entries in [[departure, stamp, arrival], [arrival, departure, stamp], [stamp, arrival, departure]]
         {
-            let mut stream = of(&entries);
+            let mut stream = state_of(&entries);
             assert_eq!(maxima(&stream.interval(0, 0)), serde_json::json!([0.0, 0.0, 8_000.0]));
             assert!(stream.awaited.is_empty());
         }
@@ -427,11 +427,11 @@ mod tests {
     #[test]
     fn without_the_kernels_stamps_those_of_the_program_have_to_do_and_both_are_never_mixed() {
         let [departure, stamp] = sent(0, 0);
-        let mut alone = of(&[departure, back(0, 0, 1_000, 7_000)]);
+        let mut alone = state_of(&[departure, back(0, 0, 1_000, 7_000)]);
         assert_eq!(alone.interval(0, 0).round_trip.delay_ns.count(), 1);
         let [second, _] = sent(1, 100_000);
         let mut both =
-            of(&[departure, stamp, back(0, 0, 1_000, 7_000), second, back(1, 100_000, 1_000, 7_000)]);
+            state_of(&[departure, stamp, back(0, 0, 1_000, 7_000), second, back(1, 100_000, 1_000, 7_000)]);
         assert_eq!(both.interval(0, 0).round_trip.delay_ns.count(), 1, "the second waits for its stamp");
     }
 
@@ -439,13 +439,13 @@ mod tests {
     fn a_packet_that_comes_twice_counts_once() {
         let mut entries = sent(0, 0).to_vec();
         entries.extend([back(0, 0, 1_000, 7_000), back(0, 0, 1_000, 9_000)]);
-        let told = of(&entries).interval(0, 0);
+        let told = state_of(&entries).interval(0, 0);
         assert_eq!(told.round_trip.delay_ns.count(), 1);
     }
 
     #[test]
     fn streams_of_both_ways_have_their_delays_and_losses_apart_though_their_numbers_are_the_same() {
-        let mut stream = Stream::new(Way::Both, ClockRelation::Shared, StampRequest::Best);
+        let mut stream = LiveStreamState::new(Way::Both, ClockRelation::Shared, StampRequest::Best);
         let came = |sequence, at| Entry::Came {
             sequence,
             size: 64,
@@ -483,7 +483,7 @@ mod tests {
         let [departure, stamp] = sent(0, 0);
         let arrival = back(0, 0, 1_000, 7_000);
         let of = |asked| {
-            let mut stream = Stream::new(Way::RoundTrip, ClockRelation::Unknown, asked);
+            let mut stream = LiveStreamState::new(Way::RoundTrip, ClockRelation::Unknown, asked);
             [departure, stamp, arrival].iter().for_each(|entry| stream.take(entry));
             maxima(&stream.interval(0, 0))[2].clone()
         };

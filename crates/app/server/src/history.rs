@@ -24,14 +24,14 @@ pub(crate) struct Applied {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct HistoryEntry {
     applied: Applied,
     files: BTreeMap<String, Arc<str>>,
 }
 
 /// The last of them, oldest first: the one in force is always there.
 #[derive(Debug, Default)]
-pub(crate) struct History(VecDeque<Entry>);
+pub(crate) struct History(VecDeque<HistoryEntry>);
 
 impl History {
     /// Takes in the one that is in force now.
@@ -42,7 +42,7 @@ impl History {
             (name.clone(), before.map_or_else(|| Arc::from(text.as_str()), Arc::clone))
         };
         let files = files.iter().map(kept).collect();
-        self.0.push_back(Entry { applied, files });
+        self.0.push_back(HistoryEntry { applied, files });
         while self.0.len() > 1 && (self.0.len() > REMEMBERED || self.octets() > ROOM) {
             self.0.pop_front();
         }
@@ -51,7 +51,7 @@ impl History {
     /// Octets of the files; those that two successive ones have alike are there once.
     fn octets(&self) -> usize {
         let newer = self.0.iter().skip(1).map(Some).chain([None]);
-        let own = |(entry, newer): (&Entry, Option<&Entry>)| -> usize {
+        let own = |(entry, newer): (&HistoryEntry, Option<&HistoryEntry>)| -> usize {
             let is_there_again = |name: &String, text: &Arc<str>| {
                 newer.and_then(|newer| newer.files.get(name)).is_some_and(|other| Arc::ptr_eq(other, text))
             };

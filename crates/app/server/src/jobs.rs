@@ -17,7 +17,7 @@ use crate::problem::Problem;
 /// How work stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum State {
+pub(crate) enum JobState {
     /// It runs.
     Running,
     /// It ended as asked.
@@ -40,10 +40,10 @@ pub(crate) trait Work: Clone + Serialize + Send + 'static {
     /// Its number.
     fn id(&self) -> u64;
     /// How it stands.
-    fn state(&self) -> State;
+    fn state(&self) -> JobState;
 }
 
-struct Held<W, R> {
+struct HeldJob<W, R> {
     work: W,
     stop: Arc<AtomicBool>,
     /// What came of it.
@@ -52,7 +52,7 @@ struct Held<W, R> {
 
 struct All<W, R> {
     last: u64,
-    held: VecDeque<Held<W, R>>,
+    held: VecDeque<HeldJob<W, R>>,
 }
 
 /// All work of a kind that was started here, and what came of it.
@@ -99,7 +99,7 @@ impl<W: Work, R: Send + Sync + 'static> Jobs<W, R> {
         })
     }
 
-    fn with<T>(&self, id: u64, see: impl FnOnce(&Held<W, R>) -> T) -> Result<T, Problem> {
+    fn with<T>(&self, id: u64, see: impl FnOnce(&HeldJob<W, R>) -> T) -> Result<T, Problem> {
         let all = self.locked();
         let unknown =
             || Problem::not_found(format!("there is no {} {id}; the list has those that there are", W::NAME));
@@ -121,7 +121,7 @@ impl<W: Work, R: Send + Sync + 'static> Jobs<W, R> {
 
     /// Whether such a one runs.
     pub(crate) fn any_running(&self, such: impl Fn(&W) -> bool) -> bool {
-        self.locked().held.iter().any(|held| held.work.state() == State::Running && such(&held.work))
+        self.locked().held.iter().any(|held| held.work.state() == JobState::Running && such(&held.work))
     }
 
     /// Starts one: `make` gives it with its number, `run` does it on a thread of its own, and ends it.
@@ -133,20 +133,20 @@ impl<W: Work, R: Send + Sync + 'static> Jobs<W, R> {
         let stop = Arc::new(AtomicBool::new(false));
         let work = {
             let mut all = self.locked();
-            let running = all.held.iter().filter(|held| held.work.state() == State::Running).count();
+            let running = all.held.iter().filter(|held| held.work.state() == JobState::Running).count();
             if running >= W::AT_ONCE {
                 let detail =
                     format!("{running} {}{} already; wait for one, or stop it", W::NAME, plural(running));
                 return Err(Problem::conflict("too-many", detail));
             }
             if all.held.len() >= W::REMEMBERED
-                && let Some(place) = all.held.iter().position(|held| held.work.state() != State::Running)
+                && let Some(place) = all.held.iter().position(|held| held.work.state() != JobState::Running)
             {
                 all.held.remove(place);
             }
             all.last += 1;
             let work = make(all.last);
-            all.held.push_back(Held { work: work.clone(), stop: Arc::clone(&stop), result: None });
+            all.held.push_back(HeldJob { work: work.clone(), stop: Arc::clone(&stop), result: None });
             work
         };
         let hand = Hand { id: work.id(), jobs: self.clone() };

@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::following::{Follower, LiveStream};
-use crate::jobs::{Hand, Jobs, State, Work};
+use crate::jobs::{Hand, JobState, Jobs, Work};
 use crate::problem::{FieldError, Problem};
 use crate::through::Through;
 use crate::time;
@@ -113,7 +113,7 @@ pub(crate) struct Job {
     /// The command line that does the same.
     pub(crate) command: String,
     /// How it stands.
-    pub(crate) state: State,
+    pub(crate) state: JobState,
     /// When it began, RFC 3339.
     pub(crate) started: String,
     /// How long it is to take, nanoseconds, where that is known.
@@ -144,7 +144,7 @@ impl Work for Job {
         self.id
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> JobState {
         self.state
     }
 }
@@ -168,7 +168,7 @@ pub(crate) fn start(
         // A recorded schedule is not told to every page each second.
         asked: Asked { trace: None, ..asked },
         command,
-        state: State::Running,
+        state: JobState::Running,
         started: time::rfc3339(SystemTime::now()),
         expected_ns,
         run: None,
@@ -210,8 +210,8 @@ impl Job {
     fn end(&mut self, outcome: Result<romer_measure::Outcome, EndpointError>) {
         match outcome {
             Ok(outcome) => {
-                self.state = State::Done;
-                if let Some(gone) = &outcome.far_end_gone {
+                self.state = JobState::Done;
+                if let Some(gone) = &outcome.responder_lost {
                     self.error = Some(gone.to_string());
                 }
                 if let Some(error) = &outcome.not_kept {
@@ -222,11 +222,11 @@ impl Job {
                     outcome.partial,
                 );
                 if outcome.partial || self.error.is_some() {
-                    self.state = State::Partial;
+                    self.state = JobState::Partial;
                 }
             }
             Err(error) => {
-                self.state = State::Failed;
+                self.state = JobState::Failed;
                 self.error = Some(error.to_string());
             }
         }

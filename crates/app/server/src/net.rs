@@ -29,7 +29,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::io::InspectReader;
 
 use crate::app::App;
-use crate::auth::Shown;
+use crate::auth::Credentials;
 use crate::heads::{self, Ends};
 use crate::problem::Problem;
 use crate::wire::{Framing, Worded};
@@ -223,7 +223,7 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
         let working = Working::begin(&busy);
         async move {
             let response = answer(&app, router, ends, request, is_twice).await;
-            Ok::<_, Infallible>(response.map(|body| Body::new(Counted { body, _working: working })))
+            Ok::<_, Infallible>(response.map(|body| Body::new(CountedBody { body, _working: working })))
         }
     });
     let serving = http1::Builder::new()
@@ -257,12 +257,12 @@ impl Drop for Working {
 }
 
 /// A body that counts as work until it has gone out.
-struct Counted {
+struct CountedBody {
     body: Body,
     _working: Working,
 }
 
-impl hyper::body::Body for Counted {
+impl hyper::body::Body for CountedBody {
     type Data = axum::body::Bytes;
     type Error = axum::Error;
 
@@ -318,10 +318,10 @@ fn authorise(app: &App, headers: &HeaderMap, path: &str, ends: Ends) -> Result<(
             let (scheme, token) = text.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
         });
-        return app.guard.check(Shown::Token(token.unwrap_or_default()), address);
+        return app.guard.check(Credentials::Token(token.unwrap_or_default()), address);
     }
     if path == "/api/session" {
-        return app.guard.check(Shown::Nothing, address);
+        return app.guard.check(Credentials::Nothing, address);
     }
     let name = app.cookie_name();
     let session = headers
@@ -332,7 +332,7 @@ fn authorise(app: &App, headers: &HeaderMap, path: &str, ends: Ends) -> Result<(
         .filter_map(|cookie| cookie.trim().split_once('='))
         .find(|(found, _)| *found == name)
         .map(|(_, session)| session);
-    app.guard.check(session.map_or(Shown::Nothing, Shown::Session), address)
+    app.guard.check(session.map_or(Credentials::Nothing, Credentials::Session), address)
 }
 
 /// What a browser may do with a report, in a frame of the page or by itself: run the script of our own reports, which

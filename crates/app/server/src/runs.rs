@@ -31,7 +31,7 @@ use crate::scenario;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "RunKind")]
-pub(crate) enum Kind {
+pub(crate) enum FolderKind {
     /// A measurement.
     Measurement,
     /// A benchmark.
@@ -46,7 +46,7 @@ pub(crate) struct Listed {
     /// The folder's name.
     name: String,
     /// What it is.
-    kind: Kind,
+    kind: FolderKind,
     /// When it was begun, RFC 3339; empty where that cannot be read.
     created: String,
     /// `complete`, `partial`, `recovered`, `running` or `killed`; `damaged` where it cannot be read.
@@ -81,7 +81,7 @@ pub(crate) struct Opened {
     /// As in the list.
     state: String,
     /// What it is.
-    kind: Kind,
+    kind: FolderKind,
     /// One for each stream.
     measurements: Vec<Explained<Measurement>>,
     /// What a benchmark has found.
@@ -128,7 +128,7 @@ pub(crate) fn list(runs: &Runs) -> Result<Vec<Listed>, Problem> {
 
 impl Listed {
     /// The folder, as long as nothing else is known of it.
-    fn damaged(folder: &Path, kind: Kind) -> Self {
+    fn damaged(folder: &Path, kind: FolderKind) -> Self {
         Self {
             name: folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
             kind,
@@ -153,7 +153,7 @@ fn elsewhere(folder: &Path) -> Option<String> {
 }
 
 fn measurement(listed: &romer_store::Listed) -> Listed {
-    let nothing = Listed::damaged(&listed.path, Kind::Measurement);
+    let nothing = Listed::damaged(&listed.path, FolderKind::Measurement);
     match &listed.run {
         Ok(run) => {
             let manifest = run.manifest();
@@ -236,7 +236,7 @@ pub(crate) fn open(runs: &Runs, name: &str) -> Result<Opened, Problem> {
         name: name.into(),
         folder: elsewhere(&folder).unwrap_or_else(|| folder.display().to_string()),
         state: state(state_now).into(),
-        kind: Kind::Measurement,
+        kind: FolderKind::Measurement,
         measurements: measurements.into_iter().map(Explained).collect(),
         benchmark: None,
         emulation: None,

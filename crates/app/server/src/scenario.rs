@@ -72,7 +72,7 @@ fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Map<Strin
 
 /// A scenario that was read.
 #[derive(Clone, Debug)]
-pub(crate) struct Read {
+pub(crate) struct ScenarioDocument {
     pub(crate) scenario: Scenario,
     pub(crate) toml: String,
     pub(crate) files: BTreeMap<String, String>,
@@ -80,7 +80,7 @@ pub(crate) struct Read {
 
 /// What a scenario is, in both forms.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Shown {
+pub(crate) struct ScenarioForms {
     /// As a file.
     pub(crate) toml: String,
     /// The same as JSON.
@@ -124,7 +124,7 @@ pub(crate) struct PresetShown {
 /// # Errors
 /// 422 for whatever is wrong with the scenario, with the field and, of a text, the place; 400 where it is not said in one
 /// of both ways; 413 where it is too large.
-pub(crate) fn read(given: Given, held: &BTreeMap<String, String>) -> Result<Read, Problem> {
+pub(crate) fn read(given: Given, held: &BTreeMap<String, String>) -> Result<ScenarioDocument, Problem> {
     let is_text = given.toml.is_some();
     let text = match (given.toml, given.scenario) {
         (Some(text), None) => text,
@@ -144,7 +144,7 @@ pub(crate) fn read(given: Given, held: &BTreeMap<String, String>) -> Result<Read
         romer_scenario::named_file(text.as_bytes())
     };
     match romer_scenario::parse(&text, NAME, &mut load) {
-        Ok(scenario) => Ok(Read { scenario, toml: text, files }),
+        Ok(scenario) => Ok(ScenarioDocument { scenario, toml: text, files }),
         Err(error) => {
             let problem = refusal(&error, is_text);
             // A long file is not read again and again.
@@ -184,16 +184,16 @@ fn place_of(error: &ScenarioError, is_text: bool) -> FieldError {
     }
 }
 
-impl Read {
+impl ScenarioDocument {
     /// In both forms.
-    pub(crate) fn shown(&self) -> Shown {
-        Shown::of(&self.toml, &self.files, &self.scenario.notes)
+    pub(crate) fn shown(&self) -> ScenarioForms {
+        ScenarioForms::read(&self.toml, &self.files, &self.scenario.notes)
     }
 }
 
-impl Shown {
+impl ScenarioForms {
     /// A text in both forms.
-    pub(crate) fn of(text: &str, files: &BTreeMap<String, String>, notes: &[EmulationWarning]) -> Self {
+    pub(crate) fn read(text: &str, files: &BTreeMap<String, String>, notes: &[EmulationWarning]) -> Self {
         let files = files.iter().map(|(name, text)| NamedFile { name: name.clone(), octets: text.len() });
         Self {
             toml: text.into(),
@@ -423,7 +423,7 @@ mod tests {
         Given { scenario: value.as_object().cloned(), ..Given::default() }
     }
 
-    fn reading(given: Given) -> Result<Read, Problem> {
+    fn reading(given: Given) -> Result<ScenarioDocument, Problem> {
         read(given, &BTreeMap::new())
     }
 
@@ -465,7 +465,8 @@ mod tests {
 
     #[test]
     fn a_seed_that_is_not_the_runs_is_known() {
-        let of = |text: &str| Shown::of(text, &BTreeMap::new(), &[]).of_run([1, 2, 3, 4, 5, 6]).notes;
+        let of =
+            |text: &str| ScenarioForms::read(text, &BTreeMap::new(), &[]).of_run([1, 2, 3, 4, 5, 6]).notes;
         let [seed, scenario_seed] = ["1,2,3,4,5,6", "1,2,3,4,5,7"].map(str::to_owned);
         let expected = EmulationWarning::SeedOfStart { seed, scenario_seed };
         assert_eq!(of("seed = [1, 2, 3, 4, 5, 7]\n"), [expected.into()]);

@@ -65,7 +65,7 @@ impl From<&LiveWay> for IntervalWay {
 }
 
 impl Interval {
-    fn of(told: &StreamInterval, live: Option<&LiveStream>) -> Self {
+    fn from_stream(told: &StreamInterval, live: Option<&LiveStream>) -> Self {
         // What the log does not tell (it could not be read) the measurement itself does.
         let whole = IntervalWay {
             median_ns: told.round_trip_delay_ns.median,
@@ -113,7 +113,7 @@ impl Watched {
         if stream.len() >= MOST {
             stream.pop_front();
         }
-        stream.push_back(Interval::of(told, live));
+        stream.push_back(Interval::from_stream(told, live));
     }
 
     /// All that are kept: stream by stream, oldest first.
@@ -140,7 +140,7 @@ mod tests {
             lost: 1,
             outstanding: 0,
             kept_entries: 0,
-            kept_sent: 0,
+            durable_sent: 0,
             round_trip_delay_ns: Summary { median: Some(5.0), p99: Some(7.0), ..Summary::default() },
             forward: None,
             reverse: None,

@@ -34,7 +34,7 @@ struct Console {
 }
 
 #[derive(Debug)]
-struct Answer {
+struct HttpAnswer {
     status: u16,
     head: String,
     body: String,
@@ -112,12 +112,12 @@ impl Console {
     }
 
     /// Sends these octets and reads until the server closes.
-    fn raw(&self, octets: &[u8]) -> Answer {
+    fn raw(&self, octets: &[u8]) -> HttpAnswer {
         let mut stream = TcpStream::connect(self.server.address()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         // The server may answer and close before all is sent.
         let _ = stream.write_all(octets);
-        Answer::read(&mut stream)
+        HttpAnswer::read(&mut stream)
     }
 
     fn request(&self, line: &str, lines: &str) -> String {
@@ -128,19 +128,19 @@ impl Console {
     }
 
     /// A request with the right host and token, and these lines besides.
-    fn ask(&self, line: &str, lines: &str, body: &str) -> Answer {
+    fn ask(&self, line: &str, lines: &str, body: &str) -> HttpAnswer {
         let length =
             if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
         let head = self.request(line, &format!("{length}{lines}"));
         self.raw(format!("{head}{body}").as_bytes())
     }
 
-    fn send(&self, line: &str, body: &str) -> Answer {
+    fn send(&self, line: &str, body: &str) -> HttpAnswer {
         self.ask(line, "Content-Type: application/json\r\n", body)
     }
 }
 
-impl Answer {
+impl HttpAnswer {
     /// All that comes until the server closes.
     fn read(stream: &mut impl Read) -> Self {
         let mut answer = Vec::new();
@@ -208,7 +208,7 @@ fn only_the_token_opens_and_a_wrong_one_is_told_as_none_is() {
     with("Authorization: Basic YTpi\r\n").is_problem(401);
     console.ask("GET /api/runs?token=x", "", "").is_problem(400);
     with(&format!("Authorization: Bearer {TOKEN}\r\n")).is(200);
-    let flood: Vec<Answer> = (0..100).map(|_| with("Authorization: Bearer wrong\r\n")).collect();
+    let flood: Vec<HttpAnswer> = (0..100).map(|_| with("Authorization: Bearer wrong\r\n")).collect();
     let limited = flood.iter().find(|answer| answer.status == 429).expect("wrong tokens are slowed down");
     assert!(limited.head.contains("retry-after: 1"));
     with(&format!("Authorization: Bearer {TOKEN}\r\n")).is(200);
@@ -431,7 +431,7 @@ fn heads_and_bodies_that_do_not_come_are_not_waited_for() {
     );
     let silent = connect("");
     for mut stream in [head, body] {
-        Answer::read(&mut stream).is_problem(408);
+        HttpAnswer::read(&mut stream).is_problem(408);
     }
     let mut said = Vec::new();
     let _ = (&silent).read_to_end(&mut said);
@@ -459,7 +459,7 @@ fn with_tls_it_speaks_to_those_who_greet_and_tells_the_others() {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut stream = StreamOwned::new(connection, stream);
     stream.write_all(console.request("POST /api/session", "").as_bytes()).unwrap();
-    let answer = Answer::read(&mut stream);
+    let answer = HttpAnswer::read(&mut stream);
     answer.is(204);
     assert!(answer.head.contains("set-cookie: __host-"), "{answer:?}");
     assert!(answer.head.contains("; secure"), "{answer:?}");

@@ -78,8 +78,8 @@ pub(crate) fn ratings(stream: &Stream, related: &Related, m: &Measurement) -> (V
         // Who states the call hears of contradictions before that.
         Ok(None) | Err(_) => return (Vec::new(), Vec::new()),
     };
-    let lacks =
-        stream.traffic.direction.is_one_way() && !stream.far_log_complete || !stream.not_logged.is_empty();
+    let lacks = stream.traffic.direction.is_one_way() && !stream.responder_log_complete
+        || !stream.not_logged.is_empty();
     let told = |passages| if lacks { Cow::Owned(known(passages)) } else { Cow::Borrowed(passages) };
     let [there, back] = [&related.forward[..], &related.reverse[..]].map(told);
     let ways = [(Way::Forward, &there[..], &m.forward), (Way::Reverse, &back[..], &m.reverse)];

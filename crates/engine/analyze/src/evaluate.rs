@@ -13,8 +13,9 @@ use romer_metrics::{INTERVAL_METHOD, Markings};
 use romer_passages::calibration::apply;
 use romer_passages::dropped::{Dropped, is_of_queue, withdraw_dropped};
 use romer_passages::{
-    CardEvidence, Corrected, FarLog, Fractions, LocationDifferences, LocationSeries, LocationThinning,
-    RejectedStamps, Related, Relating, Selection, StampCheck, Tallies, correct_clocks_by, withdraw_unsent,
+    CardEvidence, Corrected, Fractions, LocationDifferences, LocationSeries, LocationThinning,
+    RejectedStamps, Related, Relating, ResponderLog, Selection, StampCheck, Tallies, correct_clocks_by,
+    withdraw_unsent,
 };
 use romer_record::document::{CalibrationPhase, MEASUREMENT, Measurement};
 use romer_record::event::{Event, EventKind, Side};
@@ -108,10 +109,10 @@ fn corrected(stream: &Stream, related: Related) -> Corrected {
 
 /// What rows say that are all at hand.
 fn gathered(stream: &Stream, rows: &[RoundTrip]) -> Gathered {
-    let Undisturbed { rows, left_out, dropped } = undisturbed(stream, rows);
+    let Undisturbed { rows, left_out, dropped } = not_stall_affected(stream, rows);
     let mut tallies = Tallies::default();
     tallies.take(&rows);
-    let selection = tallies.choose(stream.stamp_request, stream.far_log);
+    let selection = tallies.choose(stream.stamp_request, stream.responder_log);
     let mut pass = Pass::new(stream, selection, rows.len());
     pass.take(&rows);
     Gathered { left_out, dropped, ..pass.finish() }
@@ -146,14 +147,14 @@ impl<R: Rows> Rows for &R {
 /// What such rows say.
 pub(crate) fn gather(stream: &Stream, rows: impl Rows) -> Gathered {
     let number = rows.number();
-    if is_disturbed(stream) {
+    if is_stall_affected(stream) {
         let mut all = Vec::with_capacity(number);
         rows.finally_go_through(&mut |part| all.extend_from_slice(part));
         return gathered(stream, &all);
     }
     let mut tallies = Tallies::default();
     rows.go_through(&mut |part| tallies.take(part));
-    let selection = tallies.choose(stream.stamp_request, stream.far_log);
+    let selection = tallies.choose(stream.stamp_request, stream.responder_log);
     let mut pass = Pass::new(stream, selection, number);
     rows.finally_go_through(&mut |part| pass.take(part));
     pass.finish()
@@ -215,8 +216,11 @@ enum Sweeping {
 impl<'a> Sweep<'a> {
     /// For `rows` rows. `chosen` are the stamps to be chosen, where it is known.
     pub(crate) fn new(stream: &'a Stream, rows: usize, chosen: Option<Selection>) -> Self {
-        let way =
-            if is_disturbed(stream) { Sweeping::Kept(Vec::with_capacity(rows)) } else { Sweeping::Nothing };
+        let way = if is_stall_affected(stream) {
+            Sweeping::Kept(Vec::with_capacity(rows))
+        } else {
+            Sweeping::Nothing
+        };
         Self { stream, rows, tallies: Tallies::default(), chosen, way }
     }
 
@@ -237,7 +241,7 @@ impl<'a> Sweep<'a> {
     }
 
     fn choice(&self) -> Selection {
-        self.tallies.choose(self.stream.stamp_request, self.stream.far_log)
+        self.tallies.choose(self.stream.stamp_request, self.stream.responder_log)
     }
 
     /// The document, or what a second pass is to choose.
@@ -293,21 +297,21 @@ pub(crate) struct Gathered {
 
 impl Pass {
     fn new(stream: &Stream, selection: Selection, rows: usize) -> Self {
-        let far_log = match (stream.far_log, stream.far_log_complete) {
-            (false, _) => FarLog::None,
-            (true, false) => FarLog::Partial,
-            (true, true) => FarLog::Complete,
+        let responder_log = match (stream.responder_log, stream.responder_log_complete) {
+            (false, _) => ResponderLog::None,
+            (true, false) => ResponderLog::Partial,
+            (true, true) => ResponderLog::Complete,
         };
         let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
         let accepted = Accepted {
             selection,
-            relating: Relating::new(selection, stream.clock_relation, waiting, far_log, rows),
+            relating: Relating::new(selection, stream.clock_relation, waiting, responder_log, rows),
             differences: LocationDifferences::default(),
             location: LocationThinning::new(rows, LOCATION_POINTS),
             cards: CardEvidence::default(),
             standstill: Standstill::default(),
             fractions: Fractions::default(),
-            markings: octet_sent(stream).map(|octet| Markings::new(octet, stream.far_log)),
+            markings: octet_sent(stream).map(|octet| Markings::new(octet, stream.responder_log)),
             any: false,
         };
         Self { check: StampCheck::new(selection), accepted }
@@ -382,8 +386,8 @@ fn concluded(
         unread,
     } = gathered;
     let cut_short = stream.cut_short.or(killed.then_some(CutShort::Killed));
-    let far_log_complete = stream.far_log.then_some(stream.far_log_complete);
-    let lacks = far_log_complete == Some(false) && stream.traffic.direction.is_one_way();
+    let responder_log_complete = stream.responder_log.then_some(stream.responder_log_complete);
+    let lacks = responder_log_complete == Some(false) && stream.traffic.direction.is_one_way();
     let not_logged = !stream.not_logged.is_empty();
     far_stamps.withdraw(&mut related);
     let Corrected { related, warnings: mut clock_warnings } = clocks(related);
@@ -426,7 +430,7 @@ fn concluded(
         ended: stream.ended.clone(),
         partial,
         cut_short,
-        far_log_complete,
+        responder_log_complete,
         not_logged: stream.not_logged.clone(),
         traffic: stream.traffic.clone(),
         calibration,
@@ -499,9 +503,9 @@ struct Undisturbed<'a> {
     dropped: Vec<Dropped>,
 }
 
-fn undisturbed<'a>(stream: &Stream, rows: &'a [RoundTrip]) -> Undisturbed<'a> {
+fn not_stall_affected<'a>(stream: &Stream, rows: &'a [RoundTrip]) -> Undisturbed<'a> {
     // Rows of a long run are copied only where something happened.
-    if !is_disturbed(stream) {
+    if !is_stall_affected(stream) {
         return Undisturbed { rows: Cow::Borrowed(rows), left_out: 0, dropped: Vec::new() };
     }
     let mut rows = rows.to_vec();
@@ -524,7 +528,7 @@ pub(crate) fn left<'a>(stream: &Stream, rows: &'a [RoundTrip]) -> Cow<'a, [Round
 }
 
 /// Whether something happened that shows in stamps.
-fn is_disturbed(stream: &Stream) -> bool {
+fn is_stall_affected(stream: &Stream) -> bool {
     let shows =
         |event: &Event| event.step.is_some() || event.kind == EventKind::LinkDown || is_of_queue(event);
     stream.events.iter().any(shows)
@@ -568,12 +572,12 @@ fn warnings(
     if !any {
         warnings.push(MeasurementWarning::NoProbeSent);
     }
-    if !stream.far_log && any {
+    if !stream.responder_log && any {
         warnings.extend(numbers::warnings(related.numbers.as_ref()));
     }
     let one_way = stream.traffic.direction.is_one_way();
-    if (one_way || stream.far_log) && !stream.far_log_complete {
-        let reasons = stream.far_log_lacks.clone();
+    if (one_way || stream.responder_log) && !stream.responder_log_complete {
+        let reasons = stream.responder_log_gaps.clone();
         warnings.push(MeasurementWarning::ResponderLogIncomplete { one_way, reasons });
     }
     let rejected = &stream.replies.rejected;
@@ -595,7 +599,7 @@ fn warnings(
             warnings.push(MeasurementWarning::ClockSkewIncluded);
         }
     }
-    let not_replied = if !one_way && stream.far_log { related.not_replied } else { 0 };
+    let not_replied = if !one_way && stream.responder_log { related.not_replied } else { 0 };
     let not_sent = [
         (Side::Sender, related.not_sent, false),
         (Side::Responder, related.reverse_not_sent, false),

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
-use romer_exchange::csv::{self, Places, Written};
+use romer_exchange::csv::{self, Places, WrittenCounts};
 use romer_record::document::Way;
 use romer_record::manifest::Stream;
 use romer_record::{Fate, Passage, RoundTrip};
@@ -28,7 +28,7 @@ pub fn csv(
     rows: &[RoundTrip],
     way: Way,
     name_fates: bool,
-) -> io::Result<Written> {
+) -> io::Result<WrittenCounts> {
     let rows = &*left(stream, rows);
     let selection = evaluated.selection;
     let places = Places { t1: selection.t1, t2: selection.t2, t3: selection.t3, t4: selection.t4 };
@@ -51,7 +51,7 @@ pub fn csv(
             _ => "instrument-drop-back",
         }
     };
-    let complete = stream.far_log && stream.far_log_complete;
+    let complete = stream.responder_log && stream.responder_log_complete;
     let lost = |row: &RoundTrip| -> &'static str {
         match row {
             RoundTrip { way: Way::Reverse, .. } => "lost-back",

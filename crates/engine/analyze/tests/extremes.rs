@@ -105,7 +105,7 @@ fn event() -> impl Strategy<Value = Event> {
     let kind = prop::sample::select(kinds.to_vec());
     let side = prop::sample::select(vec![Side::Sender, Side::Responder, Side::Path]);
     (kind, side, (span(), some(span()), some(span())), moment(), step, prop::option::of(any::<u64>()))
-        .prop_map(|(kind, side, (at_ns, until_ns, noticed_late_ns), clock_ns, step, datagrams)| {
+        .prop_map(|(kind, side, (at_ns, until_ns, detection_latency_ns), clock_ns, step, datagrams)| {
             let step = step.map(|((size_ns, size_interval_ns), before_ns, after_ns)| ClockStep {
                 size_ns,
                 size_interval_ns,
@@ -113,7 +113,13 @@ fn event() -> impl Strategy<Value = Event> {
                 after_ns,
             });
             let step = step.filter(|_| kind == EventKind::ClockStep);
-            Event { until_ns, noticed_late_ns, step, datagrams, ..Event::new(kind, side, at_ns, clock_ns) }
+            Event {
+                until_ns,
+                detection_latency_ns,
+                step,
+                datagrams,
+                ..Event::new(kind, side, at_ns, clock_ns)
+            }
         })
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn set_expected_rates(options: &BenchOptions, frames: &Frames, found:
     let Some((discipline, capacity)) = options.claims.scheduler else { return };
     let owed = expected_shares(discipline, 1.0, &classes(options, frames, found, capacity));
     for (found, owed) in found.iter_mut().zip(owed) {
-        found.owed_l2_bps = Some(owed.map(|share| share * capacity));
+        found.expected_l2_bps = Some(owed.map(|share| share * capacity));
     }
 }
 

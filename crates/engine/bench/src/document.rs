@@ -12,7 +12,7 @@ use crate::anomalies::soft_spots;
 use crate::classes::set_expected_rates;
 use crate::numbers::{real, same};
 use crate::options::BenchOptions;
-use crate::trial::{CaseTrial, TrialRecord, asked_load, frames_words, share_of_limit, to_carry};
+use crate::trial::{CaseTrial, TrialRecord, frames_words, requested_load, share_of_limit, to_carry};
 
 /// A difference is told where chance makes one of all of them as great so seldom.
 const LEVEL: f64 = 0.05;
@@ -34,7 +34,7 @@ pub(crate) fn trial(options: &BenchOptions, ask: &TrialRequest, record: &TrialRe
         purpose: ask.purpose.into(),
         at_ns,
         duration_ns: ask.length().as_nanos(),
-        asked_load: Some(asked_load(options, ask)),
+        requested_load: Some(requested_load(options, ask)),
         intended_load: figures.intended,
         offered: figures.offered,
         carried: figures.carried,
@@ -45,8 +45,8 @@ pub(crate) fn trial(options: &BenchOptions, ask: &TrialRequest, record: &TrialRe
         first_loss_ns: figures.outcome.first_loss_at.map(Duration::as_nanos),
         last_loss_ns: figures.outcome.last_loss_at.map(Duration::as_nanos),
         tester_drops: figures.attribution.unread,
-        disturbed: figures.attribution.disturbed,
-        disturbed_lost: figures.attribution.disturbed_lost,
+        stall_affected: figures.attribution.stall_affected,
+        stall_affected_lost: figures.attribution.stall_affected_lost,
         lost_by_tester: figures.attribution.tester,
         lost_by_device: Some(figures.attribution.device),
         loss_ratio_bound: figures.loss_ratio_bound,
@@ -57,8 +57,8 @@ pub(crate) fn trial(options: &BenchOptions, ask: &TrialRequest, record: &TrialRe
         invalid: record.invalid.clone(),
         invalid_cause: record.cause,
         tester_limit_pps: record.limit_pps,
-        device_away: figures.outcome.device_away,
-        size_silent: record.size_silent,
+        device_unreachable: figures.outcome.device_unreachable,
+        size_lost: record.size_lost,
         still_coming: record.still_coming,
         other_headers: record.headers.clone(),
         standstills: Some(Standstills {
@@ -99,7 +99,7 @@ pub(crate) fn outcome_of(trial: &Trial) -> Outcome {
         lost: trial.lost,
         lost_by_tester: trial.lost_by_tester,
         tester_failed: trial.invalid.is_some(),
-        device_away: trial.device_away,
+        device_unreachable: trial.device_unreachable,
         tester_share: share_of_limit(trial.tester_limit_pps, trial.intended_load.pps),
         last_loss_at: trial.last_loss_ns.map(Duration::from_nanos),
         unlinked: Unlinked {

@@ -102,7 +102,7 @@ pub struct Informative {
     /// Those of them that told something.
     pub told: u64,
     /// Of the others, those in which the device was away.
-    pub device_away: u64,
+    pub device_unreachable: u64,
     /// Why the last of those others did not.
     pub why: String,
 }
@@ -138,7 +138,7 @@ pub fn informative(document: &Benchmark) -> Informative {
         match &trial.invalid {
             None => told.told += 1,
             Some(why) => {
-                told.device_away += u64::from(trial.device_away);
+                told.device_unreachable += u64::from(trial.device_unreachable);
                 told.why.clone_from(why);
             }
         }
@@ -150,7 +150,7 @@ pub fn informative(document: &Benchmark) -> Informative {
         if let Some(by) = found.bounded_by.as_deref().filter(|_| found.mean.is_none()) {
             told.why = format!("no recovery found: bounded by {by}");
             let away = by == romer_method::search::Beyond::Absence.words();
-            told.device_away += if away { u64::from(document.setup.repeats) } else { 0 };
+            told.device_unreachable += if away { u64::from(document.setup.repeats) } else { 0 };
         }
     }
     let sought =
@@ -163,7 +163,7 @@ pub fn informative(document: &Benchmark) -> Informative {
             Some(by) => {
                 told.why = format!("no load passed: bounded by {by}");
                 let away = by == romer_method::search::Beyond::Absence.words();
-                told.device_away += if away { found.count } else { 0 };
+                told.device_unreachable += if away { found.count } else { 0 };
             }
         }
     }

@@ -67,8 +67,8 @@ fn document((verdict, all): Bucket) -> benchmark::Policed {
         conforming_stopped: verdict.conforming_stopped,
         excess_stopped: verdict.excess_stopped,
         excess_passed: verdict.excess_passed,
-        at_the_edge: verdict.at_the_edge,
-        at_the_edge_stopped: verdict.at_the_edge_stopped,
+        at_boundary: verdict.at_boundary,
+        at_boundary_stopped: verdict.at_boundary_stopped,
         together: Some(PolicedTogether {
             passed: whole(all.passed.round()),
             nominal: whole(all.nominal.round()),

@@ -44,8 +44,8 @@ fn bucket(
     let at = stream.map_or_else(|| at(trial), |stream| format!("stream {stream}, {}", at(trial)));
     let is_marked = |claim: &MarkingClaim| claim.field == Field::CodePoint && claim.is_of(&trial.case);
     let is_remarked = options.claims.markings.iter().any(|claim| is_marked(claim) && claim.sent != claim.out);
-    let stopped = policed.at_the_edge_stopped;
-    let passed = policed.at_the_edge.saturating_sub(stopped);
+    let stopped = policed.at_boundary_stopped;
+    let passed = policed.at_boundary.saturating_sub(stopped);
     let conforming_stopped = policed.conforming_stopped;
     let together = policed.together.unwrap_or_default();
     let sides = [
@@ -75,7 +75,7 @@ fn bucket(
         |PolicerSide { subject, expected, right, edge, wrong, together: (sure, off, fewer) }: PolicerSide| {
             // Of what never reached it in a standstill, none passed, and none took tokens: as many more pass afterwards, at the most.
             let [found, could] = [wrong, stood.without_lost(wrong)].map(|wrong| within(wrong, judged, WRONG));
-            let all = judged + policed.at_the_edge;
+            let all = judged + policed.at_boundary;
             let [sum, sum_could] = [sure, stood.without_lost(sure)].map(|sure| within(sure, all, WRONG));
             let mut holds = holds(found && sum, could && sum_could);
             let mut found = format!(
@@ -129,7 +129,7 @@ fn some_are_out(policed: &Policed) -> bool {
         + policed.conforming_stopped
         + policed.excess_passed
         + policed.excess_stopped
-        + policed.at_the_edge;
+        + policed.at_boundary;
     policed.together.is_none_or(|together| together.nominal < all)
 }
 
@@ -145,8 +145,8 @@ pub(crate) fn side_untested(policed: impl Iterator<Item = Policed>) -> Option<(&
     for one in policed {
         any = true;
         passed |=
-            one.conforming_passed + one.conforming_stopped > 0 || one.at_the_edge > one.at_the_edge_stopped;
-        let edge = if some_are_out(&one) { one.at_the_edge_stopped } else { 0 };
+            one.conforming_passed + one.conforming_stopped > 0 || one.at_boundary > one.at_boundary_stopped;
+        let edge = if some_are_out(&one) { one.at_boundary_stopped } else { 0 };
         stopped |= one.excess_passed + one.excess_stopped + edge > 0;
     }
     match (any, passed, stopped) {
@@ -166,6 +166,6 @@ pub(crate) fn stopped_in_profile(policed: &Policed) -> [u64; 2] {
         + policed.excess_stopped;
     let stopped = policed.conforming_stopped.max(together.missing);
     let is_right = within(policed.conforming_stopped, judged, WRONG)
-        && within(together.missing, judged + policed.at_the_edge, WRONG);
+        && within(together.missing, judged + policed.at_boundary, WRONG);
     if is_right { [0; 2] } else { [stopped, together.edge] }
 }

@@ -275,7 +275,7 @@ impl<B: TestBed> Running<'_, B> {
                     again += 1;
                 }
                 Some(why) => {
-                    let away = record.figures.outcome.device_away;
+                    let away = record.figures.outcome.device_unreachable;
                     let kind = if away { "device-unsteady" } else { "tester-overloaded" };
                     self.event(kind, format!("trial discarded (inconclusive): {why}"))?;
                     return Ok(Some(record));

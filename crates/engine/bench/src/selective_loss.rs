@@ -60,7 +60,7 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
     let mut found: BTreeMap<What<'_>, Dropped> = BTreeMap::new();
     for trial in trials
         .iter()
-        .filter(|trial| is_dropped(trial, trials) || (trial.frame_size.is_some() && trial.size_silent))
+        .filter(|trial| is_dropped(trial, trials) || (trial.frame_size.is_some() && trial.size_lost))
     {
         let of = found.entry(What::Size(trial.frame_size.unwrap_or_default())).or_default();
         of.add(trial.offered.frames, trial.carried.frames);
@@ -170,7 +170,7 @@ fn add_up<'t>(each: Vec<(What<'t>, [u64; 2])>, all: &mut BTreeMap<What<'t>, (Dro
 
 /// Whether a policer or a scheduler is judged in a trial, which may be to stop a stream.
 fn is_judged(trial: &Trial) -> bool {
-    let is_judged = |one: &StreamResult| one.owed_l2_bps.is_some() || one.policed.is_some();
+    let is_judged = |one: &StreamResult| one.expected_l2_bps.is_some() || one.policed.is_some();
     trial.policed.is_some() || trial.per_stream.iter().any(is_judged)
 }
 

@@ -497,7 +497,7 @@ pub(crate) fn record(
         let why = format!("tester stalled for {}: {sent_words}", sent.punctuality.away);
         Some((InvalidCause::TesterStalled, why))
     } else if !attribution.tells(&options.procedure.criteria()) && !is_of_the_reset {
-        let dropped = attribution.unread > attribution.disturbed_lost;
+        let dropped = attribution.unread > attribution.stall_affected_lost;
         let cause = if dropped { InvalidCause::TesterDropped } else { InvalidCause::TesterStalled };
         Some((cause, words_of(&attribution, sent.punctuality.longest_away)))
     } else if short > BURST_SHORT * real(outcome.offered) && outcome.lost == 0 {
@@ -531,7 +531,7 @@ pub(crate) fn record(
         link_lost: None,
         switched_off: None,
         refused_at: sent.refused_at,
-        size_silent: false,
+        size_lost: false,
         still_coming,
         headers,
         gaps_between: flight.left.first().map(|left| gaps_between(left)).unwrap_or_default(),
@@ -594,11 +594,11 @@ fn words_of(loss: &Attribution, longest_away: Duration) -> String {
     if loss.unread > 0 {
         parts.push(format!("the tester dropped up to {} itself", loss.unread));
     }
-    if loss.disturbed_lost > 0 {
+    if loss.stall_affected_lost > 0 {
         parts.push(format!(
             "{} were among the {} sent in or after bursts caused by stalls of up to {}",
-            loss.disturbed_lost,
-            loss.disturbed,
+            loss.stall_affected_lost,
+            loss.stall_affected,
             longest_away.rounded()
         ));
     }
@@ -606,7 +606,7 @@ fn words_of(loss: &Attribution, longest_away: Duration) -> String {
         parts.push(format!(
             "none was sent in a burst, but stalls of up to {} put {} of {} frames in or after bursts: too few others \
              remain to measure the loss of the device",
-            longest_away.rounded(), loss.disturbed, loss.offered
+            longest_away.rounded(), loss.stall_affected, loss.offered
         ));
     }
     let [least, most] = loss.device;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use romer_method::analysis::Figures;
 use romer_method::{Frames, TrialRequest};
 use romer_port::PortName;
-use romer_record::benchmark::{AskedLoad, Gaps, InvalidCause, Trial};
+use romer_record::benchmark::{Gaps, InvalidCause, RequestedLoad, Trial};
 use romer_units::Duration;
 
 use crate::options::BenchOptions;
@@ -49,7 +49,7 @@ pub(crate) struct TrialRecord {
     /// When the sending port first refused a frame that it did not take at once, after the beginning.
     pub(crate) refused_at: Option<Duration>,
     /// Nothing of its size came from some moment on, nor after its end, while others did.
-    pub(crate) size_silent: bool,
+    pub(crate) size_lost: bool,
     /// Frames still came when the wait for them ended.
     pub(crate) still_coming: bool,
     /// With which other headers than they were sent with frames came.
@@ -71,8 +71,8 @@ impl TrialRecord {
 
     /// Makes it one that tells nothing, because the device was away.
     pub(crate) fn away(&mut self, why: String) {
-        self.invalidate(InvalidCause::DeviceAway, why);
-        self.figures.outcome.device_away = true;
+        self.invalidate(InvalidCause::DeviceUnreachable, why);
+        self.figures.outcome.device_unreachable = true;
     }
 
     /// Whether the tester was too slow for the trial.
@@ -91,9 +91,9 @@ pub(crate) struct CaseTrial {
 }
 
 /// The load as it was asked for, as results and `--dry-run` have it; of several loads in one trial the first.
-pub(crate) fn asked_load(options: &BenchOptions, ask: &TrialRequest) -> AskedLoad {
+pub(crate) fn requested_load(options: &BenchOptions, ask: &TrialRequest) -> RequestedLoad {
     let nominal = options.nominal(&ask.frames, ask.load());
-    AskedLoad { percent: nominal.load * 100.0, pps: nominal.pps }
+    RequestedLoad { percent: nominal.load * 100.0, pps: nominal.pps }
 }
 
 /// The one size of frames, or the name of their mixture.
@@ -121,6 +121,6 @@ pub(crate) fn at(trial: &Trial) -> String {
         || format!("frames {}", trial.mixture.as_deref().unwrap_or("of several sizes")),
         |size| format!("{size} octets"),
     );
-    let asked = trial.asked_load.map_or(trial.intended_load.percent, |asked| asked.percent);
+    let asked = trial.requested_load.map_or(trial.intended_load.percent, |asked| asked.percent);
     format!("{frames}, at {asked:.1} % of the line, repeat {}", trial.repeat + 1)
 }

@@ -23,7 +23,7 @@ pub(crate) fn verdicts(options: &BenchOptions, kept: &[CaseTrial]) -> Vec<Judgem
             kept.iter().filter(|kept| kept.case == number && kept.trial.invalid.is_none()).collect();
         let here: Vec<&Trial> = valid.iter().map(|kept| &kept.trial).collect();
         verdicts.extend(markings(options, &case.name, &here));
-        let tried = kept.iter().filter(|kept| kept.case == number && !kept.trial.device_away);
+        let tried = kept.iter().filter(|kept| kept.case == number && !kept.trial.device_unreachable);
         let tried: Vec<&Trial> = tried.map(|kept| &kept.trial).collect();
         sound((&case.name, &options.claims.allowed), &tried, &mut verdicts);
         verdicts.extend(expected_drops(options, &case.name, &here, &tried));
@@ -63,7 +63,7 @@ fn stood_before(kept: &[CaseTrial], one: &CaseTrial) -> usize {
             && other.trial.purpose == one.trial.purpose
     });
     let stood = |other: &&CaseTrial| other.trial.standstills.is_some_and(|found| found.count > 0);
-    alike.filter(|other| !other.trial.device_away).filter(stood).count()
+    alike.filter(|other| !other.trial.device_unreachable).filter(stood).count()
 }
 
 /// What no device is to do: reorder, duplicate or alter frames. Told only where it happened, also of trials in which the tester fell

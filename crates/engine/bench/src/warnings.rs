@@ -71,7 +71,7 @@ pub(crate) fn warnings(
     warnings.extend(no_reset(kept));
     warnings.extend(one_bucket(options));
     // What could not leave while a link was down leaves when it is back; the device was away then, not the host.
-    let there = kept.iter().filter(|kept| !kept.trial.device_away && kept.trial.invalid.is_none());
+    let there = kept.iter().filter(|kept| !kept.trial.device_unreachable && kept.trial.invalid.is_none());
     let bursts = there.map(|kept| kept.trial.longest_catch_up).max().unwrap_or(0);
     if bursts > FEW_AT_ONCE {
         warnings.push(BenchmarkWarning::HostDescheduled { burst_frames: bursts });

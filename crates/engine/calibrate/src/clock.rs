@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use romer_analyze::WAITING_TIME;
 use romer_clock::{PretendedClock, skew};
 use romer_measure::ProbeSize;
-use romer_passages::{FarLog, Selection, relate};
+use romer_passages::{ResponderLog, Selection, relate};
 use romer_record::SOFTWARE;
 use romer_record::clock_proof::{CLOCK_PROOF, ClockProof};
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest};
@@ -49,7 +49,7 @@ pub fn prove_clock(options: &ClockOptions, stop: &AtomicBool) -> Result<ClockPro
     drop(responder);
     options.clock.pass(&mut rows);
     let selection = Selection::choose(&rows, StampRequest::Best, true);
-    let related = relate(&rows, &selection, ClockRelation::Unknown, WAITING_TIME, FarLog::Complete);
+    let related = relate(&rows, &selection, ClockRelation::Unknown, WAITING_TIME, ResponderLog::Complete);
     let request = SkewRequest::default();
     let (estimate, _) = skew::usable(&request, &related.forward, &related.reverse, &skew::InTurn);
     let complete = related.round_trip.iter().filter(|passage| passage.delay.is_some()).count();

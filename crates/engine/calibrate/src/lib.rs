@@ -28,5 +28,5 @@ pub use clock::{ClockOptions, prove_clock};
 pub use clock_text::text as clock_text;
 pub use error::CalibrateError;
 pub use machine::{choose, this_machine, unreadable};
-pub use rounds::{Options, calibrate};
+pub use rounds::{CalibrationOptions, calibrate};
 pub use text::text;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use romer_measure::ProbeSize;
-use romer_passages::{FarLog, Selection, calibration as figures, relate};
+use romer_passages::{ResponderLog, Selection, calibration as figures, relate};
 use romer_record::RoundTrip;
 use romer_record::SOFTWARE;
 use romer_record::calibration::{CALIBRATION, CalibrationRecord, HostGaps, PlaceError, TwoRates};
@@ -36,14 +36,14 @@ const BETWEEN_PAIRS: Duration = Duration::from_millis(6);
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct CalibrationOptions {
     /// Rounds, at least 1.
     pub rounds: u32,
     /// Round trips of each round, at least 100; and a tenth as many pairs of packets at each rate.
     pub probes: u32,
 }
 
-impl Default for Options {
+impl Default for CalibrationOptions {
     /// Five rounds of 1,000: some 20 seconds in all.
     fn default() -> Self {
         Self { rounds: 5, probes: 1_000 }
@@ -57,7 +57,7 @@ impl Default for Options {
 /// [`CalibrateError`]; there is no half a calibration.
 pub fn calibrate(
     prefix: &str,
-    options: &Options,
+    options: &CalibrationOptions,
     stop: &AtomicBool,
     say: &mut dyn FnMut(&str),
 ) -> Result<CalibrationRecord, CalibrateError> {
@@ -104,7 +104,7 @@ fn pairs(count: u32) -> Option<Request> {
 
 fn at_two_rates(
     paths: &Paths,
-    options: &Options,
+    options: &CalibrationOptions,
     stop: &AtomicBool,
     found: &mut Rounds,
 ) -> Result<(), CalibrateError> {
@@ -161,7 +161,7 @@ impl Rounds {
         for ((_, request), delays) in PLACES.into_iter().zip(&mut self.delays) {
             let selection = Selection::choose(rows, request, true);
             let waiting = romer_analyze::WAITING_TIME;
-            let related = relate(rows, &selection, ClockRelation::Shared, waiting, FarLog::Complete);
+            let related = relate(rows, &selection, ClockRelation::Shared, waiting, ResponderLog::Complete);
             let of = |passages: &[romer_record::Passage]| {
                 passages.iter().filter_map(|passage| passage.delay.map(Duration::as_nanos)).collect()
             };
@@ -171,7 +171,7 @@ impl Rounds {
         }
     }
 
-    fn record(self, options: &Options) -> Result<CalibrationRecord, CalibrateError> {
+    fn record(self, options: &CalibrationOptions) -> Result<CalibrationRecord, CalibrateError> {
         let places: Vec<PlaceError> = PLACES
             .into_iter()
             .zip(&self.delays)

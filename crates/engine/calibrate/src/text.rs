@@ -252,6 +252,6 @@ mod tests {
             !explains(&found(-985.0, false), 1.7e6),
             "of stamps that are not so late it says what it says"
         );
-        assert!(!explains(&found(1_520.0, true), 8.48e6), "what holds is not disturbed");
+        assert!(!explains(&found(1_520.0, true), 8.48e6), "what holds is not stall_affected");
     }
 }

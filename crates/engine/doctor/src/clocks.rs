@@ -181,7 +181,7 @@ pub(crate) fn synchronisation(
         .value("frequency_ppm", sync.frequency_ppm)
         .value("state", sync.state.name())
         .value("tai_offset_s", sync.tai_offset_s)
-        .value("keepers", running.iter().map(|keeper| keeper.name()).collect::<Vec<_>>())
+        .value("sync_daemons", running.iter().map(|keeper| keeper.name()).collect::<Vec<_>>())
 }
 
 /// What the kernel's release means.

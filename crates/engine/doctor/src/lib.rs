@@ -32,7 +32,7 @@ pub use text::text;
 
 /// How thoroughly to look.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct DoctorOptions {
     /// How many datagrams are sent over loopback, a millisecond apart; at least 1.
     pub datagrams: u32,
     /// How long the sender's schedule is kept, and then the processor watched. Both are at least 10 ms.
@@ -44,7 +44,7 @@ pub struct Options {
     pub runs: Option<PathBuf>,
 }
 
-impl Default for Options {
+impl Default for DoctorOptions {
     /// 200 datagrams and twice 0.3 s: about a second in all.
     fn default() -> Self {
         Self { datagrams: 200, watch: Duration::from_millis(300), program: None, runs: None }
@@ -54,7 +54,7 @@ impl Default for Options {
 /// Looks at this machine, for about a second. Uses up to one core for that time; sends nothing beyond loopback.
 ///
 /// The findings come in the order of their weight for a measurement, the same on every machine.
-pub fn examine(options: &Options) -> Doctor {
+pub fn examine(options: &DoctorOptions) -> Doctor {
     let rights = rights::Rights::read(options.program.clone());
     let capabilities = || host_info::capabilities();
     let watch = options.watch.max(Duration::from_millis(10));

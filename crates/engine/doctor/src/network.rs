@@ -85,7 +85,7 @@ pub(crate) fn coalescing(found: Result<Vec<(String, Coalescing)>, HostError>, ri
 
 /// The interrupts of these interfaces; those that have none of their own are left out.
 pub(crate) fn read_interrupts(interfaces: &[Interface]) -> Vec<Interrupts> {
-    romer_host::interrupts::of(interfaces.iter().map(Interface::name))
+    romer_host::interrupts::interrupts_of(interfaces.iter().map(Interface::name))
 }
 
 /// Where interrupts go, and what that means.

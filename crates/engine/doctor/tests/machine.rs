@@ -7,7 +7,7 @@
 
 use std::process::ExitCode;
 
-use romer_doctor::{Options, PROBE_ARGUMENT, examine, probe_main, text};
+use romer_doctor::{DoctorOptions, PROBE_ARGUMENT, examine, probe_main, text};
 use romer_record::document::{Doctor, Finding, Verdict};
 use romer_report::text::TextStyle;
 use romer_units::Duration;
@@ -61,13 +61,13 @@ fn main() -> ExitCode {
         return probe_main();
     }
     let show = std::env::args().any(|argument| argument == "--show");
-    let short = Options {
+    let short = DoctorOptions {
         datagrams: 50,
         watch: Duration::from_millis(50),
         program: None,
         runs: Some(std::env::temp_dir()),
     };
-    let doctor = examine(&if show { Options::default() } else { short });
+    let doctor = examine(&if show { DoctorOptions::default() } else { short });
     if show {
         let style = TextStyle { color: false, unicode: true, width: 80 };
         println!("{}", text(&doctor, &style));

@@ -75,7 +75,7 @@ fn whole(text: &str, passages: &[Passage], allowed: Nanos) -> Fidelity {
 fn a_network_that_does_what_it_was_asked_for_is_told_from_one_that_does_not() {
     let passages = measured(SCENARIO, 1_000);
     let same = compare(SCENARIO, &passages);
-    assert_eq!(same.verdict, FidelityVerdict::AsAsked, "{same:#?}");
+    assert_eq!(same.verdict, FidelityVerdict::AsRequested, "{same:#?}");
     for (what, with) in
         [("p = 0.02", "p = 0.06"), ("\"20ms\"", "\"22ms\""), ("\"3ms\" }", "\"5ms\" }"), ("0.03", "0.2")]
     {
@@ -95,7 +95,7 @@ fn what_hosts_and_path_added_is_found_and_told() {
     }
     assert_eq!(compare(SCENARIO, &passages).verdict, FidelityVerdict::Differs);
     let found = compare_allowing(SCENARIO, &passages, 5_000_000);
-    assert_eq!(found.verdict, FidelityVerdict::AsAsked, "{found:#?}");
+    assert_eq!(found.verdict, FidelityVerdict::AsRequested, "{found:#?}");
     assert!((found.added_ns - 2e6).abs() < 1.5e6 && found.words.contains("added"), "{found:#?}");
 }
 
@@ -220,7 +220,7 @@ fn what_is_damaged_is_expected_to_be_lost_unless_its_checksums_are_repaired() {
     // A fifth of the probes does not arrive: as where a fifth is lost.
     let passages = measured(&format!("{clean}[a_to_b.loss]\nprobability = 0.2\n"), 1_000);
     let found = compare(&damaged, &passages);
-    assert_eq!(found.verdict, FidelityVerdict::AsAsked, "{found:#?}");
+    assert_eq!(found.verdict, FidelityVerdict::AsRequested, "{found:#?}");
     // 99 to 499 runs of 1,000 packets: their mean is within 0.006 of the truth but for one in a million.
     assert!((found.figures[0].asked - 0.2).abs() < 0.006, "{found:#?}");
     let other = compare(&repaired, &passages);

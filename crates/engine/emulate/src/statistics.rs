@@ -158,7 +158,7 @@ fn counted(ledger: &Ledger, correlation: Option<&Correlation>) -> EmulatedDirect
         lost,
         corrupted: ledger.corrupted,
         reordered: ledger.reordered,
-        waited_ratio: (ledger.delayed > 0).then(|| ledger.waited as f64 / ledger.delayed as f64),
+        order_delayed_ratio: (ledger.delayed > 0).then(|| ledger.waited as f64 / ledger.delayed as f64),
         correlation_time_ns: correlation.and_then(Correlation::time_ns),
         effective_values: correlation.and_then(Correlation::effective_values),
         ..EmulatedDirection::default()

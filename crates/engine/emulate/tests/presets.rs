@@ -19,15 +19,15 @@ const OCTETS: u32 = 42;
 const PACKETS: u32 = 13_333;
 
 /// What a direction of a preset does to the stream.
-struct Stream {
+struct PresetStream {
     name: String,
     passages: Vec<Passage>,
     /// Of the first arrivals, in order of departure, nanoseconds; `None` is lost.
     delays: Vec<Option<f64>>,
 }
 
-impl Stream {
-    fn of(preset: &str, port: PortId) -> Self {
+impl PresetStream {
+    fn new(preset: &str, port: PortId) -> Self {
         let found = PRESETS.iter().find(|one| one.name == preset).unwrap();
         let config = Config { seed: Some(Seed([1, 2, 3, 4, 5, 6])), ..found.scenario().unwrap().config };
         let mut engine = Engine::new(config, Limits::growing(), 0);
@@ -188,8 +188,8 @@ impl Stream {
 }
 
 /// Both directions of a preset: from port a, and from port b.
-fn both(preset: &str) -> [Stream; 2] {
-    PortId::BOTH.map(|port| Stream::of(preset, port))
+fn both(preset: &str) -> [PresetStream; 2] {
+    PortId::BOTH.map(|port| PresetStream::new(preset, port))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "times of ten minutes stay below 2^53 ns")]

@@ -48,24 +48,24 @@ pub fn clock_information(error: ErrorEstimate) -> TimestampInformation {
 
 /// Who keeps the clock right. It is looked for once in the life of the program, because that takes milliseconds, and
 /// up to a second where chrony does not answer; a stranger's greeting, or one more target, is to cost nothing of it.
-pub fn clock_keepers() -> &'static Keepers {
-    static FOUND: OnceLock<Keepers> = OnceLock::new();
+pub fn clock_sync_daemons() -> &'static SyncDaemons {
+    static FOUND: OnceLock<SyncDaemons> = OnceLock::new();
     FOUND.get_or_init(|| {
         let found = sync::sync_daemons();
         let chrony = found.contains(&SyncDaemon::Chrony).then(sync::chrony).flatten();
-        Keepers { names: found.iter().map(|keeper| keeper.name().to_owned()).collect(), chrony }
+        SyncDaemons { names: found.iter().map(|keeper| keeper.name().to_owned()).collect(), chrony }
     })
 }
 
-/// What [`clock_keepers`] found.
+/// What [`clock_sync_daemons`] found.
 #[derive(Clone, Debug, Default)]
-pub struct Keepers {
+pub struct SyncDaemons {
     names: Vec<String>,
     chrony: Option<sync::Chrony>,
 }
 
 /// The synchronisation of this host's clock: what the kernel says now, and what was found before.
-pub fn clock_sync(keepers: &Keepers) -> ClockSync {
+pub fn clock_sync(sync_daemons: &SyncDaemons) -> ClockSync {
     let kernel = host_info::clock_sync().ok();
     ClockSync {
         synchronised: kernel.map(|state| state.synchronised),
@@ -74,8 +74,8 @@ pub fn clock_sync(keepers: &Keepers) -> ClockSync {
         state: kernel.map(|state| state.state.name().to_owned()),
         frequency_ppm: kernel.map(|state| state.frequency_ppm),
         tai_offset_s: kernel.map(|state| state.tai_offset_s),
-        keepers: keepers.names.clone(),
-        chrony: keepers.chrony.as_ref().map(|chrony| Chrony {
+        sync_daemons: sync_daemons.names.clone(),
+        chrony: sync_daemons.chrony.as_ref().map(|chrony| Chrony {
             reference: chrony.reference.clone(),
             stratum: chrony.stratum,
             offset_ns: chrony.offset.as_nanos(),
@@ -93,7 +93,7 @@ pub fn metadata(interface: Option<&str>, comment: Option<String>, command: Strin
         kernel: host_info::kernel_release().unwrap_or_default(),
         nic_driver: interface.and_then(|name| host_info::interface_driver(name).ok().flatten()),
         clock_source: host_info::clock_source().ok(),
-        clock_sync: clock_sync(clock_keepers()),
+        clock_sync: clock_sync(clock_sync_daemons()),
         route: None,
         command,
         software: SOFTWARE.into(),

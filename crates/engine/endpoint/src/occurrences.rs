@@ -169,7 +169,11 @@ pub fn far_words(text: &str) -> String {
 /// What a far end has told just now, as an event of a measurement that began at `start`: its own times are told from
 /// another moment. It began with the measurement at the earliest. `None` for what this end sees itself: what happened to the clock
 /// that both ends read, and that the conversation broke off and went on; and for what cannot be, though each of its times can.
-pub fn told_by_far_end(told: &Event, relation: ClockRelation, start: Timestamp<Monotonic>) -> Option<Event> {
+pub fn reported_by_responder(
+    told: &Event,
+    relation: ClockRelation,
+    start: Timestamp<Monotonic>,
+) -> Option<Event> {
     let is_of_clock = matches!(told.kind, EventKind::ClockStep | EventKind::Suspend);
     if told.kind == EventKind::Resumed || (relation == ClockRelation::Shared && is_of_clock) {
         return None;
@@ -186,7 +190,7 @@ pub fn told_by_far_end(told: &Event, relation: ClockRelation, start: Timestamp<M
         clock_ns: told.clock_ns,
         step: told.step.filter(|_| told.kind == EventKind::ClockStep),
         mtu: told.mtu.filter(|_| matches!(told.kind, EventKind::MtuChange | EventKind::NotSent)),
-        noticed_late_ns: told.noticed_late_ns.filter(|late| *late > 0),
+        detection_latency_ns: told.detection_latency_ns.filter(|late| *late > 0),
         datagrams: told.datagrams.filter(|_| tells_of_datagrams(told.kind)),
         ..now
     };
@@ -217,7 +221,7 @@ pub struct Occurrence {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Link {
+struct WatchedInterface {
     tidings: Tidings,
     mtu: Option<u32>,
 }
@@ -230,7 +234,7 @@ pub struct Occurrences {
     /// Of the responder's threads: that one of them has not looked for long does not mean that it stood still.
     pulse: Arc<Pulse>,
     start: Timestamp<Monotonic>,
-    links: BTreeMap<String, Link>,
+    links: BTreeMap<String, WatchedInterface>,
     queues: QueueWatch,
     /// Interfaces that were used when it last looked.
     queues_of: BTreeSet<String>,
@@ -257,9 +261,9 @@ impl Occurrences {
     pub fn begin(remembered: Arc<Mutex<Remembered>>, pulse: Arc<Pulse>) -> Self {
         let watch = Watch::new().ok();
         let links = Network::open(None).and_then(|network| network.links()).unwrap_or_default();
-        let links = links
-            .into_iter()
-            .map(|link| (link.name, Link { tidings: Tidings::unknown(link.running), mtu: Some(link.mtu) }));
+        let links = links.into_iter().map(|link| {
+            (link.name, WatchedInterface { tidings: Tidings::unknown(link.running), mtu: Some(link.mtu) })
+        });
         Self {
             watch,
             clocks: ClockWatch::new(reading()),
@@ -418,13 +422,13 @@ impl Occurrences {
             return;
         }
         match mtu {
-            Some(_) => drop(self.links.insert(name.to_owned(), Link { tidings, mtu })),
+            Some(_) => drop(self.links.insert(name.to_owned(), WatchedInterface { tidings, mtu })),
             // It is gone, and its name may be another's.
             None => drop(self.links.remove(name)),
         }
         let (Some(before), Some(Some(deeds))) = (known, deeds) else { return };
-        let mut tell = |kind, detail, noticed_late_ns| {
-            let event = Event { noticed_late_ns, ..event(kind, Side::Responder, detail, self.start) };
+        let mut tell = |kind, detail, detection_latency_ns| {
+            let event = Event { detection_latency_ns, ..event(kind, Side::Responder, detail, self.start) };
             all.push(Occurrence { interface: Some(name.to_owned()), address: None, route: None, event });
         };
         let whose = format!("{name} of the responder's host");
@@ -473,7 +477,10 @@ mod tests {
             clocks: ClockWatch::new(reading()),
             pulse: Arc::new(Pulse::new(clock::monotonic_now())),
             start: clock::monotonic_now(),
-            links: BTreeMap::from([("t1".to_owned(), Link { tidings: tidings(true, 2), mtu: Some(1_500) })]),
+            links: BTreeMap::from([(
+                "t1".to_owned(),
+                WatchedInterface { tidings: tidings(true, 2), mtu: Some(1_500) },
+            )]),
             queues: QueueWatch::begin(),
             queues_of: BTreeSet::new(),
             remembered: Arc::clone(&remembered),
@@ -550,7 +557,7 @@ mod tests {
             gone.event.detail,
             "the responder's host's route 0.0.0.0/0 led by 198.19.0.1, and is gone"
         );
-        let told = told_by_far_end(&gone.event, ClockRelation::Shared, own.start).unwrap();
+        let told = reported_by_responder(&gone.event, ClockRelation::Shared, own.start).unwrap();
         assert_eq!((told.kind, told.side), (EventKind::RouteChange, Side::Responder));
     }
 
@@ -572,7 +579,7 @@ mod tests {
             [EventKind::LinkDown, EventKind::MtuChange, EventKind::LinkUp, EventKind::LinkDown]
         );
         assert!(all.iter().all(|one| one.interface.as_deref() == Some("t1")));
-        assert!(all.iter().all(|one| one.event.noticed_late_ns.is_none()), "nobody stood still");
+        assert!(all.iter().all(|one| one.event.detection_latency_ns.is_none()), "nobody stood still");
     }
 
     #[test]
@@ -582,12 +589,12 @@ mod tests {
         own.look(std::iter::empty());
         let mut all = Vec::new();
         own.link("t1", tidings(false, 3), Some(1_500), &mut all);
-        assert!(all[0].event.noticed_late_ns >= Some(5_000_000_000), "{all:?}");
-        let told = told_by_far_end(&all[0].event, ClockRelation::Shared, own.start).unwrap();
-        assert_eq!(told.noticed_late_ns, all[0].event.noticed_late_ns);
+        assert!(all[0].event.detection_latency_ns >= Some(5_000_000_000), "{all:?}");
+        let told = reported_by_responder(&all[0].event, ClockRelation::Shared, own.start).unwrap();
+        assert_eq!(told.detection_latency_ns, all[0].event.detection_latency_ns);
         own.look(std::iter::empty());
         own.link("t1", tidings(true, 4), Some(1_500), &mut all);
-        assert_eq!(all[1].event.noticed_late_ns, None);
+        assert_eq!(all[1].event.detection_latency_ns, None);
     }
 
     #[test]
@@ -600,7 +607,7 @@ mod tests {
         let kinds: Vec<EventKind> = all.iter().map(|one| one.event.kind).collect();
         assert_eq!(kinds, [EventKind::LinkDown, EventKind::LinkUp]);
         // When it was is found by the packets of that time.
-        assert!(all.iter().all(|one| one.event.noticed_late_ns >= Some(20_000_000)), "{all:?}");
+        assert!(all.iter().all(|one| one.event.detection_latency_ns >= Some(20_000_000)), "{all:?}");
     }
 
     #[test]
@@ -624,17 +631,17 @@ mod tests {
             step,
             ..Event::new(EventKind::Pause, Side::Sender, 7_000_000_000, 42)
         };
-        let kept = told_by_far_end(&told, ClockRelation::Shared, start).unwrap();
+        let kept = reported_by_responder(&told, ClockRelation::Shared, start).unwrap();
         assert_eq!((kept.side, kept.clock_ns, kept.step), (Side::Responder, 42, None));
         assert_eq!(kept.until_ns.map(|until| until - kept.at_ns), Some(3_000_000_000));
         assert!(kept.until_ns >= Some(100_000_000_000));
         assert!(kept.detail.starts_with("[2J") && kept.detail.len() == LONGEST_WORDS);
         let stepped = Event { kind: EventKind::ClockStep, ..told.clone() };
-        assert_eq!(told_by_far_end(&stepped, ClockRelation::Shared, start), None);
-        let kept = told_by_far_end(&stepped, ClockRelation::Unknown, start).unwrap();
+        assert_eq!(reported_by_responder(&stepped, ClockRelation::Shared, start), None);
+        let kept = reported_by_responder(&stepped, ClockRelation::Unknown, start).unwrap();
         assert_eq!(kept.step, step, "the rows are put right by it");
         let resumed = Event { kind: EventKind::Resumed, ..told };
-        assert_eq!(told_by_far_end(&resumed, ClockRelation::Unknown, start), None, "this end tells it");
+        assert_eq!(reported_by_responder(&resumed, ClockRelation::Unknown, start), None, "this end tells it");
     }
 
     /// Of every event of which each time can be, what is kept can be read again; no event begins before the measurement.
@@ -647,11 +654,11 @@ mod tests {
         for at_ns in times {
             for until_ns in times.map(Some).into_iter().chain([None]) {
                 for clock_ns in moments {
-                    let noticed_late_ns = until_ns;
+                    let detection_latency_ns = until_ns;
                     let event = Event::new(EventKind::LinkUp, Side::Responder, at_ns, clock_ns);
-                    let event = Event { until_ns, noticed_late_ns, ..event };
+                    let event = Event { until_ns, detection_latency_ns, ..event };
                     assert!(event.is_plausible());
-                    match told_by_far_end(&event, ClockRelation::Unknown, start) {
+                    match reported_by_responder(&event, ClockRelation::Unknown, start) {
                         Some(event) => {
                             kept += 1;
                             assert!(event.is_plausible() && event.at_ns >= 0, "{event:?}");

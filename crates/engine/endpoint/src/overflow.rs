@@ -84,14 +84,14 @@ fn take_up(event: &mut Event, next: &Event, [from, until]: [i64; 2]) {
 
 /// What the host has counted of datagrams for which sockets had no room.
 #[derive(Clone, Copy, Debug, Default)]
-struct Reading {
+struct OverflowReading {
     /// Nothing, if the host does not tell.
     counted: Option<u64>,
     /// Nanoseconds of the real-time clock.
     at_ns: i64,
 }
 
-impl Reading {
+impl OverflowReading {
     fn now() -> Self {
         Self { counted: host_info::udp_overflows().ok(), at_ns: clock::realtime_now().as_nanos() }
     }
@@ -104,7 +104,7 @@ pub struct Overflows {
     dropped: u32,
     last_ns: Option<i64>,
     /// What the host had counted when it was asked last.
-    host: Reading,
+    host: OverflowReading,
     /// Overflows that the host has counted and this socket has not told of.
     untold: u64,
     total: u64,
@@ -114,7 +114,7 @@ pub struct Overflows {
 impl Overflows {
     /// Of a socket to which nothing has come yet.
     pub fn new() -> Self {
-        Self { host: Reading::now(), ..Self::default() }
+        Self { host: OverflowReading::now(), ..Self::default() }
     }
 
     /// A datagram was read.
@@ -122,12 +122,12 @@ impl Overflows {
         self.take_one(
             datagram.kernel.unwrap_or(datagram.user).as_nanos(),
             datagram.dropped_before,
-            Reading::now,
+            OverflowReading::now,
         );
     }
 
     /// The host is asked by `read`, which takes a while, and only if something was dropped.
-    fn take_one(&mut self, at_ns: i64, dropped: u32, read: impl FnOnce() -> Reading) {
+    fn take_one(&mut self, at_ns: i64, dropped: u32, read: impl FnOnce() -> OverflowReading) {
         let more = dropped.wrapping_sub(self.dropped);
         let before = self.last_ns.replace(at_ns).unwrap_or(at_ns);
         // A datagram that was waiting when the total was looked at tells of less.
@@ -143,7 +143,12 @@ impl Overflows {
     }
 
     /// How many of `drops` were overflows.
-    fn unread(&mut self, [before, at_ns]: [i64; 2], drops: u64, read: impl FnOnce() -> Reading) -> u64 {
+    fn unread(
+        &mut self,
+        [before, at_ns]: [i64; 2],
+        drops: u64,
+        read: impl FnOnce() -> OverflowReading,
+    ) -> u64 {
         if before > self.host.at_ns {
             // All that this socket had dropped by then has been told: the rest was another's.
             self.untold = 0;
@@ -162,7 +167,7 @@ impl Overflows {
 
     /// What was dropped since the last datagram, after which none came, is told by the socket's `total`, up to `now_ns`.
     pub fn end(&mut self, total: u32, now_ns: i64) {
-        self.take_one(now_ns, total, Reading::now);
+        self.take_one(now_ns, total, OverflowReading::now);
     }
 
     fn add(&mut self, one: Overflow) {
@@ -208,25 +213,25 @@ mod tests {
     fn what_was_dropped_lies_between_the_datagrams_that_tell_of_it() {
         let mut overflows = Overflows::default();
         for (at, dropped) in [(1, 0), (2, 0), (90, 7), (91, 7), (95, 9), (500, 9), (700, 12), (701, 12)] {
-            overflows.take_one(at * MS, dropped, Reading::default);
+            overflows.take_one(at * MS, dropped, OverflowReading::default);
         }
         let expected = [([2, 95], 9), ([500, 700], 3)];
         let expected =
             expected.map(|(between, count)| Overflow { between: between.map(|at| at * MS), count });
         assert_eq!(overflows.found(), expected);
-        overflows.take_one(900 * MS, 12, Reading::default);
+        overflows.take_one(900 * MS, 12, OverflowReading::default);
         assert!(overflows.found().is_empty(), "each is told once");
-        overflows.take_one(1_000 * MS, 14, Reading::default);
+        overflows.take_one(1_000 * MS, 14, OverflowReading::default);
         assert_eq!(overflows.found(), [Overflow { between: [900 * MS, 1_000 * MS], count: 2 }]);
         // What had waited then tells of less, and what came after it of more.
         for (at, dropped) in [(990, 13), (1_001, 14), (1_500, 20)] {
-            overflows.take_one(at * MS, dropped, Reading::default);
+            overflows.take_one(at * MS, dropped, OverflowReading::default);
         }
         assert_eq!(overflows.found(), [Overflow { between: [1_001 * MS, 1_500 * MS], count: 6 }]);
         // What there was no room to tell is told later, and once.
         let mut overflows = Overflows::default();
         for (at, dropped) in [(1, 1), (500, 1), (900, 3), (1_400, 3), (1_900, 7)] {
-            overflows.take_one(at * MS, dropped, Reading::default);
+            overflows.take_one(at * MS, dropped, OverflowReading::default);
         }
         let mut told = Vec::new();
         overflows.tell(|one| {
@@ -241,7 +246,7 @@ mod tests {
         assert!(told == [1, 2, 2, 4] && overflows.is_told());
         // It counts to 2^32 and then begins anew; at the first datagram it is not known since when.
         let mut overflows = Overflows { dropped: u32::MAX, ..Overflows::default() };
-        overflows.take_one(5, 1, Reading::default);
+        overflows.take_one(5, 1, OverflowReading::default);
         assert_eq!(overflows.found(), [Overflow { between: [5, 5], count: 2 }]);
     }
 
@@ -249,9 +254,9 @@ mod tests {
     /// asked for drops alone, and once for what had come by then.
     #[test]
     fn damaged_or_unread() {
-        let host = |at: i64, counted| Reading { counted: Some(counted), at_ns: at * MS };
+        let host = |at: i64, counted| OverflowReading { counted: Some(counted), at_ns: at * MS };
         let mut overflows = Overflows { host: host(0, 100), ..Overflows::default() };
-        let never = || -> Reading { panic!("the host is not asked") };
+        let never = || -> OverflowReading { panic!("the host is not asked") };
         overflows.take_one(10 * MS, 0, never);
         // Damaged.
         overflows.take_one(20 * MS, 5, || host(21, 100));
@@ -273,7 +278,7 @@ mod tests {
         overflows.take_one(-60_000 * MS, 42, || host(-59_999, 163));
         assert_eq!(overflows.found().iter().map(|one| one.count).sum::<u64>(), 2);
         // Where the host does not tell, a drop is taken for an overflow.
-        overflows.take_one(-50_000 * MS, 45, Reading::default);
+        overflows.take_one(-50_000 * MS, 45, OverflowReading::default);
         assert_eq!(overflows.found().iter().map(|one| one.count).sum::<u64>(), 3);
     }
 

@@ -6,7 +6,7 @@ use romer_host::HostError;
 use romer_host::control_group;
 use romer_host::interrupts::{self, MovedInterrupts};
 use romer_host::link::Network;
-use romer_host::thread::{self, LockedMemory, MOST_CPUS, Policy, PolicyError, Role, Run};
+use romer_host::thread::{self, LockedMemory, MOST_CPUS, Policy, PolicyError, PolicyRun, Role};
 use romer_units::Duration;
 
 use crate::EndpointError;
@@ -41,12 +41,12 @@ pub struct ThreadOptions {
 
 /// What holds until it is dropped.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct ThreadResources {
     _memory: Option<LockedMemory>,
     interrupts: Option<MovedInterrupts>,
 }
 
-impl Held {
+impl ThreadResources {
     /// What is worth knowing of it.
     pub fn shortcoming(&self) -> Option<String> {
         let left = &self.interrupts.as_ref()?.left;
@@ -60,16 +60,16 @@ impl ThreadOptions {
     ///
     /// # Errors
     /// [`EndpointError::Host`] with what would allow it.
-    pub fn prepare(self) -> Result<Held, EndpointError> {
+    pub fn prepare(self) -> Result<ThreadResources, EndpointError> {
         self.policy.check().map_err(|error| refusal(self.policy, error))?;
         let memory = self.lock_memory.then(LockedMemory::lock).transpose().map_err(memory_refusal)?;
         let moved = self.irq_cpu.map(|cpu| move_interrupts(cpu).map_err(|error| not_moved(cpu, error)));
-        Ok(Held { _memory: memory, interrupts: moved.transpose()? })
+        Ok(ThreadResources { _memory: memory, interrupts: moved.transpose()? })
     }
 
     /// Runs the current thread by the policy, which was tried before, under `name`. Every thread that sends or
     /// receives calls it first.
-    pub fn begin(self, name: &CStr, role: Role) -> Run {
+    pub fn begin(self, name: &CStr, role: Role) -> PolicyRun {
         thread::set_name(name);
         // What was allowed a moment ago is not allowed any more: the thread runs on as it is.
         self.policy.begin(role).unwrap_or_default()
@@ -106,7 +106,7 @@ fn refusal(policy: Policy, error: PolicyError) -> EndpointError {
 fn move_interrupts(cpu: u16) -> Result<MovedInterrupts, HostError> {
     let links = Network::open(None)?.links()?;
     let up = links.iter().filter(|link| link.up).map(|link| link.name.as_str());
-    let numbers: Vec<u32> = interrupts::of(up).into_iter().flat_map(|one| one.numbers).collect();
+    let numbers: Vec<u32> = interrupts::interrupts_of(up).into_iter().flat_map(|one| one.numbers).collect();
     MovedInterrupts::to(&numbers, cpu)
 }
 

@@ -6,7 +6,7 @@
 use std::process::{Command, Stdio};
 
 use romer_host::netns;
-use romer_host::userns::Entry;
+use romer_host::userns::NamespaceEntry;
 use romer_units::LineRate;
 
 use crate::error::LabError;
@@ -130,7 +130,7 @@ fn on_router(prefix: &str, program: &str) -> Result<Command, LabError> {
     let name = Host::R.namespace(prefix);
     // Within a laboratory of a user namespace, the namespaces are named ones.
     if netns::exists(&name).unwrap_or(false) {
-        return Ok(Entry::named(&name)?.into_command(Command::new(program)));
+        return Ok(NamespaceEntry::named(&name)?.into_command(Command::new(program)));
     }
     let lab = Lab::open(prefix)?;
     if lab.kind() != Topology::Router {

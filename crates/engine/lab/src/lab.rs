@@ -8,7 +8,7 @@ use std::process::Command;
 
 use romer_host::host_info::{Capability, capabilities};
 use romer_host::process::{self, NamespaceId};
-use romer_host::userns::Entry;
+use romer_host::userns::NamespaceEntry;
 use romer_host::{HostError, netns};
 use romer_units::Duration;
 use serde::{Deserialize, Serialize};
@@ -187,8 +187,8 @@ impl Lab {
     pub fn command(&self, host: Host, program: impl AsRef<OsStr>) -> Result<Command, LabError> {
         let name = self.namespace(host)?;
         let entry = match self.state.holder {
-            None => Entry::named(&name)?,
-            Some(holder) => Entry::held_by(holder.process, &name)?,
+            None => NamespaceEntry::named(&name)?,
+            Some(holder) => NamespaceEntry::held_by(holder.process, &name)?,
         };
         Ok(entry.into_command(Command::new(program)))
     }

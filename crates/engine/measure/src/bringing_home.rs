@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration as StdDuration, Instant};
 
-use romer_endpoint::occurrences::told_by_far_end;
+use romer_endpoint::occurrences::reported_by_responder;
 use romer_host::ending::Stage;
 use romer_record::document::Way;
 use romer_record::event::{Event, EventKind};
@@ -15,7 +15,7 @@ use romer_store::LogSender;
 use romer_units::{Duration, Monotonic, Timestamp, counted};
 use romer_wire::stamp::Key;
 
-use super::far::{Conversation, Told};
+use super::far::{Conversation, ResponderReport};
 use super::happenings::{self, Happenings, is_same};
 use super::observer::Observer;
 use super::prepared::Prepared;
@@ -69,7 +69,7 @@ pub(super) fn bring_home(
         let may_resume = stream.has_way && !vain.contains(&conversation.address());
         let (mut records, mut said) = (0_u64, Instant::now());
         let coming = Stage::begin(LOG + LAST);
-        let mut keep = |told: Told| {
+        let mut keep = |told: ResponderReport| {
             if !told.entries.is_empty() {
                 coming.renew();
             }
@@ -84,7 +84,7 @@ pub(super) fn bring_home(
             let of_probes = told.entries.iter().filter(|entry| shared.may_be_of_probe(entry));
             of_probes.for_each(|entry| log.append_patiently(number, entry));
             let relation = manifest.clock_relation;
-            let events = told.events.iter().filter_map(|event| told_by_far_end(event, relation, began));
+            let events = told.events.iter().filter_map(|event| reported_by_responder(event, relation, began));
             for event in events.take(LATE_EVENTS.saturating_sub(manifest.events.len() + late.len())) {
                 if happenings::is_rebinding(&event) {
                     // What has happened here up to now tells what it is.
@@ -121,8 +121,8 @@ pub(super) fn bring_home(
         let lost = end.map(|end| end.records_lost);
         stream.far_drops = end.map_or(0, |end| end.kernel_drops);
         stream.manifest.checksum_errors.responder = end.and_then(|end| end.checksum_errors);
-        stream.mistagged = end.map_or(0, |end| end.mistagged);
-        stream.manifest.far_log_complete = lost == Some(0);
+        stream.bad_tag = end.map_or(0, |end| end.bad_tag);
+        stream.manifest.responder_log_complete = lost == Some(0);
         stream.fault = conversation.fault();
         let lacks = match stream.fault {
             Some(fault) => Some(fault.into()),
@@ -130,7 +130,7 @@ pub(super) fn bring_home(
         };
         if let Some(lacks) = lacks {
             observer.on_note(number, &format!("the log of the responder is incomplete: {lacks}"));
-            stream.manifest.far_log_lacks.push(lacks);
+            stream.manifest.responder_log_gaps.push(lacks);
         }
         if lost.is_none() {
             stream.manifest.cut_short = Some(stream.gone());
@@ -171,7 +171,7 @@ fn last_word(
     conversation: &mut Conversation,
     key: Option<&Arc<Key>>,
     may_resume: bool,
-    keep: &mut impl FnMut(Told),
+    keep: &mut impl FnMut(ResponderReport),
     resumptions: &mut Vec<Resumption>,
 ) -> Option<End> {
     let begun = Instant::now();
@@ -179,7 +179,7 @@ fn last_word(
     let mut amiss_since: Option<Instant> = None;
     loop {
         let left = LOG.checked_sub(told_at.elapsed()).filter(|_| begun.elapsed() < WHOLE_LOG)?;
-        let mut take = |told: Told| {
+        let mut take = |told: ResponderReport| {
             if !told.entries.is_empty() {
                 told_at = Instant::now();
             }
@@ -189,7 +189,7 @@ fn last_word(
             return Some(end);
         }
         // What happens here meanwhile is seen, though nothing is told.
-        take(Told::default());
+        take(ResponderReport::default());
         let is_silent = conversation.unanswered().is_some_and(|silent| silent > QUIET.to_std());
         if !conversation.is_broken() && !is_silent {
             amiss_since = None;
@@ -339,7 +339,7 @@ mod tests {
             conversation.request(request).unwrap();
             conversation.order(Message::Stop);
             let (mut home, mut resumptions) = ([0; 4], Vec::new());
-            let mut keep = |told: Told| {
+            let mut keep = |told: ResponderReport| {
                 let records = told.entries.iter().filter(|entry| matches!(entry, Entry::Far(_))).count();
                 home[0] += records;
                 home[1] += told.entries.len() - records;

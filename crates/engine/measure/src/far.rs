@@ -23,7 +23,7 @@ use romer_session::control::{
 };
 use romer_wire::stamp::Key;
 
-use crate::no_way::{explained, is_here};
+use crate::no_route::{explained, is_here};
 use crate::router_word::RouterWord;
 
 /// How long a connection may take to be made. A path of one second each way is measured all the same.
@@ -55,7 +55,7 @@ const FOR_A_PROBE: u64 = 4 * 3 * 2;
 const BESIDES: u64 = 2 * 65_536;
 const EACH_SECOND: u64 = 2 * 32;
 /// Programs that keep its clock, of those that it names. romer knows six.
-const MOST_KEEPERS: usize = 16;
+const MOST_SYNC_DAEMONS: usize = 16;
 /// What is taken of it at a time. The log's queue has room for it.
 const TURN: u64 = 1 << 15;
 
@@ -152,7 +152,7 @@ pub(super) enum Absent {
     /// Nobody listens, or nobody answers.
     Unreachable(String),
     /// This host has no way to there.
-    NoWay(String),
+    NoRoute(String),
     /// Somebody answers, but not in our protocol.
     Foreign(String),
     /// One end has a key that the other has not.
@@ -166,14 +166,14 @@ pub(super) enum Absent {
 impl Absent {
     /// Whether asking again may help: the way there may come back, what a far end says stays.
     pub(super) const fn may_pass(&self) -> bool {
-        matches!(self, Self::Unreachable(_) | Self::NoWay(_))
+        matches!(self, Self::Unreachable(_) | Self::NoRoute(_))
     }
 
     /// Why, in words.
     pub(super) fn why(&self) -> &str {
         match self {
             Self::Unreachable(why)
-            | Self::NoWay(why)
+            | Self::NoRoute(why)
             | Self::Foreign(why)
             | Self::Locked { why, .. }
             | Self::Refused(why)
@@ -182,7 +182,7 @@ impl Absent {
     }
 
     /// By what became of the attempt to connect with `target`, `from` there.
-    fn of(error: &io::Error, target: SocketAddr, from: &Origin) -> Self {
+    fn classify(error: &io::Error, target: SocketAddr, from: &Origin) -> Self {
         match error.kind() {
             io::ErrorKind::ConnectionRefused => Self::Closed(plain(error)),
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionReset => {
@@ -190,7 +190,7 @@ impl Absent {
             }
             _ => match RouterWord::asked(error, target, from) {
                 Some(word) => Self::Unreachable(word.to_string()),
-                None if is_here(error, target) => Self::NoWay(explained(error, target)),
+                None if is_here(error, target) => Self::NoRoute(explained(error, target)),
                 None => Self::Unreachable(explained(error, target)),
             },
         }
@@ -199,7 +199,7 @@ impl Absent {
 
 /// What the far end has told.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ResponderReport {
     /// Its records, as entries of the log.
     pub(super) entries: Vec<Entry>,
     /// How far it has come, if it said so.
@@ -215,7 +215,7 @@ pub(super) struct Told {
     pub(super) objection: Option<String>,
 }
 
-impl Told {
+impl ResponderReport {
     fn take(&mut self, message: Message) {
         match message {
             Message::Log(records) => self.entries.extend(records.into_iter().map(Entry::Far)),
@@ -310,7 +310,7 @@ impl Conversation {
     pub(super) fn begin(address: SocketAddr, from: &Origin, key: Option<&Key>) -> Result<Self, Absent> {
         let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));
         let stream = romer_host::stream::connect(address, from, CONNECT)
-            .map_err(|error| Absent::of(&error, address, from))?;
+            .map_err(|error| Absent::classify(&error, address, from))?;
         let _ = stream.set_nodelay(true);
         let local = stream.local_addr().ok().map(|local| local.ip());
         let features = FEATURES.map(str::to_owned).to_vec();
@@ -445,8 +445,8 @@ impl Conversation {
 
     /// Takes what has come, without waiting, up to [`TURN`]; the rest is for the next time. What came before the conversation broke is
     /// told as well: it counts as heard, and is not said again.
-    pub(super) fn news(&mut self) -> Told {
-        let mut told = Told::default();
+    pub(super) fn news(&mut self) -> ResponderReport {
+        let mut told = ResponderReport::default();
         let most = self.budget.spent().saturating_add(TURN);
         while !self.broken {
             match self.hear_up_to(StdDuration::ZERO, most) {
@@ -595,7 +595,11 @@ impl Conversation {
 
     /// Hands what a far end that was told to stop tells to `keep` as it comes, for up to `time`. Gives the totals if they come;
     /// asks for a sign of life where nothing does.
-    pub(super) fn hear_last(&mut self, time: StdDuration, keep: &mut impl FnMut(Told)) -> Option<End> {
+    pub(super) fn hear_last(
+        &mut self,
+        time: StdDuration,
+        keep: &mut impl FnMut(ResponderReport),
+    ) -> Option<End> {
         let deadline = Instant::now() + time;
         while !self.broken {
             let left = deadline.checked_duration_since(Instant::now())?;
@@ -603,7 +607,7 @@ impl Conversation {
                 Ok(Some(Message::End(end))) => return Some(end),
                 Ok(Some(message)) => {
                     self.inbox.take(&message);
-                    let mut told = Told::default();
+                    let mut told = ResponderReport::default();
                     told.take(message);
                     keep(told);
                 }
@@ -701,7 +705,12 @@ impl Conversation {
 fn in_few_words(welcome: Welcome) -> Welcome {
     let clock_sync = welcome.clock_sync.map(|sync| ClockSync {
         state: sync.state.as_deref().map(far_words),
-        keepers: sync.keepers.iter().take(MOST_KEEPERS).map(|keeper| far_words(keeper)).collect(),
+        sync_daemons: sync
+            .sync_daemons
+            .iter()
+            .take(MOST_SYNC_DAEMONS)
+            .map(|keeper| far_words(keeper))
+            .collect(),
         chrony: sync.chrony.map(|chrony| Chrony { reference: far_words(&chrony.reference), ..chrony }),
         ..sync
     });

@@ -35,7 +35,7 @@ const TOGETHER: Duration = Duration::from_secs(5);
 const DROPS: Duration = Duration::from_secs(1);
 
 /// A stream with what was known of its way at the last look.
-struct Way {
+struct WatchedPath {
     shared: Arc<Shared>,
     interface: Option<String>,
     source: Option<IpAddr>,
@@ -64,7 +64,7 @@ struct Episode {
 }
 
 /// An interface that probes leave by.
-struct Link {
+struct WatchedInterface {
     name: String,
     tidings: Tidings,
     mtu: Option<u32>,
@@ -122,8 +122,8 @@ pub(super) struct Happenings {
     watch: Option<Watch>,
     clocks: ClockWatch,
     start: Timestamp<Monotonic>,
-    ways: Vec<Way>,
-    links: Vec<Link>,
+    ways: Vec<WatchedPath>,
+    links: Vec<WatchedInterface>,
     queues: QueueWatch,
     events: Vec<StoredEvent>,
     /// How many of them were told.
@@ -150,7 +150,7 @@ impl Happenings {
             watch,
             clocks: ClockWatch::new(reading()),
             start,
-            ways: streams.iter().map(Way::of).collect(),
+            ways: streams.iter().map(WatchedPath::new).collect(),
             links: Vec::new(),
             queues: QueueWatch::begin(),
             events: Vec::new(),
@@ -181,7 +181,14 @@ impl Happenings {
                     (tidings.index, tidings.changes, was_down) = (interface, carrier_changes, !up);
                 }
                 let name = name.clone();
-                self.links.push(Link { name, tidings, mtu, down: None, was_down, is_left: false });
+                self.links.push(WatchedInterface {
+                    name,
+                    tidings,
+                    mtu,
+                    down: None,
+                    was_down,
+                    is_left: false,
+                });
             }
         }
     }
@@ -251,7 +258,7 @@ impl Happenings {
 
     /// The far end of stream `stream` is out of reach for good, and has been for `length`.
     pub(super) fn gone(&mut self, stream: usize, detail: &str, length: Duration) {
-        let one = event(EventKind::FarEndGone, Side::Path, detail.to_owned(), self.start);
+        let one = event(EventKind::ResponderLost, Side::Path, detail.to_owned(), self.start);
         self.keep(Some(stream), one.over(length.as_nanos()));
     }
 
@@ -278,14 +285,14 @@ impl Happenings {
 
     /// Whether this host has a way to the target of stream `stream` at present, by an interface that is up.
     pub(super) fn has_way(&self, stream: usize) -> bool {
-        let has = |way: &&Way| way.source.is_some() && !way.is_homeless;
+        let has = |way: &&WatchedPath| way.source.is_some() && !way.is_homeless;
         let Some(way) = self.ways.get(stream).filter(has) else { return false };
-        let is_there = |link: &Link| link.tidings.up && !link.is_left;
+        let is_there = |link: &WatchedInterface| link.tidings.up && !link.is_left;
         self.links.iter().all(|link| is_there(link) || way.interface.as_ref() != Some(&link.name))
     }
 
     /// The events that concern stream `stream`, of whichever direction.
-    pub(super) fn of(&self, stream: usize) -> Vec<Event> {
+    pub(super) fn events_of(&self, stream: usize) -> Vec<Event> {
         let number = self.number(stream);
         let own = self.events.iter().filter(|kept| kept.stream.is_none() || kept.stream == number);
         // A queue of this host dropped none of the probes where all were stamped on their way out.
@@ -397,8 +404,8 @@ impl Happenings {
     }
 }
 
-impl Way {
-    fn of(shared: &Arc<Shared>) -> Self {
+impl WatchedPath {
+    fn new(shared: &Arc<Shared>) -> Self {
         let route = host_info::route_to(shared.target).ok();
         shared.leaves_from(route.as_ref().map(|route| route.source));
         let own = shared.socket.local_address().ip();
@@ -463,7 +470,7 @@ mod tests {
         let told = |was_down| {
             let mut own = Happenings::begin(&[], clock::monotonic_now());
             let (name, mtu) = ("t0".to_owned(), None);
-            own.links.push(Link {
+            own.links.push(WatchedInterface {
                 name,
                 tidings: Tidings::unknown(true),
                 mtu,

@@ -8,7 +8,7 @@ mod bringing_home;
 mod far;
 mod happenings;
 mod live;
-mod no_way;
+mod no_route;
 mod observer;
 mod options;
 mod plan;
@@ -46,7 +46,7 @@ use romer_session::control::{FETCH, KEEP_ALIVE, Message};
 use romer_store::{Finished, LogSender, LogThread, NewRun, StoreError, Watermark};
 use romer_units::{Duration, Monotonic, Timestamp, counted};
 
-use far::Told;
+use far::ResponderReport;
 use happenings::{Happenings, is_same};
 use live::Live;
 pub use observer::Observer;
@@ -54,7 +54,7 @@ pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, check_sizes};
 use prepared::{Prepared, what_is_left};
 use romer_analyze::evaluate::{Evaluated, evaluate};
 use romer_endpoint::EndpointError;
-use romer_endpoint::occurrences::told_by_far_end;
+use romer_endpoint::occurrences::reported_by_responder;
 use romer_record::SOFTWARE;
 use sending::Leg;
 use stop_on_panic::StopOnPanic;
@@ -86,7 +86,7 @@ pub struct Outcome {
     /// It was interrupted.
     pub partial: bool,
     /// Of a stream whose far end was out of reach before its end, so that only a part was measured.
-    pub far_end_gone: Option<Gone>,
+    pub responder_lost: Option<Gone>,
     /// Why nothing was measured to some of several targets; each has its document all the same.
     pub unreachable: Vec<EndpointError>,
     /// Targets of which whoever is next on the way there never answered when asked for its hardware address, so that this host
@@ -305,7 +305,7 @@ fn exchange(
             if !stream.has_way && stream.conversation.is_none() && stream.shared.lacks_some() {
                 stream.manifest.cut_short.get_or_insert(stream.gone());
             }
-            stream.manifest.events = happenings.of(number);
+            stream.manifest.events = happenings.events_of(number);
         }
         // Nothing is deaf meanwhile: a far end that stood still answers when it goes on.
         let (sender, key) = (log.sender(), options.key.as_ref());
@@ -324,7 +324,7 @@ fn exchange(
     for ((number, stream), late) in streams.iter_mut().enumerate().zip(late) {
         stream.manifest.replies = stream.shared.replies();
         stream.manifest.checksum_errors.sender = checksum_errors;
-        stream.manifest.events = happenings.of(number);
+        stream.manifest.events = happenings.events_of(number);
         stream.manifest.events.extend(late);
     }
     Ok(partial)
@@ -480,7 +480,7 @@ fn take_news(
         if shared.has_departed_all() && !shared.is_whole() && shared.since_associated() >= LAST_ASSOCIATIONS {
             let _ = shared.associate();
         }
-        let told = if stream.resuming.is_trying() { Told::default() } else { conversation.news() };
+        let told = if stream.resuming.is_trying() { ResponderReport::default() } else { conversation.news() };
         let proved = !told.places.is_empty();
         for ([before, now], ages) in conversation.moves(told.places) {
             if !stream.resuming.has_moved(conversation) {
@@ -491,7 +491,7 @@ fn take_news(
             log.append(shared.number, entry);
         }
         let relation = stream.manifest.clock_relation;
-        for event in told.events.iter().filter_map(|event| told_by_far_end(event, relation, start)) {
+        for event in told.events.iter().filter_map(|event| reported_by_responder(event, relation, start)) {
             happenings.told(place, event);
         }
         match (told.progress, shared.way) {
@@ -515,7 +515,7 @@ fn take_news(
         if !resuming::tend(stream, place, proved, options.key.as_ref(), happenings) {
             if let Some(fault) = fault {
                 stream.fault = Some(fault);
-                stream.manifest.far_log_lacks.push(fault.into());
+                stream.manifest.responder_log_gaps.push(fault.into());
             }
             stream.has_way = happenings.has_way(place);
             if stream.has_way {
@@ -539,9 +539,9 @@ fn parts(streams: &[Prepared]) -> impl Iterator<Item = &[Prepared]> {
 fn manifests(streams: &[Prepared], dead: &[Dead]) -> Vec<Stream> {
     let measured = parts(streams).map(|parts| {
         let mut manifest = parts[0].manifest.clone();
-        manifest.far_log_complete = parts.iter().all(|part| part.manifest.far_log_complete);
-        manifest.far_log_lacks =
-            parts.iter().flat_map(|part| part.manifest.far_log_lacks.iter().cloned()).collect();
+        manifest.responder_log_complete = parts.iter().all(|part| part.manifest.responder_log_complete);
+        manifest.responder_log_gaps =
+            parts.iter().flat_map(|part| part.manifest.responder_log_gaps.iter().cloned()).collect();
         manifest.cut_short = parts.iter().find_map(|part| part.manifest.cut_short);
         manifest.ended = parts.iter().filter_map(|part| part.manifest.ended.clone()).max();
         for other in parts.iter().skip(1).map(|part| &part.manifest) {
@@ -631,12 +631,12 @@ fn conclude(
         .collect();
     let measurements: Vec<Measurement> = evaluated.iter().map(|one| one.measurement.clone()).collect();
     let html = romer_analyze::page(&evaluated);
-    let far_end_gone =
+    let responder_lost =
         manifests.iter().zip(&measurements).zip(0..).find_map(|((manifest, measurement), number)| {
             let here = match manifest.cut_short? {
                 CutShort::Interrupted | CutShort::Killed => return None,
-                CutShort::FarEndGone | CutShort::FarEndFault => false,
-                CutShort::NoWay => true,
+                CutShort::ResponderLost | CutShort::ResponderFault => false,
+                CutShort::NoRoute => true,
             };
             let parts = parts.get(&number).copied().unwrap_or_default();
             let fault = parts.iter().find_map(|part| part.fault);
@@ -652,17 +652,17 @@ fn conclude(
         run.finish(&Finished { status, rows, measurements: &measurements, html: &html }).map(|_| ())
     });
     let not_kept = not_kept.or(written.err());
-    Ok(Outcome { folder, streams: evaluated, partial, far_end_gone, unreachable, unanswering, not_kept })
+    Ok(Outcome { folder, streams: evaluated, partial, responder_lost, unreachable, unanswering, not_kept })
 }
 
 /// Notes in the manifest what this host's packet log did not keep of its stream. Of what the far end's log told, that is as
 /// much as had it not come back.
 fn take_note(manifest: &mut Stream, not_logged: Vec<NotLogged>) {
     if let Some(records) = not_logged.iter().find(|one| one.kind == EntryKind::FarRecord) {
-        manifest.far_log_complete = false;
+        manifest.responder_log_complete = false;
         let records = counted(records.entries, "record");
         manifest
-            .far_log_lacks
+            .responder_log_gaps
             .push(format!("{records} of it came, and this host's packet log did not keep them"));
     }
     manifest.not_logged = not_logged;

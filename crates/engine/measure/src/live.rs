@@ -15,7 +15,7 @@ use romer_units::{Duration, Monotonic, Timestamp, saturating_sum};
 use super::observer::Observer;
 use super::options::MeasureOptions;
 use super::prepared::Prepared;
-use super::receiving::Seen;
+use super::receiving::LiveDelay;
 use super::stream::Shared;
 
 /// Delays that are remembered of one interval and stream; a faster stream's interval line is of these.
@@ -46,7 +46,7 @@ struct Clocks {
 impl Clocks {
     /// Of a stream whose packets tell all four stamps while it runs. What the other ways' packets tell of the far end's
     /// clock is known when its log is here.
-    fn of(stream: &Stream, started: Timestamp<Monotonic>) -> Option<Self> {
+    fn new(stream: &Stream, started: Timestamp<Monotonic>) -> Option<Self> {
         let two_way = stream.traffic.direction == Way::RoundTrip;
         if !two_way || stream.clock_relation != ClockRelation::Unknown {
             return None;
@@ -59,7 +59,7 @@ impl Clocks {
         (asked != Method::None).then_some(Self { estimator, next: started + ESTIMATED[0], so_far })
     }
 
-    fn take(&mut self, seen: &Seen) {
+    fn take(&mut self, seen: &LiveDelay) {
         let Some([t2, t3]) = seen.there_ns else { return };
         let [t1, t4] = seen.here_ns;
         self.estimator.push(Heading::Forward, Timestamp::from_nanos(t1), Timestamp::from_nanos(t2));
@@ -70,7 +70,7 @@ impl Clocks {
 /// Collects what has happened since the last interval line.
 pub(super) struct Live {
     streams: Vec<Watched>,
-    seen: Receiver<Seen>,
+    seen: Receiver<LiveDelay>,
     kept: Arc<Watermark>,
     every: Duration,
     started: Timestamp<Monotonic>,
@@ -81,7 +81,7 @@ impl Live {
     pub(super) fn new(
         options: &MeasureOptions,
         streams: &[Prepared],
-        seen: Receiver<Seen>,
+        seen: Receiver<LiveDelay>,
         log: &LogThread,
     ) -> Self {
         let started = clock::monotonic_now();
@@ -95,7 +95,7 @@ impl Live {
                     parts: vec![shared],
                     target: stream.manifest.target.clone(),
                     delays: Vec::new(),
-                    clocks: Clocks::of(&stream.manifest, started),
+                    clocks: Clocks::new(&stream.manifest, started),
                 }),
             }
         }
@@ -178,7 +178,7 @@ impl Live {
                 sent: sum(sent),
                 returned: sum(|part| part.returned.load(Ordering::Acquire)),
                 kept_entries: self.kept.entries(),
-                kept_sent: self.kept.sent(stream.number),
+                durable_sent: self.kept.sent(stream.number),
                 round_trip_delay_ns: summary(&stream.delays),
                 forward: None,
                 reverse: None,
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn clocks_are_followed_where_packets_tell_of_two() {
         let begin = Timestamp::from_nanos(0);
-        let of = |way, relation, method: &str| Clocks::of(&stream(way, relation, method), begin);
+        let of = |way, relation, method: &str| Clocks::new(&stream(way, relation, method), begin);
         assert!(of(Way::RoundTrip, ClockRelation::Shared, "best").is_none(), "they are one");
         assert!(
             of(Way::Forward, ClockRelation::Unknown, "best").is_none(),
@@ -236,7 +236,7 @@ mod tests {
             let (there, back) = (1_000_000 + n * 7_919 % 90_000, 1_500_000 + n * 104_729 % 80_000);
             let (t2, t3) = (far(t1 + there), far(t1 + there + 50_000));
             let here_ns = [t1, t1 + there + 50_000 + back];
-            clocks.take(&Seen { stream: 0, round_trip_ns: 0, there_ns: Some([t2, t3]), here_ns });
+            clocks.take(&LiveDelay { stream: 0, round_trip_ns: 0, there_ns: Some([t2, t3]), here_ns });
         }
         let found = so_far(&clocks.estimator);
         let [low, high] = found.skew_interval_ppm.unwrap();

@@ -39,7 +39,7 @@ pub(super) struct Prepared {
     /// Datagrams that the far end's kernel dropped because its program was too slow.
     pub(super) far_drops: u64,
     /// Datagrams that came there, named this stream and were none of its probes.
-    pub(super) mistagged: u64,
+    pub(super) bad_tag: u64,
     /// What the far end did that it must not, so that its conversation was closed.
     pub(super) fault: Option<&'static str>,
     /// Looks for the way to the target, where that is asked for; of two directions, the first has it.
@@ -54,9 +54,9 @@ impl Prepared {
     /// Why the far end is out of reach.
     pub(super) const fn gone(&self) -> CutShort {
         match (self.fault, self.has_way) {
-            (Some(_), _) => CutShort::FarEndFault,
-            (None, true) => CutShort::FarEndGone,
-            (None, false) => CutShort::NoWay,
+            (Some(_), _) => CutShort::ResponderFault,
+            (None, true) => CutShort::ResponderLost,
+            (None, false) => CutShort::NoRoute,
         }
     }
 
@@ -70,8 +70,8 @@ impl Prepared {
         if altered > 0 {
             warnings.push(MeasurementWarning::SequenceNumbersAltered { datagrams: altered });
         }
-        if self.mistagged > 0 {
-            warnings.push(MeasurementWarning::SessionTagsWrong { datagrams: self.mistagged });
+        if self.bad_tag > 0 {
+            warnings.push(MeasurementWarning::SessionTagsWrong { datagrams: self.bad_tag });
         }
         warnings.extend(dropped(Side::Responder, self.far_drops, events));
         warnings.extend(dropped(Side::Sender, count(&shared.unread), events));

@@ -75,7 +75,7 @@ pub(super) fn prepare(
     let longest = longest.unwrap_or(Duration::MAX);
     let mut identity = Identity { number, ssid, way, session: None, token: None, asked: 0 };
     if let Some(conversation) = &mut conversation {
-        manifest.far_log = true;
+        manifest.responder_log = true;
         if card.is_some() && !conversation.welcome.has(control::HAS_CARD) {
             notes.push(FAR_WITHOUT_CARD.into());
         }
@@ -127,7 +127,7 @@ pub(super) fn prepare(
         conversation,
         instead,
         far_drops: 0,
-        mistagged: 0,
+        bad_tag: 0,
         fault: None,
         pathfinder: None,
         resuming: Resuming::default(),
@@ -284,10 +284,10 @@ fn manifest(
             options.command.clone(),
         ),
         clock_relation: ClockRelation::Unknown,
-        far_log: false,
-        far_log_complete: false,
+        responder_log: false,
+        responder_log_complete: false,
         not_logged: Vec::new(),
-        far_log_lacks: Vec::new(),
+        responder_log_gaps: Vec::new(),
         cut_short: None,
         unreachable: None,
         stamp_request: options.stamp,

@@ -131,7 +131,7 @@ fn greet(
 
 /// That there is a romer at none of the addresses, where there has to be one.
 fn unreachable(absent: &[(SocketAddr, Absent)], way: Way) -> EndpointError {
-    let is_here = absent.iter().all(|(_, why)| matches!(why, Absent::NoWay(_)));
+    let is_here = absent.iter().all(|(_, why)| matches!(why, Absent::NoRoute(_)));
     // Nothing at the far end helps then.
     let mend = if is_here {
         "correct the route or filter of this host, and measure again"

@@ -35,7 +35,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// A delay as it is seen while the run goes on, from stamps that are at hand: for the live display only.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct LiveDelay {
     pub(super) stream: u16,
     pub(super) round_trip_ns: i64,
     /// Arrived at the far end and left there, by what its packet tells.
@@ -45,7 +45,7 @@ pub(super) struct Seen {
 }
 
 /// What knows the packets of a stream that come here.
-enum Known {
+enum PacketSource {
     /// Each is waited for so long before it counts as lost in what is shown meanwhile.
     Reflections(Returns, Duration),
     Theirs(Comings),
@@ -53,8 +53,8 @@ enum Known {
     Nothing,
 }
 
-impl Known {
-    fn of(stream: &Shared, waiting: Duration) -> Self {
+impl PacketSource {
+    fn new(stream: &Shared, waiting: Duration) -> Self {
         match (stream.way, stream.session) {
             (Way::Reverse, Some(session)) => {
                 Self::Theirs(Comings::new(session, Some(stream.target), u64::MAX))
@@ -125,7 +125,7 @@ impl Known {
 pub(super) fn receive_all(
     streams: &[Arc<Shared>],
     waker: &Waker,
-    (log, live): (&LogSender, &SyncSender<Seen>),
+    (log, live): (&LogSender, &SyncSender<LiveDelay>),
     stop: &AtomicBool,
     threads: ThreadOptions,
     waiting: Duration,
@@ -137,9 +137,9 @@ pub(super) fn receive_all(
         *descriptor = stream.watched().as_fd();
     }
     let watched = &descriptors[..streams.len().min(MAX_WAITED)];
-    let mut known: Vec<(Known, [Overflows; 2])> = streams
+    let mut known: Vec<(PacketSource, [Overflows; 2])> = streams
         .iter()
-        .map(|stream| (Known::of(stream, waiting), [Overflows::new(), Overflows::new()]))
+        .map(|stream| (PacketSource::new(stream, waiting), [Overflows::new(), Overflows::new()]))
         .collect();
     let mut unanswered = vec![Unanswered::default(); streams.len()];
     let mut unplaced = Unplaced::default();
@@ -208,10 +208,10 @@ fn receive(
     stream: &Shared,
     socket: &StampingSocket,
     overflows: &mut Overflows,
-    known: &mut Known,
+    known: &mut PacketSource,
     batch: &mut ReceiveBatch,
     unplaced: &mut Unplaced<u16>,
-    (log, live): (&LogSender, &SyncSender<Seen>),
+    (log, live): (&LogSender, &SyncSender<LiveDelay>),
 ) -> Option<i64> {
     let mut read_to = None;
     for _ in 0..8 {
@@ -256,7 +256,7 @@ fn receive(
     read_to
 }
 
-fn seen(stream: &Shared, entry: &Entry) -> Option<Seen> {
+fn seen(stream: &Shared, entry: &Entry) -> Option<LiveDelay> {
     let Entry::Returned { sequence, user_ns, kernel_ns, told_t2_ns, told_t3_ns, .. } = entry else {
         return None;
     };
@@ -265,7 +265,7 @@ fn seen(stream: &Shared, entry: &Entry) -> Option<Seen> {
     let there_ns = told_t2_ns.zip(*told_t3_ns).map(|(t2, t3)| [t2, t3]);
     let there = there_ns.map_or(0, |[t2, t3]| t3.saturating_sub(t2));
     let round_trip_ns = t4.saturating_sub(t1).saturating_sub(there);
-    Some(Seen { stream: stream.number, round_trip_ns, there_ns, here_ns: [t1, t4] })
+    Some(LiveDelay { stream: stream.number, round_trip_ns, there_ns, here_ns: [t1, t4] })
 }
 
 fn collect_stamps(
@@ -323,7 +323,7 @@ fn collect_stamps(
                     continue;
                 }
                 _ => {
-                    if let Some(word) = RouterWord::of(error, |from| stream.is_own(from)) {
+                    if let Some(word) = RouterWord::from_path_error(error, |from| stream.is_own(from)) {
                         stream.hear_router(word);
                     }
                     errors += 1;

@@ -14,7 +14,7 @@ use romer_host::clock;
 use romer_host::socket::{Outgoing, PathError, PathErrorKind, ReceiveBatch, StampingSocket, TransmitEvents};
 use romer_record::document::{Hop, HopAnswer};
 use romer_record::event::{Event, EventKind, Side};
-use romer_session::route::{Answer, Change, Found, Probe, Route, Trace, changes};
+use romer_session::route::{Change, HopResponder, Route, RouteAnswer, RouteProbe, Trace, changes};
 use romer_units::{Monotonic, Timestamp};
 use romer_wire::stamp::{
     AUTHENTICATED_BASE, BASE, ErrorEstimate, Key, ReflectorPacket, SenderPacket, TimestampFormat, WireTime,
@@ -86,7 +86,7 @@ impl Pathfinder {
     }
 
     /// Sends a probe; whether the host took it.
-    fn send(&self, probe: Probe) -> bool {
+    fn send(&self, probe: RouteProbe) -> bool {
         let mut payload = [0; AUTHENTICATED_BASE];
         let Some(length) = request(probe.number, self.error, self.key.as_deref(), &mut payload) else {
             return false;
@@ -109,18 +109,23 @@ impl Pathfinder {
         while self.socket.receive_batch(batch).is_ok_and(|count| count > 0) {
             for datagram in batch.iter().filter(|datagram| datagram.peer == self.target) {
                 if let Some(number) = self.number_of(datagram.payload) {
-                    trace.on_answer(Some(number), Answer::Reached, self.target.ip(), clock::monotonic_now());
+                    trace.on_answer(
+                        Some(number),
+                        RouteAnswer::Reached,
+                        self.target.ip(),
+                        clock::monotonic_now(),
+                    );
                 }
             }
         }
     }
 
-    fn answer_of(&self, error: &PathError) -> Option<(Answer, IpAddr)> {
+    fn answer_of(&self, error: &PathError) -> Option<(RouteAnswer, IpAddr)> {
         let reporter = error.reporter?;
         let answer = match error.kind {
-            PathErrorKind::TimeExceeded => Answer::Expired,
-            PathErrorKind::PortUnreachable if reporter == self.target.ip() => Answer::Reached,
-            PathErrorKind::PortUnreachable | PathErrorKind::Unreachable => Answer::Refused,
+            PathErrorKind::TimeExceeded => RouteAnswer::Expired,
+            PathErrorKind::PortUnreachable if reporter == self.target.ip() => RouteAnswer::Reached,
+            PathErrorKind::PortUnreachable | PathErrorKind::Unreachable => RouteAnswer::Refused,
             PathErrorKind::TooLong { .. } | PathErrorKind::Other => return None,
         };
         Some((answer, reporter))
@@ -189,8 +194,8 @@ pub(super) fn look_again(streams: &mut [Prepared], began: Timestamp<Monotonic>, 
     }
 }
 
-fn hops(at_start: &[Option<Found>], at_end: &[Option<Found>]) -> Vec<Hop> {
-    let answer = |route: &[Option<Found>], place: usize| {
+fn hops(at_start: &[Option<HopResponder>], at_end: &[Option<HopResponder>]) -> Vec<Hop> {
+    let answer = |route: &[Option<HopResponder>], place: usize| {
         let found = route.get(place).copied().flatten()?;
         Some(HopAnswer { address: found.address.to_string(), target: found.target })
     };
@@ -202,7 +207,8 @@ fn hops(at_start: &[Option<Found>], at_end: &[Option<Found>]) -> Vec<Hop> {
 }
 
 fn words(target: &str, changed: &[Change]) -> String {
-    let who = |found: Found| if found.target { "the target".into() } else { found.address.to_string() };
+    let who =
+        |found: HopResponder| if found.target { "the target".into() } else { found.address.to_string() };
     let each = |change: &Change| {
         format!("hop {} was {} and is {}", change.hop, who(change.before), who(change.after))
     };
@@ -219,8 +225,8 @@ fn words(target: &str, changed: &[Change]) -> String {
 mod tests {
     use super::*;
 
-    fn found(last: u8) -> Option<Found> {
-        Some(Found { address: IpAddr::from([198, 18, 0, last]), target: last == 9 })
+    fn found(last: u8) -> Option<HopResponder> {
+        Some(HopResponder { address: IpAddr::from([198, 18, 0, last]), target: last == 9 })
     }
 
     #[test]

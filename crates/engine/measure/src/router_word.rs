@@ -22,7 +22,7 @@ pub(super) struct RouterWord {
 
 impl RouterWord {
     /// The word of a report, unless it is this host's own.
-    pub(super) fn of(error: &PathError, is_own: impl Fn(IpAddr) -> bool) -> Option<Self> {
+    pub(super) fn from_path_error(error: &PathError, is_own: impl Fn(IpAddr) -> bool) -> Option<Self> {
         let router = error.reporter.filter(|reporter| !is_own(*reporter))?;
         let word = Self { router, icmp: [error.icmp_type, error.icmp_code] };
         matches!(error.kind, PathErrorKind::Unreachable).then_some(word)
@@ -51,7 +51,8 @@ impl RouterWord {
         let until = clock::monotonic_now() + PATIENCE;
         loop {
             while socket.transmit_events(&mut events).is_ok_and(|count| count > 0) {
-                let mut words = events.path_errors().iter().map(|error| Self::of(error, |from| from == own));
+                let mut words =
+                    events.path_errors().iter().map(|error| Self::from_path_error(error, |from| from == own));
                 if let Some(word) = words.next() {
                     return word;
                 }
@@ -96,14 +97,17 @@ mod tests {
             icmp_code: code,
             quoted: None,
         };
-        let word = RouterWord::of(&report(PathErrorKind::Unreachable, 1), |_| false).unwrap();
+        let word = RouterWord::from_path_error(&report(PathErrorKind::Unreachable, 1), |_| false).unwrap();
         assert_eq!(word.to_string(), "ICMP host unreachable (type 3, code 1) from 198.18.0.1");
-        let word = RouterWord::of(&report(PathErrorKind::Unreachable, 13), |_| false).unwrap();
+        let word = RouterWord::from_path_error(&report(PathErrorKind::Unreachable, 13), |_| false).unwrap();
         assert!(word.to_string().contains("administratively prohibited"), "{word}");
-        assert_eq!(RouterWord::of(&report(PathErrorKind::Unreachable, 1), |from| from == router), None);
-        assert_eq!(RouterWord::of(&report(PathErrorKind::TimeExceeded, 0), |_| false), None);
+        assert_eq!(
+            RouterWord::from_path_error(&report(PathErrorKind::Unreachable, 1), |from| from == router),
+            None
+        );
+        assert_eq!(RouterWord::from_path_error(&report(PathErrorKind::TimeExceeded, 0), |_| false), None);
         let own = PathError { reporter: None, ..report(PathErrorKind::Unreachable, 1) };
-        assert_eq!(RouterWord::of(&own, |_| false), None);
+        assert_eq!(RouterWord::from_path_error(&own, |_| false), None);
         let v6 = RouterWord { router: "2001:db8::1".parse().unwrap(), icmp: [1, 0] };
         assert!(v6.to_string().contains("no route to destination"), "{v6}");
     }

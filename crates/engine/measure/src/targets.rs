@@ -36,7 +36,7 @@ pub(super) struct Targets {
 }
 
 /// What became of one target, and what is to be told of it.
-struct Answer {
+struct TargetResult {
     prepared: Result<Vec<Prepared>, EndpointError>,
     notes: Vec<String>,
 }
@@ -75,14 +75,14 @@ pub(super) fn prepare(
 }
 
 /// What became of each target, in their order.
-fn all(options: &MeasureOptions, cards: &Cards) -> Vec<Answer> {
+fn all(options: &MeasureOptions, cards: &Cards) -> Vec<TargetResult> {
     side_by_side("romer-prepare", options.streams.len(), |place| {
         one(options, cards, &options.streams[place], u16::try_from(place).unwrap_or(u16::MAX))
     })
 }
 
 /// All directions of one target.
-fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: u16) -> Answer {
+fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: u16) -> TargetResult {
     let ways: &[Way] = match options.direction {
         Way::Both => &[Way::Forward, Way::Reverse],
         Way::RoundTrip => &[Way::RoundTrip],
@@ -92,7 +92,7 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
     let mut notes = Vec::new();
     let mut addresses = match preparing::addresses(options, stream) {
         Ok(addresses) => addresses,
-        Err(error) => return Answer { prepared: Err(error), notes },
+        Err(error) => return TargetResult { prepared: Err(error), notes },
     };
     let prepared = ways.iter().map(|way| {
         let part = of_part(stream, options.direction, *way, number);
@@ -116,7 +116,7 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
         first.pathfinder = Pathfinder::begin(options, first.shared.target);
         first.manifest.metadata.route = first.pathfinder.as_ref().map(Pathfinder::hops);
     }
-    Answer { prepared, notes }
+    TargetResult { prepared, notes }
 }
 
 /// The settings by which this host and the responder's do not hear routers about what each of them sends, where they do not.

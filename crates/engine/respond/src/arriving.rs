@@ -22,21 +22,21 @@ const MOST_TRIED: usize = 16;
 pub(super) struct Expected {
     by_number: HashMap<u16, Vec<u32>>,
     by_host: HashMap<(u16, IpAddr), Vec<u32>>,
-    streams: HashMap<u32, Stream>,
+    streams: HashMap<u32, OneWayStream>,
     ended: Ended,
-    mistagged: u64,
+    bad_tag: u64,
     /// How often a session's key was tried.
     tried: u64,
 }
 
 #[derive(Debug)]
-struct Stream {
+struct OneWayStream {
     /// Who holds the control conversation.
     peer: IpAddr,
     number: u16,
     comings: Comings,
     /// Datagrams of that host that were tried as its probes and are none.
-    mistagged: u64,
+    bad_tag: u64,
 }
 
 /// A probe that has arrived.
@@ -57,7 +57,7 @@ impl Expected {
         self.by_number.entry(number).or_default().push(session);
         self.by_host.entry((number, peer)).or_default().push(session);
         let comings = Comings::new(probes, None, most);
-        self.streams.insert(session, Stream { peer, number, comings, mistagged: 0 });
+        self.streams.insert(session, OneWayStream { peer, number, comings, bad_tag: 0 });
     }
 
     /// The probes of `session`, if any are expected, come from `peer` from now on.
@@ -85,13 +85,13 @@ impl Expected {
     }
 
     /// How many datagrams named a session of their host and were none of its probes.
-    pub(super) const fn mistagged(&self) -> u64 {
-        self.mistagged
+    pub(super) const fn bad_tag(&self) -> u64 {
+        self.bad_tag
     }
 
     /// How many datagrams of its host were tried as probes of `session` and are none.
-    pub(super) fn mistagged_of(&self, session: u32) -> u64 {
-        self.streams.get(&session).map_or(0, |stream| stream.mistagged)
+    pub(super) fn bad_tag_of(&self, session: u32) -> u64 {
+        self.streams.get(&session).map_or(0, |stream| stream.bad_tag)
     }
 
     /// The probe that has arrived from `source`; `None` where it is none that is expected. `proved` gives the session that has proved
@@ -127,10 +127,10 @@ impl Expected {
                 return Some(Taken { session: *session, coming, elsewhere });
             }
         }
-        self.mistagged += u64::from(!own.is_empty());
+        self.bad_tag += u64::from(!own.is_empty());
         for session in own {
             if let Some(stream) = self.streams.get_mut(session) {
-                stream.mistagged += 1;
+                stream.bad_tag += 1;
             }
         }
         None
@@ -195,10 +195,10 @@ mod tests {
         expected.forget(5, now);
         assert!(expected.is_of_ended(&payload, now), "what still comes of it is no request");
         probes(7, 2).emit(3, &mut payload);
-        let before = expected.mistagged();
+        let before = expected.bad_tag();
         assert_eq!(take(&mut expected, &payload, "192.0.2.1:1000"), None, "the key of the other one");
-        assert_eq!(expected.mistagged(), before + 1);
-        assert_eq!([4, 5].map(|session| expected.mistagged_of(session)), [1, 0]);
+        assert_eq!(expected.bad_tag(), before + 1);
+        assert_eq!([4, 5].map(|session| expected.bad_tag_of(session)), [1, 0]);
         assert_eq!(take(&mut expected, &payload, "192.0.2.9:1000"), None);
         probes(7, 1).emit(3, &mut payload);
         assert!(take(&mut expected, &payload, "192.0.2.1:1000").is_some());
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(take(&mut expected, &payload, "192.0.2.77:9"), None, "another key");
         probes(7, 1).emit(100, &mut payload);
         assert_eq!(take(&mut expected, &payload, "192.0.2.77:9"), None, "more than were granted");
-        assert_eq!(expected.mistagged(), 0);
+        assert_eq!(expected.bad_tag(), 0);
     }
 
     /// A datagram costs at most 33 tries of keys, however many sessions of its number its host or others have. Any of them that has

@@ -11,12 +11,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Asking {
     asked: AtomicU64,
-    told: Mutex<Told>,
+    told: Mutex<AnsweredRequests>,
     changed: Condvar,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct AnsweredRequests {
     /// How many questions had been asked.
     answered: u64,
     at: SystemTime,
@@ -24,7 +24,7 @@ struct Told {
 
 impl Asking {
     pub(super) fn new() -> Self {
-        let told = Told { answered: 0, at: SystemTime::now() };
+        let told = AnsweredRequests { answered: 0, at: SystemTime::now() };
         Self { asked: AtomicU64::new(0), told: Mutex::new(told), changed: Condvar::new() }
     }
 
@@ -50,7 +50,7 @@ impl Asking {
     /// The counts have been told, as they are after `asked` questions.
     pub(super) fn tell(&self, asked: u64) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        *told = Told { answered: told.answered.max(asked), at: SystemTime::now() };
+        *told = AnsweredRequests { answered: told.answered.max(asked), at: SystemTime::now() };
         self.changed.notify_all();
     }
 

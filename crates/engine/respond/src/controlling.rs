@@ -21,7 +21,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use romer_endpoint::EndpointError;
-use romer_endpoint::circumstances::{Keepers, clock_identity, clock_keepers};
+use romer_endpoint::circumstances::{SyncDaemons, clock_identity, clock_sync_daemons};
 use romer_endpoint::occurrences::Occurrences;
 use romer_host::clock;
 use romer_host::poller::{Interest, Poller};
@@ -40,7 +40,7 @@ use romer_wire::stamp::Key;
 
 use self::connection::{Connection, Granted, report_checksum_errors};
 use self::shares::{Holding, NETWORKS, Shares};
-use self::table::Table;
+use self::table::Slots;
 use super::messages::{Note, Order};
 use super::options::RespondOptions;
 use super::sending::{self, FarSender, Listener, Pacing};
@@ -108,7 +108,7 @@ pub(super) struct Controlling {
     pacing: Pacing,
     links: Links,
     poller: Poller,
-    connections: Table<Connection>,
+    connections: Slots<Connection>,
     by_session: HashMap<u32, usize>,
     shares: Shares,
     /// The same without what idle sessions hold, which is granted to others.
@@ -125,7 +125,7 @@ pub(super) struct Controlling {
     routes_left: usize,
     next_route: usize,
     next_session: u32,
-    keepers: &'static Keepers,
+    sync_daemons: &'static SyncDaemons,
     occurrences: Occurrences,
 }
 
@@ -172,7 +172,7 @@ impl Controlling {
             pacing: Pacing::new(options.threads, options.is_open()),
             links,
             poller,
-            connections: Table::new(),
+            connections: Slots::new(),
             by_session: HashMap::new(),
             shares: Shares::default(),
             in_use: Shares::default(),
@@ -183,7 +183,7 @@ impl Controlling {
             routes_left: ROUTES,
             next_route: 0,
             next_session: 0,
-            keepers: clock_keepers(),
+            sync_daemons: clock_sync_daemons(),
             occurrences,
         })
     }
@@ -286,7 +286,7 @@ impl Controlling {
         if self.connections[index].server.has_session() {
             return false;
         }
-        let network = Network::of(self.connections[index].peer);
+        let network = Network::from_address(self.connections[index].peer);
         let others = self.others(network, index);
         let Connection { holding, in_use, .. } = self.connections[index];
         let [all, own] = [self.shares.all(), self.shares.network(network)].map(|all| all.minus(holding));
@@ -304,8 +304,11 @@ impl Controlling {
     fn others(&self, network: Network, index: usize) -> Others {
         let held = self.connections[index].in_use;
         let all = self.in_use.all().minus(held);
-        let held =
-            if Network::of(self.connections[index].peer) == network { held } else { Holding::default() };
+        let held = if Network::from_address(self.connections[index].peer) == network {
+            held
+        } else {
+            Holding::default()
+        };
         let own = self.in_use.network(network).minus(held);
         Others {
             coming: own.coming,
@@ -328,7 +331,7 @@ impl Controlling {
     /// Counts what connection `index` has now.
     fn account(&mut self, index: usize, now: Timestamp<Monotonic>) {
         let Some(connection) = self.connections.get(index) else { return };
-        let holding = Holding::of(&connection.server, connection.buffered(), connection.is_closing());
+        let holding = Holding::new(&connection.server, connection.buffered(), connection.is_closing());
         let is_idle = connection.is_idle(now);
         self.hold(index, holding, if is_idle { Holding::default() } else { holding });
     }
@@ -336,7 +339,7 @@ impl Controlling {
     /// Connection `index` has `holding` now, and uses `in_use` of it.
     fn hold(&mut self, index: usize, holding: Holding, in_use: Holding) {
         let connection = &mut self.connections[index];
-        let network = Network::of(connection.peer);
+        let network = Network::from_address(connection.peer);
         for (shares, held, now) in [
             (&mut self.shares, &mut connection.holding, holding),
             (&mut self.in_use, &mut connection.in_use, in_use),
@@ -408,7 +411,7 @@ impl Controlling {
             while octets(&self.shares.all()) > most {
                 let taking = self.connections.iter().filter(|(_, one)| octets(&one.holding) > 0);
                 let largest = taking.max_by_key(|(_, one)| {
-                    (octets(&self.shares.network(Network::of(one.peer))), octets(&one.holding))
+                    (octets(&self.shares.network(Network::from_address(one.peer))), octets(&one.holding))
                 });
                 let Some((index, _)) = largest else { break };
                 let connection = &mut self.connections[index];
@@ -443,8 +446,8 @@ impl Controlling {
         let mut totals = self.totals();
         let refused = &mut totals.refused_sessions;
         *match conversation {
-            Fruitless::NotUnderstood => &mut refused.not_understood,
-            Fruitless::NothingAsked => &mut refused.nothing_asked,
+            Fruitless::InvalidMessage => &mut refused.invalid_message,
+            Fruitless::NoRequest => &mut refused.no_request,
         } += 1;
     }
 
@@ -617,7 +620,7 @@ impl Controlling {
 
     /// Takes back what a connection had that is removed.
     fn discharge(&mut self, connection: &Connection) {
-        let network = Network::of(connection.peer);
+        let network = Network::from_address(connection.peer);
         self.shares.replace(network, connection.holding, Holding::default());
         self.in_use.replace(network, connection.in_use, Holding::default());
         if let Some(session) = connection.number() {

@@ -29,7 +29,7 @@ use romer_endpoint::card::{Cards, refusal};
 use romer_endpoint::names::with_zone;
 use romer_endpoint::occurrences::{Occurrences, Remembered, routers_unheard, unheard};
 use romer_endpoint::pulse::Pulse;
-use romer_endpoint::threads::Held;
+use romer_endpoint::threads::ThreadResources;
 use romer_host::socket::{SocketOptions, StampingSocket, Waker};
 use romer_host::{HostError, host_info};
 use romer_record::respond::Respond;
@@ -41,7 +41,7 @@ pub use romer_wire::stamp::{Key, ReplyFormat};
 use self::asking::Asking;
 use self::controlling::shares::NETWORKS;
 pub use self::options::RespondOptions;
-pub use self::totals::{OneWay, Totals};
+pub use self::totals::{OneWayTotals, Totals};
 pub use self::watchdog::Stuck;
 use self::watchdog::Watchdog;
 
@@ -65,7 +65,7 @@ pub struct Responder {
     shortcomings: Vec<String>,
     test_addresses: Vec<SocketAddr>,
     control_addresses: Vec<SocketAddr>,
-    _held: Held,
+    _held: ThreadResources,
     _cards: Cards,
     started: std::time::SystemTime,
     authenticated: bool,

@@ -48,7 +48,7 @@ pub(super) enum Note {
         address: SocketAddr,
         moves: Vec<(SocketAddr, [Duration; 2])>,
         others: Vec<(SocketAddr, u64)>,
-        path: Option<Box<Path>>,
+        path: Option<Box<SendPath>>,
     },
     /// A test packet of the session; whether it is the first copy of a one-way probe.
     Record { session: u32, record: Far, first: bool },
@@ -66,12 +66,12 @@ pub(super) enum Note {
     Overflowed(Overflow),
     /// Everything of the session has been handed over; so many records did not fit the queue, and so many datagrams
     /// were dropped by the kernel while the session ran.
-    Flushed { session: u32, lost: u64, kernel_drops: u64, mistagged: u64 },
+    Flushed { session: u32, lost: u64, kernel_drops: u64, bad_tag: u64 },
 }
 
 /// Where probes go, and by what.
 #[derive(Debug)]
-pub(super) struct Path {
+pub(super) struct SendPath {
     /// A socket at the test port. What comes from there comes to it, and the reflecting thread hears it.
     pub(super) socket: Arc<StampingSocket>,
     /// The proved address.

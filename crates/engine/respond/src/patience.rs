@@ -24,7 +24,7 @@ impl Patience {
     }
 
     /// For a packet of which it `is_over`: a later one has left by the same way, or nobody will hear of it any more.
-    pub(super) const fn of(self, is_over: bool) -> Duration {
+    pub(super) const fn limit(self, is_over: bool) -> Duration {
         if self.met && !is_over { QUEUED } else { STAMPED }
     }
 }
@@ -36,8 +36,8 @@ mod tests {
     #[test]
     fn only_where_stamps_come_a_packet_that_may_be_kept_is_waited_for() {
         let mut patience = Patience::default();
-        assert_eq!(patience.of(false), STAMPED, "nobody knows whether there are any");
+        assert_eq!(patience.limit(false), STAMPED, "nobody knows whether there are any");
         patience.meet();
-        assert_eq!([patience.of(false), patience.of(true)], [QUEUED, STAMPED]);
+        assert_eq!([patience.limit(false), patience.limit(true)], [QUEUED, STAMPED]);
     }
 }

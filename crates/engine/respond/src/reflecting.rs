@@ -37,7 +37,7 @@ use super::messages::{Note, Order};
 use super::options::RespondOptions;
 use super::patience::Patience;
 use super::refusals::Refusals;
-use super::totals::{OneWay, Totals};
+use super::totals::{OneWayTotals, Totals};
 use super::watchdog::Turn;
 
 /// Sets of eight buckets for the rates of prefixes: 8,192 prefixes at full rate at once, in 576 KiB.
@@ -172,7 +172,7 @@ pub(super) struct Reflecting {
     error: ErrorEstimate,
     stateful: bool,
     not_sent: u64,
-    one_way: OneWay,
+    one_way: OneWayTotals,
     failed_turns: u64,
     threads: ThreadOptions,
 }
@@ -223,7 +223,7 @@ impl Reflecting {
             error,
             stateful: options.stateful,
             not_sent: 0,
-            one_way: OneWay::default(),
+            one_way: OneWayTotals::default(),
             failed_turns: 0,
             threads: options.threads,
         }
@@ -523,7 +523,7 @@ impl Reflecting {
         totals.kernel_drops = drops;
         totals.not_sent = self.not_sent;
         totals.failed_turns = self.failed_turns;
-        totals.one_way = OneWay { mistagged: self.expected.mistagged(), ..self.one_way };
+        totals.one_way = OneWayTotals { bad_tag: self.expected.bad_tag(), ..self.one_way };
         totals.remembered = self.reflector.remembered();
         drop(totals);
         self.links.asking.tell(asked);

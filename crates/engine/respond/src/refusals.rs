@@ -33,7 +33,7 @@ pub(super) struct Refused {
 /// Those of one session that are not told yet.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
-    present: Option<Gathered>,
+    present: Option<RefusedSends>,
     /// Something has left since.
     goes_on: bool,
     /// Parts told of what is too long since something left.
@@ -42,7 +42,7 @@ pub(super) struct Refusals {
 
 /// With when the first and the last of them were refused: whoever is behind refuses them long after they were due.
 #[derive(Clone, Copy, Debug)]
-struct Gathered {
+struct RefusedSends {
     all: Refused,
     first: Timestamp<Monotonic>,
     last: Timestamp<Monotonic>,
@@ -56,11 +56,11 @@ impl Refusals {
         at: Timestamp<Monotonic>,
         now: Timestamp<Monotonic>,
     ) -> Option<Refused> {
-        let is_other = |one: &Gathered| one.all.errno != errno || (self.goes_on && now - one.last > OVER);
+        let is_other = |one: &RefusedSends| one.all.errno != errno || (self.goes_on && now - one.last > OVER);
         let told = self.present.take_if(|one| is_other(one));
         self.goes_on = false;
         let all = Refused { count: 0, errno, since: at, until: at };
-        let one = self.present.get_or_insert(Gathered { all, first: now, last: now });
+        let one = self.present.get_or_insert(RefusedSends { all, first: now, last: now });
         one.all.count += 1;
         one.all.until = one.all.until.max(at);
         one.last = now;

@@ -25,7 +25,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::oneway_probe;
 
 use super::backlog::Backlog;
-use super::messages::{Note, Path};
+use super::messages::{Note, SendPath};
 use super::patience::{self, Patience};
 use super::refusals::{OVER_THE_BITS, OVER_THE_RATE, Refusals, Refused};
 use super::watchdog::Turn;
@@ -42,7 +42,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// What the control thread wants of a sending thread.
 #[derive(Debug, Default)]
 struct Wishes {
-    path: Mutex<Option<Path>>,
+    path: Mutex<Option<SendPath>>,
     redirected: AtomicBool,
     halted: AtomicBool,
     finishing: AtomicBool,
@@ -95,7 +95,7 @@ impl FarSender {
     pub(super) fn start(
         stream: &FarStream,
         (probes, most): (oneway_probe::Session, u64),
-        path: Path,
+        path: SendPath,
         listener: Listener,
         limit: Arc<Mutex<SendLimit>>,
         pacing: &Pacing,
@@ -144,7 +144,7 @@ impl FarSender {
     }
 
     /// Sends by another path from now on.
-    pub(super) fn redirect(&self, path: Path) {
+    pub(super) fn redirect(&self, path: SendPath) {
         *self.wishes.path.lock().unwrap_or_else(PoisonError::into_inner) = Some(path);
         self.wish(&self.wishes.redirected);
     }
@@ -207,7 +207,7 @@ struct Sending {
     /// What all sessions together may send, and the part that bounds what goes by `path`.
     limit: Arc<Mutex<SendLimit>>,
     part: SendPart,
-    path: Path,
+    path: SendPath,
     /// Departures in their order, until their stamps are known or given up.
     waiting: VecDeque<Waiting>,
     patience: Patience,
@@ -247,7 +247,7 @@ impl Sending {
             self.wait(Duration::from_millis(250));
         }
         let flushed =
-            Note::Flushed { session: self.listener.session, lost: self.lost, kernel_drops: 0, mistagged: 0 };
+            Note::Flushed { session: self.listener.session, lost: self.lost, kernel_drops: 0, bad_tag: 0 };
         self.tell(flushed);
     }
 
@@ -427,7 +427,7 @@ impl Sending {
             let since = one.passed.unwrap_or(one.since);
             let is_over = ends || one.passed.is_some();
             let is_known = !stamped || one.record.refused || one.record.kernel_ns.is_some();
-            is_known || now - since >= self.patience.of(is_over)
+            is_known || now - since >= self.patience.limit(is_over)
         }) {
             self.hand_over_first();
         }
@@ -491,7 +491,7 @@ impl Sending {
 }
 
 /// The part of `limit` that bounds what goes by `path`.
-fn part_for(limit: &Mutex<SendLimit>, path: &Path) -> SendPart {
+fn part_for(limit: &Mutex<SendLimit>, path: &SendPath) -> SendPart {
     let now = clock::monotonic_now();
     limit.lock().unwrap_or_else(PoisonError::into_inner).part(path.to.ip(), now)
 }
@@ -541,10 +541,10 @@ mod tests {
         (sender.unwrap(), limit, told)
     }
 
-    fn path() -> Path {
+    fn path() -> SendPath {
         let socket = StampingSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap();
         let to = socket.local_address();
-        Path { socket: Arc::new(socket), to, from: None, card: None }
+        SendPath { socket: Arc::new(socket), to, from: None, card: None }
     }
 
     /// Asks again and again, for a minute at the most.

@@ -6,7 +6,7 @@ use romer_session::send_limit::SendCounts;
 
 /// What came of one-way sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OneWay {
+pub struct OneWayTotals {
     /// Probes.
     pub received: u64,
     /// Their octets of UDP payload.
@@ -16,7 +16,7 @@ pub struct OneWay {
     pub elsewhere: u64,
     /// Datagrams that name a session of their host and were not made with its key. They are no probes of it, and are
     /// judged as any other request is.
-    pub mistagged: u64,
+    pub bad_tag: u64,
     /// Probes of sessions that had ended, up to two minutes before. They are neither answered nor kept.
     pub after_end: u64,
 }
@@ -31,7 +31,7 @@ pub struct Totals {
     /// Replies that the kernel would not take, and those that were not sent because they were more than 10 s late.
     pub not_sent: u64,
     /// Probes of one-way sessions, which nothing answers.
-    pub one_way: OneWay,
+    pub one_way: OneWayTotals,
     /// Sessions granted.
     pub sessions: u64,
     /// Control conversations that ended because the sender did not prove that it has the key.
@@ -43,7 +43,7 @@ pub struct Totals {
     /// Datagrams and turns of its work that the thread that reflects gave up because it failed in them.
     pub failed_turns: u64,
     /// Idle sessions that were ended to make room for others.
-    pub made_room: u64,
+    pub evicted_sessions: u64,
     /// Sessions that the reflector remembers.
     pub remembered: usize,
     /// Probes of the responder's own.

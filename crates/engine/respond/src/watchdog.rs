@@ -47,13 +47,13 @@ pub struct Stuck {
 /// Watches the turns of several threads. It is asked by one that does little else.
 #[derive(Debug, Default)]
 pub(super) struct Watchdog {
-    turns: Mutex<Vec<(Weak<Turn>, Told)>>,
+    turns: Mutex<Vec<(Weak<Turn>, ReportedTurn)>>,
     count: AtomicU64,
 }
 
 /// What was told of a thread: the beginning of the turn, and when it is told of next.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct ReportedTurn {
     began: i64,
     next: Duration,
 }
@@ -62,7 +62,7 @@ impl Watchdog {
     /// Watches a thread of this name, for as long as what is given is there.
     pub(super) fn watch(&self, thread: &'static str) -> Arc<Turn> {
         let turn = Arc::new(Turn::new(thread));
-        let told = Told { began: WAITS, next: STUCK };
+        let told = ReportedTurn { began: WAITS, next: STUCK };
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         turns.retain(|(turn, _)| turn.strong_count() > 0);
         turns.push((Arc::downgrade(&turn), told));
@@ -79,7 +79,7 @@ impl Watchdog {
                 return None;
             }
             if told.began != began {
-                *told = Told { began, next: STUCK };
+                *told = ReportedTurn { began, next: STUCK };
             }
             let time = now - Timestamp::from_nanos(began);
             if time < told.next {

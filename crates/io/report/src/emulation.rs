@@ -177,7 +177,7 @@ fn table(document: &Emulation, body: &mut String) {
         ("corrupted".into(), Box::new(|way| count(way.corrupted))),
         (
             "delayed further to preserve order".into(),
-            Box::new(|way| way.waited_ratio.map_or_else(|| "–".into(), percent)),
+            Box::new(|way| way.order_delayed_ratio.map_or_else(|| "–".into(), percent)),
         ),
     ];
     for cause in both.iter().flat_map(|way| way.lost.keys()).collect::<std::collections::BTreeSet<_>>() {

@@ -128,7 +128,7 @@ mod tests {
                 direction: "forward".into(),
                 packets: 700,
                 replicates: 999,
-                verdict: FidelityVerdict::AsAsked,
+                verdict: FidelityVerdict::AsRequested,
                 p_value: 0.4,
                 words: "consistent with the scenario\x1b[31m".into(),
                 added_ns: 0.0,

@@ -33,7 +33,7 @@ impl Words {
         let at_once = event.lasted_until().is_none();
         match event.size_ns.filter(|_| event.kind == "path-change" && at_once && may_be_clocks(m)) {
             Some(size) => {
-                let alone = self.event_by_itself(&ClockEvent { may_be: None, ..event.clone() });
+                let alone = self.event_by_itself(&ClockEvent { alternative_kind: None, ..event.clone() });
                 format!("{alone}, {}", unless_set(size < 0))
             }
             None => self.event_by_itself(event),
@@ -47,7 +47,7 @@ impl Words {
         let way = event.direction.as_deref().filter(|way| *way != "both");
         let way = way.map_or_else(String::new, |way| format!(", {way},"));
         let other = event
-            .may_be
+            .alternative_kind
             .as_ref()
             .map_or_else(String::new, |other| format!(" or {} (indistinguishable)", kind(other)));
         let text = format!("{}{other}{size}{way} {}", kind(&event.kind), self.when(event));
@@ -302,7 +302,7 @@ fn may_be_a_clock(finding: &Finding, size: f64, clock: &ClockState) -> bool {
     };
     let mut told = clock.events.iter().filter(is_it).peekable();
     match told.peek() {
-        Some(_) => told.any(|event| event.may_be.is_some()),
+        Some(_) => told.any(|event| event.alternative_kind.is_some()),
         None => clock.delay_error_ns.is_some_and(|error| error >= size.abs()),
     }
 }
@@ -336,7 +336,7 @@ mod tests {
                 at_ns: 12_000_000_000,
                 until_ns,
                 kind: kind.into(),
-                may_be: None,
+                alternative_kind: None,
                 direction: Some("both".into()),
                 size_ns: Some(-3_000_000),
                 size_interval_ns: until_ns.is_none().then_some([-3_051_000, -2_949_000]),
@@ -356,7 +356,7 @@ mod tests {
             at_ns: 240_000_000_000,
             until_ns: None,
             kind: "path-change".into(),
-            may_be: None,
+            alternative_kind: None,
             direction: Some("forward".into()),
             size_ns: Some(3_980_000),
             size_interval_ns: Some([3_920_000, 4_045_800]),
@@ -384,7 +384,7 @@ mod tests {
             at_ns: 24_020_000_000,
             until_ns: None,
             kind: "path-change".into(),
-            may_be: None,
+            alternative_kind: None,
             direction: Some("forward".into()),
             size_ns: Some(2_000_000),
             size_interval_ns: Some([1_999_000, 2_001_000]),
@@ -400,7 +400,7 @@ mod tests {
         let say = |finding: &Finding| beside(std::slice::from_ref(&told), 1e3, finding);
         assert!(say(&step(Asked::Forward, 1.99e6)).contains("+2.000 ± 0.001 ms at t = 24.0 s"));
         // What may be a clock's is no fact, in neither direction.
-        let open = ClockEvent { may_be: Some("clock-step".into()), ..told.clone() };
+        let open = ClockEvent { alternative_kind: Some("clock-step".into()), ..told.clone() };
         let words = Words { unicode: true };
         let may = |finding: &Finding| beside(std::slice::from_ref(&open), 1e3, finding);
         let or = " at t = 24.0 s, or a clock step of the same size (indistinguishable)";
@@ -422,7 +422,7 @@ mod tests {
         );
         let slew = ClockEvent {
             kind: "slew".into(),
-            may_be: Some("path-change".into()),
+            alternative_kind: Some("path-change".into()),
             until_ns: Some(29_020_000_000),
             size_interval_ns: None,
             ..told.clone()

@@ -49,16 +49,18 @@ impl Words {
     pub(crate) fn ending(self, m: &Measurement) -> &'static str {
         match m.cut_short {
             Some(CutShort::Interrupted) => "interrupted by the user",
-            Some(CutShort::FarEndGone) => "the responder became unreachable",
-            Some(CutShort::FarEndFault) => "the responder broke the control protocol",
-            Some(CutShort::NoWay) if refused_all(departures(m)) => {
+            Some(CutShort::ResponderLost) => "the responder became unreachable",
+            Some(CutShort::ResponderFault) => "the responder broke the control protocol",
+            Some(CutShort::NoRoute) if refused_all(departures(m)) => {
                 "no route to the responder, no probe was sent"
             }
-            Some(CutShort::NoWay) => "the route to the responder was lost",
+            Some(CutShort::NoRoute) => "the route to the responder was lost",
             Some(CutShort::Killed) => "romer was killed, or the disk was full",
             None if m.sent_nothing() || refused_all(departures(m)) => "no probe was sent",
             None if !m.not_logged.is_empty() => "the packet log of this host is incomplete",
-            None if m.far_log_complete == Some(false) => "the packet log of the responder is incomplete",
+            None if m.responder_log_complete == Some(false) => {
+                "the packet log of the responder is incomplete"
+            }
             None => "ended early",
         }
     }
@@ -362,7 +364,7 @@ mod tests {
             at_ns: 30_000_000_000,
             until_ns,
             kind: kind.into(),
-            may_be: None,
+            alternative_kind: None,
             direction: Some(way.into()),
             size_ns: Some(-1_000_000),
             size_interval_ns: None,

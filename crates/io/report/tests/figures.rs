@@ -398,7 +398,7 @@ fn of_a_file_of_one_direction_a_sudden_change_may_be_a_clocks_and_of_no_other_me
         at_ns: 30_000_000_000,
         until_ns,
         kind: "path-change".into(),
-        may_be: None,
+        alternative_kind: None,
         direction: Some("forward".into()),
         size_ns: Some(size_ns),
         size_interval_ns: None,

@@ -34,7 +34,7 @@ pub(crate) fn header() -> [u8; HEADER] {
 
 /// What the first octets of a file say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Header {
+pub(crate) enum FileHeader {
     /// A log that can be read here.
     Good,
     /// The file ends inside the header: its writer was killed at the very start.
@@ -47,24 +47,24 @@ pub(crate) enum Header {
     Newer { found: u16, known: u16 },
 }
 
-pub(crate) fn read_header(bytes: &[u8]) -> Header {
+pub(crate) fn read_header(bytes: &[u8]) -> FileHeader {
     let Some(header) = bytes.first_chunk::<HEADER>() else {
-        return if header().starts_with(bytes) { Header::Cut } else { Header::Foreign };
+        return if header().starts_with(bytes) { FileHeader::Cut } else { FileHeader::Foreign };
     };
     if header[..8] != MAGIC {
-        return Header::Foreign;
+        return FileHeader::Foreign;
     }
     if crc32fast::hash(&header[..12]) != u32_at(header, 12) {
-        return Header::Damaged;
+        return FileHeader::Damaged;
     }
     let frames = u16::from_le_bytes([header[8], header[9]]);
     let entries = u16::from_le_bytes([header[10], header[11]]);
     if frames > VERSION {
-        Header::Newer { found: frames, known: VERSION }
+        FileHeader::Newer { found: frames, known: VERSION }
     } else if entries > log::VERSION {
-        Header::Newer { found: entries, known: log::VERSION }
+        FileHeader::Newer { found: entries, known: log::VERSION }
     } else {
-        Header::Good
+        FileHeader::Good
     }
 }
 
@@ -141,16 +141,16 @@ mod tests {
 
     #[test]
     fn a_header_reads_back_and_each_flipped_bit_is_seen() {
-        assert_eq!(read_header(&header()), Header::Good);
+        assert_eq!(read_header(&header()), FileHeader::Good);
         for bit in 0..HEADER * 8 {
             let mut damaged = header();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(matches!(read_header(&damaged), Header::Foreign | Header::Damaged), "bit {bit}");
+            assert!(matches!(read_header(&damaged), FileHeader::Foreign | FileHeader::Damaged), "bit {bit}");
         }
         for length in 0..HEADER {
-            assert_eq!(read_header(&header()[..length]), Header::Cut);
+            assert_eq!(read_header(&header()[..length]), FileHeader::Cut);
         }
-        assert_eq!(read_header(b"PAR1"), Header::Foreign);
+        assert_eq!(read_header(b"PAR1"), FileHeader::Foreign);
     }
 
     #[test]
@@ -159,6 +159,6 @@ mod tests {
         later[8] = 7;
         let crc = crc32fast::hash(&later[..12]);
         later[12..].copy_from_slice(&crc.to_le_bytes());
-        assert_eq!(read_header(&later), Header::Newer { found: 7, known: VERSION });
+        assert_eq!(read_header(&later), FileHeader::Newer { found: 7, known: VERSION });
     }
 }

@@ -97,7 +97,7 @@ impl Watermark {
     /// Notes an entry that is neither in the log nor in memory.
     fn give_up(&self, stream: u16, entry: &Entry) {
         let kinds = self.given_up.get(usize::from(stream)).into_iter().flatten();
-        let of = EntryKind::of(entry);
+        let of = EntryKind::from_entry(entry);
         for (given_up, _) in kinds.zip(EntryKind::ALL).filter(|(_, kind)| *kind == of) {
             given_up.add(entry.sequence());
         }
@@ -116,7 +116,7 @@ impl Watermark {
 
     fn publish<S: Sink>(&self, writer: &LogWriter<S>, state: Acknowledged) {
         for (sent, stream) in self.sent.iter().zip(0..) {
-            sent.store(writer.kept_sent(stream), Ordering::Release);
+            sent.store(writer.durable_sent(stream), Ordering::Release);
         }
         self.entries.store(state.entries, Ordering::Release);
         self.lost.store(state.lost, Ordering::Release);

@@ -44,7 +44,7 @@ const GROUP_ROWS: usize = 1 << 18;
 
 /// What a column holds, and how it is taken from a row and put back. Numbers that do not fit where they go make
 /// the row malformed.
-enum Column {
+enum ColumnKind {
     Whole {
         name: &'static str,
         kind: &'static str,
@@ -79,7 +79,7 @@ const U8: &str = "INTEGER(8,false)";
 /// A whole number of the row: `get` widens to the bits of an i64, `set` narrows with a check.
 macro_rules! whole {
     ($name:literal, $kind:ident, $type:ty, $($field:ident).+) => {
-        Column::Whole {
+        ColumnKind::Whole {
             name: $name,
             kind: $kind,
             get: |row| i64::from(row.$($field).+),
@@ -93,7 +93,7 @@ macro_rules! whole {
 
 macro_rules! stamp {
     ($name:literal, $moment:ident, $place:ident) => {
-        Column::Maybe {
+        ColumnKind::Maybe {
             name: $name,
             kind: I64,
             get: |row| nanos(&row.row.$moment, |stamps| stamps.$place),
@@ -107,7 +107,7 @@ macro_rules! stamp {
 
 macro_rules! octet {
     ($name:literal, $field:ident) => {
-        Column::Maybe {
+        ColumnKind::Maybe {
             name: $name,
             kind: U8,
             get: |row| row.row.$field.map(i64::from),
@@ -121,7 +121,7 @@ macro_rules! octet {
 
 macro_rules! flag {
     ($field:ident) => {
-        Column::Flag {
+        ColumnKind::Flag {
             name: stringify!($field),
             get: |row| row.row.$field,
             set: |row, value| row.row.$field = value,
@@ -138,9 +138,9 @@ fn nanos<C: Clock>(stamps: &Stamps<C>, at: fn(&Stamps<C>) -> Option<Timestamp<C>
 }
 
 /// The columns, in the order in which they stand in the file.
-static COLUMNS: [Column; 26] = [
+static COLUMNS: [ColumnKind; 26] = [
     whole!("stream", U16, u16, stream),
-    Column::Maybe {
+    ColumnKind::Maybe {
         name: "way",
         kind: U8,
         get: |row| match row.row.way {
@@ -159,7 +159,7 @@ static COLUMNS: [Column; 26] = [
             Some(())
         },
     },
-    Column::Whole {
+    ColumnKind::Whole {
         name: "sequence",
         kind: U64,
         // Parquet keeps unsigned numbers in the bits of signed ones.
@@ -172,7 +172,7 @@ static COLUMNS: [Column; 26] = [
     whole!("copy", U32, u32, row.copy),
     whole!("forward_copy", U32, u32, row.forward_copy),
     whole!("size", U32, u32, row.size),
-    Column::Maybe {
+    ColumnKind::Maybe {
         name: "wake_error_ns",
         kind: I64,
         get: |row| row.row.wake_error_ns,
@@ -183,16 +183,16 @@ static COLUMNS: [Column; 26] = [
     },
     stamp!("t1_kernel_ns", t1, kernel),
     stamp!("t1_user_ns", t1, user),
-    stamp!("t1_told_ns", t1, told),
+    stamp!("t1_in_packet_ns", t1, told),
     stamp!("t2_kernel_ns", t2, kernel),
     stamp!("t2_user_ns", t2, user),
-    stamp!("t2_told_ns", t2, told),
+    stamp!("t2_in_packet_ns", t2, told),
     stamp!("t3_kernel_ns", t3, kernel),
     stamp!("t3_user_ns", t3, user),
-    stamp!("t3_told_ns", t3, told),
+    stamp!("t3_in_packet_ns", t3, told),
     stamp!("t4_kernel_ns", t4, kernel),
     stamp!("t4_user_ns", t4, user),
-    stamp!("t4_told_ns", t4, told),
+    stamp!("t4_in_packet_ns", t4, told),
     octet!("forward_ttl", forward_ttl),
     octet!("reverse_ttl", reverse_ttl),
     octet!("forward_tos", forward_tos),
@@ -203,12 +203,12 @@ static COLUMNS: [Column; 26] = [
 ];
 
 /// Those of network cards' stamps: they follow the others in the files of runs that have such stamps.
-static CARD_COLUMNS: [Column; 5] = [
+static CARD_COLUMNS: [ColumnKind; 5] = [
     stamp!("t1_nic_ns", t1, nic),
     stamp!("t2_nic_ns", t2, nic),
     stamp!("t3_nic_ns", t3, nic),
     stamp!("t4_nic_ns", t4, nic),
-    Column::Maybe {
+    ColumnKind::Maybe {
         name: "nic_error_ns",
         kind: U32,
         get: |row| row.row.nic_error_ns.map(i64::from),
@@ -220,7 +220,7 @@ static CARD_COLUMNS: [Column; 5] = [
 ];
 
 /// The number of the reply, in the files of runs with reflections.
-static NUMBER_COLUMNS: [Column; 1] = [Column::Maybe {
+static NUMBER_COLUMNS: [ColumnKind; 1] = [ColumnKind::Maybe {
     name: "reply_number",
     kind: U32,
     get: |row| row.row.reply_number.map(i64::from),
@@ -231,13 +231,13 @@ static NUMBER_COLUMNS: [Column; 1] = [Column::Maybe {
 }];
 
 /// The columns that only some files have, in their order behind the others.
-static SOMETIMES: [&[Column]; 2] = [&CARD_COLUMNS, &NUMBER_COLUMNS];
+static SOMETIMES: [&[ColumnKind]; 2] = [&CARD_COLUMNS, &NUMBER_COLUMNS];
 
 /// Which of [`SOMETIMES`] a file has.
 type Has = [bool; SOMETIMES.len()];
 
 /// The columns of a file.
-fn columns(has: Has) -> impl Iterator<Item = &'static Column> {
+fn columns(has: Has) -> impl Iterator<Item = &'static ColumnKind> {
     let sometimes = SOMETIMES.iter().zip(has).filter(|(_, has)| *has);
     COLUMNS.iter().chain(sometimes.flat_map(|(columns, _)| *columns))
 }
@@ -250,8 +250,8 @@ fn had_by<'a>(rows: impl IntoIterator<Item = &'a RoundTrip>) -> Has {
         for (has, columns) in has.iter_mut().zip(SOMETIMES) {
             *has = *has
                 || columns.iter().any(|column| match column {
-                    Column::Maybe { get, .. } => get(&row).is_some(),
-                    Column::Whole { .. } | Column::Flag { .. } => false,
+                    ColumnKind::Maybe { get, .. } => get(&row).is_some(),
+                    ColumnKind::Whole { .. } | ColumnKind::Flag { .. } => false,
                 });
         }
         if has.iter().all(|has| *has) {
@@ -261,7 +261,7 @@ fn had_by<'a>(rows: impl IntoIterator<Item = &'a RoundTrip>) -> Has {
     has
 }
 
-impl Column {
+impl ColumnKind {
     fn name(&self) -> &'static str {
         match self {
             Self::Whole { name, .. } | Self::Maybe { name, .. } | Self::Flag { name, .. } => name,
@@ -282,7 +282,7 @@ impl Column {
 }
 
 fn schema(has: Has) -> Result<TypePtr, ParquetError> {
-    let fields: String = columns(has).map(Column::declaration).collect();
+    let fields: String = columns(has).map(ColumnKind::declaration).collect();
     parse_message_type(&format!("message packets {{ {fields} }}")).map(Arc::new)
 }
 
@@ -295,8 +295,8 @@ fn properties(has: Has) -> WriterProperties {
         .set_key_value_metadata(Some(vec![KeyValue::new(SCHEMA_KEY.to_owned(), PACKETS_SCHEMA.to_owned())]));
     for column in columns(has) {
         let encoding = match column {
-            Column::Flag { .. } => Encoding::RLE,
-            Column::Whole { .. } | Column::Maybe { .. } => Encoding::DELTA_BINARY_PACKED,
+            ColumnKind::Flag { .. } => Encoding::RLE,
+            ColumnKind::Whole { .. } | ColumnKind::Maybe { .. } => Encoding::DELTA_BINARY_PACKED,
         };
         builder = builder.set_column_encoding(ColumnPath::from(column.name()), encoding);
     }
@@ -347,19 +347,19 @@ fn write_file(file: &mut File, mut rows: impl Iterator<Item = Row>, has: Has) ->
 
 fn write_column<W: std::io::Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
-    column: &Column,
+    column: &ColumnKind,
     rows: &[Row],
 ) -> Result<(), ParquetError> {
     let missing = || ParquetError::General(format!("the schema has no column {}", column.name()));
     let mut writer = group.next_column()?.ok_or_else(missing)?;
     let (values, present): (Vec<i64>, Option<Vec<i16>>) = match column {
-        Column::Flag { get, .. } => {
+        ColumnKind::Flag { get, .. } => {
             let values: Vec<bool> = rows.iter().map(get).collect();
             writer.typed::<BoolType>().write_batch(&values, None, None)?;
             return writer.close();
         }
-        Column::Whole { get, .. } => (rows.iter().map(get).collect(), None),
-        Column::Maybe { get, .. } => {
+        ColumnKind::Whole { get, .. } => (rows.iter().map(get).collect(), None),
+        ColumnKind::Maybe { get, .. } => {
             let present = rows.iter().map(|row| i16::from(get(row).is_some())).collect();
             (rows.iter().filter_map(get).collect(), Some(present))
         }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use romer_record::log::Entry;
 
 use crate::error::{IMPLAUSIBLE, StoreError};
-use crate::frame::{self, HEAD, HEADER, Head, Header};
+use crate::frame::{self, FileHeader, HEAD, HEADER, Head};
 use crate::untrusted;
 
 /// What one frame holds.
@@ -54,15 +54,15 @@ impl<R: Read> LogReader<R> {
         let mut header = [0; HEADER];
         let taken = fill(&mut input, &mut header).map_err(StoreError::io("read the packet log", path))?;
         let ended = match frame::read_header(header.get(..taken).unwrap_or_default()) {
-            Header::Good => false,
-            Header::Cut => true,
-            Header::Foreign => {
+            FileHeader::Good => false,
+            FileHeader::Cut => true,
+            FileHeader::Foreign => {
                 return Err(StoreError::malformed(path, "byte 0", "it does not begin as a packet log does"));
             }
-            Header::Damaged => {
+            FileHeader::Damaged => {
                 return Err(StoreError::malformed(path, "byte 8", "the header's checksum does not fit it"));
             }
-            Header::Newer { found, known } => {
+            FileHeader::Newer { found, known } => {
                 return Err(StoreError::Newer {
                     path: path.to_path_buf(),
                     place: "byte 8",

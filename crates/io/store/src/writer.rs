@@ -131,7 +131,7 @@ pub struct LogWriter<S: Sink = LogFile> {
     /// The next flush by itself.
     flush_at: usize,
     /// For each stream, all numbers below this one are in the file ...
-    kept_sent: Vec<u64>,
+    durable_sent: Vec<u64>,
     /// ... or in the file and the frame.
     framed_sent: Vec<u64>,
     failure: Option<io::Error>,
@@ -157,7 +157,7 @@ impl<S: Sink> LogWriter<S> {
             lost_noted: 0,
             length: frame::HEADER as u64,
             flush_at: FRAME_TARGET,
-            kept_sent: vec![0; usize::from(streams)],
+            durable_sent: vec![0; usize::from(streams)],
             framed_sent: vec![0; usize::from(streams)],
             failure: None,
             broken: false,
@@ -200,7 +200,7 @@ impl<S: Sink> LogWriter<S> {
                 self.flush_at = FRAME_TARGET;
                 self.state.entries += self.state.waiting;
                 self.state.waiting = 0;
-                self.kept_sent.copy_from_slice(&self.framed_sent);
+                self.durable_sent.copy_from_slice(&self.framed_sent);
             } else {
                 self.flush_at = self.frame.len() + FRAME_TARGET;
             }
@@ -241,8 +241,8 @@ impl<S: Sink> LogWriter<S> {
 
     /// Every `Sent` (or `NotSent`) entry of `stream` with a number below this is acknowledged. It counts numbers
     /// that came in order from 0; where one is missing it stays.
-    pub fn kept_sent(&self, stream: u16) -> u64 {
-        self.kept_sent.get(usize::from(stream)).copied().unwrap_or(0)
+    pub fn durable_sent(&self, stream: u16) -> u64 {
+        self.durable_sent.get(usize::from(stream)).copied().unwrap_or(0)
     }
 
     fn write_notice(&mut self) {

@@ -117,11 +117,11 @@ fn nothing_acknowledged_is_lost_by_a_kill_while_measuring() {
         let run = Run::open(folder.path()).unwrap();
         assert_eq!(run.state(), State::Killed);
         let rows = run.rows().unwrap();
-        for (stream, kept_sent) in [(0u16, kept[0]), (1, kept[1])] {
+        for (stream, durable_sent) in [(0u16, kept[0]), (1, kept[1])] {
             let numbers = rows.streams.get(&stream).into_iter().flatten().map(|row| row.sequence);
             let whole =
                 numbers.zip(0..).take_while(|(sequence, expected)| sequence == expected).count() as u64;
-            assert!(whole >= kept_sent, "kill {number}: {whole} of {kept_sent} acknowledged probes");
+            assert!(whole >= durable_sent, "kill {number}: {whole} of {durable_sent} acknowledged probes");
         }
         let entries: usize = rows.streams.values().map(Vec::len).sum();
         assert!(entries as u64 >= kept[2], "kill {number}: {entries} of {} acknowledged entries", kept[2]);

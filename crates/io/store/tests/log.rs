@@ -242,7 +242,7 @@ proptest! {
                 }
                 writer.flush();
                 let kept: Vec<u64> = read(&bytes.borrow()).unwrap().0.iter().map(|(_, e)| e.sequence()).collect();
-                prop_assert!((0..writer.kept_sent(0)).all(|sequence| kept.contains(&sequence)));
+                prop_assert!((0..writer.durable_sent(0)).all(|sequence| kept.contains(&sequence)));
             }
         }
     }
@@ -283,7 +283,7 @@ fn a_full_disk_bounds_what_waits_and_the_log_says_how_much_was_given_up() {
     assert_eq!((state.entries + state.lost, state.waiting), (100_000, 0));
     let (entries, lost) = read(&bytes.borrow()).unwrap();
     assert_eq!((entries.len() as u64, lost), (state.entries, state.lost));
-    assert_eq!(writer.kept_sent(0), state.entries);
+    assert_eq!(writer.durable_sent(0), state.entries);
 }
 
 #[test]

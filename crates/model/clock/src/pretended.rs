@@ -4,7 +4,7 @@
 //! the stamps of one end are passed through a [`PretendedClock`] first, they are those of two hosts whose clocks are known:
 //! real packets, real stamps, and a truth to hold the estimate against.
 
-use romer_record::clock_proof::{Figure, Step};
+use romer_record::clock_proof::{Figure, PretendedStep};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Responder, Timestamp};
 
@@ -32,7 +32,7 @@ pub struct FoundOut {
     /// The skew, ppm.
     pub skew_ppm: Figure,
     /// The steps in order of time.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PretendedStep>,
     /// Events of a clock that there were not, nanoseconds after the first packet.
     pub invented_at_ns: Vec<i64>,
 }
@@ -99,13 +99,13 @@ impl PretendedClock {
             let step = match place.map(|place| events.remove(place)) {
                 Some(event) => {
                     let (size, error) = (event.size_ns as f64, event.error_ns);
-                    Step {
+                    PretendedStep {
                         at_ns: *at_ns,
                         found_at_ns: Some(event.at_ns - origin_ns),
                         size_ns: figure(asked, size, [size - error, size + error], PATH_NS),
                     }
                 }
-                None => Step {
+                None => PretendedStep {
                     at_ns: *at_ns,
                     found_at_ns: None,
                     size_ns: Figure { asked, found: None, interval: None, held: false },

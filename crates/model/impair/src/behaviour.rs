@@ -6,7 +6,7 @@ use std::sync::Arc;
 use romer_units::random::Seed;
 use romer_units::{Layer, Rate};
 
-use crate::chain::{Chain, Step};
+use crate::chain::{Chain, DwellUnit};
 use crate::claims;
 use crate::config::Config;
 use crate::config::{
@@ -150,7 +150,7 @@ fn four_states_lose_their_share() {
 fn a_chain_by_time_duplicates_the_share_of_seed_002_done_right() {
     // Pham 2004, 6.2, its dwell a thousand times shorter: v = (9/11, 2/11), so 0.82 * 0.1 % + 0.18 = 18.26 %.
     let rows = [vec![0.8, 0.2], vec![0.9, 0.1]];
-    let chain = Arc::new(Chain::new(Step::Time, &rows, &[5_000_000, 5_000_000], 0).unwrap());
+    let chain = Arc::new(Chain::new(DwellUnit::Time, &rows, &[5_000_000, 5_000_000], 0).unwrap());
     let state = |probability| Duplicate { decision: Decision::Bernoulli { probability }, delay: 0 };
     let duplicate = Model::Markov { chain, states: Arc::new([state(0.001), state(1.0)]) };
     let path = Path { duplicate, ..Path::default() };
@@ -164,7 +164,7 @@ fn a_chain_by_time_duplicates_the_share_of_seed_002_done_right() {
 fn a_chain_by_packets_delays_as_seed_002_done_right() {
     // Pham 2004, 6.1: v = (4/7, 3/7), of packets 8/11 and 3/11, so (8 * 20 + 3 * 50)/11 = 28.18 us; not 29.6.
     let rows = [vec![0.4, 0.6], vec![0.8, 0.2]];
-    let chain = Arc::new(Chain::new(Step::Packets, &rows, &[200, 100], 0).unwrap());
+    let chain = Arc::new(Chain::new(DwellUnit::Packets, &rows, &[200, 100], 0).unwrap());
     let state = |micros: i64| Delay { fixed: micros * 1_000, variable: None };
     let delay = Model::Markov { chain, states: Arc::new([state(20), state(50)]) };
     let (_, _, out) = run(config(Path { delay, ..Path::default() }), every(100_000).take(MANY as usize));

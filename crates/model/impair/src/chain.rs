@@ -18,7 +18,7 @@ pub const SHORTEST_STATE: Nanos = 1_000;
 
 /// How the durations count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum DwellUnit {
     /// Packets that reach the stage.
     Packets,
     /// Nanoseconds.
@@ -28,7 +28,7 @@ pub enum Step {
 /// Rows, durations and first state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chain {
-    step: Step,
+    step: DwellUnit,
     /// Row by row, each a running sum that ends in 1.
     cumulative: Vec<f64>,
     durations: Vec<i64>,
@@ -42,7 +42,12 @@ impl Chain {
     /// # Errors
     /// In words, where the rows are not square, do not sum to 1 within 1e-9, a duration is too short, or there are
     /// no states or more than [`MOST_STATES`].
-    pub fn new(step: Step, rows: &[Vec<f64>], durations: &[i64], initial: usize) -> Result<Self, String> {
+    pub fn new(
+        step: DwellUnit,
+        rows: &[Vec<f64>],
+        durations: &[i64],
+        initial: usize,
+    ) -> Result<Self, String> {
         let n = durations.len();
         if n == 0 || n > MOST_STATES {
             return Err(format!(
@@ -61,11 +66,11 @@ impl Chain {
                 initial + 1
             ));
         }
-        let shortest = if step == Step::Time { SHORTEST_STATE } else { 1 };
+        let shortest = if step == DwellUnit::Time { SHORTEST_STATE } else { 1 };
         let mut cumulative = Vec::with_capacity(n * n);
         for (number, (row, duration)) in (1_usize..).zip(rows.iter().zip(durations)) {
             if *duration < shortest {
-                let least = if step == Step::Time { "1us" } else { "1 packet" };
+                let least = if step == DwellUnit::Time { "1us" } else { "1 packet" };
                 return Err(format!("state {number} lasts less than {least}; write a longer duration"));
             }
             if row.len() != n {
@@ -100,7 +105,7 @@ impl Chain {
     }
 
     /// How the durations count.
-    pub const fn step(&self) -> Step {
+    pub const fn step(&self) -> DwellUnit {
         self.step
     }
 
@@ -169,19 +174,19 @@ impl Walk {
     pub(crate) fn state(&mut self, chain: &Chain, numbers: &mut Sequence, now: Nanos, start: Nanos) -> usize {
         if !self.started {
             *self = Self { state: chain.initial, until: chain.durations[chain.initial], started: true };
-            if chain.step == Step::Time {
+            if chain.step == DwellUnit::Time {
                 self.until = self.until.saturating_add(start);
             }
         }
         match chain.step {
-            Step::Packets => {
+            DwellUnit::Packets => {
                 if self.until == 0 {
                     self.state = chain.next(self.state, numbers.unit());
                     self.until = chain.durations[self.state];
                 }
                 self.until -= 1;
             }
-            Step::Time => self.advance(chain, numbers, now, jump::SHORT),
+            DwellUnit::Time => self.advance(chain, numbers, now, jump::SHORT),
         }
         self.state
     }
@@ -218,7 +223,8 @@ mod tests {
     #[test]
     fn by_packets_the_shares_are_those_of_seed_002_done_right() {
         // Pham 2004, 6.1: 200 and 100 packets, rows (0.4, 0.6) and (0.8, 0.2): v = 4/7, 3/7, shares 8/11 and 3/11.
-        let chain = Chain::new(Step::Packets, &[vec![0.4, 0.6], vec![0.8, 0.2]], &[200, 100], 0).unwrap();
+        let chain =
+            Chain::new(DwellUnit::Packets, &[vec![0.4, 0.6], vec![0.8, 0.2]], &[200, 100], 0).unwrap();
         let (mut walk, mut numbers) = (Walk::default(), numbers());
         let second: u64 =
             (0..10_000_000).map(|n| u64::from(walk.state(&chain, &mut numbers, n, 0) == 1)).sum();
@@ -229,7 +235,8 @@ mod tests {
 
     #[test]
     fn by_time_a_chain_runs_on_while_no_packet_comes() {
-        let chain = Chain::new(Step::Time, &[vec![0.0, 1.0], vec![1.0, 0.0]], &[5_000, 2_000], 0).unwrap();
+        let chain =
+            Chain::new(DwellUnit::Time, &[vec![0.0, 1.0], vec![1.0, 0.0]], &[5_000, 2_000], 0).unwrap();
         let (mut walk, mut numbers) = (Walk::default(), numbers());
         let mut at = |now| walk.state(&chain, &mut numbers, now, 100);
         assert_eq!([at(100), at(5_099), at(5_100), at(7_099), at(7_100)], [0, 0, 1, 1, 0]);
@@ -240,7 +247,7 @@ mod tests {
 
     #[test]
     fn rows_that_are_none_are_refused_in_words() {
-        let make = |rows: &[Vec<f64>], durations: &[i64]| Chain::new(Step::Packets, rows, durations, 0);
+        let make = |rows: &[Vec<f64>], durations: &[i64]| Chain::new(DwellUnit::Packets, rows, durations, 0);
         for (rows, durations, words) in [
             (vec![vec![0.5, 0.4], vec![0.5, 0.5]], vec![1, 1], "row 1 of transition sums to 0.9"),
             (vec![vec![0.5, 0.5]], vec![1, 1], "2 states, and 1 rows"),
@@ -258,7 +265,7 @@ mod tests {
     fn a_row_of_rounding_thirds_never_enters_a_state_of_probability_0() {
         let third = 1.0 / 3.0;
         let rows = vec![vec![third, third, third, 0.0]; 4];
-        let chain = Chain::new(Step::Packets, &rows, &[1; 4], 0).unwrap();
+        let chain = Chain::new(DwellUnit::Packets, &rows, &[1; 4], 0).unwrap();
         assert_eq!(chain.next(0, 1.0 - f64::EPSILON / 2.0), 2);
         assert_eq!(chain.next(0, 0.0), 0);
     }

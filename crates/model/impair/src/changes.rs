@@ -5,7 +5,7 @@ use std::sync::Arc;
 use romer_units::{Layer, Rate};
 
 use crate::behaviour::{config, run};
-use crate::chain::{Chain, Step};
+use crate::chain::{Chain, DwellUnit};
 use crate::config::Config;
 use crate::config::{
     Delay, Discipline, Duplicate, Match, Model, Order, Path, RateLimit, TimelineStep, Variable,
@@ -69,8 +69,8 @@ fn a_recorded_link_goes_on_while_something_else_changes() {
     let before = config(mahimahi("7\n"));
     let mut after = before.clone();
     after.base.paths[1] = vec![Some(Arc::new(fixed(MS)))];
-    let undisturbed = changed(before.clone(), before.clone(), Nanos::MAX, 400);
-    assert_eq!(changed(before, after, 2_003 * MS, 400), undisturbed);
+    let not_stall_affected = changed(before.clone(), before.clone(), Nanos::MAX, 400);
+    assert_eq!(changed(before, after, 2_003 * MS, 400), not_stall_affected);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_step_holds_for_what_arrived_from_its_moment_on_however_late_that_is_taken_u
 /// depend on arrivals alone.
 #[test]
 fn idle_time_is_skipped() {
-    let chain = Chain::new(Step::Time, &[vec![0.5, 0.5], vec![0.3, 0.7]], &[1_000, 3_000], 0).unwrap();
+    let chain = Chain::new(DwellUnit::Time, &[vec![0.5, 0.5], vec![0.3, 0.7]], &[1_000, 3_000], 0).unwrap();
     let states = [MS, 2 * MS].map(|fixed| Delay { fixed, variable: None });
     let path = |bits| {
         let delay = Model::Markov { chain: Arc::new(chain.clone()), states: Arc::new(states.clone()) };

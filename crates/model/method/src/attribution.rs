@@ -50,9 +50,9 @@ pub struct Attribution {
     /// Frames that did not come.
     pub lost: u64,
     /// Frames that left in bursts that the schedule does not have, or in their wake.
-    pub disturbed: u64,
+    pub stall_affected: u64,
     /// Of these, those that did not come.
-    pub disturbed_lost: u64,
+    pub stall_affected_lost: u64,
     /// Frames that the tester dropped unread, at the most.
     pub unread: u64,
     /// The tester's part, as far as there is evidence for it.
@@ -84,7 +84,7 @@ pub(crate) fn attribute(flight: &TrialTrace, came: &[Vec<Option<i64>>], extra_co
     frames.sort_by_key(|frame| (frame.left.due, frame.left.sent));
     let silent = silent(&frames, came);
     let is_of_others = |frame: &SentFate| !silent.get(frame.stream).copied().unwrap_or_default();
-    let (apart, cut) = disturbed(&frames);
+    let (apart, cut) = stall_affected(&frames);
     let fates = || frames.iter().zip(&apart).map(|(frame, apart)| (frame, *apart));
     let others = || fates().filter(|(frame, _)| is_of_others(frame));
     let mut found = Attribution::count(others());
@@ -149,7 +149,7 @@ fn together(lost: &[bool]) -> f64 {
 
 /// Which frames left in bursts that nobody asked for, or in their wake, and whether wakes were cut short; the frames are in
 /// the order in which they were due.
-fn disturbed(frames: &[SentFate]) -> (Vec<bool>, bool) {
+fn stall_affected(frames: &[SentFate]) -> (Vec<bool>, bool) {
     let bursts = bursts(frames);
     for wake in WAKES {
         let apart = set_apart(frames, &bursts, wake);
@@ -211,8 +211,8 @@ impl Attribution {
         for (frame, apart) in frames {
             found.offered += 1;
             found.lost += u64::from(frame.lost);
-            found.disturbed += u64::from(apart);
-            found.disturbed_lost += u64::from(apart && frame.lost);
+            found.stall_affected += u64::from(apart);
+            found.stall_affected_lost += u64::from(apart && frame.lost);
         }
         found.device = [found.lost; 2];
         found.unexplained = found.lost;
@@ -224,8 +224,8 @@ impl Attribution {
         let unread = unread.min(own.lost);
         self.offered += own.offered;
         self.lost += own.lost;
-        self.disturbed += own.disturbed;
-        self.disturbed_lost += own.disturbed_lost;
+        self.stall_affected += own.stall_affected;
+        self.stall_affected_lost += own.stall_affected_lost;
         self.unread += unread;
         self.tester += unread;
         self.device = self.device.map(|device| device + own.lost - unread);
@@ -235,13 +235,14 @@ impl Attribution {
     /// Shares the loss out; so many lost frames were dropped unread for certain, wakes of bursts were `cut` short, and losses on
     /// schedule come so much `together`.
     fn share(&mut self, unread: u64, cut: bool, together: f64) {
-        let (regular, regular_lost) = (self.offered - self.disturbed, self.lost - self.disturbed_lost);
+        let (regular, regular_lost) =
+            (self.offered - self.stall_affected, self.lost - self.stall_affected_lost);
         let count = |count: f64| usize::try_from(whole(count / together)).unwrap_or(usize::MAX);
         let ratio = |lost: f64| wilson_interval(count(lost), count(real(regular))).unwrap_or([0.0, 1.0]);
         let [least, _] = ratio(real(regular_lost.saturating_sub(self.unread)));
         // Rounded up, to be no lower.
         let [_, most] = ratio((real(regular_lost) / together).ceil() * together);
-        let (apart, apart_lost) = (real(self.disturbed), real(self.disturbed_lost));
+        let (apart, apart_lost) = (real(self.stall_affected), real(self.stall_affected_lost));
         let beyond = |ratio: f64| (apart_lost - ratio * apart).max(0.0);
         let mean = if regular == 0 { 1.0 } else { real(regular_lost) / real(regular) };
         let of_bursts = if beyond(most) > 0.0 && least < OVERLOADED { beyond(mean) } else { 0.0 };

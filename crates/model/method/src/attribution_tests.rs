@@ -25,16 +25,16 @@ const BURST: std::ops::Range<usize> = 5_000..5_200;
 fn what_left_in_a_burst_and_in_its_wake_is_set_apart_and_nothing_else() {
     let of = found(std::slice::from_ref(&STILL), |_| false, [0, 0]);
     // The burst, 200 ms after it, and a millisecond before it, whose frames may have been stamped and stuck.
-    assert!(of.disturbed.abs_diff(200 + 2_000 + 10) <= 2, "{of:?}");
+    assert!(of.stall_affected.abs_diff(200 + 2_000 + 10) <= 2, "{of:?}");
     // Frames that are late by less than it takes for several to leave at once disturb nothing.
     let short = 500 * MILLI..500 * MILLI + 700_000;
-    assert_eq!(found(std::slice::from_ref(&short), |_| false, [0, 0]).disturbed, 0);
+    assert_eq!(found(std::slice::from_ref(&short), |_| false, [0, 0]).stall_affected, 0);
     // A frame or two of a slow stream that are late by a millisecond do.
     let slow = |late: i64| {
         let left =
             (0..100).map(|n| SentFrame { due: n * 4 * MILLI, sent: (n * 4 * MILLI).max(late), octets: 64 });
         let flight = TrialTrace { left: vec![left.collect()], ..TrialTrace::default() };
-        attribute(&flight, &[vec![Some(0); 100]], 0).disturbed
+        attribute(&flight, &[vec![Some(0); 100]], 0).stall_affected
     };
     assert_eq!(slow(3 * MILLI), 0, "none was due meanwhile");
     assert!(slow(9 * MILLI) > 10);
@@ -51,7 +51,7 @@ fn bursts_that_the_schedule_has_are_none_of_the_testers() {
             octets: 64,
         });
         let flight = TrialTrace { left: vec![left.collect()], ..TrialTrace::default() };
-        attribute(&flight, &[vec![Some(0); 6_400]], 0).disturbed
+        attribute(&flight, &[vec![Some(0); 6_400]], 0).stall_affected
     };
     assert_eq!((of(0), of(200_000)), (0, 0));
 }
@@ -93,7 +93,7 @@ fn what_was_dropped_unread_is_the_testers_to_the_frame() {
 fn where_nothing_left_on_schedule_nothing_is_known() {
     let still = 0..2_000 * MILLI;
     let of = found(std::slice::from_ref(&still), |place| place % 4 == 0, [0, 0]);
-    assert_eq!((of.disturbed, of.device), (20_000, [0, 5_000]));
+    assert_eq!((of.stall_affected, of.device), (20_000, [0, 5_000]));
     assert!(!of.tells(&[]) && !of.tells(&[0.0]));
 }
 
@@ -111,7 +111,7 @@ fn the_devices_part_lies_within_its_interval() {
             [0, 0],
         );
         // Of the frames on schedule those that it lost, of the others as many as it loses in the mean.
-        let truth = real(of.lost - of.disturbed_lost) + chance * real(of.disturbed);
+        let truth = real(of.lost - of.stall_affected_lost) + chance * real(of.stall_affected);
         outside += u32::from(truth < real(of.device[0]) || truth > real(of.unexplained));
         assert_eq!(of.device[1], of.lost);
     }
@@ -129,12 +129,12 @@ fn losses_that_come_together_tell_less_and_leave_the_devices_part_wider() {
         let bad = |place: usize| dice.unit(place as u64 / 100) < 0.02;
         let lost = |place: usize| bad(place) || burst.contains(&place) && place.is_multiple_of(2);
         let of = found(std::slice::from_ref(&still), lost, [0, 0]);
-        let truth = real(of.lost - of.disturbed_lost) + 0.02 * real(of.disturbed);
+        let truth = real(of.lost - of.stall_affected_lost) + 0.02 * real(of.stall_affected);
         outside += u32::from(truth < real(of.device[0]));
-        let [own, regular] = [of.lost - of.disturbed_lost, of.offered - of.disturbed];
+        let [own, regular] = [of.lost - of.stall_affected_lost, of.offered - of.stall_affected];
         let [independent, _] =
             wilson_interval(usize::try_from(own).unwrap(), usize::try_from(regular).unwrap()).unwrap();
-        let as_if = real(own) + independent * real(of.disturbed);
+        let as_if = real(own) + independent * real(of.stall_affected);
         wide += u32::from(real(of.device[0]) + 1.0 < as_if);
     }
     // Below the lower end 2.5 % of 200 are 5; 18 or more with a probability of 1e-5.
@@ -146,7 +146,7 @@ fn the_bursts_of_a_tester_take_nothing_from_what_a_full_queue_dropped() {
     // 2 frames of 5 find no room, but for the first tenth, in which the queue fills; the tester stands still for 8 ms six times.
     let still: Vec<_> = (1..7).map(|n| n * 250 * MILLI..(n * 250 + 8) * MILLI).collect();
     let of = found(&still, |place| place > 2_000 && (place * 2) % 5 < 2, [0, 0]);
-    assert!(of.disturbed > 4_000, "{of:?}");
+    assert!(of.stall_affected > 4_000, "{of:?}");
     assert_eq!((of.tester, of.device[1]), (0, of.lost), "{of:?}");
     assert!(of.loss_ratio() == Some(real(of.lost) / 20_000.0) && of.device[0] < of.lost);
 }
@@ -180,7 +180,7 @@ fn a_stream_of_which_nothing_comes_while_its_neighbours_do_is_the_devices_loss_w
     let still: Vec<_> = (0..100).map(|n| (n * 20) * MILLI..(n * 20 + 19) * MILLI).collect();
     let of = of_two(&still, mute, [0, 30_000]);
     assert_eq!((of.offered, of.lost, of.device, of.tester), (20_000, 10_000, [10_000; 2], 0), "{of:?}");
-    assert_eq!(of.disturbed, 20_000);
+    assert_eq!(of.stall_affected, 20_000);
     assert!(of.tells(&[]) && of.tells(&[0.0]) && of.loss_ratio() == Some(0.5));
     // What the others lose in bursts is shared out as without it.
     let of = of_two(&[STILL], |stream, place| stream == 1 || (2_550..2_600).contains(&place), [0, 0]);

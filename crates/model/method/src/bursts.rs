@@ -375,7 +375,7 @@ mod tests {
         let own =
             Outcome { lost: 7, lost_by_tester: 7, last_loss_at: Some(Duration::ZERO), ..nothing.clone() };
         assert_eq!(why(0.5, own), "an overload without loss but what bursts of the tester lose");
-        assert_eq!(why(0.5, Outcome { device_away: true, ..failed }), "an absence of the device");
+        assert_eq!(why(0.5, Outcome { device_unreachable: true, ..failed }), "an absence of the device");
         assert_eq!(why(0.0, nothing), "no passing load");
     }
 }

@@ -241,7 +241,7 @@ pub struct Outcome {
     /// carries.
     pub tester_failed: bool,
     /// It was the device that was away.
-    pub device_away: bool,
+    pub device_unreachable: bool,
     /// The share of the load that the tester could offer, where it was too slow for all of it.
     pub tester_share: Option<f64>,
     /// Frames asked for that could not be offered, because the device that was reset had taken the link from the tester.

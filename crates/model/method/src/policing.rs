@@ -76,9 +76,9 @@ pub struct PolicerVerdict {
     /// Out of profile, and passed: wrong.
     pub excess_passed: u64,
     /// So near the edge that either is right.
-    pub at_the_edge: u64,
+    pub at_boundary: u64,
     /// Of these, how many were stopped.
-    pub at_the_edge_stopped: u64,
+    pub at_boundary_stopped: u64,
 }
 
 impl PolicerVerdict {
@@ -102,25 +102,25 @@ pub fn judge(profile: &Profile, frames: &[Policed]) -> PolicerVerdict {
         let blur = nanos(frame.blur) * profile.rate / 1e9;
         let edge = profile.tolerance * size + blur;
         let conforms = low - size > edge;
-        let at_the_edge = !conforms && high - size >= -edge;
-        let count = match (at_the_edge, conforms, frame.passed) {
-            (true, _, _) => &mut verdict.at_the_edge,
+        let at_boundary = !conforms && high - size >= -edge;
+        let count = match (at_boundary, conforms, frame.passed) {
+            (true, _, _) => &mut verdict.at_boundary,
             (_, true, true) => &mut verdict.conforming_passed,
             (_, true, false) => &mut verdict.conforming_stopped,
             (_, false, false) => &mut verdict.excess_stopped,
             (_, false, true) => &mut verdict.excess_passed,
         };
         *count += 1;
-        verdict.at_the_edge_stopped += u64::from(at_the_edge && !frame.passed);
+        verdict.at_boundary_stopped += u64::from(at_boundary && !frame.passed);
         // What it decided there says more of what the bucket held.
-        match (at_the_edge, frame.passed) {
+        match (at_boundary, frame.passed) {
             (true, true) => low = low.max(size - edge).min(high),
             (true, false) => high = high.min(size + edge).max(low),
             (false, _) => {}
         }
         // Where it came late to a bucket that was nearly full, what would have filled it meanwhile is lost.
         low = low.min(profile.depth - blur);
-        if if at_the_edge { frame.passed } else { conforms } {
+        if if at_boundary { frame.passed } else { conforms } {
             [low, high] = [low - size, high - size];
         }
     }
@@ -249,7 +249,7 @@ mod tests {
         // Once the bucket is empty, every decision is within a frame of the edge: a frame in three passes.
         let wide = Profile { tolerance: 1.0, ..PROFILE };
         let right = judge(&wide, &through(2_000, 500_000, 625.0, 20.0));
-        assert!(right.holds() && right.at_the_edge_stopped > 1_000, "{right:?}");
+        assert!(right.holds() && right.at_boundary_stopped > 1_000, "{right:?}");
         assert_eq!(right.excess_stopped, 0);
         let generous = judge(&wide, &through(2_000, 500_000, 700.0, 20.0));
         // 75 a second for a second, of which one is forgiven.

@@ -104,7 +104,7 @@ fn phases_follow_one_another_with_their_loads() {
 
 #[test]
 fn a_mixture_has_its_load_and_pads_what_is_too_small() {
-    let frames = Frames::Mixture("seed003".parse().unwrap());
+    let frames = Frames::Mixture("chadda2004".parse().unwrap());
     let dues = all(&[flow(Pace::Constant)], &frames, &second(0.5));
     assert!(dues.iter().all(|due| due.octets >= 64));
     let carried: f64 = dues.iter().map(|due| f64::from(due.octets + 20) * 8.0).sum();

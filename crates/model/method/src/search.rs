@@ -63,7 +63,7 @@ pub enum Beyond {
 impl Beyond {
     /// Why, of an outcome that tells nothing; `None` of any other.
     pub const fn classify_outcome(outcome: &Outcome) -> Option<Self> {
-        match (outcome.tester_failed, outcome.device_away) {
+        match (outcome.tester_failed, outcome.device_unreachable) {
             (false, _) => None,
             (true, false) => Some(Self::Tester),
             (true, true) => Some(Self::Absence),

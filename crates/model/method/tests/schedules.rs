@@ -16,7 +16,7 @@ const LINE: u32 = 10_000_000;
 const SECONDS: u32 = 4;
 /// Sizes and mixtures. The last one has frames below the least size, which are padded.
 const MIXTURES: [&str; 8] =
-    ["64", "512", "1518", "simple", "aaafg", "3(ag)20(a)2(f)", "seed003", "seed003,random=46B-300B"];
+    ["64", "512", "1518", "simple", "aaafg", "3(ag)20(a)2(f)", "chadda2004", "chadda2004,random=46B-300B"];
 /// Octets of the smallest frame and of headers and check sequence: UDP over IPv4, and over IPv6.
 const HEADERS: [(u32, u32); 2] = [(64, 46), (84, 66)];
 
@@ -214,7 +214,7 @@ fn poisson_is_a_process_of_beginnings_that_knows_no_sizes() {
 #[test]
 fn frames_of_a_poisson_process_wait_for_the_line_as_pollaczek_and_khinchine_say() {
     // Half of the line, ten minutes: 200,000 to 4,500,000 frames.
-    for mixture in ["64", "seed003"] {
+    for mixture in ["64", "chadda2004"] {
         let flows = flows(Pace::Poisson, mixture, HEADERS[0], &[1.0]);
         let phases = [Phase { load: 0.5, length: Duration::from_secs(600) }];
         let dues = FrameSchedule::new(&flows, &frames("64"), line(), &phases, SEED);
@@ -292,14 +292,14 @@ fn padded_sizes_count_with_what_they_have() {
         ("aaafg", 0, 598.0),
         ("aaafg", 84, 610.0),
         // 55 % and 2 % of 64, 20 % of 594, 12 % of 1518, 11 % even from 64 to 1518.
-        ("seed003", 0, 0.57 * 64.0 + 118.8 + 182.16 + 0.11 * 791.0),
+        ("chadda2004", 0, 0.57 * 64.0 + 118.8 + 182.16 + 0.11 * 791.0),
         // 46 to 63 are 64: 18 of 55 numbers; the others have a mean of 82.
         (
-            "seed003,random=46B-100B",
+            "chadda2004,random=46B-100B",
             64,
             0.57 * 64.0 + 118.8 + 182.16 + 0.11 * (18.0 * 64.0 + 37.0 * 82.0) / 55.0,
         ),
-        ("seed003,random=46B-60B", 64, 0.68 * 64.0 + 118.8 + 182.16),
+        ("chadda2004,random=46B-60B", 64, 0.68 * 64.0 + 118.8 + 182.16),
     ] {
         let found = frames(text).mean_octets(least);
         assert!((found - expected).abs() < 1e-9, "{text}, {least}: {found} {expected}");

@@ -17,11 +17,11 @@ type Changes = BTreeMap<(u8, u8), u64>;
 /// The changes of the service octets on the path, a warning for each; nothing where they arrived as
 /// they were sent. `rows` are in order of sequence and copy; `sent` is the octet of the probes.
 ///
-/// With a romer at the far end (`far_log`) the two ways are told apart, because it tells with which octet a probe
+/// With a romer at the far end (`responder_log`) the two ways are told apart, because it tells with which octet a probe
 /// arrived, and answers with that code point and without ECN bits. Of a foreign reflector only the whole is known:
 /// it may mark its replies as it likes. Each packet counts once on each way, however many copies of it came.
-pub fn markings(rows: &[RoundTrip], sent: u8, far_log: bool) -> Vec<MeasurementWarning> {
-    let mut markings = Markings::new(sent, far_log);
+pub fn markings(rows: &[RoundTrip], sent: u8, responder_log: bool) -> Vec<MeasurementWarning> {
+    let mut markings = Markings::new(sent, responder_log);
     markings.take(rows);
     markings.warnings()
 }
@@ -30,7 +30,7 @@ pub fn markings(rows: &[RoundTrip], sent: u8, far_log: bool) -> Vec<MeasurementW
 #[derive(Debug)]
 pub struct Markings {
     sent: u8,
-    far_log: bool,
+    responder_log: bool,
     there: Changes,
     back: Changes,
     whole: Changes,
@@ -41,14 +41,14 @@ pub struct Markings {
 
 impl Markings {
     /// Of probes that are sent with the octet `sent`.
-    pub fn new(sent: u8, far_log: bool) -> Self {
+    pub fn new(sent: u8, responder_log: bool) -> Self {
         let [there, back, whole] = [Changes::new(), Changes::new(), Changes::new()];
-        Self { sent, far_log, there, back, whole, last: [None; 3] }
+        Self { sent, responder_log, there, back, whole, last: [None; 3] }
     }
 
     /// Takes the next rows, in order of sequence and copy.
     pub fn take(&mut self, rows: &[RoundTrip]) {
-        let Self { sent, far_log, there, back, whole, last } = self;
+        let Self { sent, responder_log, there, back, whole, last } = self;
         let [last_there, last_back, last_of_theirs] = last;
         let is_new = |last: &mut Option<u64>, sequence| last.replace(sequence) != Some(sequence);
         for row in rows {
@@ -63,10 +63,10 @@ impl Markings {
             }
             match (row.forward_tos, row.reverse_tos) {
                 (None, Some(tos)) if row.way == Way::Reverse => *back.entry((*sent, tos)).or_default() += 1,
-                (Some(arrived), Some(tos)) if *far_log => {
+                (Some(arrived), Some(tos)) if *responder_log => {
                     *back.entry((arrived & !ECN_BITS, tos)).or_default() += 1;
                 }
-                (None, Some(tos)) if !*far_log => *whole.entry((*sent, tos)).or_default() += 1,
+                (None, Some(tos)) if !*responder_log => *whole.entry((*sent, tos)).or_default() += 1,
                 _ => {}
             }
         }
@@ -149,8 +149,8 @@ mod tests {
     }
 
     /// The code, direction, values and counts of each change.
-    fn changes(rows: &[RoundTrip], far_log: bool) -> Vec<String> {
-        let written = serde_json::to_value(markings(rows, EF | 2, far_log)).unwrap();
+    fn changes(rows: &[RoundTrip], responder_log: bool) -> Vec<String> {
+        let written = serde_json::to_value(markings(rows, EF | 2, responder_log)).unwrap();
         let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
         let one = |one: &serde_json::Value| {
             let [code, direction, from, to] =

@@ -172,10 +172,10 @@ fn spans(passages: &[Passage], events: &[Event], side: Side, end: End, headers: 
                 (LossCause::IcmpUnreachable, REPORTED_WITHIN_NS, until)
             }
             (EventKind::NotSent, End::Sending, None) => (LossCause::SenderQueue, REPORTED_WITHIN_NS, until),
-            (EventKind::FarEndGone, End::Sending, _) => {
+            (EventKind::ResponderLost, End::Sending, _) => {
                 (LossCause::ResponderRestart, HEARD_WITHIN_NS, arrived.next_after(event.clock_ns))
             }
-            (EventKind::FarEndGone, End::Receiving, _) => {
+            (EventKind::ResponderLost, End::Receiving, _) => {
                 (LossCause::ResponderRestart, HEARD_WITHIN_NS, until)
             }
             _ => continue,
@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
     use crate::due::tests::passage;
-    use crate::relate::{FarLog, relate};
+    use crate::relate::{ResponderLog, relate};
     use crate::selection::Selection;
 
     const MS: i64 = 1_000_000;
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(found(&[moved], FORWARD), Some((LossCause::AddressChange, 56, 445, 500)));
         assert_eq!(found(std::slice::from_ref(&here), [Side::Responder; 2]), None, "another host's");
         // A program that stood still for four seconds sent nothing then.
-        let late = Event { noticed_late_ns: Some(4_000 * MS), ..here };
+        let late = Event { detection_latency_ns: Some(4_000 * MS), ..here };
         assert_eq!(found(&[late], FORWARD), Some((LossCause::InterfaceDown, 51, 450, 500)));
     }
 
@@ -302,7 +302,7 @@ mod tests {
         let user = Some(Place::User);
         let selection = Selection { t1: user, t2: user, t3: user, t4: user };
         let waiting = Duration::from_millis(2_000);
-        let related = relate(&rows, &selection, ClockRelation::Shared, waiting, FarLog::Complete);
+        let related = relate(&rows, &selection, ClockRelation::Shared, waiting, ResponderLog::Complete);
         let down = event(EventKind::LinkDown, Side::Responder, 20_000 * MS, Some(500));
         let causes = Causes::of(&related, std::slice::from_ref(&down), 28);
         assert_eq!(causes.forward, [(2, LossCause::InterfaceDown)].into());
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn first_cause_wins() {
         let down = event(EventKind::LinkDown, Side::Responder, AHEAD + 4_050 * MS, Some(2_000));
-        let gone = event(EventKind::FarEndGone, Side::Path, 4_050 * MS, Some(1_000));
+        let gone = event(EventKind::ResponderLost, Side::Path, 4_050 * MS, Some(1_000));
         let until_one_came = Some((LossCause::ResponderRestart, 200, 400, 599));
         assert_eq!(found(std::slice::from_ref(&gone), FORWARD), until_one_came);
         assert_eq!(found(&[gone, down], FORWARD), Some((LossCause::InterfaceDown, 200, 400, 599)));

@@ -11,7 +11,7 @@
 //! the events behind losses, and [`calibration`] subtracts the error of the tool.
 //!
 //! ```
-//! use romer_passages::{FarLog, Selection, relate};
+//! use romer_passages::{ResponderLog, Selection, relate};
 //! use romer_record::manifest::{ClockRelation, StampRequest};
 //! use romer_record::{Fate, RoundTrip, Stamps};
 //! use romer_units::{Clock, Duration, Timestamp};
@@ -33,7 +33,7 @@
 //! let rows = [first, second];
 //! let selection = Selection::choose(&rows, StampRequest::Best, true);
 //! let waiting_time = Duration::from_secs(2);
-//! let related = relate(&rows, &selection, ClockRelation::Shared, waiting_time, FarLog::Complete);
+//! let related = relate(&rows, &selection, ClockRelation::Shared, waiting_time, ResponderLog::Complete);
 //! assert_eq!(related.forward[0].delay, Some(Duration::from_nanos(5_000)));
 //! assert_eq!(related.reverse[0].delay, Some(Duration::from_nanos(4_000)));
 //! assert_eq!(related.round_trip[0].delay, Some(Duration::from_nanos(9_000)));
@@ -73,7 +73,7 @@ pub use location::{
 pub use numbers::ReplyNumbers;
 pub use quick::TooQuick;
 pub use rejected::{Fractions, Rejected, RejectedStamps, StampCheck};
-pub use relate::{FarLog, Related, Relating, relate};
+pub use relate::{Related, Relating, ResponderLog, relate};
 pub use selection::{Selection, Tallies};
 pub use unsent::withdraw_unsent;
 pub use watched::WatchedDelays;

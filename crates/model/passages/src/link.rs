@@ -33,7 +33,7 @@ pub(crate) fn downs(events: &[Event], side: Side) -> Vec<Down> {
                 later.find(up).map_or(i64::MAX, |up| up.clock_ns)
             }
         };
-        let late = down.noticed_late_ns.unwrap_or(0);
+        let late = down.detection_latency_ns.unwrap_or(0);
         Down {
             from: down.clock_ns.saturating_sub(late).saturating_sub(HEARD_WITHIN_NS),
             heard: down.clock_ns,

@@ -19,7 +19,7 @@ use romer_clock::{across, elapsed, length};
 
 /// What is there of the responder's own log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FarLog {
+pub enum ResponderLog {
     /// The responder keeps none (a foreign reflector).
     None,
     /// Part of it was brought back.
@@ -211,9 +211,9 @@ pub fn relate(
     selection: &Selection,
     relation: ClockRelation,
     waiting_time: Duration,
-    far_log: FarLog,
+    responder_log: ResponderLog,
 ) -> Related {
-    let mut relating = Relating::new(*selection, relation, waiting_time, far_log, rows.len());
+    let mut relating = Relating::new(*selection, relation, waiting_time, responder_log, rows.len());
     relating.take(rows);
     relating.finish()
 }
@@ -245,11 +245,11 @@ impl Relating {
         selection: Selection,
         relation: ClockRelation,
         waiting_time: Duration,
-        far_log: FarLog,
+        responder_log: ResponderLog,
         expected: usize,
     ) -> Self {
         Self {
-            stream: Stream { selection, waiting_time, far_log, relation },
+            stream: Stream { selection, waiting_time, responder_log, relation },
             any: false,
             one_way: false,
             all_returned: true,
@@ -336,14 +336,14 @@ impl Relating {
     /// The same for those who take the clocks' error out next ([`correct_clocks`](crate::correct_clocks)): of two clocks
     /// nothing is said yet, and there are no delays.
     pub fn finish_unrelated(self) -> Related {
-        let Stream { relation, far_log, waiting_time, .. } = self.stream;
+        let Stream { relation, responder_log, waiting_time, .. } = self.stream;
         let Self { mut forward, mut replies, mut round_trip, mut missing, far_stamps, .. } = self;
         let far_time_unknown = far_stamps.returned && !far_stamps.differ;
         if far_time_unknown {
             far_stamps.forgive(&mut missing);
             round_trip.iter_mut().for_each(whole_time);
         }
-        let numbers = (far_log == FarLog::None && self.any && !self.one_way).then(|| {
+        let numbers = (responder_log == ResponderLog::None && self.any && !self.one_way).then(|| {
             let numbers = core::mem::take(&mut replies.numbers);
             numbers::tell(&mut forward, &mut replies.passages, numbers, waiting_time)
         });
@@ -379,7 +379,7 @@ impl Relating {
             reverse_not_sent: self.reverse_not_sent,
             not_replied: self.not_replied,
             unanswered: self.unanswered,
-            reverse_complete: (far_log == FarLog::Complete && self.all_told)
+            reverse_complete: (responder_log == ResponderLog::Complete && self.all_told)
                 || counted.is_some_and(|counted| counted.all_back)
                 || (!self.one_way && self.all_returned),
             numbers,
@@ -536,7 +536,7 @@ fn leaving(about: Option<Timestamp<Departure>>, error: Option<Duration>) -> Leav
 struct Stream {
     selection: Selection,
     waiting_time: Duration,
-    far_log: FarLog,
+    responder_log: ResponderLog,
     relation: ClockRelation,
 }
 
@@ -567,7 +567,7 @@ impl Stream {
             });
         }
         if passages.len() == from {
-            let told = self.far_log == FarLog::Complete && !probe[0].untold_by_responder;
+            let told = self.responder_log == ResponderLog::Complete && !probe[0].untold_by_responder;
             passages.push(self.departed(&probe[0], if told { Fate::Lost } else { Fate::Unknown }));
         }
         number_copies(&mut passages[from..]);
@@ -693,7 +693,7 @@ impl Stream {
             });
         }
         number_copies(&mut passages[from..]);
-        if self.far_log == FarLog::None {
+        if self.responder_log == ResponderLog::None {
             replies.numbers.extend(first.reply_number);
         }
         replies.end(from);

@@ -2,7 +2,7 @@
 
 mod copies;
 
-use copies::{Arrival, Arrivals, Records, RowIndex};
+use copies::{ArrivalKey, Arrivals, Records, RowIndex};
 use romer_units::{Clock, Timestamp};
 
 use crate::document::Way;
@@ -10,7 +10,7 @@ use crate::log::{Card, CardMoment, Entry, Far, FarSent};
 use crate::singleton::{RoundTrip, Stamps};
 
 #[derive(Default)]
-struct Probe {
+struct ProbeParts {
     first: RoundTrip,
     copies: Vec<RoundTrip>,
     far: Vec<Far>,
@@ -68,8 +68,8 @@ const fn is_theirs(entry: &Entry) -> bool {
     }
 }
 
-fn our_probe(sequence: u64, entries: &[&Entry]) -> Probe {
-    let mut probe = Probe::default();
+fn our_probe(sequence: u64, entries: &[&Entry]) -> ProbeParts {
+    let mut probe = ProbeParts::default();
     probe.first.sequence = sequence;
     entries.iter().for_each(|entry| note(&mut probe, entry));
     probe
@@ -131,7 +131,7 @@ fn came(mut row: RoundTrip, entry: &Entry) -> RoundTrip {
     row
 }
 
-fn note(probe: &mut Probe, entry: &Entry) {
+fn note(probe: &mut ProbeParts, entry: &Entry) {
     match *entry {
         Entry::Sent { size, wake_error_ns, user_ns, .. } => {
             probe.first.size = size;
@@ -177,7 +177,7 @@ fn note(probe: &mut Probe, entry: &Entry) {
     }
 }
 
-fn rows(mut probe: Probe) -> Vec<RoundTrip> {
+fn rows(mut probe: ProbeParts) -> Vec<RoundTrip> {
     let mut records = Records::new(&probe.far);
     let mut arrivals = Arrivals::default();
     for copy in &mut probe.copies {
@@ -186,13 +186,13 @@ fn rows(mut probe: Probe) -> Vec<RoundTrip> {
             add_far(copy, &probe.far[index]);
         }
         let told = copy.t2.told.map(Timestamp::as_nanos);
-        let arrival = record.map_or(Arrival::Told(told, copy.reply_number), Arrival::Recorded);
+        let arrival = record.map_or(ArrivalKey::Told(told, copy.reply_number), ArrivalKey::Recorded);
         copy.forward_copy = arrivals.number(arrival);
     }
     for index in records.unclaimed() {
         let mut row = RoundTrip::default();
         add_far(&mut row, &probe.far[index]);
-        row.forward_copy = arrivals.number(Arrival::Recorded(index));
+        row.forward_copy = arrivals.number(ArrivalKey::Recorded(index));
         probe.copies.push(row);
     }
     if probe.copies.is_empty() {

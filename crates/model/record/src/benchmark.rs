@@ -172,7 +172,7 @@ pub struct Load {
 
 /// A load that is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AskedLoad {
+pub struct RequestedLoad {
     /// Of the line rate, by layer 1.
     pub percent: f64,
     /// Frames a second.
@@ -199,7 +199,7 @@ pub struct Trial {
     pub duration_ns: i64,
     /// What was asked for, before whole frames and chance made a schedule of it; `null` in documents from before this was told.
     #[serde(default)]
-    pub asked_load: Option<AskedLoad>,
+    pub requested_load: Option<RequestedLoad>,
     /// What was due by that schedule: whole frames, of random gaps and sizes as many as chance had.
     pub intended_load: Load,
     /// What was given to the device.
@@ -228,10 +228,10 @@ pub struct Trial {
     pub tester_drops: u64,
     /// Frames that left in bursts that the schedule does not have, because the tester had stood still, or in their wake.
     #[serde(default)]
-    pub disturbed: u64,
+    pub stall_affected: u64,
     /// Of these, those that did not come.
     #[serde(default)]
-    pub disturbed_lost: u64,
+    pub stall_affected_lost: u64,
     /// Lost frames that are laid to the tester: what it dropped unread, and what is missing of the frames in bursts beyond what
     /// those on schedule let expect, unless these show that the device was overloaded.
     #[serde(default)]
@@ -263,11 +263,11 @@ pub struct Trial {
     pub tester_limit_pps: Option<f64>,
     /// It tells nothing because the device was away in it, rather than because of the tester.
     #[serde(default)]
-    pub device_away: bool,
+    pub device_unreachable: bool,
     /// Nothing of its frames came from some moment on, nor after its end, while frames of other sizes did then: the device drops
     /// them.
     #[serde(default)]
-    pub size_silent: bool,
+    pub size_lost: bool,
     /// Frames still came when the wait for them after the trial had reached its bound: those that came later are lost.
     #[serde(default)]
     pub still_coming: bool,
@@ -393,10 +393,10 @@ pub struct Policed {
     pub excess_passed: u64,
     /// Within one frame of the edge of the bucket, so that either is right: what passes more than the bucket holds, or is
     /// stopped although there is more in it, leaves the edge.
-    pub at_the_edge: u64,
+    pub at_boundary: u64,
     /// Of these, how many were dropped or remarked.
     #[serde(default)]
-    pub at_the_edge_stopped: u64,
+    pub at_boundary_stopped: u64,
     /// All frames together; absent in documents of before this was told.
     #[serde(default)]
     pub together: Option<PolicedTogether>,
@@ -458,7 +458,7 @@ pub struct StreamResult {
     pub frame_octets: Option<f64>,
     /// What its scheduler owes it, from and to, bits a second at layer 2; `null` where no scheduler is judged.
     #[serde(default)]
-    pub owed_l2_bps: Option<[f64; 2]>,
+    pub expected_l2_bps: Option<[f64; 2]>,
     /// Frames that left in each second.
     #[serde(default)]
     pub offered_per_second: Vec<u64>,

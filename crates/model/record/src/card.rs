@@ -32,7 +32,7 @@ impl CardMoment {
         Self::ALL.iter().zip(0..).find(|(one, _)| **one == self).map_or(0, |(_, octet)| octet)
     }
 
-    pub(crate) fn of(octet: u8) -> Option<Self> {
+    pub(crate) fn from_octet(octet: u8) -> Option<Self> {
         Self::ALL.get(usize::from(octet)).copied()
     }
 }

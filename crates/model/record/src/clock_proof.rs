@@ -34,7 +34,7 @@ pub struct ClockProof {
     /// How much faster the pretended clock runs.
     pub skew_ppm: Figure,
     /// Its steps, in order of time.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PretendedStep>,
     /// What was taken for an event of a clock, and was none: nanoseconds after the first packet.
     pub invented_at_ns: Vec<i64>,
     /// Whether everything was found as it was asked for, and nothing else.
@@ -57,7 +57,7 @@ pub struct Figure {
 
 /// A step of the pretended clock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Step {
+pub struct PretendedStep {
     /// When, nanoseconds after the first packet.
     pub at_ns: i64,
     /// When it was seen; `null` where it was not.

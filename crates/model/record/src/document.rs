@@ -129,7 +129,7 @@ pub struct Measurement {
     /// The far end's own log of what came to it and left it came back whole: of what it does not tell, it is known then that it
     /// did not arrive there, or was not sent. `null` where it keeps none.
     #[serde(default)]
-    pub far_log_complete: Option<bool>,
+    pub responder_log_complete: Option<bool>,
     /// Entries that this host's own packet log did not keep, by what they are about: of a packet in their span that is not known to
     /// have arrived it is not known whether it did. Left out where it kept all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -441,7 +441,7 @@ pub struct ClockEvent {
     /// What it may be as well, of these three, because nothing told them apart: delays are as for `kind`, and `delay_error_ns` has in it
     /// that it may have been the other. `null` where it is known.
     #[serde(default)]
-    pub may_be: Option<String>,
+    pub alternative_kind: Option<String>,
     /// `forward`, `reverse` or `both`.
     pub direction: Option<String>,
     /// How much. Of a clock: how much further ahead of the sender's the responder's is afterwards (the offset is the responder's
@@ -579,7 +579,7 @@ pub struct StreamInterval {
     /// Entries of the packet log that are safe from a kill of the program.
     pub kept_entries: u64,
     /// Probes whose sending is among the kept entries: all with numbers below this one.
-    pub kept_sent: u64,
+    pub durable_sent: u64,
     /// Delays of the round trip within this interval, from the stamps that are at hand while it runs: the program's own
     /// for the departure. The final document has those of the stamps nearest to the wire, which are less.
     pub round_trip_delay_ns: Summary,

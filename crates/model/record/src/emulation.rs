@@ -178,7 +178,7 @@ pub struct EmulatedDirection {
     pub overtaken: u64,
     /// Share of the delayed packets and copies that waited longer than their delay so as not to overtake; `null` where
     /// none was delayed.
-    pub waited_ratio: Option<f64>,
+    pub order_delayed_ratio: Option<f64>,
     /// With the exact order, and of correlated delays: in how long they become independent of each other; `null` where it
     /// cannot be told.
     #[serde(default)]

@@ -48,7 +48,7 @@ pub enum EventKind {
     Resumed,
     /// The control conversation broke off for good, from when on it was known to be no more until it was given up: the far end
     /// went away, or its session did.
-    FarEndGone,
+    ResponderLost,
     /// The largest packet that can leave changed.
     MtuChange,
     /// The way to the target changed.
@@ -83,7 +83,7 @@ pub struct ClockStep {
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// When it was, or was noticed where that is not known better (see `noticed_late_ns`), after the start.
+    /// When it was, or was noticed where that is not known better (see `detection_latency_ns`), after the start.
     pub at_ns: i64,
     /// When it was over; `null` where it has no length, or was not over at the end.
     pub until_ns: Option<i64>,
@@ -110,7 +110,7 @@ pub struct Event {
     /// Where it happened while the program there stood still, and no packet tells when: it was at some moment of so many
     /// nanoseconds before `at_ns`, which is when it was noticed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub noticed_late_ns: Option<i64>,
+    pub detection_latency_ns: Option<i64>,
 }
 
 impl Event {
@@ -126,7 +126,7 @@ impl Event {
             step: None,
             datagrams: None,
             mtu: None,
-            noticed_late_ns: None,
+            detection_latency_ns: None,
         }
     }
 
@@ -158,7 +158,7 @@ impl Event {
 
     /// The moments between which it was, after the start; both are `at_ns` where that is known.
     pub fn window(&self) -> [i64; 2] {
-        [self.at_ns.saturating_sub(self.noticed_late_ns.unwrap_or(0)).max(0), self.at_ns]
+        [self.at_ns.saturating_sub(self.detection_latency_ns.unwrap_or(0)).max(0), self.at_ns]
     }
 
     /// The same, noticed when it was over: it began `length_ns` before.

@@ -55,7 +55,7 @@ pub struct FidelityDirection {
 #[serde(rename_all = "snake_case")]
 pub enum FidelityVerdict {
     /// Nothing speaks against it that the network did what the scenario says.
-    AsAsked,
+    AsRequested,
     /// Fewer than one run of the scenario in a hundred lies as far out.
     Differs,
     /// There are too few packets to tell.

@@ -438,7 +438,7 @@ fn read_far_sent(c: &mut Cursor<'_>) -> Result<FarSent, LogError> {
 fn read_card(c: &mut Cursor<'_>) -> Result<Card, LogError> {
     Ok(Card {
         sequence: c.u64()?,
-        moment: CardMoment::of(c.octet()?).ok_or(LogError::Malformed { offset: c.start })?,
+        moment: CardMoment::from_octet(c.octet()?).ok_or(LogError::Malformed { offset: c.start })?,
         arrival_ns: c.i64()?,
         card_ns: c.i64()?,
         error_ns: c.u32()?,
@@ -495,7 +495,7 @@ mod tests {
         fn card()(
             sequence: u64, moment in 0u8..6, arrival_ns: i64, card_ns: i64, error_ns: u32,
         ) -> Card {
-            Card { sequence, moment: CardMoment::of(moment).unwrap(), arrival_ns, card_ns, error_ns }
+            Card { sequence, moment: CardMoment::from_octet(moment).unwrap(), arrival_ns, card_ns, error_ns }
         }
     }
     prop_compose! {

@@ -73,12 +73,12 @@ pub struct Stream {
     /// The two clocks.
     pub clock_relation: ClockRelation,
     /// The responder keeps a log of its own and brings it back; without it, the direction of a loss is not known.
-    pub far_log: bool,
+    pub responder_log: bool,
     /// The far log was brought back whole.
-    pub far_log_complete: bool,
+    pub responder_log_complete: bool,
     /// What of it did not come, and why, in words; of several directions each. Left out where nothing is known to lack.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub far_log_lacks: Vec<String>,
+    pub responder_log_gaps: Vec<String>,
     /// Entries that this host's own packet log did not keep: what they would have told is not known. Left out where it kept all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_logged: Vec<NotLogged>,
@@ -142,7 +142,7 @@ impl EntryKind {
         [Self::Departure, Self::DepartureStamp, Self::Arrival, Self::FarRecord, Self::CardStamp];
 
     /// That of an entry.
-    pub const fn of(entry: &Entry) -> Self {
+    pub const fn from_entry(entry: &Entry) -> Self {
         match entry {
             Entry::Sent { .. } | Entry::NotSent { .. } => Self::Departure,
             Entry::SentStamp { .. } => Self::DepartureStamp,
@@ -204,11 +204,11 @@ pub enum CutShort {
     /// Its user ended it.
     Interrupted,
     /// The far end went away.
-    FarEndGone,
+    ResponderLost,
     /// The far end broke the control protocol, and its conversation was closed.
-    FarEndFault,
+    ResponderFault,
     /// This host had no way to the far end any more.
-    NoWay,
+    NoRoute,
     /// Its program was killed, and the run completed from its log.
     Killed,
 }

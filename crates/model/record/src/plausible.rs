@@ -75,7 +75,7 @@ impl Entry {
 impl Event {
     /// Whether its times are moments of a clock, and its lengths shorter than all of them.
     pub fn is_plausible(&self) -> bool {
-        let spans = [Some(self.at_ns), self.until_ns, self.noticed_late_ns];
+        let spans = [Some(self.at_ns), self.until_ns, self.detection_latency_ns];
         let step = self.step.is_none_or(|step| {
             let [low, high] = step.size_interval_ns.unwrap_or([step.size_ns; 2]);
             [step.size_ns, low, high].into_iter().all(is_span)
@@ -185,7 +185,7 @@ mod tests {
                 Event { at_ns: extreme, ..usual.clone() },
                 Event { until_ns: Some(extreme), ..usual.clone() },
                 Event { clock_ns: extreme, ..usual.clone() },
-                Event { noticed_late_ns: Some(extreme), ..usual.clone() },
+                Event { detection_latency_ns: Some(extreme), ..usual.clone() },
             ]);
             assert!(events.iter().all(|event| !event.is_plausible()), "{extreme}");
         }

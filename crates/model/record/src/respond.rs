@@ -82,7 +82,7 @@ pub struct RespondRequests {
     /// Datagrams that name a one-way session of their host and were not made with its key: no probes of it, and judged as
     /// any other request is.
     #[serde(default)]
-    pub mistagged: u64,
+    pub bad_tag: u64,
     /// Probes of one-way sessions that had ended, up to two minutes before; none is answered, and none is in `one_way`.
     #[serde(default)]
     pub after_end: u64,
@@ -146,7 +146,7 @@ pub struct RespondRefused {
     /// Over the rate of its prefix.
     pub rate_limited: u64,
     /// Arrived with a TTL below the least, or with none that is known.
-    pub too_far: u64,
+    pub below_min_ttl: u64,
     /// Not made with the key.
     pub auth_fail: u64,
     /// Made with the key, and seen before or too old to tell.
@@ -191,11 +191,11 @@ pub struct RespondSessionsRefused {
     /// Conversations that came to nothing and in which something was said that is no frame of the protocol, or one out of its
     /// turn: as by a program that speaks another. They are counted when they end.
     #[serde(default)]
-    pub not_understood: u64,
+    pub invalid_message: u64,
     /// Conversations that ended without a request for a session, and in which nothing was wrong: nothing was said within 5 s, or
     /// nothing more, or the other end hung up.
     #[serde(default)]
-    pub nothing_asked: u64,
+    pub no_request: u64,
 }
 
 impl RespondSessionsRefused {
@@ -221,7 +221,7 @@ pub struct RespondSessions {
     pub failed: u64,
     /// Idle sessions that were ended to make room for others.
     #[serde(default)]
-    pub made_room: u64,
+    pub evicted_sessions: u64,
     /// Sessions remembered now: those that are numbered, or guarded against replays.
     pub remembered: u64,
     /// How many can be.

@@ -84,7 +84,7 @@ pub struct Codec {
 }
 
 /// A codec of the table.
-struct Known {
+struct CodecEntry {
     name: &'static str,
     /// The codec of `--traffic` that sends its packets.
     traffic: &'static str,
@@ -100,14 +100,14 @@ struct Known {
 /// its appendix I, unless the name says otherwise. The values of `g729` and `g723.1` are for their annex A and with
 /// silence suppression, as Bpl is published for nothing else. For MELP and Opus G.113 has no values; no look-ahead of
 /// MELP is counted.
-const CODECS: [Known; 7] = [
+const CODECS: [CodecEntry; 7] = [
     known("g711", "g711", (Some(0.0), Some(25.1)), (10_000, 0)),
     known("g711-no-plc", "g711", (Some(0.0), Some(4.3)), (10_000, 0)),
     known("g729", "g729", (Some(11.0), Some(19.0)), (10_000, 5_000)),
     known("g723.1", "g723.1", (Some(15.0), Some(16.1)), (30_000, 7_500)),
     known("gsm-efr", "gsm-efr", (Some(5.0), Some(10.0)), (20_000, 0)),
     known("melp", "melp", (None, None), (22_500, 0)),
-    Known {
+    CodecEntry {
         name: "opus",
         traffic: "opus",
         scale: Scale::Fullband,
@@ -121,8 +121,8 @@ const fn known(
     traffic: &'static str,
     published: (Option<f64>, Option<f64>),
     micros: (i64, i64),
-) -> Known {
-    Known { name, traffic, scale: Scale::Narrowband, published, micros }
+) -> CodecEntry {
+    CodecEntry { name, traffic, scale: Scale::Narrowband, published, micros }
 }
 
 /// A codec with several rates.
@@ -231,7 +231,7 @@ impl FromStr for Codec {
         }
         // Nothing is published of Opus by its rate.
         let found = CODECS.iter().find(|codec| codec.name == base && (rate.is_none() || base == "opus"));
-        let Some(Known { scale, published: (ie, bpl), micros: (frame, lookahead), .. }) = found else {
+        let Some(CodecEntry { scale, published: (ie, bpl), micros: (frame, lookahead), .. }) = found else {
             let names = Self::names().collect::<Vec<_>>().join(", ");
             return Err(format!(
                 "{:?} is no codec; use one of {names}, or give --voice-ie and --voice-bpl",

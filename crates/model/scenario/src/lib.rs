@@ -32,7 +32,7 @@ use romer_units::random::Seed;
 use toml::de::{DeTable, DeValue};
 
 pub use preset::{PRESETS, Preset, preset};
-use reader::{Item, Reader, Source};
+use reader::{Item, SourceText, TableReader};
 pub use reader::{ScenarioError, nearest};
 pub use repeated::first_of_two;
 
@@ -116,7 +116,7 @@ pub fn named_file(octets: &[u8]) -> Result<String, String> {
 /// # Errors
 /// The first thing that is wrong, with its place.
 pub fn parse(text: &str, file: &str, load: &mut Load<'_>) -> Read<Scenario> {
-    let source = Source { text, file };
+    let source = SourceText { text, file };
     let document = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         let mut message = error.message().lines().map(str::trim).collect::<Vec<_>>().join(" ");
@@ -125,7 +125,7 @@ pub fn parse(text: &str, file: &str, load: &mut Load<'_>) -> Read<Scenario> {
         }
         source.error(at, "the scenario", format!("is not TOML: {message}; correct it there"))
     })?;
-    let mut top = Reader::new(source, document.get_ref(), "", 0);
+    let mut top = TableReader::new(source, document.get_ref(), "", 0);
     let about = about(&mut top)?;
     let generator = match top.get("generator") {
         Some(item) => item.word(&[
@@ -164,7 +164,7 @@ fn unlevelled(top: &DeTable<'_>) -> impl Iterator<Item = EmulationWarning> {
     })
 }
 
-fn about(top: &mut Reader<'_>) -> Read<About> {
+fn about(top: &mut TableReader<'_>) -> Read<About> {
     let Some(item) = top.get("about") else { return Ok(About::default()) };
     let mut table = item.table()?;
     let mut text = |key: &'static str| -> Read<Option<String>> {
@@ -176,7 +176,7 @@ fn about(top: &mut Reader<'_>) -> Read<About> {
     Ok(About { title, source, year, note })
 }
 
-fn seed(top: &mut Reader<'_>, generator: Generator) -> Read<Option<Seed>> {
+fn seed(top: &mut TableReader<'_>, generator: Generator) -> Read<Option<Seed>> {
     let Some(item) = top.get("seed") else { return Ok(None) };
     let words =
         item.list()?.iter().map(|word| word.whole(0, u64::from(u32::MAX))).collect::<Read<Vec<u64>>>()?;
@@ -195,7 +195,12 @@ fn seed(top: &mut Reader<'_>, generator: Generator) -> Read<Option<Seed>> {
 }
 
 /// Reads `a_to_b` and `b_to_a` into a setting's paths of one flow.
-fn directions(table: &mut Reader<'_>, setting: &mut Setting, flow: usize, load: &mut Load<'_>) -> Read<()> {
+fn directions(
+    table: &mut TableReader<'_>,
+    setting: &mut Setting,
+    flow: usize,
+    load: &mut Load<'_>,
+) -> Read<()> {
     for (port, key) in ["a_to_b", "b_to_a"].into_iter().enumerate() {
         let Some(item) = table.get(key) else { continue };
         let mut direction = item.table()?;
@@ -227,7 +232,7 @@ fn directions(table: &mut Reader<'_>, setting: &mut Setting, flow: usize, load: 
 }
 
 /// Fates that were recorded and fates that are drawn cannot both be.
-fn without_models(path: &Path, table: &Reader<'_>) -> Read<()> {
+fn without_models(path: &Path, table: &TableReader<'_>) -> Read<()> {
     let recorded = matches!(path.trace.as_deref(), Some(Trace::ByPacket(_) | Trace::ByTime { .. }));
     if !recorded {
         return Ok(());
@@ -247,7 +252,7 @@ fn without_models(path: &Path, table: &Reader<'_>) -> Read<()> {
     }
 }
 
-fn one_trace(table: &mut Reader<'_>, reverse: bool, load: &mut Load<'_>) -> Read<Trace> {
+fn one_trace(table: &mut TableReader<'_>, reverse: bool, load: &mut Load<'_>) -> Read<Trace> {
     let file = table.need("file")?;
     let measured = table.need("format")?.word(&[("mahimahi", false), ("measurement", true)])?;
     let by =
@@ -271,7 +276,7 @@ fn one_trace(table: &mut Reader<'_>, reverse: bool, load: &mut Load<'_>) -> Read
 }
 
 /// Recorded delays keep order as Pham 2004's queue does, unless something else is asked for.
-fn order(table: &mut Reader<'_>, otherwise: Order, trace: &Trace) -> Read<Order> {
+fn order(table: &mut TableReader<'_>, otherwise: Order, trace: &Trace) -> Read<Order> {
     let asked = table.get("order").map(|item| item.word(&stages::ORDERS)).transpose()?;
     Ok(match trace {
         Trace::Opportunities(_) => asked.unwrap_or(otherwise),
@@ -279,7 +284,7 @@ fn order(table: &mut Reader<'_>, otherwise: Order, trace: &Trace) -> Read<Order>
     })
 }
 
-fn traces(top: &mut Reader<'_>, base: &mut Setting, load: &mut Load<'_>) -> Read<()> {
+fn traces(top: &mut TableReader<'_>, base: &mut Setting, load: &mut Load<'_>) -> Read<()> {
     let Some(item) = top.get("trace") else { return Ok(()) };
     let mut table = item.table()?;
     let file = table.need("file")?;
@@ -302,7 +307,7 @@ fn traces(top: &mut Reader<'_>, base: &mut Setting, load: &mut Load<'_>) -> Read
     table.finish()
 }
 
-fn flows(top: &mut Reader<'_>, base: &mut Setting, load: &mut Load<'_>) -> Read<Vec<Match>> {
+fn flows(top: &mut TableReader<'_>, base: &mut Setting, load: &mut Load<'_>) -> Read<Vec<Match>> {
     let Some(item) = top.get("flow") else { return Ok(Vec::new()) };
     let list = item.list()?;
     if list.len() > MOST_FLOWS {
@@ -335,7 +340,7 @@ fn flows(top: &mut Reader<'_>, base: &mut Setting, load: &mut Load<'_>) -> Read<
 /// The most flows that are told apart.
 const MOST_FLOWS: usize = 64;
 
-fn matching(table: &mut Reader<'_>) -> Read<Match> {
+fn matching(table: &mut TableReader<'_>) -> Read<Match> {
     let dscp = |item: Item<'_>| -> Read<u8> {
         if item.is_text() {
             return item
@@ -399,7 +404,7 @@ const TIMELINE_STEPS: i64 = 65_536;
 const LATEST: i64 = 365 * 86_400_000_000_000;
 
 fn timeline(
-    top: &mut Reader<'_>,
+    top: &mut TableReader<'_>,
     base: &Setting,
     load: &mut Load<'_>,
 ) -> Read<(Vec<TimelineStep>, Option<i64>)> {

@@ -25,12 +25,12 @@ pub struct ScenarioError {
 
 /// The text and its name.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Source<'t> {
+pub(crate) struct SourceText<'t> {
     pub(crate) text: &'t str,
     pub(crate) file: &'t str,
 }
 
-impl Source<'_> {
+impl SourceText<'_> {
     pub(crate) fn error(&self, at: usize, what: &str, why: impl Into<String>) -> ScenarioError {
         let mut at = at.min(self.text.len());
         while !self.text.is_char_boundary(at) {
@@ -50,8 +50,8 @@ fn visible(text: &str) -> String {
 }
 
 /// A table whose keys are asked for one by one; what was never asked for is unknown.
-pub(crate) struct Reader<'t> {
-    source: Source<'t>,
+pub(crate) struct TableReader<'t> {
+    source: SourceText<'t>,
     table: &'t DeTable<'t>,
     /// As people write it: `a_to_b.loss`.
     name: String,
@@ -61,15 +61,15 @@ pub(crate) struct Reader<'t> {
 
 /// A value and where it stands.
 pub(crate) struct Item<'t> {
-    source: Source<'t>,
+    source: SourceText<'t>,
     value: &'t Spanned<DeValue<'t>>,
     name: String,
 }
 
 type Read<T> = Result<T, ScenarioError>;
 
-impl<'t> Reader<'t> {
-    pub(crate) fn new(source: Source<'t>, table: &'t DeTable<'t>, name: &str, at: usize) -> Self {
+impl<'t> TableReader<'t> {
+    pub(crate) fn new(source: SourceText<'t>, table: &'t DeTable<'t>, name: &str, at: usize) -> Self {
         Self { source, table, name: name.into(), at, known: Vec::new() }
     }
 
@@ -201,9 +201,9 @@ impl<'t> Item<'t> {
         self.error(format!("is {found}; write {what}"))
     }
 
-    pub(crate) fn table(&self) -> Read<Reader<'t>> {
+    pub(crate) fn table(&self) -> Read<TableReader<'t>> {
         match self.value.get_ref() {
-            DeValue::Table(table) => Ok(Reader::new(self.source, table, &self.name, self.span().start)),
+            DeValue::Table(table) => Ok(TableReader::new(self.source, table, &self.name, self.span().start)),
             _ => Err(self.wanted("a table")),
         }
     }

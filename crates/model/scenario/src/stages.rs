@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use romer_impair::chain::{Chain, MOST_STATES, SHORTEST_STATE, Step};
+use romer_impair::chain::{Chain, DwellUnit, MOST_STATES, SHORTEST_STATE};
 use romer_impair::config::{
     Corrupt, DEFAULT_QUEUE, Delay, Discipline, Displacement, Duplicate, LONGEST_DELAY, MOST_DISPLACED, Model,
     Order, RateLimit, Reorder, Variable,
@@ -11,12 +11,12 @@ use romer_impair::{Decision, DelayDistribution, MOST_BITS, Path};
 use romer_units::Layer;
 
 use crate::Load;
-use crate::reader::{Item, Reader, ScenarioError};
+use crate::reader::{Item, ScenarioError, TableReader};
 
 type Read<T> = Result<T, ScenarioError>;
 
 /// Reads the stages that a direction's table has into `path`; a stage that is there is replaced as a whole.
-pub(crate) fn direction(reader: &mut Reader<'_>, path: &mut Path, load: &mut Load<'_>) -> Read<()> {
+pub(crate) fn direction(reader: &mut TableReader<'_>, path: &mut Path, load: &mut Load<'_>) -> Read<()> {
     if let Some(item) = reader.get("loss") {
         let mut table = item.table()?;
         path.loss = modelled(&mut table, |table| decision(table, Of::Loss), probability)?;
@@ -57,7 +57,7 @@ pub(crate) fn direction(reader: &mut Reader<'_>, path: &mut Path, load: &mut Loa
     }
     if let Some(item) = reader.get("delay") {
         let mut table = item.table()?;
-        let mut loading = |table: &mut Reader<'_>| delay(table, load);
+        let mut loading = |table: &mut TableReader<'_>| delay(table, load);
         path.delay = delays(&mut table, &mut loading)?;
         path.order = match table.get("order") {
             Some(order) => order.word(&ORDERS)?,
@@ -83,21 +83,24 @@ pub(crate) const ORDERS: [(&str, Order); 3] =
 
 /// A plain model, or one for each state of a Markov chain.
 fn modelled<P>(
-    table: &mut Reader<'_>,
-    plain: impl FnOnce(&mut Reader<'_>) -> Read<P>,
-    mut in_state: impl FnMut(&mut Reader<'_>) -> Read<P>,
+    table: &mut TableReader<'_>,
+    plain: impl FnOnce(&mut TableReader<'_>) -> Read<P>,
+    mut in_state: impl FnMut(&mut TableReader<'_>) -> Read<P>,
 ) -> Read<Model<P>> {
     if is_markov(table)? { chain(table, &mut in_state) } else { plain(table).map(Model::Plain) }
 }
 
-fn is_markov(table: &mut Reader<'_>) -> Read<bool> {
+fn is_markov(table: &mut TableReader<'_>) -> Read<bool> {
     match table.get("model") {
         Some(model) => Ok(model.string("a model's name")? == "markov"),
         None => Ok(false),
     }
 }
 
-fn delays(table: &mut Reader<'_>, one: &mut dyn FnMut(&mut Reader<'_>) -> Read<Delay>) -> Read<Model<Delay>> {
+fn delays(
+    table: &mut TableReader<'_>,
+    one: &mut dyn FnMut(&mut TableReader<'_>) -> Read<Delay>,
+) -> Read<Model<Delay>> {
     if is_markov(table)? {
         return chain(table, one);
     }
@@ -110,10 +113,10 @@ fn delays(table: &mut Reader<'_>, one: &mut dyn FnMut(&mut Reader<'_>) -> Read<D
 }
 
 fn chain<P>(
-    table: &mut Reader<'_>,
-    one: &mut (impl FnMut(&mut Reader<'_>) -> Read<P> + ?Sized),
+    table: &mut TableReader<'_>,
+    one: &mut (impl FnMut(&mut TableReader<'_>) -> Read<P> + ?Sized),
 ) -> Read<Model<P>> {
-    let step = table.need("step")?.word(&[("packets", Step::Packets), ("time", Step::Time)])?;
+    let step = table.need("step")?.word(&[("packets", DwellUnit::Packets), ("time", DwellUnit::Time)])?;
     let items = table.need("state")?;
     let list = items.list()?;
     if list.is_empty() || list.len() > MOST_STATES {
@@ -124,8 +127,8 @@ fn chain<P>(
         let mut state = item.table()?;
         let duration = state.need("duration")?;
         durations.push(match step {
-            Step::Packets => i64::try_from(duration.whole(1, 1 << 40)?).unwrap_or(i64::MAX),
-            Step::Time => duration.time(SHORTEST_STATE, LONGEST_DELAY * 24)?,
+            DwellUnit::Packets => i64::try_from(duration.whole(1, 1 << 40)?).unwrap_or(i64::MAX),
+            DwellUnit::Time => duration.time(SHORTEST_STATE, LONGEST_DELAY * 24)?,
         });
         states.push(one(&mut state)?);
         state.finish()?;
@@ -143,12 +146,12 @@ fn chain<P>(
     Ok(Model::Markov { chain: Arc::new(chain), states: states.into() })
 }
 
-fn probability(table: &mut Reader<'_>) -> Read<Decision> {
+fn probability(table: &mut TableReader<'_>) -> Read<Decision> {
     Ok(Decision::Bernoulli { probability: table.need("probability")?.probability()? })
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum StageKind {
     Nothing,
     Bernoulli,
     Correlated,
@@ -167,14 +170,14 @@ enum Of {
 }
 
 /// Which packets. Gilbert-Elliott and four states are models of loss only; corruption has no chain.
-fn decision(table: &mut Reader<'_>, stage: Of) -> Read<Decision> {
+fn decision(table: &mut TableReader<'_>, stage: Of) -> Read<Decision> {
     let all = [
-        ("bernoulli", Kind::Bernoulli),
-        ("correlated", Kind::Correlated),
-        ("none", Kind::Nothing),
-        ("markov", Kind::Markov),
-        ("gilbert-elliott", Kind::GilbertElliott),
-        ("four-state", Kind::FourState),
+        ("bernoulli", StageKind::Bernoulli),
+        ("correlated", StageKind::Correlated),
+        ("none", StageKind::Nothing),
+        ("markov", StageKind::Markov),
+        ("gilbert-elliott", StageKind::GilbertElliott),
+        ("four-state", StageKind::FourState),
     ];
     let models = match stage {
         Of::Loss => &all[..],
@@ -183,28 +186,28 @@ fn decision(table: &mut Reader<'_>, stage: Of) -> Read<Decision> {
     };
     let kind = match table.get("model") {
         Some(model) => model.word(models)?,
-        None => Kind::Bernoulli,
+        None => StageKind::Bernoulli,
     };
     match kind {
-        Kind::GilbertElliott => table.has(&["p", "r"]),
-        Kind::FourState => table.has(&["p13", "p31", "p32", "p23", "p14"]),
+        StageKind::GilbertElliott => table.has(&["p", "r"]),
+        StageKind::FourState => table.has(&["p13", "p31", "p32", "p23", "p14"]),
         _ => {}
     }
     let mut take = |key| table.need(key)?.probability();
     let decision = match kind {
-        Kind::Nothing => Decision::Never,
-        Kind::Bernoulli | Kind::Markov => Decision::Bernoulli { probability: take("probability")? },
-        Kind::Correlated => Decision::Correlated {
+        StageKind::Nothing => Decision::Never,
+        StageKind::Bernoulli | StageKind::Markov => Decision::Bernoulli { probability: take("probability")? },
+        StageKind::Correlated => Decision::Correlated {
             probability: take("probability")?,
             correlation: table.need("correlation")?.number(-1.0, 1.0, "a number from -1 to 1")?,
         },
-        Kind::GilbertElliott => Decision::GilbertElliott {
+        StageKind::GilbertElliott => Decision::GilbertElliott {
             p: take("p")?,
             r: take("r")?,
             good: table.get("loss_good").map_or(Ok(0.0), |item| item.probability())?,
             bad: table.get("loss_bad").map_or(Ok(1.0), |item| item.probability())?,
         },
-        Kind::FourState => Decision::FourState {
+        StageKind::FourState => Decision::FourState {
             p13: take("p13")?,
             p31: take("p31")?,
             p32: take("p32")?,
@@ -216,12 +219,12 @@ fn decision(table: &mut Reader<'_>, stage: Of) -> Read<Decision> {
     Ok(decision)
 }
 
-fn duplicate(table: &mut Reader<'_>, decision: Decision) -> Read<Duplicate> {
+fn duplicate(table: &mut TableReader<'_>, decision: Decision) -> Read<Duplicate> {
     let delay = table.get("delay").map_or(Ok(0), |item| item.time(0, LONGEST_DELAY))?;
     Ok(Duplicate { decision, delay })
 }
 
-fn reorder(table: &mut Reader<'_>, decision: Decision) -> Read<Reorder> {
+fn reorder(table: &mut TableReader<'_>, decision: Decision) -> Read<Reorder> {
     let Some(item) = table.get("displacement") else {
         return Ok(Reorder { decision, displacement: Displacement::default() });
     };
@@ -248,7 +251,7 @@ fn reorder(table: &mut Reader<'_>, decision: Decision) -> Read<Reorder> {
     Ok(Reorder { decision, displacement })
 }
 
-fn delay(table: &mut Reader<'_>, load: &mut Load<'_>) -> Read<Delay> {
+fn delay(table: &mut TableReader<'_>, load: &mut Load<'_>) -> Read<Delay> {
     let fixed = table.get("fixed").map_or(Ok(0), |item| item.time(0, LONGEST_DELAY))?;
     let variable = match table.get("variable") {
         None => None,
@@ -274,7 +277,7 @@ enum Shape {
     Correlated,
 }
 
-fn variable(table: &mut Reader<'_>, load: &mut Load<'_>) -> Read<Option<Variable>> {
+fn variable(table: &mut TableReader<'_>, load: &mut Load<'_>) -> Read<Option<Variable>> {
     let model = table.need("model")?;
     let shape = model.word(&[
         ("uniform", Shape::Uniform),
@@ -307,7 +310,7 @@ fn variable(table: &mut Reader<'_>, load: &mut Load<'_>) -> Read<Option<Variable
     law(table, shape, load).map(|law| Some(Variable::new(law, None)))
 }
 
-fn law(table: &mut Reader<'_>, shape: Shape, load: &mut Load<'_>) -> Read<DelayDistribution> {
+fn law(table: &mut TableReader<'_>, shape: Shape, load: &mut Load<'_>) -> Read<DelayDistribution> {
     let positive = "a number above 0, up to 1000000";
     let mut time = |key: &'static str, least: i64| -> Read<f64> {
         #[expect(clippy::cast_precision_loss, reason = "an hour in nanoseconds is below 2^53")]
@@ -346,14 +349,14 @@ fn law(table: &mut Reader<'_>, shape: Shape, load: &mut Load<'_>) -> Read<DelayD
     })
 }
 
-fn corrupt(table: &mut Reader<'_>) -> Read<Corrupt> {
+fn corrupt(table: &mut TableReader<'_>) -> Read<Corrupt> {
     let decision = decision(table, Of::Bits)?;
     let bits = table.get("bits").map_or(Ok(1), |item| item.whole(1, u64::from(MOST_BITS)))?;
     let repair_checksum = table.get("repair_checksum").map_or(Ok(false), |item| item.flag())?;
     Ok(Corrupt { decision, bits: u8::try_from(bits).unwrap_or(MOST_BITS), repair_checksum })
 }
 
-fn rate(table: &mut Reader<'_>) -> Read<Option<RateLimit>> {
+fn rate(table: &mut TableReader<'_>) -> Read<Option<RateLimit>> {
     let limit = table.need("limit")?;
     if limit.is_text() && limit.string("a rate")? == "none" {
         return Ok(None);
@@ -375,7 +378,7 @@ fn rate(table: &mut Reader<'_>) -> Read<Option<RateLimit>> {
     Ok(Some(RateLimit { limit, layer, queue, discipline }))
 }
 
-fn queueing(table: &mut Reader<'_>, queue: u64) -> Read<Discipline> {
+fn queueing(table: &mut TableReader<'_>, queue: u64) -> Read<Discipline> {
     let name = table.get("discipline");
     let name = name.map_or(Ok(0), |item| item.word(&[("tail-drop", 0), ("red", 1), ("codel", 2)]))?;
     Ok(match name {

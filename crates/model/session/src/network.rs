@@ -9,7 +9,7 @@ pub struct Network(u128);
 
 impl Network {
     /// The network of `address`; an IPv4 address that is mapped into IPv6 has that of IPv4.
-    pub fn of(address: IpAddr) -> Self {
+    pub fn from_address(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
             IpAddr::V4(address) => (1 << 120) | u128::from(address.to_bits() >> 8),
             IpAddr::V6(address) => address.to_bits() >> 72,
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     fn network(address: &str) -> Network {
-        Network::of(address.parse().unwrap())
+        Network::from_address(address.parse().unwrap())
     }
 
     /// Addresses of one /24 or one /56 share, others do not.

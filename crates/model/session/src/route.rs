@@ -27,7 +27,7 @@ const TIMES_LONGER: i64 = 4;
 
 /// A probe that is to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Probe {
+pub struct RouteProbe {
     /// Its time to live, or hop limit.
     pub hop: u8,
     /// The number that it carries.
@@ -36,7 +36,7 @@ pub struct Probe {
 
 /// What an answer says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum RouteAnswer {
     /// A router forwards such packets, and has let this one go no farther because it had no hop left.
     Expired,
     /// Somebody on the way does not forward such packets.
@@ -47,7 +47,7 @@ pub enum Answer {
 
 /// Who answered from a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct HopResponder {
     /// Its address.
     pub address: IpAddr,
     /// It is the target.
@@ -55,7 +55,7 @@ pub struct Found {
 }
 
 /// The hops in order, the first is hop 1; `None` for one that did not answer. The last has answered.
-pub type Route = Vec<Option<Found>>;
+pub type Route = Vec<Option<HopResponder>>;
 
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -71,7 +71,7 @@ pub struct Trace {
     base: u32,
     sent: Vec<Sent>,
     tries: [u8; MOST_HOPS as usize],
-    found: [Option<Found>; MOST_HOPS as usize],
+    found: [Option<HopResponder>; MOST_HOPS as usize],
     /// Nothing is to be found from this hop on.
     end: u8,
     patience: Duration,
@@ -96,7 +96,7 @@ impl Trace {
 
     /// The next probe that is to leave now; `None` while answers are to be waited for, until
     /// [`wait_until`](Self::wait_until).
-    pub fn next_probe(&mut self, now: Timestamp<Monotonic>) -> Option<Probe> {
+    pub fn next_probe(&mut self, now: Timestamp<Monotonic>) -> Option<RouteProbe> {
         if now - self.start >= LONGEST {
             return None;
         }
@@ -110,14 +110,14 @@ impl Trace {
         self.tries[index(hop)] += 1;
         let number = self.base.wrapping_add(u32::try_from(self.sent.len()).unwrap_or(u32::MAX));
         self.sent.push(Sent { hop, at: now, waiting: true });
-        Some(Probe { hop, number })
+        Some(RouteProbe { hop, number })
     }
 
     /// An answer came from `address`, about the probe with this number, if it told.
     pub fn on_answer(
         &mut self,
         number: Option<u32>,
-        answer: Answer,
+        answer: RouteAnswer,
         address: IpAddr,
         now: Timestamp<Monotonic>,
     ) {
@@ -130,9 +130,9 @@ impl Trace {
         }
         let known = &mut self.found[index(hop)];
         if known.is_none() {
-            *known = Some(Found { address, target: answer == Answer::Reached });
+            *known = Some(HopResponder { address, target: answer == RouteAnswer::Reached });
         }
-        if answer != Answer::Expired {
+        if answer != RouteAnswer::Expired {
             self.end = hop + 1;
             let longer = took.checked_mul(TIMES_LONGER).unwrap_or(PATIENCE) + LEAST_PATIENCE;
             self.patience = self.patience.min(longer);
@@ -198,14 +198,14 @@ pub struct Change {
     /// The hop's number.
     pub hop: u8,
     /// Who answered first.
-    pub before: Found,
+    pub before: HopResponder,
     /// Who answered later.
-    pub after: Found,
+    pub after: HopResponder,
 }
 
 /// Where two searches for one target differ. A hop that was silent in one of them tells nothing: routers answer when
 /// they have the time. Where the way has become longer or shorter, the nearer of the two ends differs.
-pub fn changes(before: &[Option<Found>], after: &[Option<Found>]) -> Vec<Change> {
+pub fn changes(before: &[Option<HopResponder>], after: &[Option<HopResponder>]) -> Vec<Change> {
     let hops = (1..).zip(before.iter().zip(after));
     let both =
         hops.filter_map(|(hop, (before, after))| Some(Change { hop, before: (*before)?, after: (*after)? }));
@@ -240,23 +240,23 @@ mod tests {
     }
 
     /// Which probe is answered, how, and by whom.
-    type Told = (Option<u32>, Answer, IpAddr);
+    type Told = (Option<u32>, RouteAnswer, IpAddr);
 
     impl World {
-        fn answer(&self, probe: Probe) -> Option<Told> {
+        fn answer(&self, probe: RouteProbe) -> Option<Told> {
             let lost = self.lost.is_some_and(|each| probe.number.wrapping_sub(BASE).is_multiple_of(each));
             if lost || self.silent.contains(&probe.hop.min(self.length)) {
                 return None;
             }
             Some(if probe.hop >= self.length {
-                (Some(probe.number), Answer::Reached, target())
+                (Some(probe.number), RouteAnswer::Reached, target())
             } else {
-                ((!self.mute).then_some(probe.number), Answer::Expired, router(probe.hop))
+                ((!self.mute).then_some(probe.number), RouteAnswer::Expired, router(probe.hop))
             })
         }
 
         /// The search to its end, with the probes that left and how long it took.
-        fn trace(&self) -> (Route, Vec<Probe>, Duration) {
+        fn trace(&self) -> (Route, Vec<RouteProbe>, Duration) {
             let start = Timestamp::from_nanos(5);
             let mut now = start;
             let mut trace = Trace::new(BASE, now);
@@ -284,7 +284,8 @@ mod tests {
             let mut route: Route = (1..=self.length)
                 .map(|hop| {
                     let last = hop == self.length;
-                    let found = Found { address: if last { target() } else { router(hop) }, target: last };
+                    let found =
+                        HopResponder { address: if last { target() } else { router(hop) }, target: last };
                     (!self.silent.contains(&hop)).then_some(found)
                 })
                 .collect();
@@ -342,13 +343,13 @@ mod tests {
     fn who_refuses_is_the_last_that_is_found() {
         let mut trace = Trace::new(0, Timestamp::from_nanos(0));
         let now = Timestamp::from_nanos(1);
-        let probes: Vec<Probe> = std::iter::from_fn(|| trace.next_probe(now)).collect();
+        let probes: Vec<RouteProbe> = std::iter::from_fn(|| trace.next_probe(now)).collect();
         assert_eq!(probes.len(), AT_ONCE);
-        trace.on_answer(Some(probes[2].number), Answer::Refused, router(3), now);
-        trace.on_answer(Some(probes[3].number), Answer::Refused, router(3), now);
-        trace.on_answer(Some(probes[0].number), Answer::Expired, router(1), now);
-        trace.on_answer(Some(77), Answer::Reached, target(), now);
-        let found = |hop| Some(Found { address: router(hop), target: false });
+        trace.on_answer(Some(probes[2].number), RouteAnswer::Refused, router(3), now);
+        trace.on_answer(Some(probes[3].number), RouteAnswer::Refused, router(3), now);
+        trace.on_answer(Some(probes[0].number), RouteAnswer::Expired, router(1), now);
+        trace.on_answer(Some(77), RouteAnswer::Reached, target(), now);
+        let found = |hop| Some(HopResponder { address: router(hop), target: false });
         assert_eq!(trace.route(), [found(1), None, found(3)]);
         assert_eq!(trace.next_probe(now), None, "the second is still waited for");
         assert!(!trace.is_over(now) && trace.is_over(now + LONGEST));
@@ -357,8 +358,8 @@ mod tests {
     #[test]
     fn ways_differ_where_both_are_known() {
         let (short, long) = (world(3).truth(), world(4).truth());
-        let found = |hop| Found { address: router(hop), target: false };
-        let end = Found { address: target(), target: true };
+        let found = |hop| HopResponder { address: router(hop), target: false };
+        let end = HopResponder { address: target(), target: true };
         assert_eq!(changes(&short, &short), []);
         assert_eq!(changes(&short, &long), [Change { hop: 3, before: end, after: found(3) }]);
         assert_eq!(changes(&long, &short), [Change { hop: 3, before: found(3), after: end }]);

@@ -148,7 +148,7 @@ impl SendLimit {
     pub fn part(&mut self, to: IpAddr, now: Timestamp<Monotonic>) -> SendPart {
         self.networks.retain(|_, one| Arc::strong_count(one) > 1 || !one.is_full(now.as_nanos()));
         let rates = self.rates;
-        let network = self.networks.entry(Network::of(to)).or_insert_with(|| {
+        let network = self.networks.entry(Network::from_address(to)).or_insert_with(|| {
             let bits = rates.network_bits.map(Bucket::new);
             Arc::new(NetworkBuckets { packets: Bucket::new(rates.packets), bits })
         });

@@ -47,8 +47,8 @@ pub const fn udp_payload(frame: u32, version: IpVersion) -> u32 {
 ///
 /// - `simple`: 64, 594 and 1518 octets as 7 : 4 : 1, the mixture that testers call simple IMIX (IP packets of 40,
 ///   576 and 1500 octets), as the repeating sequence of twelve that spreads the sizes most evenly.
-/// - `seed003`: table 2.2 of Chadda 2004: 55 % of 58 octets, 2 % of 62, 20 % of 594, 12 % of 1518 and 11 % of random
-///   size, here evenly distributed from 64 to 1518, or as said: `seed003,random=128B-512B`. Each frame is drawn
+/// - `chadda2004`: table 2.2 of Chadda 2004: 55 % of 58 octets, 2 % of 62, 20 % of 594, 12 % of 1518 and 11 % of random
+///   size, here evenly distributed from 64 to 1518, or as said: `chadda2004,random=128B-512B`. Each frame is drawn
 ///   by itself from the seed (RFC 6985 section 6.5).
 /// - a genome: the letters `a` to `j` are 64, 128, 256, 512, 1024, 1280, 1518, 2112, 9000 and 16000 octets (section
 ///   4), capital letters are custom sizes (section 5) and `z` is the frame of the MTU, whose sizes follow:
@@ -219,7 +219,7 @@ impl Frames {
 impl FromStr for Imix {
     type Err = TrafficError;
 
-    /// Reads `simple`, `seed003`, `seed003,random=LOW-HIGH` or a genome.
+    /// Reads `simple`, `chadda2004`, `chadda2004,random=LOW-HIGH` or a genome.
     fn from_str(text: &str) -> Result<Self, TrafficError> {
         read(text).map_err(|why| TrafficError::Imix { text: romer_units::excerpt(text, 64), why })
     }
@@ -243,7 +243,7 @@ fn read(text: &str) -> Result<Imix, String> {
         let mut sequence = Sequence::default();
         sequence.push(SIMPLE, 1)?;
         ImixKind::Sequence(sequence.into())
-    } else if name.eq_ignore_ascii_case("seed003") {
+    } else if name.eq_ignore_ascii_case("chadda2004") {
         ImixKind::Seed003 { random: random_of(&settings)? }
     } else {
         ImixKind::Sequence(sequence(name, &settings)?.into())
@@ -252,7 +252,7 @@ fn read(text: &str) -> Result<Imix, String> {
 }
 
 fn random_of(settings: &[&str]) -> Result<RangeInclusive<u32>, String> {
-    let form = "its only setting is the range of random sizes; write seed003,random=64B-1518B";
+    let form = "its only setting is the range of random sizes; write chadda2004,random=64B-1518B";
     match settings {
         [] => Ok(RANDOM),
         [setting] => {
@@ -340,7 +340,7 @@ fn runs(genome: &str, custom: &Custom) -> Result<Sequence, String> {
         sequence.push(sizes, count)?;
     }
     if sequence.length == 0 {
-        return Err("a mixture has no frames; use simple, seed003 or a genome such as aaafg".into());
+        return Err("a mixture has no frames; use simple, chadda2004 or a genome such as aaafg".into());
     }
     Ok(sequence)
 }
@@ -354,7 +354,7 @@ fn size_of(letter: char, custom: &Custom) -> Result<u32, String> {
         (None, Some(place)) => custom[place].ok_or_else(|| {
             format!("the size of {letter} is not given; say it after the genome, as in {letter}{letter}a,{letter}=1518B")
         }),
-        (None, None) => Err(format!("{letter:?} is not a letter of a genome; use a to j, z, A to Z, simple or seed003")),
+        (None, None) => Err(format!("{letter:?} is not a letter of a genome; use a to j, z, A to Z, simple or chadda2004")),
     }
 }
 
@@ -418,7 +418,7 @@ mod tests {
         // 200,000 frames; the fixed sizes and the rest are 5 cells: chi-squared with 4 degrees of freedom, error
         // probability 1e-6 at 33.4. A random frame falls on 594 or 1518 once in 1,455 times.
         let count = 200_000;
-        let frames = first("seed003", count);
+        let frames = first("chadda2004", count);
         let seen = |size: u32| frames.iter().filter(|frame| **frame == size).count() as f64;
         let (total, stray) = (count as f64, 0.11 / 1_455.0);
         let fixed = [(58, 0.55), (62, 0.02), (594, 0.20 + stray), (1_518, 0.12 + stray)];
@@ -436,7 +436,7 @@ mod tests {
     #[test]
     fn the_random_share_of_seed_003_is_even_over_its_range() {
         // 15 sizes that no fixed row has, 22,000 frames: chi-squared with 14 degrees of freedom, 1e-6 at 56.5.
-        let frames = first("seed003,random=100B-114B", 200_000);
+        let frames = first("chadda2004,random=100B-114B", 200_000);
         let cells: Vec<f64> =
             (100..=114).map(|size| frames.iter().filter(|frame| **frame == size).count() as f64).collect();
         let expected = cells.iter().sum::<f64>() / 15.0;
@@ -476,8 +476,8 @@ mod tests {
             ("a18446744073709551615(ab)", "at most 65536"),
             ("9999999(aaaaaaaaaa)", "at most 65536"),
             ("simple,a=64B", "no settings"),
-            ("seed003,random=64B", "random=64B-1518B"),
-            ("seed003,random=99B-64B", "exchange"),
+            ("chadda2004,random=64B", "random=64B-1518B"),
+            ("chadda2004,random=99B-64B", "exchange"),
         ] {
             let error = wrong.parse::<Imix>().unwrap_err().to_string();
             assert!(error.contains(part) && error.contains("; ") && error.len() < 250, "{wrong}: {error}");
@@ -511,7 +511,7 @@ mod tests {
 
         #[test]
         fn a_frame_depends_on_seed_and_ordinal_only(seed: [u32; 6], ordinal: u64) {
-            let frames = "seed003".parse::<Imix>().unwrap().frames(Seed(seed));
+            let frames = "chadda2004".parse::<Imix>().unwrap().frames(Seed(seed));
             let alone = frames.size(ordinal);
             for other in 0..8 {
                 frames.size(other);

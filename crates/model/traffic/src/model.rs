@@ -67,7 +67,7 @@ const FORMS: [&str; 13] = [
     "im",
     "talkspurt:p59|brady|hyper[@CODEC]",
     "onoff:ON,OFF[@CODEC]",
-    "imix:seed003|simple|GENOME",
+    "imix:chadda2004|simple|GENOME",
     "trace:FILE",
 ];
 const BUCKET_FORM: &str = "token-bucket:RATE,DEPTH";
@@ -255,7 +255,7 @@ mod tests {
             "onoff:1s,1.5s",
             "onoff:=100ms,0.5*1s+0.5*3s@g711",
             "imix:simple",
-            "imix:seed003",
+            "imix:chadda2004",
             "imix:20(abcd)A,A=70B",
             "trace:/tmp/a b:c,d.csv",
             "token-bucket:16kBps,64B",
@@ -299,7 +299,7 @@ mod tests {
             ("onoff:1,2", "no unit"),
             ("onoff:1s,0s", "at least 1ms"),
             ("imix:", "no frames"),
-            ("imix", "write imix:seed003|simple|GENOME"),
+            ("imix", "write imix:chadda2004|simple|GENOME"),
             ("trace:", "write trace:FILE"),
             ("token-bucket:16kBps", "write token-bucket:16kBps,64B"),
             ("token-bucket:250pps,64B", "not packets"),

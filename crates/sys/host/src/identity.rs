@@ -42,7 +42,7 @@ impl Identity {
     ///
     /// # Errors
     /// There is no such interface.
-    pub fn of(socket: BorrowedFd<'_>, interface: &str) -> Result<Self, HostError> {
+    pub fn from_socket(socket: BorrowedFd<'_>, interface: &str) -> Result<Self, HostError> {
         let mut request = name_of(interface);
         // SAFETY: the request names an interface and outlives the call, which writes a number into it.
         if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFINDEX, &raw mut request) } < 0 {

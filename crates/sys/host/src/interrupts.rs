@@ -22,7 +22,7 @@ pub struct Interrupts {
 }
 
 /// The interrupts of these interfaces; those that have none of their own (virtual links) are left out.
-pub fn of<'a>(interfaces: impl IntoIterator<Item = &'a str>) -> Vec<Interrupts> {
+pub fn interrupts_of<'a>(interfaces: impl IntoIterator<Item = &'a str>) -> Vec<Interrupts> {
     let table = fs::read_to_string("/proc/interrupts").unwrap_or_default();
     let one = |name: &str| {
         let device = fs::canonicalize(Path::new("/sys/class/net").join(name).join("device")).ok();

@@ -92,7 +92,7 @@ impl HardwareStamping {
             None
         } else {
             let mut before = Setting { flags: 0, ..found };
-            let identity = Identity::of(control.as_fd(), interface)?;
+            let identity = Identity::from_socket(control.as_fd(), interface)?;
             let guardian = WatchdogProcess::over([control.as_fd()], |[control]| {
                 let is_back = identity.reach(control, |socket, name| {
                     let mut request = *name;

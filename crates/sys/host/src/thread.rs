@@ -1,10 +1,10 @@
 //! How the threads that send and receive are run: on which processor, in which scheduling class, and whether the
 //! program's memory may be paged out.
 //!
-//! Every thread of an engine that sends or receives calls [`Policy::begin`] once, and [`Run::turn`] at every turn of
+//! Every thread of an engine that sends or receives calls [`Policy::begin`] once, and [`PolicyRun::turn`] at every turn of
 //! its loop if it waits for sockets. A thread in real time that never sleeps would keep everything else off its
 //! processor, and the kernel stops it for 50 milliseconds in every second for that; so real time is only for those
-//! that sleep, and [`Run`] takes it away from one that has stopped sleeping and gives it back later.
+//! that sleep, and [`PolicyRun`] takes it away from one that has stopped sleeping and gives it back later.
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -86,7 +86,7 @@ impl Policy {
     ///
     /// # Errors
     /// As of [`Policy::check`].
-    pub fn begin(self, role: Role) -> Result<Run, PolicyError> {
+    pub fn begin(self, role: Role) -> Result<PolicyRun, PolicyError> {
         if let Some(cpu) = self.cpu {
             pin(cpu).map_err(|source| PolicyError::Cpu { usable: usable_cpus(), source })?;
         }
@@ -94,19 +94,19 @@ impl Policy {
         if realtime {
             become_real_time().map_err(PolicyError::RealTime)?;
         }
-        Ok(Run { turns: realtime.then(Turns::default), thread: PhantomData })
+        Ok(PolicyRun { turns: realtime.then(Turns::default), thread: PhantomData })
     }
 }
 
 /// A thread that runs by a [`Policy`]; the default is one of which nothing was asked.
 #[derive(Debug, Default)]
-pub struct Run {
+pub struct PolicyRun {
     turns: Option<Turns>,
     // The class belongs to the thread.
     thread: PhantomData<*const ()>,
 }
 
-impl Run {
+impl PolicyRun {
     /// Tells of a turn of the thread's loop, which began to wait at `before` and went on at `after`. A thread in real
     /// time that has not slept for 20 milliseconds becomes a preferred one, and is in real time again once it has
     /// slept for one.

@@ -2,7 +2,7 @@
 //! its own, and the way for other programs into it.
 //!
 //! Threads share what a user namespace changes, so a process that enters one must have a single thread. That is
-//! no burden to [`Entry::into_command`], which acts between `fork` and `exec`.
+//! no burden to [`NamespaceEntry::into_command`], which acts between `fork` and `exec`.
 
 use std::ffi::{CStr, CString};
 use std::fs::{File, FileType};
@@ -144,13 +144,13 @@ fn show_again(from: &Path, to: &Path, kind: FileType) -> Result<(), HostError> {
 
 /// A way into a network namespace, prepared so that it can be gone between `fork` and `exec`.
 #[derive(Debug)]
-pub struct Entry {
+pub struct NamespaceEntry {
     holder: Option<OwnedFd>,
     path: CString,
     folder: Option<CString>,
 }
 
-impl Entry {
+impl NamespaceEntry {
     /// Into the named namespace of this host. Takes `CAP_SYS_ADMIN`.
     ///
     /// # Errors
@@ -280,6 +280,6 @@ mod tests {
 
     #[test]
     fn a_process_that_is_not_there_holds_nothing() {
-        assert!(Entry::held_by(u32::MAX >> 1, "x").is_err());
+        assert!(NamespaceEntry::held_by(u32::MAX >> 1, "x").is_err());
     }
 }

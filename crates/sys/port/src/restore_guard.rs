@@ -182,7 +182,7 @@ impl HostGuard {
             });
         }
         let bridge = bridge.map(|(name, _)| name);
-        let identity = Identity::of(control, interface)?;
+        let identity = Identity::from_socket(control, interface)?;
         let way = RestorePlan { restore: before.restore(), identity, bridge: in_bridge };
         let mut guard = guard(&sockets, way)?;
         // From here on, every way out goes by the guard.

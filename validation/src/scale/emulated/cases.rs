@@ -20,7 +20,7 @@ const MILLI: i64 = 1_000_000;
 /// A group of cases, as the page shows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Table {
+pub(crate) enum CaseGroup {
     /// 7.2: nothing is asked for.
     PassThrough,
     /// 7.3: constant delays at 1,645 packets a second.
@@ -41,7 +41,7 @@ pub(crate) enum Table {
     ByXdp,
 }
 
-impl Table {
+impl CaseGroup {
     /// All of them, in the order of the page.
     pub(crate) const ALL: [Self; 9] = [
         Self::PassThrough,
@@ -127,7 +127,7 @@ pub(crate) struct Theirs {
 /// What is asked for in one case.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Case {
-    pub(crate) table: Table,
+    pub(crate) table: CaseGroup,
     /// Octets of a frame with its check sequence, and frames a second each way.
     pub(crate) octets: u32,
     pub(crate) pps: u32,
@@ -155,36 +155,46 @@ pub(crate) fn cases() -> Vec<Case> {
             theirs: Theirs {
                 external_us: external.map(|all| all[place]),
                 internal_us: Some(internal[place]),
-                most_pps: (table == Table::HundredMillis && pps > 1_300).then_some(1_300),
+                most_pps: (table == CaseGroup::HundredMillis && pps > 1_300).then_some(1_300),
             },
         }));
     };
     nine(
-        Table::PassThrough,
+        CaseGroup::PassThrough,
         Target::Constant(0),
         Some([14.2, 19.0, 133.6, 17.1, 17.2, 19.1, 17.1, 16.9, 19.1]),
         [4.59, 13.65, 168.51, 4.69, 4.60, 4.59, 4.62, 4.59, 4.59],
     );
     nine(
-        Table::TenMicros,
+        CaseGroup::TenMicros,
         Target::Constant(10 * MICRO),
         Some([2.1, 19.9, 831.9, 1.2, 1.3, 1.6, 1.0, 1.7, 0.4]),
         [1.16, 25.90, 611.89, 1.16, 4.60, 1.21, 1.17, 1.16, 1.19],
     );
     nine(
-        Table::HundredMillis,
+        CaseGroup::HundredMillis,
         Target::Constant(100 * MILLI),
         Some([9.29, 10.30, 10.60, 2.78, 2.96, 4.28, 3.12, 2.60, 1.67]),
         [1.40, 2.73, 3.13, 1.09, 1.08, 1.09, 1.08, 1.10, 1.08],
     );
     nine(
-        Table::Varying,
+        CaseGroup::Varying,
         Target::Constant(50 * MICRO),
         None,
         [1.07, 25.26, 572.46, 1.09, 1.10, 1.25, 1.09, 1.09, 1.15],
     );
-    nine(Table::Varying, Target::Uniform, None, [3.80, 753.58, 548.67, 1.60, 1.60, 4.96, 1.59, 1.59, 2.00]);
-    nine(Table::Varying, Target::Normal, None, [2.05, 249.01, 572.33, 1.08, 1.09, 3.31, 1.08, 1.10, 1.14]);
+    nine(
+        CaseGroup::Varying,
+        Target::Uniform,
+        None,
+        [3.80, 753.58, 548.67, 1.60, 1.60, 4.96, 1.59, 1.59, 2.00],
+    );
+    nine(
+        CaseGroup::Varying,
+        Target::Normal,
+        None,
+        [2.05, 249.01, 572.33, 1.08, 1.09, 3.31, 1.08, 1.10, 1.14],
+    );
     // Of 100 ms and more the seed had packets at 1,200 and 100 a second only.
     for (nanos, external, most) in [
         (0, 14.3, None),
@@ -195,12 +205,12 @@ pub(crate) fn cases() -> Vec<Case> {
     ] {
         let theirs = Theirs { external_us: Some(external), internal_us: None, most_pps: most };
         let target = Target::Constant(nanos);
-        cases.push(Case { table: Table::Slow, octets: 64, pps: 1_645, target, theirs });
+        cases.push(Case { table: CaseGroup::Slow, octets: 64, pps: 1_645, target, theirs });
     }
     for (octets, most) in SIZES.into_iter().zip([Some(80_000), None, None]) {
         let theirs = Theirs { most_pps: most, ..Theirs::default() };
         let target = Target::Constant(0);
-        cases.push(Case { table: Table::BothWays, octets, pps: rate(octets, 100), target, theirs });
+        cases.push(Case { table: CaseGroup::BothWays, octets, pps: rate(octets, 100), target, theirs });
     }
     let full = |table, nanos| Case {
         table,
@@ -209,13 +219,13 @@ pub(crate) fn cases() -> Vec<Case> {
         target: Target::Constant(nanos),
         theirs: Theirs::default(),
     };
-    cases.extend([MILLI, 10 * MILLI, 1_000 * MILLI].map(|nanos| full(Table::FullRate, nanos)));
-    cases.push(full(Table::Everything, MILLI));
+    cases.extend([MILLI, 10 * MILLI, 1_000 * MILLI].map(|nanos| full(CaseGroup::FullRate, nanos)));
+    cases.push(full(CaseGroup::Everything, MILLI));
     cases.extend([(64, 10), (64, 100), (1_518, 10)].map(|(octets, load)| {
         let target = Target::Constant(0);
-        Case { table: Table::ByXdp, octets, pps: rate(octets, load), target, theirs: Theirs::default() }
+        Case { table: CaseGroup::ByXdp, octets, pps: rate(octets, load), target, theirs: Theirs::default() }
     }));
-    cases.sort_by_key(|case| Table::ALL.iter().position(|table| *table == case.table));
+    cases.sort_by_key(|case| CaseGroup::ALL.iter().position(|table| *table == case.table));
     cases
 }
 
@@ -235,7 +245,7 @@ pub(super) fn config(case: &Case) -> Config {
     let variable = law.map(|law| Variable::new(law, None));
     let mut path =
         Path { delay: Model::Plain(Delay { fixed, variable }), flush: DEFAULT_FLUSH, ..Path::default() };
-    if case.table == Table::Everything {
+    if case.table == CaseGroup::Everything {
         path.loss = Model::Plain(decision);
         path.duplicate = Model::Plain(Duplicate { decision, delay: 0 });
         path.reorder = Model::Plain(Reorder { decision, ..Reorder::default() });
@@ -271,12 +281,15 @@ mod tests {
             };
             all.iter().find(is).unwrap().theirs
         };
-        let ten = of(Table::TenMicros, 64, MOST, Target::Constant(10_000));
+        let ten = of(CaseGroup::TenMicros, 64, MOST, Target::Constant(10_000));
         assert_eq!((ten.external_us, ten.internal_us), (Some(831.9), Some(611.89)));
-        assert_eq!(of(Table::Varying, 759, 16_046, Target::Normal).internal_us, Some(3.31));
-        assert_eq!(of(Table::BothWays, 64, MOST, Target::Constant(0)).most_pps, Some(80_000));
-        assert_eq!(of(Table::HundredMillis, 64, MOST, Target::Constant(100_000_000)).most_pps, Some(1_300));
-        let tables: Vec<Table> = all.iter().map(|case| case.table).collect();
-        assert!(Table::ALL.iter().all(|table| tables.contains(table)));
+        assert_eq!(of(CaseGroup::Varying, 759, 16_046, Target::Normal).internal_us, Some(3.31));
+        assert_eq!(of(CaseGroup::BothWays, 64, MOST, Target::Constant(0)).most_pps, Some(80_000));
+        assert_eq!(
+            of(CaseGroup::HundredMillis, 64, MOST, Target::Constant(100_000_000)).most_pps,
+            Some(1_300)
+        );
+        let tables: Vec<CaseGroup> = all.iter().map(|case| case.table).collect();
+        assert!(CaseGroup::ALL.iter().all(|table| tables.contains(table)));
     }
 }

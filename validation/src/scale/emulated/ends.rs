@@ -27,7 +27,7 @@ pub(crate) struct Offered {
 
 /// Frames to be sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(super) struct FrameLoad {
     /// Octets with the check sequence.
     pub(super) octets: u32,
     /// A second each way; as many as can be, where there is none.
@@ -36,7 +36,7 @@ pub(super) struct Load {
 }
 
 /// Sends by all of `senders`, one thread for all: on two cores the emulator is to have the other.
-pub(super) fn send(senders: &mut [TestSender], load: Load, interrupted: &AtomicBool) -> Offered {
+pub(super) fn send(senders: &mut [TestSender], load: FrameLoad, interrupted: &AtomicBool) -> Offered {
     // The highest bit of the first octet's lowest is clear: no frame is for a group.
     let mut frame = vec![2; usize::try_from(load.octets - CHECK_SEQUENCE).unwrap_or(60)];
     frame[12..14].copy_from_slice(&PROTOCOL);

@@ -24,9 +24,9 @@ use crate::figures::Lateness;
 use crate::hosts::{Hosts, namespace};
 use crate::results::Circumstances;
 use crate::romer_runner::Interrupted;
-pub(crate) use cases::{Case, MOST, Table, Target, cases};
+pub(crate) use cases::{Case, CaseGroup, MOST, Target, cases};
 pub(crate) use ends::Offered;
-use ends::{Load, ReceivedFrames, receive, send};
+use ends::{FrameLoad, ReceivedFrames, receive, send};
 pub(crate) use engine::{ALL, Cost, costs};
 
 /// Time for which frames are sent, and where packets are to be accounted for at the full rate.
@@ -155,7 +155,7 @@ fn exchange(
     line: &Testbed,
     ways: usize,
     to: &[PortName; 2],
-    load: Load,
+    load: FrameLoad,
     interrupted: &AtomicBool,
     settled: impl FnOnce(Offered) -> Result<()>,
 ) -> Result<(Offered, Vec<ReceivedFrames>)> {
@@ -196,13 +196,13 @@ pub(crate) fn run(line: &Testbed, case: &Case, interrupted: &AtomicBool) -> Resu
         least_hold: Duration::ZERO,
         samples: None,
         may_cut_off: false,
-        data_plane: if case.table == Table::ByXdp { DataPlane::Xdp } else { DataPlane::Auto },
+        data_plane: if case.table == CaseGroup::ByXdp { DataPlane::Xdp } else { DataPlane::Auto },
     };
     let bridge = LiveBridge::start(&options).context("the emulator does not begin")?;
     let data_plane = bridge.control().data_plane();
     let [left, right] = line.ends()?;
     let length = if case.is_accounted_for() { LONG } else { LENGTH };
-    let load = Load { octets: case.octets, pps: Some(case.pps), length };
+    let load = FrameLoad { octets: case.octets, pps: Some(case.pps), length };
     let patience = PATIENCE + StdDuration::from_nanos(case.target.constant().unwrap_or(0).unsigned_abs());
     let (sent, came) = exchange(line, case.table.ways(), &[right, left], load, interrupted, |sent| {
         settle(&bridge, sent.frames, patience)
@@ -246,7 +246,7 @@ impl CaseResult {
         let all = |of: fn(&Ledger) -> u64| ways.iter().map(|way| of(&way.ledger)).sum::<u64>();
         let asked = all(|ledger| ledger.lost_for(Cause::Model));
         let lost = all(Ledger::lost_in_all);
-        let is_plain = case.table != Table::Everything;
+        let is_plain = case.table != CaseGroup::Everything;
         let external = case.target.constant().filter(|_| is_plain).and_then(|fixed| {
             let latencies = self.came.iter().flat_map(|came| &came.latencies);
             Lateness::from_values(&latencies.map(|latency| latency - fixed).collect::<Vec<_>>())
@@ -273,7 +273,7 @@ impl CaseResult {
 
 /// How long the frames of a case take to where the emulator would receive them, in the median.
 pub(crate) fn link(line: &Testbed, case: &Case, interrupted: &AtomicBool) -> Result<Option<f64>> {
-    let load = Load { octets: case.octets, pps: Some(case.pps), length: LENGTH };
+    let load = FrameLoad { octets: case.octets, pps: Some(case.pps), length: LENGTH };
     let (_, came) = exchange(line, case.table.ways(), &line.ports()?, load, interrupted, |_| {
         std::thread::sleep(LOOK);
         Ok(())
@@ -286,7 +286,7 @@ pub(crate) fn link(line: &Testbed, case: &Case, interrupted: &AtomicBool) -> Res
 pub(crate) fn alone(line: &Testbed, interrupted: &AtomicBool) -> Result<[(Offered, u64); 2]> {
     let ports = line.ports()?;
     let through = |pps| -> Result<(Offered, u64)> {
-        let load = Load { octets: 64, pps, length: LENGTH };
+        let load = FrameLoad { octets: 64, pps, length: LENGTH };
         let (sent, came) = exchange(line, 2, &ports, load, interrupted, |_| {
             std::thread::sleep(LOOK);
             Ok(())
@@ -326,7 +326,7 @@ pub(crate) fn resident(
             looks
         });
         let [left, right] = line.ends()?;
-        let load = Load { octets: 64, pps: Some(MOST), length: MEMORY };
+        let load = FrameLoad { octets: 64, pps: Some(MOST), length: MEMORY };
         let sent = exchange(line, 1, &[right, left], load, interrupted, |_| Ok(()));
         done.store(true, Ordering::Release);
         let looks = watch.join().ok().context("the watch has failed")?;

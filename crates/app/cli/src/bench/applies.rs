@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
     use crate::bench::options::options;
-    use crate::bench::{Read, known};
+    use crate::bench::{ParsedWords, known};
 
     /// Every option of `romer bench`, a value for it that is not what is so without it, and words that it needs beside it.
     const SAMPLES: [(&str, &[&str]); 48] = [
@@ -154,9 +154,9 @@ mod tests {
         let mut all = vec![procedure];
         all.extend(base.iter().chain(needed).filter(said).copied());
         all.extend(words);
-        let read =
-            Read::words(all.iter().map(OsString::from)).map_err(|failure| failure.text().to_owned())?;
-        let Read::Procedure(asked) = read else { panic!("{all:?}") };
+        let read = ParsedWords::words(all.iter().map(OsString::from))
+            .map_err(|failure| failure.text().to_owned())?;
+        let ParsedWords::Procedure(asked) = read else { panic!("{all:?}") };
         let options = options(&asked).map_err(|failure| failure.text().to_owned())?;
         Ok(format!("{:?} {} {}", options.asked(), options.patience, options.case_time))
     }

@@ -218,7 +218,7 @@ mod tests {
                 ["bench", "--resume", path].iter().chain(last).map(|word| (*word).to_owned()).collect();
             let words = words(folder.path(), &given).unwrap();
             let (read, _) = super::super::plan::arguments(&words[1], &words[2..]).unwrap();
-            let super::super::Read::Procedure(planned) = read else { panic!("{words:?}") };
+            let super::super::ParsedWords::Procedure(planned) = read else { panic!("{words:?}") };
             let (run, device) = planned.shared();
             let device = device.unwrap();
             assert_eq!(device.output.resume.as_deref(), Some(folder.path()), "{last:?}");

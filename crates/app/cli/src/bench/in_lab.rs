@@ -14,7 +14,7 @@ pub(super) struct Lab {
 impl Lab {
     /// The laboratory of which these are the two ends. The destination is nobody's address, so that no host answers
     /// the test frames; the tester answers for it. `v6`: by its addresses of IPv6.
-    pub(super) fn of(tx: &PortName, rx: &PortName, v6: bool) -> Option<Self> {
+    pub(super) fn find(tx: &PortName, rx: &PortName, v6: bool) -> Option<Self> {
         let end = |port: &PortName, interface: &str, letter: char| -> Option<String> {
             let prefix = port.namespace()?.strip_suffix(letter)?;
             (port.interface() == interface).then(|| prefix.to_owned())

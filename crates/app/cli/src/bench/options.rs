@@ -81,7 +81,7 @@ pub(super) fn options(asked: &ProcedureArgs) -> Result<BenchOptions, Failure> {
     let claims = claims(asked, device)?;
     look_at_ports(run)?;
     let is_v6 = |address: &Option<IpAddr>| address.is_some_and(|address| address.is_ipv6());
-    let lab = Lab::of(&tx, &rx, is_v6(&run.source) || is_v6(&run.destination));
+    let lab = Lab::find(&tx, &rx, is_v6(&run.source) || is_v6(&run.destination));
     if let (Some(_), Some(IpAddr::V6(destination))) = (lab, run.destination)
         && destination.is_unicast_link_local()
     {

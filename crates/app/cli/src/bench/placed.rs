@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::plan::{Found, faulty};
+use super::plan::{PlanOption, faulty};
 use crate::failure::Failure;
 
 /// The options of a plan that count, and where each stands.
@@ -12,7 +12,7 @@ pub(super) struct Places {
     /// Its name.
     pub(super) shown: String,
     /// Its options, without those that the command line has replaced.
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<PlanOption>,
     /// Where its procedure stands.
     pub(super) procedure: Range<usize>,
 }
@@ -49,11 +49,11 @@ impl Places {
     }
 
     /// Of the options of this name the last that says so, or the last of all.
-    fn meant(&self, flag: &str, said: &str) -> Option<&Found> {
+    fn meant(&self, flag: &str, said: &str) -> Option<&PlanOption> {
         let of = || self.found.iter().filter(|one| one.option == flag);
         // A stream without a name has its number for one.
         let number = said.split(',').next().and_then(|name| name.strip_prefix("name=stream ")?.parse().ok());
-        let says = |one: &&Found| {
+        let says = |one: &&PlanOption| {
             let value = one.value.as_deref().unwrap_or_default();
             said.split(',').all(|part| value == part || value.split(',').any(|own| is_so(own, part)))
         };

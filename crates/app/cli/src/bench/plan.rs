@@ -17,7 +17,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::placed::Places;
 use super::stream::KEYS;
-use super::{Read, known};
+use super::{ParsedWords, known};
 use crate::failure::Failure;
 
 /// Octets of the largest plan.
@@ -43,7 +43,7 @@ pub(super) const JOINED: [&str; 3] = ["frame-sizes", "loads", "seed"];
 pub(super) const NUMBERS: [&str; 3] = ["frame-sizes", "repeat", "seed"];
 
 /// An option of the plan, and where it stands.
-pub(super) struct Found {
+pub(super) struct PlanOption {
     pub(super) option: String,
     pub(super) value: Option<String>,
     pub(super) place: Range<usize>,
@@ -51,7 +51,7 @@ pub(super) struct Found {
     parts: Vec<(String, Range<usize>)>,
 }
 
-impl Found {
+impl PlanOption {
     /// Where that stands which a refusal is about: the key that it names, or all of it.
     fn refused(&self, why: &str) -> Range<usize> {
         self.part(|(name, _)| why.contains(&format!("): {name}: ")))
@@ -64,7 +64,7 @@ impl Found {
 }
 
 /// What a plan and the words behind its name on the command line come to.
-pub(super) fn arguments(path: &str, given: &[String]) -> Result<(Read, Places), Failure> {
+pub(super) fn arguments(path: &str, given: &[String]) -> Result<(ParsedWords, Places), Failure> {
     let shown = romer_report::escape::terminal(path);
     let text = untrusted::read_named(Path::new(path), LARGEST).map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge => Failure::with_exit(
@@ -82,7 +82,7 @@ pub(super) fn arguments(path: &str, given: &[String]) -> Result<(Read, Places), 
 }
 
 /// What the text of a plan, `shown` by this name, and the words behind it come to.
-pub(super) fn parse(text: &[u8], shown: &str, given: &[String]) -> Result<(Read, Places), Failure> {
+pub(super) fn parse(text: &[u8], shown: &str, given: &[String]) -> Result<(ParsedWords, Places), Failure> {
     let fault = |place: Range<usize>, why: &str, mend: &str| {
         faulty(text, shown, place.start, &format!("{why}; {mend}"))
     };
@@ -164,7 +164,7 @@ pub(super) fn faulty(text: &[u8], shown: &str, from: usize, what: &str) -> Failu
 }
 
 /// Whether what the plan says counts: the command line, in these words, does not say otherwise.
-fn is_own(given: &[String], one: &Found) -> bool {
+fn is_own(given: &[String], one: &PlanOption) -> bool {
     let flag = format!("--{}", one.option);
     !given.iter().any(|word| *word == flag || word.starts_with(&format!("{flag}=")))
 }
@@ -176,21 +176,21 @@ fn assemble(
     procedure: &str,
     places: &Places,
     fault: &dyn Fn(Range<usize>, &str, &str) -> Failure,
-) -> Result<Read, Failure> {
+) -> Result<ParsedWords, Failure> {
     let found = &places.found;
     let begin = OsString::from(procedure);
     let word = |option: &str, value: &str| OsString::from(format!("--{option}={value}"));
-    let words = |one: &Found| match &one.value {
+    let words = |one: &PlanOption| match &one.value {
         Some(value) => word(&one.option, value),
         None => OsString::from(format!("--{}", one.option)),
     };
     let given = given.iter().map(OsString::from);
     let all = [begin.clone()].into_iter().chain(found.iter().map(words)).chain(given);
-    let failure = match Read::words(all) {
+    let failure = match ParsedWords::words(all) {
         Ok(read) => return Ok(read),
         Err(failure) => failure,
     };
-    let alone = |word: OsString| Read::words([begin.clone(), word]);
+    let alone = |word: OsString| ParsedWords::words([begin.clone(), word]);
     for one in found {
         if let Err(failure) = alone(words(one)) {
             let text = failure.text().to_owned();
@@ -221,7 +221,7 @@ type Fault<'a> = &'a dyn Fn(Range<usize>, &str, &str) -> Failure;
 fn option(
     (key, takes_value): (&str, bool),
     value: &Spanned<DeValue<'_>>,
-    found: &mut Vec<Found>,
+    found: &mut Vec<PlanOption>,
     fault: Fault<'_>,
 ) -> Result<(), Failure> {
     let place = value.span();
@@ -261,7 +261,7 @@ fn option(
         }
         value => vec![whole(Some(scalar(value).ok_or_else(wrong)?))],
     };
-    found.extend(values.into_iter().map(|(value, place, parts)| Found {
+    found.extend(values.into_iter().map(|(value, place, parts)| PlanOption {
         option: name.clone(),
         value,
         place,
@@ -289,7 +289,7 @@ fn scalar(value: &DeValue<'_>) -> Option<String> {
 fn tables(
     value: &Spanned<DeValue<'_>>,
     name: &'static str,
-    found: &mut Vec<Found>,
+    found: &mut Vec<PlanOption>,
     fault: Fault<'_>,
     read: impl Fn(&DeTable<'_>) -> Result<String, Failure>,
 ) -> Result<(), Failure> {
@@ -301,7 +301,12 @@ fn tables(
         let first = table.iter().map(|(key, _)| key.span()).min_by_key(|place| place.start);
         let place = first.unwrap_or_else(|| one.span());
         let parts = table.iter().map(|(key, value)| (key.get_ref().replace('_', "-"), value.span()));
-        found.push(Found { option: name.into(), value: Some(read(table)?), place, parts: parts.collect() });
+        found.push(PlanOption {
+            option: name.into(),
+            value: Some(read(table)?),
+            place,
+            parts: parts.collect(),
+        });
     }
     Ok(())
 }
@@ -347,7 +352,11 @@ fn case(table: &DeTable<'_>, place: &Range<usize>, fault: Fault<'_>) -> Result<S
     }
 }
 
-fn labels(value: &Spanned<DeValue<'_>>, found: &mut Vec<Found>, fault: Fault<'_>) -> Result<(), Failure> {
+fn labels(
+    value: &Spanned<DeValue<'_>>,
+    found: &mut Vec<PlanOption>,
+    fault: Fault<'_>,
+) -> Result<(), Failure> {
     let DeValue::Table(table) = value.get_ref() else {
         return Err(fault(value.span(), "dut is not a table", "write [dut] and labels below it"));
     };
@@ -356,7 +365,7 @@ fn labels(value: &Spanned<DeValue<'_>>, found: &mut Vec<Found>, fault: Fault<'_>
             return Err(fault(value.span(), "a label is a text", "write it in quotes"));
         };
         let value = Some(format!("{}={text}", key.get_ref()));
-        found.push(Found { option: "dut-label".into(), value, place: key.span(), parts: Vec::new() });
+        found.push(PlanOption { option: "dut-label".into(), value, place: key.span(), parts: Vec::new() });
     }
     Ok(())
 }

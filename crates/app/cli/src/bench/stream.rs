@@ -261,7 +261,7 @@ mod tests {
             ("share=120%", "share: "),
             ("share=20", "share: \"20\" has no percent sign; write 20% or 0.2"),
             ("share=0%", "share: a stream without a share sends nothing"),
-            ("imix=seed003,frame-size=64", "imix: a stream has a mixture or one size"),
+            ("imix=chadda2004,frame-size=64", "imix: a stream has a mixture or one size"),
             ("ports=0", "ports: "),
             ("ports=9-8", "exchange"),
             ("destination=198.19.0.9-198.19.0.8", "destination: 198.19.0.9 to 198.19.0.8 is no range"),

@@ -142,11 +142,11 @@ fn is_much_longer(forecast: [Duration; 2], whole: [Duration; 2]) -> bool {
 }
 
 /// One line on a terminal that is renewed.
-pub(super) struct Line {
+pub(super) struct StatusLine {
     shown: bool,
 }
 
-impl Line {
+impl StatusLine {
     pub(super) const fn new(shown: bool) -> Self {
         Self { shown }
     }

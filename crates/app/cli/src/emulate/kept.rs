@@ -47,12 +47,12 @@ fn seeded(scenario: &str, seed: Seed) -> String {
 /// The folder.
 pub(super) struct Kept {
     folder: PathBuf,
-    found: Found,
+    found: FolderState,
 }
 
 /// How the folder was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum FolderState {
     Missing,
     Empty,
     /// With an emulation in it, which is written over.
@@ -70,7 +70,7 @@ impl Kept {
     ) -> Result<Option<Self>, Failure> {
         let Some(folder) = out else { return Ok(None) };
         let shown = escape::terminal(&folder.to_string_lossy());
-        let mut kept = Self { folder: folder.into(), found: Found::Missing };
+        let mut kept = Self { folder: folder.into(), found: FolderState::Missing };
         let refused =
             |why: &str| Err(Failure::usage(format!("the folder cannot be used (--out {shown}): {why}")));
         match fs::read_dir(folder) {
@@ -88,7 +88,7 @@ impl Kept {
                         "it is not empty; name another folder, or write over the emulation in it with --force",
                     );
                 }
-                kept.found = if names.is_empty() { Found::Empty } else { Found::Full };
+                kept.found = if names.is_empty() { FolderState::Empty } else { FolderState::Full };
                 // Of one that was killed after another had ended here, the other's would be taken for its own.
                 for name in [DOCUMENT, PAGE] {
                     let _ = fs::remove_file(folder.join(name));
@@ -112,7 +112,7 @@ impl Kept {
 
     /// Leaves the place as it was found, because the emulation does not begin. What was written over is not brought back.
     pub(super) fn give_up(&self) {
-        if self.found == Found::Full {
+        if self.found == FolderState::Full {
             return;
         }
         for name in [SAMPLES, SCENARIO] {
@@ -120,7 +120,7 @@ impl Kept {
         }
         // Only what is empty is removed.
         let _ = fs::remove_dir(self.file(FIGURES));
-        if self.found == Found::Missing {
+        if self.found == FolderState::Missing {
             let _ = fs::remove_dir(&self.folder);
         }
     }

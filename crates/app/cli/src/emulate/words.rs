@@ -38,12 +38,12 @@ pub(super) fn ready(options: &LiveOptions, bridge: &LiveBridge, notes: &[Emulati
 }
 
 /// The line that a terminal shows while the bridge works.
-pub(super) struct Line {
+pub(super) struct StatusLine {
     shown: bool,
     length: usize,
 }
 
-impl Line {
+impl StatusLine {
     pub(super) const fn new(shown: bool) -> Self {
         Self { shown, length: 0 }
     }
@@ -125,7 +125,7 @@ pub(super) fn details(direction: &EmulatedDirection) -> Vec<String> {
     if let Some((median, most)) = direction.queue_depth.median.zip(direction.queue_depth.max) {
         words.push(format!("queue depth on arrival: median {median:.0}, max {most:.0}"));
     }
-    if let Some(waited) = direction.waited_ratio.filter(|ratio| *ratio > 0.0) {
+    if let Some(waited) = direction.order_delayed_ratio.filter(|ratio| *ratio > 0.0) {
         words.push(format!("{} delayed further to preserve order", small_percent(waited)));
     }
     if let Some((time_ns, values)) = direction.correlation_time_ns.zip(direction.effective_values) {

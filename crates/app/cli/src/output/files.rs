@@ -55,11 +55,11 @@ pub(crate) fn check_target(target: Option<&str>, force: bool) -> Result<(), Fail
             "this is a folder ({shown}): a file is wanted; write a file's name"
         )));
     }
-    let place = Place::at(path);
-    if !matches!(place, Place::Descriptor(_)) {
+    let place = Destination::at(path);
+    if !matches!(place, Destination::Descriptor(_)) {
         refuse_input(path)?;
     }
-    if !force && place == Place::Taken {
+    if !force && place == Destination::Taken {
         return Err(exists(&shown));
     }
     if target.is_empty() {
@@ -153,8 +153,8 @@ pub(crate) fn put_file(path: &Path, octets: &[u8]) -> io::Result<()> {
 /// Opens a file that is written while something goes on. It takes the place of what stood there at once; a device or a pipe
 /// is opened as it is.
 pub(crate) fn begin_file(path: &Path) -> io::Result<File> {
-    match Place::at(path) {
-        Place::Free | Place::Taken => {
+    match Destination::at(path) {
+        Destination::Free | Destination::Taken => {
             let (name, file) = unfinished(path)?;
             fs::rename(&name, path).inspect_err(|_| drop(fs::remove_file(&name))).map(|()| file)
         }
@@ -164,7 +164,7 @@ pub(crate) fn begin_file(path: &Path) -> io::Result<File> {
 
 /// What stands where a file is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Destination {
     /// Nothing.
     Free,
     /// A file, or a link, whatever that leads to. It can be replaced.
@@ -175,7 +175,7 @@ enum Place {
     Descriptor(u32),
 }
 
-impl Place {
+impl Destination {
     fn at(path: &Path) -> Self {
         if let Some(number) = own_descriptor(path) {
             return Self::Descriptor(number);
@@ -252,12 +252,12 @@ fn write_file<T>(
         };
         Failure::environment(format!("cannot write the file ({shown}): {error}{kept}; {advice}"))
     };
-    let place = Place::at(path);
-    let may_replace = place == Place::Taken;
+    let place = Destination::at(path);
+    let may_replace = place == Destination::Taken;
     if may_replace && !force {
         return Err(exists(&shown));
     }
-    if matches!(place, Place::Special | Place::Descriptor(_)) {
+    if matches!(place, Destination::Special | Destination::Descriptor(_)) {
         return place.open(path).and_then(|file| buffered(file, write)).map_err(|error| cannot(&error, ""));
     }
     let (name, file) = unfinished(path).map_err(|error| cannot(&error, ""))?;

@@ -11,7 +11,7 @@ use romer_record::document::Summary;
 use romer_record::emulation::{EmulatedDirection, Emulation, mean_between};
 use romer_report::{count, maybe_time, percent};
 
-use super::{Panel, Picture, Points, Shared, Unit, panels};
+use super::{Panel, PanelUnit, Picture, Points, Shared, panels};
 
 /// Seconds that are remembered.
 const REMEMBERED: usize = 600;
@@ -128,13 +128,13 @@ fn row(one: &EmulatedDirection) -> [String; 11] {
 }
 
 /// Some of the figures of both directions, as columns.
-struct Part {
+struct FigureGroup {
     title: &'static str,
     columns: Vec<[String; 3]>,
 }
 
-impl Part {
-    fn of(title: &'static str, figures: &[usize], rows: &[[String; 11]; 2]) -> Self {
+impl FigureGroup {
+    fn new(title: &'static str, figures: &[usize], rows: &[[String; 11]; 2]) -> Self {
         let names = ["".into(), "a to b".into(), "b to a".into()];
         let columns =
             figures.iter().map(|at| [FIGURES[*at].into(), rows[0][*at].clone(), rows[1][*at].clone()]);
@@ -168,8 +168,8 @@ const fn has_charts(area: Rect) -> bool {
 }
 
 /// These figures as tables below each other, as many as it takes for none to be cut.
-fn tables(chosen: &[usize], rows: &[[String; 11]; 2], area: Rect) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+fn tables(chosen: &[usize], rows: &[[String; 11]; 2], area: Rect) -> Vec<FigureGroup> {
+    let mut parts: Vec<FigureGroup> = Vec::new();
     let mut rest = chosen;
     while !rest.is_empty() {
         let title = match (parts.is_empty(), chosen.len() == FIGURES.len()) {
@@ -177,16 +177,17 @@ fn tables(chosen: &[usize], rows: &[[String; 11]; 2], area: Rect) -> Vec<Part> {
             (true, false) => "since the start (most important)",
             (false, _) => "continued",
         };
-        let fits = |count: &usize| Part::of(title, &rest[..*count], rows).needs() <= usize::from(area.width);
+        let fits =
+            |count: &usize| FigureGroup::new(title, &rest[..*count], rows).needs() <= usize::from(area.width);
         let count = (1..=rest.len()).rev().find(fits).unwrap_or(1);
-        parts.push(Part::of(title, &rest[..count], rows));
+        parts.push(FigureGroup::new(title, &rest[..count], rows));
         rest = &rest[count..];
     }
     parts
 }
 
 /// The figures as tables, none of them cut: all, or those that tell most where there is no room for more.
-fn parts(rows: &[[String; 11]; 2], area: Rect) -> Vec<Part> {
+fn parts(rows: &[[String; 11]; 2], area: Rect) -> Vec<FigureGroup> {
     let charts = if has_charts(area) { CHARTS } else { 0 };
     let most = usize::from(area.height.saturating_sub(charts) / HEIGHT).max(1);
     let chosen = |count: usize| {
@@ -214,11 +215,11 @@ impl EmulationPicture {
             Panel {
                 title: packets,
                 curves: vec![("in", rate(0)), ("out", rate(1))],
-                unit: Unit::Number,
+                unit: PanelUnit::Number,
                 zero: true,
             },
-            Panel { title: delays, curves: held, unit: Unit::Time, zero: true },
-            Panel { title: lost, curves: vec![("", rate(2))], unit: Unit::Number, zero: true },
+            Panel { title: delays, curves: held, unit: PanelUnit::Time, zero: true },
+            Panel { title: lost, curves: vec![("", rate(2))], unit: PanelUnit::Number, zero: true },
         ]
     }
 }

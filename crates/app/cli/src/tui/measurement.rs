@@ -16,9 +16,9 @@ use romer_report::{count, maybe_time, percent};
 use romer_server::{Follower, LiveStream, LiveWay};
 use romer_units::Duration;
 
-use crate::live::Told;
+use crate::live::ReportedEvents;
 
-use super::{PANEL, Panel, Picture, Points, Shared, Unit, change, panels, seconds, share};
+use super::{PANEL, Panel, PanelUnit, Picture, Points, Shared, change, panels, seconds, share};
 
 /// Intervals that are remembered: ten minutes of half seconds.
 const REMEMBERED: usize = 1_200;
@@ -37,7 +37,7 @@ const SHORT_NS: i64 = 10_000_000_000;
 pub(crate) struct MeasurementPicture {
     expected: Option<Duration>,
     way: Way,
-    streams: Vec<Stream>,
+    streams: Vec<StreamState>,
     notes: VecDeque<String>,
     folder: String,
     /// Delays of one way are told above the least so far.
@@ -46,14 +46,14 @@ pub(crate) struct MeasurementPicture {
 }
 
 #[derive(Debug)]
-struct Stream {
+struct StreamState {
     latest: StreamInterval,
-    points: VecDeque<Point>,
+    points: VecDeque<IntervalPoint>,
 }
 
 /// What came of an interval; nothing where it is not known.
 #[derive(Clone, Copy, Debug, Default)]
-struct Point {
+struct IntervalPoint {
     /// Its end, seconds.
     at: f64,
     /// Median and 99th percentile of the round trips.
@@ -69,14 +69,14 @@ struct Point {
     lost: [Option<f64>; 2],
 }
 
-type Of = fn(&Point) -> Option<f64>;
+type PointField = fn(&IntervalPoint) -> Option<f64>;
 
-fn curve(stream: &Stream, of: Of) -> Points {
+fn curve(stream: &StreamState, of: PointField) -> Points {
     stream.points.iter().filter_map(|point| Some((point.at, of(point)?))).collect()
 }
 
-impl Point {
-    fn of(interval: &StreamInterval, live: Option<&LiveStream>) -> Self {
+impl IntervalPoint {
+    fn from_interval(interval: &StreamInterval, live: Option<&LiveStream>) -> Self {
         let delay = &interval.round_trip_delay_ns;
         let ways = live.map(|live| [live.forward(), live.reverse(), live.round_trip()]);
         let [there, back, both] = ways.map_or([[None; 2]; 3], |ways| ways.map(LiveWay::quantiles));
@@ -107,7 +107,7 @@ impl MeasurementPicture {
         }
         let place = self.streams.iter().position(|one| one.latest.stream == interval.stream);
         let place = place.unwrap_or_else(|| {
-            self.streams.push(Stream { latest: interval.clone(), points: VecDeque::new() });
+            self.streams.push(StreamState { latest: interval.clone(), points: VecDeque::new() });
             self.streams.len() - 1
         });
         let Some(stream) = self.streams.get_mut(place) else { return };
@@ -115,11 +115,11 @@ impl MeasurementPicture {
         if stream.points.len() == REMEMBERED {
             stream.points.pop_front();
         }
-        stream.points.push_back(Point::of(interval, live));
+        stream.points.push_back(IntervalPoint::from_interval(interval, live));
     }
 
     /// The curve of each stream.
-    fn each(&self, of: Of) -> Vec<(&str, Points)> {
+    fn each(&self, of: PointField) -> Vec<(&str, Points)> {
         let some = self.streams.iter().take(super::COLOURS.len());
         some.map(|one| (one.latest.target.as_str(), curve(one, of))).collect()
     }
@@ -133,7 +133,7 @@ impl MeasurementPicture {
     /// none go there.
     fn one_way_panels(&self) -> Vec<Panel<'_>> {
         let there = self.way != Way::Reverse;
-        let of = |ways: [Of; 2]| match self.streams.as_slice() {
+        let of = |ways: [PointField; 2]| match self.streams.as_slice() {
             [one] => ["forward", "reverse"]
                 .into_iter()
                 .zip(ways.map(|of| curve(one, of)))
@@ -155,21 +155,21 @@ impl MeasurementPicture {
         let jitters = of([|point| point.jitters[0], |point| point.jitters[1]]);
         let highest = of([|point| point.highest[0], |point| point.highest[1]]);
         let panel = |title, curves, unit, zero| Panel { title, curves, unit, zero };
-        let both = panel("loss", both, Unit::Share, true);
-        let lost = panel("loss", lost, Unit::Share, true);
+        let both = panel("loss", both, PanelUnit::Share, true);
+        let lost = panel("loss", lost, PanelUnit::Share, true);
         let known = !lost.is_empty();
         vec![
-            panel(title, delays, Unit::Time, false),
+            panel(title, delays, PanelUnit::Time, false),
             if known { lost } else { both },
-            panel("jitter (RFC 3550)", jitters, Unit::Time, true),
-            panel("p99 delay", highest, Unit::Time, false),
+            panel("jitter (RFC 3550)", jitters, PanelUnit::Time, true),
+            panel("p99 delay", highest, PanelUnit::Time, false),
         ]
     }
 
     fn round_trip_panels(&self) -> Vec<Panel<'_>> {
-        let each = |of: Of| self.each(of);
-        let median: Of = |point| point.round_trip.map(|(median, _)| median);
-        let loss: Of = |point| point.loss;
+        let each = |of: PointField| self.each(of);
+        let median: PointField = |point| point.round_trip.map(|(median, _)| median);
+        let loss: PointField = |point| point.loss;
         let (round_trips, ways, jitters, losses) = match self.streams.as_slice() {
             [one] => (
                 vec![
@@ -190,10 +190,10 @@ impl MeasurementPicture {
             _ => (each(median), each(|point| point.ways[0]), each(|point| point.jitters[2]), each(loss)),
         };
         vec![
-            Panel { title: "round-trip delay", curves: round_trips, unit: Unit::Time, zero: false },
-            Panel { title: "loss", curves: losses, unit: Unit::Share, zero: true },
-            Panel { title: "jitter (RFC 3550)", curves: jitters, unit: Unit::Time, zero: true },
-            Panel { title: self.ways_title(), curves: ways, unit: Unit::Time, zero: false },
+            Panel { title: "round-trip delay", curves: round_trips, unit: PanelUnit::Time, zero: false },
+            Panel { title: "loss", curves: losses, unit: PanelUnit::Share, zero: true },
+            Panel { title: "jitter (RFC 3550)", curves: jitters, unit: PanelUnit::Time, zero: true },
+            Panel { title: self.ways_title(), curves: ways, unit: PanelUnit::Time, zero: false },
         ]
     }
 
@@ -265,7 +265,7 @@ impl MeasurementPicture {
         shown.sort_unstable();
         let rows = self.streams.iter().take(STREAMS).map(|one| {
             let latest = &one.latest;
-            let last = |of: fn(&Point) -> Option<f64>| one.points.iter().rev().find_map(of);
+            let last = |of: fn(&IntervalPoint) -> Option<f64>| one.points.iter().rev().find_map(of);
             let delays = if self.way.is_one_way() {
                 [last(|point| point.ways[0]), last(|point| point.ways[1])]
             } else {
@@ -336,12 +336,12 @@ impl Picture for MeasurementPicture {
 pub(crate) struct Painter {
     picture: Shared<MeasurementPicture>,
     follower: Option<Follower>,
-    told: Told,
+    told: ReportedEvents,
 }
 
 impl Painter {
-    pub(crate) fn of(picture: Shared<MeasurementPicture>) -> Self {
-        Self { picture, follower: None, told: Told::default() }
+    pub(crate) fn new(picture: Shared<MeasurementPicture>) -> Self {
+        Self { picture, follower: None, told: ReportedEvents::default() }
     }
 }
 
@@ -388,7 +388,7 @@ mod tests {
             lost: sent - returned.min(sent),
             outstanding: 0,
             kept_entries: 0,
-            kept_sent: 0,
+            durable_sent: 0,
             round_trip_delay_ns: Summary {
                 count: 9,
                 median: Some(median),
@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn a_measurement_is_seen_with_its_delay_and_what_is_missing() {
         let picture = MeasurementPicture::new(Way::RoundTrip, Some(Duration::from_secs(10)));
-        let mut painter = Painter::of(Arc::clone(&picture));
+        let mut painter = Painter::new(Arc::clone(&picture));
         painter.on_start(Path::new("/runs/one"), 1);
         painter.on_note(0, "a note\u{1b}[2J");
         for second in 1..=5 {
@@ -490,7 +490,7 @@ mod tests {
     #[test]
     fn the_clocks_have_a_column_where_they_are_two() {
         let picture = MeasurementPicture::new(Way::RoundTrip, None);
-        let mut painter = Painter::of(Arc::clone(&picture));
+        let mut painter = Painter::new(Arc::clone(&picture));
         let clock = ClockSoFar {
             method: "piecewise".into(),
             skew_ppm: Some(20.5),
@@ -505,7 +505,7 @@ mod tests {
     #[test]
     fn a_narrow_terminal_has_fewer_figures_and_none_that_is_cut() {
         let picture = MeasurementPicture::new(Way::RoundTrip, Some(Duration::from_millis(1_500)));
-        let mut painter = Painter::of(Arc::clone(&picture));
+        let mut painter = Painter::new(Arc::clone(&picture));
         for stream in 0..2 {
             painter.on_interval(&interval(stream, 1, 12_345, 12_000, 1_234_567.0));
         }
@@ -525,7 +525,7 @@ mod tests {
     fn a_tiny_terminal_has_how_far_it_is_and_what_tells_most_of_one_stream_or_two() {
         for streams in [1_u16, 2] {
             let picture = MeasurementPicture::new(Way::RoundTrip, Some(Duration::from_secs(10)));
-            let mut painter = Painter::of(Arc::clone(&picture));
+            let mut painter = Painter::new(Arc::clone(&picture));
             for stream in 0..streams {
                 painter.on_interval(&interval(stream, 5, 12_345, 12_000, 1_234_567.0));
             }
@@ -561,7 +561,7 @@ mod tests {
     #[test]
     fn a_picture_that_is_held_does_not_change() {
         let picture = MeasurementPicture::new(Way::RoundTrip, None);
-        let mut painter = Painter::of(Arc::clone(&picture));
+        let mut painter = Painter::new(Arc::clone(&picture));
         painter.on_interval(&interval(0, 1, 10, 10, 1e6));
         picture.lock().unwrap().hold(true);
         painter.on_interval(&interval(0, 2, 9_999, 10, 1e6));

@@ -222,14 +222,14 @@ struct Panel<'a> {
     /// Each with its name.
     curves: Vec<(&'a str, Points)>,
     /// What the values are.
-    unit: Unit,
+    unit: PanelUnit,
     /// Whether the axis begins at 0.
     zero: bool,
 }
 
 /// What the values of a panel are.
 #[derive(Clone, Copy)]
-enum Unit {
+enum PanelUnit {
     /// Nanoseconds.
     Time,
     /// A part of a whole.
@@ -238,7 +238,7 @@ enum Unit {
     Number,
 }
 
-impl Unit {
+impl PanelUnit {
     fn show(self, value: f64) -> String {
         match self {
             Self::Time => maybe_time(Some(value), true),
@@ -383,13 +383,13 @@ mod tests {
         rows.collect::<Vec<_>>().join("\n")
     }
 
-    struct One(Unit, Points);
+    struct One(PanelUnit, Points);
 
     impl Picture for One {
         fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
             let halves = Layout::vertical([Constraint::Fill(1), Constraint::Fill(1)]).areas::<2>(area);
             // Shares and numbers are drawn from 0 always.
-            for (half, zero) in halves.into_iter().zip([true, !matches!(self.0, Unit::Time)]) {
+            for (half, zero) in halves.into_iter().zip([true, !matches!(self.0, PanelUnit::Time)]) {
                 Panel { title: "", curves: vec![("", self.1.clone())], unit: self.0, zero }.draw(frame, half);
             }
         }
@@ -410,20 +410,20 @@ mod tests {
     #[test]
     fn every_word_at_an_axis_is_another_however_little_there_is_to_tell_apart() {
         let values = [
-            (Unit::Share, [0.0, 0.0]),
-            (Unit::Share, [0.0, 1e-9]),
-            (Unit::Share, [0.0, 1e-5]),
-            (Unit::Share, [0.0, 1e-4]),
-            (Unit::Share, [0.0, 3e-4]),
-            (Unit::Share, [1.0, 1.0]),
-            (Unit::Time, [0.0, 0.0]),
-            (Unit::Time, [0.0, 0.4]),
-            (Unit::Time, [7.0, 7.0]),
-            (Unit::Time, [-3.0, -3.0]),
-            (Unit::Time, [1.234e9, 1.234e9]),
-            (Unit::Number, [0.0, 0.0]),
-            (Unit::Number, [0.0, 0.04]),
-            (Unit::Number, [12.0, 12.0]),
+            (PanelUnit::Share, [0.0, 0.0]),
+            (PanelUnit::Share, [0.0, 1e-9]),
+            (PanelUnit::Share, [0.0, 1e-5]),
+            (PanelUnit::Share, [0.0, 1e-4]),
+            (PanelUnit::Share, [0.0, 3e-4]),
+            (PanelUnit::Share, [1.0, 1.0]),
+            (PanelUnit::Time, [0.0, 0.0]),
+            (PanelUnit::Time, [0.0, 0.4]),
+            (PanelUnit::Time, [7.0, 7.0]),
+            (PanelUnit::Time, [-3.0, -3.0]),
+            (PanelUnit::Time, [1.234e9, 1.234e9]),
+            (PanelUnit::Number, [0.0, 0.0]),
+            (PanelUnit::Number, [0.0, 0.04]),
+            (PanelUnit::Number, [12.0, 12.0]),
         ];
         for (unit, [first, last]) in values {
             for times in [[0.5, 1.0], [0.5, 2.5], [7.5, 10.5], [0.0, 600.0]] {

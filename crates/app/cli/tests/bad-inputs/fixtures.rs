@@ -16,7 +16,7 @@ use crate::scenarios;
 /// What the rows of one test share: a responder, a run that ended and one that was killed. Made when it is first
 /// asked for, gone with its test.
 #[derive(Default)]
-pub(crate) struct World {
+pub(crate) struct Fixtures {
     parts: OnceCell<Parts>,
 }
 
@@ -60,18 +60,18 @@ fn make_runs(folder: &Path, there: &str) {
         "--stream-interval",
         "20ms",
     ]));
-    while kept_sent(&killed.line()) < 20 {}
+    while durable_sent(&killed.line()) < 20 {}
     killed.signal("KILL");
     assert_eq!(killed.wait().code, None);
 }
 
 /// How many probes a line of `--stream` says are safe in the log.
-fn kept_sent(line: &str) -> u64 {
+fn durable_sent(line: &str) -> u64 {
     assert!(!line.is_empty(), "the measurement ended");
-    serde_json::from_str::<Value>(line).unwrap()["kept_sent"].as_u64().unwrap_or(0)
+    serde_json::from_str::<Value>(line).unwrap()["durable_sent"].as_u64().unwrap_or(0)
 }
 
-impl World {
+impl Fixtures {
     /// What stands in `folder` under `name`, made when it is asked for first.
     pub(crate) fn make(&self, folder: &Path, name: &str) -> OsString {
         let parts = || self.parts.get_or_init(Parts::new);

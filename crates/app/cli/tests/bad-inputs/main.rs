@@ -19,8 +19,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use common::{lab, process};
-use fixtures::{World, snapshot};
-use row::{Line, Output, Row};
+use fixtures::{Fixtures, snapshot};
+use row::{BadInput, CommandLine, Output};
 
 const TABLE: &str = include_str!("cli.tsv");
 /// The longest line of a message.
@@ -34,27 +34,27 @@ const TURN: Duration = Duration::from_millis(2);
 
 /// Runs every row whose name begins with `group`, and tells of all that fail.
 fn check(group: &str) {
-    let rows: Vec<Row> =
+    let rows: Vec<BadInput> =
         row::read(TABLE).into_iter().filter(|row| row.id.split('-').next() == Some(group)).collect();
     assert!(!rows.is_empty(), "no rows of {group}");
-    let world = World::default();
+    let world = Fixtures::default();
     let faults: Vec<String> = rows.iter().flat_map(|row| faults(row, &world)).collect();
     assert!(faults.is_empty(), "{} of {} rows:\n{}", faults.len(), rows.len(), faults.join("\n"));
 }
 
 /// What a row's command left behind.
-struct Seen {
+struct Leftovers {
     code: Option<i32>,
     stdout: String,
     stderr: String,
 }
 
 /// What is wrong with what `row` does.
-fn faults(row: &Row, world: &World) -> Vec<String> {
+fn faults(row: &BadInput, world: &Fixtures) -> Vec<String> {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("here");
     fs::create_dir(&folder).unwrap();
-    let line = Line::read(&row.command, |name| world.make(&folder, name));
+    let line = CommandLine::read(&row.command, |name| world.make(&folder, name));
     let before = snapshot(&folder);
     let seen = run(&line, home.path(), &folder);
     let mut faults = Vec::new();
@@ -95,7 +95,7 @@ fn unseal(folder: &Path) {
     }
 }
 
-fn run(line: &Line, home: &Path, folder: &Path) -> Seen {
+fn run(line: &CommandLine, home: &Path, folder: &Path) -> Leftovers {
     let (stdout, stderr) = (home.join("stdout"), home.join("stderr"));
     let mut command = command(line);
     command.env_clear().current_dir(folder).stdin(Stdio::null()).stderr(File::create(&stderr).unwrap());
@@ -120,7 +120,7 @@ fn run(line: &Line, home: &Path, folder: &Path) -> Seen {
         let octets = fs::read(path).unwrap_or_default();
         String::from_utf8(octets).unwrap_or_else(|error| format!("not UTF-8 {error}"))
     };
-    Seen { code, stdout: text(stdout), stderr: text(stderr) }
+    Leftovers { code, stdout: text(stdout), stderr: text(stderr) }
 }
 
 /// The exit code of `child`; `None` where it had to be killed, because it goes on as if nothing were wrong.
@@ -136,7 +136,7 @@ fn end_of(mut child: Child) -> Option<i32> {
 }
 
 /// The command, with the memory that it may take limited by the kernel.
-fn command(line: &Line) -> Command {
+fn command(line: &CommandLine) -> Command {
     let mut words: Vec<&OsStr> = Vec::new();
     let without_rights = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"];
     if line.alone {
@@ -155,7 +155,7 @@ fn command(line: &Line) -> Command {
 }
 
 /// Whether what was said has the form that all failures have, or, for `code` 0, is no failure.
-fn well_formed(seen: &Seen, code: i32) -> Result<(), String> {
+fn well_formed(seen: &Leftovers, code: i32) -> Result<(), String> {
     for (name, text) in [("standard output", &seen.stdout), ("standard error", &seen.stderr)] {
         if let Some(c) = text.chars().find(|c| c.is_control() && *c != '\n') {
             return Err(format!("the control character {c:?} is on {name}"));

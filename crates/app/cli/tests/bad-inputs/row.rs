@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 
 /// What one row says.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct BadInput {
     pub(crate) id: String,
     pub(crate) command: String,
     pub(crate) code: i32,
@@ -14,13 +14,13 @@ pub(crate) struct Row {
 }
 
 /// The rows of a table: five columns with a tab between, a heading, and lines with `#` that say what follows.
-pub(crate) fn read(table: &str) -> Vec<Row> {
+pub(crate) fn read(table: &str) -> Vec<BadInput> {
     let mut lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     assert_eq!(lines.next(), Some("id\tcommand\tcode\tsays\tnever says"));
-    lines.map(Row::read).collect()
+    lines.map(BadInput::read).collect()
 }
 
-impl Row {
+impl BadInput {
     fn read(line: &str) -> Self {
         let fields: Vec<&str> = line.split('\t').collect();
         let [id, command, code, says, rest @ ..] = &fields[..] else { panic!("too few columns: {line}") };
@@ -49,7 +49,7 @@ pub(crate) enum Output {
 
 /// A command line that has been read.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub(crate) struct CommandLine {
     /// Without the rights of root, if the test has them.
     pub(crate) bare: bool,
     /// In a network of its own, with no rights in it.
@@ -60,7 +60,7 @@ pub(crate) struct Line {
     pub(crate) output: Output,
 }
 
-impl Line {
+impl CommandLine {
     /// Reads `[bare|alone] [NAME=VALUE] [-NAME] romer ARGUMENT ... [>FILE | >|]`. `{NAME}` is what `fixture` makes
     /// of it, `{C*N}` is a character N times; `\e`, `\n`, `\t`, `\xNN`, `\\` are octets; single quotes keep spaces.
     pub(crate) fn read(text: &str, mut fixture: impl FnMut(&str) -> OsString) -> Self {

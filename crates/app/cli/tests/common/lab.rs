@@ -261,25 +261,25 @@ impl Run {
     }
 
     /// The packet log as `romer report` gives it.
-    pub(crate) fn rows(&self) -> Vec<Row> {
+    pub(crate) fn rows(&self) -> Vec<LoggedRoundTrip> {
         let mut command = romer(["report", "--quiet", "--csv", "-"]);
         let csv = process::run(command.arg(self.folder())).with_code(0).stdout;
         let mut lines = csv.lines();
         assert!(lines.next().unwrap().starts_with("sequence,size,t1_ns,t2_ns,t3_ns,t4_ns,user_t1_ns"));
-        lines.map(Row::read).collect()
+        lines.map(LoggedRoundTrip::read).collect()
     }
 }
 
 /// A round trip of the packet log.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct LoggedRoundTrip {
     pub(crate) sequence: u64,
     pub(crate) size: u64,
     /// The four stamps, then the program's own.
     pub(crate) stamps: [Option<i64>; 8],
 }
 
-impl Row {
+impl LoggedRoundTrip {
     fn read(line: &str) -> Self {
         let fields: Vec<&str> = line.split(',').collect();
         let [sequence, size, stamps @ ..] = &fields[..] else { panic!("{line:?}") };

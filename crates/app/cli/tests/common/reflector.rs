@@ -128,7 +128,8 @@ impl Reflector {
         let other = other.unwrap();
         let other_port = other.local_addr().unwrap().port();
         let (seen, stop) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
-        let mut state = State { fault, socket, other, seen: Arc::clone(&seen), ..State::new() };
+        let mut state =
+            ReflectorState { fault, socket, other, seen: Arc::clone(&seen), ..ReflectorState::new() };
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             let mut request = [0; 2_048];
@@ -157,7 +158,7 @@ impl Drop for Reflector {
     }
 }
 
-struct State {
+struct ReflectorState {
     fault: Fault,
     socket: UdpSocket,
     other: UdpSocket,
@@ -170,7 +171,7 @@ struct State {
     held: Option<(Vec<u8>, SocketAddr)>,
 }
 
-impl State {
+impl ReflectorState {
     fn new() -> Self {
         let any = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         Self {

@@ -58,7 +58,7 @@ fn a_disk_that_fills_up_ends_neither_the_measurement_nor_what_was_acknowledged()
         .stdout
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
-        .filter_map(|line| line["kept_sent"].as_u64())
+        .filter_map(|line| line["durable_sent"].as_u64())
         .max()
         .unwrap();
     assert!((1..PROBES).contains(&acknowledged), "{acknowledged} of {PROBES} probes were kept");

@@ -64,7 +64,7 @@ impl Victim {
                 if line["type"] != "interval" {
                     continue;
                 }
-                acknowledged.sent = acknowledged.sent.max(line["kept_sent"].as_u64().unwrap());
+                acknowledged.sent = acknowledged.sent.max(line["durable_sent"].as_u64().unwrap());
                 acknowledged.entries = acknowledged.entries.max(line["kept_entries"].as_u64().unwrap());
                 if line["sent"] == probes {
                     let _ = tell.send(());

@@ -10,7 +10,7 @@ const SEPARATOR: &str = " ;; ";
 
 /// Where the commands of a block run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum BlockHost {
     Here,
     /// On a host of the lab of this kind.
     Lab {
@@ -24,7 +24,7 @@ pub(crate) enum Place {
 pub(crate) struct Block {
     /// Line of its fence, from 1.
     pub(crate) line: usize,
-    pub(crate) place: Place,
+    pub(crate) place: BlockHost,
     pub(crate) commands: Vec<String>,
     /// Exit codes of the first command, or of one that goes on, with a slash between them.
     pub(crate) code: String,
@@ -38,7 +38,7 @@ pub(crate) struct Block {
 
 /// What a page does, in its order.
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub(crate) enum PageStep {
     Run(Block),
     Save { name: String, content: String },
 }
@@ -46,7 +46,7 @@ pub(crate) enum Step {
 /// A page.
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<PageStep>,
 }
 
 impl Page {
@@ -95,11 +95,11 @@ impl Page {
 }
 
 /// What a block with a comment does; `None` of one that is not run.
-fn step(said: &str, of: usize, line: usize, content: &[&str]) -> Result<Option<Step>, String> {
+fn step(said: &str, of: usize, line: usize, content: &[&str]) -> Result<Option<PageStep>, String> {
     let body = |start: &str| said.strip_prefix(start).and_then(|rest| rest.strip_suffix(END));
     if let Some(name) = body(FILE) {
         let content = content.join("\n") + "\n";
-        return Ok(Some(Step::Save { name: name.into(), content }));
+        return Ok(Some(PageStep::Save { name: name.into(), content }));
     }
     let parts = body(RUN).ok_or_else(|| format!("{of}: the comment does not end with{END}"))?;
     if let Some(reason) = parts.strip_prefix("no") {
@@ -108,7 +108,7 @@ fn step(said: &str, of: usize, line: usize, content: &[&str]) -> Result<Option<S
     }
     let mut block = Block {
         line,
-        place: Place::Here,
+        place: BlockHost::Here,
         commands: commands(content),
         code: "0".into(),
         before: None,
@@ -119,11 +119,11 @@ fn step(said: &str, of: usize, line: usize, content: &[&str]) -> Result<Option<S
         let unknown = || format!("{of}: unknown part {part:?}");
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
         match key {
-            "here" => block.place = Place::Here,
-            "lab" => block.place = Place::Lab { kind: value.into(), host: "A".into() },
+            "here" => block.place = BlockHost::Here,
+            "lab" => block.place = BlockHost::Lab { kind: value.into(), host: "A".into() },
             "on" => match &mut block.place {
-                Place::Lab { host, .. } => *host = value.into(),
-                Place::Here => return Err(unknown()),
+                BlockHost::Lab { host, .. } => *host = value.into(),
+                BlockHost::Here => return Err(unknown()),
             },
             "code" => block.code = value.into(),
             "before" => block.before = Some(value.into()),
@@ -144,7 +144,7 @@ fn step(said: &str, of: usize, line: usize, content: &[&str]) -> Result<Option<S
     if block.commands.is_empty() && block.interrupt.is_none() {
         return Err(format!("{line}: the block has no command"));
     }
-    Ok(Some(Step::Run(block)))
+    Ok(Some(PageStep::Run(block)))
 }
 
 /// The commands of a block: what follows `$ `, and the lines that continue it.

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::page::{Block, Page, Place, Step};
+use crate::page::{Block, BlockHost, Page, PageStep};
 
 /// Seconds after which a block is taken to hang.
 const PATIENCE: u32 = 120;
@@ -53,7 +53,7 @@ codes() {
 /// # Errors
 /// `LINE: WHY`, with what the block has said.
 pub(crate) fn run(page: &Page) -> Result<(), String> {
-    if !page.steps.iter().any(|step| matches!(step, Step::Run(_))) {
+    if !page.steps.iter().any(|step| matches!(step, PageStep::Run(_))) {
         return Ok(());
     }
     let folder = tempfile::tempdir().unwrap();
@@ -100,15 +100,15 @@ fn script(page: &Page, root: &Path) -> String {
     let mut lab: Option<&str> = None;
     for (number, step) in page.steps.iter().enumerate() {
         let block = match step {
-            Step::Save { name, content } => {
+            PageStep::Save { name, content } => {
                 let file = format!("file{number}");
                 fs::write(root.join(&file), content).unwrap();
                 let _ = writeln!(script, "cp \"$PAGE/{file}\" '{name}'");
                 continue;
             }
-            Step::Run(block) => block,
+            PageStep::Run(block) => block,
         };
-        if let Place::Lab { kind, .. } = &block.place
+        if let BlockHost::Lab { kind, .. } = &block.place
             && lab != Some(kind)
         {
             let down = if lab.is_some() { "romer lab down\n" } else { "" };
@@ -153,8 +153,8 @@ fn run_block(script: &mut String, block: &Block, number: usize, root: &Path) {
     }
     fs::write(root.join(format!("{name}.sh")), own).unwrap();
     let on = match &block.place {
-        Place::Here => String::new(),
-        Place::Lab { host, .. } => format!("romer lab run {host} -- "),
+        BlockHost::Here => String::new(),
+        BlockHost::Lab { host, .. } => format!("romer lab run {host} -- "),
     };
     let (line, code, count) = (block.line, &block.code, block.commands.len());
     let at = if block.background.is_some() { count - 1 } else { 0 };

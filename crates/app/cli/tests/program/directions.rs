@@ -272,13 +272,13 @@ fn a_far_end_that_dies_ends_a_one_way_run_and_it_is_said() {
         let document = kept(&home);
         assert_eq!(at(&document, "/partial"), true, "{direction}");
         let warnings = warned(&document);
-        assert!(warnings.contains("far_end_gone"), "{warnings}");
+        assert!(warnings.contains("responder_lost"), "{warnings}");
         if direction != "forward" {
             assert!(count(&document, "/reverse/packets/received") >= 1);
             assert!(at(&document, "/reverse/packets/lost").is_null(), "what it sent last is not known");
             assert_eq!(at(&document, "/reverse/packets/received_at_least"), true, "{document:#}");
         }
-        assert_eq!(at(&document, "/cut_short"), "far_end_gone", "{direction}");
+        assert_eq!(at(&document, "/cut_short"), "responder_lost", "{direction}");
         let run = home.path().join("run");
         let shown = process::run(romer(["report"]).arg(&run)).with_code(0).stdout;
         assert!(shown.contains("Partial  the responder became unreachable"), "{shown}");

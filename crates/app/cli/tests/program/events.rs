@@ -329,8 +329,8 @@ fn a_run_that_ends_without_a_way_there_says_that_it_is_this_hosts_and_not_that_i
         let events = at(&document, "/events").as_array().unwrap();
         assert!(!events.iter().any(|event| event["kind"] == "pause"), "nobody stopped it: {events:#?}");
         let warnings = warned(&document);
-        assert!(warnings.contains(r#""cause":"no_way""#), "{way:?}: {warnings}");
-        assert!(!warnings.contains("far_end_gone"), "{way:?}: {warnings}");
+        assert!(warnings.contains(r#""cause":"no_route""#), "{way:?}: {warnings}");
+        assert!(!warnings.contains("responder_lost"), "{way:?}: {warnings}");
         // A far end that is silent on a path that is there is waited for twenty seconds.
         let moment = |name: &str| humantime::parse_rfc3339(at(&document, name).as_str().unwrap()).unwrap();
         let took = moment("/ended").duration_since(moment("/started")).unwrap();

@@ -11,7 +11,7 @@ use crate::common::process::romer;
 use crate::common::{at, count, process, schema, warned};
 
 /// What is known, and what is not, where the far end keeps no log and `lost` of the probes did not come back.
-fn assert_without_far_log(document: &Value, probes: u64, lost: u64) {
+fn assert_without_responder_log(document: &Value, probes: u64, lost: u64) {
     assert_eq!(count(document, "/round_trip/packets/sent"), probes);
     assert_eq!(count(document, "/round_trip/packets/lost"), lost);
     for direction in ["forward", "reverse"] {
@@ -44,7 +44,7 @@ fn without_a_control_channel_the_reflector_is_measured_with_what_it_tells_and_th
     let kept = std::fs::read_to_string(home.path().join("run/measurement.json")).unwrap();
     let document = serde_json::from_str(&kept).unwrap();
     schema::assert_valid(&document, "measurement");
-    assert_without_far_log(&document, 20, 0);
+    assert_without_responder_log(&document, 20, 0);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn without_a_far_log_the_direction_of_a_loss_is_not_claimed() {
             &format!("table bridge test {{ chain c {{ type filter hook forward priority 0; {rule}; }}; }}"),
         );
         let run = lab.measure(&["--stamp-only", "--count", "50", "--interval", "2ms", "198.18.0.3:862"]);
-        assert_without_far_log(&run.document(), 50, 5);
+        assert_without_responder_log(&run.document(), 50, 5);
         lab.filter("E", "delete table bridge test");
     }
 }
@@ -93,7 +93,7 @@ fn stamp_only_asks_for_no_control_channel_and_takes_the_port_for_the_reflectors(
     let _responder = lab.respond(&["--listen", "198.18.0.3:8620", "--control", "198.18.0.3:8862"]);
     let run = lab.measure(&["--stamp-only", "--count", "20", "--interval", "5ms", "198.18.0.3:8620"]);
     assert_eq!(run.ended.stderr, "");
-    assert_without_far_log(&run.document(), 20, 0);
+    assert_without_responder_log(&run.document(), 20, 0);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn another_service_at_the_control_port_is_not_taken_for_romer() {
     while service.line() != "listening\n" {}
     let run = lab.measure(&["--count", "5", "--interval", "5ms", FAR]);
     assert!(run.ended.stderr.starts_with("note: no romer responder at 198.18.0.3:8862"), "{:?}", run.ended);
-    assert_without_far_log(&run.document(), 5, 0);
+    assert_without_responder_log(&run.document(), 5, 0);
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn every_probe_is_told_in_both_directions_with_four_stamps_of_the_kernel_and_one
         assert_eq!(count(&document, &format!("/{direction}/delay_ns/count")), 100);
     }
     // Both ends are on one kernel, which says the same of its clock to both.
-    for field in ["synchronised", "state", "tai_offset_s", "keepers"] {
+    for field in ["synchronised", "state", "tai_offset_s", "sync_daemons"] {
         let told = |whose: &str| at(&document, &format!("/metadata/{whose}/{field}")).clone();
         assert_eq!(told("clock_sync"), told("responder_clock_sync"), "{field}");
         assert_ne!(told("clock_sync"), Value::Null, "{field}");

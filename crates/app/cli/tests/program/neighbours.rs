@@ -23,7 +23,7 @@ struct Neighbour<'a> {
 
 impl<'a> Neighbour<'a> {
     /// The neighbour `address` of `host`, behind its `interface`; it is another `host` of the laboratory, by its own interface.
-    fn of(
+    fn new(
         lab: &'a Lab,
         [host, interface]: [&'static str; 2],
         address: &'static str,
@@ -59,7 +59,7 @@ impl<'a> Neighbour<'a> {
 fn what_waits_for_its_neighbour_at_the_far_end_has_the_stamp_of_when_it_left() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    let near = Neighbour::of(&lab, ["B", "t1"], NEAR, ["A", "t0"]);
+    let near = Neighbour::new(&lab, ["B", "t1"], NEAR, ["A", "t0"]);
     for direction in ["reverse", "round-trip"] {
         let mut measuring = Measuring::begin(&lab, FAR, &["--direction", direction]);
         near.forget();
@@ -81,7 +81,7 @@ fn what_waits_for_its_neighbour_at_the_far_end_has_the_stamp_of_when_it_left() {
 fn what_this_host_drops_for_a_neighbour_that_does_not_answer_is_not_sent_and_not_lost() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    let far = Neighbour::of(&lab, ["A", "t0"], FAR, ["B", "t1"]);
+    let far = Neighbour::new(&lab, ["A", "t0"], FAR, ["B", "t1"]);
     for direction in ["round-trip", "forward"] {
         let mut measuring = Measuring::begin(&lab, FAR, &["--direction", direction]);
         far.forget();

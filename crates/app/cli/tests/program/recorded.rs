@@ -213,10 +213,10 @@ fn two_captures_of_one_stream_are_both_its_ways_whichever_is_named_first() {
 }
 
 /// A packet of a capture: when, from which port to which of the two hosts, with which TTL, and its content.
-type Packet = (i64, [u16; 2], u8, u32);
+type CapturedPacket = (i64, [u16; 2], u8, u32);
 
 /// Writes a capture of UDP packets between 10.0.0.1 (ports below 20000) and 10.0.0.2, without their frames.
-fn write_capture(file: &Path, packets: &mut [Packet]) {
+fn write_capture(file: &Path, packets: &mut [CapturedPacket]) {
     packets.sort_unstable();
     let mut octets = pcap::file(65_535, pcap::RAW);
     for (at, [from, to], ttl, content) in packets {
@@ -284,7 +284,7 @@ fn of_captures_with_several_flows_the_one_that_is_meant_is_analysed_and_all_are_
 fn a_capture_of_the_beginnings_of_packets_is_matched_by_them() {
     let folder = tempfile::tempdir().unwrap();
     let (near, far) = (folder.path().join("near.pcap"), folder.path().join("far.pcap"));
-    let packets = |later: i64, ttl: u8, lost: u32| -> Vec<Packet> {
+    let packets = |later: i64, ttl: u8, lost: u32| -> Vec<CapturedPacket> {
         let sent = (0..400_u32).filter(|n| lost == 0 || n % lost != 7);
         sent.map(|n| (i64::from(n) * 20_000_000 + later, [1_000, 21_000], ttl, n)).collect()
     };
@@ -314,7 +314,7 @@ fn a_capture_of_the_beginnings_of_packets_is_matched_by_them() {
 fn packets_of_captures_that_cannot_be_told_apart_are_said_to_be_so() {
     let folder = tempfile::tempdir().unwrap();
     let (near, far) = (folder.path().join("near.pcap"), folder.path().join("far.pcap"));
-    let packets = |later: i64, ttl: u8| -> Vec<Packet> {
+    let packets = |later: i64, ttl: u8| -> Vec<CapturedPacket> {
         (0..50).map(|n| (n * 20_000_000 + later, [1_000, 21_000], ttl, 7)).collect()
     };
     write_capture(&near, &mut packets(0, 64));

@@ -4,11 +4,11 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::lab::{FAR, Lab, Row};
+use crate::common::lab::{FAR, Lab, LoggedRoundTrip};
 use crate::common::process::{self, romer};
 use crate::common::{at, count};
 
-fn sizes(rows: &[Row]) -> Vec<u64> {
+fn sizes(rows: &[LoggedRoundTrip]) -> Vec<u64> {
     rows.iter().map(|row| row.size).collect()
 }
 

@@ -17,12 +17,12 @@ const CONTROL: &str = "198.18.0.3:8862";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection to the responder.
-pub(crate) struct Link {
+pub(crate) struct ControlConnection {
     stream: TcpStream,
     decoder: Decoder,
 }
 
-impl Link {
+impl ControlConnection {
     fn open() -> Self {
         Self::over(TcpStream::connect(CONTROL).unwrap())
     }
@@ -120,7 +120,7 @@ fn words(answer: &Message) -> String {
 }
 
 fn say_row(row: &table::Row) {
-    let mut link = Link::open();
+    let mut link = ControlConnection::open();
     let mut greeted = false;
     for step in row["said"].split(' ') {
         let (verb, rest) = step.split_once(':').unwrap_or((step, ""));
@@ -165,7 +165,7 @@ fn is_as_said(answer: &str, said: &str) -> bool {
 }
 
 /// Says a long frame slowly, until nobody listens any more.
-fn drip(link: &mut Link) {
+fn drip(link: &mut ControlConnection) {
     let slow = frame(1, &" ".repeat(1_000));
     for octet in slow {
         if !link.say(&[octet]) {
@@ -214,7 +214,7 @@ fn conversations_that_come_to_nothing_are_counted_by_whether_they_were_understoo
     let ended = responder.wait().with_code(0);
     let document = ended.document();
     let refused = |name: &str| crate::common::count(&document, &format!("/sessions/refused/{name}"));
-    assert_eq!((refused("not_understood"), refused("nothing_asked")), (5, 4), "{document:#}");
+    assert_eq!((refused("invalid_message"), refused("no_request")), (5, 4), "{document:#}");
     let granted = crate::common::count(&document, "/sessions/granted");
     assert_eq!((granted, refused("invalid"), refused("busy")), (1, 0, 0));
     assert!(
@@ -226,23 +226,23 @@ fn conversations_that_come_to_nothing_are_counted_by_whether_they_were_understoo
 
 fn fruitless() {
     for _ in 0..3 {
-        drop(Link::open());
+        drop(ControlConnection::open());
     }
-    let mut greeted = Link::open();
+    let mut greeted = ControlConnection::open();
     assert!(greeted.greet().is_some());
     drop(greeted);
     for said in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"{}hello", &[0xff; 100_000]] {
-        let mut link = Link::open();
+        let mut link = ControlConnection::open();
         link.say(said);
         assert!(link.hear().is_none());
     }
     for said in [frame(1, "{"), frame(99, "")] {
-        let mut link = Link::open();
+        let mut link = ControlConnection::open();
         link.say(&said);
         assert!(matches!(link.hear(), Some(Message::Complaint(_))));
     }
     // What was said before is heard before this one is answered.
-    let mut last = Link::open();
+    let mut last = ControlConnection::open();
     assert!(last.greet().is_some());
     assert!(matches!(last.request(), Some(Message::Granted(_))));
 }

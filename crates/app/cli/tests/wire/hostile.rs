@@ -16,7 +16,7 @@ use socket2::{Domain, Socket, Type};
 use crate::common::count;
 use crate::common::lab::{FAR_V6, Lab, is_inside};
 use crate::common::process::{Process, romer};
-use crate::control::{Link, encoded, frame, hello, round_trip};
+use crate::control::{ControlConnection, encoded, frame, hello, round_trip};
 use crate::sessions::memory;
 
 /// A host of network `network`.
@@ -48,8 +48,8 @@ fn end(responder: Process) -> Value {
 
 /// Greets, asks for a session of some minutes over a connection of its own, and proves its address. Gives the link where it was
 /// granted, or why not.
-fn session(from: IpAddr, control: SocketAddr) -> Result<Link, Option<Refused>> {
-    let mut link = Link::from(from, control);
+fn session(from: IpAddr, control: SocketAddr) -> Result<ControlConnection, Option<Refused>> {
+    let mut link = ControlConnection::from(from, control);
     let Some(Message::Welcome(welcome)) = link.greet() else { return Err(None) };
     link.say(&encoded(&Message::Request(Request { interval_ns: 60_000_000_000, ..round_trip() })));
     let granted = match link.hear() {
@@ -188,9 +188,10 @@ fn unfinished_requests_cost_little() {
     drop(session(host(9, 1), control).ok().unwrap());
     let before = memory(&responder);
     let long = frame(3, &"x".repeat(65_500));
-    let mut links: Vec<Link> = (0..BEGUN)
+    let mut links: Vec<ControlConnection> = (0..BEGUN)
         .map(|number| {
-            let mut link = Link::from(host(u8::try_from(1 + number % NETWORKS).unwrap(), 1), control);
+            let mut link =
+                ControlConnection::from(host(u8::try_from(1 + number % NETWORKS).unwrap(), 1), control);
             // Who was cut off already hears nothing.
             link.greet();
             link
@@ -217,7 +218,7 @@ fn unfinished_requests_cost_little() {
 fn endless_genomes_are_refused() {
     let (responder, control) = respond(&[]);
     for model in ["imix:18446744073709551615()a", "imix:18446744073709551615(a)", "onoff:1ms,1ms@g711"] {
-        let mut link = Link::from(host(1, 1), control);
+        let mut link = ControlConnection::from(host(1, 1), control);
         assert!(link.greet().is_some());
         let stream = FarStream {
             model: model.into(),
@@ -255,7 +256,7 @@ const OF_ONE: u8 = OF_ALL / 4;
 #[test]
 fn networks_share_sessions() {
     let (responder, control) = respond(&["--sessions", &OF_ALL.to_string()]);
-    let busy = |refused: Result<Link, Option<Refused>>, why: &str| {
+    let busy = |refused: Result<ControlConnection, Option<Refused>>, why: &str| {
         let refused = refused.err().flatten().unwrap();
         assert_eq!((refused.code, refused.retry_after_seconds), (RefusalCode::Busy, Some(10)));
         assert!(refused.message.contains(why), "{refused:?}");
@@ -282,7 +283,7 @@ fn networks_share_sessions() {
     // Nobody says anything until all are idle.
     thread::sleep(Duration::from_secs(21));
     assert!(session(host(6, 1), control).is_ok(), "an idle session made room");
-    assert_eq!(count(&end(responder), "/sessions/made_room"), 1);
+    assert_eq!(count(&end(responder), "/sessions/evicted_sessions"), 1);
 }
 
 /// Connections without a session that one of four networks may have.
@@ -293,8 +294,9 @@ const SILENT: usize = 128;
 fn silent_networks_make_room() {
     romer_host::descriptors::raise().unwrap();
     let (responder, control) = respond(&[]);
-    let silent: Vec<Link> =
-        (1..=4).flat_map(|network| (0..SILENT).map(move |_| Link::from(host(network, 1), control))).collect();
+    let silent: Vec<ControlConnection> = (1..=4)
+        .flat_map(|network| (0..SILENT).map(move |_| ControlConnection::from(host(network, 1), control)))
+        .collect();
     let another = session(host(5, 1), control);
     let own = session(host(2, 2), control);
     assert!(another.is_ok(), "a host of a fifth network was refused");
@@ -356,7 +358,8 @@ fn used_up_descriptors_are_waited_for() {
     let program = crate::common::process::PROGRAM;
     let run = "ulimit -n 48; exec \"$0\" respond --listen 127.0.0.1:0 --control 127.0.0.1:0 --json -";
     let (responder, control) = started(Command::new("sh").args(["-c", run, program]));
-    let held: Vec<Link> = (0..100).map(|_| Link::from(host(1, 1), control)).collect();
+    let held: Vec<ControlConnection> =
+        (0..100).map(|_| ControlConnection::from(host(1, 1), control)).collect();
     let before = ticks(&responder);
     thread::sleep(Duration::from_secs(2));
     // Turning without pause would take 200 of them.

@@ -12,7 +12,7 @@ use romer_record::emulation::Emulation as EmulationDocument;
 use romer_units::Duration;
 use schemars::JsonSchema;
 
-use super::{Answer, Call, Endpoint, Handler, Reply, SchemaOf};
+use super::{AnswerKind, Call, Endpoint, Handler, HandlerReply, SchemaOf};
 use crate::app::{About, App, Interface, Start};
 use crate::benchmarking::{BenchmarkJob, Planned, Preview};
 use crate::emulation::{Emulation, InForce, Standing};
@@ -23,11 +23,11 @@ use crate::problem::Problem;
 use crate::runs::exports::{self, Qtcp, Which};
 use crate::runs::{self, Listed, Opened};
 use crate::samples;
-use crate::scenario::{self, Given, PresetShown, Shown};
+use crate::scenario::{self, Given, PresetShown, ScenarioForms};
 use crate::strict;
 use crate::watched::Interval;
 
-type Handling = fn(&App, &Call) -> Result<Reply, Problem>;
+type Handling = fn(&App, &Call) -> Result<HandlerReply, Problem>;
 
 fn schema<T: JsonSchema>() -> SchemaOf {
     |generator| generator.subschema_for::<T>()
@@ -49,7 +49,7 @@ fn endpoint(
         query: &[],
         body: None,
         status: 200,
-        answer: Answer::Nothing,
+        answer: AnswerKind::Nothing,
         handler: Handler::Blocking(handler),
     }
 }
@@ -60,7 +60,7 @@ fn get<T: JsonSchema>(
     summary: &'static str,
     handler: Handling,
 ) -> Endpoint {
-    Endpoint { answer: Answer::Json(schema::<T>()), ..endpoint(Method::GET, path, id, summary, handler) }
+    Endpoint { answer: AnswerKind::Json(schema::<T>()), ..endpoint(Method::GET, path, id, summary, handler) }
 }
 
 fn file(
@@ -70,7 +70,7 @@ fn file(
     kind: &'static str,
     handler: Handling,
 ) -> Endpoint {
-    Endpoint { answer: Answer::File(kind), ..endpoint(Method::GET, path, id, summary, handler) }
+    Endpoint { answer: AnswerKind::File(kind), ..endpoint(Method::GET, path, id, summary, handler) }
 }
 
 fn post<B: JsonSchema, T: JsonSchema>(
@@ -81,7 +81,7 @@ fn post<B: JsonSchema, T: JsonSchema>(
 ) -> Endpoint {
     Endpoint {
         body: Some(schema::<B>()),
-        answer: Answer::Json(schema::<T>()),
+        answer: AnswerKind::Json(schema::<T>()),
         ..endpoint(Method::POST, path, id, summary, handler)
     }
 }
@@ -97,26 +97,26 @@ pub(super) fn table() -> Vec<Endpoint> {
             open: true,
             ..file("/api/openapi.json", "openapi", "This description.", "application/json", |app, _| {
                 let content = app.openapi.clone().into_bytes();
-                Ok(Reply::File { kind: "application/json", content, name: None })
+                Ok(HandlerReply::File { kind: "application/json", content, name: None })
             })
         },
         act(
             "/api/session",
             "openSession",
             "Open a session of a browser: the answer sets a cookie.",
-            |app, _| Ok(Reply::Cookie(app.session_cookie())),
+            |app, _| Ok(HandlerReply::Cookie(app.session_cookie())),
         ),
         get::<About>("/api/about", "about", "What this server is and may do.", |app, _| {
-            Reply::json(&app.about())
+            HandlerReply::json(&app.about())
         }),
         get::<Doctor>("/api/doctor", "doctor", "Examine the machine, for about a second.", |app, _| {
-            Reply::json(&app.doctor())
+            HandlerReply::json(&app.doctor())
         }),
         get::<Vec<Interface>>(
             "/api/interfaces",
             "interfaces",
             "Interfaces that can be ports, also of other namespaces.",
-            |app, _| Reply::json(&app.interfaces()),
+            |app, _| HandlerReply::json(&app.interfaces()),
         ),
     ];
     table.extend(emulating());
@@ -129,7 +129,7 @@ pub(super) fn table() -> Vec<Endpoint> {
 fn emulating() -> Vec<Endpoint> {
     vec![
         get::<Vec<PresetShown>>("/api/presets", "presets", "Scenarios that come with romer.", |_, _| {
-            Reply::json(&scenario::presets())
+            HandlerReply::json(&scenario::presets())
         }),
         get::<InForce>(
             "/api/scenario",
@@ -141,11 +141,11 @@ fn emulating() -> Vec<Endpoint> {
             "/api/scenario/files",
             "scenarioFiles",
             "The files that the scenario in force names, each with its text.",
-            |app, _| Reply::json(&app.emulation()?.files()),
+            |app, _| HandlerReply::json(&app.emulation()?.files()),
         ),
         Endpoint {
             body: Some(schema::<Given>()),
-            answer: Answer::Json(schema::<InForce>()),
+            answer: AnswerKind::Json(schema::<InForce>()),
             ..endpoint(
                 Method::PUT,
                 "/api/scenario",
@@ -154,20 +154,20 @@ fn emulating() -> Vec<Endpoint> {
                 put_scenario,
             )
         },
-        post::<Given, Shown>(
+        post::<Given, ScenarioForms>(
             "/api/scenario/check",
             "checkScenario",
             "Read a scenario without putting it in force.",
             |app, call| {
                 let held = app.held_files();
-                Reply::json(&scenario::read(strict::read::<Given>(&call.body)?, &held)?.shown())
+                HandlerReply::json(&scenario::read(strict::read::<Given>(&call.body)?, &held)?.shown())
             },
         ),
         get::<Vec<Applied>>(
             "/api/scenario/history",
             "history",
             "Scenarios that were in force, newest first.",
-            |app, _| Reply::json(&app.emulation()?.history()),
+            |app, _| HandlerReply::json(&app.emulation()?.history()),
         ),
         get::<BTreeMap<String, String>>(
             "/api/scenario/history/{id}/files",
@@ -182,24 +182,24 @@ fn emulating() -> Vec<Endpoint> {
             |app, _| {
                 let emulation = app.emulation()?;
                 let snapshot = emulation.snapshot()?;
-                Reply::json(&Explained(emulation.document(&snapshot)))
+                HandlerReply::json(&Explained(emulation.document(&snapshot)))
             },
         ),
         act(
             "/api/statistics/reset",
             "resetStatistics",
             "Begin the summaries anew; the counts go on.",
-            |app, _| app.emulation()?.reset().map(|()| Reply::Nothing),
+            |app, _| app.emulation()?.reset().map(|()| HandlerReply::Nothing),
         ),
         Endpoint {
-            answer: Answer::Events,
+            answer: AnswerKind::Events,
             handler: Handler::Events,
             ..endpoint(
                 Method::GET,
                 "/api/events",
                 "events",
                 "What happens, as server-sent events.",
-                |_, _| Ok(Reply::Nothing),
+                |_, _| Ok(HandlerReply::Nothing),
             )
         },
         Endpoint {
@@ -221,7 +221,7 @@ fn emulating() -> Vec<Endpoint> {
             )
         },
         get::<Standing>("/api/emulation", "emulation", "The emulation of this server.", |app, _| {
-            Reply::json(&app.emulation()?.standing())
+            HandlerReply::json(&app.emulation()?.standing())
         }),
         Endpoint {
             status: 201,
@@ -231,12 +231,12 @@ fn emulating() -> Vec<Endpoint> {
                 "Start to emulate between two ports.",
                 |app, call| {
                     let started = app.start_emulation(strict::read(&call.body)?)?;
-                    Reply::json_with(StatusCode::CREATED, &started, None)
+                    HandlerReply::json_with(StatusCode::CREATED, &started, None)
                 },
             )
         },
         Endpoint {
-            answer: Answer::Json(schema::<Explained<EmulationDocument>>()),
+            answer: AnswerKind::Json(schema::<Explained<EmulationDocument>>()),
             status: 200,
             query: &[(
                 "keep",
@@ -252,23 +252,23 @@ fn emulating() -> Vec<Endpoint> {
             )
         },
         Endpoint {
-            answer: Answer::Json(schema::<Standing>()),
+            answer: AnswerKind::Json(schema::<Standing>()),
             status: 200,
             ..act(
                 "/api/emulation/pass",
                 "passThrough",
                 "Let everything pass through untouched; the scenario is kept.",
-                |app, _| Reply::json(&app.switch(true)?),
+                |app, _| HandlerReply::json(&app.switch(true)?),
             )
         },
         Endpoint {
-            answer: Answer::Json(schema::<Standing>()),
+            answer: AnswerKind::Json(schema::<Standing>()),
             status: 200,
             ..act(
                 "/api/emulation/impair",
                 "impairAgain",
                 "Put the scenario in force again that was kept while everything passed through.",
-                |app, _| Reply::json(&app.switch(false)?),
+                |app, _| HandlerReply::json(&app.switch(false)?),
             )
         },
     ]
@@ -280,7 +280,7 @@ fn benchmarking() -> Vec<Endpoint> {
             "/api/benchmarks",
             "benchmarks",
             "Benchmarks that were started here, newest first.",
-            |app, _| Reply::json(&app.benchmarks.list()),
+            |app, _| HandlerReply::json(&app.benchmarks.list()),
         ),
         Endpoint {
             status: 201,
@@ -290,7 +290,7 @@ fn benchmarking() -> Vec<Endpoint> {
                 "Start a benchmark by its plan.",
                 |app, call| {
                     let job = app.plans.start(&app.benchmarks, &app.runs, &strict::read(&call.body)?)?;
-                    Reply::json_with(StatusCode::CREATED, &job, None)
+                    HandlerReply::json_with(StatusCode::CREATED, &job, None)
                 },
             )
         },
@@ -298,26 +298,26 @@ fn benchmarking() -> Vec<Endpoint> {
             "/api/benchmarks/check",
             "checkBenchmark",
             "Read a plan, and say what it comes to, without running any of it.",
-            |app, call| Reply::json(&app.plans.preview(&strict::read(&call.body)?)?),
+            |app, call| HandlerReply::json(&app.plans.preview(&strict::read(&call.body)?)?),
         ),
         get::<BenchmarkJob>("/api/benchmarks/{id}", "benchmark", "One of them.", |app, call| {
-            Reply::json(&app.benchmarks.get(number(call)?)?)
+            HandlerReply::json(&app.benchmarks.get(number(call)?)?)
         }),
         Endpoint {
-            answer: Answer::Json(schema::<BenchmarkJob>()),
+            answer: AnswerKind::Json(schema::<BenchmarkJob>()),
             status: 200,
             ..act(
                 "/api/benchmarks/{id}/stop",
                 "stopBenchmark",
                 "End one early; what was found is kept.",
-                |app, call| Reply::json(&app.benchmarks.stop(number(call)?)?),
+                |app, call| HandlerReply::json(&app.benchmarks.stop(number(call)?)?),
             )
         },
         get::<Explained<Benchmark>>(
             "/api/benchmarks/{id}/document",
             "benchmarkDocument",
             "What a benchmark that is over has found.",
-            |app, call| Reply::json(&Explained(&*found(app, call)?)),
+            |app, call| HandlerReply::json(&Explained(&*found(app, call)?)),
         ),
         file(
             "/api/benchmarks/{id}/report.html",
@@ -326,7 +326,7 @@ fn benchmarking() -> Vec<Endpoint> {
             "text/html; charset=utf-8",
             |app, call| {
                 let content = romer_report::benchmark::page(&*found(app, call)?).into_bytes();
-                Ok(Reply::File { kind: "text/html; charset=utf-8", content, name: None })
+                Ok(HandlerReply::File { kind: "text/html; charset=utf-8", content, name: None })
             },
         ),
     ]
@@ -343,32 +343,32 @@ fn measuring() -> Vec<Endpoint> {
             "/api/measurements",
             "measurements",
             "Measurements that were started here, newest first.",
-            |app, _| Reply::json(&app.measurements.list()),
+            |app, _| HandlerReply::json(&app.measurements.list()),
         ),
         Endpoint {
             status: 201,
             ..post::<Asked, Job>("/api/measurements", "startMeasurement", "Start to measure.", |app, call| {
                 let job = app.measure(strict::read(&call.body)?)?;
-                Reply::json_with(StatusCode::CREATED, &job, None)
+                HandlerReply::json_with(StatusCode::CREATED, &job, None)
             })
         },
         get::<Job>("/api/measurements/{id}", "measurement", "One of them.", |app, call| {
-            Reply::json(&app.measurements.get(number(call)?)?)
+            HandlerReply::json(&app.measurements.get(number(call)?)?)
         }),
         get::<Vec<Interval>>(
             "/api/measurements/{id}/intervals",
             "measurementIntervals",
             "What came of its last intervals, 1,200 of each stream: what the curves of a page show.",
-            |app, call| Reply::json(&app.measurements.get(number(call)?)?.watched.all()),
+            |app, call| HandlerReply::json(&app.measurements.get(number(call)?)?.watched.all()),
         ),
         Endpoint {
-            answer: Answer::Json(schema::<Job>()),
+            answer: AnswerKind::Json(schema::<Job>()),
             status: 200,
             ..act(
                 "/api/measurements/{id}/stop",
                 "stopMeasurement",
                 "End it early; what was measured is kept.",
-                |app, call| Reply::json(&app.measurements.stop(number(call)?)?),
+                |app, call| HandlerReply::json(&app.measurements.stop(number(call)?)?),
             )
         },
     ]
@@ -377,10 +377,10 @@ fn measuring() -> Vec<Endpoint> {
 fn kept() -> Vec<Endpoint> {
     vec![
         get::<Vec<Listed>>("/api/runs", "runs", "Runs, newest first.", |app, _| {
-            Reply::json(&runs::list(&app.runs)?)
+            HandlerReply::json(&runs::list(&app.runs)?)
         }),
         get::<Opened>("/api/runs/{name}", "run", "A run with its documents.", |app, call| {
-            Reply::json(&runs::open(&app.runs, name(call))?)
+            HandlerReply::json(&runs::open(&app.runs, name(call))?)
         }),
         Endpoint {
             status: 204,
@@ -389,7 +389,7 @@ fn kept() -> Vec<Endpoint> {
                     let detail = "the run is being measured; stop it first";
                     return Err(Problem::conflict("running", detail));
                 }
-                runs::delete(&app.runs, name(call)).map(|()| Reply::Nothing)
+                runs::delete(&app.runs, name(call)).map(|()| HandlerReply::Nothing)
             })
         },
         file(
@@ -399,7 +399,11 @@ fn kept() -> Vec<Endpoint> {
             "text/html; charset=utf-8",
             |app, call| {
                 let page = runs::report(&app.runs, name(call))?;
-                Ok(Reply::File { kind: "text/html; charset=utf-8", content: page.into_bytes(), name: None })
+                Ok(HandlerReply::File {
+                    kind: "text/html; charset=utf-8",
+                    content: page.into_bytes(),
+                    name: None,
+                })
             },
         ),
         file(
@@ -479,7 +483,7 @@ fn kept() -> Vec<Endpoint> {
                         call.query.get(key).map_or(Ok(0), |text| text.parse::<usize>().map_err(|_| none()))
                     };
                     let [a, b] = [(of("a")?, stream("stream_a")?), (of("b")?, stream("stream_b")?)];
-                    Reply::json(&Explained(runs::compare(&app.runs, a, b, by)?))
+                    HandlerReply::json(&Explained(runs::compare(&app.runs, a, b, by)?))
                 },
             )
         },
@@ -522,15 +526,15 @@ fn which(call: &Call) -> Result<Which, Problem> {
     Ok(Which { stream, way })
 }
 
-fn of_qtcp(app: &App, call: &Call, file: Qtcp, ending: &str) -> Result<Reply, Problem> {
+fn of_qtcp(app: &App, call: &Call, file: Qtcp, ending: &str) -> Result<HandlerReply, Problem> {
     let which = which(call)?;
     let content = exports::qtcp(&app.runs, name(call), which, file)?;
     saved(call, "text/plain", &format!("-{}.{ending}", which.stream), content)
 }
 
 /// A file that is saved under the run's name.
-fn saved(call: &Call, kind: &'static str, ending: &str, content: Vec<u8>) -> Result<Reply, Problem> {
-    Ok(Reply::File { kind, content, name: Some(format!("{}{ending}", name(call))) })
+fn saved(call: &Call, kind: &'static str, ending: &str, content: Vec<u8>) -> Result<HandlerReply, Problem> {
+    Ok(HandlerReply::File { kind, content, name: Some(format!("{}{ending}", name(call))) })
 }
 
 fn name(call: &Call) -> &str {
@@ -544,21 +548,21 @@ fn number(call: &Call) -> Result<u64, Problem> {
     })
 }
 
-fn history_files(app: &App, call: &Call) -> Result<Reply, Problem> {
+fn history_files(app: &App, call: &Call) -> Result<HandlerReply, Problem> {
     let version = call.path.get("id").and_then(|text| text.parse().ok());
     let files = app.emulation()?.files_of(version.unwrap_or(0));
-    Reply::json(&files.ok_or_else(|| {
+    HandlerReply::json(&files.ok_or_else(|| {
         Problem::not_found("no scenario with this number is remembered; the history has those that are")
     })?)
 }
 
-fn in_force(emulation: &Emulation) -> Result<Reply, Problem> {
+fn in_force(emulation: &Emulation) -> Result<HandlerReply, Problem> {
     let in_force = emulation.in_force();
     let tag = emulation.tag(in_force.version);
-    Reply::json_with(StatusCode::OK, &in_force, Some(tag))
+    HandlerReply::json_with(StatusCode::OK, &in_force, Some(tag))
 }
 
-fn put_scenario(app: &App, call: &Call) -> Result<Reply, Problem> {
+fn put_scenario(app: &App, call: &Call) -> Result<HandlerReply, Problem> {
     let emulation = app.emulation()?;
     let Some(expected) = call.headers.get(IF_MATCH).and_then(|value| value.to_str().ok()) else {
         let detail = "say which scenario you know: If-Match with the entity tag of GET, or * for any";
@@ -573,20 +577,20 @@ fn put_scenario(app: &App, call: &Call) -> Result<Reply, Problem> {
         app.hub.send("emulation", &emulation.standing());
     }
     let tag = emulation.tag(in_force.version);
-    Reply::json_with(StatusCode::OK, &in_force, Some(tag))
+    HandlerReply::json_with(StatusCode::OK, &in_force, Some(tag))
 }
 
-fn stop_emulation(app: &App, call: &Call) -> Result<Reply, Problem> {
+fn stop_emulation(app: &App, call: &Call) -> Result<HandlerReply, Problem> {
     let keep = match call.query.get("keep").map(String::as_str) {
         None | Some("true") => true,
         Some("false") => false,
         Some(_) => return Err(Problem::unprocessable("query", "keep is neither true nor false")),
     };
-    Reply::json(&Explained(app.stop_emulation(keep)?))
+    HandlerReply::json(&Explained(app.stop_emulation(keep)?))
 }
 
-fn samples(app: &App, call: &Call) -> Result<Reply, Problem> {
-    fn of<T: std::str::FromStr>(
+fn samples(app: &App, call: &Call) -> Result<HandlerReply, Problem> {
+    fn parameter<T: std::str::FromStr>(
         call: &Call,
         key: &str,
         otherwise: T,
@@ -596,10 +600,10 @@ fn samples(app: &App, call: &Call) -> Result<Reply, Problem> {
         let wrong = || Problem::unprocessable("query", format!("{key} is out of its range, or has no unit"));
         text.parse().ok().filter(fits).ok_or_else(wrong)
     }
-    let packets = of(call, "packets", 1_000, |number| (1..=samples::MOST).contains(number))?;
-    let every = of(call, "every", std::num::NonZeroU32::MIN, |_| true)?;
+    let packets = parameter(call, "packets", 1_000, |number| (1..=samples::MOST).contains(number))?;
+    let every = parameter(call, "every", std::num::NonZeroU32::MIN, |_| true)?;
     let fits = |wait: &Duration| *wait >= Duration::ZERO && wait.to_std() <= samples::LONGEST;
-    let wait = of(call, "wait", Duration::from_secs(2), fits)?;
+    let wait = parameter(call, "wait", Duration::from_secs(2), fits)?;
     let table = samples::table(&*app.emulation()?, packets, every, wait.to_std())?;
-    Ok(Reply::File { kind: "text/csv", content: table.into_bytes(), name: Some("samples.csv".into()) })
+    Ok(HandlerReply::File { kind: "text/csv", content: table.into_bytes(), name: Some("samples.csv".into()) })
 }

@@ -4,7 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Endpoint, handlers};
+use super::{AnswerKind, Endpoint, handlers};
 use crate::emulation::Tick;
 use crate::problem::Problem;
 
@@ -66,10 +66,10 @@ pub(crate) fn may_be_left_out(schema: &mut Schema) {
 
 fn operation(endpoint: &Endpoint, problem: &Value, generator: &mut SchemaGenerator) -> Value {
     let content = match &endpoint.answer {
-        Answer::Json(schema) => Some(("application/json", schema(generator).to_value())),
-        Answer::File(kind) => Some((*kind, json!({ "type": "string" }))),
-        Answer::Events => Some(("text/event-stream", json!({ "type": "string" }))),
-        Answer::Nothing => None,
+        AnswerKind::Json(schema) => Some(("application/json", schema(generator).to_value())),
+        AnswerKind::File(kind) => Some((*kind, json!({ "type": "string" }))),
+        AnswerKind::Events => Some(("text/event-stream", json!({ "type": "string" }))),
+        AnswerKind::Nothing => None,
     };
     let mut good = json!({ "description": "Done." });
     if let Some((kind, schema)) = content {

@@ -31,7 +31,7 @@ struct Moment {
 }
 
 impl Moment {
-    fn of(&mut self, user_ns: i64, kernel_ns: Option<i64>) -> Option<i64> {
+    fn stamp(&mut self, user_ns: i64, kernel_ns: Option<i64>) -> Option<i64> {
         let kernel_ns = kernel_ns.filter(|_| self.kernel);
         self.stamped |= kernel_ns.is_some();
         if self.stamped { kernel_ns } else { Some(user_ns) }
@@ -40,7 +40,7 @@ impl Moment {
 
 /// What is known of a probe. `None` within `Some`: it did so, at a moment that no stamp tells.
 #[derive(Clone, Copy, Debug, Default)]
-struct Probe {
+struct PendingProbe {
     user_ns: Option<i64>,
     left: Option<Option<i64>>,
     came: Option<Option<i64>>,
@@ -49,9 +49,9 @@ struct Probe {
 
 /// The probes of a direction.
 #[derive(Debug)]
-pub(super) struct OneWay {
+pub(super) struct OneWayState {
     arrives: Arrives,
-    awaited: BTreeMap<u64, Probe>,
+    awaited: BTreeMap<u64, PendingProbe>,
     departure: Moment,
     arrival: Moment,
     /// The last number that is known to have arrived.
@@ -65,7 +65,7 @@ pub(super) struct OneWay {
     delays: WatchedDelays,
 }
 
-impl OneWay {
+impl OneWayState {
     /// None yet. `kernel`: by the kernel's stamps where there are any.
     pub(super) fn new(arrives: Arrives, relation: ClockRelation, kernel: bool) -> Self {
         let moment = Moment { kernel, stamped: false };
@@ -83,7 +83,7 @@ impl OneWay {
         }
     }
 
-    /// A probe of this host's left; the kernel's stamp of it, if there is one, is told by [`OneWay::stamped`].
+    /// A probe of this host's left; the kernel's stamp of it, if there is one, is told by [`OneWayState::stamped`].
     pub(super) fn sent(&mut self, sequence: u64, user_ns: i64) {
         self.departed(user_ns);
         self.change(sequence, |probe| probe.user_ns = Some(user_ns));
@@ -102,7 +102,7 @@ impl OneWay {
         if sent.refused {
             return;
         }
-        let left = self.departure.of(sent.user_ns, sent.kernel_ns);
+        let left = self.departure.stamp(sent.user_ns, sent.kernel_ns);
         self.departed(sent.user_ns);
         self.change(sent.sequence, |probe| (probe.user_ns, probe.left) = (Some(sent.user_ns), Some(left)));
     }
@@ -114,13 +114,13 @@ impl OneWay {
 
     /// A probe arrived, here or there.
     pub(super) fn came(&mut self, sequence: u64, user_ns: i64, kernel_ns: Option<i64>) {
-        let came = self.arrival.of(user_ns, kernel_ns);
+        let came = self.arrival.stamp(user_ns, kernel_ns);
         self.last_arrived = self.last_arrived.max(Some(sequence));
         // Of several copies the first.
         self.change(sequence, |probe| probe.came = probe.came.or(Some(came)));
     }
 
-    fn change(&mut self, sequence: u64, change: impl FnOnce(&mut Probe)) {
+    fn change(&mut self, sequence: u64, change: impl FnOnce(&mut PendingProbe)) {
         let probe = self.awaited.entry(sequence).or_default();
         change(probe);
         if !probe.paired && probe.user_ns.is_some() && probe.came.is_some() {
@@ -186,12 +186,12 @@ mod tests {
     const AHEAD: i64 = 3_600_000_000_000;
     const GAP: i64 = 20_000_000;
 
-    fn there(relation: ClockRelation) -> OneWay {
-        OneWay::new(Arrives::There, relation, true)
+    fn there(relation: ClockRelation) -> OneWayState {
+        OneWayState::new(Arrives::There, relation, true)
     }
 
     /// Sends the next probes of a stream that goes there, one each gap.
-    fn send(stream: &mut OneWay, sequences: std::ops::Range<u64>) {
+    fn send(stream: &mut OneWayState, sequences: std::ops::Range<u64>) {
         for sequence in sequences {
             let at = GAP * i64::try_from(sequence).unwrap();
             stream.sent(sequence, at);
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    fn arrive(stream: &mut OneWay, sequence: u64, delay: i64) {
+    fn arrive(stream: &mut OneWayState, sequence: u64, delay: i64) {
         let at = GAP * i64::try_from(sequence).unwrap() + 40 + delay + AHEAD;
         stream.came(sequence, at + 700, Some(at));
     }
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn of_packets_that_come_here_those_are_missing_that_left_two_seconds_ago() {
-        let mut stream = OneWay::new(Arrives::Here, ClockRelation::Unknown, true);
+        let mut stream = OneWayState::new(Arrives::Here, ClockRelation::Unknown, true);
         let sent = |sequence: u64, refused| {
             let user_ns = GAP * i64::try_from(sequence).unwrap() + AHEAD;
             FarSent { sequence, user_ns, kernel_ns: Some(user_ns + 40), refused, ..FarSent::default() }
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(told(&stream.interval()), (2, Some(0.0), Some(3), Some(3)), "no kernel saw the second");
         // None of the kernel's at all, or none wanted.
         for kernel in [true, false] {
-            let mut stream = OneWay::new(Arrives::There, ClockRelation::Shared, kernel);
+            let mut stream = OneWayState::new(Arrives::There, ClockRelation::Shared, kernel);
             stream.sent(0, 1_000);
             stream.came(0, 3_500, (!kernel).then_some(3_000));
             if !kernel {

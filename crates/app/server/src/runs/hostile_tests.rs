@@ -10,12 +10,12 @@ use romer_store::Runs;
 use super::kept::keep_emulation;
 use super::{delete, exports, fixture, list, open, report};
 
-struct Place {
+struct TestFolder {
     place: tempfile::TempDir,
     runs: Runs,
 }
 
-impl Place {
+impl TestFolder {
     fn new() -> Self {
         let place = tempfile::tempdir().unwrap();
         let runs = Runs::at(place.path().join("runs"));
@@ -42,7 +42,7 @@ fn pipe(path: &Path) {
 /// A link in a run's folder is not followed: neither for its page nor for its files.
 #[test]
 fn links_are_not_served() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for name in ["report.html", "frames.pcapng", "emulation.json"] {
         let (folder, run) = place.emulation();
         let _ = fs::remove_file(folder.join(name));
@@ -59,7 +59,7 @@ fn links_are_not_served() {
 /// A named pipe in a folder does not hold up the list of the others.
 #[test]
 fn pipes_do_not_block_list() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.emulation();
     for name in ["manifest.json", "plan.json", "emulation.json", "benchmark.json", "emulated.json"] {
         let folder = place.runs.root().join(format!("pipe-{name}"));
@@ -77,7 +77,7 @@ fn pipes_do_not_block_list() {
 /// Deleting a run takes away what is in its folder, and nothing that a link in it leads to.
 #[test]
 fn deleting_follows_no_link() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let (folder, run) = place.emulation();
     let elsewhere = place.place.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::exports::FRAMES_FILE;
-use super::{Kind, Listed, Opened, outline, remove};
+use super::{FolderKind, Listed, Opened, outline, remove};
 use crate::problem::Problem;
 use crate::scenario;
 
@@ -26,14 +26,14 @@ pub(super) const MOST_EMULATIONS: usize = 200;
 const LARGEST: u64 = 64 << 20;
 
 /// What a folder is; `None` for a measurement, and for what is nothing of romer's.
-pub(super) fn kind(folder: &Path) -> Option<Kind> {
+pub(super) fn kind(folder: &Path) -> Option<FolderKind> {
     if untrusted::is_file(&folder.join("manifest.json")) {
         return None;
     }
     if BenchmarkRun::plan(folder).is_ok() {
-        return Some(Kind::Benchmark);
+        return Some(FolderKind::Benchmark);
     }
-    untrusted::is_file(&folder.join(EMULATION_FILE)).then_some(Kind::Emulation)
+    untrusted::is_file(&folder.join(EMULATION_FILE)).then_some(FolderKind::Emulation)
 }
 
 /// A document of this schema.
@@ -56,15 +56,15 @@ pub(super) fn list(runs: &Runs) -> Vec<Listed> {
     paths.filter_map(|path| kind(&path).map(|kind| listed(&path, kind))).collect()
 }
 
-fn listed(folder: &Path, kind: Kind) -> Listed {
+fn listed(folder: &Path, kind: FolderKind) -> Listed {
     let mut listed = Listed::damaged(folder, kind);
     let filled = match kind {
-        Kind::Emulation => emulation(folder).map(|document| {
+        FolderKind::Emulation => emulation(folder).map(|document| {
             listed.targets = document.ports.values().map(|port| port.interface.clone()).collect();
             listed.created = document.started;
             listed.state = "complete".into();
         }),
-        Kind::Benchmark | Kind::Measurement => benchmark(folder, &mut listed),
+        FolderKind::Benchmark | FolderKind::Measurement => benchmark(folder, &mut listed),
     };
     listed.error = filled.err().map(|problem| problem.detail().to_owned());
     listed
@@ -87,10 +87,10 @@ fn emulation(folder: &Path) -> Result<Emulation, Problem> {
 }
 
 /// One of them with its document.
-pub(super) fn open(folder: &Path, name: &str, kind: Kind) -> Result<Opened, Problem> {
+pub(super) fn open(folder: &Path, name: &str, kind: FolderKind) -> Result<Opened, Problem> {
     let listed = listed(folder, kind);
-    let emulation = if kind == Kind::Emulation { Some(emulation(folder)?) } else { None };
-    let benchmark = if kind == Kind::Benchmark { BenchmarkRun::document(folder)? } else { None };
+    let emulation = if kind == FolderKind::Emulation { Some(emulation(folder)?) } else { None };
+    let benchmark = if kind == FolderKind::Benchmark { BenchmarkRun::document(folder)? } else { None };
     Ok(Opened {
         name: name.into(),
         folder: super::elsewhere(folder).unwrap_or_else(|| folder.display().to_string()),
@@ -116,8 +116,8 @@ pub(super) fn report(folder: &Path) -> Result<String, Problem> {
 }
 
 /// Takes one away.
-pub(super) fn delete(folder: &Path, kind: Kind) -> Result<(), Problem> {
-    if kind != Kind::Emulation {
+pub(super) fn delete(folder: &Path, kind: FolderKind) -> Result<(), Problem> {
+    if kind != FolderKind::Emulation {
         return Ok(BenchmarkRun::remove(folder)?);
     }
     // A link leads to figures that are not the emulation's.
@@ -194,11 +194,11 @@ mod tests {
         let other = keep_emulation(&runs, &document).unwrap();
         assert_ne!(name, other);
         let folder = runs.root().join(&name);
-        assert_eq!(kind(&folder), Some(Kind::Emulation));
-        let opened = open(&folder, &name, Kind::Emulation).unwrap();
+        assert_eq!(kind(&folder), Some(FolderKind::Emulation));
+        let opened = open(&folder, &name, FolderKind::Emulation).unwrap();
         assert_eq!(opened.emulation.unwrap(), Explained(document.clone()));
         assert!(report(&folder).unwrap().contains("a to b: 7 packets"));
-        delete(&folder, Kind::Emulation).unwrap();
+        delete(&folder, FolderKind::Emulation).unwrap();
         assert!(!folder.exists(), "nothing of it is left");
         for number in 1..MOST_EMULATIONS {
             let held = runs.root().join(number.to_string());

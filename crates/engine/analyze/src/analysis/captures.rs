@@ -336,7 +336,13 @@ impl Pair {
             ..About::default()
         };
         let packets = Packets::of_rows(rows);
-        Some(Table { shape: Shape::OneWay, packets, far_log: Far::Complete, set_back: Vec::new(), about })
+        Some(Table {
+            shape: Shape::OneWay,
+            packets,
+            responder_log: Far::Complete,
+            set_back: Vec::new(),
+            about,
+        })
     }
 }
 

@@ -63,7 +63,7 @@ pub(super) fn of_table(
 fn leave_open(clock: &mut ClockState) {
     let sudden = |event: &&mut ClockEvent| event.kind == "path-change" && event.lasted_until().is_none();
     for event in clock.events.iter_mut().filter(sudden) {
-        event.may_be = Some("clock-step".into());
+        event.alternative_kind = Some("clock-step".into());
         #[expect(clippy::cast_precision_loss, reason = "a bound of what is known")]
         let size = event.size_ns.map_or(0.0, |size| size.unsigned_abs() as f64);
         clock.delay_error_ns = clock.delay_error_ns.map(|error| error.max(size));
@@ -87,10 +87,10 @@ pub(super) fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream 
             ..Metadata::default()
         },
         clock_relation: if analysis.one_clock { ClockRelation::Shared } else { ClockRelation::Unknown },
-        far_log: table.far_log != Far::None,
-        far_log_complete: table.far_log == Far::Complete,
+        responder_log: table.responder_log != Far::None,
+        responder_log_complete: table.responder_log == Far::Complete,
         not_logged: Vec::new(),
-        far_log_lacks: Vec::new(),
+        responder_log_gaps: Vec::new(),
         cut_short: None,
         unreachable: None,
         stamp_request: StampRequest::Kernel,

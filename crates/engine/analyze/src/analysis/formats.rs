@@ -87,7 +87,7 @@ pub(super) fn of_qtcp(path: &Path, any_size: bool, stated: Option<i64>) -> Resul
     Ok(Table {
         shape: Shape::OneWay,
         packets,
-        far_log: Far::Complete,
+        responder_log: Far::Complete,
         set_back: set_back.unwrap_or_default(),
         about,
     })
@@ -155,7 +155,7 @@ pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
         interval_ns: Some(found.interval_ns).filter(|interval| *interval > 0),
         ..About::default()
     };
-    Ok(Table { shape: Shape::FourStamps, packets, far_log: Far::Complete, set_back: Vec::new(), about })
+    Ok(Table { shape: Shape::FourStamps, packets, responder_log: Far::Complete, set_back: Vec::new(), about })
 }
 
 #[cfg(test)]

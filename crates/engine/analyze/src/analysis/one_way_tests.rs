@@ -117,7 +117,7 @@ fn what_may_be_the_receivers_clock_is_left_open_in_the_document_too() {
         let m = set("open", 1, size);
         let [told] = &m.clock.events[..] else { panic!("{size}: {:?}", m.clock.events) };
         assert_eq!(
-            (told.kind.as_str(), told.may_be.as_deref()),
+            (told.kind.as_str(), told.alternative_kind.as_deref()),
             ("path-change", Some("clock-step")),
             "{size}"
         );

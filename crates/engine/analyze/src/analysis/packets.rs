@@ -179,7 +179,7 @@ enum Kind {
 /// How rows are made of lines.
 struct Reading {
     way: Way,
-    far_log: Far,
+    responder_log: Far,
     unstamped: Unstamped,
 }
 
@@ -276,9 +276,9 @@ impl Gathering {
     }
 
     /// In order.
-    pub(super) fn finish(self, shape: Shape, far_log: Far, unstamped: Unstamped) -> Packets {
+    pub(super) fn finish(self, shape: Shape, responder_log: Far, unstamped: Unstamped) -> Packets {
         let way = if shape == Shape::OneWay { Way::Forward } else { Way::RoundTrip };
-        let reading = Reading { way, far_log, unstamped };
+        let reading = Reading { way, responder_log, unstamped };
         Packets { kind: Kind::Lines { lines: self.lines.sorted(), reading } }
     }
 }
@@ -418,7 +418,7 @@ impl Reading {
                 line += 1;
             }
             let from = all.len();
-            rows(of_packet, self.way, self.far_log, all);
+            rows(of_packet, self.way, self.responder_log, all);
             self.unstamped.mark(first.sequence, &mut all[from..]);
         }
     }
@@ -481,17 +481,17 @@ mod tests {
     fn first_copies_are_those_of_the_rows_whatever_stamps_there_are() {
         let stamp = |bits: u64, place: u32| (bits >> place & 1 == 1).then_some(i64::from(place) * 10 + 3);
         for shape in [Shape::OneWay, Shape::FourStamps] {
-            for far_log in [Far::None, Far::Partial, Far::Complete] {
+            for responder_log in [Far::None, Far::Partial, Far::Complete] {
                 let mut gathering = Gathering::new();
                 for sequence in 0..256 {
                     // Without a log there is no stamp of the far end's program.
-                    let bits = if far_log == Far::None { sequence & 0b1001_1111 } else { sequence };
+                    let bits = if responder_log == Far::None { sequence & 0b1001_1111 } else { sequence };
                     let [stamps, user] =
                         [0, 4].map(|from| [0, 1, 2, 3].map(|place| stamp(bits, from + place)));
                     let row = Row { sequence, size: 9, stamps, user };
                     (0..=sequence % 3 / 2).for_each(|_| gathering.add(row));
                 }
-                let packets = gathering.finish(shape, far_log, Unstamped::default());
+                let packets = gathering.finish(shape, responder_log, Unstamped::default());
                 let rows = packets.rows();
                 let of_rows = rows.iter().filter(|row| row.copy == 0).map(First::of);
                 assert!(packets.firsts().eq(of_rows), "{:?}", packets.firsts().collect::<Vec<_>>());

@@ -26,7 +26,7 @@ const BUFFER: usize = 256 << 10;
 pub(super) struct Table {
     pub(super) shape: Shape,
     pub(super) packets: Packets,
-    pub(super) far_log: Far,
+    pub(super) responder_log: Far,
     /// Where the order of its lines shows that the receiver's clock was set back.
     pub(super) set_back: Vec<Back>,
     pub(super) about: About,
@@ -194,10 +194,16 @@ impl Table {
         }
         let (unread, answered) = unread(reader.unread(), shape, &lines);
         notes.extend(carried(&unread));
-        let far_log = far_log(shape, &lines);
+        let responder_log = responder_log(shape, &lines);
         let set_back = received::of_lines(&lines, shape);
-        let packets = lines.finish(shape, far_log, Unstamped { answered, ..Unstamped::default() });
-        Ok(Self { shape, packets, far_log, set_back, about: About { notes, unread, ..About::default() } })
+        let packets = lines.finish(shape, responder_log, Unstamped { answered, ..Unstamped::default() });
+        Ok(Self {
+            shape,
+            packets,
+            responder_log,
+            set_back,
+            about: About { notes, unread, ..About::default() },
+        })
     }
 }
 
@@ -345,7 +351,7 @@ pub(super) fn faulty(path: &Path, fault: csv::Fault) -> AnalysisError {
 }
 
 /// A romer whose far end keeps no log exports none of the far program's stamps.
-fn far_log(shape: Shape, lines: &Gathering) -> Far {
+fn responder_log(shape: Shape, lines: &Gathering) -> Far {
     let any_user = |places: [usize; 2]| places.into_iter().any(|place| lines.has_user(place));
     if shape == Shape::OneWay || !any_user([0, 3]) {
         return Far::Complete;

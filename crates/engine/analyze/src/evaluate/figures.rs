@@ -131,7 +131,7 @@ fn reverse(stream: &Stream, related: &Related) -> Option<DirectionContext> {
     // Its own probes the far end marks as asked.
     let own = stream.traffic.direction.has_reverse();
     // A romer answers without ECN bits, and by the code point of what it answers; what others do is their secret.
-    let marked = || stream.far_log.then(|| arrived_by(&related.forward)).flatten();
+    let marked = || stream.responder_log.then(|| arrived_by(&related.forward)).flatten();
     Some(DirectionContext {
         delay_kind: related.delay_kind,
         complete: related.reverse_complete,
@@ -145,12 +145,12 @@ fn reverse(stream: &Stream, related: &Related) -> Option<DirectionContext> {
 
 /// The ECN bits of a reply, where they are known.
 fn answered(stream: &Stream) -> Option<Ecn> {
-    ecn_sent(stream).filter(|_| stream.far_log).map(|_| Ecn::NotEct)
+    ecn_sent(stream).filter(|_| stream.responder_log).map(|_| Ecn::NotEct)
 }
 
 /// Replies that the far end did not send: its log tells.
 fn replies_not_sent(stream: &Stream, related: &Related) -> Option<u64> {
-    let is_known = stream.far_log && (stream.far_log_complete || related.not_replied > 0);
+    let is_known = stream.responder_log && (stream.responder_log_complete || related.not_replied > 0);
     is_known.then_some(related.not_replied)
 }
 

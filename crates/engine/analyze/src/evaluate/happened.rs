@@ -72,7 +72,7 @@ pub(super) fn mark_instrument_drops(stream: &Stream, related: &mut Related) {
     let here = instrument_drops(&related.reverse, events, Side::Sender);
     mark(&mut related.reverse, &here);
     // By the replies that the far end sent it is known which they were; among round trips are others that never got there.
-    if stream.far_log && stream.far_log_complete && !related.reverse.is_empty() {
+    if stream.responder_log && stream.responder_log_complete && !related.reverse.is_empty() {
         dropped.extend(here);
     } else {
         dropped.extend(instrument_drops(&related.round_trip, events, Side::Sender));

@@ -16,7 +16,7 @@ pub(super) fn leave_unknown(stream: &Stream, related: &mut Related) {
     }
     leave(&mut related.round_trip, may_be);
     leave(&mut related.reverse, |_| true);
-    if !stream.far_log {
+    if !stream.responder_log {
         // A number of a reply that is missing is no loss then, and which probes got there is not told by anything else.
         leave(&mut related.forward, may_be);
         related.numbers = None;

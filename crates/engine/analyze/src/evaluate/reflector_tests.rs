@@ -98,8 +98,8 @@ impl Run {
     fn evaluated(&self, rows: &[RoundTrip]) -> Measurement {
         let mut stream = Stream {
             clock_relation: ClockRelation::Unknown,
-            far_log: false,
-            far_log_complete: false,
+            responder_log: false,
+            responder_log_complete: false,
             skew: self.skew.clone(),
             ..romer_testing::stream()
         };

@@ -114,7 +114,7 @@ pub(super) fn missing(missing: &MissingStamps, selection: &Selection) -> Vec<Mea
 
 #[cfg(test)]
 mod tests {
-    use romer_passages::{FarLog, relate};
+    use romer_passages::{ResponderLog, relate};
     use romer_record::document::Way;
     use romer_record::manifest::ClockRelation;
     use romer_units::Duration;
@@ -125,7 +125,8 @@ mod tests {
     fn a_way_on_which_nothing_arrived_is_not_told_to_have_stamps_of_arrivals() {
         let selection = Selection { t1: Some(Place::Kernel), t2: Some(Place::User), ..Selection::default() };
         let whole = selection.document(MissingStamps::default(), Way::RoundTrip).delay_definition;
-        let related = relate(&[], &selection, ClockRelation::Unknown, Duration::from_secs(2), FarLog::None);
+        let related =
+            relate(&[], &selection, ClockRelation::Unknown, Duration::from_secs(2), ResponderLog::None);
         assert_eq!(defined(&whole, &[], &related), whole);
         let told = defined(&whole, &["forward", "round trip"], &related);
         assert!(

@@ -42,7 +42,10 @@ fn none_arrived(stream: &Stream, related: &Related) -> Vec<MeasurementWarning> {
         stream.metadata.route.iter().flatten().flat_map(|hop| [&hop.at_start, &hop.at_end]).flatten();
     let evidence = if answers.any(|answer| answer.target) {
         AllLostEvidence::RouteSearch
-    } else if stream.metadata.responder_software.is_some() && stream.far_log && stream.far_log_complete {
+    } else if stream.metadata.responder_software.is_some()
+        && stream.responder_log
+        && stream.responder_log_complete
+    {
         AllLostEvidence::ControlConnection { segment_bytes: SEGMENT }
     } else {
         return Vec::new();

@@ -16,7 +16,8 @@ const UNEVEN: f64 = 0.1;
 /// For each direction, how many and when.
 pub(super) fn without_delay(stream: &Stream, related: &Related) -> Vec<MeasurementWarning> {
     // Whose log has not come back has not told its stamps, which is said.
-    if stream.far_log && !stream.far_log_complete || stream.traffic.direction.is_one_way() && !stream.far_log
+    if stream.responder_log && !stream.responder_log_complete
+        || stream.traffic.direction.is_one_way() && !stream.responder_log
     {
         return Vec::new();
     }

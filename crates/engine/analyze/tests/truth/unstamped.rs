@@ -160,12 +160,12 @@ fn instrument_drops_leave_loss_ratio() {
 #[test]
 fn a_log_that_did_not_come_back_whole_is_told_and_makes_one_way_figures_those_of_a_part() {
     let any = crate::manifest(&World::new(romer_units::random::Seed([1; 6]), true), true);
-    let told = |way: Way, far_log: bool, far_log_complete: bool| {
+    let told = |way: Way, responder_log: bool, responder_log_complete: bool| {
         let traffic = Traffic { direction: way, ..any.traffic.clone() };
-        let stream = Stream { traffic, far_log, far_log_complete, ..any.clone() };
+        let stream = Stream { traffic, responder_log, responder_log_complete, ..any.clone() };
         let rows = rows(if way == Way::Both { Way::Forward } else { way }, true, 0).0;
         let document = evaluate(&stream, &rows, false).measurement;
-        (document.far_log_complete, document.partial)
+        (document.responder_log_complete, document.partial)
     };
     for way in [Way::Forward, Way::Reverse, Way::Both] {
         assert_eq!(told(way, true, true), (Some(true), false), "{way:?}");
@@ -183,7 +183,8 @@ fn what_this_hosts_log_did_not_keep_is_neither_lost_nor_received() {
     for way in [Way::Reverse, Way::RoundTrip] {
         let told = |rows: &[RoundTrip], not_logged: &[NotLogged]| {
             let traffic = Traffic { direction: way, ..any.traffic.clone() };
-            let stream = Stream { traffic, far_log: true, not_logged: not_logged.to_vec(), ..any.clone() };
+            let stream =
+                Stream { traffic, responder_log: true, not_logged: not_logged.to_vec(), ..any.clone() };
             evaluate(&stream, rows, false).measurement
         };
         let of = |document: &Measurement| {

@@ -346,7 +346,7 @@ impl<B: TestBed> Running<'_, B> {
             ProbeOutcome::Nothing(sent) => Err(sent),
             ProbeOutcome::Others => {
                 if !invalid {
-                    self.size_silent(ask, record, from)?;
+                    self.size_lost(ask, record, from)?;
                 }
                 return self.look_at_streams(ask, record, at);
             }

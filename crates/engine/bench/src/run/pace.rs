@@ -36,7 +36,7 @@ impl Pacing {
         self.forecast += forecast;
         self.spent += took - std::mem::take(&mut self.proving);
         match record.cause {
-            Some(InvalidCause::DeviceAway | InvalidCause::DeviceStalled) => {}
+            Some(InvalidCause::DeviceUnreachable | InvalidCause::DeviceStalled) => {}
             Some(cause) => *self.silent.entry(cause).or_default() += 1,
             None => {
                 self.told += 1;

@@ -14,7 +14,7 @@ use crate::error::BenchError;
 use crate::options::BenchOptions;
 use crate::testbed::TestBed;
 use crate::tester_evidence::TesterEvidence;
-use crate::trial::{CaseTrial, asked_load};
+use crate::trial::{CaseTrial, requested_load};
 
 /// How long a device that forwards takes to show it.
 pub(super) const PROMPT: Duration = Duration::from_secs(1);
@@ -52,7 +52,7 @@ impl<B: TestBed> Running<'_, B> {
 
     /// The intended load of a trial.
     pub(super) fn load_words(&self, ask: &TrialRequest) -> String {
-        format!("{:.1} % intended load", asked_load(self.options, ask).percent)
+        format!("{:.1} % intended load", requested_load(self.options, ask).percent)
     }
 
     /// Keeps an event of now.

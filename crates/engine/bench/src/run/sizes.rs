@@ -11,7 +11,7 @@ use crate::error::BenchError;
 use crate::frames::{flows, sizes_of};
 use crate::options::{BenchOptions, StreamOptions};
 use crate::testbed::TestBed;
-use crate::trial::{TrialRecord, asked_load, frames_words};
+use crate::trial::{TrialRecord, frames_words, requested_load};
 
 /// Sizes that are tried where nothing comes of those that are asked for.
 const USUAL: [u32; 5] = [64, 256, 512, 1_024, 1_518];
@@ -74,7 +74,7 @@ impl<B: TestBed> Running<'_, B> {
     }
 
     /// That from this moment of a trial on, nothing of its frames came, and others did.
-    pub(super) fn size_silent(
+    pub(super) fn size_lost(
         &mut self,
         ask: &TrialRequest,
         record: &mut TrialRecord,
@@ -92,8 +92,8 @@ impl<B: TestBed> Running<'_, B> {
             from.as_secs_f64(),
             self.load_words(ask)
         );
-        record.size_silent = true;
-        let load_percent = asked_load(self.options, ask).percent;
+        record.size_lost = true;
+        let load_percent = requested_load(self.options, ask).percent;
         let dropped = DroppedFrames { frames, case: case.into(), load_percent };
         self.keep(BenchmarkEvent {
             at_ns: self.now(),

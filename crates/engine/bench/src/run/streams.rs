@@ -96,7 +96,7 @@ impl<B: TestBed> Running<'_, B> {
         let Some((_, capacity)) = self.options.claims.scheduler else { return false };
         let mut streams = record.figures.streams.clone();
         set_expected_rates(self.options, &ask.frames, &mut streams);
-        let owed = streams.get(stream).and_then(|stream| stream.owed_l2_bps);
+        let owed = streams.get(stream).and_then(|stream| stream.expected_l2_bps);
         owed.is_some_and(|[least, _]| least < TOLERANCE * capacity)
     }
 }

@@ -111,7 +111,7 @@ fn what_a_full_queue_drops_is_within_the_devices_part_and_all_of_it_in_the_loss_
     for trial in &document.trials {
         // All that is lost the device has dropped.
         let [least, most] = trial.lost_by_device.unwrap();
-        assert!(trial.disturbed > 500 && least <= trial.lost && most == trial.lost, "{trial:#?}");
+        assert!(trial.stall_affected > 500 && least <= trial.lost && most == trial.lost, "{trial:#?}");
         assert_eq!((trial.lost_by_tester, &trial.invalid), (0, &None), "{trial:#?}");
     }
     let trials = document.trials.iter();

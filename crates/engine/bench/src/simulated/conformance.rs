@@ -377,7 +377,7 @@ fn the_pitfall_of_large_frames_in_a_low_class_is_named() {
     let named = document.verdicts.iter().find(|one| one.subject.starts_with("weights")).unwrap();
     assert!(named.found.contains("figure 1-5"), "{named:?}");
     let bulk = &document.trials[0].per_stream[2];
-    let owed = bulk.owed_l2_bps.unwrap();
+    let owed = bulk.expected_l2_bps.unwrap();
     assert!((owed[0] - capacity * 100.0 / 450.0).abs() < 1.0 && owed[0].to_bits() == owed[1].to_bits());
     assert!(bulk.carried_l2_bps > 2.0 * owed[1], "{bulk:#?}");
     assert_eq!(bulk.frame_octets, Some(1_518.0));

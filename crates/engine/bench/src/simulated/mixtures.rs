@@ -99,7 +99,7 @@ fn a_size_of_a_mixture_that_is_dropped_is_named_and_a_full_device_is_not_accused
     let found = format!("{came} of {} frames received, in 1 of 1 trial", row.offered);
     assert_eq!(document.verdicts[0].found, found);
     // Of the random mixture, in which that size comes once in 13,000 frames, nothing is claimed; nor of a sound device.
-    assert_eq!(broken(&run(&mixed("seed003", 0.4), Simulated::with(drops))), Vec::<&str>::new());
+    assert_eq!(broken(&run(&mixed("chadda2004", 0.4), Simulated::with(drops))), Vec::<&str>::new());
     assert_eq!(broken(&run(&mixed("aad", 0.4), Simulated::with(carries(1.0, 100)))), Vec::<&str>::new());
     // A queue of octets that is full has room for small frames only.
     for octets in [600, 1_600, 3_000] {

@@ -63,16 +63,16 @@ fn a_device_that_reboots_whenever_it_is_loaded_is_no_overload_of_the_tester() {
     let kinds: Vec<&str> = document.events.iter().map(|event| event.kind.as_str()).collect();
     assert_eq!(kinds.iter().filter(|kind| **kind == "device-unsteady").count(), 2, "{kinds:?}");
     assert!(!kinds.contains(&"tester-overloaded"), "{kinds:?}");
-    assert!(document.trials.iter().all(|trial| trial.device_away));
+    assert!(document.trials.iter().all(|trial| trial.device_unreachable));
     assert!(document.results.iter().all(|result| result.count == 0), "{:#?}", document.results);
     let told = crate::informative(&document);
-    assert_eq!((told.asked, told.told, told.device_away, told.is_enough()), (2, 0, 2, false));
+    assert_eq!((told.asked, told.told, told.device_unreachable, told.is_enough()), (2, 0, 2, false));
     // A search does not take it for the tester's limit either.
     let document = run(&options(Procedure::Throughput(goal(0.0))), bed);
     let bounds: Vec<_> = document.results.iter().filter_map(|one| one.bounded_by.as_deref()).collect();
     assert!(!bounds.is_empty() && bounds.iter().all(|one| *one == "an absence of the device"), "{bounds:?}");
     let told = crate::informative(&document);
-    assert_eq!((told.asked, told.told, told.device_away), (1, 0, 1));
+    assert_eq!((told.asked, told.told, told.device_unreachable), (1, 0, 1));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_tester_that_stands_still_hides_no_absence_and_makes_none() {
         let document = run(&sweep(&[0.1, 0.2, 0.3]), bed);
         assert_eq!(kinds(&document), ["device-away", "trial-repeated"], "{:?}", document.events);
         assert!(document.events[0].text.contains("from 0.3 s of a trial"), "{:?}", document.events);
-        let away: Vec<bool> = document.trials.iter().map(|trial| trial.device_away).collect();
+        let away: Vec<bool> = document.trials.iter().map(|trial| trial.device_unreachable).collect();
         assert_eq!(away, [false, true, false, false]);
     }
     // What it drops unread for as long is a silence of its own making.
@@ -263,7 +263,7 @@ fn a_link_that_the_device_took_from_the_tester_is_no_standstill_of_the_tester() 
             told.ends_with("; the link came up within the trial, and nothing arrived for 0.60 s"),
             "{told}"
         );
-        let away: Vec<bool> = document.trials.iter().map(|trial| trial.device_away).collect();
+        let away: Vec<bool> = document.trials.iter().map(|trial| trial.device_unreachable).collect();
         assert_eq!(away, [false, true, false, false]);
         assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 2, "the case is set again");
         // Where no link was lost, it is the tester that stood still.
@@ -482,7 +482,7 @@ fn port_switched_off_in_trial() {
     let why: Vec<Option<&str>> = document.trials.iter().map(|trial| trial.invalid.as_deref()).collect();
     let told = "the tester's port a was switched off on this host during the trial";
     assert_eq!(why, [None, Some(told), None, None]);
-    assert!(document.trials.iter().all(|trial| !trial.device_away));
+    assert!(document.trials.iter().all(|trial| !trial.device_unreachable));
 }
 
 /// Where nothing comes before the first trial, the tester's own ports are looked at once more.
@@ -525,7 +525,7 @@ fn own_port_down_is_no_absence() {
         );
         let last = document.trials.last().unwrap();
         assert_eq!(
-            (last.device_away, last.invalid.as_deref().map(|why| why.contains(told))),
+            (last.device_unreachable, last.invalid.as_deref().map(|why| why.contains(told))),
             (false, Some(true))
         );
         // Before the first trial it is an error that names it.

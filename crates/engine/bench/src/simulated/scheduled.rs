@@ -5,7 +5,7 @@ use romer_record::warning::BenchmarkWarning;
 
 use super::*;
 
-const MIXTURES: [&str; 5] = ["64", "1518", "simple", "aaafg", "seed003"];
+const MIXTURES: [&str; 5] = ["64", "1518", "simple", "aaafg", "chadda2004"];
 
 fn frames(text: &str) -> Frames {
     text.parse().map_or_else(
@@ -52,7 +52,7 @@ fn every_pace_with_every_mixture_has_the_load_that_it_is_told_with() {
             let document = run(&options, sound());
             let trial = &document.trials[0];
             // It leaves as it is due: nothing is the tester's fault.
-            assert_eq!((&trial.invalid, trial.lost, trial.disturbed), (&None, 0, 0), "{what}");
+            assert_eq!((&trial.invalid, trial.lost, trial.stall_affected), (&None, 0, 0), "{what}");
             assert_eq!((trial.lateness_ns.max, document.trials.len()), (Some(0.0), 1), "{what}");
             assert!(document.events.is_empty(), "{what}: {:?}", document.events);
             assert!(
@@ -60,7 +60,7 @@ fn every_pace_with_every_mixture_has_the_load_that_it_is_told_with() {
                 "{what}"
             );
             // The load that it is told with is the one that it had: of 1,300 frames or more of chance within five deviations.
-            let chance = pace == Pace::Poisson || mixture == "seed003";
+            let chance = pace == Pace::Poisson || mixture == "chadda2004";
             let tolerance = if chance { 0.15 } else { 0.02 };
             let result = |quantity: &str| {
                 document
@@ -84,7 +84,7 @@ fn every_pace_with_every_mixture_has_the_load_that_it_is_told_with() {
             let foreseen = &crate::forecast(&options).document(&options).trials[0];
             assert!(near(foreseen.pps, trial.intended_load.pps, tolerance), "{what}: {foreseen:?}");
             // What was asked for is the same before and after.
-            let asked = trial.asked_load.unwrap();
+            let asked = trial.requested_load.unwrap();
             assert!(
                 near(asked.pps, foreseen.pps, 1e-9) && near(asked.percent, foreseen.load_percent, 1e-9),
                 "{what}"

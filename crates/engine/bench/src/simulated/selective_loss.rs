@@ -192,7 +192,11 @@ fn a_stream_that_is_dropped_is_named_though_the_tester_stands_still_in_every_tri
     let document = run(&asked, Simulated { stands_still, ..Simulated::with(drops) });
     for trial in &document.trials {
         let of_small = trial.per_stream[1].offered;
-        assert_eq!((trial.disturbed > trial.offered.frames / 2, trial.lost), (true, of_small), "{trial:#?}");
+        assert_eq!(
+            (trial.stall_affected > trial.offered.frames / 2, trial.lost),
+            (true, of_small),
+            "{trial:#?}"
+        );
         assert_eq!((trial.lost_by_device, &trial.invalid), (Some([of_small; 2]), &None));
     }
     assert_eq!(document.trials.len(), 2);
@@ -236,7 +240,10 @@ fn a_size_that_begins_to_be_dropped_within_a_trial_is_no_absence_of_the_device()
     assert_eq!(kinds, ["size-silent"], "{:?}", document.events);
     let text = &document.events[0].text;
     assert!(text.starts_with("frames of 64 octets: none arrived from 0.3 s of a trial"), "{text}");
-    assert_eq!((document.trials.len(), document.trials.iter().all(|trial| !trial.device_away)), (2, true));
+    assert_eq!(
+        (document.trials.len(), document.trials.iter().all(|trial| !trial.device_unreachable)),
+        (2, true)
+    );
     let trial = document.trials.iter().find(|trial| trial.frame_size == Some(64)).unwrap();
     let [came, of] = [trial.carried.frames, trial.offered.frames];
     assert!(came.abs_diff(of * 3 / 10) < 3, "{came} of {of}");

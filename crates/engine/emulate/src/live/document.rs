@@ -109,7 +109,7 @@ fn direction(direction: &DirectionSnapshot) -> EmulatedDirection {
         reordered: ledger.reordered,
         overtaken: direction.overtaken,
         rate_queue_ns: direction.rate_queue.clone(),
-        waited_ratio: (ledger.delayed > 0).then(|| real(ledger.waited) / real(ledger.delayed)),
+        order_delayed_ratio: (ledger.delayed > 0).then(|| real(ledger.waited) / real(ledger.delayed)),
         requested_delay_ns: of_delays(&direction.requested_delay),
         actual_delay_ns: of_delays(&direction.actual_delay),
         total_delay_ns: of_delays(&direction.total_delay),

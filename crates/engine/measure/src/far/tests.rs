@@ -141,7 +141,7 @@ fn endless_last_words_are_given_up() {
         conversation.secret = Some([1; 16]);
         conversation.budget.probes = PROBES;
         let mut rows = 0;
-        let mut keep = |told: Told| rows += counted(told.entries.len());
+        let mut keep = |told: ResponderReport| rows += counted(told.entries.len());
         assert_eq!(conversation.hear_last(StdDuration::from_secs(600), &mut keep), None);
         assert!(conversation.is_broken() && conversation.way_on().is_none());
         assert_eq!(conversation.fault(), Some(OVERRUN));
@@ -177,7 +177,7 @@ fn flooded_resumptions_are_given_up() {
 }
 
 /// A conversation of a session of 10 probes in which `message` came, and what was taken of it.
-fn hostile(message: &Message) -> (Conversation, Told) {
+fn hostile(message: &Message) -> (Conversation, ResponderReport) {
     let descriptor = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = descriptor.local_addr().unwrap();
     let stream = Breaking { bytes: encoded(message), descriptor };
@@ -277,22 +277,23 @@ fn overlong_texts_of_welcomes() {
     let chrony = Chrony { reference: long(), ..Chrony::default() };
     let sync = ClockSync {
         state: Some(long()),
-        keepers: vec![long(); 8],
+        sync_daemons: vec![long(); 8],
         chrony: Some(chrony),
         ..ClockSync::default()
     };
     let welcome = Welcome { clock_sync: Some(sync), ..Welcome::new(&long(), clock_identity(), 862) };
     let welcome = welcomed(welcome).unwrap();
     let sync = welcome.clock_sync.unwrap();
-    assert_eq!(sync.keepers.len(), 8);
-    let texts = sync.keepers.into_iter().chain(sync.state).chain(sync.chrony.map(|chrony| chrony.reference));
+    assert_eq!(sync.sync_daemons.len(), 8);
+    let texts =
+        sync.sync_daemons.into_iter().chain(sync.state).chain(sync.chrony.map(|chrony| chrony.reference));
     for text in texts.chain([welcome.software]) {
         assert_eq!(text, "x".repeat(300));
     }
-    let keepers = vec![String::new(); 10_000];
-    let sync = ClockSync { keepers, ..ClockSync::default() };
+    let sync_daemons = vec![String::new(); 10_000];
+    let sync = ClockSync { sync_daemons, ..ClockSync::default() };
     let many = Welcome { clock_sync: Some(sync), ..Welcome::new("", clock_identity(), 862) };
-    assert_eq!(welcomed(many).unwrap().clock_sync.unwrap().keepers.len(), MOST_KEEPERS);
+    assert_eq!(welcomed(many).unwrap().clock_sync.unwrap().sync_daemons.len(), MOST_SYNC_DAEMONS);
 }
 
 /// A session of round trips has no key of one-way probes, and one of one-way probes has one.

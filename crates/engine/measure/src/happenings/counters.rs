@@ -9,7 +9,7 @@ use romer_record::event::{EventKind, Side};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::words::{nobody, path_error, path_refused, refusal, unsent};
-use super::{DROPS, Episode, Happenings, Way};
+use super::{DROPS, Episode, Happenings, WatchedPath};
 use crate::stream::Shared;
 
 /// An episode of refused probes is over when none was refused for so long.
@@ -112,7 +112,7 @@ impl Happenings {
         index: usize,
         now: Timestamp<Monotonic>,
         count: u64,
-        episode: impl Fn(&mut Way) -> &mut Episode,
+        episode: impl Fn(&mut WatchedPath) -> &mut Episode,
         say: impl Fn(u64) -> (EventKind, Side, String),
     ) {
         let own = episode(&mut self.ways[index]);

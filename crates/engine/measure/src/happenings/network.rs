@@ -11,7 +11,7 @@ use romer_host::{clock, host_info};
 use romer_record::event::{Event, EventKind, Side};
 
 use super::Happenings;
-use crate::no_way;
+use crate::no_route;
 
 impl Happenings {
     pub(super) fn look_at_network(&mut self) {
@@ -73,7 +73,7 @@ impl Happenings {
         let was_down = std::mem::take(&mut self.links[index].was_down);
         for deed in deeds {
             let place = if was_down && deed.kind == EventKind::LinkDown {
-                let cause = no_way::cause(name);
+                let cause = no_route::cause(name);
                 let detail = format!("interface {name} {cause} already when probes were to leave by it");
                 self.note(None, EventKind::LinkDown, Side::Sender, detail)
             } else {
@@ -121,7 +121,7 @@ impl Happenings {
     /// Notes what an interface did: now, or, where nobody has looked for long, at some moment of that time.
     fn note_link(&mut self, name: &str, deed: Deed) -> Option<usize> {
         let one = event(deed.kind, Side::Sender, interface::words(name, deed), self.start);
-        self.keep(None, Event { noticed_late_ns: noticed_late(deed, self.since_look), ..one })
+        self.keep(None, Event { detection_latency_ns: noticed_late(deed, self.since_look), ..one })
     }
 
     fn address(&mut self, address: IpAddr, added: bool) {

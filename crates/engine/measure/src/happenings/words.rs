@@ -8,7 +8,7 @@ use romer_host::HostError;
 use romer_host::host_info::PacketTooBigHandling;
 use romer_units::{counted, was};
 
-use crate::no_way::explained;
+use crate::no_route::explained;
 use crate::router_word::RouterWord;
 use crate::unanswered::UNANSWERED;
 

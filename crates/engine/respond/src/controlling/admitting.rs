@@ -15,7 +15,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::connection::Connection;
 use super::outbox::Outbox;
-use super::places::{Place, Scope, Stage, to_close};
+use super::places::{ConnectionPlace, Scope, Stage, to_close};
 use super::shares::{Holding, NETWORKS};
 use super::{Controlling, LISTENERS, LONGEST_ANSWER, MOST_DEPARTURES, MOST_SENDERS, token};
 
@@ -67,7 +67,7 @@ impl Controlling {
         let now = clock::monotonic_now();
         let welcome = Welcome {
             clock: clock_identity(),
-            clock_sync: Some(clock_sync(self.keepers)),
+            clock_sync: Some(clock_sync(self.sync_daemons)),
             routers_unheard: routers_unheard().filter(|_| peer.is_ipv4()),
             ..self.welcome.clone()
         };
@@ -98,7 +98,7 @@ impl Controlling {
 
     /// Closes a connection without a session where one more from `peer` would be one too many, of its network or of all.
     fn make_room_for_pending(&mut self, peer: IpAddr) {
-        let newcomer = Network::of(peer);
+        let newcomer = Network::from_address(peer);
         let scope = if self.shares.network(newcomer).pending >= WITHOUT_SESSION_OF_ONE {
             Scope::Own
         } else if self.shares.all().pending >= WITHOUT_SESSION {
@@ -106,7 +106,8 @@ impl Controlling {
         } else {
             return;
         };
-        let places: Vec<Place> = self.connections.iter().map(|(index, one)| one.place(index)).collect();
+        let places: Vec<ConnectionPlace> =
+            self.connections.iter().map(|(index, one)| one.place(index)).collect();
         if let Some(index) = to_close(&places, newcomer, scope) {
             self.totals().refused_sessions.unheard += 1;
             self.remove(index);
@@ -117,7 +118,7 @@ impl Controlling {
     /// ones held: of its network, or of all.
     pub(super) fn make_room(&mut self, index: usize, now: Timestamp<Monotonic>) {
         let Some(connection) = self.connections.get(index) else { return };
-        let network = Network::of(connection.peer);
+        let network = Network::from_address(connection.peer);
         let [of_one, of_all] = self.most();
         loop {
             let (own, all) = (self.shares.network(network).minus(of_one), self.shares.all().minus(of_all));
@@ -129,7 +130,7 @@ impl Controlling {
                 return;
             };
             let Some(idle) = idle else { return };
-            self.totals().made_room += 1;
+            self.totals().evicted_sessions += 1;
             self.remove(idle);
         }
     }
@@ -168,7 +169,8 @@ impl Controlling {
         network: Option<Network>,
         now: Timestamp<Monotonic>,
     ) -> Option<usize> {
-        let counts = |one: &Connection| network.is_none_or(|network| Network::of(one.peer) == network);
+        let counts =
+            |one: &Connection| network.is_none_or(|network| Network::from_address(one.peer) == network);
         let sessions =
             self.by_session.values().filter_map(|index| Some((*index, self.connections.get(*index)?)));
         sessions
@@ -176,7 +178,10 @@ impl Controlling {
                 *index != newcomer && one.is_idle(now) && counts(one) && one.holding.has_some_of(excess)
             })
             .max_by_key(|(_, one)| {
-                (self.shares.network(Network::of(one.peer)).sessions, now - one.server.unused_since())
+                (
+                    self.shares.network(Network::from_address(one.peer)).sessions,
+                    now - one.server.unused_since(),
+                )
             })
             .map(|(index, _)| index)
     }
@@ -204,12 +209,12 @@ impl Controlling {
 
 impl Connection {
     /// What decides whether it makes room for another one.
-    fn place(&self, index: usize) -> Place {
+    fn place(&self, index: usize) -> ConnectionPlace {
         let stage = match (self.holding.pending, &self.session) {
             (0, _) => Stage::Session,
             (_, Some(_)) => Stage::Ending,
             (_, None) => Stage::Asking,
         };
-        Place { index, network: Network::of(self.peer), begun: self.begun, stage }
+        ConnectionPlace { index, network: Network::from_address(self.peer), begun: self.begun, stage }
     }
 }

@@ -11,7 +11,7 @@ use romer_wire::oneway_probe;
 
 use super::outbox::Outbox;
 use super::shares::Holding;
-use crate::messages::Path;
+use crate::messages::SendPath;
 use crate::sending::FarSender;
 
 /// How long the last words of a conversation that led to no session may take to be written.
@@ -89,7 +89,7 @@ pub(super) struct Granted {
     /// What this end is to send, as whose probes, and how many at the most.
     pub(super) stream: Option<(FarStream, (oneway_probe::Session, u64))>,
     /// How, until it begins.
-    pub(super) path: Option<Box<Path>>,
+    pub(super) path: Option<Box<SendPath>>,
     pub(super) sender: Option<FarSender>,
 }
 

@@ -9,7 +9,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use super::Controlling;
 use super::connection::{Reached, report_checksum_errors};
 use super::shares::Holding;
-use crate::messages::{Note, Path};
+use crate::messages::{Note, SendPath};
 
 /// Notes that are taken in a turn, so that a flood of them does not delay others; the rest are taken in the next.
 pub(super) const NOTES: usize = 4_096;
@@ -89,9 +89,9 @@ impl Controlling {
             Note::Refused { refused, .. } => self.refused(index, refused),
             // Its sending thread is no more.
             Note::Failed { .. } => return self.fail(index),
-            Note::Flushed { lost, kernel_drops, mistagged, .. } => {
+            Note::Flushed { lost, kernel_drops, bad_tag, .. } => {
                 server.on_losses(lost, kernel_drops);
-                server.on_mistagged(mistagged);
+                server.on_bad_tag(bad_tag);
                 report_checksum_errors(server);
                 Vec::new()
             }
@@ -110,7 +110,7 @@ impl Controlling {
         index: usize,
         address: SocketAddr,
         moves: &[(SocketAddr, [Duration; 2])],
-        path: Option<Box<Path>>,
+        path: Option<Box<SendPath>>,
     ) -> Vec<Action> {
         let now = clock::monotonic_now();
         let reached = &mut self.connections[index].reached;

@@ -18,7 +18,7 @@ pub(super) enum Stage {
 
 /// A connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionPlace {
     pub(super) index: usize,
     pub(super) network: Network,
     pub(super) begun: Timestamp<Monotonic>,
@@ -36,7 +36,7 @@ pub(super) enum Scope {
 
 /// The connection that is closed for one more of network `newcomer`: the oldest without a session, of its own network if that
 /// is full, or of those networks that would have most of them with the newcomer.
-pub(super) fn to_close(places: &[Place], newcomer: Network, scope: Scope) -> Option<usize> {
+pub(super) fn to_close(places: &[ConnectionPlace], newcomer: Network, scope: Scope) -> Option<usize> {
     let pending = || places.iter().filter(|place| place.stage != Stage::Session);
     let mut counts = HashMap::<Network, usize>::new();
     pending().for_each(|place| *counts.entry(place.network).or_default() += 1);
@@ -44,7 +44,7 @@ pub(super) fn to_close(places: &[Place], newcomer: Network, scope: Scope) -> Opt
         *own += 1;
     }
     let most = counts.values().max();
-    let is_eligible = |place: &&Place| match scope {
+    let is_eligible = |place: &&ConnectionPlace| match scope {
         Scope::Own => place.network == newcomer,
         Scope::All => counts.get(&place.network) == most,
     };
@@ -56,14 +56,14 @@ mod tests {
     use super::*;
 
     fn network(number: u8) -> Network {
-        Network::of([192, 0, number, 1].into())
+        Network::from_address([192, 0, number, 1].into())
     }
 
     /// Connections by network, seconds of their age, and stage.
     fn closed(connections: &[(u8, i64, Stage)], newcomer: u8, scope: Scope) -> Option<usize> {
-        let places: Vec<Place> = (0..)
+        let places: Vec<ConnectionPlace> = (0..)
             .zip(connections)
-            .map(|(index, &(of, age, stage))| Place {
+            .map(|(index, &(of, age, stage))| ConnectionPlace {
                 index,
                 network: network(of),
                 begun: Timestamp::from_nanos(-age * 1_000_000_000),

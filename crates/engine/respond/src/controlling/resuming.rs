@@ -47,7 +47,7 @@ impl Controlling {
         let gone = "there is no such session here: it has ended, or the responder was started anew";
         let index = shown.filter(|index| *index != from).ok_or(gone)?;
         let peer = self.connections[from].peer;
-        self.check_move(index, Network::of(peer))?;
+        self.check_move(index, Network::from_address(peer))?;
         let number = self.connections[index].number().ok_or(gone)?;
         // It is counted for the network where it was until then.
         self.hold(index, Holding::default(), Holding::default());
@@ -80,7 +80,7 @@ impl Controlling {
     /// Refuses a session that goes on in `network` where that, or all networks together, would use more than they may have.
     fn check_move(&self, index: usize, network: Network) -> Result<(), &'static str> {
         let Connection { peer, holding, in_use, .. } = self.connections[index];
-        let own = if Network::of(peer) == network { in_use } else { Holding::default() };
+        let own = if Network::from_address(peer) == network { in_use } else { Holding::default() };
         let [most_of_one, most_of_all] = self.most();
         let exceeds = |others: Holding, most| holding.has_some_of(others.plus(holding).minus(most));
         if exceeds(self.in_use.network(network).minus(own), most_of_one) {

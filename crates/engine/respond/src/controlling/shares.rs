@@ -47,7 +47,7 @@ impl Holding {
     };
 
     /// What a connection has that buffers so many `octets`; of one that is being closed a session counts no more.
-    pub(super) fn of(server: &Server, octets: usize, is_closing: bool) -> Self {
+    pub(super) fn new(server: &Server, octets: usize, is_closing: bool) -> Self {
         let pending = Self { pending: 1, unasked: octets, ..Self::default() };
         if is_closing {
             return pending;
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     fn network(address: &str) -> Network {
-        Network::of(address.parse().unwrap())
+        Network::from_address(address.parse().unwrap())
     }
 
     /// Totals are the sums of what is there, and a network without connections is forgotten.

@@ -3,12 +3,12 @@
 use std::ops::{Index, IndexMut};
 
 /// Connections, each in a slot of its own.
-pub(super) struct Table<T> {
+pub(super) struct Slots<T> {
     slots: Vec<Option<T>>,
     free: Vec<usize>,
 }
 
-impl<T> Table<T> {
+impl<T> Slots<T> {
     pub(super) const fn new() -> Self {
         Self { slots: Vec::new(), free: Vec::new() }
     }
@@ -53,7 +53,7 @@ impl<T> Table<T> {
     }
 }
 
-impl<T> Index<usize> for Table<T> {
+impl<T> Index<usize> for Slots<T> {
     type Output = T;
 
     fn index(&self, index: usize) -> &T {
@@ -61,7 +61,7 @@ impl<T> Index<usize> for Table<T> {
     }
 }
 
-impl<T> IndexMut<usize> for Table<T> {
+impl<T> IndexMut<usize> for Slots<T> {
     fn index_mut(&mut self, index: usize) -> &mut T {
         self.slots[index].as_mut().expect("a connection that is used has not been removed")
     }
@@ -74,7 +74,7 @@ mod tests {
     /// Numbers stay, and those of removed connections are given again.
     #[test]
     fn numbers_are_stable() {
-        let mut table = Table::new();
+        let mut table = Slots::new();
         assert_eq!(["a", "b", "c"].map(|name| table.insert(name)), [0, 1, 2]);
         assert_eq!((table.remove(1), table.remove(1), table.get(1)), (Some("b"), None, None));
         assert_eq!((table[0], table[2], table.next(), table.end()), ("a", "c", 1, 3));

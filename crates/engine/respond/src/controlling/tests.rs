@@ -331,7 +331,7 @@ fn idle_sessions_make_room() {
             let newcomer = hosts.ask_at(100, &asking, clock::monotonic_now());
             let controlling = &hosts.controlling;
             assert_eq!(newcomer.is_some(), is_idle, "{:?}", asking.request);
-            assert_eq!(controlling.totals().made_room, u64::from(is_idle));
+            assert_eq!(controlling.totals().evicted_sessions, u64::from(is_idle));
             assert_eq!(
                 (controlling.by_session.len(), controlling.by_session.contains_key(&0)),
                 (all, !is_idle)
@@ -447,7 +447,7 @@ fn resumed_sessions_count_where_they_are() {
         let granted: Vec<Granted> =
             (0..=most).map(|network| hosts.ask_at(network, &asking, now).unwrap().1).collect();
         let sessions_of = |hosts: &Hosts, network| {
-            hosts.controlling.shares.network(Network::of([192, 0, network, 1].into())).sessions
+            hosts.controlling.shares.network(Network::from_address([192, 0, network, 1].into())).sessions
         };
         for (number, granted) in (0..).zip(&granted) {
             hosts.resume_from(granted, 100);

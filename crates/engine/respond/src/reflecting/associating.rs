@@ -12,7 +12,7 @@ use romer_session::association::Token;
 use romer_units::Duration;
 
 use super::Reflecting;
-use crate::messages::{Note, Path};
+use crate::messages::{Note, SendPath};
 
 /// So many addresses of a session are remembered: for who makes more mappings than that while it has no conversation, the last.
 const MOST_MOVES: usize = 16;
@@ -91,7 +91,7 @@ impl Reflecting {
             state.sender = Some((index, Arc::clone(&socket)));
             let from = datagram.answered_from();
             let card = card::of_index(&self.links.cards, datagram.interface).cloned();
-            path = Some(Box::new(Path { socket, to: peer, from, card }));
+            path = Some(Box::new(SendPath { socket, to: peer, from, card }));
         }
         let now = datagram.kernel.unwrap_or(datagram.user).as_nanos();
         let ssid = state.ssid;

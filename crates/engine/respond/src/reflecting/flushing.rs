@@ -57,8 +57,8 @@ impl Reflecting {
                     self.backlog.tell(Note::Refused { session, refused });
                 }
                 let kernel_drops = drops.saturating_sub(state.drops_before);
-                let mistagged = self.expected.mistagged_of(session);
-                if self.backlog.tell(Note::Flushed { session, lost: state.lost, kernel_drops, mistagged }) {
+                let bad_tag = self.expected.bad_tag_of(session);
+                if self.backlog.tell(Note::Flushed { session, lost: state.lost, kernel_drops, bad_tag }) {
                     state.flush = false;
                     self.links.control_waker.wake();
                 }
@@ -80,7 +80,7 @@ impl Reflecting {
                     }
                     _ => false,
                 };
-                if now - waiting.since >= port.patience.of(!goes_on) {
+                if now - waiting.since >= port.patience.limit(!goes_on) {
                     port.waiting[slot] = None;
                     port.in_waiting -= 1;
                     self.hand_over(waiting.record);

@@ -3,7 +3,7 @@
 use romer_record::warning::MeasurementWarning;
 
 use super::Row;
-use super::read::{Column, LARGEST, stamp, text, whole};
+use super::read::{CsvColumn, LARGEST, stamp, text, whole};
 
 /// What becomes of a last line without a line end: whoever wrote it may have been interrupted in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,17 +65,19 @@ impl Before {
 
     /// Whether the value of the last column lies far from where those before lead one to expect it, and would lie there if it
     /// had more digits.
-    pub(super) fn lacks_digits(&self, last: Column, row: &Row) -> bool {
+    pub(super) fn lacks_digits(&self, last: CsvColumn, row: &Row) -> bool {
         let departure = row.stamps[0].or(row.user[0]);
         let (value, expected) = match last {
             // The packet took about as long as the one before.
-            Column::Stamp(place) => (row.stamps[place].map(i128::from), after(self.stamps[place], departure)),
-            Column::User(place) => (row.user[place].map(i128::from), after(self.user[place], departure)),
-            Column::Sequence => {
+            CsvColumn::Stamp(place) => {
+                (row.stamps[place].map(i128::from), after(self.stamps[place], departure))
+            }
+            CsvColumn::User(place) => (row.user[place].map(i128::from), after(self.user[place], departure)),
+            CsvColumn::Sequence => {
                 (Some(row.sequence.into()), self.sequence.map(|before| i128::from(before) + 1))
             }
-            Column::Size => (Some(row.size.into()), self.size.flatten().map(i128::from)),
-            Column::Fate | Column::Other => return false,
+            CsvColumn::Size => (Some(row.size.into()), self.size.flatten().map(i128::from)),
+            CsvColumn::Fate | CsvColumn::Other => return false,
         };
         let Some((value, expected)) = value.zip(expected) else { return false };
         let away = (value - expected).abs();
@@ -99,21 +101,21 @@ fn after(before: Option<(i64, Option<i64>)>, departure: Option<i64>) -> Option<i
 }
 
 /// Whether a line could be the beginning of a row: what is there of it is in the format, and its last field may be cut.
-pub(super) fn beginning(line: &[u8], columns: &[Column]) -> bool {
+pub(super) fn beginning(line: &[u8], columns: &[CsvColumn]) -> bool {
     let Ok(text) = text(line) else { return false };
     let fields: Vec<&str> = text.split(',').map(|field| field.trim_matches('"')).collect();
     let Some((last, others)) = fields.split_last().filter(|_| fields.len() <= columns.len()) else {
         return false;
     };
-    let fits = |column: &Column, field: &str| match column {
-        Column::Sequence => whole(field, "", u64::MAX).is_ok(),
-        Column::Size => whole(field, "", LARGEST.into()).is_ok(),
-        Column::Stamp(_) | Column::User(_) => stamp(field).is_ok(),
-        Column::Fate | Column::Other => true,
+    let fits = |column: &CsvColumn, field: &str| match column {
+        CsvColumn::Sequence => whole(field, "", u64::MAX).is_ok(),
+        CsvColumn::Size => whole(field, "", LARGEST.into()).is_ok(),
+        CsvColumn::Stamp(_) | CsvColumn::User(_) => stamp(field).is_ok(),
+        CsvColumn::Fate | CsvColumn::Other => true,
     };
     let last_column = columns[others.len()];
     others.iter().zip(columns).all(|(field, column)| fits(column, field))
         && (last.is_empty()
             || fits(&last_column, last)
-            || (*last == "-" && matches!(last_column, Column::Stamp(_) | Column::User(_))))
+            || (*last == "-" && matches!(last_column, CsvColumn::Stamp(_) | CsvColumn::User(_))))
 }

@@ -21,7 +21,7 @@ mod write;
 
 pub use last::Unended;
 pub use read::{Fault, Reader, Unread};
-pub use write::{Places, Written, one_way, round_trips};
+pub use write::{Places, WrittenCounts, one_way, round_trips};
 
 /// Which table it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

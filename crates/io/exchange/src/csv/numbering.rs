@@ -114,11 +114,11 @@ fn one_run(lines: usize, at: &impl Fn(usize) -> Identity) -> Result<Option<Renum
     if is_plain(lines, at, width) {
         return Ok(divided(written.collect(), None));
     }
-    let mut best = Reading::of(written.collect(), None, at);
+    let mut best = NumberReading::new(written.collect(), None, at);
     if let Some(width) = width {
         for numbers in [by_departure(lines, at, width), Some(by_line(lines, at, width))].into_iter().flatten()
         {
-            let reading = Reading::of(numbers, Some(width), at);
+            let reading = NumberReading::new(numbers, Some(width), at);
             if reading.cost() < best.cost() {
                 best = reading;
             }
@@ -177,7 +177,7 @@ fn lower_run(numbers: &[u64], at: &impl Fn(usize) -> Identity) -> Option<SecondR
 }
 
 /// One way to read the numbers.
-struct Reading {
+struct NumberReading {
     numbers: Vec<u64>,
     width: Option<u32>,
     /// How many lines have a number of another packet, and the first of them.
@@ -189,8 +189,8 @@ struct Reading {
     falls: usize,
 }
 
-impl Reading {
-    fn of(numbers: Vec<u64>, width: Option<u32>, at: &impl Fn(usize) -> Identity) -> Self {
+impl NumberReading {
+    fn new(numbers: Vec<u64>, width: Option<u32>, at: &impl Fn(usize) -> Identity) -> Self {
         let mut order: Vec<usize> = (0..numbers.len()).collect();
         order.sort_by_key(|line| (numbers[*line], *line));
         let (mut conflicts, mut distinct) = (0, 0_u64);

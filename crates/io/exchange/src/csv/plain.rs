@@ -1,14 +1,14 @@
 //! Lines of plain numbers, which are nearly all: read in one pass, the same as the others.
 
 use super::Row;
-use super::read::{Column, FARTHEST, LARGEST};
+use super::read::{CsvColumn, FARTHEST, LARGEST};
 
 /// Digits that fit 64 bits whatever they are.
 const DIGITS: usize = 19;
 
 /// The row of a line that holds nothing but numbers and commas, each in its range and as many as there are columns. `None`
 /// where anything is otherwise: it may be right all the same, and is to be looked at more closely.
-pub(super) fn row(line: &[u8], columns: &[Column]) -> Option<Row> {
+pub(super) fn row(line: &[u8], columns: &[CsvColumn]) -> Option<Row> {
     let mut row = Row::default();
     let mut rest = line;
     for (place, column) in columns.iter().enumerate() {
@@ -18,15 +18,15 @@ pub(super) fn row(line: &[u8], columns: &[Column]) -> Option<Row> {
         let (number, after) = number(rest)?;
         let stamp = number.filter(|number| number.unsigned_abs() <= FARTHEST.unsigned_abs());
         match *column {
-            Column::Sequence => row.sequence = u64::try_from(number?).ok()?,
-            Column::Size => row.size = u32::try_from(number?).ok().filter(|size| *size <= LARGEST)?,
-            Column::Stamp(_) | Column::User(_) if stamp.is_none() && number.is_some() => return None,
-            Column::Stamp(place) => row.stamps[place] = stamp,
-            Column::User(place) => row.user[place] = stamp,
-            Column::Fate | Column::Other => return None,
+            CsvColumn::Sequence => row.sequence = u64::try_from(number?).ok()?,
+            CsvColumn::Size => row.size = u32::try_from(number?).ok().filter(|size| *size <= LARGEST)?,
+            CsvColumn::Stamp(_) | CsvColumn::User(_) if stamp.is_none() && number.is_some() => return None,
+            CsvColumn::Stamp(place) => row.stamps[place] = stamp,
+            CsvColumn::User(place) => row.user[place] = stamp,
+            CsvColumn::Fate | CsvColumn::Other => return None,
         }
         // Other columns have no sign.
-        if rest.first() == Some(&b'-') && !matches!(column, Column::Stamp(_) | Column::User(_)) {
+        if rest.first() == Some(&b'-') && !matches!(column, CsvColumn::Stamp(_) | CsvColumn::User(_)) {
             return None;
         }
         rest = after;

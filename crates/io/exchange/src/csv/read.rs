@@ -35,7 +35,7 @@ pub enum Fault {
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Column {
+pub(super) enum CsvColumn {
     Sequence,
     Size,
     Stamp(usize),
@@ -53,7 +53,7 @@ pub struct Reader<R> {
     number: u64,
     line: Vec<u8>,
     shape: Shape,
-    columns: Vec<Column>,
+    columns: Vec<CsvColumn>,
     others: Vec<String>,
     /// The first of the empty lines before this point, which may only stand at the end.
     empty: Option<u64>,
@@ -79,7 +79,7 @@ impl<R: BufRead> Reader<R> {
         let mut lines = Lines::new(inner);
         let mut line = Vec::new();
         let found = lines.next(&mut line)?;
-        let Header { shape, columns, others } = match found {
+        let HeaderLine { shape, columns, others } = match found {
             LineEnd::End => Err(format!("the file is empty; begin with the line {}", expected())),
             LineEnd::TooLong => Err(too_long()),
             LineEnd::Line => header(&line),
@@ -132,7 +132,7 @@ impl<R: BufRead> Reader<R> {
 
     /// Whether there are columns of the program's own stamps.
     pub fn has_user_stamps(&self) -> bool {
-        self.columns.iter().any(|column| matches!(column, Column::User(_)))
+        self.columns.iter().any(|column| matches!(column, CsvColumn::User(_)))
     }
 
     /// The columns that no packet log has, by their names: they are not heeded.
@@ -203,9 +203,9 @@ impl<R: BufRead> Reader<R> {
             return cut(self);
         }
         let empty = match *last {
-            Column::Stamp(place) => row.stamps[place].is_none(),
-            Column::User(place) => row.user[place].is_none(),
-            Column::Sequence | Column::Size | Column::Fate | Column::Other => false,
+            CsvColumn::Stamp(place) => row.stamps[place].is_none(),
+            CsvColumn::User(place) => row.user[place].is_none(),
+            CsvColumn::Sequence | CsvColumn::Size | CsvColumn::Fate | CsvColumn::Other => false,
         };
         self.unended = Some(Unended::Taken { line, empty });
         let is_left_out = self.leaves_out(&row, fate);
@@ -252,13 +252,13 @@ pub(super) fn text(line: &[u8]) -> Result<&str, String> {
 }
 
 /// What a header line says.
-struct Header {
+struct HeaderLine {
     shape: Shape,
-    columns: Vec<Column>,
+    columns: Vec<CsvColumn>,
     others: Vec<String>,
 }
 
-fn header(line: &[u8]) -> Result<Header, String> {
+fn header(line: &[u8]) -> Result<HeaderLine, String> {
     if line.starts_with(&[0xff, 0xfe]) || line.starts_with(&[0xfe, 0xff]) {
         return Err("the file is UTF-16; save it as UTF-8".into());
     }
@@ -286,7 +286,7 @@ fn header(line: &[u8]) -> Result<Header, String> {
         }
     };
     let columns = names.iter().map(|name| column(name, shape)).collect::<Result<Vec<_>, _>>()?;
-    for (place, column) in columns.iter().enumerate().filter(|(_, column)| **column != Column::Other) {
+    for (place, column) in columns.iter().enumerate().filter(|(_, column)| **column != CsvColumn::Other) {
         if columns.iter().take(place).any(|before| before == column) {
             return Err(format!("the column {} is there twice; leave one out", shown(names[place])));
         }
@@ -300,9 +300,9 @@ fn header(line: &[u8]) -> Result<Header, String> {
             let others = names
                 .iter()
                 .zip(&columns)
-                .filter(|(name, column)| **column == Column::Other && !name.is_empty());
+                .filter(|(name, column)| **column == CsvColumn::Other && !name.is_empty());
             let others = others.map(|(name, _)| (*name).to_owned()).collect();
-            Ok(Header { shape, columns, others })
+            Ok(HeaderLine { shape, columns, others })
         }
     }
 }
@@ -322,7 +322,7 @@ enum Fate {
 }
 
 impl Fate {
-    fn of(word: &str) -> Self {
+    fn from_word(word: &str) -> Self {
         match word {
             "in-flight" | "unknown" => Self::NoLoss,
             "instrument-drop-there" => Self::InstrumentDropThere,
@@ -342,16 +342,16 @@ pub struct Unread {
 }
 
 /// What a column of this name holds. One that is nearly of a packet log, but written otherwise or in another unit, is a mistake.
-fn column(name: &str, shape: Shape) -> Result<Column, String> {
+fn column(name: &str, shape: Shape) -> Result<CsvColumn, String> {
     let stamp = |name: &str| shape.stamps().iter().position(|stamp| *stamp == name);
     let user = || name.strip_prefix("user_").and_then(stamp);
     match name {
-        "sequence" => return Ok(Column::Sequence),
-        "size" => return Ok(Column::Size),
-        "fate" => return Ok(Column::Fate),
+        "sequence" => return Ok(CsvColumn::Sequence),
+        "size" => return Ok(CsvColumn::Size),
+        "fate" => return Ok(CsvColumn::Fate),
         _ => {}
     }
-    if let Some(column) = stamp(name).map(Column::Stamp).or_else(|| user().map(Column::User)) {
+    if let Some(column) = stamp(name).map(CsvColumn::Stamp).or_else(|| user().map(CsvColumn::User)) {
         return Ok(column);
     }
     let plain = name.trim().to_ascii_lowercase();
@@ -361,7 +361,7 @@ fn column(name: &str, shape: Shape) -> Result<Column, String> {
     let meant =
         ["sequence", "size"].contains(&bare) || all().any(|stamp| stamp.strip_suffix("_ns") == Some(stem));
     if !meant {
-        return Ok(Column::Other);
+        return Ok(CsvColumn::Other);
     }
     Err(format!(
         "there is no column {} in a packet log (times are in nanoseconds); the header line is {}",
@@ -419,7 +419,7 @@ fn quoted_field(text: &str) -> Result<(String, &str), String> {
     }
 }
 
-fn row(line: &[u8], columns: &[Column]) -> Result<(Row, Fate), String> {
+fn row(line: &[u8], columns: &[CsvColumn]) -> Result<(Row, Fate), String> {
     match plain::row(line, columns) {
         Some(row) => Ok((row, Fate::default())),
         None => any_row(line, columns),
@@ -427,7 +427,7 @@ fn row(line: &[u8], columns: &[Column]) -> Result<(Row, Fate), String> {
 }
 
 /// The row of any line.
-fn any_row(line: &[u8], columns: &[Column]) -> Result<(Row, Fate), String> {
+fn any_row(line: &[u8], columns: &[CsvColumn]) -> Result<(Row, Fate), String> {
     let text = text(line)?;
     if text.contains('"') {
         let fields = fields(text)?;
@@ -442,7 +442,7 @@ fn of_fields<'a>(
     text: &str,
     found: usize,
     fields: impl Iterator<Item = &'a str>,
-    columns: &[Column],
+    columns: &[CsvColumn],
 ) -> Result<(Row, Fate), String> {
     if found != columns.len() {
         return Err(miscounted(text, found, columns.len()));
@@ -450,15 +450,15 @@ fn of_fields<'a>(
     let (mut row, mut fate) = (Row::default(), Fate::default());
     for (column, field) in columns.iter().zip(fields) {
         match *column {
-            Column::Sequence => row.sequence = whole(field, "a sequence number", u64::MAX)?,
-            Column::Size => {
+            CsvColumn::Sequence => row.sequence = whole(field, "a sequence number", u64::MAX)?,
+            CsvColumn::Size => {
                 row.size = whole(field, "a size in octets", LARGEST.into())
                     .map(|size| u32::try_from(size).unwrap_or(u32::MAX))?;
             }
-            Column::Stamp(place) => row.stamps[place] = stamp(field)?,
-            Column::User(place) => row.user[place] = stamp(field)?,
-            Column::Fate => fate = Fate::of(field),
-            Column::Other => {}
+            CsvColumn::Stamp(place) => row.stamps[place] = stamp(field)?,
+            CsvColumn::User(place) => row.user[place] = stamp(field)?,
+            CsvColumn::Fate => fate = Fate::from_word(field),
+            CsvColumn::Other => {}
         }
     }
     Ok((row, fate))
@@ -657,7 +657,7 @@ mod tests {
 
     #[test]
     fn a_line_of_plain_numbers_takes_the_short_way() {
-        let columns = [Column::Sequence, Column::Size, Column::Stamp(0), Column::Stamp(1)];
+        let columns = [CsvColumn::Sequence, CsvColumn::Size, CsvColumn::Stamp(0), CsvColumn::Stamp(1)];
         let row = plain::row(b"7,44,-1795654250313298178,", &columns).unwrap();
         let stamps = [Some(-1_795_654_250_313_298_178), None, None, None];
         assert_eq!(row, Row { sequence: 7, size: 44, stamps, user: [None; 4] });
@@ -673,7 +673,7 @@ mod tests {
         #[test]
         fn plain_numbers_are_read_as_any_line_is(fields in prop::collection::vec(field(), 3..6)) {
             let line = fields.join(",");
-            let columns = [Column::Sequence, Column::Size, Column::Stamp(0), Column::User(3)];
+            let columns = [CsvColumn::Sequence, CsvColumn::Size, CsvColumn::Stamp(0), CsvColumn::User(3)];
             if let Some(row) = plain::row(line.as_bytes(), &columns) {
                 prop_assert_eq!(any_row(line.as_bytes(), &columns), Ok((row, Fate::AsStamped)));
             }

@@ -22,7 +22,7 @@ pub struct Places {
 
 /// How many packets were written, by what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenCounts {
     /// Lines, the header not counted.
     pub lines: u64,
     /// Packets that did not arrive: a field is empty.
@@ -37,7 +37,7 @@ pub struct Written {
     pub unread: u64,
 }
 
-impl Written {
+impl WrittenCounts {
     fn count(&mut self, fate: &str) {
         self.lines += 1;
         match fate {
@@ -62,7 +62,7 @@ pub fn round_trips<'a>(
     places: Places,
     name_fates: bool,
     fate: impl FnMut(&RoundTrip) -> &'static str,
-) -> io::Result<Written> {
+) -> io::Result<WrittenCounts> {
     let user = Some(Place::User);
     let stamps = |row: &RoundTrip| {
         [
@@ -91,7 +91,7 @@ pub fn one_way<'a>(
     back: bool,
     name_fates: bool,
     fate: impl FnMut(&RoundTrip) -> &'static str,
-) -> io::Result<Written> {
+) -> io::Result<WrittenCounts> {
     let user = Some(Place::User);
     let stamps = |row: &RoundTrip| {
         if back {
@@ -110,9 +110,9 @@ fn table<'a, const N: usize>(
     stamps: impl Fn(&RoundTrip) -> [Option<i64>; N],
     name_fates: bool,
     mut fate: impl FnMut(&RoundTrip) -> &'static str,
-) -> io::Result<Written> {
+) -> io::Result<WrittenCounts> {
     writeln!(out, "{}{}", shape.whole_header(), if name_fates { ",fate" } else { "" })?;
-    let mut written = Written::default();
+    let mut written = WrittenCounts::default();
     for row in rows.into_iter().filter(|row| !row.not_sent) {
         let fate = fate(row);
         let is_unread = fate.starts_with("instrument-drop");
@@ -181,7 +181,7 @@ mod tests {
             String::from_utf8(out).unwrap(),
             format!("{head}\n0,44,100,-5,7,300,90,,,\n0,44,100,-5,7,300,90,,,\n1,44,1100,,,,,,,\n")
         );
-        assert_eq!(written, Written { lines: 3, lost: 1, duplicates: 1, ..Written::default() });
+        assert_eq!(written, WrittenCounts { lines: 3, lost: 1, duplicates: 1, ..WrittenCounts::default() });
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
                 let mut out = Vec::new();
                 let written = round_trips(&mut out, &rows(), places, name_fates, fate).unwrap();
                 let lines = if name_fates { 3 } else { 2 };
-                assert_eq!(written, Written { lines, unread: 1, ..Written::default() });
+                assert_eq!(written, WrittenCounts { lines, unread: 1, ..WrittenCounts::default() });
                 let mut reader = Reader::new(out.as_slice()).unwrap();
                 assert_eq!(reader.by_ref().count(), usize::from(name_fates) + 2);
                 // Two copies of the first packet come before it.

@@ -182,7 +182,7 @@ fn rates(document: &Benchmark, case: &str, sizes: &[Option<u32>]) -> Figure {
 
 /// The load that was asked for, percent of the line; in documents from before this was told what was due.
 fn asked(trial: &Trial) -> f64 {
-    trial.asked_load.map_or(trial.intended_load.percent, |asked| asked.percent)
+    trial.requested_load.map_or(trial.intended_load.percent, |asked| asked.percent)
 }
 
 /// The trials of a case that count.
@@ -245,7 +245,7 @@ fn extremes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
 fn classes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
     let here = || {
         trials(document, case, size)
-            .filter(|trial| trial.per_stream.iter().any(|one| one.owed_l2_bps.is_some()))
+            .filter(|trial| trial.per_stream.iter().any(|one| one.expected_l2_bps.is_some()))
     };
     let count = here().map(|trial| trial.per_stream.len()).max().unwrap_or(0);
     let of =
@@ -262,7 +262,7 @@ fn classes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
             twin: false,
         });
         let owed = |end: usize| {
-            gathered(of(class).filter_map(|(load, one)| Some((load, one.owed_l2_bps?[end] / 1e6))), mean)
+            gathered(of(class).filter_map(|(load, one)| Some((load, one.expected_l2_bps?[end] / 1e6))), mean)
         };
         let owed = owed(0).into_iter().zip(owed(1)).map(|(low, high)| Mark {
             y: f64::midpoint(low.y, high.y),

@@ -44,7 +44,7 @@ fn is_same(one: &Trial, other: &Trial) -> bool {
         let Trial { case, frame_size, mixture, repeat, purpose, duration_ns, .. } = trial;
         (case.clone(), *frame_size, mixture.clone(), *repeat, purpose.clone(), *duration_ns)
     };
-    key(one) == key(other) && one.asked_load == other.asked_load
+    key(one) == key(other) && one.requested_load == other.requested_load
 }
 
 /// The events that are reported one by one.

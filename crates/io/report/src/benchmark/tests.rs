@@ -113,7 +113,7 @@ fn classes(load: f64) -> Trial {
         name: name.into(),
         frame_octets: Some(octets),
         carried_l2_bps: carried,
-        owed_l2_bps: Some([owed, owed]),
+        expected_l2_bps: Some([owed, owed]),
         ..StreamResult::default()
     };
     Trial {

@@ -113,7 +113,7 @@ fn pattern(values: &[u64], all: Option<&Tally>) -> String {
         let each = of_each.iter().map(|(value, number)| format!("{} of {}", count(*number), count(*value)));
         return each.collect::<Vec<_>>().join(", ");
     }
-    let tally = Tally::of(values);
+    let tally = Tally::from_values(values);
     by_power_of_two(&tally.by_power_of_two, tally.max)
 }
 

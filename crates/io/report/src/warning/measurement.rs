@@ -392,13 +392,13 @@ const fn packets(replies: bool) -> &'static str {
 fn cut_short(cause: CutShort) -> String {
     let why = match cause {
         CutShort::Interrupted | CutShort::Killed => "",
-        CutShort::FarEndGone => {
+        CutShort::ResponderLost => {
             ". The connection to the responder was lost: what it had not reported by then is unknown"
         }
-        CutShort::FarEndFault => {
+        CutShort::ResponderFault => {
             ". The responder broke the control protocol, and its connection was closed: what it had not sent by then is unknown"
         }
-        CutShort::NoWay => {
+        CutShort::NoRoute => {
             ". This host had no route to the responder at the end: what that had not reported by then is unknown"
         }
     };

@@ -115,7 +115,7 @@ fn fields_are_shown() {
     };
     for (warning, parts) in [
         (
-            MeasurementWarning::RunCutShort { cause: CutShort::FarEndGone },
+            MeasurementWarning::RunCutShort { cause: CutShort::ResponderLost },
             &["the run ended early", "connection to the responder was lost"][..],
         ),
         (

@@ -194,7 +194,7 @@ fn document(path: &Path) -> Measurement {
         ended: Some("2026-11-07T10:11:44.345Z".into()),
         partial: false,
         cut_short: None,
-        far_log_complete: Some(true),
+        responder_log_complete: Some(true),
         not_logged: Vec::new(),
         traffic: Traffic {
             model: "periodic".into(),

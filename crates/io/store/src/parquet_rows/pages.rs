@@ -27,7 +27,7 @@ pub(super) fn check(file: &File, from: u64, length: u64) -> Result<(), String> {
     while at < end {
         let most = usize::try_from(end - at).unwrap_or(LONGEST_HEADER).min(LONGEST_HEADER);
         let got = fill(file, &mut buffer[..most], at).map_err(|error| error.to_string())?;
-        let page = Header::read(&buffer[..got]).ok_or_else(|| format!("no page begins at byte {at}"))?;
+        let page = PageHeader::read(&buffer[..got]).ok_or_else(|| format!("no page begins at byte {at}"))?;
         let (packed, unpacked) = (page.packed.max(0).unsigned_abs(), page.unpacked.max(0).unsigned_abs());
         let data = at + page.length as u64;
         if page.packed < 0 || page.unpacked < 0 || data.checked_add(packed).is_none_or(|next| next > end) {
@@ -61,14 +61,14 @@ fn fill(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
 
 /// What a page's header says (Thrift's compact protocol), and its own length.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Header {
+struct PageHeader {
     kind: i64,
     unpacked: i64,
     packed: i64,
     length: usize,
 }
 
-impl Header {
+impl PageHeader {
     fn read(octets: &[u8]) -> Option<Self> {
         let mut input = Input { octets, at: 0 };
         let mut header = Self { kind: -1, unpacked: -1, packed: -1, length: 0 };
@@ -237,8 +237,8 @@ mod tests {
     /// Nested structs end the reading before they fill the stack, and lists before they fill the time.
     #[test]
     fn deep_and_long_headers_are_refused() {
-        assert_eq!(Header::read(&[0x1c; 1_000]), None);
+        assert_eq!(PageHeader::read(&[0x1c; 1_000]), None);
         let list = [vec![0x19, 0xf1], varint(u64::MAX >> 1), vec![0; 100]].concat();
-        assert_eq!(Header::read(&list), None);
+        assert_eq!(PageHeader::read(&list), None);
     }
 }

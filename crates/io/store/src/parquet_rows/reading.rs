@@ -14,7 +14,7 @@ use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnPath;
 use romer_record::RoundTrip;
 
-use super::{COLUMNS, Column, Row, SCHEMA_FAMILY, SCHEMA_KEY, SCHEMA_VERSION, SOMETIMES, pages};
+use super::{COLUMNS, ColumnKind, Row, SCHEMA_FAMILY, SCHEMA_KEY, SCHEMA_VERSION, SOMETIMES, pages};
 use crate::checksum::{self, ChecksumVerdict};
 use crate::decoding::guarded;
 use crate::error::StoreError;
@@ -136,7 +136,7 @@ impl RowsFile {
         &self,
         group: &dyn RowGroupReader,
         index: usize,
-        column: &'c Column,
+        column: &'c ColumnKind,
     ) -> Result<ColumnSource<'c>, StoreError> {
         decoded(|| ColumnSource::open(group, column, &self.file))
             .map_err(|why| self.fault(index, column, why))
@@ -151,7 +151,8 @@ impl RowsFile {
         let group = self.group(index)?;
         let claimed = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
         let names = group.metadata().columns();
-        let is_there = |column: &Column| names.iter().any(|one| one.column_path().string() == column.name());
+        let is_there =
+            |column: &ColumnKind| names.iter().any(|one| one.column_path().string() == column.name());
         let sometimes = SOMETIMES.iter().flat_map(|columns| *columns);
         let mut columns = Vec::with_capacity(names.len());
         for column in COLUMNS.iter().chain(sometimes.filter(|column| is_there(column))) {
@@ -180,7 +181,7 @@ impl RowsFile {
         }
     }
 
-    fn fault(&self, index: usize, column: &Column, why: ColumnError) -> StoreError {
+    fn fault(&self, index: usize, column: &ColumnKind, why: ColumnError) -> StoreError {
         let place = place(column, index);
         match why {
             ColumnError::Parquet(error) => StoreError::malformed(&self.path, place, error),
@@ -192,7 +193,7 @@ impl RowsFile {
     }
 }
 
-fn place(column: &Column, group: usize) -> String {
+fn place(column: &ColumnKind, group: usize) -> String {
     format!("column {}, row group {group}", column.name())
 }
 
@@ -312,7 +313,7 @@ impl From<ParquetError> for ColumnError {
 
 /// A column that is read some rows at a time.
 struct ColumnSource<'a> {
-    column: &'a Column,
+    column: &'a ColumnKind,
     reader: Typed,
 }
 
@@ -335,7 +336,7 @@ enum Typed {
 }
 
 impl<'a> ColumnSource<'a> {
-    fn open(group: &dyn RowGroupReader, column: &'a Column, file: &File) -> Result<Self, ColumnError> {
+    fn open(group: &dyn RowGroupReader, column: &'a ColumnKind, file: &File) -> Result<Self, ColumnError> {
         let columns = group.metadata().columns();
         let path = ColumnPath::from(column.name());
         let Some((index, found)) = columns.iter().enumerate().find(|(_, c)| *c.column_path() == path) else {
@@ -343,11 +344,11 @@ impl<'a> ColumnSource<'a> {
         };
         let descriptor = found.column_descr();
         let wanted = match column {
-            Column::Flag { .. } => parquet::basic::Type::BOOLEAN,
+            ColumnKind::Flag { .. } => parquet::basic::Type::BOOLEAN,
             _ if column.wide() => parquet::basic::Type::INT64,
             _ => parquet::basic::Type::INT32,
         };
-        let optional = matches!(column, Column::Maybe { .. });
+        let optional = matches!(column, ColumnKind::Maybe { .. });
         if descriptor.physical_type() != wanted
             || descriptor.max_def_level() != i16::from(optional)
             || descriptor.max_rep_level() != 0
@@ -370,7 +371,7 @@ impl<'a> ColumnSource<'a> {
         pages::check(file, place[0], place[1]).map_err(ParquetError::General)?;
         let reader = group.get_column_reader(index)?;
         let reader = match column {
-            Column::Flag { .. } => Typed::Flags(Pages::new(reader, optional)),
+            ColumnKind::Flag { .. } => Typed::Flags(Pages::new(reader, optional)),
             _ if column.wide() => Typed::Wide(Pages::new(reader, optional)),
             _ => Typed::Narrow(Pages::new(reader, optional)),
         };
@@ -397,26 +398,28 @@ impl<'a> ColumnSource<'a> {
         let done = match (self.column, &self.reader) {
             // Rows begin with nothing in them.
             (_, Typed::Same { value: None, .. })
-            | (Column::Whole { .. } | Column::Flag { .. }, Typed::Same { value: Some(0), .. }) => Ok(()),
-            (Column::Flag { set, .. }, Typed::Same { .. }) => {
+            | (ColumnKind::Whole { .. } | ColumnKind::Flag { .. }, Typed::Same { value: Some(0), .. }) => {
+                Ok(())
+            }
+            (ColumnKind::Flag { set, .. }, Typed::Same { .. }) => {
                 rows.iter_mut().for_each(|row| set(row, true));
                 Ok(())
             }
             (
-                Column::Whole { set, .. } | Column::Maybe { set, .. },
+                ColumnKind::Whole { set, .. } | ColumnKind::Maybe { set, .. },
                 Typed::Same { value: Some(value), .. },
             ) => {
                 let mut rows = rows.iter_mut().enumerate();
                 rows.try_for_each(|(at, row)| set(row, *value).ok_or(at))
             }
-            (Column::Flag { set, .. }, Typed::Flags(pages)) => pages.put(rows, |row, value| {
+            (ColumnKind::Flag { set, .. }, Typed::Flags(pages)) => pages.put(rows, |row, value| {
                 set(row, *value);
                 Some(())
             }),
-            (Column::Whole { set, .. } | Column::Maybe { set, .. }, Typed::Wide(pages)) => {
+            (ColumnKind::Whole { set, .. } | ColumnKind::Maybe { set, .. }, Typed::Wide(pages)) => {
                 pages.put(rows, |row, value| set(row, *value))
             }
-            (Column::Whole { set, .. } | Column::Maybe { set, .. }, Typed::Narrow(pages)) => {
+            (ColumnKind::Whole { set, .. } | ColumnKind::Maybe { set, .. }, Typed::Narrow(pages)) => {
                 pages.put(rows, |row, value| set(row, i64::from(value.cast_unsigned())))
             }
             // A source is opened with the reader of its column.
@@ -428,11 +431,11 @@ impl<'a> ColumnSource<'a> {
 }
 
 /// What all values of a column are, where its statistics say so. The file's checksum has been compared by then.
-fn same(found: &ColumnChunkMetaData, column: &Column) -> Option<Typed> {
+fn same(found: &ColumnChunkMetaData, column: &ColumnKind) -> Option<Typed> {
     let left = usize::try_from(found.num_values()).ok()?;
     let statistics = found.statistics()?;
     let absent = usize::try_from(statistics.null_count_opt()?).ok()?;
-    if absent == left && matches!(column, Column::Maybe { .. }) {
+    if absent == left && matches!(column, ColumnKind::Maybe { .. }) {
         return Some(Typed::Same { value: None, left });
     }
     if absent > 0 || !statistics.min_is_exact() || !statistics.max_is_exact() {

@@ -119,7 +119,7 @@ pub(crate) fn manifest(streams: usize) -> Manifest {
         target: "198.18.0.2".into(),
         started: "2026-11-07T10:11:12Z".into(),
         clock_relation: ClockRelation::Unknown,
-        far_log_complete: false,
+        responder_log_complete: false,
         ..romer_testing::stream()
     };
     Manifest {

@@ -544,7 +544,7 @@ fn told(event: &ClockChange, estimate: &Estimate) -> ClockEvent {
             (ChangeKind::PathChange, Some(heading)) => heading.name().into(),
             _ => "both".into(),
         }),
-        may_be: event.may_be.map(|kind| kind.name().into()),
+        alternative_kind: event.may_be.map(|kind| kind.name().into()),
         size_ns: Some(size_ns),
         size_interval_ns: (event.error_ns > 0.0 && event.error_ns.is_finite()).then(|| {
             let half = rounded(event.error_ns);

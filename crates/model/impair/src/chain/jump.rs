@@ -265,7 +265,7 @@ pub(super) fn jump(walk: &mut Walk, chain: &Chain, numbers: &mut Sequence, now: 
 
 #[cfg(test)]
 mod tests {
-    use super::super::Step;
+    use super::super::DwellUnit;
     use super::*;
     use crate::claims;
     use crate::generator::{Generator, Owner, Purpose};
@@ -281,7 +281,7 @@ mod tests {
     fn chain(rows: &[&[f64]], units: &[Nanos]) -> Chain {
         let rows: Vec<Vec<f64>> = rows.iter().map(|row| row.to_vec()).collect();
         let durations: Vec<Nanos> = units.iter().map(|units| units * UNIT).collect();
-        Chain::new(Step::Time, &rows, &durations, 0).unwrap()
+        Chain::new(DwellUnit::Time, &rows, &durations, 0).unwrap()
     }
 
     /// The probabilities of each state after `time` units, in the first and in the second half of its duration, as
@@ -426,7 +426,7 @@ mod tests {
         let n = 64;
         let rows: Vec<Vec<f64>> = (0..n).map(|_| vec![1.0 / f64::from(n); 64]).collect();
         let durations: Vec<Nanos> = (0..n).map(|i| UNIT << (i / 2)).collect();
-        chains.push(("64 states", Chain::new(Step::Time, &rows, &durations, 0).unwrap()));
+        chains.push(("64 states", Chain::new(DwellUnit::Time, &rows, &durations, 0).unwrap()));
         let mut most = 0;
         for (name, chain) in chains {
             for power in [40, 50, 55, 58, 60, 62] {

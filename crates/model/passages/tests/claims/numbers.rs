@@ -1,7 +1,7 @@
 //! What is said of losses by a reflector's numbers, held against simulated paths and reflectors whose truth is known.
 
 use proptest::prelude::*;
-use romer_passages::{FarLog, Related, ReplyNumbers, Selection, relate};
+use romer_passages::{Related, ReplyNumbers, ResponderLog, Selection, relate};
 use romer_record::log::Entry;
 use romer_record::manifest::{ClockRelation, StampRequest};
 use romer_record::warning::Numbering;
@@ -85,7 +85,7 @@ impl World {
         }
         let rows = assemble(&entries);
         let selection = Selection::choose(&rows, StampRequest::Best, false);
-        relate(&rows, &selection, ClockRelation::Unknown, Duration::from_nanos(WAIT), FarLog::None)
+        relate(&rows, &selection, ClockRelation::Unknown, Duration::from_nanos(WAIT), ResponderLog::None)
     }
 
     fn is_answered(&self, probe: usize) -> bool {
@@ -329,7 +329,7 @@ fn numbers_that_make_no_sense_tell_nothing() {
         let rows = assemble(&entries);
         let selection = Selection::choose(&rows, StampRequest::Best, false);
         let waiting = Duration::from_nanos(WAIT);
-        let related = relate(&rows, &selection, ClockRelation::Unknown, waiting, FarLog::None);
+        let related = relate(&rows, &selection, ClockRelation::Unknown, waiting, ResponderLog::None);
         assert_eq!(numbers(&related).numbering, Numbering::Senseless);
         assert_eq!(fates(&related).matches('?').count(), 7);
     }
@@ -340,9 +340,10 @@ fn without_numbers_or_with_a_log_of_the_far_end_they_are_not_asked() {
     let rows = assemble(&[Entry::Sent { sequence: 0, size: 44, wake_error_ns: 0, user_ns: 0 }]);
     let selection = Selection::choose(&rows, StampRequest::Best, false);
     let waiting = Duration::from_nanos(WAIT);
-    let of = |far_log| relate(&rows, &selection, ClockRelation::Unknown, waiting, far_log).numbers;
-    assert_eq!(of(FarLog::None).map(|found| found.numbering), Some(Numbering::Untold));
-    assert_eq!((of(FarLog::Partial), of(FarLog::Complete)), (None, None));
+    let of =
+        |responder_log| relate(&rows, &selection, ClockRelation::Unknown, waiting, responder_log).numbers;
+    assert_eq!(of(ResponderLog::None).map(|found| found.numbering), Some(Numbering::Untold));
+    assert_eq!((of(ResponderLog::Partial), of(ResponderLog::Complete)), (None, None));
 }
 
 /// Per mille, of each probe: lost there, overtaken, copied there; of each reply: lost, delayed, copied.

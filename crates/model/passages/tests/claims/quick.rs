@@ -1,6 +1,6 @@
 //! Packets of one way that took less time than those before and after.
 
-use romer_passages::{FarLog, Related, Selection, relate};
+use romer_passages::{Related, ResponderLog, Selection, relate};
 use romer_record::document::Way;
 use romer_record::manifest::{ClockRelation, StampRequest};
 use romer_record::{RoundTrip, Stamps};
@@ -28,7 +28,7 @@ fn related(quicker: impl Fn(i64) -> (u32, i64)) -> Related {
     };
     let rows: Vec<RoundTrip> = (0..100).map(row).collect();
     let selection = Selection::choose(&rows, StampRequest::User, true);
-    relate(&rows, &selection, ClockRelation::Unknown, Duration::from_secs(2), FarLog::Complete)
+    relate(&rows, &selection, ClockRelation::Unknown, Duration::from_secs(2), ResponderLog::Complete)
 }
 
 fn without_delay(related: &Related) -> Vec<u64> {

@@ -1,7 +1,7 @@
 //! Passages held against a simulated truth: paths and clocks that the test knows, and this crate does not.
 
 use proptest::prelude::*;
-use romer_passages::{FarLog, Related, Selection, location_errors, relate};
+use romer_passages::{Related, ResponderLog, Selection, location_errors, relate};
 use romer_record::document::DelayKind;
 use romer_record::log::{Entry, Far};
 use romer_record::manifest::{ClockRelation, StampRequest};
@@ -33,7 +33,7 @@ struct World {
 
 impl World {
     /// The log that both ends would have written, with kernel stamps 1 us nearer to the wire than the user's.
-    fn entries(&self, far_log: bool) -> Vec<Entry> {
+    fn entries(&self, responder_log: bool) -> Vec<Entry> {
         let mut entries = Vec::new();
         for (sequence, probe) in (0_u64..).zip(&self.probes) {
             let t1 = 1_000_000_000 + i64::try_from(sequence).expect("a small number") * INTERVAL;
@@ -42,7 +42,7 @@ impl World {
             for (delay, reply) in &probe.arrivals {
                 let t2 = t1 + delay + self.offset;
                 let t3 = t2 + TURNAROUND;
-                if far_log {
+                if responder_log {
                     entries.push(far(sequence, t2, reply.is_some().then_some(t3)));
                 }
                 for back in reply.iter().flatten() {
@@ -52,8 +52,8 @@ impl World {
         }
         entries
     }
-    fn rows(&self, far_log: bool) -> Vec<RoundTrip> {
-        assemble(&self.entries(far_log))
+    fn rows(&self, responder_log: bool) -> Vec<RoundTrip> {
+        assemble(&self.entries(responder_log))
     }
     fn replies(&self) -> impl Iterator<Item = &Vec<i64>> {
         self.probes.iter().flat_map(|probe| &probe.arrivals).filter_map(|(_, reply)| reply.as_ref())
@@ -109,9 +109,9 @@ fn world() -> impl Strategy<Value = World> {
 }
 
 /// As the engine calls it.
-fn related(rows: &[RoundTrip], relation: ClockRelation, far_log: FarLog) -> Related {
-    let selection = Selection::choose(rows, StampRequest::Best, far_log != FarLog::None);
-    relate(rows, &selection, relation, WAIT, far_log)
+fn related(rows: &[RoundTrip], relation: ClockRelation, responder_log: ResponderLog) -> Related {
+    let selection = Selection::choose(rows, StampRequest::Best, responder_log != ResponderLog::None);
+    relate(rows, &selection, relation, WAIT, responder_log)
 }
 
 fn count(passages: &[Passage], of: impl Fn(&Passage) -> bool) -> usize {
@@ -125,7 +125,7 @@ fn sequences(passages: &[Passage]) -> Vec<(u64, u32)> {
 proptest! {
     #[test]
     fn with_both_logs_every_fate_is_the_true_one(world in world()) {
-        let found = related(&world.rows(true), ClockRelation::Unknown, FarLog::Complete);
+        let found = related(&world.rows(true), ClockRelation::Unknown, ResponderLog::Complete);
         let probes = &world.probes;
         let arrivals: usize = probes.iter().map(|probe| probe.arrivals.len()).sum();
         let never = probes.iter().filter(|probe| probe.arrivals.is_empty()).count();
@@ -147,7 +147,7 @@ proptest! {
 
     #[test]
     fn passages_are_in_order_and_their_copies_in_order_of_arrival(world in world()) {
-        let found = related(&world.rows(true), ClockRelation::Unknown, FarLog::Complete);
+        let found = related(&world.rows(true), ClockRelation::Unknown, ResponderLog::Complete);
         for passages in [&found.forward, &found.reverse, &found.round_trip] {
             let order = sequences(passages);
             prop_assert!(order.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", order);
@@ -161,7 +161,7 @@ proptest! {
     #[test]
     fn on_a_shared_clock_delays_are_the_true_ones(mut world in world()) {
         world.offset = 0;
-        let found = related(&world.rows(true), ClockRelation::Shared, FarLog::Complete);
+        let found = related(&world.rows(true), ClockRelation::Shared, ResponderLog::Complete);
         let mut truth: Vec<i64> = world.probes.iter().flat_map(|p| &p.arrivals).map(|(delay, _)| *delay).collect();
         let mut forward: Vec<i64> = found.forward.iter().filter_map(|p| p.delay).map(Duration::as_nanos).collect();
         truth.sort_unstable();
@@ -180,8 +180,8 @@ proptest! {
     fn without_a_common_clock_no_delay_depends_on_the_offset(world in world(), other in -1_i64 << 60..1 << 60) {
         let rows = world.rows(true);
         let moved = World { offset: other, ..world.clone() }.rows(true);
-        let found = related(&rows, ClockRelation::Unknown, FarLog::Complete);
-        let again = related(&moved, ClockRelation::Unknown, FarLog::Complete);
+        let found = related(&rows, ClockRelation::Unknown, ResponderLog::Complete);
+        let again = related(&moved, ClockRelation::Unknown, ResponderLog::Complete);
         let delays = |passages: &[Passage]| passages.iter().map(|p| p.delay).collect::<Vec<_>>();
         for (one, two) in [
             (&found.forward, &again.forward),
@@ -202,7 +202,7 @@ proptest! {
 
     #[test]
     fn the_bounds_hold_the_offset_whenever_both_directions_have_packets(world in world()) {
-        let found = related(&world.rows(true), ClockRelation::Unknown, FarLog::Complete);
+        let found = related(&world.rows(true), ClockRelation::Unknown, ResponderLog::Complete);
         let both = world.replies().any(|reply| !reply.is_empty());
         prop_assert_eq!(found.clock.offset_bounds_ns.is_some(), both);
         if let Some([low, high]) = found.clock.offset_bounds_ns {
@@ -215,7 +215,7 @@ proptest! {
     #[test]
     fn the_round_trip_is_both_ways_and_not_the_responders_time(world in world()) {
         // Chen et al. 2013 equation (4): the sum of the two true delays, whatever the offset.
-        let found = related(&world.rows(true), ClockRelation::Unknown, FarLog::Complete);
+        let found = related(&world.rows(true), ClockRelation::Unknown, ResponderLog::Complete);
         let mut truth: Vec<i64> = Vec::new();
         for (there, reply) in world.probes.iter().flat_map(|probe| &probe.arrivals) {
             truth.extend(reply.iter().flatten().map(|back| there + back));
@@ -229,7 +229,7 @@ proptest! {
     #[test]
     fn without_a_far_log_the_way_of_a_loss_is_not_claimed(world in world()) {
         let rows = world.rows(false);
-        let found = related(&rows, ClockRelation::Unknown, FarLog::None);
+        let found = related(&rows, ClockRelation::Unknown, ResponderLog::None);
         let returned = |probe: &Probe| probe.arrivals.iter().any(|(_, reply)| reply.as_ref().is_some_and(|r| !r.is_empty()));
         let silent = world.probes.iter().filter(|probe| !returned(probe)).count();
         prop_assert_eq!(count(&found.forward, |p| p.fate == Fate::Unknown), silent);
@@ -246,8 +246,8 @@ proptest! {
         for (_, reply) in world.probes.iter_mut().flat_map(|probe| &mut probe.arrivals) {
             *reply = Some(vec![100_000]);
         }
-        for (far_log, known) in [(true, FarLog::Complete), (false, FarLog::None)] {
-            let found = related(&world.rows(far_log), ClockRelation::Unknown, known);
+        for (responder_log, known) in [(true, ResponderLog::Complete), (false, ResponderLog::None)] {
+            let found = related(&world.rows(responder_log), ClockRelation::Unknown, known);
             prop_assert!(found.reverse.iter().all(|p| p.copy == 0 && p.fate == Fate::Arrived));
             prop_assert_eq!(romer_metrics::reordering(&found.reverse), vec![]);
             prop_assert!(found.reverse.iter().all(|p| p.delay == Some(Duration::ZERO)));
@@ -259,7 +259,7 @@ proptest! {
         let entries = world.entries(true);
         let kept = entries.iter().enumerate().filter(|(n, e)| !matches!(e, Entry::Far(_)) || n * 37 % 100 < keep);
         let rows = assemble(kept.map(|(_, entry)| entry));
-        let found = related(&rows, ClockRelation::Unknown, FarLog::Partial);
+        let found = related(&rows, ClockRelation::Unknown, ResponderLog::Partial);
         prop_assert_eq!(count(&found.forward, |p| p.fate == Fate::Lost), 0);
         for passage in found.forward.iter().filter(|p| p.fate == Fate::Unknown) {
             let of_probe = |row: &&RoundTrip| row.sequence == passage.sequence;
@@ -272,7 +272,7 @@ proptest! {
     #[test]
     fn no_stamps_of_any_size_break_it(
         stamps in prop::collection::vec(any::<Wild>(), 0..20),
-        shared: bool, wait: i64, far_log: bool,
+        shared: bool, wait: i64, responder_log: bool,
     ) {
         let row = |(n, (t1, t2, t3, t4, wake)): (u32, &Wild)| {
             let mut row = RoundTrip::default();
@@ -290,8 +290,8 @@ proptest! {
         };
         let rows: Vec<RoundTrip> = (0..).zip(&stamps).map(row).collect();
         let relation = if shared { ClockRelation::Shared } else { ClockRelation::Unknown };
-        let known = if far_log { FarLog::Complete } else { FarLog::None };
-        let selection = Selection::choose(&rows, StampRequest::Best, far_log);
+        let known = if responder_log { ResponderLog::Complete } else { ResponderLog::None };
+        let selection = Selection::choose(&rows, StampRequest::Best, responder_log);
         let found = relate(&rows, &selection, relation, Duration::from_nanos(wait), known);
         prop_assert!(found.clock.offset_bounds_ns.is_none_or(|[low, high]| low <= high));
         location_errors(&rows);
@@ -309,14 +309,16 @@ fn one(t2: i64, t3: i64, t4: i64) -> Vec<Entry> {
 
 #[test]
 fn a_negative_delay_on_a_shared_clock_is_kept() {
-    let found = related(&assemble(&one(9_800, 12_000, 15_000)), ClockRelation::Shared, FarLog::Complete);
+    let found =
+        related(&assemble(&one(9_800, 12_000, 15_000)), ClockRelation::Shared, ResponderLog::Complete);
     assert_eq!(found.forward[0].delay, Some(Duration::from_nanos(-200)));
     assert_eq!(found.forward[0].fate, Fate::Arrived);
 }
 
 #[test]
 fn the_departure_error_is_that_of_waking_and_of_the_way_to_the_wire() {
-    let found = related(&assemble(&one(11_000, 12_000, 15_000)), ClockRelation::Shared, FarLog::Complete);
+    let found =
+        related(&assemble(&one(11_000, 12_000, 15_000)), ClockRelation::Shared, ResponderLog::Complete);
     assert_eq!(found.forward[0].departure_error(), Some(Duration::from_nanos(1_007)));
     assert_eq!(found.round_trip[0].departure_error(), Some(Duration::from_nanos(1_007)));
     assert_eq!(found.reverse[0].departure_error(), None, "the responder has no schedule");
@@ -327,14 +329,17 @@ fn a_round_trip_beyond_the_waiting_time_is_late() {
     let wait = WAIT.as_nanos();
     // It left at 10 us, and lay there for 10 us, which are not the path's.
     let entries = one(20_000, 30_000, 20_000 + wait + 1);
-    let found = related(&assemble(&entries), ClockRelation::Unknown, FarLog::Complete);
+    let found = related(&assemble(&entries), ClockRelation::Unknown, ResponderLog::Complete);
     assert_eq!(found.round_trip[0].fate, Fate::Late);
     assert_eq!(found.reverse[0].fate, Fate::Arrived, "how long one way took is not known");
-    let found =
-        related(&assemble(&one(20_000, 30_000, 20_000 + wait)), ClockRelation::Unknown, FarLog::Complete);
+    let found = related(
+        &assemble(&one(20_000, 30_000, 20_000 + wait)),
+        ClockRelation::Unknown,
+        ResponderLog::Complete,
+    );
     assert_eq!(found.round_trip[0].fate, Fate::Arrived, "exactly the waiting time is in time");
     let entries = one(20_000, 30_000, 30_001 + wait);
-    let found = related(&assemble(&entries), ClockRelation::Shared, FarLog::Complete);
+    let found = related(&assemble(&entries), ClockRelation::Shared, ResponderLog::Complete);
     assert_eq!((found.forward[0].fate, found.reverse[0].fate), (Fate::Arrived, Fate::Late));
 }
 
@@ -349,7 +354,7 @@ fn a_stamp_that_is_missing_costs_the_delay_and_not_the_packet() {
         t3: Some(Place::Kernel),
         t4: Some(Place::Kernel),
     };
-    let found = relate(&rows, &selection, ClockRelation::Unknown, WAIT, FarLog::Complete);
+    let found = relate(&rows, &selection, ClockRelation::Unknown, WAIT, ResponderLog::Complete);
     assert_eq!((found.forward[0].fate, found.forward[0].delay), (Fate::Arrived, None));
     assert_eq!((found.round_trip[0].fate, found.round_trip[0].delay), (Fate::Arrived, None));
     assert_eq!(found.reverse[0].delay, Some(Duration::ZERO));
@@ -369,14 +374,14 @@ fn bounds_that_drift_has_crossed_are_not_given() {
                 returned(sequence, t2, t2, t4),
             ]
         });
-    let found = related(&assemble(&entries.concat()), ClockRelation::Unknown, FarLog::Complete);
+    let found = related(&assemble(&entries.concat()), ClockRelation::Unknown, ResponderLog::Complete);
     assert_eq!(found.clock.offset_bounds_ns, None);
 }
 
 #[test]
 fn a_probe_that_the_host_refused_is_in_no_direction() {
     let rows = assemble(&[Entry::NotSent { sequence: 0, size: 44, errno: 105, user_ns: 1 }]);
-    let found = related(&rows, ClockRelation::Shared, FarLog::Complete);
+    let found = related(&rows, ClockRelation::Shared, ResponderLog::Complete);
     assert!(found.forward.is_empty() && found.reverse.is_empty() && found.round_trip.is_empty());
     assert_eq!(found.not_sent, 1);
     assert_eq!(found.missing.sender_departure, 0);
@@ -389,7 +394,8 @@ fn replies_keep_the_numbers_of_their_probes_with_the_gaps_of_what_never_arrived(
     // Probe 2 arrives there before probe 1; probe 3 never; probe 4 twice.
     let twice = Probe { arrivals: vec![(100_000, Some(vec![10_000])), (200_000, Some(vec![10_000]))] };
     let probes = vec![arrive(100_000), arrive(3_000_000), arrive(100_000), lost, twice, arrive(100_000)];
-    let found = related(&World { probes, offset: 5 }.rows(true), ClockRelation::Unknown, FarLog::Complete);
+    let found =
+        related(&World { probes, offset: 5 }.rows(true), ClockRelation::Unknown, ResponderLog::Complete);
     assert_eq!(sequences(&found.reverse), [(0, 0), (1, 0), (2, 0), (4, 0), (5, 0), (6, 0)]);
     assert_eq!(found.forward.iter().map(|p| p.sequence).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 4, 5]);
 }
@@ -496,13 +502,13 @@ fn round_trip(sequence: u64, lay: i64) -> RoundTrip {
 fn a_responder_that_stands_still_makes_no_probe_late() {
     let second = 1_000_000_000;
     let rows = [round_trip(0, 1_000), round_trip(1, 30 * second), round_trip(2, 2_000)];
-    let found = related(&rows, ClockRelation::Unknown, FarLog::Complete);
+    let found = related(&rows, ClockRelation::Unknown, ResponderLog::Complete);
     assert!(found.round_trip.iter().all(|passage| passage.fate == Fate::Arrived), "{:?}", found.round_trip);
     assert!(found.round_trip.iter().all(|passage| passage.delay == Some(Duration::from_millis(80))));
     // The same time on the way is another matter.
     let mut rows = rows;
     rows[1].t3 = rows[0].t3;
-    assert_eq!(related(&rows, ClockRelation::Unknown, FarLog::Complete).round_trip[1].fate, Fate::Late);
+    assert_eq!(related(&rows, ClockRelation::Unknown, ResponderLog::Complete).round_trip[1].fate, Fate::Late);
 }
 
 /// What came back in time was in time both ways, whatever the clocks show; of what did not come back the delay above the least one tells.
@@ -511,7 +517,7 @@ fn round_trip_in_time_is_in_time_both_ways() {
     let mut rows: Vec<RoundTrip> = (0..4).map(|n| round_trip(n, 1_000)).collect();
     rows[3].returned = false;
     rows[3].t4 = Stamps::default();
-    let mut found = related(&rows, ClockRelation::Unknown, FarLog::Complete);
+    let mut found = related(&rows, ClockRelation::Unknown, ResponderLog::Complete);
     let late = Some(Duration::from_nanos(WAIT.as_nanos() + 1));
     for passage in found.forward.iter_mut().chain(&mut found.reverse) {
         passage.delay = late;
@@ -526,7 +532,7 @@ fn round_trip_in_time_is_in_time_both_ways() {
 fn more_than_the_waiting_time_above_the_least_delay_is_late_whatever_the_offset() {
     let mut rows: Vec<RoundTrip> = (0..3).map(|n| round_trip(n, 0)).collect();
     rows.iter_mut().for_each(|row| row.returned = false);
-    let mut found = related(&rows, ClockRelation::Unknown, FarLog::Complete);
+    let mut found = related(&rows, ClockRelation::Unknown, ResponderLog::Complete);
     let above = [0, WAIT.as_nanos(), WAIT.as_nanos() + 1].map(Duration::from_nanos);
     for (passage, delay) in found.forward.iter_mut().zip(above) {
         passage.delay = Some(delay);
@@ -550,7 +556,7 @@ fn of_a_far_end_that_stamps_nothing_the_round_trip_is_the_whole_time_away_and_it
     };
     let rows =
         [row(0, Some(5_000), false), row(1, None, true), row(2, None, false), row(3, Some(7_000), false)];
-    let found = related(&rows, ClockRelation::Unknown, FarLog::Complete);
+    let found = related(&rows, ClockRelation::Unknown, ResponderLog::Complete);
     assert!(found.far_time_unknown);
     let delays: Vec<_> = found.round_trip.iter().map(|one| one.delay.map(Duration::as_nanos)).collect();
     assert_eq!(delays, [Some(5_000), None, None, Some(7_000)]);

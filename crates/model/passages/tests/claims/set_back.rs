@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use romer_metrics::{duplicate_spacings, inter_arrivals, reordering};
-use romer_passages::{FarLog, Related, Selection, correct_clocks, relate};
+use romer_passages::{Related, ResponderLog, Selection, correct_clocks, relate};
 use romer_record::document::Way;
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest};
 use romer_record::{Passage, RoundTrip, Stamps};
@@ -96,7 +96,7 @@ impl World {
         };
         let selection = Selection::choose(&rows, StampRequest::Best, true);
         let waiting = Duration::from_nanos(30_000 * MS);
-        let related = relate(&rows, &selection, ClockRelation::Unknown, waiting, FarLog::Complete);
+        let related = relate(&rows, &selection, ClockRelation::Unknown, waiting, ResponderLog::Complete);
         correct_clocks(related, &SkewRequest::default()).related
     }
 

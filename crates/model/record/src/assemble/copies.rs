@@ -35,7 +35,7 @@ struct Arrived {
 }
 
 /// How well a record fits: how far its departure lies off, then whether it is claimed, then its place.
-type Fit = (u64, bool, usize);
+type MatchRank = (u64, bool, usize);
 
 impl<'a> Records<'a> {
     pub(super) fn new(far: &'a [Far]) -> Self {
@@ -99,7 +99,7 @@ impl<'a> Records<'a> {
     }
 
     fn searched(&self, arrival: i64, departure: Option<i64>) -> Option<usize> {
-        let fit = |(index, record): (usize, &Far)| -> Fit {
+        let fit = |(index, record): (usize, &Far)| -> MatchRank {
             let apart =
                 record.t3_user_ns.zip(departure).map_or(u64::MAX, |(noted, told)| noted.abs_diff(told));
             (apart, self.claimed[index], index)
@@ -128,7 +128,7 @@ fn arrivals(record: &Far) -> impl Iterator<Item = i64> + use<> {
 }
 
 impl Arrived {
-    fn best(&self, departure: Option<i64>) -> Option<Fit> {
+    fn best(&self, departure: Option<i64>) -> Option<MatchRank> {
         let nearest = departure.and_then(|told| {
             let fit = |(noted, claimed, index): &(i64, bool, usize)| (noted.abs_diff(told), *claimed, *index);
             let above = self.by_departure.range((told, false, 0)..).next();
@@ -146,7 +146,7 @@ impl Arrived {
 
 /// By what one arrival at the responder is told from another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Arrival {
+pub(super) enum ArrivalKey {
     /// The responder's record with this index.
     Recorded(usize),
     /// What the reflection tells, where there is no record: when it arrived, and the number of the reply to it. A copy made
@@ -156,10 +156,10 @@ pub(super) enum Arrival {
 
 /// Distinct arrivals, numbered in the order in which they are seen. Arrivals of which nothing is known are taken for one.
 #[derive(Default)]
-pub(super) struct Arrivals(BTreeMap<Arrival, u32>);
+pub(super) struct Arrivals(BTreeMap<ArrivalKey, u32>);
 
 impl Arrivals {
-    pub(super) fn number(&mut self, arrival: Arrival) -> u32 {
+    pub(super) fn number(&mut self, arrival: ArrivalKey) -> u32 {
         let next = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
         *self.0.entry(arrival).or_insert(next)
     }

@@ -22,7 +22,7 @@ pub enum InvalidCause {
     /// A clock of this host was set.
     ClockSet,
     /// The device was away.
-    DeviceAway,
+    DeviceUnreachable,
     /// The device, or its host, stood still, so that a claim is not decided.
     DeviceStalled,
 }
@@ -38,7 +38,7 @@ impl InvalidCause {
             Self::PortRefused => "port refused frames",
             Self::PortDown => "port down",
             Self::ClockSet => "clock set",
-            Self::DeviceAway => "device away",
+            Self::DeviceUnreachable => "device away",
             Self::DeviceStalled => "device stalled",
         }
     }

@@ -51,7 +51,7 @@ pub struct ClockSync {
     pub tai_offset_s: Option<i32>,
     /// Daemons that were seen to run: `chronyd`, `ntpd`, `ntpd-rs`, `systemd-timesyncd`, `ptp4l`, `phc2sys`.
     #[serde(default)]
-    pub keepers: Vec<String>,
+    pub sync_daemons: Vec<String>,
     /// What chrony says, where it runs and answers.
     #[serde(default)]
     pub chrony: Option<Chrony>,

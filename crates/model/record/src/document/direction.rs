@@ -243,13 +243,13 @@ impl Tally {
     /// or more.
     pub fn listed(values: &[u64]) -> (Vec<u64>, Option<Self>) {
         match values.get(..LISTED).filter(|listed| listed.len() < values.len()) {
-            Some(listed) => (listed.to_vec(), Some(Self::of(values))),
+            Some(listed) => (listed.to_vec(), Some(Self::from_values(values))),
             None => (values.to_vec(), None),
         }
     }
 
     /// The tally of all these. Values are 1 or more.
-    pub fn of(values: &[u64]) -> Self {
+    pub fn from_values(values: &[u64]) -> Self {
         let mut tally = Self { count: values.len() as u64, ..Self::default() };
         for value in values {
             tally.max = tally.max.max(*value);

@@ -6,7 +6,7 @@ use romer_units::{Dscp, Duration, counted};
 use romer_wire::oneway_probe;
 
 use super::server::{Limits, Others};
-use super::stream::Load;
+use super::stream::StreamLoad;
 use super::{FarStream, RefusalCode, Refused, Request};
 use crate::sender::SHORTEST_PAYLOAD;
 
@@ -202,7 +202,7 @@ fn within_rate(
 
 /// Whether a stream of this load fits into the bits that one network may be sent, and into those that all may, of which other
 /// sessions have some.
-fn within_bits(load: Load, limits: &Limits) -> Result<(), Refused> {
+fn within_bits(load: StreamLoad, limits: &Limits) -> Result<(), Refused> {
     let Others { own_bits, all_own_bits, .. } = limits.others;
     let scopes = [
         (limits.own_bits_per_second, own_bits, "to one network (a /24 or a /56)", "of this network"),
@@ -214,7 +214,7 @@ fn within_bits(load: Load, limits: &Limits) -> Result<(), Refused> {
         if load.bits() <= left {
             continue;
         }
-        let Load { packets, octets } = load;
+        let StreamLoad { packets, octets } = load;
         let held = match others {
             0 => String::new(),
             _ => format!(", and other sessions {whose} have {} of them already", megabits(others)),

@@ -365,7 +365,7 @@ pub struct End {
     pub kernel_drops: u64,
     /// Datagrams from where the session's probes come from that named it and were none of them: altered on the way, or cut.
     #[serde(default)]
-    pub mistagged: u64,
+    pub bad_tag: u64,
     /// Datagrams, of all senders, that the responder's kernel dropped while the session ran because their UDP checksum was
     /// wrong; `None` where it does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]

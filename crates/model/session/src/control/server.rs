@@ -643,8 +643,8 @@ impl Server {
     }
 
     /// So many datagrams named this session and were none of its probes.
-    pub fn on_mistagged(&mut self, count: u64) {
-        self.totals.mistagged += count;
+    pub fn on_bad_tag(&mut self, count: u64) {
+        self.totals.bad_tag += count;
     }
 
     /// Time has come to `now`.

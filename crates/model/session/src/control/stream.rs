@@ -140,14 +140,14 @@ impl FarStream {
 
 /// What a stream takes in its busiest second, at least by its mean rate and mean size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Load {
+pub(super) struct StreamLoad {
     /// Packets.
     pub(super) packets: u64,
     /// Octets of one of them, with the headers of IP and UDP.
     pub(super) octets: u64,
 }
 
-impl Load {
+impl StreamLoad {
     /// Bits a second.
     pub(super) const fn bits(self) -> u64 {
         self.packets.saturating_mul(self.octets).saturating_mul(8)
@@ -156,13 +156,13 @@ impl Load {
 
 impl FarStream {
     /// Its load. Less than a second's worth of packets is no more than these.
-    pub(super) fn load(&self, schedule: &Schedule) -> Load {
+    pub(super) fn load(&self, schedule: &Schedule) -> StreamLoad {
         let rate = 1_000_000_000u64.checked_div(self.pace(schedule).as_nanos().unsigned_abs());
         let headers: u32 = if self.ipv6 { 48 } else { 28 };
         // Payloads have at most 65,507 octets.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a mean of sizes")]
         let payload = schedule.payloads(self.floor).mean.round() as u64;
-        Load {
+        StreamLoad {
             packets: rate.unwrap_or(u64::MAX).min(schedule.most_count()),
             octets: payload.saturating_add(headers.into()),
         }
@@ -191,7 +191,7 @@ mod tests {
             "talkspurt:hyper",
             "onoff:1s,=200ms@g711",
             "imix:simple",
-            "imix:seed003",
+            "imix:chadda2004",
             "token-bucket:16kBps,64B",
         ] {
             let model: TrafficModel = model.parse().unwrap();

@@ -19,7 +19,7 @@ pub enum Refusal {
     /// Its prefix has used up its rate.
     RateLimited,
     /// It has come further than is allowed: its TTL is below the least, or not known.
-    TooFar,
+    BelowMinTtl,
     /// There is a key, and it was not made with it.
     NotAuthentic,
     /// It was made with the key, and has come before, or is older than what can be remembered.
@@ -53,8 +53,8 @@ pub struct Counters {
     pub not_allowed: u64,
     /// [`Refusal::RateLimited`].
     pub rate_limited: u64,
-    /// [`Refusal::TooFar`].
-    pub too_far: u64,
+    /// [`Refusal::BelowMinTtl`].
+    pub below_min_ttl: u64,
     /// [`Refusal::NotAuthentic`].
     pub not_authentic: u64,
     /// [`Refusal::Replayed`].
@@ -89,7 +89,7 @@ impl Counters {
             + self.not_request
             + self.not_allowed
             + self.rate_limited
-            + self.too_far
+            + self.below_min_ttl
             + self.not_authentic
             + self.replayed
             + self.table_full
@@ -103,7 +103,7 @@ impl Counters {
             Refusal::NotRequest => &mut self.not_request,
             Refusal::NotAllowed => &mut self.not_allowed,
             Refusal::RateLimited => &mut self.rate_limited,
-            Refusal::TooFar => &mut self.too_far,
+            Refusal::BelowMinTtl => &mut self.below_min_ttl,
             Refusal::NotAuthentic => &mut self.not_authentic,
             Refusal::Replayed => &mut self.replayed,
             Refusal::TableFull => &mut self.table_full,

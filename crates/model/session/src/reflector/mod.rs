@@ -307,7 +307,7 @@ impl Reflector {
             return Err(Refusal::NotAllowed);
         }
         if incoming.ttl.unwrap_or(0) < rules.least_ttl {
-            return Err(Refusal::TooFar);
+            return Err(Refusal::BelowMinTtl);
         }
         if !incoming.is_expected_association() && !self.limiter.admit(source, incoming.proved, now) {
             return Err(Refusal::RateLimited);

@@ -127,7 +127,7 @@ impl Table {
     /// The counter of a session's network.
     fn counter(&self, name: Name) -> usize {
         let mut hasher = SipHasher13::new_with_keys(self.secret.1, self.secret.0);
-        Network::of(name.source.ip()).hash(&mut hasher);
+        Network::from_address(name.source.ip()).hash(&mut hasher);
         let counter = hasher.finish() % u64::try_from(COUNTERS).unwrap_or(1);
         usize::try_from(counter).unwrap_or(0)
     }

@@ -529,15 +529,15 @@ mod extended {
         let mut reflector = ruled(Rules { least_ttl: 62, ..Rules::default() });
         let request = plain(1, &[]);
         for (ttl, refusal) in [
-            (Some(61), Some(Refusal::TooFar)),
-            (None, Some(Refusal::TooFar)),
+            (Some(61), Some(Refusal::BelowMinTtl)),
+            (None, Some(Refusal::BelowMinTtl)),
             (Some(62), None),
             (Some(255), None),
         ] {
             let incoming = Incoming { ttl, ..incoming(&request, SOURCE) };
             assert_eq!(exchange_at(&mut reflector, &incoming, Timestamp::from_nanos(0)).err(), refusal);
         }
-        assert_eq!(reflector.counters().too_far, 2);
+        assert_eq!(reflector.counters().below_min_ttl, 2);
     }
 
     #[test]

@@ -101,7 +101,8 @@ fn a_request_that_contradicts_itself_is_refused() {
 
 #[test]
 fn a_seed_replays_and_another_seed_differs() {
-    for model in ["poisson", "im", "talkspurt:p59", "talkspurt:hyper@melp", "onoff:1s,2s", "imix:seed003"] {
+    for model in ["poisson", "im", "talkspurt:p59", "talkspurt:hyper@melp", "onoff:1s,2s", "imix:chadda2004"]
+    {
         let one = request(model, Limit::Count(1_000));
         let other = Request { seed: Seed([1, 0, 0, 0, 0, 0]), ..one.clone() };
         let departures = |request| Schedule::new(request).unwrap().collect::<Vec<_>>();
@@ -138,7 +139,7 @@ fn random_offsets_are_those_of_every_machine() {
     let jittered =
         Request { seed, jitter: "normal:5ms,1ms".parse().ok(), ..request("melp", Limit::Count(4)) };
     assert_eq!(offsets(&jittered), PINNED_JITTER);
-    let imix = Request { seed, ..request("imix:seed003", Limit::Count(12)) };
+    let imix = Request { seed, ..request("imix:chadda2004", Limit::Count(12)) };
     let sizes: Vec<u32> = Schedule::new(&imix).unwrap().map(|departure| departure.size).collect();
     assert_eq!(sizes, PINNED_SIZES);
 }
@@ -279,7 +280,7 @@ fn a_trace_is_played_once_and_no_further_than_the_limit() {
 #[test]
 fn a_jittered_schedule_keeps_its_packets_and_their_order() {
     for model in
-        ["periodic", "poisson", "g711", "talkspurt:p59@melp", "token-bucket:1Mbit,10kB", "imix:seed003"]
+        ["periodic", "poisson", "g711", "talkspurt:p59@melp", "token-bucket:1Mbit,10kB", "imix:chadda2004"]
     {
         let plain = request(model, Limit::Count(5_000));
         let jittered = Request { jitter: "normal:50ms,40ms".parse().ok(), ..plain.clone() };
@@ -356,7 +357,7 @@ const MODELS: [&str; 13] = [
     "talkspurt:hyper",
     "talkspurt:brady@g729",
     "onoff:=1ms,1h",
-    "imix:seed003",
+    "imix:chadda2004",
     "imix:simple",
     "trace:x",
     "token-bucket:1Mbit,1kB",
@@ -376,7 +377,7 @@ proptest! {
 
     #[test]
     fn a_count_is_kept_and_offsets_never_decrease(count in 0u64..300, interval in 1i64..1_000_000, which in 0usize..4) {
-        let model = ["periodic", "poisson", "talkspurt:p59", "imix:seed003"][which];
+        let model = ["periodic", "poisson", "talkspurt:p59", "imix:chadda2004"][which];
         let all = offsets(&every(model, interval, Limit::Count(count)));
         prop_assert_eq!(all.len() as u64, count);
         prop_assert!(all.is_sorted());

@@ -94,7 +94,7 @@ pub(crate) struct FrameArgs {
     /// Frame sizes in bytes, with check sequence [default: 64,128,256,512,1024,1280,1518]
     #[arg(long, value_name = "B,...", value_parser = values::parsed::<Sizes>, conflicts_with = "imix")]
     pub(crate) frame_sizes: Option<Sizes>,
-    /// Mixture of sizes: seed003, simple, or a genome of RFC 6985 such as aaafg
+    /// Mixture of sizes: chadda2004, simple, or a genome of RFC 6985 such as aaafg
     #[arg(long, hide_short_help = true, value_name = "MIX", value_parser = values::parsed::<Imix>)]
     pub(crate) imix: Option<Imix>,
     /// Stream: name=voice,dscp=ef,share=20%,ports=5001,...; repeatable

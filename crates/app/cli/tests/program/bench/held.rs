@@ -33,7 +33,7 @@ fn every_case_of_the_router_is_so_with_ipv6_too() {
     let found = bench(&lab, &[&["policing"], &v6[..], &police].concat()).document();
     // 1,182 frames a second: some two of five are beyond the profile.
     if let Some(trial) = first_valid(&found) {
-        let stopped = count(trial, "/policed/excess_stopped") + count(trial, "/policed/at_the_edge_stopped");
+        let stopped = count(trial, "/policed/excess_stopped") + count(trial, "/policed/at_boundary_stopped");
         assert!(stopped > 200, "{:#}", trial["policed"]);
     }
     set_case(&lab, &["priority", "--rate", "1Mbit"]);

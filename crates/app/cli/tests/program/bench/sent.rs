@@ -77,7 +77,7 @@ fn a_router_that_takes_the_link_from_the_sending_port_was_away_and_is_set_again(
         events.iter().find(|event| event["kind"] == "device-away").unwrap_or_else(|| panic!("{events:#?}"));
     assert!(away["text"].as_str().unwrap().contains("A/t0 was lost in a trial"), "{away}");
     let first = &trials(&document)[0];
-    assert_eq!((&first["device_away"], is_valid(first)), (&Value::Bool(true), false), "{first:#}");
+    assert_eq!((&first["device_unreachable"], is_valid(first)), (&Value::Bool(true), false), "{first:#}");
     assert_eq!(std::fs::read_to_string(set).unwrap().lines().count(), 2, "{events:#?}");
     // What could not leave meanwhile left at once afterwards, which is not laid to the tester's host.
     let at_once = |trial: &Value| trial["longest_catch_up"].as_u64().unwrap();

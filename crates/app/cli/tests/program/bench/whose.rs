@@ -47,7 +47,7 @@ fn a_stopped_tester_charges_nothing_to_a_router_that_carries_all() {
     // 250 frames find room, which is 170 ms of them: more than half of what a stop of 300 ms brings at once.
     shape(&lab, "1500kbit", "15000");
     let all = swept(&lab, "3s", Some([700, 300]));
-    assert!(all.iter().any(|trial| count(trial, "/disturbed_lost") > 50), "{all:#?}");
+    assert!(all.iter().any(|trial| count(trial, "/stall_affected_lost") > 50), "{all:#?}");
     for trial in &all {
         assert_eq!(device(trial)[0], 0, "{trial:#}");
         assert_eq!(is_valid(trial), count(trial, "/lost") == 0, "{trial:#}");
@@ -63,7 +63,7 @@ fn a_router_that_carries_less_has_all_the_loss_and_the_tester_none() {
     let trial = all.last().unwrap();
     assert!(count(trial, "/lost") * 2 > count(trial, "/offered/frames"), "{trial:#}");
     // Where the host took its processor from the tester, some of it may be the tester's.
-    if count(trial, "/disturbed") == 0 && count(trial, "/tester_drops") == 0 {
+    if count(trial, "/stall_affected") == 0 && count(trial, "/tester_drops") == 0 {
         assert_eq!((device(trial), count(trial, "/lost_by_tester")), ([count(trial, "/lost"); 2], 0));
         assert!(is_valid(trial) && all.len() == 1, "{all:#?}");
     }
@@ -77,9 +77,9 @@ fn of_a_stopped_tester_and_a_router_that_carries_less_the_routers_part_has_an_in
     for trial in swept(&lab, "6s", Some([2_000, 50])) {
         let [least, most] = device(&trial);
         let (offered, lost) = (number(&trial, "/offered/frames"), count(&trial, "/lost"));
-        assert!(least <= most && most <= lost && count(&trial, "/disturbed_lost") > 0, "{trial:#}");
+        assert!(least <= most && most <= lost && count(&trial, "/stall_affected_lost") > 0, "{trial:#}");
         // It carries 625 of 1,488, and holds some fifty at the beginning.
-        let regular = offered - number(&trial, "/disturbed");
+        let regular = offered - number(&trial, "/stall_affected");
         if regular > 1_000.0 {
             known += 1;
             let [low, high] = [least, most].map(|count| count as f64 / offered);

@@ -7,9 +7,9 @@ use super::{Action, Server};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fruitless {
     /// What was said was no frame of the protocol, or one out of its turn.
-    NotUnderstood,
+    InvalidMessage,
     /// No session was asked for.
-    NothingAsked,
+    NoRequest,
 }
 
 impl Server {
@@ -18,9 +18,9 @@ impl Server {
         if self.request.is_some() || self.answered || self.proof_refused {
             None
         } else if self.complained {
-            Some(Fruitless::NotUnderstood)
+            Some(Fruitless::InvalidMessage)
         } else {
-            Some(Fruitless::NothingAsked)
+            Some(Fruitless::NoRequest)
         }
     }
 

@@ -14,14 +14,14 @@ fn a_conversation_that_comes_to_nothing_says_why() {
     let complaint =
         bytes(&Message::Complaint(Complaint { code: ComplaintCode::State, message: "no".into() }));
     for (said, why) in [
-        (&[][..], Some(Fruitless::NothingAsked)),
-        (&[&hello[..]][..], Some(Fruitless::NothingAsked)),
-        (&[&complaint[..]], Some(Fruitless::NothingAsked)),
-        (&[b"GET / HTTP/1.1\r\n"], Some(Fruitless::NotUnderstood)),
-        (&[b"{}hello"], Some(Fruitless::NotUnderstood)),
-        (&[&[0xff; 64]], Some(Fruitless::NotUnderstood)),
-        (&[&[0, 0, 0, 2, 1, b'{']], Some(Fruitless::NotUnderstood)),
-        (&[&hello, &ask], Some(Fruitless::NotUnderstood)),
+        (&[][..], Some(Fruitless::NoRequest)),
+        (&[&hello[..]][..], Some(Fruitless::NoRequest)),
+        (&[&complaint[..]], Some(Fruitless::NoRequest)),
+        (&[b"GET / HTTP/1.1\r\n"], Some(Fruitless::InvalidMessage)),
+        (&[b"{}hello"], Some(Fruitless::InvalidMessage)),
+        (&[&[0xff; 64]], Some(Fruitless::InvalidMessage)),
+        (&[&[0, 0, 0, 2, 1, b'{']], Some(Fruitless::InvalidMessage)),
+        (&[&hello, &ask], Some(Fruitless::InvalidMessage)),
         (&[&hello, &asked], None),
         (&[&hello, &ask, &asked], None),
     ] {
