@@ -506,7 +506,7 @@ fn judge(direction: &mut FidelityDirection) {
         String::new()
     };
     if direction.p_value >= LEVEL {
-        direction.verdict = FidelityVerdict::AsAsked;
+        direction.verdict = FidelityVerdict::AsRequested;
         direction.words = format!("consistent with the scenario ({odds}){added}");
         return;
     }

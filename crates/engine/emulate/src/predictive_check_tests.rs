@@ -120,7 +120,7 @@ fn allowance_covers_variable_additions() {
     assert_eq!(found.verdict, FidelityVerdict::Differs, "{found:#?}");
     assert_eq!(found.sufficient_allowance_ns, Some(5e6), "{found:#?}");
     let allowed = compare_allowing(CONSTANT, &late, 5_000_000);
-    assert_eq!(allowed.verdict, FidelityVerdict::AsAsked, "{allowed:#?}");
+    assert_eq!(allowed.verdict, FidelityVerdict::AsRequested, "{allowed:#?}");
     // 0.1 of 4 ms, and 0.1 of each of 0.1 to 0.9 ms.
     assert!((allowed.added_ns - 850_000.0).abs() < 1_000.0, "{allowed:#?}");
     let found = compare_allowing(CONSTANT, &with(&|_| -1_000_000), 5_000_000);
@@ -161,7 +161,7 @@ fn timeline_has_any_phase() {
             })
             .collect();
         let found = whole(&scenario, &passages, 0);
-        assert_eq!(found.directions[0].verdict, FidelityVerdict::AsAsked, "{phase}: {found:#?}");
+        assert_eq!(found.directions[0].verdict, FidelityVerdict::AsRequested, "{phase}: {found:#?}");
         assert!(found.warnings.contains(&FidelityWarning::TimelinePhaseUnknown));
         let longer = compare(&outage("6s"), &passages);
         assert_eq!(longer.verdict, FidelityVerdict::Differs, "{phase}: {longer:#?}");
