@@ -189,7 +189,7 @@ mod tests {
         let code =
             "// mend\nlet told = \"it is \\\n    told\"; // told\n#[cfg(test)]\nmod tests { \"told\" }\n";
         assert_eq!(found(&[("crates/app/cli/src/a.rs", code)]).len(), 1);
-        assert_eq!(found(&[("crates/model/units/src/a.rs", code)]), []);
+        assert_eq!(found(&[("crates/model/testing/src/a.rs", code)]), []);
         assert_eq!(found(&[("crates/app/cli/src/args/a.rs", "/// At the most.\nx: u8,\n")]).len(), 1);
     }
 

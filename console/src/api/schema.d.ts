@@ -2839,7 +2839,7 @@ export interface components {
             until_ns: number | null;
         };
         /** @description What happened. */
-        EventKind: "clock-step" | "suspend" | "pause" | "link-down" | "link-up" | "address-change" | "resumed" | "far-end-gone" | "mtu-change" | "route-change" | "not-sent" | "path-error" | "receive-overflow" | "missed";
+        EventKind: "clock-step" | "suspend" | "pause" | "link-down" | "link-up" | "address-change" | "resumed" | "responder-lost" | "mtu-change" | "route-change" | "not-sent" | "path-error" | "receive-overflow" | "missed";
         /** @description A unit that takes the place of fractions of a second of 2^-32. */
         FalseUnit: "microseconds" | "nanoseconds";
         /** @description One thing that is wrong with a document. */
@@ -3132,7 +3132,7 @@ export interface components {
             sent: number | null;
         };
         /** @description Of which kind the reason is. */
-        InvalidCause: "tester-stalled" | "tester-dropped" | "tester-slow" | "not-proven" | "port-refused" | "port-down" | "clock-set" | "device-away" | "device-stalled";
+        InvalidCause: "tester-stalled" | "tester-dropped" | "tester-slow" | "not-proven" | "port-refused" | "port-down" | "clock-set" | "device-unreachable" | "device-stalled";
         /** @description The jitters: Chadda 2004's four methods in its order and on its terms, and RFC 3550's. */
         Jitter: {
             /** @description Method 3: absolute difference of consecutive delays. */

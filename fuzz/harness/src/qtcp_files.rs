@@ -30,7 +30,7 @@ pub(crate) fn run(octets: &[u8]) {
             }
             Err(fault) => assert_message(&fault, LONGEST_MESSAGE),
         }
-        match read(octets, options) {
+        match read(octets, options, |_| Ok(())) {
             Ok(found) => assert_eq!(found.entries.len(), entries),
             Err(fault) => assert_message(&fault, LONGEST_MESSAGE),
         }

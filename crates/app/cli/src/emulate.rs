@@ -162,9 +162,8 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     }
     if let Some(gone) = &snapshot.gone {
         return Err(Failure::environment(format!(
-            "the emulation ended early (port {}): {gone}; {} it, and start again",
-            gone.port,
-            if gone.is_moved { "move back" } else { "restore" }
+            "the emulation ended early (port {}): {gone}; restore it, and start again",
+            gone.port
         )));
     }
     recorded.map_or(Ok(()), samples::written)?;

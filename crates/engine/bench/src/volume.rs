@@ -57,7 +57,7 @@ pub(crate) fn check(options: &BenchOptions) -> Result<(), BenchError> {
     Err(BenchError::Usage(format!(
         "a trial has too many frames (--trial {}): frames {worst} at {} % of the line are {:.0} frames/s, and the maximum is {} \
          million frames; use {} or shorter, lower --loads or a lower --line-rate",
-        phase.length,
+        phase.length.readable(),
         percent(options.nominal(worst, phase.load).load),
         pps,
         MOST_FRAMES / 1_000_000,

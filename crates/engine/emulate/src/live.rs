@@ -248,7 +248,7 @@ impl LiveBridge {
         let taken = self.guards.taken().map(TakenOver::clone);
         let left = self.guards.restore();
         if let Some(gone) = &mut snapshot.gone {
-            gone.is_moved =
+            gone.may_be_moved =
                 self.ports.iter().zip(&left).any(|(port, left)| *port == gone.port && left.namespace);
         }
         let ports = self.ports.iter().zip(taken).zip(left);

@@ -105,7 +105,10 @@ fn a_tip_tells_what_one_packet_had_or_what_there_was_in_a_stretch() {
             let mut parts = tip.split('~');
             let at = parts.next().unwrap();
             for part in parts {
-                if let Some(count) = part.strip_prefix("lost ") {
+                if part.starts_with("route change") {
+                    // The mark of a finding.
+                    assert!(!made.measurement.findings.is_empty(), "{tip}");
+                } else if let Some(count) = part.strip_prefix("lost ") {
                     let [count, all] = of(count);
                     let (wide, narrow) = (during(at, 1.0), during(at, -1.0));
                     assert!(lost(&wide) >= count && lost(&narrow) <= count, "{tip}");

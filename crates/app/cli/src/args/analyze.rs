@@ -90,7 +90,7 @@ pub(crate) struct AnalyzeArgs {
     pub(crate) voice: VoiceArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// Also print the test setup (time stamps, hosts), and every metric as named in --limit
+    /// Also print the test setup, and every metric as named in --limit
     #[arg(long, short, help_heading = OUTPUT, conflicts_with_all = ["quiet", "concatenate"])]
     pub(crate) verbose: bool,
 }

@@ -121,7 +121,7 @@ pub(crate) struct MeasureArgs {
     pub(crate) keep: KeepArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// Also print the test setup (time stamps, hosts), and every metric as named in --limit
+    /// Also print the test setup, and every metric as named in --limit
     #[arg(long, short, help_heading = OUTPUT, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
     /// Full-screen display while running; q quits, p pauses

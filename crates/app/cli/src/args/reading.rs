@@ -287,7 +287,6 @@ mod tests {
             ("romer measure", "e.g. romer measure "),
             ("romer compare before", "e.g. romer compare "),
             ("romer emulate", "e.g. romer emulate --port a="),
-            ("romer bench throughput --rx b", "e.g. romer bench throughput --tx "),
         ] {
             match read(words.split(' ').map(OsString::from)) {
                 Err(failure) => assert!(failure.text().contains(example), "{words}: {}", failure.text()),

@@ -73,7 +73,7 @@ pub(crate) struct ReportArgs {
     pub(crate) direction: Option<OneWay>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// Also print the test setup (time stamps, hosts), and every metric as named in --limit
+    /// Also print the test setup, and every metric as named in --limit
     #[arg(long, short, help_heading = OUTPUT, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
 }

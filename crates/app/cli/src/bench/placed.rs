@@ -158,6 +158,8 @@ mod tests {
             (format!("{sweep}{loads}"), "1962000 combinations"),
             (format!("{sweep}{claims}"), "1001 times are more than 1000"),
             (streams, "65 times are more than 64"),
+            (format!("{sweep}frame_sizes = [{}]\n", "64, ".repeat(1_025)), "more than 1024 values"),
+            (format!("{sweep}loads = \"{}1%\"\n", "1%,".repeat(1_024)), "more than 1024 values"),
             (format!("{sweep}imix = \"18446744073709551615()a\"\n"), "20(abcd)"),
             (format!("{sweep}imix = \"18446744073709551615(a)\"\n"), "at most 65536"),
             (format!("{sweep}[[stream]]\nimix = \"18446744073709551615()a\"\n"), "20(abcd)"),

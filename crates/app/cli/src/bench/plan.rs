@@ -37,6 +37,8 @@ const NOT_IN_A_PLAN: [&str; 12] = [
     "help",
     "dry-run",
 ];
+/// The most values of a list: reading each of them takes its time.
+const MOST_VALUES: usize = 1_024;
 /// Lists whose parts an option takes in one value.
 pub(super) const JOINED: [&str; 3] = ["frame-sizes", "loads", "seed"];
 /// Options that take numbers without a unit.
@@ -261,6 +263,12 @@ fn option(
         }
         value => vec![whole(Some(scalar(value).ok_or_else(wrong)?))],
     };
+    let parts_of =
+        |(value, ..): &(Option<String>, _, _)| value.as_ref().map_or(1, |value| value.split(',').count());
+    if values.iter().map(parts_of).sum::<usize>() > MOST_VALUES {
+        let why = format!("{key} has more than {MOST_VALUES} values");
+        return Err(fault(place, &why, "write fewer, or several plans"));
+    }
     found.extend(values.into_iter().map(|(value, place, parts)| PlanOption {
         option: name.clone(),
         value,

@@ -193,7 +193,7 @@ fn what_cannot_be_benchmarked_is_refused_with_a_reason() {
     let case = bench(&lab, &["load-sweep", "--case", "broken=exit 7"]).with_code(4);
     assert!(case.stderr.contains("exit status: 7"), "{case:?}");
     let large = bench(&lab, &["load-sweep", "--frame-sizes", "9018"]).with_code(2);
-    assert!(large.stderr.contains("IP packets of 1500 octets"), "{large:?}");
+    assert!(large.stderr.contains("IP packets of at most 1500 bytes"), "{large:?}");
 }
 
 /// The verdicts of a benchmark: subject, and whether it holds.
@@ -473,7 +473,7 @@ fn a_killed_benchmark_goes_on_where_it_was() {
     let ports = ["--tx", &format!("{prefix}A/t0"), "--rx", &format!("{prefix}B/t1")].map(str::to_owned);
     let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
     let changed = resume(&["--repeat", "3"]).with_code(2);
-    assert!(changed.stderr.contains(", repeat): it was 2, and is 3; "), "{changed:?}");
+    assert!(changed.stderr.contains(", repeat): it was 2, and is now 3; "), "{changed:?}");
     let changed = resume(&[&["load-sweep", "--loads", "10%"], &ports[..]].concat()).with_code(2);
     assert!(changed.stderr.starts_with("error: cannot resume ("), "{changed:?}");
     assert_eq!(changed.stderr.lines().count(), 1);

@@ -63,7 +63,9 @@ fn a_longer_path_is_told_with_how_much_longer_and_one_alike_is_not_told_apart() 
     let round_trip = way(&document, "round_trip");
     assert_eq!(at(round_trip, "/verdict"), "more");
     let words = at(round_trip, "/words").as_str().unwrap();
-    assert!(words.starts_with("round trip worse: median delay +"), "{words}");
+    // Another figure may differ by chance, and then the path is not worse in all.
+    let verdicts = ["worse", "mixed"].map(|verdict| format!("round trip {verdict}: median delay +"));
+    assert!(verdicts.iter().any(|verdict| words.starts_with(verdict)), "{words}");
     for name in ["delay_ns.mean", "delay_ns.median", "delay_ns.p95"] {
         let [low, high] = interval(figure(round_trip, name));
         assert!(low < 300.0 && 300.0 < high && high - low < 300.0, "{name}: {low} to {high}");
@@ -114,7 +116,7 @@ fn method_needs_explain() {
         |more: &[&str]| process::run(romer(["compare"]).arg(&a).arg(&b).args(more)).with_code(0).stdout;
     let short = text(&[]);
     assert!(short.starts_with("Forward without significant difference: "), "{short}");
-    assert!(short.contains("\nRound trip worse: median delay +"), "{short}");
+    assert!(short.contains("\nRound trip mixed: median delay +"), "{short}");
     assert!(!short.contains("bootstrap"), "{short}");
     let long = text(&["--explain"]);
     assert!(

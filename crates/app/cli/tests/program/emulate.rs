@@ -378,7 +378,9 @@ fn a_port_that_goes_away_ends_the_emulation_and_is_named() {
     let text = std::fs::read_to_string(emulator.folder.path().join("emulation.json")).unwrap();
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_balanced(&document);
-    assert_eq!(at(&document, "/ended_by"), "port e1 was removed");
+    // Other labs have ports of the same address.
+    let by = at(&document, "/ended_by").as_str().unwrap();
+    assert!(by.starts_with("port e1 was removed"), "{by}");
 }
 
 #[test]
@@ -392,10 +394,10 @@ fn a_port_that_is_moved_is_named_as_such() {
     process::run(lab.command("E", "ip").args(moving)).with_code(0);
     while !emulator.process.line().is_empty() {}
     let ended = emulator.process.wait().with_code(4);
-    assert!(ended.stderr.contains("e1 was moved to another network namespace"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("or moved to another network namespace"), "{}", ended.stderr);
     let text = std::fs::read_to_string(emulator.folder.path().join("emulation.json")).unwrap();
     let document: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(at(&document, "/ended_by"), "port e1 was moved to another network namespace");
+    assert_eq!(at(&document, "/ended_by"), "port e1 was removed, or moved to another network namespace");
     holder.signal("KILL");
     assert_eq!(holder.wait().code, None);
 }

@@ -184,7 +184,7 @@ fn responder_restart_is_cause_of_losses() {
     // A busy machine may lose one itself.
     assert!(unknown <= 3 && lost_by(&document, "round_trip", "responder-restart") >= 20, "{document:#}");
     let events = at(&document, "/events").as_array().unwrap();
-    assert!(events.iter().any(|event| event["kind"] == "far-end-gone"), "{events:#?}");
+    assert!(events.iter().any(|event| event["kind"] == "responder-lost"), "{events:#?}");
     assert!(!warned(&document).contains("icmp-errors"), "{document:#}");
 }
 

@@ -159,7 +159,7 @@ fn probes_that_live_for_too_few_routers_are_told_with_what_they_want() {
     let _responder = lab.respond(&[]);
     let run = lab.try_measure(&["--count", "5", "--interval", "10ms", "--ttl", "1", BEYOND]);
     let said = run.ended.with_code(5).stderr;
-    assert!(said.contains("no test packet arrives; let probes live for more routers (--ttl)"), "{said}");
+    assert!(said.contains("no test packet arrives; raise --ttl"), "{said}");
 }
 
 #[test]

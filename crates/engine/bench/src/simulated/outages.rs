@@ -381,7 +381,7 @@ fn a_device_that_forwards_nothing_is_told_with_the_addresses_that_each_stream_wa
     let told = |streams| {
         let asked = BenchOptions { streams, ..sweep(&[0.1]) };
         let stop = AtomicBool::new(false);
-        let bed = Simulated { removed_while_looking: true, ..Simulated::with(carries(1.0, 10)) };
+        let bed = Simulated { away: true, gone: true, ..Simulated::with(carries(1.0, 10)) };
         let error = run_on(bed, &asked, None, &stop, &mut Hand(&mut Vec::new(), &stop, None)).unwrap_err();
         assert_eq!(error.exit(), Exit::Unreachable);
         error.to_string()
@@ -489,7 +489,7 @@ fn port_switched_off_in_trial() {
 #[test]
 fn start_check_names_own_port() {
     let stop = AtomicBool::new(false);
-    let bed = Simulated { away: true, gone: true, ..Simulated::with(carries(1.0, 100)) };
+    let bed = Simulated { removed_while_looking: true, ..Simulated::with(carries(1.0, 100)) };
     let error =
         run_on(bed, &sweep(&[0.1]), None, &stop, &mut Hand(&mut Vec::new(), &stop, None)).unwrap_err();
     assert!(error.to_string().starts_with("the tester's port a was removed"), "{error}");

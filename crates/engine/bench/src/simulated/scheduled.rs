@@ -308,7 +308,7 @@ fn a_bucket_that_no_frame_fits_into_is_refused() {
         "{refused}"
     );
     assert_eq!(of("1472B", Some("simple")), Ok(()));
-    assert!(of("1471B", Some("simple")).unwrap_err().contains("1472B deep"));
+    assert!(of("1471B", Some("simple")).unwrap_err().contains("at least 1472B"));
 }
 
 #[test]

@@ -15,7 +15,9 @@ use crate::statistics::{flushed_early, too_alike, varies_less, with_known_interv
 
 impl fmt::Display for GonePort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let how = if self.is_moved { "moved to another network namespace" } else { "removed" };
+        // One with the same address in another namespace need not be this one.
+        let how =
+            if self.may_be_moved { "removed, or moved to another network namespace" } else { "removed" };
         write!(f, "{} was {how}", self.port)
     }
 }

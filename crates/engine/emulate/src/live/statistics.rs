@@ -366,7 +366,7 @@ impl Raw {
     }
 
     pub(super) fn gone(self, port: Option<romer_port::PortName>) -> Self {
-        let gone = port.map(|port| GonePort { port, is_moved: false });
+        let gone = port.map(|port| GonePort { port, may_be_moved: false });
         Self { gone, ..self }
     }
 
@@ -422,8 +422,8 @@ pub struct DirectionSnapshot {
 pub struct GonePort {
     /// Which.
     pub port: romer_port::PortName,
-    /// Whether its interface is in another network namespace; else it was removed.
-    pub is_moved: bool,
+    /// Whether another network namespace has an interface of its address and driver; else it was removed.
+    pub may_be_moved: bool,
 }
 
 /// What has happened, at one instant.

@@ -10,6 +10,11 @@ use crate::csv::Fault;
 /// The most records that are taken into memory, of 32 octets each.
 const MOST_RECORDS: usize = 1 << 26;
 
+/// The most lost packets for each that arrived, besides [`ALWAYS`]: a line of a few octets must not make rows without number.
+const LOST_PER_RECORD: u64 = 16;
+/// So many lost packets are taken in any case.
+const ALWAYS: u64 = 65_536;
+
 /// How strict the reading is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -59,11 +64,15 @@ pub fn examine(
     examiner.finish()
 }
 
-/// Reads a whole file into memory.
+/// Reads a whole file into memory. `admit` refuses more packets, arrived and lost, than there may be.
 ///
 /// # Errors
-/// [`Fault`] where it is none, holds no packet, or holds two runs.
-pub fn read(inner: impl BufRead, options: Options) -> Result<FileContent, Fault> {
+/// [`Fault`] where it is none, holds no packet, holds two runs, or lacks more packets than it has.
+pub fn read(
+    inner: impl BufRead,
+    options: Options,
+    admit: impl FnOnce(u64) -> Result<(), String>,
+) -> Result<FileContent, Fault> {
     let mut entries = Vec::new();
     let examined = examine(inner, options, |entry| {
         if entries.len() >= MOST_RECORDS {
@@ -75,6 +84,15 @@ pub fn read(inner: impl BufRead, options: Options) -> Result<FileContent, Fault>
         Ok(())
     })?;
     entries.shrink_to_fit();
+    let (arrived, lost) = (entries.len() as u64, examined.lost_count());
+    let refused = |why| Fault::Line { line: 1, why };
+    if lost > arrived.saturating_mul(LOST_PER_RECORD).saturating_add(ALWAYS) {
+        return Err(refused(format!(
+            "{arrived} packets arrived and {lost} sequence numbers between them are missing, which no run loses; cut the file where the \
+             numbers jump"
+        )));
+    }
+    admit(arrived.saturating_add(lost)).map_err(refused)?;
     Ok(FileContent { entries, lost: examined.lost().collect(), notes: examined.notes })
 }
 
@@ -86,15 +104,30 @@ mod tests {
 
     const GOOD: &str = "1000:1030:30:64:0\n1100:1190:90:64:1\n1200:1260:60:64:2\n";
 
+    /// Lost packets are rows: a few lines must not make millions of them.
+    #[test]
+    fn lost_packets_are_bounded() {
+        let with = |sequence: u64| format!("{GOOD}2000:2030:30:64:{sequence}\n");
+        let most = ALWAYS + 4 * LOST_PER_RECORD;
+        let lost = |text: &str| {
+            read(text.as_bytes(), Options::default(), |_| Ok(())).map(|file| file.lost.len() as u64)
+        };
+        assert_eq!(lost(&with(3 + most)).unwrap(), most);
+        assert!(refusal(with(4 + most).as_bytes()).1.contains("cut the file where the numbers jump"));
+        let refused = read(GOOD.as_bytes(), Options::default(), |packets| Err(format!("no {packets}")));
+        assert!(matches!(refused, Err(Fault::Line { why, .. }) if why == "no 3"));
+    }
+
     fn refusal(text: &[u8]) -> (u64, String) {
-        match read(text, Options::default()) {
+        match read(text, Options::default(), |_| Ok(())) {
             Err(Fault::Line { line, why }) => (line, why),
             other => panic!("{:?} {other:?}", String::from_utf8_lossy(text)),
         }
     }
 
     fn found(text: &str) -> FileContent {
-        read(text.as_bytes(), Options::default()).unwrap_or_else(|error| panic!("{text:?} {error}"))
+        read(text.as_bytes(), Options::default(), |_| Ok(()))
+            .unwrap_or_else(|error| panic!("{text:?} {error}"))
     }
 
     #[test]
@@ -180,22 +213,25 @@ mod tests {
         );
         assert!(wrapped.lost.is_empty());
         assert_eq!(wrapped.entries[3].sequence, (1 << 32) + 1);
-        let small =
-            read(&b"10:13:3:14:0\n11:15:4:14:1\n"[..], Options { any_size: true, ..Options::default() })
-                .unwrap();
+        let small = read(
+            &b"10:13:3:14:0\n11:15:4:14:1\n"[..],
+            Options { any_size: true, ..Options::default() },
+            |_| Ok(()),
+        )
+        .unwrap();
         assert_eq!(small.entries.len(), 2);
     }
 
     proptest! {
         #[test]
         fn any_octets_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = read(&bytes[..], Options::default());
-            let _ = read(&[GOOD.as_bytes(), &bytes].concat()[..], Options::default());
+            let _ = read(&bytes[..], Options::default(), |_| Ok(()));
+            let _ = read(&[GOOD.as_bytes(), &bytes].concat()[..], Options::default(), |_| Ok(()));
         }
 
         #[test]
         fn lines_of_numbers_are_read_or_refused(text in "([0-9]{1,12}:){4}[0-9]{1,12}(\n([0-9]{1,4}:){4}[0-9]{1,3}){0,9}") {
-            let _ = read(text.as_bytes(), Options { any_size: true, ..Options::default() });
+            let _ = read(text.as_bytes(), Options { any_size: true, ..Options::default() }, |_| Ok(()));
         }
     }
 }

@@ -160,7 +160,7 @@ fn compare(entries: &[Entry], dummies: &[u64]) {
         let at = text.match_indices('\n').nth((place * 7_919) % lines).map_or(0, |(at, _)| at + 1);
         text.insert_str(at, &format!("0:0:90:64:{number}\n"));
     }
-    let streamed = match read(text.as_bytes(), Options::default()) {
+    let streamed = match read(text.as_bytes(), Options::default(), |_| Ok(())) {
         Ok(found) => Ok(found),
         Err(Fault::Line { line, why }) => Err((line, why)),
         Err(Fault::Io(error)) => panic!("{error}"),

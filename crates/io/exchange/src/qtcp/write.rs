@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn what_is_written_reads_back_with_its_losses() {
         let written = text(&[2, 5], Selection { dummies: true, every: 1 });
-        let found = read(written.as_bytes(), Options::default()).unwrap();
+        let found = read(written.as_bytes(), Options::default(), |_| Ok(())).unwrap();
         assert_eq!(found.entries, entries());
         assert_eq!(found.lost, [2, 5]);
     }

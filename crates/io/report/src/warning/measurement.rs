@@ -208,7 +208,7 @@ impl Text for Warning {
                     (false, true) => "the replies have no time stamp of the responder's arrival (t2)",
                     (false, false) => "the replies have no time stamps of the responder",
                 };
-                let and_reverse = if *in_reverse { " and reverse delays" } else { "" };
+                let and_reverse = if *in_reverse { " and reverse" } else { "" };
                 let remedy = match remedy {
                     Some(StampsRemedy::Csv) => {
                         " (the columns t2_ns and t3_ns are missing; a responder that runs romer respond stamps its packets, and \

@@ -200,7 +200,7 @@ pub enum LossCause {
     /// The sending host refused packets or its queue dropped them (`not-sent`). Of a round trip also: the responder's host did
     /// not send the reply.
     SenderQueue,
-    /// The responder was not reachable, or was restarted (`far-end-gone`).
+    /// The responder was not reachable, or was restarted (`responder-lost`).
     ResponderRestart,
     /// The path or the far host reported packets as undeliverable (`path-error`).
     IcmpUnreachable,

@@ -81,7 +81,7 @@ fn a_request_that_contradicts_itself_is_refused() {
         (Request { interval: twenty, ..bucket.clone() }, "use another rate or size"),
         (Request { size: Some(65), ..bucket.clone() }, "a packet of 65"),
         (Request { size: Some(0), ..bucket }, "a packet of 0"),
-        (Request { interval: twenty, ..of("talkspurt:p59@g711") }, "every 20ms by itself"),
+        (Request { interval: twenty, ..of("talkspurt:p59@g711") }, "sends every 20ms"),
         (Request { interval: Some(Duration::from_secs(2)), ..of("talkspurt:p59") }, "on for 1.004s"),
         (Request { size: Some(100), ..of("imix:simple") }, "sizes of its own"),
         (Request { size: Some(100), ..of("im") }, "sizes of its own"),

@@ -66,7 +66,7 @@ fn what_would_be_done_is_a_document_and_no_trial_beyond_it_is_promised() {
     let [dry, run] = [&["--dry-run"][..], &[]].map(|last| romer(&day, last).with_code(2).stderr);
     assert_eq!(dry, run);
     assert!(
-        dry.contains("a trial has too many frames (--trial 1d): frames 64 B at 50.0 % of the line"),
+        dry.contains("a trial has too many frames (--trial 1 d): frames 64 B at 50.0 % of the line"),
         "{dry}"
     );
     assert!(dry.contains("use 53s or shorter"), "{dry}");
