@@ -505,7 +505,7 @@ fn a_killed_benchmark_goes_on_where_it_was() {
     let packets = report(&["--qtcp", "x"]).with_code(2);
     assert!(packets.stderr.contains("does not apply (--qtcp)"), "{packets:?}");
     let again = resume(&[]).with_code(2);
-    assert!(again.stderr.starts_with("error: the benchmark is complete ("), "{again:?}");
+    assert!(again.stderr.starts_with("error: nothing to resume ("), "{again:?}");
 }
 
 #[test]
