@@ -122,7 +122,7 @@ mod tests {
         assert!(check(&swept(2)).is_ok());
         let told = check(&swept(3)).unwrap_err().to_string();
         assert!(
-            told.contains("(--trial 3s): frames 64 B at 100.0 % of the line are 14880952 frames/s"),
+            told.contains("(--trial 3 s): frames 64 B at 100.0 % of the line are 14880952 frames/s"),
             "{told}"
         );
         assert!(told.contains("use 2s or shorter"), "{told}");

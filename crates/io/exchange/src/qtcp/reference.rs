@@ -165,7 +165,12 @@ fn compare(entries: &[Entry], dummies: &[u64]) {
         Err(Fault::Line { line, why }) => Err((line, why)),
         Err(Fault::Io(error)) => panic!("{error}"),
     };
-    assert_eq!(streamed, plainly(entries, dummies), "{text}");
+    let plain = plainly(entries, dummies);
+    if let (Err((1, why)), Ok(all)) = (&streamed, &plain) {
+        assert!(why.contains("the numbers jump") && all.lost.len() > 65_536, "{why}: {text}");
+    } else {
+        assert_eq!(streamed, plain, "{text}");
+    }
 }
 
 /// Packets in the order of a file: lost and copied ones, such that came late, and clocks that were set.
