@@ -225,7 +225,7 @@ async function run() {
   await page.getByLabel('Comment', { exact: true }).fill('both ways at once');
   await page.getByLabel('Limits', { exact: true }).fill('round_trip.delay_ns.p99<1ms');
   await page.getByRole('button', { name: 'Start', exact: true }).click();
-  await page.getByText(/could never hold; write forward.delay_ns.p99 or reverse/).first().waitFor();
+  await page.getByText(/in this direction; write forward.delay_ns.p99 or reverse/).first().waitFor();
   await page.getByLabel('Limits', { exact: true }).fill('forward.delay_ns.p99<1ms\nforward.delay_ns.p99<1ms');
   await page.getByRole('button', { name: 'Start', exact: true }).click();
   await until('curves of both ways are drawn', async () => {
