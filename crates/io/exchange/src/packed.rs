@@ -83,7 +83,7 @@ impl Refusal {
 }
 
 /// How many records of a file may be taken into memory: those that this host has memory for, and of a compressed file no more than it
-/// has octets, but for [`ALWAYS`].
+/// has octets, but for 65,536.
 #[derive(Clone, Debug)]
 pub struct Budget {
     /// Octets of memory that this host had, where that is known.

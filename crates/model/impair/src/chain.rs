@@ -4,7 +4,7 @@
 //! comes. At its end the next state is drawn from the state's row; the diagonal enters it anew. The share of packets
 //! (or of time) in state i is vᵢdᵢ / Σ vⱼdⱼ, with v the stationary distribution of the rows and d the durations.
 //!
-//! A chain by time goes on state by state at the next packet. After a long idle time it jumps ([`jump`]).
+//! A chain by time goes on state by state at the next packet. After a long idle time it jumps (`jump`).
 
 mod jump;
 

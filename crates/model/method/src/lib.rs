@@ -3,16 +3,16 @@
 //! A procedure never runs anything: it asks for a trial ([`TrialRequest`]) and judges what came of it ([`Outcome`]), so that
 //! the same machine drives an engine with real ports and a simulated device whose truth is known.
 //!
-//! * [`arrangement`]: the frames of a trial: streams, sizes, and when each is due.
-//! * [`analysis`]: from what left and what came to the figures of a trial. [`attribution`]: whose the loss is. `by_size`: which
-//!   sizes of a mixture it is of. `silences`: when nothing came.
+//! * [`schedule`]: the frames of a trial: streams, sizes, and when each is due.
+//! * [`analysis`]: from what left and what came to the figures of a trial. [`attribution`]: whose the loss is. `per_size`: which
+//!   sizes of a mixture it is of. `outage`: when nothing came.
 //! * [`campaign`]: all trials of a benchmark in their order, for each procedure.
 //! * [`search`]: the highest rate that meets a criterion, by halving. [`mlr`]: the same by multiple loss ratio
 //!   search.
 //! * [`bursts`]: the longest burst without loss, and recovery from overload.
 //! * [`reset`]: how long a device is away that was reset.
 //! * [`policing`], [`priority`]: whether a policer or a scheduler did what it is to do.
-//! * [`statistics`]: intervals and paired differences. [`soft`]: soft spots; many tests at once.
+//! * [`statistics`]: intervals and paired differences. [`anomalies`]: soft spots; many tests at once.
 #![forbid(unsafe_code)]
 
 pub mod analysis;

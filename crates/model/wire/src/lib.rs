@@ -4,7 +4,7 @@
 //! [`udp::Datagram`]) is laid on bytes that came from anywhere: making one checks every length once and
 //! either says what is wrong or gives accessors that cannot fail. A *Repr* ([`ethernet::Repr`],
 //! [`ipv4::Repr`], [`ipv6::Repr`], [`udp::Repr`], [`stamp::SenderPacket`], [`stamp::ReflectorPacket`],
-//! the values of [`stamp::tlv`]) holds the fields of a legal header, and emits it. [`compact`] is romer's own probe
+//! the values of [`stamp::tlv`]) holds the fields of a legal header, and emits it. [`oneway_probe`] is romer's own probe
 //! for payloads that are too short for the others, and [`test_frame`] what a benchmark writes into its frames.
 //!
 //! No function of this crate panics, whatever the bytes; the property tests of each module and the fuzz
