@@ -55,7 +55,8 @@ fn section(page: &mut String, command: &Command, parent: &str, level: usize) {
 
 /// The row of an option or argument.
 fn row(option: &Arg) -> String {
-    let values = if option.get_action().takes_values() {
+    let takes_values = option.get_action().takes_values();
+    let values = if takes_values {
         let names = option.get_value_names().unwrap_or_default();
         names.iter().map(|name| format!(" {name}")).collect::<String>()
     } else {
@@ -69,7 +70,6 @@ fn row(option: &Arg) -> String {
     let names = names.replace("` ", "`").replace("|", "\\|");
     let defaults: Vec<String> =
         option.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
-    let takes_values = option.get_action().takes_values();
     let default = if defaults.is_empty() || !takes_values {
         String::new()
     } else {

@@ -18,7 +18,7 @@ use romer_record::comparison::Comparison;
 use romer_record::document::{Measurement, Way};
 use romer_record::emulation::{Emulated, Emulation as EmulationDocument};
 use romer_report::comparison::{self, Figure, Subject};
-use romer_store::{Run, Runs, State, StoreError, untrusted};
+use romer_store::{MEASUREMENT_FILE, Run, Runs, State, StoreError, untrusted};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -286,7 +286,7 @@ pub(crate) fn delete(runs: &Runs, name: &str) -> Result<(), Problem> {
     }
     let files = [
         "report.html",
-        "measurement.json",
+        MEASUREMENT_FILE,
         "packets.parquet",
         "packets.log",
         kept::EMULATED_FILE,

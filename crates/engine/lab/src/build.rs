@@ -10,11 +10,7 @@ use romer_host::socket::{Outgoing, ReceiveBatch, SocketOptions, StampingSocket};
 use romer_units::Duration;
 
 use crate::error::LabError;
-use crate::topology::Endpoint;
-use crate::topology::Host;
-use crate::topology::LabPort;
-use crate::topology::Topology;
-use crate::topology::{Prefix, V4_PREFIX, V6_PREFIX, router_addresses};
+use crate::topology::{Endpoint, Host, LabPort, Prefix, Topology, V4_PREFIX, V6_PREFIX, router_addresses};
 
 /// How long links and addresses may take until they carry packets.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -11,8 +11,7 @@ use romer_units::LineRate;
 
 use crate::error::LabError;
 use crate::lab::Lab;
-use crate::topology::Host;
-use crate::topology::Topology;
+use crate::topology::{Host, Topology};
 
 /// What the router does with what it forwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

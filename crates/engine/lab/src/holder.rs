@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::build;
 use crate::error::LabError;
-use crate::topology::Prefix;
-use crate::topology::Topology;
+use crate::topology::{Prefix, Topology};
 
 /// The only argument with which this program becomes a holder. A program that uses this crate calls
 /// [`holder_main`] when it is started so, before it starts any thread.

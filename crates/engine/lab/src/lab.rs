@@ -17,9 +17,7 @@ use crate::build;
 use crate::error::LabError;
 use crate::holder::WaitingHolder;
 use crate::state::{Folder, Holder, LabState};
-use crate::topology::Host;
-use crate::topology::Prefix;
-use crate::topology::Topology;
+use crate::topology::{Host, Prefix, Topology};
 
 /// How long a program inside may take to end when the laboratory is taken down.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -13,8 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
 use crate::lab::Mode;
-use crate::topology::Prefix;
-use crate::topology::Topology;
+use crate::topology::{Prefix, Topology};
 
 /// Version of the file.
 const SCHEMA: &str = "romer/lab-state/1";

@@ -21,8 +21,7 @@ mod thin;
 use romer_record::Passage;
 
 use crate::chart::Shape;
-use crate::input::Passages;
-use crate::input::Stream;
+use crate::input::{Passages, Stream};
 use crate::number::{Unit, count};
 use crate::table::Way;
 use distributions::{Changes, Sorted, sorted};

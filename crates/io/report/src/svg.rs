@@ -2,8 +2,7 @@
 
 use crate::chart::{Shape, Theme, draw, rooms};
 use crate::figure::{Figure, figures};
-use crate::input::ReportError;
-use crate::input::Stream;
+use crate::input::{ReportError, Stream};
 use crate::words::Words;
 
 /// One chart.

@@ -21,11 +21,12 @@ const PLAN_FILE: &str = "plan.json";
 /// The text of the plan, where it came as one.
 const PLAN_COPY: &str = "plan.toml";
 const LOG_FILE: &str = "trials.log";
-const DOCUMENT_FILE: &str = "benchmark.json";
+/// The file of a benchmark's document in its folder.
+pub const BENCHMARK_FILE: &str = "benchmark.json";
 const REPORT_FILE: &str = "report.html";
 
 const BENCHMARK_KIND: FolderKind = FolderKind {
-    files: &[REPORT_FILE, DOCUMENT_FILE, LOG_FILE, PLAN_COPY, PLAN_FILE],
+    files: &[REPORT_FILE, BENCHMARK_FILE, LOG_FILE, PLAN_COPY, PLAN_FILE],
     is_one: |folder| read_plan(folder).is_ok(),
     log: LOG_FILE,
 };
@@ -73,7 +74,7 @@ impl BenchmarkRun {
     /// # Errors
     /// [`StoreError::Malformed`], [`StoreError::Newer`], [`StoreError::Io`].
     pub fn is_complete(folder: &Path) -> Result<bool, StoreError> {
-        let path = folder.join(DOCUMENT_FILE);
+        let path = folder.join(BENCHMARK_FILE);
         if !exists(&path) {
             return Ok(false);
         }
@@ -138,7 +139,7 @@ impl BenchmarkRun {
     /// # Errors
     /// [`StoreError::Malformed`], [`StoreError::Newer`], [`StoreError::Io`].
     pub fn document(folder: &Path) -> Result<Option<Benchmark>, StoreError> {
-        let path = folder.join(DOCUMENT_FILE);
+        let path = folder.join(BENCHMARK_FILE);
         if !exists(&path) {
             return Ok(None);
         }
@@ -174,7 +175,7 @@ impl BenchmarkRun {
     /// # Errors
     /// [`StoreError::Io`].
     pub fn finish(&self, document: &Benchmark, html: &str) -> Result<(), StoreError> {
-        write_json(&self.folder.join(DOCUMENT_FILE), document)?;
+        write_json(&self.folder.join(BENCHMARK_FILE), document)?;
         durable::put_bytes(&self.folder.join(REPORT_FILE), html.as_bytes())
     }
 }

@@ -31,13 +31,13 @@ mod runs;
 pub mod untrusted;
 mod writer;
 
-pub use benchmark::BenchmarkRun;
+pub use benchmark::{BENCHMARK_FILE, BenchmarkRun};
 pub use calibration::CalibrationFile;
 pub use durable::put_bytes;
 pub use error::StoreError;
 pub use log_thread::{LogOutcome, LogSender, LogThread, Watermark};
 pub use parquet_rows::{PACKETS_SCHEMA, RowsFile, read_rows, write_rows};
 pub use reader::{Frame, LogReader, Recovered, recover};
-pub use run::{Finished, Location, NewRun, Rows, RowsSource, Run, State, document_of};
+pub use run::{Finished, Location, MEASUREMENT_FILE, NewRun, Rows, RowsSource, Run, State, document_of};
 pub use runs::{Listed, Runs};
 pub use writer::{Acknowledged, LogEnd, LogFile, LogWriter, Sink};

@@ -22,7 +22,8 @@ use crate::writer::{LogFile, LogWriter};
 const MANIFEST_FILE: &str = "manifest.json";
 const LOG_FILE: &str = "packets.log";
 const ROWS_FILE: &str = "packets.parquet";
-const MEASUREMENT_FILE: &str = "measurement.json";
+/// The file of the measurement documents in a run's folder.
+pub const MEASUREMENT_FILE: &str = "measurement.json";
 const REPORT_FILE: &str = "report.html";
 /// Everything that a run's folder may hold by our hand, the manifest last: what has it is a run.
 const FILES: [&str; 5] = [REPORT_FILE, MEASUREMENT_FILE, ROWS_FILE, LOG_FILE, MANIFEST_FILE];

@@ -15,21 +15,12 @@ use romer_host::clock::{Now, monotonic_now, realtime_now};
 use romer_host::link::{Link, Network};
 use romer_units::{Duration, Monotonic, Timestamp};
 
-use crate::arena::Arena;
-use crate::arena::HEADROOM;
-use crate::arena::Slot;
+use crate::arena::{Arena, HEADROOM, Slot};
 use crate::error::PortError;
 use crate::name::PortName;
 use crate::offload::{HEADER, Joining, TAG, Unfinished, put_tag_back};
 use crate::packet_ring::PacketRing;
-use crate::port::ArrivalClock;
-use crate::port::BURST;
-use crate::port::Frame;
-use crate::port::LinkState;
-use crate::port::Port;
-use crate::port::Received;
-use crate::port::Refusal;
-use crate::port::Sent;
+use crate::port::{ArrivalClock, BURST, Frame, LinkState, Port, Received, Refusal, Sent};
 use crate::restore_guard::in_namespace;
 use crate::sys;
 

@@ -8,7 +8,7 @@ use romer_bench::{Forecast, Progress, affected_results};
 use romer_method::TrialRequest;
 use romer_method::campaign::Procedure;
 use romer_record::benchmark::{Benchmark, BenchmarkResult, SelfTest};
-use romer_report::benchmark::amount;
+use romer_report::benchmark::{amount, limit_words, verdict_words};
 use romer_report::warning::Text as _;
 use romer_units::{Duration, counted_as};
 
@@ -326,28 +326,10 @@ fn remarks(document: &Benchmark, required: bool) -> String {
     let mut text = String::new();
     streams(&mut text, document);
     for verdict in &document.verdicts {
-        let holds = match verdict.holds {
-            Some(true) => "PASS",
-            Some(false) => "FAIL",
-            None => "INCONCLUSIVE",
-        };
-        let _ = writeln!(
-            text,
-            "{holds}: {}, {}: {}; found: {}",
-            verdict.case, verdict.subject, verdict.expected, verdict.found
-        );
+        let _ = writeln!(text, "{}", verdict_words(verdict));
     }
     for limit in &document.limits {
-        let held = match (limit.held, limit.value) {
-            (true, _) => "PASS",
-            (false, Some(_)) => "FAIL",
-            (false, None) => "INCONCLUSIVE",
-        };
-        let worst = limit.value.map_or_else(
-            || "some of its values are unknown".into(),
-            |value| format!("worst value {}", amount(&limit.limit, value)),
-        );
-        let _ = writeln!(text, "limit {held}: {} ({worst})", limit.limit);
+        let _ = writeln!(text, "limit {}", limit_words(limit));
     }
     for difference in document.differences.iter().filter(|difference| difference.significant) {
         let [low, high] = difference.interval.unwrap_or_default();

@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use crate::common::lab::{FAR, Lab};
 use crate::common::measuring::{Measuring, losses, lost_by};
-use crate::common::process;
-use crate::common::{at, count, warned};
+use crate::common::{at, count, process, warned};
 
 /// Behind the router of a laboratory.
 const BEHIND: &str = "198.19.0.2";

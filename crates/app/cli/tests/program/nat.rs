@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::lab::Lab;
 use crate::common::measuring::{Measuring, losses, lost_by};
-use crate::common::process;
-use crate::common::{at, count, warned};
+use crate::common::{at, count, process, warned};
 
 /// Host B, and the address of the router on its network.
 const TARGET: &str = "198.19.0.2";

@@ -6,8 +6,7 @@ use serde_json::Value;
 
 use crate::common::lab::{FAR, Lab};
 use crate::common::measuring::{Measuring, losses};
-use crate::common::process;
-use crate::common::{at, count, warned};
+use crate::common::{at, count, process, warned};
 
 /// Host A.
 const NEAR: &str = "198.18.0.2";

@@ -6,8 +6,7 @@ use serde_json::Value;
 
 use crate::common::lab::{FAR, Lab};
 use crate::common::measuring::{Measuring, losses, lost_by};
-use crate::common::process;
-use crate::common::{at, count, warned};
+use crate::common::{at, count, process, warned};
 
 /// Host B, beyond the router, and the router's address there.
 const BEYOND: &str = "198.19.0.2";

@@ -4,15 +4,13 @@ use std::path::Path;
 
 use romer_record::benchmark::Judgement;
 use romer_record::document::{DelayKind, Limit, Way};
-use romer_store::untrusted;
+use romer_store::{BENCHMARK_FILE, MEASUREMENT_FILE, untrusted};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{benchmarking, measuring};
 
-const MEASUREMENT_FILE: &str = "measurement.json";
-const BENCHMARK_FILE: &str = "benchmark.json";
 /// Octets of a document that is read for the list.
 const LARGEST: u64 = 16 << 20;
 

@@ -22,8 +22,8 @@ pub(super) fn of_qtcp(path: &Path, any_size: bool, stated: Option<i64>) -> Resul
     let options = qtcp::Options { any_size: any_size || sta::is_ours(path), trust_latency: false };
     let file = open(path, Records::Lines)?;
     let budget = file.get_ref().budget();
-    let admit = |packets| budget.admit(packets);
-    let mut found = qtcp::read(file, options, admit).map_err(|fault| faulty(path, fault))?;
+    let read = qtcp::read(file, options, |packets| budget.admit(packets));
+    let mut found = read.map_err(|fault| faulty(path, fault))?;
     let doubt = unit_doubt(path, &found).filter(|_| stated.is_none());
     found.notes = found.notes.from_units(unit_ns);
     let mut stepped = found.notes.take_steps();

@@ -14,7 +14,8 @@ use crate::escape;
 pub use figures::figures;
 pub use page::page;
 pub use repeated::{events, repeated};
-use romer_record::benchmark::{Benchmark, Overall};
+use romer_record::benchmark::{Benchmark, Judgement, Overall};
+use romer_record::document::Limit;
 use romer_record::quantity::Quantity;
 pub use streams::{StreamRow, markings, streams};
 
@@ -106,6 +107,34 @@ pub fn amount(quantity: &str, value: f64) -> String {
         _ => "",
     };
     format!("{value:.4}{unit}")
+}
+
+/// A claim, whether it holds, and what was found.
+pub fn verdict_words(one: &Judgement) -> String {
+    let Judgement { case, subject, expected, found, .. } = one;
+    format!("{}: {case}, {subject}: {expected}; found: {found}", outcome(one.holds))
+}
+
+/// A limit, whether it held, and the value that it was held against.
+pub fn limit_words(one: &Limit) -> String {
+    let worst = one.value.map_or_else(
+        || "some of its values are unknown".into(),
+        |value| format!("worst value {}", amount(&one.limit, value)),
+    );
+    format!("{}: {} ({worst})", outcome(limit_holds(one)), one.limit)
+}
+
+/// Whether a limit held; `None` where its value is unknown.
+fn limit_holds(one: &Limit) -> Option<bool> {
+    (one.held || one.value.is_some()).then_some(one.held)
+}
+
+const fn outcome(holds: Option<bool>) -> &'static str {
+    match holds {
+        Some(true) => "PASS",
+        Some(false) => "FAIL",
+        None => "INCONCLUSIVE",
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a time for people")]

@@ -6,7 +6,8 @@ use romer_record::benchmark::Benchmark;
 use serde_json::Value;
 
 use super::{
-    Drawn, amount, events, figures, markings, overall_words, repeated, results, seconds, size_words, streams,
+    Drawn, amount, events, figures, limit_holds, limit_words, markings, overall_words, repeated, results,
+    seconds, size_words, streams, verdict_words,
 };
 use crate::escape::markup;
 use crate::html;
@@ -89,7 +90,7 @@ fn heading(document: &Benchmark, body: &mut String) {
 /// Whether all claims and limits held, as a badge: nothing where none was judged.
 fn judged(document: &Benchmark) -> String {
     let claims = document.verdicts.iter().map(|one| one.holds);
-    let limits = document.limits.iter().map(|one| (one.held || one.value.is_some()).then_some(one.held));
+    let limits = document.limits.iter().map(limit_holds);
     let all: Vec<Option<bool>> = claims.chain(limits).collect();
     let number = |holds: Option<bool>| all.iter().filter(|one| **one == holds).count();
     let (failed, open) = (number(Some(false)), number(None));
@@ -103,38 +104,11 @@ fn judged(document: &Benchmark) -> String {
 }
 
 fn verdicts(document: &Benchmark) -> Vec<(String, bool)> {
-    let words = |holds| match holds {
-        Some(true) => "PASS",
-        Some(false) => "FAIL",
-        None => "INCONCLUSIVE",
-    };
-    let judged = document.verdicts.iter().map(|one| {
-        let text = format!(
-            "{}: {}, {}: {}; found: {}",
-            words(one.holds),
-            one.case,
-            one.subject,
-            one.expected,
-            one.found
-        );
-        (text, one.holds != Some(true))
-    });
-    judged.collect()
+    document.verdicts.iter().map(|one| (verdict_words(one), one.holds != Some(true))).collect()
 }
 
 fn limits(document: &Benchmark) -> Vec<(String, bool)> {
-    let judged = document.limits.iter().map(|one| {
-        let held = match (one.held, one.value) {
-            (true, _) => "PASS",
-            (false, Some(_)) => "FAIL",
-            (false, None) => "INCONCLUSIVE",
-        };
-        let not_all = || "some of its values are unknown".into();
-        let worst =
-            one.value.map_or_else(not_all, |value| format!("worst value {}", amount(&one.limit, value)));
-        (format!("{held}: {} ({worst})", one.limit), !one.held)
-    });
-    judged.collect()
+    document.limits.iter().map(|one| (limit_words(one), !one.held)).collect()
 }
 
 /// A section with a line for each, and whether that is bad; nothing where there is none.
