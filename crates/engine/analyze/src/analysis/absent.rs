@@ -93,9 +93,21 @@ impl Placeholders {
         }
     }
 
-    /// Takes those that are no times out of the lines, and says so of each column.
-    pub(super) fn take_out(&self, lines: &mut Gathering) -> Vec<MeasurementWarning> {
+    /// Takes those that are no times out of the lines, with a note for each column, and returns the lines that have no stamp
+    /// of the responder left for it.
+    pub(super) fn take_out(&self, lines: &mut Gathering) -> (Vec<MeasurementWarning>, Vec<usize>) {
         let mut notes = Vec::new();
+        let responder = |row: &Row| [row.stamps[1], row.stamps[2], row.user[1], row.user[2]];
+        let with_placeholder = |row: &Row| {
+            let mut stamps = responder(row).into_iter().flatten();
+            stamps.any(is_placeholder)
+        };
+        let of_responder = [1, 2, 5, 6].into_iter().any(|column| self.found[column].is_some());
+        let replaced: Vec<usize> = if self.shape == Shape::FourStamps && of_responder {
+            (0..lines.len()).filter(|line| with_placeholder(&lines.row(*line))).collect()
+        } else {
+            Vec::new()
+        };
         for (column, found) in self.found.iter().enumerate() {
             let place = column % 4;
             let own = clock(self.shape, place);
@@ -114,7 +126,8 @@ impl Placeholders {
                 lost: is_last,
             });
         }
-        notes
+        let emptied = replaced.into_iter().filter(|line| responder(&lines.row(*line)) == [None; 4]).collect();
+        (notes, emptied)
     }
 }
 

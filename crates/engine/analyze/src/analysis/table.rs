@@ -171,7 +171,8 @@ impl Table {
             places.take(lines.len(), reader.line());
             lines.add(row);
         }
-        notes.extend(placeholders.take_out(&mut lines));
+        let (placeholder_notes, emptied) = placeholders.take_out(&mut lines);
+        notes.extend(placeholder_notes);
         notes.extend(eras::unwrap(&mut lines, shape));
         let renumbered = numbering::renumber(lines.len(), |line| identity(&lines.row(line)));
         let renumbered = renumbered.map_err(|second| second_run(path, second, &places))?;
@@ -194,9 +195,10 @@ impl Table {
         }
         let (unread, answered) = unread(reader.unread(), shape, &lines);
         notes.extend(carried(&unread));
-        let responder_log = responder_log(shape, &lines);
+        let responder_log = responder_log(shape, &lines, &emptied);
+        let untold = arrival_unknown(&lines, &emptied);
         let set_back = received::of_lines(&lines, shape);
-        let packets = lines.finish(shape, responder_log, Unstamped { answered, ..Unstamped::default() });
+        let packets = lines.finish(shape, responder_log, Unstamped { answered, untold });
         Ok(Self {
             shape,
             packets,
@@ -350,18 +352,46 @@ pub(super) fn faulty(path: &Path, fault: csv::Fault) -> AnalysisError {
     }
 }
 
-/// A romer whose far end keeps no log exports none of the far program's stamps.
-fn responder_log(shape: Shape, lines: &Gathering) -> Far {
-    let any_user = |places: [usize; 2]| places.into_iter().any(|place| lines.has_user(place));
-    if shape == Shape::OneWay || !any_user([0, 3]) {
+/// Whether a packet came back.
+const fn is_back(line: &Row) -> bool {
+    line.stamps[3].is_some() || line.user[3].is_some()
+}
+
+/// What a log has of the responder's own log. A packet that came back was at the responder: where it has no stamp of the
+/// responder, an empty field does not mean that a packet did not arrive there. Placeholders in the lines `emptied` are not
+/// empty fields. Without a responder log, an export of a run has none of the responder program's stamps.
+fn responder_log(shape: Shape, lines: &Gathering, emptied: &[usize]) -> Far {
+    if shape == Shape::OneWay {
         return Far::Complete;
     }
-    if !any_user([1, 2]) {
-        return Far::None;
+    let has_user = [0, 3].into_iter().any(|place| lines.has_user(place));
+    let is_logged = |line: &Row| {
+        let stamps = [line.stamps[1], line.stamps[2]];
+        line.user[1].is_some() || line.user[2].is_some() || (!has_user && stamps != [None; 2])
+    };
+    let is_not_logged = |(number, line): (usize, Row)| {
+        is_back(&line) && !is_logged(&line) && emptied.binary_search(&number).is_err()
+    };
+    if !lines.rows().any(|line| is_logged(&line)) {
+        Far::None
+    } else if lines.rows().enumerate().any(is_not_logged) {
+        Far::Partial
+    } else {
+        Far::Complete
     }
-    let far_user = |line: &Row| line.user[1].is_some() || line.user[2].is_some();
-    let returned = |line: &Row| line.stamps[3].is_some() || line.user[3].is_some();
-    if lines.rows().any(|line| returned(&line) && !far_user(&line)) { Far::Partial } else { Far::Complete }
+}
+
+/// The numbers of packets that did not come back and have placeholders in place of the responder's stamps, in ascending
+/// order, where packets that came back have them too: a placeholder then does not mean that a packet did not arrive.
+fn arrival_unknown(lines: &Gathering, emptied: &[usize]) -> Vec<u64> {
+    let emptied: Vec<Row> = emptied.iter().map(|line| lines.row(*line)).collect();
+    if !emptied.iter().any(is_back) {
+        return Vec::new();
+    }
+    let mut numbers: Vec<u64> =
+        emptied.iter().filter(|line| !is_back(line)).map(|line| line.sequence).collect();
+    numbers.sort_unstable();
+    numbers
 }
 
 #[cfg(test)]

@@ -368,6 +368,77 @@ fn unstamped_replies_keep_round_trips() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// The document of 240 round trips 20 ms apart, of which `stamps` changes t1 to t4. `None` is an empty field.
+fn with_stamps(name: &str, stamps: impl Fn(i64, &mut [Option<i64>; 4])) -> Measurement {
+    let folder = folder(name);
+    let file = folder.join("log.csv");
+    let mut text = "sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\n".to_owned();
+    for n in 0..240_i64 {
+        let t1 = 500 * SECOND + n * 20 * MS;
+        let [t2, t3] = [5_000_000, 5_100_000].map(|after| t1 + after + n * n % 97 * 1_031);
+        let t4 = t3 + 5_000_000 + n * n % 89 * 1_031;
+        let mut row = [t1, t2, t3, t4].map(Some);
+        stamps(n, &mut row);
+        let fields = row.map(|stamp| stamp.map_or(String::new(), |at| at.to_string()));
+        text += &format!("{n},60,{}\n", fields.join(","));
+    }
+    std::fs::write(&file, text).unwrap();
+    let m = analyze(&Analysis::of(&file, String::new())).unwrap().measurement;
+    std::fs::remove_dir_all(&folder).unwrap();
+    m
+}
+
+/// Where packets that came back have no stamps of the responder, a lost packet without them may be lost in either direction.
+#[test]
+fn losses_without_responder_stamps() {
+    for absent in [None, Some(0), Some(-1)] {
+        let m = with_stamps("no-responder-stamps", |n, row| {
+            (row[1], row[2]) = (absent, absent);
+            if n % 20 == 3 {
+                row[3] = None;
+            }
+        });
+        let lost = [&m.forward, &m.reverse, &m.round_trip].map(|way| way.packets.lost);
+        assert_eq!(lost, [None, None, Some(12)], "{absent:?}");
+        assert_eq!(m.forward.loss.ratio, None, "{absent:?}");
+    }
+}
+
+/// An empty field and a placeholder are told apart: where replies have placeholders, one does not mean that the packet was
+/// lost before the responder.
+#[test]
+fn placeholder_of_a_lost_packet() {
+    let m = with_stamps("placeholder-lost", |n, row| {
+        let (is_lost_forward, is_lost_in_reverse) = (n % 20 == 3, n % 20 == 7);
+        if n % 4 == 0 || n % 40 == 27 {
+            (row[1], row[2]) = (Some(0), Some(0));
+        }
+        if is_lost_forward {
+            (row[1], row[2]) = (None, None);
+        }
+        if is_lost_forward || is_lost_in_reverse {
+            row[3] = None;
+        }
+    });
+    assert_eq!((m.round_trip.packets.lost, m.forward.packets.lost), (Some(24), None));
+    assert_eq!(m.forward.packets.lost_at_least, Some(12));
+    assert_eq!(m.reverse.packets.lost_at_least.or(m.reverse.packets.lost), Some(6));
+}
+
+/// A clock that is set near an end of the run reorders no packet.
+#[test]
+fn step_near_an_end_keeps_order() {
+    for (first, size) in [(235, -50 * MS), (232, -50 * MS), (235, -SECOND), (5, -50 * MS)] {
+        let m = with_stamps("step-near-end", |n, row| {
+            if (n >= first) == (first > 100) {
+                (row[1], row[2]) = (row[1].map(|at| at + size), row[2].map(|at| at + size));
+            }
+        });
+        let reordered = [&m.forward, &m.reverse].map(|way| way.packets.reordered);
+        assert_eq!(reordered, [Some(0); 2], "{first} {size}: {:?}", m.clock.events);
+    }
+}
+
 /// Its warnings, as they are written.
 fn said(m: &Measurement) -> String {
     serde_json::to_string(&m.warnings).unwrap()

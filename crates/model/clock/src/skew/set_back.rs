@@ -354,10 +354,13 @@ fn judge(
     let origin_ns = correction.origin_ns;
     // Packets of the side that lies higher tell where no packet of it lies below.
     let higher = if falls { before } else { after };
+    // Near an end of the run there are fewer.
+    let ends = [packets.first()?, packets.last()?].map(|packet| packet.at.saturating_sub(cut).saturating_abs());
+    let far = far.min(ends[usize::from(!falls)]);
     let [from, to] = if falls {
         [cut.saturating_sub(far), cut.saturating_sub(far / BESIDE)]
     } else {
-        [cut.saturating_add(far / BESIDE), cut.saturating_add(far)]
+        [cut.saturating_add(far / BESIDE), cut.saturating_add(far).saturating_add(1)]
     };
     let stretch =
         packets.partition_point(|packet| packet.at < from)..packets.partition_point(|packet| packet.at < to);
