@@ -234,3 +234,14 @@ fn charts_are_of_measured_phase() {
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// The packets of a run are not read without its folder.
+#[test]
+fn parquet_names_the_run() {
+    let folder = folder("parquet");
+    let file = folder.join("packets.parquet");
+    std::fs::write(&file, b"PAR1\x15\0").unwrap();
+    let error = analyze(&Analysis::of(&file, String::new())).unwrap_err().to_string();
+    assert!(error.contains("romer analyze RUN"), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}

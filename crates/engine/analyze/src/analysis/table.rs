@@ -87,6 +87,11 @@ impl Default for About {
 const CAPTURE: &str = "it is captured traffic, and delays need captures at both ends; capture at the other end too, and give both: romer analyze \
                        --capture-a NEAR.pcap --capture-b FAR.pcap";
 
+/// The first octets of a Parquet file, and what to do with one.
+const PARQUET_MAGIC: &[u8] = b"PAR1";
+const PARQUET: &str =
+    "it is a Parquet file, which is read as part of a run; give the folder of the run: romer analyze RUN";
+
 /// The formats of packet logs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
@@ -156,6 +161,9 @@ impl Table {
         let head = file.fill_buf().map_err(|source| AnalysisError::reading(path, source))?;
         if capture::is_capture(head) {
             return Err(AnalysisError::Line { path: path.into(), line: 1, why: CAPTURE.into() });
+        }
+        if head.starts_with(PARQUET_MAGIC) {
+            return Err(AnalysisError::Line { path: path.into(), line: 1, why: PARQUET.into() });
         }
         let mut reader = Reader::new(file).map_err(|fault| faulty(path, fault))?;
         let shape = reader.shape();

@@ -355,7 +355,8 @@ fn judge(
     // Packets of the side that lies higher tell where no packet of it lies below.
     let higher = if falls { before } else { after };
     // Near an end of the run there are fewer.
-    let ends = [packets.first()?, packets.last()?].map(|packet| packet.at.saturating_sub(cut).saturating_abs());
+    let ends =
+        [packets.first()?, packets.last()?].map(|packet| packet.at.saturating_sub(cut).saturating_abs());
     let far = far.min(ends[usize::from(!falls)]);
     let [from, to] = if falls {
         [cut.saturating_sub(far), cut.saturating_sub(far / BESIDE)]
