@@ -25,12 +25,17 @@ fn waits(seed: u32, mean: i64) -> impl FnMut() -> i64 {
 
 /// A minute of packets that wait, by a receiver whose clock runs 12 parts in a million faster and is set half way.
 fn set(name: &str, seed: u32, size: i64) -> Measurement {
+    set_at(name, seed, size, 30 * SECOND)
+}
+
+/// The same at another moment.
+fn set_at(name: &str, seed: u32, size: i64, moment: i64) -> Measurement {
     let folder = folder(name);
     let file = folder.join("there.csv");
     let mut wait = waits(seed, MS / 3);
     let packets: Vec<Packet> =
         (0..3_000).map(|n| (n * INTERVAL, Some(n * INTERVAL + 10 * MS + wait()))).collect();
-    let came = |at: i64| 500 * SECOND + at + at * 12 / 1_000_000 + if at < 30 * SECOND { 0 } else { size };
+    let came = |at: i64| 500 * SECOND + at + at * 12 / 1_000_000 + if at < moment { 0 } else { size };
     table(&file, &packets, |at| 500 * SECOND + at, came);
     let m = analyze(&Analysis::of(&file, String::new())).unwrap().measurement;
     std::fs::remove_dir_all(&folder).unwrap();
@@ -61,6 +66,18 @@ fn a_receiver_that_is_set_ahead_by_as_much_as_is_waited_for_loses_no_packet() {
             let m = set("set-ahead", seed, size);
             assert_eq!(m.forward.packets.lost, Some(0), "{size}: {:?}", m.clock.events);
         }
+    }
+}
+
+/// A receiver's clock that is set near an end of the run makes no packet late: no queue lets packets overtake those before them,
+/// and none that fills at once stays full.
+#[test]
+fn step_near_an_end_loses_no_packet() {
+    for (packet, size) in [(2_994, -3), (2_970, -3), (2_850, -10), (8, -3), (8, 3), (60, 3), (2_900, 3)] {
+        let m = set_at("end-step", 1, size * SECOND, packet * INTERVAL + 5 * MS);
+        assert_eq!(m.forward.packets.lost, Some(0), "{packet} {size}: {:?}", m.clock.events);
+        assert_eq!(m.forward.packets.reordered, Some(0), "{packet} {size}");
+        assert!(m.forward.delay_ns.max < Some(20e6), "{packet} {size}: {:?}", m.forward.delay_ns);
     }
 }
 

@@ -445,7 +445,8 @@ impl Change {
                 // Of a way that became shorter by it, what left later would have come first, whatever is waited for.
                 let (by, least) = if size > 0 && !own { (size, 0) } else { (self.most_ns, longest) };
                 let is_clocks = size.saturating_abs() > LONGEST_CHANGE_NS && by > least;
-                (is_clocks && stays()).then_some(if own { Whose::Own } else { Whose::Others })
+                let overtakes = size > 0 && !own;
+                (is_clocks && (overtakes || stays())).then_some(if own { Whose::Own } else { Whose::Others })
             }
             Scan::Captured => {
                 let is_usual = passed <= slack.saturating_add(usual.gap.saturating_mul(SURE));
@@ -476,8 +477,8 @@ fn is_level(values: &[i64], size_ns: i64) -> bool {
     near.0.saturating_sub(far.0).saturating_abs() <= uncertain.max(size_ns.saturating_abs() / PART)
 }
 
-/// Whether the clocks are apart by as much for as long as a queue that made the step would be seen to empty, on both sides of it or up to the
-/// next one. No clock is known to have been set by what is seen for a moment.
+/// Whether the clocks are apart by as much for as long as a queue that made the step would be seen to empty, after it and, where the delay
+/// became less, before it, or up to the next one. No clock is known to have been set by what is seen for a moment.
 fn stays(stamped: &[Stamped], ways: &Ways, place: usize, size_ns: i64) -> bool {
     let long = size_ns.saturating_abs().saturating_mul(STAYS).min(STAYS_MOST_NS);
     // No queue holds what is longer.
@@ -502,7 +503,7 @@ fn stays(stamped: &[Stamped], ways: &Ways, place: usize, size_ns: i64) -> bool {
         let near = size_ns.unsigned_abs() / STAYS_AT.unsigned_abs();
         lasts >= least && quickest.all(|one| one.abs_diff(*next) <= near)
     };
-    at_level(&mut stamped[place..].iter()) && at_level(&mut stamped[..place].iter().rev())
+    at_level(&mut stamped[place..].iter()) && (size_ns < 0 || at_level(&mut stamped[..place].iter().rev()))
 }
 
 /// Whether two stamps are in the order of each other: the one after them is above both.
