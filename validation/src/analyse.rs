@@ -12,12 +12,12 @@ use std::time::{Duration as StdDuration, Instant};
 
 use anyhow::{Context, Result};
 use romer_record::RoundTrip;
-use romer_record::document::{Metadata, Traffic, Way};
+use romer_record::document::{Metadata, ProbeDirection, Traffic};
 use romer_record::manifest::{ClockRelation, Manifest, SkewRequest, StampRequest, Status, Stream};
 use romer_record::voice::VoiceRequest;
 use romer_store::{Finished, Location, NewRun, RowsFile};
 use romer_units::Timestamp;
-use romer_units::random::{Seed, Stream as Chance};
+use romer_units::random::{RandomStream as Chance, Seed};
 use serde::Serialize;
 
 use crate::scale::{peak_kib, to_the_end};
@@ -152,7 +152,7 @@ fn stream(probes: u64, round_trips: bool) -> Stream {
         started: "2026-01-01T00:00:00Z".into(),
         ended: None,
         traffic: Traffic {
-            direction: if round_trips { Way::RoundTrip } else { Way::Forward },
+            direction: if round_trips { ProbeDirection::RoundTrip } else { ProbeDirection::Forward },
             model: "periodic".into(),
             interval_ns: INTERVAL_NS,
             payload_octets: 44,
@@ -206,7 +206,7 @@ fn rows(probes: u64, round_trips: bool) -> Vec<RoundTrip> {
         let departed = i64::try_from(sequence).unwrap_or(0) * INTERVAL_NS;
         let far = |at: i64| at + OFFSET_NS + at / 1_000_000 * SKEW_PPM;
         let mut row = RoundTrip {
-            way: if round_trips { Way::RoundTrip } else { Way::Forward },
+            way: if round_trips { ProbeDirection::RoundTrip } else { ProbeDirection::Forward },
             sequence,
             size: 44,
             wake_error_ns: Some(whole(800.0 * unit(2))),

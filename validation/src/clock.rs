@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::{Result, bail};
-use romer_clock::skew::{Estimate, Estimator, Heading, Method};
+use romer_clock::skew::{Estimate, Estimator, Method};
 use romer_sim::clocks::{Play, Scenario, random_scenario, standard_scenarios};
+use romer_units::Direction;
 use romer_units::{Duration, Timestamp};
 use serde::Serialize;
 
@@ -284,7 +285,7 @@ fn play(
 
 fn estimate(method: Method, play: &Play) -> Estimate {
     let mut estimator = Estimator::new(method, None);
-    for (heading, probes) in Heading::BOTH.into_iter().zip(&play.probes) {
+    for (heading, probes) in Direction::BOTH.into_iter().zip(&play.probes) {
         for probe in probes {
             let (departure, arrival) = (probe.departure_ns, probe.arrival_ns);
             estimator.push(heading, Timestamp::from_nanos(departure), Timestamp::from_nanos(arrival));
@@ -296,17 +297,17 @@ fn estimate(method: Method, play: &Play) -> Estimate {
 /// What the correction leaves of the clock, without its mean: the worse direction.
 #[expect(clippy::cast_precision_loss, reason = "corrections are far below 2^53 ns")]
 fn baseline(play: &Play, estimate: &Estimate) -> f64 {
-    let rest = |(heading, probes): (Heading, &Vec<romer_sim::clocks::Probe>)| {
+    let rest = |(heading, probes): (Direction, &Vec<romer_sim::clocks::Probe>)| {
         let correction = estimate.correction(heading);
         let left = probes.iter().map(|probe| match heading {
-            Heading::Forward => probe.ahead_ns - correction.at(probe.departure_ns) as f64,
-            Heading::Reverse => -probe.ahead_ns - correction.at(probe.arrival_ns) as f64,
+            Direction::Forward => probe.ahead_ns - correction.at(probe.departure_ns) as f64,
+            Direction::Reverse => -probe.ahead_ns - correction.at(probe.arrival_ns) as f64,
         });
         let left: Vec<f64> = left.collect();
         let mean = left.iter().sum::<f64>() / count(left.len());
         rms(left.iter().map(|one| one - mean))
     };
-    Heading::BOTH.into_iter().zip(&play.probes).map(rest).fold(0.0, f64::max)
+    Direction::BOTH.into_iter().zip(&play.probes).map(rest).fold(0.0, f64::max)
 }
 
 fn cell(job: &Job, method: Method, outcomes: &[RunOutcome], published_ppm: Option<f64>) -> Cell {

@@ -72,7 +72,7 @@ fn options(folder: &Path, count: u64, interval: Duration, octets: u32) -> Result
     let traffic =
         Request { interval: Some(interval), ..Request::new(TrafficModel::Periodic, Limit::Count(count)) };
     Ok(MeasureOptions {
-        direction: romer_record::document::Way::RoundTrip,
+        direction: romer_record::document::ProbeDirection::RoundTrip,
         streams: vec![StreamOptions { target, traffic, size: ProbeSize::Packet(octets) }],
         family: Family::V4,
         stamp_only: false,

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::Finding;
+use crate::Violation;
 use crate::files::Text;
 use crate::workspace::Workspace;
 
@@ -35,13 +35,13 @@ const NOT_YET: [&str; 13] = [
 type Module = Vec<String>;
 
 /// Every circle of more than [`MOST`] files.
-pub(crate) fn check(workspace: &Workspace, files: &[Text]) -> Vec<Finding> {
+pub(crate) fn check(workspace: &Workspace, files: &[Text]) -> Vec<Violation> {
     let folders = workspace.packages.iter().map(|package| workspace.folder(package));
     let held = folders.filter(|folder| !NOT_YET.contains(&folder.as_str()));
     held.flat_map(|folder| circles(&folder, files)).collect()
 }
 
-fn circles(folder: &str, files: &[Text]) -> Vec<Finding> {
+fn circles(folder: &str, files: &[Text]) -> Vec<Violation> {
     let source = format!("{folder}/src/");
     let modules: BTreeMap<Module, &Text> = files
         .iter()
@@ -73,7 +73,7 @@ fn circles(folder: &str, files: &[Text]) -> Vec<Finding> {
                 names.len(),
                 names.join(", ")
             );
-            findings.push(Finding::error(folder, what));
+            findings.push(Violation::error(folder, what));
         }
     }
     findings

@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-use crate::finding::Finding;
+use crate::finding::Violation;
 use crate::workspace::cargo;
 
 /// Where packages may come from.
@@ -62,7 +62,7 @@ struct Locked {
 }
 
 /// Every breach of the rules in the dependencies of the workspace.
-pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
+pub(crate) fn check(root: &Path) -> Result<Vec<Violation>> {
     let read = |name: &str| {
         std::fs::read_to_string(root.join(name)).with_context(|| format!("{name} cannot be read"))
     };
@@ -87,18 +87,18 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-fn sources(lock: &Lock) -> Vec<Finding> {
+fn sources(lock: &Lock) -> Vec<Violation> {
     let strange =
         lock.package.iter().filter(|package| package.source.as_deref().is_some_and(|from| from != REGISTRY));
     let what = |package: &Locked| {
         let from = package.source.as_deref().unwrap_or_default();
         format!("{} {} comes from {from}; take only what the registry has", package.name, package.version)
     };
-    strange.map(|package| Finding::error(PLACE, what(package))).collect()
+    strange.map(|package| Violation::error(PLACE, what(package))).collect()
 }
 
 /// The packages whose licence is not allowed, in lines of package, tab, licence.
-fn licenses(allowed: &BTreeSet<String>, tree: &str) -> Vec<Finding> {
+fn licenses(allowed: &BTreeSet<String>, tree: &str) -> Vec<Violation> {
     let lines: BTreeSet<&str> = tree.lines().map(|line| line.trim_end_matches(" (*)")).collect();
     let others = lines.into_iter().filter_map(|line| line.split_once('\t'));
     let others = others.filter(|(package, _)| !is_ours(package));
@@ -108,7 +108,7 @@ fn licenses(allowed: &BTreeSet<String>, tree: &str) -> Vec<Finding> {
             "{package} has the licence {license:?}, which deny.toml does not allow; use another crate, or decide to"
         )
     };
-    refused.map(|pair| Finding::error(PLACE, what(pair))).collect()
+    refused.map(|pair| Violation::error(PLACE, what(pair))).collect()
 }
 
 /// Whether a line of the tree is of a crate of the workspace: those say where they are.
@@ -157,7 +157,7 @@ fn one(allowed: &BTreeSet<String>, words: &mut Words<'_>) -> Option<bool> {
 }
 
 /// The banned packages that one uses who may not, in lines of depth, blank, package.
-fn bans(bans: &[Ban], tree: &str) -> Vec<Finding> {
+fn bans(bans: &[Ban], tree: &str) -> Vec<Violation> {
     let rules: BTreeMap<&str, &BTreeSet<String>> =
         bans.iter().map(|ban| (ban.name.as_str(), &ban.wrappers)).collect();
     let mut findings = Vec::new();
@@ -174,7 +174,7 @@ fn bans(bans: &[Ban], tree: &str) -> Vec<Finding> {
         let Some(user) = user.filter(|user| !wrappers.contains(*user)) else { continue };
         let what =
             format!("{user} uses {name}, which deny.toml lets others use or nobody; leave it out there");
-        findings.push(Finding::error(PLACE, what));
+        findings.push(Violation::error(PLACE, what));
     }
     findings
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::files::Text;
-use crate::finding::Finding;
+use crate::finding::Violation;
 use crate::workspace::Workspace;
 
 const CHANGELOG: &str = "CHANGELOG.md";
@@ -14,7 +14,7 @@ const SECURITY: &str = "SECURITY.md";
 const INVARIANTS: usize = 10;
 
 /// Every false statement that can be found by reading.
-pub(crate) fn check(workspace: &Workspace, files: &[Text]) -> Vec<Finding> {
+pub(crate) fn check(workspace: &Workspace, files: &[Text]) -> Vec<Violation> {
     let content = |path: &str| files.iter().find(|file| file.path == path).map_or("", |file| &file.content);
     let version = workspace
         .packages
@@ -44,7 +44,7 @@ pub(crate) fn check(workspace: &Workspace, files: &[Text]) -> Vec<Finding> {
 
 /// Links within the repository that lead nowhere: to no file, or to no heading of it. `exists` takes a file, empty for the page
 /// itself, and an anchor, empty for none.
-fn links(file: &Text, exists: impl Fn(&str, &str) -> bool) -> Vec<Finding> {
+fn links(file: &Text, exists: impl Fn(&str, &str) -> bool) -> Vec<Violation> {
     let mut findings = Vec::new();
     for (number, line) in file.lines() {
         let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
@@ -52,7 +52,7 @@ fn links(file: &Text, exists: impl Fn(&str, &str) -> bool) -> Vec<Finding> {
             let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
             if !exists(path, anchor) {
                 let place = format!("{}:{number}", file.path);
-                findings.push(Finding::error(place, format!("{target} does not exist")));
+                findings.push(Violation::error(place, format!("{target} does not exist")));
             }
         }
     }
@@ -75,17 +75,17 @@ fn has_heading(content: &str, anchor: &str) -> bool {
 }
 
 /// The changelog has a heading with the version that is being built.
-fn changelog(content: &str, version: &str) -> Vec<Finding> {
+fn changelog(content: &str, version: &str) -> Vec<Violation> {
     let named = content.lines().any(|line| line.starts_with("## ") && line.contains(version));
     if named {
         Vec::new()
     } else {
-        vec![Finding::error(CHANGELOG, format!("has no heading for version {version}"))]
+        vec![Violation::error(CHANGELOG, format!("has no heading for version {version}"))]
     }
 }
 
 /// The rows of the table of invariants: `| number | invariant | what enforces it |`.
-fn invariants(content: &str) -> Vec<Finding> {
+fn invariants(content: &str) -> Vec<Violation> {
     let mut findings = Vec::new();
     let mut next = 1;
     for (index, line) in content.lines().enumerate() {
@@ -98,12 +98,12 @@ fn invariants(content: &str) -> Vec<Finding> {
         let place = format!("{ARCHITECTURE}:{}", index + 1);
         if spans(enforcers).next().is_none() {
             findings
-                .push(Finding::error(&place, format!("invariant {number} names nothing that enforces it")));
+                .push(Violation::error(&place, format!("invariant {number} names nothing that enforces it")));
         }
     }
     if next != INVARIANTS + 1 {
         let what = format!("the table has {} invariants in order, not {INVARIANTS}", next - 1);
-        findings.push(Finding::error(ARCHITECTURE, what));
+        findings.push(Violation::error(ARCHITECTURE, what));
     }
     findings
 }
@@ -114,28 +114,30 @@ fn spans(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Code spans with a slash or an extension are paths from the root, or `path::words`. Those with `NAME` are patterns.
-fn references(content: &str, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
+fn references(content: &str, exists: impl Fn(&str) -> bool) -> Vec<Violation> {
     let mut findings = Vec::new();
     for (index, line) in content.lines().enumerate() {
         let is_path = |span: &&str| span.contains('/') || Path::new(span).extension().is_some();
         let paths = spans(line).filter(is_path).filter(|span| !span.contains("NAME"));
         for path in paths.filter(|path| !exists(path)) {
             let place = format!("{ARCHITECTURE}:{}", index + 1);
-            findings.push(Finding::error(place, format!("names `{path}`, which does not exist")));
+            findings.push(Violation::error(place, format!("names `{path}`, which does not exist")));
         }
     }
     findings
 }
 
 /// Crates without a row in the tables of crates.
-fn unlisted_crates(content: &str, folders: impl Iterator<Item = String>) -> Vec<Finding> {
+fn unlisted_crates(content: &str, folders: impl Iterator<Item = String>) -> Vec<Violation> {
     let is_listed = |folder: &str| content.lines().any(|line| line.starts_with(&format!("| `{folder}` |")));
     let missing = folders.filter(|folder| folder.starts_with("crates/") && !is_listed(folder));
-    missing.map(|folder| Finding::error(ARCHITECTURE, format!("has no row for the crate {folder}"))).collect()
+    missing
+        .map(|folder| Violation::error(ARCHITECTURE, format!("has no row for the crate {folder}")))
+        .collect()
 }
 
 /// The rows of the tables with the heading `| promise | test |`: each names tests that exist.
-fn promises(content: &str, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
+fn promises(content: &str, exists: impl Fn(&str) -> bool) -> Vec<Violation> {
     let mut findings = Vec::new();
     let (mut in_table, mut rows) = (false, 0);
     for (index, line) in content.lines().enumerate() {
@@ -156,14 +158,14 @@ fn promises(content: &str, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
         let place = format!("{SECURITY}:{}", index + 1);
         let references: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
         if references.is_empty() {
-            findings.push(Finding::error(&place, format!("no test holds the promise {promise:?}")));
+            findings.push(Violation::error(&place, format!("no test holds the promise {promise:?}")));
         }
         for reference in references.iter().filter(|reference| !exists(reference)) {
-            findings.push(Finding::error(&place, format!("there is no test `{reference}`")));
+            findings.push(Violation::error(&place, format!("there is no test `{reference}`")));
         }
     }
     if rows == 0 {
-        findings.push(Finding::error(SECURITY, "has no table of promises and tests"));
+        findings.push(Violation::error(SECURITY, "has no table of promises and tests"));
     }
     findings
 }
@@ -202,7 +204,7 @@ mod tests {
         let page = "`a/here` `word` `a/NAME`\n```text\n-> x/y\n```\n| `a/gone::fn f` | `gone.toml` |\n";
         let findings = references(page, |path| path == "a/here");
         let gone = ["a/gone::fn f", "gone.toml"].map(|path| format!("names `{path}`, which does not exist"));
-        assert_eq!(findings, gone.map(|what| Finding::error("docs/ARCHITECTURE.md:5", what)));
+        assert_eq!(findings, gone.map(|what| Violation::error("docs/ARCHITECTURE.md:5", what)));
     }
 
     /// Each crate has a row; a mention in text is none, and a package outside `crates/` needs none.
@@ -211,7 +213,7 @@ mod tests {
         let page = "| `crates/io/a` | A. |\n`crates/io/b`\n";
         let folders = ["crates/io/a", "crates/io/b", "xtask"].map(str::to_owned);
         let findings = unlisted_crates(page, folders.into_iter());
-        assert_eq!(findings, [Finding::error(ARCHITECTURE, "has no row for the crate crates/io/b")]);
+        assert_eq!(findings, [Violation::error(ARCHITECTURE, "has no row for the crate crates/io/b")]);
     }
 
     /// Each promise names tests, all of which exist; other tables are not looked at.
@@ -221,7 +223,7 @@ mod tests {
             |test: &str| format!("| promise | test |\n| --- | --- |\n| It holds. | {test} |\n\n| a | b |\n");
         assert_eq!(promises(&table("`here`"), |name| name == "here"), []);
         let gone = promises(&table("`here`, `gone`"), |name| name == "here");
-        assert_eq!(gone, [Finding::error("SECURITY.md:3", "there is no test `gone`")]);
+        assert_eq!(gone, [Violation::error("SECURITY.md:3", "there is no test `gone`")]);
         assert_eq!(promises(&table("good will"), |_| true).len(), 1);
         assert_eq!(promises("| threat | what is done |\n", |_| true).len(), 1);
     }
@@ -234,7 +236,7 @@ mod tests {
             target == "here" && ["", "part"].contains(&anchor)
         });
         let missing = [("a.md:1", "gone does not exist"), ("a.md:2", "#other does not exist")];
-        assert_eq!(findings, missing.map(|(place, what)| Finding::error(place, what)));
+        assert_eq!(findings, missing.map(|(place, what)| Violation::error(place, what)));
     }
 
     /// Anchors are those of headings of any level, without punctuation.

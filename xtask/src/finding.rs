@@ -2,7 +2,7 @@
 
 /// Something that breaks a rule, and where.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Finding {
+pub(crate) struct Violation {
     /// A file, with its line where that helps, or a crate.
     pub(crate) place: String,
     /// Which rule is broken, and what to do.
@@ -11,7 +11,7 @@ pub(crate) struct Finding {
     pub(crate) warning: bool,
 }
 
-impl Finding {
+impl Violation {
     pub(crate) fn error(place: impl Into<String>, what: impl Into<String>) -> Self {
         Self { place: place.into(), what: what.into(), warning: false }
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::finding::Finding;
+use crate::finding::Violation;
 use crate::workspace::{Package, Workspace};
 
 /// The layers from bottom to top.
@@ -66,29 +66,29 @@ fn may_use(user: Standing<'_>, used: Standing<'_>, for_tests: bool) -> bool {
 }
 
 /// Finds packages in no layer, wrong names, and dependencies on higher layers.
-pub(crate) fn check(workspace: &Workspace) -> Vec<Finding> {
+pub(crate) fn check(workspace: &Workspace) -> Vec<Violation> {
     let folders: BTreeMap<&str, String> =
         workspace.packages.iter().map(|package| (package.name.as_str(), workspace.folder(package))).collect();
     workspace.packages.iter().flat_map(|package| check_package(package, &folders)).collect()
 }
 
-fn check_package(package: &Package, folders: &BTreeMap<&str, String>) -> Vec<Finding> {
+fn check_package(package: &Package, folders: &BTreeMap<&str, String>) -> Vec<Violation> {
     let mut findings = Vec::new();
     let folder = &folders[package.name.as_str()];
     let user = standing(folder);
     match user {
-        Standing::NoLayer => findings.push(Finding::error(
+        Standing::NoLayer => findings.push(Violation::error(
             folder,
             format!("is in no layer; move it to crates/LAYER/NAME, where LAYER is one of {LAYERS:?}"),
         )),
         Standing::Crate { layer, name } => {
             if rank(layer, name).is_none() {
                 let what = "has no place in the order of model; add it to MODEL in xtask/src/layers.rs";
-                findings.push(Finding::error(folder, what));
+                findings.push(Violation::error(folder, what));
             }
             let expected = if name == "cli" { "romer".to_owned() } else { format!("romer-{name}") };
             if package.name != expected {
-                findings.push(Finding::error(
+                findings.push(Violation::error(
                     folder,
                     format!("has the package name {}, not {expected}", package.name),
                 ));
@@ -100,7 +100,7 @@ fn check_package(package: &Package, folders: &BTreeMap<&str, String>) -> Vec<Fin
         let Some(used) = folders.get(dependency.name.as_str()) else { continue };
         let for_tests = dependency.kind.as_deref() == Some("dev");
         if !may_use(user, standing(used), for_tests) {
-            findings.push(Finding::error(folder, format!("depends on {used}, which is in a higher layer or later in the order of model; remove the dependency")));
+            findings.push(Violation::error(folder, format!("depends on {used}, which is in a higher layer or later in the order of model; remove the dependency")));
         }
     }
     findings

@@ -26,7 +26,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
-use crate::finding::Finding;
+use crate::finding::Violation;
 use crate::workspace::Workspace;
 
 const USAGE: &str = "cargo xtask check             hold the repository to its rules
@@ -76,8 +76,8 @@ fn check() -> Result<bool> {
 }
 
 /// Prints what was found; true when nothing of it is an error.
-fn report(findings: &[Finding]) -> bool {
-    for Finding { place, what, warning } in findings {
+fn report(findings: &[Violation]) -> bool {
+    for Violation { place, what, warning } in findings {
         let grade = if *warning { "warning" } else { "error" };
         println!("{grade}: {place}: {what}");
     }

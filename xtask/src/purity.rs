@@ -7,7 +7,7 @@
 use anyhow::Result;
 
 use crate::files::{Text, has_word};
-use crate::finding::Finding;
+use crate::finding::Violation;
 use crate::workspace::{Workspace, cargo};
 
 /// Where the crates are that must be pure.
@@ -43,7 +43,7 @@ const STANDARD: [&str; 11] = [
 ];
 
 /// Every breach of purity in `crates/model`.
-pub(crate) fn check(workspace: &Workspace, files: &[Text]) -> Result<Vec<Finding>> {
+pub(crate) fn check(workspace: &Workspace, files: &[Text]) -> Result<Vec<Violation>> {
     let mut findings = Vec::new();
     for package in &workspace.packages {
         let folder = workspace.folder(package);
@@ -63,27 +63,27 @@ pub(crate) fn check(workspace: &Workspace, files: &[Text]) -> Result<Vec<Finding
 }
 
 /// The packages of [`SYSTEM`] among those that `cargo tree` says are linked into the crate in `folder`.
-fn system_packages(folder: &str, linked: &str) -> Vec<Finding> {
+fn system_packages(folder: &str, linked: &str) -> Vec<Violation> {
     let names = linked.lines().filter_map(|line| line.split(' ').next());
     let mut names: Vec<&str> = names.filter(|name| SYSTEM.contains(name)).collect();
     names.sort_unstable();
     names.dedup();
     let what = |name| format!("reaches {name}, which makes system calls (`cargo tree -i {name}` shows how)");
-    names.into_iter().map(|name| Finding::error(folder, what(name))).collect()
+    names.into_iter().map(|name| Violation::error(folder, what(name))).collect()
 }
 
 /// A library that might hold unsafe code.
-fn unsafe_code(library: &Text) -> Option<Finding> {
+fn unsafe_code(library: &Text) -> Option<Violation> {
     let forbids = library.content.contains("#![forbid(unsafe_code)]");
-    (!forbids).then(|| Finding::error(&library.path, "does not say #![forbid(unsafe_code)]"))
+    (!forbids).then(|| Violation::error(&library.path, "does not say #![forbid(unsafe_code)]"))
 }
 
-fn system_names(file: &Text) -> Vec<Finding> {
+fn system_names(file: &Text) -> Vec<Violation> {
     let mut findings = Vec::new();
     for (number, line) in file.lines() {
         let code = line.split("//").next().unwrap_or(line);
         for name in STANDARD.iter().filter(|name| has_word(code, name)) {
-            findings.push(Finding::error(
+            findings.push(Violation::error(
                 format!("{}:{number}", file.path),
                 format!(
                     "names {name}: model/ has no clock, threads or I/O; take what it gives as an argument"

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-use crate::finding::Finding;
+use crate::finding::Violation;
 use crate::warnings;
 
 /// Where the schemas lie.
@@ -35,19 +35,19 @@ pub(crate) fn write(root: &Path) -> Result<()> {
 }
 
 /// The generated files that differ from their types, are missing, or belong to no type.
-pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
+pub(crate) fn check(root: &Path) -> Result<Vec<Violation>> {
     let expected = expected()?;
     let mut findings = Vec::new();
     for (name, content) in &expected {
         if fs::read_to_string(root.join(name)).ok().as_ref() != Some(content) {
             let what = "is not what the types say: run `cargo xtask schema`";
-            findings.push(Finding::error(name.as_str(), what));
+            findings.push(Violation::error(name.as_str(), what));
         }
     }
     for entry in fs::read_dir(root.join(FOLDER)).into_iter().flatten() {
         let name = format!("{FOLDER}/{}", entry?.file_name().to_string_lossy());
         if !expected.contains_key(&name) {
-            findings.push(Finding::error(name, "is the schema of no type: remove it"));
+            findings.push(Violation::error(name, "is the schema of no type: remove it"));
         }
     }
     Ok(findings)

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::files::Text;
-use crate::finding::Finding;
+use crate::finding::Violation;
 use crate::literals::{Literal, literals};
 
 /// Crates whose sources are looked at.
@@ -33,7 +33,7 @@ const EXCUSED: [&str; 13] = [
 ];
 
 /// Files with sentences that are not listed, and listed ones without.
-pub(crate) fn check(files: &[Text]) -> Vec<Finding> {
+pub(crate) fn check(files: &[Text]) -> Vec<Violation> {
     let list = files.iter().find(|file| file.path == LIST).map_or("", |file| &file.content);
     let mut allowed: BTreeSet<&str> = list.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let tests = test_modules(files);
@@ -55,11 +55,11 @@ pub(crate) fn check(files: &[Text]) -> Vec<Finding> {
             let what = format!(
                 "has a sentence ({first:?}): give a typed value or an error type, and its text in romer-report"
             );
-            findings.push(Finding::error(&file.path, what));
+            findings.push(Violation::error(&file.path, what));
         }
     }
     let gone =
-        allowed.into_iter().map(|path| Finding::error(LIST, format!("{path} has no sentences: remove it")));
+        allowed.into_iter().map(|path| Violation::error(LIST, format!("{path} has no sentences: remove it")));
     findings.extend(gone);
     findings
 }

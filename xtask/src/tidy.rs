@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::files::{Text, has_word};
-use crate::finding::Finding;
+use crate::finding::Violation;
 
 /// This file, which must name what it looks for.
 const SELF: &str = "xtask/src/tidy.rs";
@@ -53,13 +53,13 @@ const COMMON: [&str; 20] = [
 ];
 
 /// Every untidiness of the files.
-pub(crate) fn check(root: &Path, files: &[Text]) -> Vec<Finding> {
+pub(crate) fn check(root: &Path, files: &[Text]) -> Vec<Violation> {
     let machine = machine_paths(root);
     let mut findings = Vec::new();
     for file in files {
         findings.extend(length(file));
         findings.extend(module_doc(file));
-        findings.extend(words(file));
+        findings.extend(check_words(file));
         findings.extend(places(file, &machine));
     }
     findings
@@ -74,7 +74,7 @@ fn is_script(file: &Text) -> bool {
     file.content.starts_with("#!/") || file.path == "Makefile"
 }
 
-fn length(file: &Text) -> Option<Finding> {
+fn length(file: &Text) -> Option<Violation> {
     let lines = file.content.lines().count();
     let made = file.content.lines().take(5).any(|line| line.contains("auto-generated"));
     if !is_source(file) || made || lines <= LONG {
@@ -82,23 +82,24 @@ fn length(file: &Text) -> Option<Finding> {
     }
     let what =
         format!("has {lines} lines (warning above {LONG}, error above {TOO_LONG}): split it by concept");
-    Some(Finding { place: file.path.clone(), what, warning: lines <= TOO_LONG })
+    Some(Violation { place: file.path.clone(), what, warning: lines <= TOO_LONG })
 }
 
 /// A crate says at its top what it is.
-fn module_doc(file: &Text) -> Option<Finding> {
+fn module_doc(file: &Text) -> Option<Violation> {
     let top = file.path.ends_with("/src/lib.rs") || file.path.ends_with("/src/main.rs");
     let missing = top && !file.content.starts_with("//! ");
-    missing.then(|| Finding::error(&file.path, "does not begin with its documentation (`//! ...`)"))
+    missing.then(|| Violation::error(&file.path, "does not begin with its documentation (`//! ...`)"))
 }
 
-fn words(file: &Text) -> Vec<Finding> {
+fn check_words(file: &Text) -> Vec<Violation> {
     if !is_source(file) || file.path == SELF {
         return Vec::new();
     }
     let mut findings = Vec::new();
     for (number, line) in file.lines() {
-        let mut found = |what: String| findings.push(Finding::error(format!("{}:{number}", file.path), what));
+        let mut found =
+            |what: String| findings.push(Violation::error(format!("{}:{number}", file.path), what));
         for word in UNFINISHED.iter().filter(|word| says(line, word)) {
             found(format!("says \"{word}\": finish it, or write an issue"));
         }
@@ -130,21 +131,21 @@ fn machine_paths(root: &Path) -> Vec<String> {
     checkout.into_iter().chain(Some(parent).filter(tells)).map(|path| path.display().to_string()).collect()
 }
 
-fn places(file: &Text, machine: &[String]) -> Vec<Finding> {
+fn places(file: &Text, machine: &[String]) -> Vec<Violation> {
     let depth = file.path.matches('/').count();
     let mut findings = Vec::new();
     for (number, line) in file.lines() {
         let place = || format!("{}:{number}", file.path);
         for path in machine.iter().filter(|path| has_path(line, path)) {
-            findings.push(Finding::error(place(), format!("names {path}, which only this machine has")));
+            findings.push(Violation::error(place(), format!("names {path}, which only this machine has")));
         }
         if file.path != SELF && line.to_lowercase().contains(NUMBERED) {
             let what = "cites a source text by a number: use author and year, as docs/reference/bibliography.md has them";
-            findings.push(Finding::error(place(), what));
+            findings.push(Violation::error(place(), what));
         }
         let relative = file.extension() != "rs" || line.contains("include_");
         if relative && climbs(line) > depth {
-            findings.push(Finding::error(place(), "points out of the repository"));
+            findings.push(Violation::error(place(), "points out of the repository"));
         }
     }
     findings

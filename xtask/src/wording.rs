@@ -4,7 +4,7 @@
 use regex_lite::Regex;
 
 use crate::files::Text;
-use crate::finding::Finding;
+use crate::finding::Violation;
 use crate::literals::literals;
 
 /// The most words of a sentence.
@@ -32,17 +32,17 @@ const AVOIDED: [(&str, &str); 17] = [
 ];
 
 /// A place where the wording is not plain.
-struct Place {
+struct WordingFault {
     line: usize,
     what: String,
 }
 
 /// Every such place of the files.
-pub(crate) fn check(files: &[Text]) -> Vec<Finding> {
+pub(crate) fn check(files: &[Text]) -> Vec<Violation> {
     let rules = Rules::new();
-    let found = |file| rules.places(file).into_iter().map(|Place { line, what }| (line, what));
+    let found = |file| rules.places(file).into_iter().map(|WordingFault { line, what }| (line, what));
     let findings = files.iter().flat_map(|file: &Text| {
-        found(file).map(|(line, what)| Finding::error(format!("{}:{line}", file.path), what))
+        found(file).map(|(line, what)| Violation::error(format!("{}:{line}", file.path), what))
     });
     findings.collect()
 }
@@ -66,7 +66,7 @@ impl Rules {
         }
     }
 
-    fn places(&self, file: &Text) -> Vec<Place> {
+    fn places(&self, file: &Text) -> Vec<WordingFault> {
         let path = file.path.as_str();
         if path.ends_with(".md") && !path.starts_with("validation/") {
             let mut places = self.avoided(&prose(file, true));
@@ -79,12 +79,12 @@ impl Rules {
         }
     }
 
-    fn avoided(&self, lines: &[(usize, String)]) -> Vec<Place> {
+    fn avoided(&self, lines: &[(usize, String)]) -> Vec<WordingFault> {
         let mut places = Vec::new();
         for (line, text) in lines {
             let text = self.no_prose.replace_all(text, " code ");
             for (pattern, instead) in &self.avoided {
-                places.extend(pattern.find_iter(&text).map(|found| Place {
+                places.extend(pattern.find_iter(&text).map(|found| WordingFault {
                     line: *line,
                     what: format!("says {:?}: write {instead}", found.as_str()),
                 }));
@@ -94,7 +94,7 @@ impl Rules {
     }
 
     /// Sentences of more words than [`LONGEST`]; those of a paragraph may go over several lines.
-    fn long(&self, lines: &[(usize, String)]) -> Vec<Place> {
+    fn long(&self, lines: &[(usize, String)]) -> Vec<WordingFault> {
         let mut places = Vec::new();
         let mut paragraph: Option<(usize, String)> = None;
         let mut end = |paragraph: &mut Option<(usize, String)>| {
@@ -106,7 +106,7 @@ impl Rules {
                 if words > LONGEST {
                     let start: Vec<&str> = sentence.split_whitespace().take(5).collect();
                     let what = format!("has a sentence of {words} words ({:?}): split it", start.join(" "));
-                    places.push(Place { line, what });
+                    places.push(WordingFault { line, what });
                 }
             }
         };

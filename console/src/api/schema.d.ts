@@ -789,7 +789,7 @@ export interface components {
              * @description Which way probes go: `round_trip`, `forward`, `reverse` or `both`.
              * @default round_trip
              */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /**
              * @description Code point: `ef`, `af41` or a number.
              * @default null
@@ -805,7 +805,7 @@ export interface components {
              *     done there meanwhile is kept with the run. Left out, they are taken to pass by `a_to_b` where an emulation runs;
              *     `null` says that they go elsewhere.
              */
-            emulated?: components["schemas"]["Leg"] | null;
+            emulated?: components["schemas"]["PortDirection"] | null;
             /**
              * @description Mean time between probes: `20ms`.
              * @default null
@@ -1396,16 +1396,16 @@ export interface components {
         /** @description The packets that were sent to fit the clocks by. */
         CalibrationPhase: {
             /** @description From sender to responder. */
-            forward: components["schemas"]["Direction"];
+            forward: components["schemas"]["DirectionResults"];
             /**
              * Format: uint64
              * @description How many were stated to be for it, of each direction.
              */
             packets: number;
             /** @description From responder to sender. */
-            reverse: components["schemas"]["Direction"];
+            reverse: components["schemas"]["DirectionResults"];
             /** @description There and back. */
-            round_trip: components["schemas"]["Direction"];
+            round_trip: components["schemas"]["DirectionResults"];
         };
         /** @description Why a calibration is not used. */
         CalibrationUnused: {
@@ -1702,12 +1702,23 @@ export interface components {
             /** @description 95 % confidence interval of the difference; `null` where the data do not allow one. */
             interval: number[] | null;
         };
+        /** @description One of the two. */
+        ComparedRun: {
+            /** @description The user's comment. */
+            comment: string | null;
+            /** @description As it was given. */
+            name: string;
+            /** @description When it was measured, UTC (RFC 3339); `null` where it is not known. */
+            started: string | null;
+            /** @description Its target. */
+            target: string;
+        };
         /** @description Two measurements compared. Every difference is B minus A. */
         Comparison: {
             /** @description What is compared with. */
-            a: components["schemas"]["Side2"];
+            a: components["schemas"]["ComparedRun"];
             /** @description What is compared. */
-            b: components["schemas"]["Side2"];
+            b: components["schemas"]["ComparedRun"];
             /** @description The figure by which the verdicts are given, such as `delay_ns.median`. */
             by: string;
             /** @description The directions that both have. */
@@ -1747,14 +1758,14 @@ export interface components {
             /** @constant */
             code: "scales-differ";
             /** @description The direction. */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /** @constant */
             severity: "warning";
         } | {
             /** @constant */
             code: "calls-differ";
             /** @description The direction. */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /** @constant */
             severity: "warning";
         } | {
@@ -1921,7 +1932,7 @@ export interface components {
             moment: components["schemas"]["StampMoment"];
         };
         /** @description One direction's results. */
-        Direction: {
+        DirectionResults: {
             /** @description What `delay_ns` is; `null` where there is none. */
             delay_kind: components["schemas"]["DelayKind"] | null;
             /** @description Delay after clock correction (RFC 7679; RFC 2681 for the round trip). */
@@ -2070,7 +2081,7 @@ export interface components {
             /** @description Six numbers that replay every decision of chance. */
             seed: number[];
             /** @description Which of the emulation's directions the packets took that went there. */
-            there: components["schemas"]["Leg"];
+            there: components["schemas"]["PortDirection"];
         };
         /** @description What became of packets within a time. */
         EmulatedCounts: {
@@ -2590,7 +2601,7 @@ export interface components {
              */
             delay_ns: number;
             /** @description The direction; absent if it is of both. */
-            direction?: components["schemas"]["Leg"] | null;
+            direction?: components["schemas"]["PortDirection"] | null;
             /**
              * Format: int64
              * @description Frames are lost above this rate, packets per second.
@@ -2602,7 +2613,7 @@ export interface components {
             /** @constant */
             code: "buffer-full";
             /** @description The direction. */
-            direction: components["schemas"]["Leg"];
+            direction: components["schemas"]["PortDirection"];
             /**
              * Format: uint64
              * @description The packets.
@@ -2639,14 +2650,14 @@ export interface components {
             /** @constant */
             code: "variance-infinite";
             /** @description The direction. */
-            direction: components["schemas"]["Leg"];
+            direction: components["schemas"]["PortDirection"];
             /** @constant */
             severity: "note";
         } | {
             /** @constant */
             code: "correlation-long";
             /** @description The direction. */
-            direction: components["schemas"]["Leg"];
+            direction: components["schemas"]["PortDirection"];
             /**
              * Format: double
              * @description The effective sample size is below this.
@@ -2668,7 +2679,7 @@ export interface components {
              */
             deviation_error_ratio: number;
             /** @description The direction. */
-            direction: components["schemas"]["Leg"];
+            direction: components["schemas"]["PortDirection"];
             /**
              * Format: double
              * @description The effective sample size.
@@ -2685,7 +2696,7 @@ export interface components {
             /** @constant */
             code: "variation-limited";
             /** @description The direction. */
-            direction: components["schemas"]["Leg"];
+            direction: components["schemas"]["PortDirection"];
             /** @constant */
             severity: "note";
             /**
@@ -2702,7 +2713,7 @@ export interface components {
             /** @constant */
             code: "flushed-early";
             /** @description The direction. */
-            direction: components["schemas"]["Leg"];
+            direction: components["schemas"]["PortDirection"];
             /**
              * Format: uint64
              * @description Displaced packets.
@@ -2829,7 +2840,7 @@ export interface components {
              */
             mtu?: number | null;
             /** @description Where it was. */
-            side: components["schemas"]["Side"];
+            side: components["schemas"]["EventLocation"];
             /** @description Of a step of the clock, how large it was and between which readings. */
             step?: components["schemas"]["ClockStep"] | null;
             /**
@@ -2840,6 +2851,8 @@ export interface components {
         };
         /** @description What happened. */
         EventKind: "clock-step" | "suspend" | "pause" | "link-down" | "link-up" | "address-change" | "resumed" | "responder-lost" | "mtu-change" | "route-change" | "not-sent" | "path-error" | "receive-overflow" | "missed";
+        /** @description Where something happened. */
+        EventLocation: "sender" | "responder" | "path";
         /** @description A unit that takes the place of fractions of a second of 2^-32. */
         FalseUnit: "microseconds" | "nanoseconds";
         /** @description One thing that is wrong with a document. */
@@ -2892,7 +2905,7 @@ export interface components {
              * @description Where it was found: `forward`, `reverse` or `round_trip`. A round trip is looked at where the delays of its two
              *     ways are not known, and for losses by length where nobody knows on which way they were.
              */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: double
              * @description The bound of the probability of a false alarm; `null` where nothing was inferred (a TTL that changed, changed).
@@ -3243,8 +3256,6 @@ export interface components {
              */
             lilo: number;
         };
-        /** @description A direction of an emulation. */
-        Leg: "a_to_b" | "b_to_a";
         /** @description A stated limit and its verdict. */
         Limit: {
             /** @description Whether it held. */
@@ -3266,7 +3277,7 @@ export interface components {
             /** @description When it was begun, RFC 3339; empty where that cannot be read. */
             created: string;
             /** @description Which ways its packets went. */
-            direction: components["schemas"]["Way"] | null;
+            direction: components["schemas"]["ProbeDirection"] | null;
             /** @description Where the folder is, of one that lies elsewhere and is listed here by a link; deleting it takes the link away. */
             elsewhere: string | null;
             /** @description Why it cannot be read. */
@@ -3501,7 +3512,7 @@ export interface components {
              */
             findings: components["schemas"]["Finding2"][];
             /** @description From sender to responder. */
-            forward: components["schemas"]["Direction"];
+            forward: components["schemas"]["DirectionResults"];
             /**
              * @description How the intervals of the summaries were found.
              * @default
@@ -3535,9 +3546,9 @@ export interface components {
              */
             responder_log_complete: boolean | null;
             /** @description From responder to sender. */
-            reverse: components["schemas"]["Direction"];
+            reverse: components["schemas"]["DirectionResults"];
             /** @description There and back, without the responder's own time: (t4-t1)-(t3-t2). */
-            round_trip: components["schemas"]["Direction"];
+            round_trip: components["schemas"]["DirectionResults"];
             /** @description `romer/measurement/1`. */
             schema: string;
             /**
@@ -3659,7 +3670,7 @@ export interface components {
             /** @constant */
             severity: "warning";
             /** @description The host. */
-            side: components["schemas"]["Side"];
+            side: components["schemas"]["EventLocation"];
             /**
              * Format: uint64
              * @description Datagrams dropped because the program was too slow.
@@ -3715,7 +3726,7 @@ export interface components {
             /** @constant */
             severity: "warning";
             /** @description The host. */
-            side: components["schemas"]["Side"];
+            side: components["schemas"]["EventLocation"];
         } | {
             /**
              * Format: uint32
@@ -3725,7 +3736,7 @@ export interface components {
             /** @constant */
             code: "all-packets-lost";
             /** @description The direction. */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /** @description What did arrive. */
             evidence: components["schemas"]["AllLostEvidence"];
             /**
@@ -3763,12 +3774,12 @@ export interface components {
             /** @constant */
             severity: "warning";
             /** @description The host. */
-            side: components["schemas"]["Side"];
+            side: components["schemas"]["EventLocation"];
         } | {
             /** @constant */
             code: "dscp-rewritten";
             /** @description The direction; `round_trip` if the reflector may have done it. */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /** @description The code point sent. */
             from: string;
             /**
@@ -3789,7 +3800,7 @@ export interface components {
             /** @constant */
             code: "ecn-rewritten";
             /** @description The direction. */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /** @description The ECN codepoint sent. */
             from: string;
             /**
@@ -3834,7 +3845,7 @@ export interface components {
             /** @constant */
             severity: "warning";
             /** @description The host. */
-            side: components["schemas"]["Side"];
+            side: components["schemas"]["EventLocation"];
         } | {
             /**
              * Format: uint64
@@ -3844,7 +3855,7 @@ export interface components {
             /** @constant */
             code: "delay-missing";
             /** @description The direction. */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /** @description romer measured them: the host that stamps may have had too little processor time. */
             live: boolean;
             /**
@@ -3943,7 +3954,7 @@ export interface components {
             /** @constant */
             severity: "warning";
             /** @description The host. */
-            side: components["schemas"]["Side"];
+            side: components["schemas"]["EventLocation"];
         } | {
             /** @constant */
             code: "departure-late";
@@ -3955,7 +3966,7 @@ export interface components {
             /** @constant */
             severity: "warning";
             /** @description The host. */
-            side: components["schemas"]["Side"];
+            side: components["schemas"]["EventLocation"];
         } | {
             /** @description Why. */
             cause: components["schemas"]["ResponderDelayCause"];
@@ -4060,7 +4071,7 @@ export interface components {
             window_ns: number;
         } | {
             /** @description The direction. */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: double
              * @description The share of the time.
@@ -4070,7 +4081,7 @@ export interface components {
             reason: "minimum-moves";
         } | {
             /** @description The direction. */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: double
              * @description Its drift, ppm.
@@ -4157,7 +4168,7 @@ export interface components {
              */
             compared: number;
             /** @description The direction. */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: uint64
              * @description The number of the first.
@@ -4184,7 +4195,7 @@ export interface components {
              */
             compared: number;
             /** @description The direction. */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: uint64
              * @description The number of the first.
@@ -4251,7 +4262,7 @@ export interface components {
             /** @constant */
             code: "skew-by-one-direction";
             /** @description The direction that is not used. */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: double
              * @description The drift of its minimum delay, ppm.
@@ -4333,7 +4344,7 @@ export interface components {
             /** @constant */
             code: "path-minimum-contradicted";
             /** @description The direction with the smaller delay; `both` if their sum is too small. */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: int64
              * @description That delay, or the sum of both, nanoseconds.
@@ -4539,7 +4550,7 @@ export interface components {
             /** @constant */
             severity: "warning";
             /** @description The host. */
-            side: components["schemas"]["Side"];
+            side: components["schemas"]["EventLocation"];
             /**
              * Format: int64
              * @description The size, nanoseconds.
@@ -5442,6 +5453,8 @@ export interface components {
              */
             passed: number;
         };
+        /** @description A direction of an emulation. */
+        PortDirection: "a_to_b" | "b_to_a";
         /** @description A scenario that comes with romer. */
         PresetShown: {
             /** @description What `--preset` takes. */
@@ -5480,6 +5493,8 @@ export interface components {
             /** @description Its trials; empty where each follows from the one before. */
             trials: components["schemas"]["Foreseen"][];
         };
+        /** @description The direction of a stream's probes, or of a figure. */
+        ProbeDirection: "round_trip" | "forward" | "reverse" | "both";
         /** @description What went wrong, where, and what to do about it. */
         Problem: components["schemas"]["Content"];
         /** @description What users think of such calls (G.107 table B.1). */
@@ -5633,7 +5648,7 @@ export interface components {
              */
             delay_p99_ns: number | null;
             /** @description The direction. */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: double
              * @description Lost packets / sent packets.
@@ -5772,19 +5787,6 @@ export interface components {
              * @description How far above the floor the error goes: a round's 99 % quantile less its least.
              */
             uncertainty_ns: number;
-        };
-        /** @description Where something happened. */
-        Side: "sender" | "responder" | "path";
-        /** @description One of the two. */
-        Side2: {
-            /** @description The user's comment. */
-            comment: string | null;
-            /** @description As it was given. */
-            name: string;
-            /** @description When it was measured, UTC (RFC 3339); `null` where it is not known. */
-            started: string | null;
-            /** @description Its target. */
-            target: string;
         };
         /**
          * @description Frames of one size in a trial. Of more than 32 sizes the most frequent ones have a row of their own, and the others one
@@ -6247,7 +6249,7 @@ export interface components {
              */
             baseline_ns: number;
             /** @description The direction. */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
         };
         /**
          * @description A statistical summary of a sample. Quantiles interpolate linearly between order statistics; the standard
@@ -6463,11 +6465,11 @@ export interface components {
              */
             departure_jitter: string | null;
             /**
-             * @description Which ways the packets go. In `both`, the target draws its random schedule by the seed whose last number is one
+             * @description The direction of the probes. With `both`, the target draws its random schedule by the seed whose last number is one
              *     higher (2^32 - 1 is followed by 0).
              * @default round_trip
              */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: uint8
              * @description Code point asked for; `null` where it is not known.
@@ -6957,7 +6959,7 @@ export interface components {
         /** @description A direction of a call that has no rating, and why. */
         Unrated: {
             /** @description Which way the speech goes. */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: uint64
              * @description Packets of which it is known whether they were lost, or which count as lost.
@@ -6996,7 +6998,7 @@ export interface components {
             /** @description Whence the delay of the path is known; `null` where it is not, and then `r` and `mos` are upper bounds. */
             delay_basis: components["schemas"]["DelayBasis"] | null;
             /** @description Which way the speech goes. */
-            direction: components["schemas"]["Way"];
+            direction: components["schemas"]["ProbeDirection"];
             /**
              * Format: double
              * @description Discarded because they came after their moment to be played, of those sent.
@@ -7053,8 +7055,6 @@ export interface components {
              */
             variation_basis: components["schemas"]["VariationBasis"];
         };
-        /** @description Which ways the packets of a measurement go. */
-        Way: "round_trip" | "forward" | "reverse" | "both";
     };
     responses: never;
     parameters: never;

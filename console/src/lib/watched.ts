@@ -114,7 +114,7 @@ export function lossWords(direction: Schemas['Way'] | undefined): { title: strin
     case 'both':
       return { title: 'Lost, of both directions together', unit: 'share of the packets of each direction up to the last that is known to have arrived' };
     default:
-      return { title: 'Lost', unit: 'share of the packets that left at least the waiting time ago' };
+      return { title: 'Lost', unit: 'share of the packets whose waiting time has ended' };
   }
 }
 

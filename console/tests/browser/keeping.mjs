@@ -22,7 +22,7 @@ const stage = async (page, name, model) => {
 export async function linesOfTraces(page) {
   await reset(page);
   const there = card(page, 'a → b');
-  await there.getByText('Trace: what was recorded').click();
+  await there.getByText('Trace: recorded packets').click();
   await there.getByRole('button', { name: 'Enter a trace' }).click();
   const content = there.getByLabel('File: content');
   const [first, other] = ['10\n20\n30\n40\n', '5\n10\n'];
@@ -53,7 +53,7 @@ export async function linesOfTraces(page) {
 export async function longTraces(page) {
   await reset(page);
   const there = card(page, 'a → b');
-  await there.getByText('Trace: what was recorded').click();
+  await there.getByText('Trace: recorded packets').click();
   await there.getByRole('button', { name: 'Enter a trace' }).click();
   const choose = (name, lines) => there.getByLabel('File: choose').setInputFiles({ name, mimeType: 'text/plain', buffer: Buffer.from(lines) });
   await choose('huge.trace', '1000000\n'.repeat(2_200_000));
@@ -125,10 +125,10 @@ export async function chains(page) {
   const loss = await stage(page, 'Loss', 'markov');
   const lasts = loss.getByLabel('Duration of state 2');
   await lasts.fill('25');
-  await loss.getByLabel('Durations count').selectOption('time');
+  await loss.getByLabel('Duration unit').selectOption('time');
   await lasts.fill('3s');
   for (const [kind, text] of [['packets', '25'], ['time', '3s'], ['packets', '25']]) {
-    await loss.getByLabel('Durations count').selectOption(kind);
+    await loss.getByLabel('Duration unit').selectOption(kind);
     await until(`${kind} are as they were`, async () => (await lasts.inputValue()) === text);
   }
   const complete = loss.getByRole('button', { name: 'Complete the diagonal' });

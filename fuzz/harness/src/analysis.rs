@@ -15,7 +15,7 @@ const NAMES: [&str; 4] = ["log.csv", "log.raw", "log.json", "log"];
 pub(crate) fn run(octets: &[u8]) {
     let Some((kind, rest)) = octets.split_first() else { return };
     with_file(NAMES[usize::from(*kind) % NAMES.len()], rest, |path| {
-        match analyze(&Analysis::of(path, "romer analyze".into())) {
+        match analyze(&Analysis::new(path, "romer analyze".into())) {
             Ok(evaluated) => {
                 let text = summary(&[evaluated.measurement], None, &TextStyle::default(), true);
                 assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "control characters in {text:?}");

@@ -2,8 +2,8 @@
 
 use core::net::{Ipv4Addr, SocketAddr};
 
-use romer_record::document::Way;
-use romer_record::log::{Far, FarSent};
+use romer_record::document::ProbeDirection;
+use romer_record::log::{FarSent, ResponderRecord};
 use romer_session::control::{
     Action, Decoder, Hello, LONGEST_FRAME, Limits, Message, Received, Request, Resume, Server, VERSION,
 };
@@ -72,7 +72,9 @@ fn converse(octets: &[u8]) {
                 server.on_time(now)
             }
             160..=175 => server.on_associated(source, now),
-            176..=191 => server.on_record(if what % 2 == 0 { far(what.into()) } else { Far::default() }),
+            176..=191 => {
+                server.on_record(if what % 2 == 0 { far(what.into()) } else { ResponderRecord::default() })
+            }
             192..=199 => server.on_departure(FarSent { refused: what % 2 == 0, ..FarSent::default() }),
             200..=207 => server.on_departed(what.into()),
             208..=223 => server.finish(),
@@ -141,7 +143,7 @@ pub(crate) fn seeds() -> Vec<Seed> {
             interval_ns,
             count,
             payload_octets,
-            direction: Way::RoundTrip,
+            direction: ProbeDirection::RoundTrip,
             stream: None,
         }))
     };
@@ -209,7 +211,7 @@ pub(crate) fn seeds() -> Vec<Seed> {
         Seed::new("length_largest", said(&[0xff; 8])),
         Seed::new("unknown_type", said(&[0, 0, 0, 1, 200])),
         Seed::new("body_that_is_no_json", said(&[0, 0, 0, 2, 1, b'{'])),
-        Seed::new("log_frame", frame(&Message::Log(vec![far(1), Far::default()]))),
+        Seed::new("log_frame", frame(&Message::Log(vec![far(1), ResponderRecord::default()]))),
         Seed::new("two_frames", [hello(VERSION), stop].concat()),
         Seed::new("tls_client_hello", said(&[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3])),
     ]

@@ -2,7 +2,7 @@
 
 use core::net::{Ipv4Addr, SocketAddr};
 
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_session::control::{Action, FarStream, LONGEST_FRAME, Limits, Message, Request, Server};
 use romer_traffic::{Limit, Request as Traffic};
 use romer_units::{Duration, Monotonic, Timestamp};
@@ -20,7 +20,8 @@ const MOST_ANSWERED: usize = 16 << 10;
 pub(crate) fn run(octets: &[u8]) {
     let mut script = Script::new(octets);
     let direction =
-        [Way::RoundTrip, Way::Forward, Way::Reverse, Way::Both][usize::from(script.octet().unwrap_or(0)) % 4];
+        [ProbeDirection::RoundTrip, ProbeDirection::Forward, ProbeDirection::Reverse, ProbeDirection::Both]
+            [usize::from(script.octet().unwrap_or(0)) % 4];
     let mut bodies = [value(&hello()), value(&request(direction))];
     for _ in 0..8 {
         let Some(which) = script.octet() else { break };
@@ -75,13 +76,13 @@ fn value(body: &impl serde::Serialize) -> Value {
     serde_json::to_value(body).expect("a message is JSON")
 }
 
-fn request(direction: Way) -> Request {
+fn request(direction: ProbeDirection) -> Request {
     let traffic = Traffic {
         interval: Some(Duration::from_millis(20)),
         size: Some(64),
         ..Traffic::new("periodic".parse().expect("a model"), Limit::Count(100))
     };
-    let stream = matches!(direction, Way::Reverse).then(|| FarStream::new(&traffic, 0, 0, 64));
+    let stream = matches!(direction, ProbeDirection::Reverse).then(|| FarStream::new(&traffic, 0, 0, 64));
     Request { ssid: 7, interval_ns: 20_000_000, count: 100, payload_octets: 64, direction, stream }
 }
 

@@ -4,7 +4,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use romer_units::Dscp;
 use romer_wire::checksum::{Pseudo, checksum, update_range};
-use romer_wire::dissect::{self, Network};
+use romer_wire::dissect::{self, NetworkHeader};
 use romer_wire::ethernet::{self, EtherType, Frame, MacAddress, Tag, TagProtocol, Tags};
 use romer_wire::ip::{Ecn, protocol};
 use romer_wire::udp::Checksum;
@@ -27,9 +27,9 @@ pub(crate) fn run(octets: &[u8]) {
     }
     if let Ok(found) = dissect::frame(octets) {
         match &found.network {
-            Network::Ipv4(packet) => look_at_ipv4(packet, found.frame.payload()),
-            Network::Ipv6(packet) => look_at_ipv6(packet, found.frame.payload()),
-            Network::Other => {}
+            NetworkHeader::Ipv4(packet) => look_at_ipv4(packet, found.frame.payload()),
+            NetworkHeader::Ipv6(packet) => look_at_ipv6(packet, found.frame.payload()),
+            NetworkHeader::Other => {}
         }
         if let (Some(datagram), Some(pseudo)) = (found.udp(), found.network.pseudo()) {
             assert!(found.network.fragment().is_none(), "a fragment was read as a datagram");

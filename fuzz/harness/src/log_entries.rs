@@ -1,6 +1,6 @@
 //! The packet log's entries, and the responder's records as the control channel carries them.
 
-use romer_record::log::{Entries, Entry, FAR_LONGEST, Far, decode_far, encode, encode_far};
+use romer_record::log::{Entries, Entry, FAR_LONGEST, ResponderRecord, decode_far, encode, encode_far};
 use romer_record::plausible::{MOMENTS, SPANS};
 
 use crate::Seed;
@@ -28,8 +28,8 @@ pub(crate) fn run(octets: &[u8]) {
 }
 
 /// A record with everything in it.
-pub(crate) fn far(sequence: u64) -> Far {
-    Far {
+pub(crate) fn far(sequence: u64) -> ResponderRecord {
+    ResponderRecord {
         sequence,
         t2_user_ns: 1_795_000_000_000_050_000,
         t2_kernel_ns: Some(1_795_000_000_000_010_000),
@@ -74,7 +74,7 @@ pub(crate) fn examples() -> Vec<(&'static str, Entry)> {
         ("returned_numbered", returned(true, Some(u32::MAX))),
         ("returned_numbered_with_little", returned(false, Some(0))),
         ("far", Entry::Far(far(7))),
-        ("far_with_little", Entry::Far(Far { sequence: 9, ..Far::default() })),
+        ("far_with_little", Entry::Far(ResponderRecord { sequence: 9, ..ResponderRecord::default() })),
     ]
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn seeds() -> Vec<Seed> {
     let all: Vec<u8> = examples().iter().flat_map(|(_, entry)| written(entry)).collect();
     let mut records = Vec::new();
     encode_far(&far(1), &mut records);
-    encode_far(&Far::default(), &mut records);
+    encode_far(&ResponderRecord::default(), &mut records);
     seeds.extend([
         Seed::new("empty", []),
         Seed::new("cut_in_an_entry", &all[..all.len() - 3]),

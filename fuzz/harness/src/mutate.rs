@@ -1,6 +1,6 @@
 //! Mutations of a corpus that every machine repeats exactly.
 
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 /// Values that sit at the edges of length fields and of signs.
 const EDGES: [u8; 8] = [0x00, 0x01, 0x07, 0x7f, 0x80, 0x81, 0xfe, 0xff];
@@ -10,19 +10,19 @@ const LONGEST: usize = 4096;
 /// A source of mutations. Each depends only on the seed, on its ordinal and on the corpus.
 #[derive(Clone, Copy, Debug)]
 pub struct Mutations {
-    stream: Stream,
+    stream: RandomStream,
 }
 
 /// The words of as many blocks as one mutation needs.
 struct Dice {
-    stream: Stream,
+    stream: RandomStream,
     block: u64,
     next: usize,
 }
 
 impl Dice {
     /// The dice of mutation `ordinal`, which has 256 blocks to itself.
-    const fn new(stream: Stream, ordinal: u64) -> Self {
+    const fn new(stream: RandomStream, ordinal: u64) -> Self {
         Self { stream, block: ordinal << 8, next: 0 }
     }
 
@@ -46,7 +46,7 @@ impl Mutations {
     /// The mutations of `seed`.
     pub const fn new(seed: Seed) -> Self {
         // The stream's name: "fuzz", "mut1".
-        Self { stream: Stream::new(seed, [0x6675_7a7a, 0x6d75_7431]) }
+        Self { stream: RandomStream::new(seed, [0x6675_7a7a, 0x6d75_7431]) }
     }
 
     /// Mutation `ordinal` (below 2^56) of `corpus`: one of its entries, changed in one to four ways.

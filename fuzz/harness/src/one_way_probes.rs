@@ -3,7 +3,8 @@
 use core::net::{Ipv4Addr, SocketAddr};
 
 use romer_session::sender::Comings;
-use romer_wire::oneway_probe::{Heading, Key, SHORTEST, Session};
+use romer_units::Direction;
+use romer_wire::oneway_probe::{Key, SHORTEST, Session};
 
 use crate::Seed;
 use crate::script::Script;
@@ -12,7 +13,7 @@ use crate::script::Script;
 const MOST: u64 = 1 << 26;
 
 fn session() -> Session {
-    Session { number: 0x1234, key: Key::new([0x6b; 16]), heading: Heading::Forward }
+    Session { number: 0x1234, key: Key::new([0x6b; 16]), direction: Direction::Forward }
 }
 
 fn source() -> SocketAddr {
@@ -73,7 +74,7 @@ pub(crate) fn seeds() -> Vec<Seed> {
     };
     let own = written(session(), 5);
     let other_key = Session { key: Key::new([1; 16]), ..session() };
-    let other_way = Session { heading: Heading::Reverse, ..session() };
+    let other_way = Session { direction: Direction::Reverse, ..session() };
     vec![
         Seed::new("empty", []),
         Seed::new("first", probe(0, 14)),

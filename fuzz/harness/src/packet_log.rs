@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use romer_store::{Frame, LogReader, LogWriter, Sink};
+use romer_store::{LogFrame, LogReader, LogWriter, Sink};
 
 use crate::log_entries::examples;
 use crate::{Seed, assert_message};
@@ -21,8 +21,8 @@ pub(crate) fn run(octets: &[u8]) {
     let entries: u64 = frames
         .iter()
         .map(|frame| match frame {
-            Frame::Entries(entries) => entries.len() as u64,
-            Frame::Lost(_) => 0,
+            LogFrame::Entries(entries) => entries.len() as u64,
+            LogFrame::Lost(_) => 0,
         })
         .sum();
     assert!(entries * SHORTEST <= length, "more entries than octets for them");
@@ -36,7 +36,7 @@ pub(crate) fn run(octets: &[u8]) {
 }
 
 /// The frames, and how many octets hold them; `None` where it is no log, or has times that cannot be.
-fn read(octets: &[u8]) -> Option<(Vec<Frame>, u64)> {
+fn read(octets: &[u8]) -> Option<(Vec<LogFrame>, u64)> {
     let mut reader = match LogReader::new(octets, Path::new("packets.log")) {
         Ok(reader) => reader,
         Err(error) => {

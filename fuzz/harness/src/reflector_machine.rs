@@ -3,7 +3,7 @@
 use core::net::{IpAddr, Ipv4Addr};
 
 use romer_session::limit::Limiter;
-use romer_session::reflector::{Incoming, Prefix, Reflector, Verdict};
+use romer_session::reflector::{Incoming, Prefix, Reflector, ReflectorAction};
 use romer_units::{Duration, Monotonic, Responder, Timestamp};
 use romer_wire::stamp::{BASE, ErrorEstimate, SHORTEST_RECOGNISABLE, TimestampFormat, looks_like_reply};
 
@@ -44,7 +44,7 @@ pub(crate) fn run(octets: &[u8]) {
             expected: how & 4 != 0,
         };
         datagrams += 1;
-        if let Verdict::Answer(answer) = reflector.on_datagram(&incoming, now) {
+        if let ReflectorAction::Answer(answer) = reflector.on_datagram(&incoming, now) {
             answers += 1;
             let is_allowed = |range: &Prefix| range.contains_in_either_form(source.ip());
             assert!(allowed.is_empty() || allowed.iter().any(is_allowed));

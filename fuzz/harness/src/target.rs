@@ -25,15 +25,15 @@ pub(crate) fn run(octets: &[u8]) {
                 again.parse().unwrap_or_else(|error| panic!("{text:?} as {again:?}: {error}"));
             assert_eq!((again.host, again.port), (target.host, target.port));
         }
-        Err(message) => judge(&message),
+        Err(message) => check(&message),
     }
     if let Err(message) = text.parse::<Prefix>() {
-        judge(&message);
+        check(&message);
     }
 }
 
 /// One short line that says why and what to do.
-fn judge(message: &str) {
+fn check(message: &str) {
     assert!(!message.chars().any(char::is_control), "control characters in {message:?}");
     assert!(message.len() <= LONGEST_MESSAGE, "{} octets: {message}", message.len());
     assert!(message.contains("; "), "no mend: {message}");

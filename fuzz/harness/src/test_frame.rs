@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use romer_units::Dscp;
 use romer_wire::ethernet::{MacAddress, Tag, TagProtocol};
 use romer_wire::ip::Ecn;
-use romer_wire::neighbour::{Message, ask, read, tell};
+use romer_wire::neighbour::{Message, ask, read, reply};
 use romer_wire::test_frame::{Carried, Form, MARK, Mark, Signature, locate};
 
 use crate::Seed;
@@ -26,7 +26,7 @@ pub(crate) fn run(octets: &[u8]) {
     }
     if let Some(Message::Asks { target, asker, asker_mac }) = read(octets) {
         assert_eq!(target.is_ipv4(), asker.is_ipv4(), "a question is of one version");
-        if let Some(answer) = tell(target, OURS, asker, asker_mac) {
+        if let Some(answer) = reply(target, OURS, asker, asker_mac) {
             assert!(answer.len() <= 128, "an answer is short");
             assert_eq!(read(&answer), Some(Message::Tells { address: target, mac: OURS }));
         }
@@ -64,8 +64,8 @@ pub(crate) fn seeds() -> Vec<Seed> {
         Seed::new("plain", frame(v4, Carried::Plain, None)),
         Seed::new("arp_question", question(v4)),
         Seed::new("neighbour_solicitation", question(v6)),
-        Seed::new("arp_answer", tell(v4[0], OURS, v4[1], THEIRS).unwrap_or_default()),
-        Seed::new("neighbour_advertisement", tell(v6[0], OURS, v6[1], THEIRS).unwrap_or_default()),
+        Seed::new("arp_answer", reply(v4[0], OURS, v4[1], THEIRS).unwrap_or_default()),
+        Seed::new("neighbour_advertisement", reply(v6[0], OURS, v6[1], THEIRS).unwrap_or_default()),
         Seed::new("tcp_v6", frame(v6, tcp, None)),
         Seed::new("service_tagged", frame(v6, udp, Tag::new(TagProtocol::Service, 0, true, 4_094))),
         Seed::new("cut_in_its_mark", frame(v4, udp, None)[..50].to_vec()),

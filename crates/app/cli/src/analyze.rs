@@ -6,12 +6,12 @@ use romer_analyze::WAITING_TIME;
 use romer_analyze::analysis::Analysis;
 use romer_analyze::evaluate::Evaluated;
 use romer_analyze::limits::Limit;
-use romer_analyze::qtcp::{self, Refusal};
+use romer_analyze::qtcp::{self, SkewRefusal};
 use romer_analyze::reading::Otherwise;
 use romer_clock::skew::method_of;
 use romer_exchange::qtcp::Selection;
 use romer_record::Exit;
-use romer_record::document::{Direction, Measurement, Way};
+use romer_record::document::{DirectionResults, Measurement, ProbeDirection};
 use romer_report::comparison::Subject;
 use romer_report::concatenation;
 use romer_report::warning::Text;
@@ -89,7 +89,7 @@ fn check_targets(arguments: &AnalyzeArgs) -> Result<(), Failure> {
 
 /// Refuses calibration packets that leave none to measure.
 fn calibrated(measurement: &Measurement, arguments: &AnalyzeArgs) -> Result<(), Failure> {
-    let largest = |ways: [&Direction; 3]| {
+    let largest = |ways: [&DirectionResults; 3]| {
         ways.into_iter().filter_map(|way| way.packets.sent.max(way.packets.received)).max().unwrap_or(0)
     };
     let measured = largest([&measurement.forward, &measurement.reverse, &measurement.round_trip]);
@@ -132,7 +132,8 @@ fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<Exit, Failur
             }
         }
     }
-    let found = concatenation::concatenate(&of(&a), &of(&b), against.as_ref().map(of).as_ref());
+    let found =
+        concatenation::concatenate(&subject(&a), &subject(&b), against.as_ref().map(subject).as_ref());
     let Some(found) = found else {
         return Err(Failure::with_exit(
             Exit::BadData,
@@ -156,7 +157,7 @@ fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<Exit, Failur
     Ok(Exit::Success)
 }
 
-fn of((name, stream): &(String, Evaluated)) -> Subject<'_> {
+fn subject((name, stream): &(String, Evaluated)) -> Subject<'_> {
     Subject { name, stream: stream.for_report() }
 }
 
@@ -212,7 +213,7 @@ fn of_file(input: &Path, arguments: &AnalyzeArgs) -> Result<Reported, Failure> {
         skew: arguments.clocks.request(arguments.calibration)?,
         voice: arguments.voice.request(),
         limits: arguments.limit.clone(),
-        ..Analysis::of(input, command::as_given())
+        ..Analysis::new(input, command::as_given())
     })
 }
 
@@ -221,12 +222,7 @@ fn show(reported: &Reported, arguments: &AnalyzeArgs) -> Result<(), Failure> {
     let to_stdout = [&output.json, &arguments.html, &arguments.log];
     if !output.quiet && !to_stdout.iter().any(|target| target.as_deref() == Some("-")) {
         let verbose = arguments.verbose;
-        output::print_summary(&report::summary(
-            &reported.measurements(),
-            output.color,
-            reported.folder(),
-            verbose,
-        ));
+        output::print_summary(&report::summary(&reported.measurements(), output.color, None, verbose));
     }
     reported.write_document(output)?;
     if let Some(file) = &arguments.html {
@@ -246,10 +242,14 @@ fn write_log(reported: &Reported, file: &str, arguments: &AnalyzeArgs) -> Result
             reported.streams.len()
         )));
     };
-    let way = if stream.traffic.direction == Way::Reverse { Way::Reverse } else { Way::Forward };
+    let way = if stream.traffic.direction == ProbeDirection::Reverse {
+        ProbeDirection::Reverse
+    } else {
+        ProbeDirection::Forward
+    };
     let (entries, lost, outcome) = qtcp::log_of(evaluated, way).map_err(|refusal| {
         let why = match refusal {
-            Refusal::NoFit(why) => why,
+            SkewRefusal::NoFit(why) => why,
             refusal => refusal.to_string(),
         };
         let shown = romer_report::escape::terminal(file);

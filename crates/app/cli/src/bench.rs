@@ -50,7 +50,7 @@ fn run_as_given(arguments: &BenchArgs, words: &[String]) -> Result<Exit, Failure
         Some((path, others)) if path.ends_with(".toml") => {
             let (read, places) = plan::arguments(path, others)?;
             match read {
-                ParsedWords::Procedure(asked) => procedure(&asked).map_err(|failure| places.tell(failure)),
+                ParsedWords::Procedure(asked) => procedure(&asked).map_err(|failure| places.locate(failure)),
                 ParsedWords::Help(text) => {
                     output::print(&text);
                     Ok(Exit::Success)
@@ -65,7 +65,7 @@ fn run_as_given(arguments: &BenchArgs, words: &[String]) -> Result<Exit, Failure
                      throughput; see `romer bench --help`",
                 )
             })?;
-            let words = folder::words(&folder, words)?;
+            let words = folder::merge_arguments(&folder, words)?;
             match read(["romer".to_owned()].iter().chain(&words).map(OsString::from))? {
                 Invocation::Run(Cli { command: Command::Bench(kept) }) => run_as_given(&kept, &words),
                 Invocation::Run(_) => Err(Failure::own("a benchmark is another command (bench)")),
@@ -87,7 +87,7 @@ enum ParsedWords {
 
 impl ParsedWords {
     /// Reads the words behind `romer bench`, of which the first names a procedure.
-    fn words(words: impl IntoIterator<Item = OsString>) -> Result<Self, Failure> {
+    fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Failure> {
         match read(["romer", "bench"].map(OsString::from).into_iter().chain(words))? {
             Invocation::Run(Cli { command: Command::Bench(arguments) }) => {
                 let asked = arguments.procedure.ok_or_else(|| Failure::own("a procedure is none (bench)"))?;
@@ -162,7 +162,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
     looker.line.clear();
     let missed = capture.is_some() && !looker.captured;
     let mut kept = looker.kept;
-    let mut document = document.map_err(|error| kept.tell(Failure::from(error)))?;
+    let mut document = document.map_err(|error| kept.add_resume_hint(Failure::from(error)))?;
     document.limits = ResultLimit::judge_all(&device.claims.limit, &document);
     let page = romer_report::benchmark::page(&document);
     let kept = kept.open()?;
@@ -171,7 +171,7 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
         let required = device.claims.require_verdicts;
         let text = words::summary(&document, required, output::sheet(run.output.color));
         output::print_summary(&output::plain(&text));
-        output::print(&words::kept(kept.folder(), &document));
+        output::print(&words::saved_to(kept.folder(), &document));
     }
     if let Some(file) = &run.output.json {
         output::write_document(file, &output::document_text(&document)?, run.output.force)?;
@@ -234,7 +234,10 @@ fn procedure(asked: &ProcedureArgs) -> Result<Exit, Failure> {
         ));
     }
     hold(&document.verdicts, device.claims.require_verdicts)?;
-    report::hold(&document.limits, "the measured value", report::UNKNOWN)
+    let shown = |limit: &romer_record::document::Limit| {
+        Some(format!("the measured value is {}", romer_report::benchmark::amount(&limit.limit, limit.value?)))
+    };
+    report::hold(&document.limits, shown, report::UNKNOWN)
 }
 
 /// Tells which claim is broken, or where they are all to be decided, which is not: what the device was held to is a stated limit.
@@ -379,7 +382,7 @@ pub(crate) fn of_page(text: &str) -> Result<romer_server::Plan, PlanFault> {
                 "the tester is tested on the command line (procedure): run `romer bench self-test`",
             ));
         };
-        let options = options(&asked).map_err(|failure| places.tell(failure))?;
+        let options = options(&asked).map_err(|failure| places.locate(failure))?;
         Ok(romer_server::Plan { options, limits: device.claims.limit.clone() })
     });
     asked.map_err(|failure| PlanFault { text: failure.text().to_owned(), place: failure.place() })

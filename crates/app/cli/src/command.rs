@@ -5,13 +5,13 @@ use romer_units::random::Seed;
 
 /// The command as it was given, quoted for a shell.
 pub(crate) fn as_given() -> String {
-    shell(&words())
+    shell(&arguments())
 }
 
 /// The command that measures the same again: as it was given, with the seed that a random schedule drew, but for when that was and where what was
 /// measured went, which is there already.
 pub(crate) fn with_seed(seed: Option<Seed>) -> String {
-    let mut words = once(words());
+    let mut words = once(arguments());
     if let Some(seed) = seed {
         // What follows `--` is no option any more.
         let place = words.iter().position(|word| word == "--").unwrap_or(words.len());
@@ -42,7 +42,7 @@ fn once(words: Vec<String>) -> Vec<String> {
     kept
 }
 
-fn words() -> Vec<String> {
+fn arguments() -> Vec<String> {
     let mut words: Vec<String> = std::env::args().collect();
     if let Some(first) = words.first_mut() {
         *first = "romer".into();

@@ -77,7 +77,10 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit, Failure> {
         let text = output::document_text(&compared)?;
         output::write_document(file, &text, arguments.output.force)?;
     }
-    report::hold(&compared.limits, "the difference (B minus A)", report::UNKNOWN)
+    let shown = |limit: &romer_record::document::Limit| {
+        Some(format!("the difference B - A is {}", comparison::limit_difference(limit)?))
+    };
+    report::hold(&compared.limits, shown, report::UNKNOWN)
 }
 
 /// The stream that is asked for.
@@ -116,7 +119,7 @@ pub(crate) fn with_packets(path: &Path) -> Result<Vec<Evaluated>, Failure> {
     if path.is_dir() {
         return Ok(reading::read(path)?.streams);
     }
-    let analysis = Analysis::of(path, crate::command::as_given());
+    let analysis = Analysis::new(path, crate::command::as_given());
     Ok(vec![analysis::analyze(&analysis)?])
 }
 

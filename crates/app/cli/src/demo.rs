@@ -14,9 +14,9 @@ use romer_endpoint::ThreadOptions;
 use romer_endpoint::names::{Family, Target};
 use romer_host::ending::{self, Stage};
 use romer_lab::{Host, Lab, LabGuard, Running, Topology};
-use romer_measure::{MeasureOptions, Outcome, ProbeSize, StreamOptions};
+use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, StreamOptions};
 use romer_record::Exit;
-use romer_record::document::{DEMO, Demo, MEASUREMENT, Measurements, Way};
+use romer_record::document::{DEMO, Demo, MEASUREMENT, Measurements, ProbeDirection};
 use romer_record::emulation::Emulation;
 use romer_record::fidelity::Fidelity;
 use romer_record::manifest::{SkewRequest, StampRequest};
@@ -237,7 +237,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<Exit, Failure> {
         size: ProbeSize::Natural,
     };
     let options = MeasureOptions {
-        direction: Way::Both,
+        direction: ProbeDirection::Both,
         streams: vec![stream(TrafficModel::MELP, None), stream(TrafficModel::Periodic, Some(VOICE_INTERVAL))],
         family: Family::Any,
         stamp_only: false,
@@ -270,7 +270,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<Exit, Failure> {
     conclude(&outcome, arguments)
 }
 
-fn conclude(outcome: &Outcome, arguments: &DemoArgs) -> Result<Exit, Failure> {
+fn conclude(outcome: &MeasurementOutcome, arguments: &DemoArgs) -> Result<Exit, Failure> {
     let measurements = outcome.measurements();
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         let color = arguments.output.color;

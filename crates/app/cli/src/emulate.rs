@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     let control = bridge.control();
     let server = arguments.api.map(|listen| serve(listen, arguments, control.clone())).transpose()?;
     let prose = !arguments.output.quiet;
-    let mut told = control.found().to_vec();
+    let mut told = control.warnings().to_vec();
     told.extend(control.scenario().notes.iter().cloned());
     if prose {
         let mut text = words::ready(&options, &bridge, &told);
@@ -157,7 +157,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
         kept.finish(&document, Some(config).filter(|_| control.scenario().revision == 1))?;
         drop(keeping);
         if prose && !arguments.output.json_to_stdout() {
-            output::print(&kept.words());
+            output::print(&kept.text());
         }
     }
     if let Some(gone) = &snapshot.gone {

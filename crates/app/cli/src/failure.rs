@@ -67,14 +67,14 @@ impl Failure {
     }
 
     /// Prints the line and gives the exit code.
-    pub(crate) fn tell(self) -> Exit {
+    pub(crate) fn print(self) -> Exit {
         output::eprint_line(&format!("error: {}", one_line(&self.text)));
         self.exit
     }
 
     /// Prints the line and ends with the exit code.
     pub(crate) fn report(self) -> ExitCode {
-        ExitCode::from(self.tell().code())
+        ExitCode::from(self.print().code())
     }
 
     /// The exit code.

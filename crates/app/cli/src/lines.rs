@@ -25,7 +25,7 @@ static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 
 /// Writes lines of `--stream` to standard output.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct StreamLines {
     /// `None` where there is no thread, and lines are written at once.
     writer: Option<(SyncSender<StreamLine>, Writing)>,
     /// Skipped since the reader was last told.
@@ -36,7 +36,7 @@ pub(crate) struct Lines {
     skipped: Arc<AtomicU64>,
 }
 
-impl Lines {
+impl StreamLines {
     /// Nothing is written yet.
     pub(crate) fn new() -> Self {
         let (sender, lines) = sync_channel(WAITING);
@@ -47,7 +47,7 @@ impl Lines {
     }
 
     /// Writes `line`, or skips it where the reader is too far behind.
-    pub(crate) fn tell(&mut self, line: StreamLine) {
+    pub(crate) fn write_line(&mut self, line: StreamLine) {
         let Some((writer, _)) = &self.writer else { return write(&line, &AtomicU64::default()) };
         let told = |line| !matches!(writer.try_send(line), Err(TrySendError::Full(_)));
         // Before the next line that it gets, the reader is told of those that it did not.
@@ -165,16 +165,16 @@ mod tests {
         let (sender, read) = sync_channel(4);
         let writing = Writing::begin(|_| {}).unwrap();
         let (left, skipped_lines) = (Arc::<AtomicU64>::default(), Arc::default());
-        let mut lines = Lines {
+        let mut lines = StreamLines {
             writer: Some((sender, writing)),
             untold: 0,
             left: Arc::clone(&left),
             skipped: skipped_lines,
         };
-        (0..9).for_each(|n| lines.tell(event(n)));
+        (0..9).for_each(|n| lines.write_line(event(n)));
         let taken: Vec<StreamLine> = read.try_iter().collect();
         assert_eq!(taken, (0..4).map(event).collect::<Vec<_>>());
-        (9..14).for_each(|n| lines.tell(event(n)));
+        (9..14).for_each(|n| lines.write_line(event(n)));
         let taken: Vec<StreamLine> = read.try_iter().collect();
         assert_eq!(taken, [skipped(5), event(9), event(10), event(11)]);
         assert_eq!(lines.untold, 2);

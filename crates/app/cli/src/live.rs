@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use romer_measure::Observer;
-use romer_record::document::{STREAM, StreamInterval, StreamLine, Way};
+use romer_record::document::{ProbeDirection, STREAM, StreamInterval, StreamLine};
 use romer_report::live::LiveView;
 use romer_report::text::TextStyle;
 use romer_server::{Follower, LiveStream};
 use romer_units::{Duration, counted, was};
 
-use crate::lines::Lines;
+use crate::lines::StreamLines;
 use crate::output::{self, Color};
 
 /// What is told.
@@ -31,16 +31,16 @@ pub(crate) struct Narrator {
     talk: Talk,
     view: LiveView,
     screen: Option<Screen>,
-    way: Way,
+    way: ProbeDirection,
     follower: Option<Follower>,
     told: ReportedEvents,
     /// Those of `--stream`, where they are asked for.
-    lines: Option<Lines>,
+    lines: Option<StreamLines>,
 }
 
 impl Narrator {
     /// A narrator of a measurement whose packets go `way`, that takes `expected`.
-    pub(crate) fn new(talk: Talk, way: Way, expected: Option<Duration>) -> Self {
+    pub(crate) fn new(talk: Talk, way: ProbeDirection, expected: Option<Duration>) -> Self {
         let shown = !talk.quiet && io::stderr().is_terminal() && !is_dumb();
         Self {
             talk,
@@ -49,7 +49,7 @@ impl Narrator {
             way,
             follower: None,
             told: ReportedEvents::default(),
-            lines: talk.stream.then(Lines::new),
+            lines: talk.stream.then(StreamLines::new),
         }
     }
 
@@ -73,9 +73,9 @@ impl Narrator {
         }
     }
 
-    fn tell(&mut self, line: StreamLine) {
+    fn write_line(&mut self, line: StreamLine) {
         if let Some(lines) = &mut self.lines {
-            lines.tell(line);
+            lines.write_line(line);
         }
     }
 
@@ -151,7 +151,7 @@ impl Observer for Narrator {
     fn on_start(&mut self, folder: &Path, _streams: usize) {
         if self.talk.stream {
             let folder = romer_report::escape::terminal(&folder.to_string_lossy());
-            self.tell(StreamLine::Event {
+            self.write_line(StreamLine::Event {
                 schema: STREAM.into(),
                 stream: 0,
                 text: format!("run saved to {folder}"),
@@ -166,7 +166,7 @@ impl Observer for Narrator {
     fn on_note(&mut self, stream: u16, text: &str) {
         let text = romer_report::escape::terminal(text);
         if self.talk.stream {
-            self.tell(StreamLine::Event { schema: STREAM.into(), stream, text: text.clone() });
+            self.write_line(StreamLine::Event { schema: STREAM.into(), stream, text: text.clone() });
         }
         if !self.talk.quiet && self.told.is_new(stream, &text) {
             self.clear();
@@ -179,8 +179,8 @@ impl Observer for Narrator {
         let follower = self.follower.as_mut();
         let live = follower.and_then(|log| log.interval(interval.stream, interval.elapsed_ns));
         if self.talk.stream {
-            let [forward, reverse] = live.as_ref().map(LiveStream::told).unwrap_or_default();
-            self.tell(StreamLine::Interval(Box::new(StreamInterval {
+            let [forward, reverse] = live.as_ref().map(LiveStream::to_stream).unwrap_or_default();
+            self.write_line(StreamLine::Interval(Box::new(StreamInterval {
                 forward,
                 reverse,
                 ..interval.clone()

@@ -7,9 +7,9 @@ use std::time::SystemTime;
 
 use romer_analyze::evaluate::Evaluated;
 use romer_endpoint::names::Family;
-use romer_measure::{MeasureOptions, Outcome, ProbeSize, StreamOptions};
+use romer_measure::{MeasureOptions, MeasurementOutcome, ProbeSize, StreamOptions};
 use romer_record::Exit;
-use romer_record::document::{Measurement, STREAM, StreamLine, Way};
+use romer_record::document::{Measurement, ProbeDirection, STREAM, StreamLine};
 use romer_record::event::EventKind;
 use romer_record::manifest::{SkewRequest, StampRequest};
 use romer_report::replies;
@@ -18,7 +18,7 @@ use romer_traffic::Schedule;
 use romer_units::Duration;
 use romer_units::random::Seed;
 
-use crate::args::{Direction, MeasureArgs, StampPlace};
+use crate::args::{DirectionOption, MeasureArgs, StampPlace};
 use crate::failure::Failure;
 use crate::lines;
 use crate::live::{Narrator, Talk};
@@ -26,13 +26,13 @@ use crate::tui::{self, MeasurementPicture, Painter, Screen};
 use crate::turns::Turns;
 use crate::{command, output, report, signals};
 
-impl From<Direction> for Way {
-    fn from(direction: Direction) -> Self {
+impl From<DirectionOption> for ProbeDirection {
+    fn from(direction: DirectionOption) -> Self {
         match direction {
-            Direction::RoundTrip => Self::RoundTrip,
-            Direction::Forward => Self::Forward,
-            Direction::Reverse => Self::Reverse,
-            Direction::Both => Self::Both,
+            DirectionOption::RoundTrip => Self::RoundTrip,
+            DirectionOption::Forward => Self::Forward,
+            DirectionOption::Reverse => Self::Reverse,
+            DirectionOption::Both => Self::Both,
         }
     }
 }
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
              under --out; take them there, or write them all to standard output (--json -)",
         ));
     }
-    if arguments.live_delays && Way::from(arguments.direction) == Way::RoundTrip {
+    if arguments.live_delays && ProbeDirection::from(arguments.direction) == ProbeDirection::RoundTrip {
         return Err(Failure::usage(
             "options cannot be combined (--live-delays, --direction round-trip): delays there and back are known as \
              each packet returns; leave --live-delays out, or name the one way",
@@ -102,10 +102,10 @@ fn again_and_again(
         let number = turns.number();
         let code = match once(arguments, at, interrupted) {
             Err(failure) if failure.is_usage() => return Err(failure),
-            Err(failure) => failure.of_run(&format!("run {number}")).tell(),
+            Err(failure) => failure.of_run(&format!("run {number}")).print(),
             Ok((outcome, skipped_lines)) => {
                 let concluded = conclude(&outcome, skipped_lines, arguments, interrupted);
-                concluded.unwrap_or_else(|failure| failure.of_run(&name(number, &outcome)).tell())
+                concluded.unwrap_or_else(|failure| failure.of_run(&name(number, &outcome)).print())
             }
         };
         worst = if worst == Exit::Success { code } else { worst };
@@ -114,7 +114,7 @@ fn again_and_again(
 }
 
 /// How one run of many is named.
-fn name(number: u64, outcome: &Outcome) -> String {
+fn name(number: u64, outcome: &MeasurementOutcome) -> String {
     let began = outcome.streams.first().map_or("", |stream| stream.measurement.started.as_str());
     format!("run {number}, started at {began}, saved to {}", outcome.folder.display())
 }
@@ -124,7 +124,7 @@ fn once(
     arguments: &MeasureArgs,
     at: Option<SystemTime>,
     interrupted: &Arc<AtomicBool>,
-) -> Result<(Outcome, u64), Failure> {
+) -> Result<(MeasurementOutcome, u64), Failure> {
     let mut skipped_lines = 0;
     let options = MeasureOptions { at, ..options(arguments)? };
     let talk =
@@ -145,7 +145,7 @@ fn once(
 }
 
 fn conclude(
-    outcome: &Outcome,
+    outcome: &MeasurementOutcome,
     skipped_lines: u64,
     arguments: &MeasureArgs,
     interrupted: &AtomicBool,
@@ -178,7 +178,7 @@ fn conclude(
 }
 
 /// The exit code of a measurement that has been shown, or the failure that remains to be told.
-pub(crate) fn exit_code(outcome: &Outcome) -> Result<Exit, Failure> {
+pub(crate) fn exit_code(outcome: &MeasurementOutcome) -> Result<Exit, Failure> {
     if let Some(error) = &outcome.not_kept {
         return Err(Failure::with_exit(error.exit(), error));
     }
@@ -202,7 +202,7 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<Exit, Failure> {
         return Err(Failure::with_exit(
             Exit::Unreachable,
             format!(
-                "no probe was sent ({target}): the next hop does not answer ARP or neighbor discovery; check that it is up and on \
+                "no probe was sent ({target}): the next hop does not answer ARP or neighbour discovery; check that it is up and on \
                  this link (ip route get, ip neigh)"
             ),
         ));
@@ -250,7 +250,7 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<Exit, Failure> {
 fn is_stuck(stream: &Evaluated) -> bool {
     let document = &stream.measurement;
     let way = match document.traffic.direction {
-        Way::RoundTrip => &document.round_trip,
+        ProbeDirection::RoundTrip => &document.round_trip,
         _ => &document.forward,
     };
     stream.related.not_sent > 0 && way.packets.sent == Some(0)

@@ -28,7 +28,7 @@ pub(crate) fn text() -> String {
         .map(|metric| {
             let star = if metric.is_sample { ".*" } else { "" };
             let by = if is_compared(metric.path, metric.is_sample) { "by" } else { "" };
-            [format!("{}{star}", metric.path), metric.unit.words().into(), by.into(), metric.meaning.into()]
+            [format!("{}{star}", metric.path), metric.unit.example().into(), by.into(), metric.meaning.into()]
         })
         .collect();
     table(&mut text, "Metrics", &metrics);
@@ -43,7 +43,7 @@ pub(crate) fn text() -> String {
     table(&mut text, "Aliases", &ALIASES.map(|alias| [alias.name.to_owned(), alias.path.to_owned()]));
     text.push_str("\nMetrics of --limit of bench, and of limit in a plan: METRIC[.STATISTIC]\n");
     let quantities =
-        QUANTITIES.map(|one| [one.name.to_owned(), one.unit.words().to_owned(), one.meaning.to_owned()]);
+        QUANTITIES.map(|one| [one.name.to_owned(), one.unit.example().to_owned(), one.meaning.to_owned()]);
     table(&mut text, "Metrics of benchmarks", &quantities);
     let aliases = QUANTITY_ALIASES.map(|alias| [alias.name.to_owned(), alias.path.to_owned()]);
     table(&mut text, "Aliases of benchmarks", &aliases);
@@ -55,8 +55,11 @@ pub(crate) fn text() -> String {
     text
 }
 
-/// Whether `compare --by` takes it.
+/// Whether `compare --by` has an interval for it: ratings of a call have none.
 fn is_compared(path: &str, is_sample: bool) -> bool {
+    if path.starts_with("voice.") {
+        return false;
+    }
     let tail = if is_sample { ".median" } else { "" };
     format!("{path}{tail}").parse::<Figure>().is_ok()
 }
@@ -100,7 +103,7 @@ fn table<const COLUMNS: usize>(text: &mut String, heading: &str, rows: &[[String
 #[cfg(test)]
 mod tests {
     use romer_analyze::limits::Limit;
-    use romer_record::metric::{Path, Unit};
+    use romer_record::metric::{MetricPath, Unit};
 
     use super::*;
 
@@ -110,20 +113,20 @@ mod tests {
         let text = text();
         for metric in METRICS {
             let tail = if metric.is_sample { ".p99" } else { "" };
-            let (_, bound) = metric.unit.words().split_once('(').unwrap();
+            let (_, bound) = metric.unit.example().split_once('(').unwrap();
             let limit = format!("{}{tail}<{}", metric.path, bound.trim_end_matches(')'));
             limit.parse::<Limit>().unwrap_or_else(|why| panic!("{limit}: {why}"));
             assert!(text.contains(&format!("\n  {}", metric.path)), "{}", metric.path);
         }
         for quantity in QUANTITIES {
-            let (_, bound) = quantity.unit.words().split_once('(').unwrap();
+            let (_, bound) = quantity.unit.example().split_once('(').unwrap();
             let limit = format!("{}.max<{}", quantity.name, bound.trim_end_matches(')'));
             limit.parse::<romer_bench::limits::ResultLimit>().unwrap_or_else(|why| panic!("{limit}: {why}"));
         }
         for alias in ALIASES {
             assert!(text.contains(&format!("\n  {} ", alias.name)), "{}", alias.name);
         }
-        assert_eq!("rtt.p99".parse::<Path>().unwrap().unit(), Unit::Time);
+        assert_eq!("rtt.p99".parse::<MetricPath>().unwrap().unit(), Unit::Time);
         assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
     }
 
@@ -136,7 +139,7 @@ mod tests {
         for metric in METRICS {
             let star = if metric.is_sample { ".STATISTIC" } else { "" };
             let by = if is_compared(metric.path, metric.is_sample) { "yes" } else { "" };
-            let unit = metric.unit.words();
+            let unit = metric.unit.example();
             let row = format!("| `{}{star}` | {unit} | {by} | {} |", metric.path, escaped(metric.meaning));
             let _ = writeln!(tables, "{}", row.replace("|  |", "| |"));
         }
@@ -150,7 +153,7 @@ mod tests {
         let mut quantities = String::from("| quantity | bound | meaning |\n| --- | --- | --- |\n");
         for one in QUANTITIES {
             let meaning = escaped(one.meaning);
-            let _ = writeln!(quantities, "| `{}` | {} | {meaning} |", one.name, one.unit.words());
+            let _ = writeln!(quantities, "| `{}` | {} | {meaning} |", one.name, one.unit.example());
         }
         assert!(page.contains(&quantities), "docs/reference/bench-plan.md should have:\n{quantities}");
     }

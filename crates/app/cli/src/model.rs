@@ -11,7 +11,7 @@ use romer_emulate::model_fit::{self, FitInput, ModelKind};
 use romer_emulate::predictive_check::{self, MeasuredStream, Question};
 use romer_impair::{Config, Headers};
 use romer_record::Exit;
-use romer_record::document::{DelayKind, Way};
+use romer_record::document::{DelayKind, ProbeDirection};
 use romer_record::fidelity::{Fidelity, FidelityVerdict, MODEL, PathModel};
 use romer_record::warning::ModelWarning;
 use romer_report::escape;
@@ -94,7 +94,7 @@ fn pass(found: &Fidelity, scenario: &str) -> Result<Exit, String> {
     let (differ, too_few) = (names(FidelityVerdict::Differs), names(FidelityVerdict::TooFew));
     if !differ.is_empty() {
         return Err(format!(
-            "not consistent with the scenario (--against {scenario}): {differ}; see the metrics with the smallest p"
+            "not consistent with the scenario (--against {scenario}): {differ}; compare the columns \"expected range\" and \"measured\""
         ));
     }
     if !too_few.is_empty() {
@@ -120,6 +120,13 @@ fn open(scenario: &Path) -> Result<Opened, Failure> {
     // A file before a preset of its name.
     match scenario.to_str().filter(|_| !scenario.exists()) {
         Some(name) if romer_scenario::preset(name).is_ok() => Ok(romer_emulate::open_preset(name)?),
+        Some(name) if !name.contains(['/', '.']) => {
+            let why = romer_scenario::preset(name).err().unwrap_or_default();
+            Err(Failure::usage(format!(
+                "no such scenario (--against {}): no file, and {why}",
+                escape::terminal(name)
+            )))
+        }
         _ => Ok(romer_emulate::open_scenario(scenario)?),
     }
 }
@@ -178,7 +185,11 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<Ex
     let misfits = check.directions.iter().filter(|direction| direction.verdict == FidelityVerdict::Differs);
     let misfits: Vec<ModelWarning> = misfits
         .map(|direction| ModelWarning::Misfit {
-            direction: if direction.direction == "forward" { Way::Forward } else { Way::Reverse },
+            direction: if direction.direction == "forward" {
+                ProbeDirection::Forward
+            } else {
+                ProbeDirection::Reverse
+            },
             is_trace: arguments.trace,
         })
         .collect();

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Seek};
 use std::path::Path;
 
-use romer_analyze::qtcp::{Conversion, Outcome, Reading, Refusal, Unconverted, method};
+use romer_analyze::qtcp::{Conversion, ReadOptions, SkewOutcome, SkewRefusal, Unconverted, method};
 use romer_clock::skew::Method;
 use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::sta::{self, VariableTable};
@@ -61,10 +61,10 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<Exit, Failure> {
         Unconverted::Write(error) => Failure::own(error),
     };
     let is_ours = sta::is_ours(Path::new(&raw));
-    let reading = Reading {
+    let reading = ReadOptions {
         options: Options { any_size: arguments.any_size || is_ours, trust_latency: arguments.trust_latency },
         unit_ns: arguments.unit.map_or(UNIT_NS, Duration::as_nanos),
-        ..Reading::default()
+        ..ReadOptions::default()
     };
     let mut conversion = Conversion::read(from_the_beginning(&file), reading, method(arguments.skew))
         .map_err(|fault| failed(fault.into()))?;
@@ -169,13 +169,13 @@ fn another_file(name: &str) -> Option<Failure> {
 fn without_skew<R: BufRead>(
     conversion: &mut Conversion<impl FnMut() -> io::Result<R>>,
     arguments: &QtcpArgs,
-) -> Result<Outcome, Unconverted> {
+) -> Result<SkewOutcome, Unconverted> {
     let calibration = arguments.calibration.unwrap_or(0);
     let method = method(arguments.skew);
     let notes = conversion.examined().notes;
     let stepped = notes.sent_back.is_some() || notes.received_back.is_some();
     match conversion.plan(method, calibration, arguments.any_skew) {
-        Err(Unconverted::Refused(Refusal::Implausible(ppm, _)))
+        Err(Unconverted::Refused(SkewRefusal::Implausible(ppm, _)))
             if stepped && method != Method::LeastAbsoluteJumps =>
         {
             let mut outcome = conversion.plan(Method::None, 0, false)?;

@@ -8,13 +8,13 @@ use romer_exchange::csv::WrittenCounts;
 use romer_exchange::qtcp::{Entry, Selection, TOO_SMALL, normalise};
 use romer_record::Exit;
 use romer_record::RoundTrip;
-use romer_record::document::{ClockState, Limit, Measurement, Way};
+use romer_record::document::{ClockState, Limit, Measurement, ProbeDirection};
 use romer_record::manifest::ClockRelation;
 use romer_report::comparison::{Figure, Subject};
 use romer_report::{html, svg, text};
 use romer_units::counted;
 
-use crate::args::{OneWay, ReportArgs};
+use crate::args::{ExportDirection, ReportArgs};
 use crate::bench::shown;
 use crate::command;
 use crate::emulate;
@@ -58,22 +58,20 @@ pub(crate) fn hold_limits(measurements: &[Measurement]) -> Result<Exit, Failure>
         limit.why_unknown(one).filter(|_| first.value.is_none())
     });
     let unknown = unknown.map_or_else(|| UNKNOWN.to_owned(), |why| format!("{UNKNOWN}: {why}"));
-    hold(measurements.iter().flat_map(|one| &one.limits), "the measured value", &unknown)
+    let shown = |limit: &Limit| Some(format!("the measured value is {}", romer_report::limit_value(limit)?));
+    hold(measurements.iter().flat_map(|one| &one.limits), shown, &unknown)
 }
 
-/// The same of verdicts alone, on values that are `what`; `unknown` is said of one that is not known.
+/// The same of verdicts alone. `shown` is the value of a limit in words; `unknown` is said of one that is not known.
 pub(crate) fn hold<'a>(
     limits: impl IntoIterator<Item = &'a Limit>,
-    what: &str,
+    shown: impl Fn(&Limit) -> Option<String>,
     unknown: &str,
 ) -> Result<Exit, Failure> {
     let limits: Vec<&Limit> = limits.into_iter().collect();
     let Some(first) = limits.iter().find(|limit| !limit.held) else { return Ok(Exit::Success) };
     let failed = limits.iter().filter(|limit| !limit.held).count();
-    let found = match first.value {
-        Some(value) => format!("{what} is {}", value_of(&first.limit, value)),
-        None => unknown.into(),
-    };
+    let found = shown(first).unwrap_or_else(|| unknown.into());
     Err(Failure::with_exit(
         Exit::LimitFailed,
         format!(
@@ -82,17 +80,6 @@ pub(crate) fn hold<'a>(
             limits.len()
         ),
     ))
-}
-
-/// A limit's value with the unit of its path: times in the document are nanoseconds, shares are of 1.
-fn value_of(limit: &str, value: f64) -> String {
-    if limit.contains("_ns") {
-        romer_report::maybe_time(Some(value), false).replace('\u{a0}', " ")
-    } else if limit.contains("ratio") {
-        romer_report::percent(value).replace('\u{a0}', " ")
-    } else {
-        value.to_string()
-    }
 }
 
 /// Reads runs again, and gives the exit code.
@@ -266,8 +253,10 @@ fn write_qtcp(reported: &Reported, prefix: &str, arguments: &ReportArgs) -> Resu
         let rows = rows.get(number).map_or(&[][..], Vec::as_slice);
         let went = stream.traffic.direction;
         let way = match (went, arguments.direction) {
-            (Way::RoundTrip | Way::Both, Some(OneWay::Reverse)) => Way::Reverse,
-            (Way::RoundTrip, _) => Way::Forward,
+            (ProbeDirection::RoundTrip | ProbeDirection::Both, Some(ExportDirection::Reverse)) => {
+                ProbeDirection::Reverse
+            }
+            (ProbeDirection::RoundTrip, _) => ProbeDirection::Forward,
             _ => direction(went, arguments)?,
         };
         let (mut raw, missing) = qtcp::entries(evaluated, rows, way);
@@ -281,17 +270,17 @@ fn write_qtcp(reported: &Reported, prefix: &str, arguments: &ReportArgs) -> Resu
         let own = stream.skew.calibration.filter(|_| k > 0);
         let calibration = arguments.calibration.or(own).unwrap_or(0);
         let outcome = qtcp::to_log(&mut log, qtcp::method(k), calibration, false).unwrap_or_else(|refusal| {
-            qtcp::Outcome { notes: vec![refusal.to_string()], ..qtcp::Outcome::default() }
+            qtcp::SkewOutcome { notes: vec![refusal.to_string()], ..qtcp::SkewOutcome::default() }
         });
         let nothing_to_tell = one_clock && k == 0 && calibration == 0;
         if !arguments.output.quiet && !nothing_to_tell {
             let words = skew_words(&log_file, k, &outcome, &evaluated.measurement.clock, way);
             output::eprint_line(&words);
         }
-        let way_name = if way == Way::Reverse { "reverse" } else { "forward" };
+        let way_name = if way == ProbeDirection::Reverse { "reverse" } else { "forward" };
         // Names are given twice, moments are not.
         let run = format!("{}/{number}/{way_name}", reported.name());
-        if let Some(words) = missing.words().filter(|_| !arguments.output.quiet) {
+        if let Some(words) = missing.text().filter(|_| !arguments.output.quiet) {
             output::eprint_line(&format!("note: {}: {words}", romer_report::escape::terminal(&raw_file)));
         }
         let statistics = qtcp::statistics(stream, run, &raw, missing, &outcome);
@@ -324,13 +313,19 @@ fn from_zero(entries: &mut [Entry]) {
 }
 
 /// What was taken out of a `.log`, and what the run itself has.
-fn skew_words(log_file: &str, k: u8, outcome: &qtcp::Outcome, clock: &ClockState, way: Way) -> String {
+fn skew_words(
+    log_file: &str,
+    k: u8,
+    outcome: &qtcp::SkewOutcome,
+    clock: &ClockState,
+    way: ProbeDirection,
+) -> String {
     let ppm = |ppm: f64| format!("{ppm:+.3} ppm");
     let taken_out = match outcome.skew_ppm {
         Some(skew) => format!("a skew of {} was taken out by -k {k}", ppm(skew)),
         None => format!("no skew was taken out (-k {k})"),
     };
-    let own = clock.skew_ppm.map(|skew| if way == Way::Reverse { -skew } else { skew });
+    let own = clock.skew_ppm.map(|skew| if way == ProbeDirection::Reverse { -skew } else { skew });
     let own = match own {
         Some(skew) => format!("the run itself has {} ({})", ppm(skew), clock.method),
         None => format!("the run itself has none ({})", clock.method),
@@ -384,7 +379,7 @@ fn write_rows(reported: &Reported, file: &str, arguments: &ReportArgs) -> Result
         let Some(stream) = reported.described().get(usize::from(*number)) else {
             return Err(Failure::own("a stream has no document"));
         };
-        if stream.traffic.direction != Way::Both || arguments.direction.is_some() {
+        if stream.traffic.direction != ProbeDirection::Both || arguments.direction.is_some() {
             tables.push((*number, direction(stream.traffic.direction, arguments)?, target));
         } else if file == "-" {
             return Err(Failure::usage(
@@ -393,7 +388,10 @@ fn write_rows(reported: &Reported, file: &str, arguments: &ReportArgs) -> Result
             ));
         } else {
             let back = beside(Path::new(&target), "reverse");
-            tables.extend([(*number, Way::Forward, target), (*number, Way::Reverse, back)]);
+            tables.extend([
+                (*number, ProbeDirection::Forward, target),
+                (*number, ProbeDirection::Reverse, back),
+            ]);
         }
     }
     for (_, _, target) in &tables {
@@ -440,7 +438,7 @@ fn write_stream(
     reported: &Reported,
     number: u16,
     rows: &[RoundTrip],
-    way: Way,
+    way: ProbeDirection,
     target: &str,
     arguments: &ReportArgs,
 ) -> Result<(), Failure> {
@@ -457,7 +455,7 @@ fn write_stream(
     if !(arguments.output.quiet || target == "-" && is_whole) {
         let shown =
             if target == "-" { "standard output".into() } else { romer_report::escape::terminal(target) };
-        let known = way != Way::Forward || stream.responder_log_complete;
+        let known = way != ProbeDirection::Forward || stream.responder_log_complete;
         output::eprint_line(&format!("note: {shown}: {}", contents(&written, known, arguments.fates)));
     }
     Ok(())
@@ -508,13 +506,13 @@ fn contents(written: &WrittenCounts, known: bool, fates: bool) -> String {
 }
 
 /// The way whose packets are written.
-fn direction(went: Way, arguments: &ReportArgs) -> Result<Way, Failure> {
+fn direction(went: ProbeDirection, arguments: &ReportArgs) -> Result<ProbeDirection, Failure> {
     let asked = arguments.direction.map(|asked| match asked {
-        OneWay::Forward => Way::Forward,
-        OneWay::Reverse => Way::Reverse,
+        ExportDirection::Forward => ProbeDirection::Forward,
+        ExportDirection::Reverse => ProbeDirection::Reverse,
     });
     match (went, asked) {
-        (Way::Both, None) => {
+        (ProbeDirection::Both, None) => {
             static SAID: Once = Once::new();
             if !arguments.output.quiet {
                 SAID.call_once(|| {
@@ -523,9 +521,9 @@ fn direction(went: Way, arguments: &ReportArgs) -> Result<Way, Failure> {
                     );
                 });
             }
-            Ok(Way::Forward)
+            Ok(ProbeDirection::Forward)
         }
-        (Way::Both, Some(asked)) => Ok(asked),
+        (ProbeDirection::Both, Some(asked)) => Ok(asked),
         (went, None) => Ok(went),
         (went, Some(asked)) if went == asked => Ok(went),
         _ => Err(Failure::usage(

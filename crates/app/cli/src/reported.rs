@@ -5,7 +5,7 @@ use std::path::Path;
 
 use romer_analyze::analysis::{self, Analysis, LogFiles};
 use romer_analyze::evaluate::Evaluated;
-use romer_analyze::reading::{self, Otherwise, Reading};
+use romer_analyze::reading::{self, Otherwise, RunContents};
 use romer_record::RoundTrip;
 use romer_record::document::Measurement;
 use romer_record::manifest::Stream;
@@ -59,7 +59,7 @@ impl Reported {
         check_unit(path, unit)?;
         if analysis::is_log(path) {
             let unit_ns = unit.map(Duration::as_nanos);
-            return Self::of_log(&Analysis { unit_ns, ..Analysis::of(path, command::as_given()) });
+            return Self::of_log(&Analysis { unit_ns, ..Analysis::new(path, command::as_given()) });
         }
         Ok(Self::of_run(reading::read(path)?))
     }
@@ -69,8 +69,8 @@ impl Reported {
         Ok(Self::of_run(reading::read_by(folder, otherwise)?))
     }
 
-    fn of_run(reading: Reading) -> Self {
-        let Reading { run, streams, recovered } = reading;
+    fn of_run(reading: RunContents) -> Self {
+        let RunContents { run, streams, recovered } = reading;
         Self { streams, source: ReportInput::Run(Box::new(run)), recovered }
     }
 

@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<Exit, Failure> {
     }
     let (totals, document, unfinished) = responder.finish();
     if !arguments.quiet {
-        output::eprint_line(&words(&totals));
+        output::eprint_line(&totals_text(&totals));
     }
     if arguments.json.is_some() {
         write_totals(&document, arguments.json.as_deref())?;
@@ -130,7 +130,7 @@ fn write_totals(document: &Respond, file: Option<&str>) -> Result<(), Failure> {
 }
 
 /// The totals in a line.
-fn words(totals: &Totals) -> String {
+fn totals_text(totals: &Totals) -> String {
     let counts = &totals.reflector;
     let probes = &totals.probes;
     let held_back = probes.over_packets + probes.over_network_bits + probes.over_total_bits;

@@ -8,7 +8,7 @@ use romer_host::link::Network;
 use romer_host::netns;
 use romer_port::PortName;
 use romer_record::document::Doctor;
-use romer_record::emulation::{Emulation as EmulationDocument, Leg};
+use romer_record::emulation::{Emulation as EmulationDocument, PortDirection};
 use romer_store::Runs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -226,7 +226,7 @@ impl App {
         let there = match asked.emulated {
             Some(there) => there,
             // Unless it is said that its packets go elsewhere, what runs here is kept with it.
-            None => running.is_some().then(Leg::default),
+            None => running.is_some().then(PortDirection::default),
         };
         let through = match there {
             None => None,

@@ -16,7 +16,7 @@ use romer_host::link::{Carried, Network};
 use romer_impair::Cause;
 use romer_port::{PortError, PortName};
 use romer_record::document::Summary;
-use romer_record::emulation::{EMULATED, Emulated, EmulatedCounts, Emulation as Document, Leg};
+use romer_record::emulation::{EMULATED, Emulated, EmulatedCounts, Emulation as Document, PortDirection};
 use romer_units::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -424,7 +424,7 @@ impl Emulation {
     }
 
     /// What a measurement that begins now passes through.
-    pub(crate) fn emulated(&self, there: Leg) -> Emulated {
+    pub(crate) fn emulated(&self, there: PortDirection) -> Emulated {
         let now = self.in_force();
         let [a, b] = self.ports().map(ToString::to_string);
         Emulated {

@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use romer_metrics::jitter::InterarrivalJitter;
 use romer_metrics::summary;
 use romer_passages::WatchedDelays;
-use romer_record::document::{DelayKind, StreamWay, Way};
+use romer_record::document::{DelayKind, ProbeDirection, StreamWay};
 use romer_record::log::Entry;
 use romer_record::manifest::{self, ClockRelation, StampRequest};
 use romer_report::live::OneWayDelay;
-use romer_store::{Frame, LogReader, Run};
+use romer_store::{LogFrame, LogReader, Run};
 use romer_units::{Duration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -93,7 +93,7 @@ impl LiveStream {
     }
 
     /// The same as it stands in a line of `--stream`; `None` of a way of which nothing is known.
-    pub fn told(&self) -> [Option<StreamWay>; 2] {
+    pub fn to_stream(&self) -> [Option<StreamWay>; 2] {
         [&self.forward, &self.reverse].map(|way| {
             let is_known = way.delay_ns.count() > 0 || way.jitter_rfc3550_ns.is_some() || way.sent.is_some();
             is_known.then_some(StreamWay {
@@ -167,12 +167,12 @@ struct LiveStreamState {
 }
 
 impl LiveStreamState {
-    fn new(way: Way, relation: ClockRelation, stamps: StampRequest) -> Self {
+    fn new(way: ProbeDirection, relation: ClockRelation, stamps: StampRequest) -> Self {
         // A network card's are not known yet while it runs.
         let kernel = stamps != StampRequest::User;
         let of = |arrives| OneWayState::new(arrives, relation, kernel);
         Self {
-            one_way: (way != Way::RoundTrip).then(|| [of(Arrives::There), of(Arrives::Here)]),
+            one_way: (way != ProbeDirection::RoundTrip).then(|| [of(Arrives::There), of(Arrives::Here)]),
             kernel,
             awaited: BTreeMap::new(),
             stamped: false,
@@ -204,7 +204,7 @@ impl LiveStreamState {
             Entry::Sent { sequence, user_ns, .. } => there.sent(sequence, user_ns),
             Entry::SentStamp { sequence, kernel_ns } => there.stamped(sequence, kernel_ns),
             Entry::Far(far) => there.came(far.sequence, far.t2_user_ns, far.t2_kernel_ns),
-            Entry::FarSent(sent) => here.told(&sent),
+            Entry::FarSent(sent) => here.record_departure(&sent),
             Entry::Came { sequence, user_ns, kernel_ns, .. } => here.came(sequence, user_ns, kernel_ns),
             Entry::NotSent { .. } | Entry::Returned { .. } | Entry::Card(_) => {}
         }
@@ -339,7 +339,7 @@ impl Follower {
         let log = self.log.as_mut()?;
         log.go_on().ok()?;
         while let Some(frame) = log.next_frame().ok()? {
-            let Frame::Entries(entries) = frame else { continue };
+            let LogFrame::Entries(entries) = frame else { continue };
             for (number, entry) in entries {
                 if let Some(stream) = self.streams.get_mut(&number) {
                     stream.take(&entry);
@@ -352,7 +352,7 @@ impl Follower {
 
 #[cfg(test)]
 mod tests {
-    use romer_record::log::{Far, FarSent};
+    use romer_record::log::{FarSent, ResponderRecord};
 
     use super::*;
 
@@ -383,7 +383,8 @@ mod tests {
     }
 
     fn state_of(entries: &[Entry]) -> LiveStreamState {
-        let mut stream = LiveStreamState::new(Way::RoundTrip, ClockRelation::Unknown, StampRequest::Best);
+        let mut stream =
+            LiveStreamState::new(ProbeDirection::RoundTrip, ClockRelation::Unknown, StampRequest::Best);
         entries.iter().for_each(|entry| stream.take(entry));
         stream
     }
@@ -445,7 +446,8 @@ mod tests {
 
     #[test]
     fn streams_of_both_ways_have_their_delays_and_losses_apart_though_their_numbers_are_the_same() {
-        let mut stream = LiveStreamState::new(Way::Both, ClockRelation::Shared, StampRequest::Best);
+        let mut stream =
+            LiveStreamState::new(ProbeDirection::Both, ClockRelation::Shared, StampRequest::Best);
         let came = |sequence, at| Entry::Came {
             sequence,
             size: 64,
@@ -463,7 +465,12 @@ mod tests {
         assert_eq!((told.inter_arrival_ns.count(), told.forward.delay_ns.count()), (1, 0));
         assert_eq!(counts(&told), [None, None], "the other end has told nothing");
         let far = |sequence, at| {
-            Entry::Far(Far { sequence, t2_user_ns: at + 9, t2_kernel_ns: Some(at), ..Far::default() })
+            Entry::Far(ResponderRecord {
+                sequence,
+                t2_user_ns: at + 9,
+                t2_kernel_ns: Some(at),
+                ..ResponderRecord::default()
+            })
         };
         let left = |sequence, at| {
             Entry::FarSent(FarSent { sequence, user_ns: at - 9, kernel_ns: Some(at), ..FarSent::default() })
@@ -483,7 +490,7 @@ mod tests {
         let [departure, stamp] = sent(0, 0);
         let arrival = back(0, 0, 1_000, 7_000);
         let of = |asked| {
-            let mut stream = LiveStreamState::new(Way::RoundTrip, ClockRelation::Unknown, asked);
+            let mut stream = LiveStreamState::new(ProbeDirection::RoundTrip, ClockRelation::Unknown, asked);
             [departure, stamp, arrival].iter().for_each(|entry| stream.take(entry));
             maxima(&stream.interval(0, 0))[2].clone()
         };

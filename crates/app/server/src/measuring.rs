@@ -11,8 +11,8 @@ use romer_endpoint::EndpointError;
 use romer_endpoint::names::{Family, Target};
 use romer_measure::{MeasureOptions, Observer, ProbeSize, StreamOptions};
 use romer_record::Exit;
-use romer_record::document::{self, Measurement, StreamInterval, Way};
-use romer_record::emulation::Leg;
+use romer_record::document::{self, Measurement, ProbeDirection, StreamInterval};
+use romer_record::emulation::PortDirection;
 use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
 use romer_record::metric::Unit;
 use romer_record::voice::VoiceRequest;
@@ -46,7 +46,7 @@ pub(crate) struct Asked {
     pub(crate) targets: Vec<String>,
     /// Which way probes go: `round_trip`, `forward`, `reverse` or `both`.
     #[serde(default)]
-    pub(crate) direction: Way,
+    pub(crate) direction: ProbeDirection,
     /// When probes leave and how large they are, as `--traffic` takes it: `periodic`, `melp`, `g711`, ...
     #[serde(default)]
     pub(crate) traffic: Option<String>,
@@ -94,12 +94,12 @@ pub(crate) struct Asked {
     /// done there meanwhile is kept with the run. Left out, they are taken to pass by `a_to_b` where an emulation runs;
     /// `null` says that they go elsewhere.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Leg>")]
-    pub(crate) emulated: Option<Option<Leg>>,
+    #[schemars(with = "Option<PortDirection>")]
+    pub(crate) emulated: Option<Option<PortDirection>>,
 }
 
 /// What is said, were it that there is none.
-fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Leg>>, D::Error> {
+fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<PortDirection>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
@@ -207,7 +207,7 @@ pub(crate) fn is_written(measurements: &Measurements, run: &str) -> bool {
 }
 
 impl Job {
-    fn end(&mut self, outcome: Result<romer_measure::Outcome, EndpointError>) {
+    fn end(&mut self, outcome: Result<romer_measure::MeasurementOutcome, EndpointError>) {
         match outcome {
             Ok(outcome) => {
                 self.state = JobState::Done;
@@ -459,10 +459,10 @@ fn command(asked: &Asked, drawn: Option<Seed>) -> String {
         }
     };
     let direction = match asked.direction {
-        Way::RoundTrip => None,
-        Way::Forward => Some("forward"),
-        Way::Reverse => Some("reverse"),
-        Way::Both => Some("both"),
+        ProbeDirection::RoundTrip => None,
+        ProbeDirection::Forward => Some("forward"),
+        ProbeDirection::Reverse => Some("reverse"),
+        ProbeDirection::Both => Some("both"),
     };
     option("--direction", direction.map(Into::into));
     option("--traffic", asked.traffic.clone());
@@ -487,7 +487,7 @@ fn command(asked: &Asked, drawn: Option<Seed>) -> String {
     if asked.stamp_only {
         words.push("--stamp-only".into());
     }
-    if asked.direction != Way::RoundTrip && !asked.log_at_end {
+    if asked.direction != ProbeDirection::RoundTrip && !asked.log_at_end {
         words.push("--live-delays".into());
     }
     romer_endpoint::shell(&words)
@@ -535,7 +535,7 @@ mod tests {
         let of = |text: &str| serde_json::from_str::<Asked>(text).unwrap().emulated;
         assert_eq!(of(r#"{"targets":["a"]}"#), None);
         assert_eq!(of(r#"{"targets":["a"],"emulated":null}"#), Some(None));
-        assert_eq!(of(r#"{"targets":["a"],"emulated":"b_to_a"}"#), Some(Some(Leg::BToA)));
+        assert_eq!(of(r#"{"targets":["a"],"emulated":"b_to_a"}"#), Some(Some(PortDirection::BToA)));
         let told = serde_json::to_value(Asked { emulated: Some(None), ..Asked::default() }).unwrap();
         assert_eq!(told["emulated"], serde_json::Value::Null);
     }

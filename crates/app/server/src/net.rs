@@ -87,7 +87,7 @@ pub(crate) async fn serve(
     mut stopping: watch::Receiver<bool>,
 ) {
     let Ok(listener) = TcpListener::from_std(listener) else { return };
-    tokio::spawn(tell(Arc::clone(&app)));
+    tokio::spawn(publish_every_second(Arc::clone(&app)));
     let router = api::router(&app).fallback(assets::serve);
     let connections = SharedConnections::default();
     loop {
@@ -117,7 +117,7 @@ pub(crate) async fn serve(
 }
 
 /// Tells each second what has happened.
-async fn tell(app: Arc<App>) {
+async fn publish_every_second(app: Arc<App>) {
     let mut clock = tokio::time::interval(SECOND);
     clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     loop {

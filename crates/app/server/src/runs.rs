@@ -15,7 +15,7 @@ use axum::http::StatusCode;
 use romer_analyze::reading;
 use romer_record::benchmark::Benchmark;
 use romer_record::comparison::Comparison;
-use romer_record::document::{Measurement, Way};
+use romer_record::document::{Measurement, ProbeDirection};
 use romer_record::emulation::{Emulated, Emulation as EmulationDocument};
 use romer_report::comparison::{self, Figure, Subject};
 use romer_store::{MEASUREMENT_FILE, Run, Runs, State, StoreError, untrusted};
@@ -56,13 +56,13 @@ pub(crate) struct Listed {
     /// The schedule; of a benchmark, the procedure.
     traffic: Option<String>,
     /// Which ways its packets went.
-    direction: Option<Way>,
+    direction: Option<ProbeDirection>,
     /// The user's words.
     comment: Option<String>,
     /// Why it cannot be read.
     error: Option<String>,
     /// Delay, loss and rating of each direction of a measurement.
-    figures: Vec<outline::Figures>,
+    figures: Vec<outline::FigureOutline>,
     /// How many limits were judged; of a benchmark also its claims.
     limits: u64,
     /// Limits and claims that do not hold, in words.
@@ -246,7 +246,7 @@ pub(crate) fn open(runs: &Runs, name: &str) -> Result<Opened, Problem> {
     })
 }
 
-fn read(runs: &Runs, name: &str) -> Result<reading::Reading, Problem> {
+fn read(runs: &Runs, name: &str) -> Result<reading::RunContents, Problem> {
     let folder = folder(runs, name)?;
     Ok(reading::read(&folder)?)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use romer_record::emulation::{Emulated, EmulatedCounts, Leg, mean_between};
+use romer_record::emulation::{Emulated, EmulatedCounts, PortDirection, mean_between};
 
 use crate::emulation::{Emulation, Stood};
 use crate::runs::kept;
@@ -18,7 +18,7 @@ pub(crate) struct Through {
 }
 
 impl Through {
-    pub(crate) fn begin(emulation: Arc<Emulation>, there: Leg) -> Self {
+    pub(crate) fn begin(emulation: Arc<Emulation>, there: PortDirection) -> Self {
         let kept = emulation.emulated(there);
         let before = emulation.stood();
         Self { emulation, kept, before, folder: None }

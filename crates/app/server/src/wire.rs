@@ -29,7 +29,7 @@ impl<S> Worded<S> {
 }
 
 /// The words for an answer of hyper's own: its head, and nothing behind it.
-fn words(octets: &[u8]) -> Option<Problem> {
+fn problem_from_reply(octets: &[u8]) -> Option<Problem> {
     let text = std::str::from_utf8(octets).ok().filter(|text| text.ends_with("\r\n\r\n"))?;
     let (line, fields) = text.split_once("\r\n")?;
     let status = line.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5))?;
@@ -65,7 +65,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Worded<S> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         if this.instead.is_none() {
-            let Some(problem) = words(octets) else {
+            let Some(problem) = problem_from_reply(octets) else {
                 return Pin::new(&mut this.stream).poll_write(context, octets);
             };
             this.instead = Some(problem.into_message());
@@ -87,7 +87,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Worded<S> {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let first = parts.iter().find(|part| !part.is_empty()).map_or(&[][..], |part| part);
-        if self.instead.is_some() || words(first).is_some() {
+        if self.instead.is_some() || problem_from_reply(first).is_some() {
             return self.poll_write(context, first);
         }
         Pin::new(&mut self.get_mut().stream).poll_write_vectored(context, parts)
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn only_answers_of_a_status_alone_are_put_into_words() {
-        let of = |text: &str| words(text.as_bytes()).map(|problem| problem.status());
+        let of = |text: &str| problem_from_reply(text.as_bytes()).map(|problem| problem.status());
         assert_eq!(of("HTTP/1.1 414 URI Too Long\r\ncontent-length: 0\r\ndate: x\r\n\r\n"), Some(414));
         assert_eq!(
             of("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use romer_metrics::voice::{unrated, voice};
 use romer_passages::Related;
-use romer_record::document::{Measurement, Traffic, Way};
+use romer_record::document::{Measurement, ProbeDirection, Traffic};
 use romer_record::manifest::Stream;
 use romer_record::voice::{Codec, Unrated, UnratedReason, Voice, VoiceRequest};
 use romer_traffic::{DEFAULT_INTERVAL, Request, TrafficModel};
@@ -38,8 +38,8 @@ pub fn codec(
         (Some(codec), Some(buffer)) if buffer < codec.frame_ns => {
             let [buffer, frame] = [buffer, codec.frame_ns].map(Duration::from_nanos);
             Err(format!(
-                "the jitter buffer is too short (--jitter-buffer {buffer}): it holds at least a frame of {codec}, {frame}; \
-                 state that or more"
+                "jitter buffer too short (--jitter-buffer {buffer}): the minimum is one {codec} frame, {frame}; \
+                 state at least that"
             ))
         }
         _ => Ok(codec),
@@ -82,14 +82,15 @@ pub(crate) fn ratings(stream: &Stream, related: &Related, m: &Measurement) -> (V
         || !stream.not_logged.is_empty();
     let told = |passages| if lacks { Cow::Owned(known(passages)) } else { Cow::Borrowed(passages) };
     let [there, back] = [&related.forward[..], &related.reverse[..]].map(told);
-    let ways = [(Way::Forward, &there[..], &m.forward), (Way::Reverse, &back[..], &m.reverse)];
+    let ways =
+        [(ProbeDirection::Forward, &there[..], &m.forward), (ProbeDirection::Reverse, &back[..], &m.reverse)];
     let whole = &related.round_trip;
     voice(&codec, stream.voice.jitter_buffer_ns, ways, related.delay_kind, whole, m.round_trip.delay_ns.min)
 }
 
 /// The ways that have packets, of which there are too few.
 fn too_few(related: &Related) -> Vec<Unrated> {
-    [(Way::Forward, &related.forward), (Way::Reverse, &related.reverse)]
+    [(ProbeDirection::Forward, &related.forward), (ProbeDirection::Reverse, &related.reverse)]
         .into_iter()
         .filter(|(_, passages)| !passages.is_empty())
         .map(|(way, passages)| unrated(way, UnratedReason::TooFewPackets, passages.len()))
@@ -104,7 +105,7 @@ mod tests {
         Traffic { model: model.into(), ..Traffic::default() }
     }
 
-    fn of(traffic: &Traffic, gap_ns: Option<i64>) -> Option<Codec> {
+    fn from_traffic(traffic: &Traffic, gap_ns: Option<i64>) -> Option<Codec> {
         codec(&VoiceRequest::default(), traffic, gap_ns).unwrap()
     }
 
@@ -112,7 +113,7 @@ mod tests {
     #[test]
     fn traffic_codecs_are_known() {
         for sent in romer_traffic::Codec::ALL {
-            let found = of(&traffic(sent.name()), None).unwrap();
+            let found = from_traffic(&traffic(sent.name()), None).unwrap();
             assert_eq!((found.name.as_str(), found.frame_ns), (sent.name(), sent.frame().as_nanos()));
             assert_eq!(found.packet_ns, sent.speech(None).unwrap().as_nanos());
         }
@@ -122,10 +123,10 @@ mod tests {
     #[test]
     fn codec_comes_from_traffic() {
         let three = Traffic { frames_per_packet: Some(3), ..traffic("talkspurt:p59@melp") };
-        let found = of(&three, Some(150_000_000)).unwrap();
+        let found = from_traffic(&three, Some(150_000_000)).unwrap();
         assert_eq!((found.name.as_str(), found.packet_ns), ("melp", 67_500_000));
-        assert_eq!(of(&traffic("g729"), None).unwrap().ie, Some(11.0));
-        assert_eq!(of(&traffic("evs:13.2kbit"), None).unwrap().ie, Some(17.1));
+        assert_eq!(from_traffic(&traffic("g729"), None).unwrap().ie, Some(11.0));
+        assert_eq!(from_traffic(&traffic("evs:13.2kbit"), None).unwrap().ie, Some(17.1));
     }
 
     /// What is of no codec is no call, unless the user says that it is.
@@ -133,7 +134,7 @@ mod tests {
     fn other_traffic_is_no_call() {
         for model in ["periodic", "poisson", "im", "talkspurt:p59", "imix:simple", "trace:x.csv", "not-known"]
         {
-            assert_eq!(of(&traffic(model), Some(20_000_000)), None, "{model}");
+            assert_eq!(from_traffic(&traffic(model), Some(20_000_000)), None, "{model}");
         }
         let stated = VoiceRequest { codec_name: Some("g729".into()), ..VoiceRequest::default() };
         let found = codec(&stated, &traffic("trace:x.csv"), Some(40_000_000)).unwrap().unwrap();

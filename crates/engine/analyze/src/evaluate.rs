@@ -18,7 +18,7 @@ use romer_passages::{
     withdraw_unsent,
 };
 use romer_record::document::{CalibrationPhase, MEASUREMENT, Measurement};
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::warning::{EarlyArrivals, MeasurementWarning};
 use romer_record::{Passage, RoundTrip};
@@ -29,7 +29,7 @@ use under_way::mark_in_flight;
 use without_delay::without_delay;
 
 pub(crate) use carried::Unread;
-use figures::Figures;
+use figures::StreamFigures;
 use phases::Phases;
 pub(crate) use steps_seen::with_steps;
 pub(crate) use workers::Workers;
@@ -399,7 +399,7 @@ fn concluded(
         related.round_trip.iter().filter_map(|one| one.delay).filter(|delay| *delay < Duration::ZERO).count();
     let (calibration, calibration_warnings) = apply(&mut related, &selection, stream.calibration.as_ref());
     let mut events = stream.events.clone();
-    queued::tell(&mut events, &dropped);
+    queued::push_event(&mut events, &dropped);
     not_logged::leave_unknown(stream, &mut related);
     mark_instrument_drops(stream, &mut related);
     unread.mark(&mut related);
@@ -407,12 +407,13 @@ fn concluded(
         mark_in_flight(&mut related, waiting);
     }
     let causes = causes(stream, &events, &related);
-    let phases = Phases::of(stream, &related);
+    let phases = Phases::compute(stream, &related);
     let measured = phases.as_ref().map_or(&related, |phases| &phases.measured);
-    let mut figures = Figures::of(stream, measured, &causes, differences);
+    let mut figures = StreamFigures::compute(stream, measured, &causes, differences);
     let calibration_phase = phases.as_ref().map(|phases| {
-        let figures = Figures::of(stream, &phases.calibration, &causes, LocationDifferences::default());
-        let Figures { forward, reverse, round_trip, .. } = figures;
+        let figures =
+            StreamFigures::compute(stream, &phases.calibration, &causes, LocationDifferences::default());
+        let StreamFigures { forward, reverse, round_trip, .. } = figures;
         Box::new(CalibrationPhase { packets: phases.packets, forward, reverse, round_trip })
     });
     small::leave_out(&mut figures.findings, &figures.location_error, &selection, &measured.corrections);
@@ -601,9 +602,9 @@ fn warnings(
     }
     let not_replied = if !one_way && stream.responder_log { related.not_replied } else { 0 };
     let not_sent = [
-        (Side::Sender, related.not_sent, false),
-        (Side::Responder, related.reverse_not_sent, false),
-        (Side::Responder, not_replied, true),
+        (EventLocation::Sender, related.not_sent, false),
+        (EventLocation::Responder, related.reverse_not_sent, false),
+        (EventLocation::Responder, not_replied, true),
     ];
     let not_sent = not_sent.into_iter().filter(|(_, packets, _)| *packets > 0);
     warnings.extend(not_sent.map(|(side, packets, replies)| MeasurementWarning::PacketsNotSent {

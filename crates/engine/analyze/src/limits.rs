@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use romer_record::document::{self, Measurement, Way};
+use romer_record::document::{self, Measurement, ProbeDirection};
 use romer_record::limit::{self, Relation, Written};
-use romer_record::metric::{self, Path, direction_name};
+use romer_record::metric::{self, MetricPath, direction_name};
 use romer_record::voice::Codec;
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ const VOICE: &str = "voice";
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
     text: String,
-    path: Path,
+    path: MetricPath,
     relation: Relation,
     bound: f64,
 }
@@ -31,7 +31,7 @@ impl FromStr for Limit {
     fn from_str(text: &str) -> Result<Self, String> {
         let Written { shown, path, relation, bound } =
             limit::written(text, "a metric of the measurement", "forward.delay_ns.p99<30ms")?;
-        let path: Path = path.parse().map_err(|why| format!("{shown:?}: {why}"))?;
+        let path: MetricPath = path.parse().map_err(|why| format!("{shown:?}: {why}"))?;
         let bound = limit::bound(path.unit(), bound).map_err(|why| format!("{shown:?}: {why}"))?;
         Ok(Self { text: text.into(), path, relation, bound })
     }
@@ -49,19 +49,19 @@ impl Limit {
     ///
     /// # Errors
     /// In words, where the number is of a direction in which none go, or of a call that is not rated.
-    pub fn fits(&self, way: Way, codec: Option<&Codec>) -> Result<(), String> {
+    pub fn fits(&self, way: ProbeDirection, codec: Option<&Codec>) -> Result<(), String> {
         if self.path.is_voice() {
             self.fits_call(codec)?;
         }
         let ways = match way {
-            Way::RoundTrip => return Ok(()),
+            ProbeDirection::RoundTrip => return Ok(()),
             other => self.path.directions(other),
         };
         if self.path.direction.is_none_or(|direction| ways.contains(&direction)) {
             return Ok(());
         }
         let instead: Vec<String> =
-            ways.iter().map(|way| Path { direction: Some(*way), ..self.path }.to_string()).collect();
+            ways.iter().map(|way| MetricPath { direction: Some(*way), ..self.path }.to_string()).collect();
         Err(format!("{:?}: no packets go in this direction; write {}", self.text, instead.join(" or ")))
     }
 
@@ -100,7 +100,7 @@ impl Limit {
         }
         let document = metric::numbers(measurement);
         let way = measurement.traffic.direction;
-        limits.iter().map(|limit| limit.judge(&document, limit.path.directions(way))).collect()
+        limits.iter().map(|limit| limit.evaluate(&document, limit.path.directions(way))).collect()
     }
 
     /// The verdicts of `limits` on the differences of the numbers of `b` from those of `a`. A difference that is not
@@ -129,19 +129,19 @@ impl Limit {
         }
         let judge = |limit: &Self| {
             let [of_a, of_b] = ways.map(|way| limit.path.directions(way));
-            let common: Vec<Way> = of_a.iter().copied().filter(|way| of_b.contains(way)).collect();
-            limit.judge(&differences, &common)
+            let common: Vec<ProbeDirection> = of_a.iter().copied().filter(|way| of_b.contains(way)).collect();
+            limit.evaluate(&differences, &common)
         };
         limits.iter().map(judge).collect()
     }
 
     /// The verdict on its own direction, or on each of `ways`: of several, the value that is worst for it. Where one is not
     /// known and no other breaks it, it does not hold, and has no value.
-    fn judge(&self, document: &Value, ways: &[Way]) -> document::Limit {
+    fn evaluate(&self, document: &Value, ways: &[ProbeDirection]) -> document::Limit {
         let own = self.path.direction;
         let ways = own.as_ref().map_or(ways, std::slice::from_ref);
         // The far end of a call may not be rated: those that are count.
-        let rated = |way: &&Way| {
+        let rated = |way: &&ProbeDirection| {
             own.is_some()
                 || !self.path.is_voice()
                 || document.pointer(&format!("/{VOICE}/{}", direction_name(**way))).is_some()
@@ -159,8 +159,8 @@ impl Limit {
         document::Limit { limit: self.text.clone(), value, held: all && within }
     }
 
-    fn value(&self, document: &Value, way: Way) -> Option<f64> {
-        Path { direction: Some(way), ..self.path }.number(document)
+    fn value(&self, document: &Value, way: ProbeDirection) -> Option<f64> {
+        MetricPath { direction: Some(way), ..self.path }.number(document)
     }
 }
 
@@ -210,16 +210,16 @@ mod tests {
     #[test]
     fn a_limit_on_a_way_that_no_packets_go_is_refused() {
         let fits = |text: &str, way| text.parse::<Limit>().unwrap().fits(way, None);
-        for way in [Way::RoundTrip, Way::Forward, Way::Both] {
+        for way in [ProbeDirection::RoundTrip, ProbeDirection::Forward, ProbeDirection::Both] {
             assert_eq!(fits("forward.packets.lost<5", way), Ok(()), "{way:?}");
         }
-        let why = fits("round_trip.delay_ns.p99<30ms", Way::Both).unwrap_err();
+        let why = fits("round_trip.delay_ns.p99<30ms", ProbeDirection::Both).unwrap_err();
         assert!(
             why.contains("in this direction; write forward.delay_ns.p99 or reverse.delay_ns.p99"),
             "{why}"
         );
-        assert!(fits("forward.packets.lost<5", Way::Reverse).is_err());
-        assert!(fits("reverse.packets.lost<5", Way::Forward).is_err());
+        assert!(fits("forward.packets.lost<5", ProbeDirection::Reverse).is_err());
+        assert!(fits("reverse.packets.lost<5", ProbeDirection::Forward).is_err());
     }
 
     /// Without a codec no call is rated: the option that names one is given.
@@ -238,22 +238,22 @@ mod tests {
             let codec = codec.map(|name| name.parse::<Codec>().unwrap());
             text.parse::<Limit>().unwrap().fits(way, codec.as_ref())
         };
-        assert_eq!(fits("voice.forward.mos>=4", Way::RoundTrip, Some("g711")), Ok(()));
-        assert_eq!(fits("voice.reverse.r>70", Way::Both, Some("g729")), Ok(()));
-        let why = fits("voice.reverse.mos>=4", Way::Forward, Some("g711")).unwrap_err();
+        assert_eq!(fits("voice.forward.mos>=4", ProbeDirection::RoundTrip, Some("g711")), Ok(()));
+        assert_eq!(fits("voice.reverse.r>70", ProbeDirection::Both, Some("g729")), Ok(()));
+        let why = fits("voice.reverse.mos>=4", ProbeDirection::Forward, Some("g711")).unwrap_err();
         assert!(why.contains("write voice.forward.mos"), "{why}");
-        let why = fits("voice.forward.mos>=4", Way::RoundTrip, None).unwrap_err();
+        let why = fits("voice.forward.mos>=4", ProbeDirection::RoundTrip, None).unwrap_err();
         assert!(why.contains("--traffic g711"), "{why}");
-        let why = fits("voice.forward.mos>=4", Way::RoundTrip, Some("melp")).unwrap_err();
+        let why = fits("voice.forward.mos>=4", ProbeDirection::RoundTrip, Some("melp")).unwrap_err();
         assert!(why.contains("--voice-ie"), "{why}");
-        assert_eq!(fits("voice.forward.loss_ratio<1%", Way::RoundTrip, Some("melp")), Ok(()));
+        assert_eq!(fits("voice.forward.loss_ratio<1%", ProbeDirection::RoundTrip, Some("melp")), Ok(()));
     }
 
     /// A limit without a direction is on each that packets go, and the worst value decides.
     #[test]
     fn limit_without_direction_covers_all() {
         let mut m = crate::evaluate::evaluate(&romer_testing::stream(), &[], false).measurement;
-        m.traffic.direction = Way::Both;
+        m.traffic.direction = ProbeDirection::Both;
         (m.forward.loss.ratio, m.reverse.loss.ratio) = (Some(0.01), Some(0.03));
         let judge =
             |text: &str, m: &Measurement| Limit::judge_all(&[text.parse().unwrap()], m).swap_remove(0);
@@ -262,7 +262,7 @@ mod tests {
         m.forward.loss.ratio = None;
         assert_eq!((judge("loss<=3%", &m).held, judge("loss<=3%", &m).value), (false, None));
         assert_eq!(judge("loss<=2%", &m).value, Some(0.03), "one that breaks it decides");
-        m.traffic.direction = Way::RoundTrip;
+        m.traffic.direction = ProbeDirection::RoundTrip;
         m.round_trip.loss.ratio = Some(0.5);
         assert_eq!(judge("loss<=3%", &m).value, Some(0.5));
         assert!(!judge("mos>=1", &m).held, "no call is rated");
@@ -293,7 +293,7 @@ mod tests {
         let with = |scale: Scale, mos: f64| {
             let codec = Codec { scale, ..Codec::custom(20_000_000) };
             let mut m = crate::evaluate::evaluate(&romer_testing::stream(), &[], false).measurement;
-            m.voice = [(Way::Forward, mos), (Way::Reverse, mos - 1.0)]
+            m.voice = [(ProbeDirection::Forward, mos), (ProbeDirection::Reverse, mos - 1.0)]
                 .map(|(direction, mos)| rating(direction, codec.clone(), mos))
                 .into();
             m
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(differs(&with(Scale::Wideband, 4.2)).value, None, "scales differ");
     }
 
-    fn rating(direction: Way, codec: Codec, mos: f64) -> Voice {
+    fn rating(direction: ProbeDirection, codec: Codec, mos: f64) -> Voice {
         Voice {
             direction,
             codec,

@@ -15,7 +15,7 @@ use crate::page;
 
 /// A run as it is read.
 #[derive(Debug)]
-pub struct Reading {
+pub struct RunContents {
     /// The run.
     pub run: Run,
     /// Its streams, computed again from the rows.
@@ -24,7 +24,7 @@ pub struct Reading {
     pub recovered: bool,
 }
 
-impl Reading {
+impl RunContents {
     /// Its rows, by stream. They are read again: few who read a run want them, and those of a long one take room.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Reading {
 ///
 /// # Errors
 /// [`StoreError`] where the folder is no run, is being written, or is damaged.
-pub fn read(folder: &Path) -> Result<Reading, StoreError> {
+pub fn read(folder: &Path) -> Result<RunContents, StoreError> {
     read_by(folder, &Otherwise::default())
 }
 
@@ -60,7 +60,7 @@ pub struct Otherwise {
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_by(folder: &Path, otherwise: &Otherwise) -> Result<Reading, StoreError> {
+pub fn read_by(folder: &Path, otherwise: &Otherwise) -> Result<RunContents, StoreError> {
     let run = Run::open(folder)?;
     let killed = run.state() == State::Killed;
     // Why a run that ended in good order is a part stands in its manifest, by stream.
@@ -72,7 +72,7 @@ pub fn read_by(folder: &Path, otherwise: &Otherwise) -> Result<Reading, StoreErr
         };
         // Nothing depends on it; a folder that cannot be written keeps it.
         let _ = run.clear_away_log();
-        return Ok(Reading { run, streams, recovered: false });
+        return Ok(RunContents { run, streams, recovered: false });
     }
     let Rows { streams: rows, .. } = run.rows()?;
     let streams = evaluated(&run.manifest().streams, &rows, cut);
@@ -89,7 +89,7 @@ pub fn read_by(folder: &Path, otherwise: &Otherwise) -> Result<Reading, StoreErr
     } else {
         evaluated(&asked(&run, otherwise), &rows, cut)
     };
-    Ok(Reading { run, streams, recovered: true })
+    Ok(RunContents { run, streams, recovered: true })
 }
 
 /// The run's streams, with what is to be computed in another way.

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use romer_analyze::evaluate::evaluate;
 use romer_record::assemble_as;
-use romer_record::document::{Traffic, Way};
-use romer_record::event::{ClockStep, Event, EventKind, Side};
-use romer_record::log::{Card, CardMoment, Entry, Far, FarSent};
+use romer_record::document::{ProbeDirection, Traffic};
+use romer_record::event::{ClockStep, Event, EventKind, EventLocation};
+use romer_record::log::{Card, CardMoment, Entry, FarSent, ResponderRecord};
 use romer_record::manifest::{ClockRelation, Stream};
 use romer_record::plausible::{MOMENTS, SPANS};
 use romer_report::text::{TextStyle, summary};
@@ -48,7 +48,7 @@ fn entry() -> impl Strategy<Value = Entry> {
         |(sequence, (one, other, third, fourth), wake_error_ns, kind, moment)| match kind {
             0 | 1 => Entry::Sent { sequence, size: 44, wake_error_ns, user_ns: one },
             2 => Entry::SentStamp { sequence, kernel_ns: one },
-            3 => Entry::Far(Far {
+            3 => Entry::Far(ResponderRecord {
                 sequence,
                 t2_user_ns: one,
                 t2_kernel_ns: other,
@@ -103,7 +103,8 @@ fn event() -> impl Strategy<Value = Event> {
     ];
     let step = prop::option::of(((span(), prop::option::of([span(), span()])), moment(), moment()));
     let kind = prop::sample::select(kinds.to_vec());
-    let side = prop::sample::select(vec![Side::Sender, Side::Responder, Side::Path]);
+    let side =
+        prop::sample::select(vec![EventLocation::Sender, EventLocation::Responder, EventLocation::Path]);
     (kind, side, (span(), some(span()), some(span())), moment(), step, prop::option::of(any::<u64>()))
         .prop_map(|(kind, side, (at_ns, until_ns, detection_latency_ns), clock_ns, step, datagrams)| {
             let step = step.map(|((size_ns, size_interval_ns), before_ns, after_ns)| ClockStep {
@@ -131,7 +132,7 @@ proptest! {
     fn believed_times_overflow_nothing(
         entries in prop::collection::vec(entry(), 0..60),
         events in prop::collection::vec(event(), 0..4),
-        way in prop::sample::select(vec![Way::RoundTrip, Way::Forward, Way::Reverse, Way::Both]),
+        way in prop::sample::select(vec![ProbeDirection::RoundTrip, ProbeDirection::Forward, ProbeDirection::Reverse, ProbeDirection::Both]),
         is_shared in any::<bool>(),
         waiting_time_ns in prop::sample::select(vec![0, 1_000_000_000, SPANS.end - 1]),
         interval_ns in prop::sample::select(vec![0, 20_000_000, SPANS.end - 1]),

@@ -108,14 +108,14 @@ pub(crate) fn soft_spots(
         // Whole frames make a load up to one frame less than it was asked for.
         let whole = resolution(options, &one.place.0, Some(one.place.1 * 100.0), one.quantity);
         if probability < LEVEL && (found - expected).abs() > least * expected.abs() + whole {
-            tell(&mut spots, spot(options, one, probability));
+            push_spot(&mut spots, spot(options, one, probability));
         }
     }
     spots
 }
 
 /// Adds a soft spot, or keeps the more probable of two that are one.
-fn tell(spots: &mut Vec<SoftSpot>, spot: SoftSpot) {
+fn push_spot(spots: &mut Vec<SoftSpot>, spot: SoftSpot) {
     let is_it = |other: &&mut SoftSpot| {
         let at = |spot: &SoftSpot| spot.load_percent.unwrap_or(0.0);
         (&other.case, other.frame_size, &other.quantity) == (&spot.case, spot.frame_size, &spot.quantity)

@@ -90,7 +90,7 @@ impl Field {
     pub const UNTAGGED: &'static str = "untagged";
 
     /// What it is called.
-    pub const fn words(self) -> &'static str {
+    pub const fn text(self) -> &'static str {
         match self {
             Self::CodePoint => "code point",
             Self::Vlan => "VLAN",

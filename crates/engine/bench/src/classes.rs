@@ -48,7 +48,7 @@ pub(crate) fn set_expected_rates(options: &BenchOptions, frames: &Frames, found:
 }
 
 /// A discipline in words that follow "by".
-pub(crate) const fn words(discipline: Discipline) -> &'static str {
+pub(crate) const fn discipline_text(discipline: Discipline) -> &'static str {
     match discipline {
         Discipline::Strict => "strict priority",
         Discipline::Weighted => "weighted service",

@@ -2,9 +2,9 @@
 
 use romer_method::analysis::{LATENCY_DEFINITION, loss_bound};
 use romer_method::anomalies::{chance_of_mean, holm};
-use romer_method::campaign::{Finding, Procedure};
+use romer_method::campaign::{Procedure, ProcedureFinding};
 use romer_method::statistics::{of_differences, over_places, paired, repeats};
-use romer_method::{Frames, Outcome, TrialRequest, Unlinked};
+use romer_method::{Frames, TrialOutcome, TrialRequest, Unlinked};
 use romer_record::benchmark::{BenchmarkResult, Difference, Overall, SoftSpot, Standstills, Trial};
 use romer_units::Duration;
 
@@ -91,8 +91,8 @@ pub(crate) fn trial(options: &BenchOptions, ask: &TrialRequest, record: &TrialRe
 }
 
 /// What the procedure was told of a trial.
-pub(crate) fn outcome_of(trial: &Trial) -> Outcome {
-    Outcome {
+pub(crate) fn outcome_of(trial: &Trial) -> TrialOutcome {
+    TrialOutcome {
         intended: trial.intended_load.frames,
         offered: to_carry(trial),
         carried: trial.carried.frames,
@@ -230,7 +230,7 @@ pub(crate) fn sweep(options: &BenchOptions, kept: &[CaseTrial]) -> Summed {
             let load = Some(nominal.load * 100.0);
             let to_carry = options.to_carry(&place.0, place.1);
             let here =
-                Place { frames: &place.0, load, resolution: resolution(options, &place.0, load, name) };
+                SampleSite { frames: &place.0, load, resolution: resolution(options, &place.0, load, name) };
             for (case, values) in by_case.iter().enumerate() {
                 let theoretical = match name {
                     "carried_percent" => Some((to_carry.load * 100.0).min(100.0)),
@@ -332,11 +332,11 @@ const FOUND: [(&str, &str, Option<f64>); 11] = [
 ];
 
 /// What searches come to.
-pub(crate) fn found(options: &BenchOptions, findings: &[Finding]) -> Summed {
+pub(crate) fn summarize(options: &BenchOptions, findings: &[ProcedureFinding]) -> Summed {
     let mut summed = Summed::default();
     for frames in &options.frames {
         for (quantity, name, factor) in FOUND {
-            let here: Vec<&Finding> = findings
+            let here: Vec<&ProcedureFinding> = findings
                 .iter()
                 .filter(|found| found.quantity == quantity && found.frames == *frames)
                 .collect();
@@ -365,11 +365,11 @@ pub(crate) fn found(options: &BenchOptions, findings: &[Finding]) -> Summed {
                 "corrected_buffer_ns" => corrected_resolution(options, frames, findings),
                 _ => resolution(options, frames, None, name),
             };
-            let here_known = Place { frames, load: None, resolution: known };
+            let here_known = SampleSite { frames, load: None, resolution: known };
             for (case, values) in by_case.iter().enumerate() {
                 let bound = here.iter().find(|found| found.case == case && found.bounded_by.is_some());
                 let bounded_by = bound.and_then(|found| found.bounded_by.map(str::to_owned));
-                let mut add = |name: &str, place: Place<'_>, values: &[Option<f64>], theoretical| {
+                let mut add = |name: &str, place: SampleSite<'_>, values: &[Option<f64>], theoretical| {
                     let mut result = result(options, case, place, name, values, theoretical);
                     result.bounded_by.clone_from(&bounded_by);
                     summed.results.push(result);
@@ -383,7 +383,7 @@ pub(crate) fn found(options: &BenchOptions, findings: &[Finding]) -> Summed {
                         .map(|load| load.map(|load| load * all * forwarded(options, frames, load)[1]))
                         .collect();
                     let resolution = resolution(options, frames, None, "throughput_pps");
-                    add("throughput_pps", Place { resolution, ..here_known }, &pps, Some(all * all_pps));
+                    add("throughput_pps", SampleSite { resolution, ..here_known }, &pps, Some(all * all_pps));
                 }
             }
             summed.differences.extend(differences(options, here_known, name, &by_case));
@@ -402,7 +402,7 @@ fn forwarded(options: &BenchOptions, frames: &Frames, load: f64) -> [f64; 2] {
 
 /// To what the corrected buffer is known: by the burst's length and the throughput, each to its resolution. It is the time of the
 /// burst times what is not forwarded meanwhile (RFC 9004 section 6.4).
-fn corrected_resolution(options: &BenchOptions, frames: &Frames, findings: &[Finding]) -> f64 {
+fn corrected_resolution(options: &BenchOptions, frames: &Frames, findings: &[ProcedureFinding]) -> f64 {
     let mean = |quantity: &str| {
         let of = findings.iter().filter(|found| found.quantity == quantity && found.frames == *frames);
         let values: Vec<f64> = of.filter_map(|found| found.value).collect();
@@ -444,7 +444,7 @@ pub(crate) fn quantities_of(procedure: &Procedure) -> Vec<&'static str> {
 
 /// Where values are of, and to what they are known.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct SampleSite<'a> {
     frames: &'a Frames,
     /// Percent of the line.
     load: Option<f64>,
@@ -454,7 +454,7 @@ struct Place<'a> {
 fn result(
     options: &BenchOptions,
     case: usize,
-    place: Place<'_>,
+    place: SampleSite<'_>,
     quantity: &str,
     values: &[Option<f64>],
     theoretical: Option<f64>,
@@ -491,7 +491,7 @@ fn possible(quantity: &str, [low, high]: [f64; 2], least: Option<f64>) -> [f64; 
 /// Each case against all before it.
 fn differences(
     options: &BenchOptions,
-    Place { frames, load: load_percent, resolution }: Place<'_>,
+    SampleSite { frames, load: load_percent, resolution }: SampleSite<'_>,
     quantity: &str,
     by_case: &[Vec<Option<f64>>],
 ) -> Vec<Difference> {
@@ -528,7 +528,7 @@ fn correct(differences: &mut [Difference]) {
 
 #[cfg(test)]
 mod tests {
-    use romer_units::random::{Seed, Stream};
+    use romer_units::random::{RandomStream, Seed};
 
     use super::*;
 
@@ -540,7 +540,7 @@ mod tests {
         // A cost of 1,700 ns in 40 places, give or take 400, and milliseconds to either side where the device is full.
         let cases = ["none", "remark"].map(|name| Case { name: name.into(), command: None });
         let options = BenchOptions { cases: cases.into(), repeats: 5, ..sweep(&[0.5]) };
-        let noise = Stream::new(Seed([9; 6]), [1, 2]);
+        let noise = RandomStream::new(Seed([9; 6]), [1, 2]);
         let apart = |place: u64, repeat: u64| 400.0 * (2.0 * noise.unit(place * 8 + repeat) - 1.0);
         let place = |place: u64, repeats: u64| {
             let full = if place < 40 { 0.0 } else { 1e4 };

@@ -42,7 +42,7 @@ pub fn forecast(options: &BenchOptions) -> Forecast {
     let mut asks = Vec::new();
     if matches!(options.procedure, Procedure::Sweep { .. } | Procedure::Reset { .. }) {
         while let Some(ask) = campaign.next_trial() {
-            campaign.judge(&romer_method::Outcome::default());
+            campaign.record_outcome(&romer_method::TrialOutcome::default());
             asks.push(ask);
         }
     }
@@ -80,7 +80,7 @@ impl Forecast {
             source: options.source.to_string(),
             destination: options.destination.to_string(),
             line_rate_bps: crate::numbers::real(options.line.bits()),
-            streams: options.streams.iter().map(frames::words).collect(),
+            streams: options.streams.iter().map(frames::stream_text).collect(),
             warnings: options.notes.iter().cloned().chain(options.in_step_warning()).collect(),
             cases: cases.collect(),
             repeats: options.repeats,
@@ -149,7 +149,7 @@ pub fn informative(document: &Benchmark) -> Informative {
         told.told += found.count;
         if let Some(by) = found.bounded_by.as_deref().filter(|_| found.mean.is_none()) {
             told.why = format!("no recovery found: bounded by {by}");
-            let away = by == romer_method::search::Beyond::Absence.words();
+            let away = by == romer_method::search::Beyond::Absence.text();
             told.device_unreachable += if away { u64::from(document.setup.repeats) } else { 0 };
         }
     }
@@ -162,7 +162,7 @@ pub fn informative(document: &Benchmark) -> Informative {
             None => told.told += found.count,
             Some(by) => {
                 told.why = format!("no load passed: bounded by {by}");
-                let away = by == romer_method::search::Beyond::Absence.words();
+                let away = by == romer_method::search::Beyond::Absence.text();
                 told.device_unreachable += if away { found.count } else { 0 };
             }
         }

@@ -6,7 +6,7 @@ use romer_method::Frames;
 use romer_method::analysis::{StreamInfo, UNTAGGED};
 use romer_method::schedule::Flow;
 use romer_units::Dscp;
-use romer_units::random::Stream as Random;
+use romer_units::random::RandomStream as Random;
 use romer_wire::ethernet::MacAddress;
 use romer_wire::test_frame::{Carried, Form, Mark, Signature, Template};
 
@@ -238,7 +238,7 @@ pub(crate) fn known(options: &BenchOptions) -> Vec<StreamInfo> {
 }
 
 /// A stream in words.
-pub(crate) fn words(stream: &StreamOptions) -> String {
+pub(crate) fn stream_text(stream: &StreamOptions) -> String {
     let protocol = match stream.protocol {
         Protocol::Udp => "udp",
         Protocol::Tcp => "tcp",

@@ -82,10 +82,10 @@ impl ResultLimit {
     /// The verdicts of `limits`, each with the value that is worst for it. What was not found does not hold; where nothing of
     /// what was found breaks the limit and not all was found, there is no such value.
     pub fn judge_all(limits: &[Self], document: &Benchmark) -> Vec<document::Limit> {
-        limits.iter().map(|limit| limit.judge(&document.results, !document.partial)).collect()
+        limits.iter().map(|limit| limit.evaluate(&document.results, !document.partial)).collect()
     }
 
-    fn judge(&self, results: &[BenchmarkResult], whole: bool) -> document::Limit {
+    fn evaluate(&self, results: &[BenchmarkResult], whole: bool) -> document::Limit {
         let here = results.iter().filter(|result| result.quantity == self.quantity);
         let values: Vec<Option<f64>> = here.map(|result| self.value_of(result)).collect();
         let known = values.iter().flatten().copied();
@@ -120,7 +120,7 @@ mod tests {
             |mean| BenchmarkResult { quantity: "loss_ratio".into(), mean, ..BenchmarkResult::default() };
         let judge = |text: &str, means: &[Option<f64>]| {
             let limit: ResultLimit = text.parse().unwrap();
-            limit.judge(&means.iter().map(|mean| result(*mean)).collect::<Vec<_>>(), true)
+            limit.evaluate(&means.iter().map(|mean| result(*mean)).collect::<Vec<_>>(), true)
         };
         let two = [Some(0.001), Some(0.02)];
         assert_eq!((judge("loss_ratio<=2%", &two).held, judge("loss_ratio<2%", &two).held), (true, false));
@@ -140,7 +140,7 @@ mod tests {
                 ..BenchmarkResult::default()
             };
             let results: Vec<_> = means.iter().map(result).collect();
-            let found = limit.judge(&results, !partial);
+            let found = limit.evaluate(&results, !partial);
             (found.held, found.value)
         };
         assert_eq!(judge(&[0.0, 0.005], false), (true, Some(0.005)));

@@ -7,7 +7,7 @@ use romer_method::mlr;
 use romer_method::policing::{Profile, TokenUnit};
 use romer_method::search::Goal;
 
-use crate::classes::words as discipline_words;
+use crate::classes::discipline_text as discipline_words;
 use crate::options::{AddressRange, BenchOptions, Claims, Field, Protocol, StreamOptions};
 
 impl BenchOptions {
@@ -165,7 +165,7 @@ fn claims(claims: &Claims) -> String {
         .map(|(discipline, capacity)| format!("{} of {capacity} bit/s", discipline_words(discipline)));
     let markings = claims.markings.iter().map(|claim| match claim.field {
         Field::CodePoint => claim.to_string(),
-        field => format!("{} {claim}", field.words()),
+        field => format!("{} {claim}", field.text()),
     });
     let excess = claims.excess.iter().map(|claim| format!("out of profile {claim}"));
     let allowed = claims.allowed.iter().map(|anomaly| format!("{anomaly} allowed"));

@@ -35,7 +35,7 @@ impl PolicedBuckets {
         let judged = |profile: &Profile, is_in: &dyn Fn(usize) -> bool| {
             let frames = frames.iter().filter(|(stream, _)| is_in(*stream)).map(|(_, frame)| *frame);
             let frames: Vec<_> = frames.collect();
-            (policing::judge(profile, &frames), policing::trial_totals(profile, &frames))
+            (policing::evaluate(profile, &frames), policing::trial_totals(profile, &frames))
         };
         let shares = |stream| own(stream).is_none();
         let shared = options.claims.profile.filter(|_| (0..options.streams.len()).any(shares));

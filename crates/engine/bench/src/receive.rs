@@ -10,7 +10,7 @@ use romer_method::analysis::{ReceivedFrame, UNTAGGED};
 use romer_port::{SNAP, TestReceiver, TestSender};
 use romer_units::Duration;
 use romer_wire::ethernet::MacAddress;
-use romer_wire::neighbour::{Message, read, tell};
+use romer_wire::neighbour::{Message, read, reply};
 use romer_wire::test_frame::{Signature, is_intact};
 
 use crate::options::AddressRange;
@@ -32,7 +32,7 @@ impl Host {
         if let Some(Message::Asks { target, asker, asker_mac }) = read(frame)
             && self.addresses.iter().any(|range| range.contains(target))
             && asker != target
-            && let Some(answer) = tell(target, self.mac, asker, asker_mac)
+            && let Some(answer) = reply(target, self.mac, asker, asker_mac)
         {
             // What does not leave is asked for again.
             let _ = self.sender.send(&[&answer]);

@@ -26,7 +26,7 @@ pub(crate) fn markings(options: &BenchOptions, case: &str, trials: &[&Trial]) ->
 
 /// What a claim is about.
 pub(crate) fn subject(claim: &MarkingClaim) -> String {
-    format!("{} {}", claim.field.words(), claim.sent)
+    format!("{} {}", claim.field.text(), claim.sent)
 }
 
 /// What is expected of it.
@@ -45,7 +45,7 @@ fn marking(options: &BenchOptions, case: &str, claim: &MarkingClaim, trials: &[&
     } else {
         BTreeMap::new()
     };
-    let mut found = told(right, &came);
+    let mut found = text(right, &came);
     for (out, count) in &others {
         found.push_str(&format!("; {count} out of profile, received as {out}"));
     }
@@ -91,7 +91,7 @@ fn excess(options: &BenchOptions, case: &str, claim: &MarkingClaim, trials: &[&T
         let found = "not tested: no frame was out of profile; use other loads (--loads)";
         return judgement(case, subject, &claim.out, found.into(), None);
     }
-    let mut found = told(right, &came);
+    let mut found = text(right, &came);
     if lost > 0 {
         found.push_str(&format!(", {lost} not received"));
     }
@@ -126,7 +126,7 @@ fn judgement(case: &str, subject: String, out: &str, found: String, holds: Optio
     }
 }
 
-fn told(right: u64, others: &BTreeMap<String, u64>) -> String {
+fn text(right: u64, others: &BTreeMap<String, u64>) -> String {
     let others: Vec<String> = others.iter().map(|(out, count)| format!("{count} as {out}")).collect();
     if others.is_empty() {
         format!("{right} frames conform")

@@ -13,7 +13,7 @@ use romer_units::Duration;
 
 use crate::check::check;
 use crate::design::{design, takes};
-use crate::document::{Summed, found, outcome_of, sweep, trial};
+use crate::document::{Summed, outcome_of, summarize, sweep, trial};
 use crate::error::BenchError;
 use crate::numbers::{real, whole};
 use crate::options::{BenchOptions, Case};
@@ -130,7 +130,7 @@ pub(crate) fn run_on<B: TestBed>(
         let begun = monotonic_now();
         match running.run_once(&campaign, &ask)? {
             Some(record) => {
-                campaign.judge(&record.figures.outcome);
+                campaign.record_outcome(&record.figures.outcome);
                 let forecast = takes(options, RemainingTrials::new(1, ask.length()), running.bed.path());
                 running.pace.ends(forecast, monotonic_now() - begun, &record);
                 partial = running.ends_early(&campaign)?;
@@ -164,7 +164,7 @@ impl<B: TestBed> Running<'_, B> {
                     let ask = ask.filter(|ask| is_of(self.options, ask, trial));
                     let ask = ask.ok_or(BenchError::OtherTrials(number))?;
                     if *judged {
-                        campaign.judge(&outcome_of(trial));
+                        campaign.record_outcome(&outcome_of(trial));
                     }
                     last = Duration::from_nanos(trial.at_ns.saturating_add(trial.duration_ns));
                     self.kept.push(CaseTrial {
@@ -421,7 +421,7 @@ impl<B: TestBed> Running<'_, B> {
         let options = self.options;
         let Summed { results, differences, overall, soft_spots } = match options.procedure {
             Procedure::Sweep { .. } | Procedure::FrameLoss { .. } => sweep(options, &self.kept),
-            _ => found(options, campaign.findings()),
+            _ => summarize(options, campaign.findings()),
         };
         let verdicts = verdicts(options, &self.kept);
         let warnings = warnings(options, self.proof.as_ref(), &self.kept);

@@ -99,7 +99,7 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
             mixture: None,
             subject,
             expected: "forwarded like others".into(),
-            found: words(&of, trials_of(what, trials))
+            found: text(&of, trials_of(what, trials))
                 + &open.map(words_of_others).unwrap_or_default()
                 + if perhaps_full.contains(&what) { MAY_BE_FULL } else { "" },
             holds: if open.is_some() { None } else { Some(false) },
@@ -174,7 +174,7 @@ fn is_judged(trial: &Trial) -> bool {
     trial.policed.is_some() || trial.per_stream.iter().any(is_judged)
 }
 
-fn words(of: &Dropped, all: usize) -> String {
+fn text(of: &Dropped, all: usize) -> String {
     let came = if of.came == 0 { "none".into() } else { of.came.to_string() };
     let trials = if all == 1 { "1 of 1 trial".into() } else { format!("{} of {all} trials", of.trials) };
     format!("{came} of {} frames received, in {trials}", of.offered)

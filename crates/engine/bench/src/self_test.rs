@@ -278,7 +278,7 @@ impl SelfTestRun<'_> {
         }
         self.proof.found.ledger.push(accounted(&record));
         self.limit_pps = record.limit_pps.into_iter().chain(self.limit_pps).reduce(f64::max);
-        let TestResult { item, all_came, off } = judge(test, &record);
+        let TestResult { item, all_came, off } = evaluate(test, &record);
         // The last time counts.
         off.map(|off| self.off.insert(test.name, off));
         if all_came {
@@ -396,7 +396,7 @@ struct TestResult {
     off: Option<f64>,
 }
 
-fn judge(test: &Test, record: &TrialRecord) -> TestResult {
+fn evaluate(test: &Test, record: &TrialRecord) -> TestResult {
     let figures = &record.figures;
     let outcome = &figures.outcome;
     let whole = record.invalid.is_none() && outcome.lost == 0 && outcome.offered == outcome.intended;
@@ -466,7 +466,9 @@ fn claims(found: &SelfTest, off: Option<f64>, baseline: Option<&Baseline>, subtr
     let mut claims = Vec::new();
     match found.highest_pps {
         Some(pps) => {
-            claims.push(format!("{pps:.0} 64-byte frames/s sent and received with per-frame latency"));
+            claims.push(format!(
+                "64-byte frames: {pps:.0} frames/s sent and received, with the latency of each frame"
+            ));
         }
         None => claims
             .push("no rate was sustained: loss at any of these rates may be caused by the tester".into()),

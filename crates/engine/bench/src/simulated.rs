@@ -16,7 +16,7 @@ use romer_method::{Frames, TrialRequest, mlr};
 use romer_record::benchmark::{Accounted, Benchmark, BenchmarkEntry, SelfTest, Trial};
 use romer_record::warning::BenchmarkWarning;
 use romer_sim::device::{Device, Given, Stalls};
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 use romer_units::{Dscp, Duration, FrameSize, LineRate};
 use romer_wire::ethernet::MacAddress;
 
@@ -201,7 +201,7 @@ impl TestBed for Simulated {
             device.dies_at = Some(Duration::from_nanos(ask.length().as_nanos() / 2));
             self.away = true;
         }
-        let drawn = Stream::new(options.seed, [u32::from_be_bytes(*b"slow"), ask.repeat]);
+        let drawn = RandomStream::new(options.seed, [u32::from_be_bytes(*b"slow"), ask.repeat]);
         let share = drawn.unit(u64::try_from(ask.case).unwrap());
         #[expect(clippy::cast_possible_truncation, reason = "nanoseconds of a latency")]
         let late = (self.drifts.as_secs_f64() * share * 1e9) as i64;

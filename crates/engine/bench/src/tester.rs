@@ -17,7 +17,7 @@ use romer_port::{
 };
 use romer_record::benchmark::{Gaps, InvalidCause};
 use romer_units::Duration;
-use romer_units::random::Stream;
+use romer_units::random::RandomStream;
 use romer_wire::ethernet::MacAddress;
 use romer_wire::neighbour::{Message, ask as question, read};
 use romer_wire::test_frame::Signature;
@@ -75,7 +75,7 @@ pub(crate) struct Tester {
     host: Host,
     /// Whom frames go to, and whom they are from.
     macs: [MacAddress; 2],
-    signatures: Stream,
+    signatures: RandomStream,
     drawn: u64,
     probes: u64,
     mtu: u32,
@@ -118,7 +118,7 @@ impl Tester {
             receiver: TestReceiver::open_for(rx, longest_of_all(options)).map_err(failed(rx))?,
             host,
             macs: [MacAddress([0; 6]), MacAddress(own.mac.0)],
-            signatures: Stream::new(options.seed, [u32::from_be_bytes(*b"sign"), process_salt()]),
+            signatures: RandomStream::new(options.seed, [u32::from_be_bytes(*b"sign"), process_salt()]),
             drawn: 0,
             probes: 0,
             mtu: own.mtu.min(other.mtu),

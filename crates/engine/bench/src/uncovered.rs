@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use romer_method::priority::{ClassLoad, Discipline, tells_apart, told_apart_at};
 use romer_record::benchmark::{Judgement, Policed};
 
-use crate::classes::{TOLERANCE, classes, words};
+use crate::classes::{TOLERANCE, classes, discipline_text};
 use crate::expected_drops::EXPECTED;
 use crate::options::BenchOptions;
 use crate::policer::{buckets, side_untested};
@@ -55,7 +55,7 @@ fn of_no_trial(options: &BenchOptions, case: &str) -> Vec<[String; 3]> {
         open.push([format!("stream {}", stream.name), EXPECTED.into()]);
     }
     if let Some((discipline, _)) = claims.scheduler {
-        open.push(["the scheduler".into(), format!("serves the streams by {}", words(discipline))]);
+        open.push(["the scheduler".into(), format!("serves the streams by {}", discipline_text(discipline))]);
     }
     let none = || "no conclusive trial of this case".to_owned();
     open.into_iter().map(|[subject, expected]| [subject, expected, none()]).collect()
@@ -100,7 +100,7 @@ fn of_classes(options: &BenchOptions, valid: &[&CaseTrial]) -> Vec<[String; 3]> 
         let names = [high, low].map(|class| first[class].name.as_str());
         let expected = match discipline {
             Discipline::Strict => "the first is served before the second".to_owned(),
-            _ => format!("each has its share by {}", words(discipline)),
+            _ => format!("each has its share by {}", discipline_text(discipline)),
         };
         let told = told_apart_at(discipline, first, (high, low), TOLERANCE, most);
         let lesser = if first[low].offered <= first[high].offered { names[1] } else { names[0] };

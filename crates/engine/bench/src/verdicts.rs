@@ -1,9 +1,9 @@
 //! Whether the device did what it is held to: markings, policing, priorities; and what nobody would let pass.
 
-use romer_method::priority::{ClassLoad, Discipline, Pitfall, by_chance, inversions, judge, pitfalls};
+use romer_method::priority::{ClassLoad, Discipline, Pitfall, by_chance, evaluate, inversions, pitfalls};
 use romer_record::benchmark::{Judgement, Trial};
 
-use crate::classes::{TOLERANCE, classes, words};
+use crate::classes::{TOLERANCE, classes, discipline_text};
 use crate::expected_drops::{expected_drops, to_be_carried};
 use crate::numbers::same;
 use crate::options::{Anomaly, BenchOptions};
@@ -129,9 +129,9 @@ fn priorities(options: &BenchOptions, kept: &CaseTrial, stood: Outages) -> Vec<J
         found,
         holds,
     };
-    let by = words(discipline);
+    let by = discipline_text(discipline);
     let mut verdicts = Vec::new();
-    let judged = judge(discipline, 1.0, &classes, &carried);
+    let judged = evaluate(discipline, 1.0, &classes, &carried);
     for ((verdict, class), chance) in judged.iter().zip(&classes).zip(&chances) {
         let [low, high] = verdict.expected.map(|share| format!("{:.1}", share * 100.0));
         let owed = if low == high { low } else { format!("{low} to {high}") };
@@ -171,7 +171,7 @@ fn priorities(options: &BenchOptions, kept: &CaseTrial, stood: Outages) -> Vec<J
         let worst = chance[0].max(chance[1]);
         verdicts.push(judgement(subject, expected, doubt.decide(found, holds, worst, fails)));
     }
-    let explained: Vec<&str> = explained.into_iter().map(Pitfall::words).collect();
+    let explained: Vec<&str> = explained.into_iter().map(Pitfall::text).collect();
     if !explained.is_empty() {
         let found = format!("the shares of all classes match a scheduler that {}", explained.join(", or "));
         let told = (stood.explained(found, Some(false)), Some(false));

@@ -2,7 +2,7 @@
 
 use romer_method::campaign::{Campaign, Procedure};
 use romer_method::schedule::nominal;
-use romer_method::{Frames, Outcome, Phase, TrialRequest};
+use romer_method::{Frames, Phase, TrialOutcome, TrialRequest};
 use romer_record::warning::BenchmarkWarning;
 use romer_units::Duration;
 
@@ -29,7 +29,7 @@ pub(crate) fn next_trial(options: &BenchOptions, campaign: &mut Campaign) -> Opt
         if !is_too_large(options, &ask.frames, &ask.phases) {
             return Some(ask);
         }
-        campaign.judge(&Outcome { tester_failed: true, ..Outcome::default() });
+        campaign.record_outcome(&TrialOutcome { tester_failed: true, ..TrialOutcome::default() });
     }
 }
 
@@ -151,7 +151,12 @@ mod tests {
         while let Some(ask) = next_trial(&options, &mut campaign) {
             made += 1;
             assert!(frames(&options, &ask.frames, &ask.phases) <= 4e7, "{ask:?}");
-            campaign.judge(&Outcome { intended: 1, offered: 1, carried: 1, ..Outcome::default() });
+            campaign.record_outcome(&TrialOutcome {
+                intended: 1,
+                offered: 1,
+                carried: 1,
+                ..TrialOutcome::default()
+            });
         }
         assert!((2..40).contains(&made), "{made}");
         let found = campaign.findings().first().unwrap();

@@ -1,6 +1,6 @@
 //! The self-test of the clock estimation, for people.
 
-use romer_record::clock_proof::{ClockProof, Figure};
+use romer_record::clock_proof::{ClockProof, ProofFigure};
 use romer_report::escape;
 use romer_report::text::TextStyle;
 use romer_report::warning::skew_unknown;
@@ -51,7 +51,7 @@ fn seconds(nanos: i64) -> String {
     format!("{:.3}", nanos as f64 / 1e9)
 }
 
-fn row(name: &str, figure: &Figure, shown: impl Fn(f64) -> String) -> String {
+fn row(name: &str, figure: &ProofFigure, shown: impl Fn(f64) -> String) -> String {
     let found = figure.found.map_or_else(|| "none".into(), &shown);
     let interval =
         figure.interval.map_or_else(String::new, |[low, high]| format!("{} to {}", shown(low), shown(high)));

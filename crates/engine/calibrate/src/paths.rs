@@ -146,7 +146,7 @@ fn options(
     Ok(MeasureOptions {
         streams: vec![StreamOptions { target, traffic, size }],
         family: Family::V4,
-        direction: document::Way::RoundTrip,
+        direction: document::ProbeDirection::RoundTrip,
         stamp_only: false,
         stamp: StampRequest::Best,
         dscp: Dscp::DEFAULT,

@@ -6,7 +6,7 @@ use romer_host::HostError;
 use romer_host::clock::{monotonic_now, realtime_now};
 use romer_host::host_info::ClockSync;
 use romer_host::sync::SyncDaemon;
-use romer_record::document::Finding;
+use romer_record::document::DoctorFinding;
 use romer_units::Duration;
 
 use crate::finding::{WithValue, good, limited, list, missing, unknown};
@@ -66,7 +66,7 @@ fn least_step() -> Duration {
 }
 
 /// What the clock source means.
-pub(crate) fn source(reading: &ReadCost, rights: &Rights) -> Finding {
+pub(crate) fn source(reading: &ReadCost, rights: &Rights) -> DoctorFinding {
     let name = reading.source.as_deref().unwrap_or("unknown");
     let found = format!(
         "Clock source: {name}; reading takes {}, resolution {}.",
@@ -125,7 +125,7 @@ impl SyncSource {
 }
 
 /// The daemons by name.
-fn words(running: &[SyncDaemon]) -> String {
+fn daemon_names(running: &[SyncDaemon]) -> String {
     list(&running.iter().map(|keeper| keeper.name()).collect::<Vec<_>>())
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn synchronisation(
     running: &[SyncDaemon],
     source: SyncSource,
     rights: &Rights,
-) -> Finding {
+) -> DoctorFinding {
     const DRIFT: &str = "STAMP packets report this, and one-way delays between hosts (relative to their minimum) \
                          drift with the clock. Round trips, and two ends on one host, are not affected.";
     let sync = match sync {
@@ -143,13 +143,13 @@ pub(crate) fn synchronisation(
         Err(error) => return unknown(SYNC, &error, DRIFT),
     };
     let bound = sync.maximum_error.rounded();
-    let by = if running.is_empty() { String::new() } else { format!(" (by {})", words(running)) };
+    let by = if running.is_empty() { String::new() } else { format!(" (by {})", daemon_names(running)) };
     let finding = if !sync.synchronised {
         let (found, fix) = match running.first() {
             Some(first) => (
                 format!(
                     "The kernel reports the clock as unsynchronised, although {} is running.",
-                    words(running)
+                    daemon_names(running)
                 ),
                 format!(
                     "Check the status of {}: it may have no server yet, or no permission to set the clock.",
@@ -185,7 +185,7 @@ pub(crate) fn synchronisation(
 }
 
 /// What the kernel's release means.
-pub(crate) fn kernel(release: Result<String, HostError>) -> Finding {
+pub(crate) fn kernel(release: Result<String, HostError>) -> DoctorFinding {
     let oldest = format!("{}.{}", OLDEST.0, OLDEST.1);
     let release = match release {
         Ok(release) => release,
@@ -237,7 +237,7 @@ fn offsets_of(text: &str) -> Option<Duration> {
 }
 
 /// What the time namespace means.
-pub(crate) fn time_namespace(offset: Option<Duration>) -> Finding {
+pub(crate) fn time_namespace(offset: Option<Duration>) -> DoctorFinding {
     let alone = "romer in other namespaces of this host reads the same clock.";
     match offset {
         None => good(NAMESPACE, "This kernel has no time namespaces.", alone),
@@ -257,7 +257,7 @@ pub(crate) fn time_namespace(offset: Option<Duration>) -> Finding {
 mod tests {
     use super::*;
     use romer_host::host_info::ClockState;
-    use romer_record::document::Verdict;
+    use romer_record::document::CheckVerdict;
 
     #[test]
     fn a_slow_clock_is_fixed_by_a_better_one_if_there_is_any() {
@@ -269,14 +269,14 @@ mod tests {
         };
         let anybody = Rights::of_anybody();
         let slow = source(&reading(1_200, &["hpet", "tsc"]), &anybody);
-        assert_eq!(slow.verdict, Verdict::Limited);
+        assert_eq!(slow.verdict, CheckVerdict::Limited);
         let fix = slow.fix.unwrap();
         assert!(
             fix.starts_with("echo tsc | sudo tee /sys/") && fix.ends_with("/current_clocksource"),
             "{fix}"
         );
         assert!(source(&reading(1_200, &["hpet"]), &anybody).fix.unwrap().ends_with('.'));
-        assert_eq!(source(&reading(25, &["hpet", "tsc"]), &anybody).verdict, Verdict::Good);
+        assert_eq!(source(&reading(25, &["hpet", "tsc"]), &anybody).verdict, CheckVerdict::Good);
     }
 
     #[test]
@@ -292,14 +292,14 @@ mod tests {
             })
         };
         let judge = |sync| synchronisation(sync, &[], SyncSource::Systemd, &Rights::of_anybody());
-        assert_eq!(judge(sync(true, 300)).verdict, Verdict::Good);
-        assert_eq!(judge(sync(true, 30_000)).verdict, Verdict::Limited);
+        assert_eq!(judge(sync(true, 300)).verdict, CheckVerdict::Good);
+        assert_eq!(judge(sync(true, 30_000)).verdict, CheckVerdict::Limited);
         let off = judge(sync(false, 16_000_000));
         assert_eq!(
             (off.verdict, off.fix.unwrap()),
-            (Verdict::Limited, "sudo timedatectl set-ntp true".into())
+            (CheckVerdict::Limited, "sudo timedatectl set-ntp true".into())
         );
-        assert_eq!(judge(Err(HostError::Unsuitable("forbidden"))).verdict, Verdict::Limited);
+        assert_eq!(judge(Err(HostError::Unsuitable("forbidden"))).verdict, CheckVerdict::Limited);
         let kept =
             |sync| synchronisation(sync, &[SyncDaemon::Chrony], SyncSource::Systemd, &Rights::of_anybody());
         assert!(kept(sync(false, 0)).fix.unwrap().starts_with("Check the status of chronyd"));
@@ -309,12 +309,12 @@ mod tests {
     #[test]
     fn releases_are_compared_as_numbers() {
         for (release, verdict) in [
-            ("6.18.44-generic", Verdict::Good),
-            ("5.10.0", Verdict::Good),
-            ("5.9.16", Verdict::Missing),
-            ("4.19.0-27-amd64", Verdict::Missing),
-            ("10.0-rc1", Verdict::Good),
-            ("homebrew", Verdict::Limited),
+            ("6.18.44-generic", CheckVerdict::Good),
+            ("5.10.0", CheckVerdict::Good),
+            ("5.9.16", CheckVerdict::Missing),
+            ("4.19.0-27-amd64", CheckVerdict::Missing),
+            ("10.0-rc1", CheckVerdict::Good),
+            ("homebrew", CheckVerdict::Limited),
         ] {
             assert_eq!(kernel(Ok(release.into())).verdict, verdict, "{release}");
         }
@@ -328,8 +328,8 @@ mod tests {
         );
         let moved = offsets_of("monotonic  -5  0\nboottime  7  500000000\n").unwrap();
         assert_eq!(moved, Duration::from_millis(7_500));
-        assert_eq!(time_namespace(Some(moved)).verdict, Verdict::Limited);
-        assert_eq!(time_namespace(None).verdict, Verdict::Good);
+        assert_eq!(time_namespace(Some(moved)).verdict, CheckVerdict::Limited);
+        assert_eq!(time_namespace(None).verdict, CheckVerdict::Good);
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! How findings are put together and worded.
 
 use romer_host::HostError;
-use romer_record::document::{Finding, Verdict};
+use romer_record::document::{CheckVerdict, DoctorFinding};
 use romer_units::Duration;
 use serde_json::Value;
 
 /// A finding that leaves nothing to wish for.
-pub(crate) fn good(name: &str, found: impl Into<String>, consequence: impl Into<String>) -> Finding {
-    finding(name, Verdict::Good, found.into(), consequence.into(), None)
+pub(crate) fn good(name: &str, found: impl Into<String>, consequence: impl Into<String>) -> DoctorFinding {
+    finding(name, CheckVerdict::Good, found.into(), consequence.into(), None)
 }
 
 /// A finding of something that works, with a consequence to know.
@@ -16,8 +16,8 @@ pub(crate) fn limited(
     found: impl Into<String>,
     consequence: impl Into<String>,
     fix: impl Into<String>,
-) -> Finding {
-    finding(name, Verdict::Limited, found.into(), consequence.into(), Some(fix.into()))
+) -> DoctorFinding {
+    finding(name, CheckVerdict::Limited, found.into(), consequence.into(), Some(fix.into()))
 }
 
 /// A finding of something that does not work here.
@@ -26,12 +26,12 @@ pub(crate) fn missing(
     found: impl Into<String>,
     consequence: impl Into<String>,
     fix: impl Into<String>,
-) -> Finding {
-    finding(name, Verdict::Missing, found.into(), consequence.into(), Some(fix.into()))
+) -> DoctorFinding {
+    finding(name, CheckVerdict::Missing, found.into(), consequence.into(), Some(fix.into()))
 }
 
 /// A finding of something that could not be looked at.
-pub(crate) fn unknown(name: &str, error: &HostError, consequence: &str) -> Finding {
+pub(crate) fn unknown(name: &str, error: &HostError, consequence: &str) -> DoctorFinding {
     let fix = if error.is_permission() {
         "Run romer doctor as root."
     } else {
@@ -40,8 +40,21 @@ pub(crate) fn unknown(name: &str, error: &HostError, consequence: &str) -> Findi
     limited(name, format!("Unknown: {error}."), consequence, fix)
 }
 
-fn finding(name: &str, verdict: Verdict, found: String, consequence: String, fix: Option<String>) -> Finding {
-    Finding { name: name.into(), verdict, found, consequence, fix, values: std::collections::BTreeMap::new() }
+fn finding(
+    name: &str,
+    verdict: CheckVerdict,
+    found: String,
+    consequence: String,
+    fix: Option<String>,
+) -> DoctorFinding {
+    DoctorFinding {
+        name: name.into(),
+        verdict,
+        found,
+        consequence,
+        fix,
+        values: std::collections::BTreeMap::new(),
+    }
 }
 
 /// Adding the values behind a finding.
@@ -55,7 +68,7 @@ pub(crate) trait WithValue: Sized {
     }
 }
 
-impl WithValue for Finding {
+impl WithValue for DoctorFinding {
     fn value(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.values.insert(name.into(), value.into());
         self

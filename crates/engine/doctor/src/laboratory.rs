@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 use romer_host::host_info::{Capabilities, Capability};
 use romer_host::link::Network;
 use romer_host::{HostError, netns, process, userns};
-use romer_record::document::Finding;
+use romer_record::document::DoctorFinding;
 
 use crate::finding::{WithValue, good, limited, missing};
 use crate::rights::Rights;
@@ -163,7 +163,7 @@ pub fn probe_main() -> ExitCode {
 }
 
 /// What the attempt means.
-pub(crate) fn judge(trial: &Trial, rights: &Rights) -> Finding {
+pub(crate) fn evaluate(trial: &Trial, rights: &Rights) -> DoctorFinding {
     const AS_ROOT: &str = "romer lab and romer demo do not work for this user.";
     match trial {
         Trial::Root(Attempt::Built) => good(
@@ -207,7 +207,7 @@ pub(crate) fn judge(trial: &Trial, rights: &Rights) -> Finding {
 }
 
 /// The settings alone are known.
-fn not_tried(why: &str, switches: Switches, rights: &Rights) -> Finding {
+fn not_tried(why: &str, switches: Switches, rights: &Rights) -> DoctorFinding {
     match switches.fix(rights) {
         Some(fix) => missing(
             NAME,
@@ -227,7 +227,7 @@ fn not_tried(why: &str, switches: Switches, rights: &Rights) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use romer_record::document::Verdict;
+    use romer_record::document::CheckVerdict;
 
     #[test]
     fn the_setting_that_stands_in_the_way_is_the_one_to_change() {
@@ -245,25 +245,28 @@ mod tests {
                  kernel.apparmor_restrict_unprivileged_userns=0",
             ),
         ] {
-            let finding = judge(&Trial::Rootless(refused(), switches), &anybody);
-            assert_eq!((finding.verdict, finding.fix.as_deref()), (Verdict::Missing, Some(fix)));
+            let finding = evaluate(&Trial::Rootless(refused(), switches), &anybody);
+            assert_eq!((finding.verdict, finding.fix.as_deref()), (CheckVerdict::Missing, Some(fix)));
         }
     }
 
     #[test]
     fn what_was_built_is_good_and_what_was_not_tried_is_not() {
         let anybody = Rights::of_anybody();
-        let verdict = |trial: &Trial| judge(trial, &anybody).verdict;
-        assert_eq!(verdict(&Trial::Root(Attempt::Built)), Verdict::Good);
-        assert_eq!(verdict(&Trial::Rootless(Attempt::Built, Switches::default())), Verdict::Good);
-        assert_eq!(verdict(&Trial::None("so".into(), Switches::default())), Verdict::Limited);
+        let verdict = |trial: &Trial| evaluate(trial, &anybody).verdict;
+        assert_eq!(verdict(&Trial::Root(Attempt::Built)), CheckVerdict::Good);
+        assert_eq!(verdict(&Trial::Rootless(Attempt::Built, Switches::default())), CheckVerdict::Good);
+        assert_eq!(verdict(&Trial::None("so".into(), Switches::default())), CheckVerdict::Limited);
         let refused = Trial::Rootless(Attempt::NoNamespace("no".into()), Switches::default());
-        assert!(judge(&refused, &Rights::of_root()).fix.unwrap().contains("--cap-add=SYS_ADMIN"));
+        assert!(evaluate(&refused, &Rights::of_root()).fix.unwrap().contains("--cap-add=SYS_ADMIN"));
         let forbidden = Switches { most: Some(0), ..Switches::default() };
-        assert_eq!(verdict(&Trial::None("so".into(), forbidden)), Verdict::Missing);
+        assert_eq!(verdict(&Trial::None("so".into(), forbidden)), CheckVerdict::Missing);
         let no_link = Attempt::NoLink("unknown device type".into());
-        let finding = judge(&Trial::Rootless(no_link, Switches::default()), &anybody);
-        assert_eq!((finding.verdict, finding.fix.unwrap()), (Verdict::Missing, "sudo modprobe veth".into()));
+        let finding = evaluate(&Trial::Rootless(no_link, Switches::default()), &anybody);
+        assert_eq!(
+            (finding.verdict, finding.fix.unwrap()),
+            (CheckVerdict::Missing, "sudo modprobe veth".into())
+        );
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub fn examine(options: &DoctorOptions) -> Doctor {
     let disk = options.runs.as_deref().map(limits::write_speed);
     let known = interfaces.as_deref().unwrap_or_default();
     let findings = vec![
-        stamps::judge(&exchange, &rights),
+        stamps::evaluate(&exchange, &rights),
         timing::stolen(stolen),
         timing::pacing(&schedule, &rights),
         clocks::synchronisation(
@@ -82,8 +82,8 @@ pub fn examine(options: &DoctorOptions) -> Doctor {
         sockets::port(&sockets::try_port(), &rights),
         sockets::control_port(sockets::try_control_port(), sockets::control_port_holder().as_ref()),
         limits::folder(disk),
-        laboratory::judge(&trial, &rights),
-        rights::judge(capabilities(), &rights),
+        laboratory::evaluate(&trial, &rights),
+        rights::evaluate(capabilities(), &rights),
         links::stamps(&interfaces),
         links::offloads(&interfaces, &rights),
         network::coalescing(network::read_coalescing(known), &rights),

@@ -5,7 +5,7 @@ use std::path::Path;
 use romer_host::HostError;
 use romer_host::host_info::Capability;
 use romer_host::thread::{LockedMemory, Policy, PolicyError, lock_limit, realtime_limit, usable_cpus};
-use romer_record::document::Finding;
+use romer_record::document::DoctorFinding;
 use romer_units::Duration;
 
 use crate::finding::{WithValue, good, limited, missing};
@@ -25,7 +25,11 @@ pub(crate) fn try_realtime() -> Result<(), PolicyError> {
 }
 
 /// What came of it means this.
-pub(crate) fn realtime(tried: Result<(), PolicyError>, rights: &Rights, barred: Option<&Path>) -> Finding {
+pub(crate) fn realtime(
+    tried: Result<(), PolicyError>,
+    rights: &Rights,
+    barred: Option<&Path>,
+) -> DoctorFinding {
     let limit = realtime_limit().ok();
     let finding = match tried {
         Ok(()) => good(
@@ -57,7 +61,7 @@ pub(crate) fn try_locking() -> Result<(), HostError> {
 }
 
 /// What came of it means this.
-pub(crate) fn memory(tried: &Result<(), HostError>, rights: &Rights) -> Finding {
+pub(crate) fn memory(tried: &Result<(), HostError>, rights: &Rights) -> DoctorFinding {
     let limit = lock_limit().ok().flatten();
     let finding = match tried {
         Ok(()) => {
@@ -113,7 +117,7 @@ fn size_of_list(list: &str) -> usize {
 }
 
 /// What the processors that may be used mean.
-pub(crate) fn affinity(cpus: &Cpus) -> Finding {
+pub(crate) fn affinity(cpus: &Cpus) -> DoctorFinding {
     let all = cpus.usable.len() >= cpus.online;
     let may = match (all, cpus.usable.len()) {
         (true, 1) => "This process may use the only processor.".to_owned(),
@@ -174,7 +178,7 @@ impl Idle {
 }
 
 /// What rest and speed mean.
-pub(crate) fn idle(idle: &Idle, rights: &Rights) -> Finding {
+pub(crate) fn idle(idle: &Idle, rights: &Rights) -> DoctorFinding {
     let state = match &idle.deepest {
         Some((name, wake)) => format!("Deepest idle state {name}: wake-up latency {}.", wake.rounded()),
         None => "Idle states are not controlled here (a hypervisor may).".to_owned(),
@@ -238,7 +242,7 @@ pub(crate) fn write_speed(runs: &Path) -> Result<f64, HostError> {
 }
 
 /// What the disk means.
-pub(crate) fn folder(speed: Option<Result<f64, HostError>>) -> Finding {
+pub(crate) fn folder(speed: Option<Result<f64, HostError>>) -> DoctorFinding {
     const KEEPS: &str = "A run stores a packet log of about 100 bytes per probe there.";
     let speed = match speed {
         None => {
@@ -276,34 +280,34 @@ pub(crate) fn folder(speed: Option<Result<f64, HostError>>) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use romer_record::document::Verdict;
+    use romer_record::document::CheckVerdict;
 
     #[test]
     fn what_is_refused_says_how_it_would_be_allowed() {
         let anybody = Rights::of_anybody();
         let refused =
             realtime(Err(PolicyError::RealTime(HostError::Unsuitable("not allowed"))), &anybody, None);
-        assert_eq!(refused.verdict, Verdict::Limited);
+        assert_eq!(refused.verdict, CheckVerdict::Limited);
         assert!(refused.fix.unwrap().starts_with("sudo setcap cap_"));
         let file = Path::new("/sys/fs/cgroup/cpu/x/cpu.rt_runtime_us");
         let error = PolicyError::RealTime(HostError::Unsuitable("not allowed"));
         let fix = realtime(Err(error), &anybody, Some(file)).fix.unwrap();
         assert!(fix.contains("(/sys/fs/cgroup/cpu/x/cpu.rt_runtime_us)") && !fix.contains("setcap"), "{fix}");
-        assert_eq!(realtime(Ok(()), &anybody, None).verdict, Verdict::Good);
+        assert_eq!(realtime(Ok(()), &anybody, None).verdict, CheckVerdict::Good);
         let refused = memory(&Err(HostError::Unsuitable("too little")), &anybody);
         assert!(
             refused.consequence.contains("--lock-memory") && refused.fix.unwrap().contains("cap_ipc_lock")
         );
-        assert_eq!(memory(&Ok(()), &anybody).verdict, Verdict::Good);
+        assert_eq!(memory(&Ok(()), &anybody).verdict, CheckVerdict::Good);
     }
 
     #[test]
     fn one_processor_of_many_is_a_limit() {
         assert_eq!((size_of_list("0-3,6"), size_of_list("0"), size_of_list("")), (5, 1, 0));
         let cpus = |usable: &[u16], online| Cpus { usable: usable.into(), online, isolated: String::new() };
-        assert_eq!(affinity(&cpus(&[0, 1], 2)).verdict, Verdict::Good);
-        assert_eq!(affinity(&cpus(&[0], 1)).verdict, Verdict::Good);
-        assert_eq!(affinity(&cpus(&[3], 8)).verdict, Verdict::Limited);
+        assert_eq!(affinity(&cpus(&[0, 1], 2)).verdict, CheckVerdict::Good);
+        assert_eq!(affinity(&cpus(&[0], 1)).verdict, CheckVerdict::Good);
+        assert_eq!(affinity(&cpus(&[3], 8)).verdict, CheckVerdict::Limited);
         let isolated = affinity(&Cpus { isolated: "2-3".into(), ..cpus(&[0, 1, 2, 3], 4) });
         assert!(isolated.found.contains("processor 2-3"), "{}", isolated.found);
     }
@@ -315,8 +319,8 @@ mod tests {
             let deepest = wake.map(|micros| ("C6".to_owned(), Duration::from_micros(micros)));
             idle(&Idle { deepest, governor: governor.map(str::to_owned) }, &anybody)
         };
-        assert_eq!(with(None, None).verdict, Verdict::Good);
-        assert_eq!(with(Some(2), Some("performance")).verdict, Verdict::Good);
+        assert_eq!(with(None, None).verdict, CheckVerdict::Good);
+        assert_eq!(with(Some(2), Some("performance")).verdict, CheckVerdict::Good);
         assert!(with(Some(133), None).fix.unwrap().contains("cpu_dma_latency"));
         assert!(with(Some(2), Some("powersave")).fix.unwrap().contains("scaling_governor"));
     }
@@ -333,8 +337,8 @@ mod tests {
     #[test]
     fn a_slow_disk_a_closed_one_and_none_are_told_apart() {
         let at = |speed: f64| folder(Some(Ok(speed)));
-        assert_eq!((at(3e8).verdict, at(5e6).verdict), (Verdict::Good, Verdict::Limited));
+        assert_eq!((at(3e8).verdict, at(5e6).verdict), (CheckVerdict::Good, CheckVerdict::Limited));
         let closed = folder(Some(Err(HostError::Unsuitable("no"))));
-        assert_eq!((closed.verdict, folder(None).verdict), (Verdict::Missing, Verdict::Missing));
+        assert_eq!((closed.verdict, folder(None).verdict), (CheckVerdict::Missing, CheckVerdict::Missing));
     }
 }

@@ -7,7 +7,7 @@ use romer_host::ethtool::{Offload, Stamping};
 use romer_host::link::Network;
 use romer_host::phc;
 use romer_host::xdp::{XdpSupport, xdp_support};
-use romer_record::document::Finding;
+use romer_record::document::DoctorFinding;
 use serde_json::{Map, Value};
 
 use crate::finding::{WithValue, good, limited, list, unknown};
@@ -112,7 +112,7 @@ fn hardware_clock(name: &str) -> Option<String> {
 }
 
 /// Whether hardware could stamp, and how it is asked to.
-pub(crate) fn stamps(interfaces: &Result<Vec<Interface>, HostError>) -> Finding {
+pub(crate) fn stamps(interfaces: &Result<Vec<Interface>, HostError>) -> DoctorFinding {
     const INSIDE: &str = "Kernel time stamps are used. They are taken at the driver: delays include the wait between \
                           driver and wire, microseconds on an idle host and more under load.";
     const CARD: &str = "romer measure --stamp nic, with romer respond --stamp nic at the remote end, takes time stamps at the \
@@ -173,7 +173,7 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
 }
 
 /// What drivers do to packets.
-pub(crate) fn offloads(interfaces: &Result<Vec<Interface>, HostError>, rights: &Rights) -> Finding {
+pub(crate) fn offloads(interfaces: &Result<Vec<Interface>, HostError>, rights: &Rights) -> DoctorFinding {
     const PROBES: &str = "Probes of romer are not affected: each is a single datagram.";
     let interfaces = match interfaces {
         Ok(interfaces) => interfaces,
@@ -214,7 +214,7 @@ fn switch_off(interface: &Interface, rights: &Rights) -> String {
 }
 
 /// In which modes XDP can be had.
-pub(crate) fn xdp(interfaces: &Result<Vec<Interface>, HostError>) -> Finding {
+pub(crate) fn xdp(interfaces: &Result<Vec<Interface>, HostError>) -> DoctorFinding {
     const MODES: &str = "romer emulate uses native XDP if the driver supports it. Generic XDP is no faster than packet \
                          sockets, which handle 200,000 packets/s.";
     let interfaces = match interfaces {
@@ -271,7 +271,7 @@ fn xdp_named(interface: &Interface) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use romer_record::document::Verdict;
+    use romer_record::document::CheckVerdict;
 
     fn interface(name: &str, joining: [Option<bool>; 3], clock: Option<&str>) -> Interface {
         Interface {
@@ -293,17 +293,17 @@ mod tests {
         };
         let fast = with("eth0", true, true);
         let finding = xdp(&Ok(vec![fast.clone()]));
-        assert_eq!(finding.verdict, Verdict::Good);
+        assert_eq!(finding.verdict, CheckVerdict::Good);
         assert_eq!(finding.found, "Native and generic: eth0 (virtio_net, zero-copy).");
         let finding = xdp(&Ok(vec![fast, with("eth1", false, false)]));
-        assert_eq!(finding.verdict, Verdict::Limited);
+        assert_eq!(finding.verdict, CheckVerdict::Limited);
         assert!(finding.found.ends_with("Generic only: eth1 (virtio_net)."), "{}", finding.found);
         assert_eq!(finding.values["interfaces"]["eth1"]["native"], false);
         let untold = xdp(&Ok(vec![interface("eth2", [None; 3], None)]));
         assert!(untold.fix.is_some_and(|fix| fix.contains("6.3")));
         assert_eq!(untold.values["interfaces"]["eth2"]["native"], Value::Null);
-        assert_eq!(xdp(&Ok(vec![])).verdict, Verdict::Good);
-        assert_eq!(xdp(&Err(HostError::Unsuitable("no netlink"))).verdict, Verdict::Limited);
+        assert_eq!(xdp(&Ok(vec![])).verdict, CheckVerdict::Good);
+        assert_eq!(xdp(&Err(HostError::Unsuitable("no netlink"))).verdict, CheckVerdict::Limited);
     }
 
     #[test]
@@ -311,12 +311,12 @@ mod tests {
         let off = interface("eth1", [Some(false), None, Some(false)], None);
         let on = interface("eth0", [Some(true), Some(false), Some(true)], None);
         let finding = offloads(&Ok(vec![on, off.clone()]), &Rights::of_anybody());
-        assert_eq!(finding.verdict, Verdict::Limited);
+        assert_eq!(finding.verdict, CheckVerdict::Limited);
         assert_eq!(finding.found, "GRO/GSO/TSO enabled on eth0 (gro, tso).");
         assert_eq!(finding.fix.unwrap(), "sudo ethtool -K eth0 gro off tso off");
         assert_eq!(finding.values["interfaces"]["eth1"]["gso"], Value::Null);
-        assert_eq!(offloads(&Ok(vec![off]), &Rights::of_anybody()).verdict, Verdict::Good);
-        assert_eq!(offloads(&Ok(vec![]), &Rights::of_anybody()).verdict, Verdict::Good);
+        assert_eq!(offloads(&Ok(vec![off]), &Rights::of_anybody()).verdict, CheckVerdict::Good);
+        assert_eq!(offloads(&Ok(vec![]), &Rights::of_anybody()).verdict, CheckVerdict::Good);
     }
 
     #[test]
@@ -341,17 +341,17 @@ mod tests {
             ..interface("eth0", [None; 3], Some("ptp0"))
         };
         let finding = stamps(&Ok(vec![with(true, true)]));
-        assert_eq!(finding.verdict, Verdict::Good);
+        assert_eq!(finding.verdict, CheckVerdict::Good);
         assert_eq!(finding.found, "Hardware time stamps: eth0 (ptp0).");
         assert!(finding.consequence.contains("--stamp nic"), "{}", finding.consequence);
         let finding = stamps(&Ok(vec![with(true, false)]));
         assert_eq!(finding.found, "Hardware time stamps: eth0 (ptp0, departures only).");
         // A clock that stamps nothing is of no use.
         let finding = stamps(&Ok(vec![with(false, false)]));
-        assert_eq!(finding.verdict, Verdict::Limited);
+        assert_eq!(finding.verdict, CheckVerdict::Limited);
         assert!(finding.found.contains("eth0 (ptp0) does not time-stamp"), "{}", finding.found);
-        assert_eq!(stamps(&Ok(vec![])).verdict, Verdict::Limited);
-        assert_eq!(stamps(&Err(HostError::Unsuitable("no netlink"))).verdict, Verdict::Limited);
+        assert_eq!(stamps(&Ok(vec![])).verdict, CheckVerdict::Limited);
+        assert_eq!(stamps(&Err(HostError::Unsuitable("no netlink"))).verdict, CheckVerdict::Limited);
     }
 
     #[test]

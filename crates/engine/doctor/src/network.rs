@@ -9,7 +9,7 @@ use romer_host::host_info::PacketTooBigHandling;
 use romer_host::interrupts::Interrupts;
 use romer_host::link::Network;
 use romer_host::socket::DepartureTime;
-use romer_record::document::Finding;
+use romer_record::document::DoctorFinding;
 use serde_json::{Map, Value};
 
 use crate::finding::{WithValue, good, limited, list, missing, unknown};
@@ -38,7 +38,10 @@ pub(crate) fn read_coalescing(interfaces: &[Interface]) -> Result<Vec<(String, C
 }
 
 /// What coalescing means.
-pub(crate) fn coalescing(found: Result<Vec<(String, Coalescing)>, HostError>, rights: &Rights) -> Finding {
+pub(crate) fn coalescing(
+    found: Result<Vec<(String, Coalescing)>, HostError>,
+    rights: &Rights,
+) -> DoctorFinding {
     const LATE: &str =
         "Kernel arrival time stamps are late by up to that time, and several packets get the same one.";
     let found = match found {
@@ -89,7 +92,7 @@ pub(crate) fn read_interrupts(interfaces: &[Interface]) -> Vec<Interrupts> {
 }
 
 /// Where interrupts go, and what that means.
-pub(crate) fn interrupts(all: &[Interrupts], rights: &Rights) -> Finding {
+pub(crate) fn interrupts(all: &[Interrupts], rights: &Rights) -> DoctorFinding {
     let Some(first) = all.first() else {
         return good(
             INTERRUPTS,
@@ -117,7 +120,7 @@ pub(crate) fn interrupts(all: &[Interrupts], rights: &Rights) -> Finding {
 }
 
 /// What became of a departure time that was given with a datagram.
-pub(crate) fn departure(tried: Result<DepartureTime, HostError>) -> Finding {
+pub(crate) fn departure(tried: Result<DepartureTime, HostError>) -> DoctorFinding {
     const OWN: &str = "romer does not use this: it schedules departures in user space.";
     let (found, value) = match tried {
         Ok(DepartureTime::Kept) => ("SO_TXTIME departure times: honoured on loopback.", "kept"),
@@ -146,7 +149,7 @@ pub(crate) fn read_reverse_path() -> Option<Vec<String>> {
 }
 
 /// What the reverse-path filters mean.
-pub(crate) fn reverse_path(strict: Option<Vec<String>>, rights: &Rights) -> Finding {
+pub(crate) fn reverse_path(strict: Option<Vec<String>>, rights: &Rights) -> DoctorFinding {
     let finding = match &strict {
         Some(strict) if !strict.is_empty() => limited(
             REVERSE_PATH,
@@ -166,7 +169,7 @@ pub(crate) fn reverse_path(strict: Option<Vec<String>>, rights: &Rights) -> Find
 }
 
 /// Path MTU discovery; `None` without IPv4.
-pub(crate) fn too_long(heard: Option<PacketTooBigHandling>, rights: &Rights) -> Finding {
+pub(crate) fn too_long(heard: Option<PacketTooBigHandling>, rights: &Rights) -> DoctorFinding {
     let fix = || rights.command("sysctl -w net.ipv4.ip_no_pmtu_disc=0");
     let (finding, setting) = match heard {
         Some(PacketTooBigHandling::Heeded) => (
@@ -215,7 +218,7 @@ pub(crate) fn read_conntrack() -> Option<(u64, u64)> {
 }
 
 /// What connection tracking means.
-pub(crate) fn conntrack(read: Option<(u64, u64)>, rights: &Rights) -> Finding {
+pub(crate) fn conntrack(read: Option<(u64, u64)>, rights: &Rights) -> DoctorFinding {
     let finding = match read {
         None => good(CONNTRACK, "Connection tracking: off.", "No effect on probes."),
         Some((count, most)) if most > 0 && count.saturating_mul(2) >= most => limited(
@@ -268,7 +271,7 @@ fn with(looked: &Looked, presence: Presence) -> Vec<&'static str> {
     looked.iter().filter(|(.., found)| *found == presence).map(|(_, words, _)| *words).collect()
 }
 
-fn with_presence(finding: Finding, looked: &Looked) -> Finding {
+fn with_presence(finding: DoctorFinding, looked: &Looked) -> DoctorFinding {
     looked.iter().fold(finding, |finding, (name, _, presence)| {
         let word = match presence {
             Presence::Usable => "usable",
@@ -281,7 +284,7 @@ fn with_presence(finding: Finding, looked: &Looked) -> Finding {
 }
 
 /// What access to whole packets means.
-pub(crate) fn access(looked: &Looked, rights: &Rights) -> Finding {
+pub(crate) fn access(looked: &Looked, rights: &Rights) -> DoctorFinding {
     let (usable, forbidden) = (with(looked, Presence::Usable), with(looked, Presence::Forbidden));
     let absent = with(looked, Presence::Absent);
     let mut found = match usable.len() {
@@ -325,7 +328,7 @@ pub(crate) fn access(looked: &Looked, rights: &Rights) -> Finding {
 }
 
 /// What the kernel's parts mean.
-pub(crate) fn parts(looked: &Looked, rights: &Rights) -> Finding {
+pub(crate) fn parts(looked: &Looked, rights: &Rights) -> DoctorFinding {
     let there = with(looked, Presence::Usable);
     let absent = with(looked, Presence::Absent);
     let unknown = with(looked, Presence::Unknown);

@@ -1,10 +1,10 @@
 use super::*;
-use romer_record::document::Verdict;
+use romer_record::document::CheckVerdict;
 
 #[test]
 fn interrupts_are_told_with_where_they_go_and_how_to_move_them() {
     let anybody = Rights::of_anybody();
-    assert_eq!(interrupts(&[], &anybody).verdict, Verdict::Good);
+    assert_eq!(interrupts(&[], &anybody).verdict, CheckVerdict::Good);
     let one = Interrupts {
         interface: "eth0".into(),
         numbers: vec![41, 42],
@@ -24,27 +24,27 @@ fn packets_that_gather_are_a_limit() {
     let with = |receive_us, transmit_us, adaptive| {
         coalescing(Ok(vec![("eth0".into(), Coalescing { receive_us, transmit_us, adaptive })]), &anybody)
     };
-    assert_eq!(with(0, 0, false).verdict, Verdict::Good);
-    assert_eq!(with(3, 10, false).verdict, Verdict::Good);
+    assert_eq!(with(0, 0, false).verdict, CheckVerdict::Good);
+    assert_eq!(with(3, 10, false).verdict, CheckVerdict::Good);
     for finding in [with(50, 0, false), with(0, 64, false), with(0, 0, true)] {
-        assert_eq!(finding.verdict, Verdict::Limited);
+        assert_eq!(finding.verdict, CheckVerdict::Limited);
         assert!(finding.fix.unwrap().contains("ethtool -C eth0"));
     }
-    assert_eq!(coalescing(Ok(Vec::new()), &anybody).verdict, Verdict::Good);
+    assert_eq!(coalescing(Ok(Vec::new()), &anybody).verdict, CheckVerdict::Good);
 }
 
 #[test]
 fn a_strict_filter_and_a_full_table_are_limits() {
     let anybody = Rights::of_anybody();
-    assert_eq!(reverse_path(None, &anybody).verdict, Verdict::Good);
-    assert_eq!(reverse_path(Some(Vec::new()), &anybody).verdict, Verdict::Good);
-    assert_eq!(reverse_path(Some(vec!["all".into()]), &anybody).verdict, Verdict::Limited);
+    assert_eq!(reverse_path(None, &anybody).verdict, CheckVerdict::Good);
+    assert_eq!(reverse_path(Some(Vec::new()), &anybody).verdict, CheckVerdict::Good);
+    assert_eq!(reverse_path(Some(vec!["all".into()]), &anybody).verdict, CheckVerdict::Limited);
     for (read, verdict) in [
-        (None, Verdict::Good),
-        (Some((0, 262_144)), Verdict::Good),
-        (Some((1_000, 262_144)), Verdict::Good),
-        (Some((200_000, 262_144)), Verdict::Limited),
-        (Some((0, 0)), Verdict::Good),
+        (None, CheckVerdict::Good),
+        (Some((0, 262_144)), CheckVerdict::Good),
+        (Some((1_000, 262_144)), CheckVerdict::Good),
+        (Some((200_000, 262_144)), CheckVerdict::Limited),
+        (Some((0, 0)), CheckVerdict::Good),
     ] {
         assert_eq!(conntrack(read, &anybody).verdict, verdict, "{read:?}");
     }
@@ -54,14 +54,14 @@ fn a_strict_filter_and_a_full_table_are_limits() {
 fn routers_that_are_not_heeded_are_a_limit_with_what_that_means() {
     let anybody = Rights::of_anybody();
     for heard in [None, Some(PacketTooBigHandling::Heeded)] {
-        assert_eq!(too_long(heard, &anybody).verdict, Verdict::Good, "{heard:?}");
+        assert_eq!(too_long(heard, &anybody).verdict, CheckVerdict::Good, "{heard:?}");
     }
     for (heard, found) in [
         (PacketTooBigHandling::Least(552), "limited to 552 bytes (net.ipv4.ip_no_pmtu_disc is 1)"),
         (PacketTooBigHandling::Unheard(3), "packet-too-big ignored (net.ipv4.ip_no_pmtu_disc is 3)"),
     ] {
         let finding = too_long(Some(heard), &anybody);
-        assert_eq!(finding.verdict, Verdict::Limited);
+        assert_eq!(finding.verdict, CheckVerdict::Limited);
         assert!(finding.found.contains(found), "{}", finding.found);
         assert_eq!(finding.fix.unwrap(), "sudo sysctl -w net.ipv4.ip_no_pmtu_disc=0");
     }
@@ -71,17 +71,17 @@ fn routers_that_are_not_heeded_are_a_limit_with_what_that_means() {
 fn what_is_there_what_is_forbidden_and_what_is_absent_are_told_apart() {
     let anybody = Rights::of_anybody();
     let all = |presence| ACCESS.iter().map(|(_, name, words)| (*name, *words, presence)).collect::<Looked>();
-    assert_eq!(access(&all(Presence::Usable), &anybody).verdict, Verdict::Good);
+    assert_eq!(access(&all(Presence::Usable), &anybody).verdict, CheckVerdict::Good);
     let forbidden = access(&all(Presence::Forbidden), &anybody);
-    assert_eq!(forbidden.verdict, Verdict::Limited);
+    assert_eq!(forbidden.verdict, CheckVerdict::Limited);
     assert!(forbidden.found.contains("Not permitted for this user: packet sockets"), "{}", forbidden.found);
-    assert_eq!(access(&all(Presence::Absent), &anybody).verdict, Verdict::Missing);
+    assert_eq!(access(&all(Presence::Absent), &anybody).verdict, CheckVerdict::Missing);
     let mut no_btf = all(Presence::Usable);
     no_btf[3].2 = Presence::Absent;
-    assert_eq!(access(&no_btf, &anybody).verdict, Verdict::Limited);
+    assert_eq!(access(&no_btf, &anybody).verdict, CheckVerdict::Limited);
     let kernel = |veth| parts(&vec![("veth", "veth", veth), ("netem", "netem", Presence::Absent)], &anybody);
-    assert_eq!(kernel(Presence::Usable).verdict, Verdict::Good);
-    assert_eq!(kernel(Presence::Absent).verdict, Verdict::Missing);
+    assert_eq!(kernel(Presence::Usable).verdict, CheckVerdict::Good);
+    assert_eq!(kernel(Presence::Absent).verdict, CheckVerdict::Missing);
 }
 
 #[test]
@@ -93,5 +93,5 @@ fn a_departure_time_is_told_as_it_was_found() {
     ] {
         assert_eq!(departure(Ok(tried)).values["loopback"], word);
     }
-    assert_eq!(departure(Err(HostError::Unsuitable("no"))).verdict, Verdict::Limited);
+    assert_eq!(departure(Err(HostError::Unsuitable("no"))).verdict, CheckVerdict::Limited);
 }

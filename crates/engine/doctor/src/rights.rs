@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use romer_host::HostError;
 use romer_host::host_info::{Capabilities, Capability};
-use romer_record::document::Finding;
+use romer_record::document::DoctorFinding;
 
 use crate::finding::{WithValue, good, limited, list, unknown};
 
@@ -150,14 +150,14 @@ pub(crate) fn quoted(path: &str) -> String {
 }
 
 /// What the rights of this process allow.
-pub(crate) fn judge(capabilities: Result<Capabilities, HostError>, rights: &Rights) -> Finding {
+pub(crate) fn evaluate(capabilities: Result<Capabilities, HostError>, rights: &Rights) -> DoctorFinding {
     match capabilities {
         Ok(capabilities) => judge_by(|capability| capabilities.has(capability), rights),
         Err(error) => unknown(NAME, &error, "Missing capabilities are reported when they are needed."),
     }
 }
 
-fn judge_by(has: impl Fn(Capability) -> bool, rights: &Rights) -> Finding {
+fn judge_by(has: impl Fn(Capability) -> bool, rights: &Rights) -> DoctorFinding {
     let (there, lacking): (Vec<&Use>, Vec<&Use>) = needed().partition(|one| has(one.capability));
     let upper = |uses: &[&Use]| list(&uses.iter().map(|one| one.name.to_uppercase()).collect::<Vec<_>>());
     let finding = if lacking.is_empty() {
@@ -181,12 +181,12 @@ fn judge_by(has: impl Fn(Capability) -> bool, rights: &Rights) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use romer_record::document::Verdict;
+    use romer_record::document::CheckVerdict;
 
     #[test]
     fn every_right_that_is_used_and_lacking_has_its_consequence() {
         let finding = judge_by(|_| false, &Rights::of_anybody());
-        assert_eq!(finding.verdict, Verdict::Limited);
+        assert_eq!(finding.verdict, CheckVerdict::Limited);
         for name in ["NET_BIND_SERVICE", "SYS_NICE", "NET_ADMIN", "IPC_LOCK"] {
             assert!(finding.consequence.contains(&format!("Without {name}, ")), "{}", finding.consequence);
         }
@@ -203,7 +203,7 @@ mod tests {
         let used =
             [Capability::NetBindService, Capability::SysNice, Capability::NetAdmin, Capability::IpcLock];
         let finding = judge_by(|right| used.contains(&right), &Rights::of_anybody());
-        assert_eq!((finding.verdict, finding.fix), (Verdict::Good, None));
+        assert_eq!((finding.verdict, finding.fix), (CheckVerdict::Good, None));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use romer_host::HostError;
 use romer_host::host_info::Capability;
 use romer_host::socket::{SocketOptions, StampingSocket};
-use romer_record::document::Finding;
+use romer_record::document::DoctorFinding;
 
 use crate::finding::{WithValue, good, limited, missing, octets, unknown};
 use crate::rights::Rights;
@@ -92,7 +92,7 @@ fn has_one_of(process: u32, sockets: &HashSet<String>) -> bool {
 }
 
 /// What the port's state means.
-pub(crate) fn port(state: &PortState, rights: &Rights) -> Finding {
+pub(crate) fn port(state: &PortState, rights: &Rights) -> DoctorFinding {
     let both = [state.ipv4, state.ipv6];
     let finding = if both.contains(&Bound::Taken) {
         taken(state.holder.as_ref())
@@ -133,7 +133,7 @@ const fn word(bound: Bound) -> &'static str {
     }
 }
 
-fn taken(holder: Option<&(u32, String)>) -> Finding {
+fn taken(holder: Option<&(u32, String)>) -> DoctorFinding {
     match holder {
         Some((process, name)) if name == "romer" => good(
             PORT,
@@ -170,7 +170,7 @@ pub(crate) fn control_port_holder() -> Option<(u32, String)> {
 }
 
 /// What the control channel's port means, and who has it where that is known.
-pub(crate) fn control_port(bound: Bound, holder: Option<&(u32, String)>) -> Finding {
+pub(crate) fn control_port(bound: Bound, holder: Option<&(u32, String)>) -> DoctorFinding {
     const OTHER: &str = "romer respond --control 0.0.0.0:8863";
     let needs = "romer respond needs another port for its control channel, which senders must then use.";
     match bound {
@@ -214,7 +214,7 @@ pub(crate) fn receive_buffer() -> Result<u32, HostError> {
 }
 
 /// What the receive buffer means.
-pub(crate) fn buffer(given: Result<u32, HostError>, rights: &Rights) -> Finding {
+pub(crate) fn buffer(given: Result<u32, HostError>, rights: &Rights) -> DoctorFinding {
     const DROPS: &str = "Packets that arrive while romer is descheduled are dropped sooner, and appear as losses of the \
                          path.";
     let asked = SocketOptions::default().receive_buffer;
@@ -243,7 +243,7 @@ pub(crate) fn buffer(given: Result<u32, HostError>, rights: &Rights) -> Finding 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use romer_record::document::Verdict;
+    use romer_record::document::CheckVerdict;
 
     #[test]
     fn a_port_is_free_forbidden_or_somebodys() {
@@ -254,14 +254,14 @@ mod tests {
         };
         let anybody = Rights::of_anybody();
         for (state, verdict, says) in [
-            (state(Bound::Free, Bound::Free, None), Verdict::Good, "IPv4 and IPv6"),
-            (state(Bound::Free, Bound::Absent, None), Verdict::Good, "no IPv6 here"),
-            (state(Bound::Absent, Bound::Free, None), Verdict::Good, "no IPv4 here"),
-            (state(Bound::Absent, Bound::Absent, None), Verdict::Missing, "neither"),
-            (state(Bound::Forbidden, Bound::Forbidden, None), Verdict::Missing, "may not bind"),
-            (state(Bound::Taken, Bound::Free, None), Verdict::Limited, "cannot see"),
-            (state(Bound::Taken, Bound::Taken, Some("ntpd")), Verdict::Limited, "by ntpd (process 77)"),
-            (state(Bound::Taken, Bound::Taken, Some("romer")), Verdict::Good, "in use by romer"),
+            (state(Bound::Free, Bound::Free, None), CheckVerdict::Good, "IPv4 and IPv6"),
+            (state(Bound::Free, Bound::Absent, None), CheckVerdict::Good, "no IPv6 here"),
+            (state(Bound::Absent, Bound::Free, None), CheckVerdict::Good, "no IPv4 here"),
+            (state(Bound::Absent, Bound::Absent, None), CheckVerdict::Missing, "neither"),
+            (state(Bound::Forbidden, Bound::Forbidden, None), CheckVerdict::Missing, "may not bind"),
+            (state(Bound::Taken, Bound::Free, None), CheckVerdict::Limited, "cannot see"),
+            (state(Bound::Taken, Bound::Taken, Some("ntpd")), CheckVerdict::Limited, "by ntpd (process 77)"),
+            (state(Bound::Taken, Bound::Taken, Some("romer")), CheckVerdict::Good, "in use by romer"),
         ] {
             let finding = port(&state, &anybody);
             assert_eq!(finding.verdict, verdict, "{finding:?}");
@@ -299,7 +299,7 @@ mod tests {
     fn the_receive_buffer_is_compared_with_what_was_asked_for() {
         let asked = SocketOptions::default().receive_buffer;
         let anybody = Rights::of_anybody();
-        assert_eq!(buffer(Ok(2 * asked), &anybody).verdict, Verdict::Good);
+        assert_eq!(buffer(Ok(2 * asked), &anybody).verdict, CheckVerdict::Good);
         let small = buffer(Ok(425_984), &anybody);
         assert_eq!(small.found, "Receive buffer: 208 KiB of the 4 MiB requested.");
         assert_eq!(small.fix.unwrap(), format!("sudo sysctl -w net.core.rmem_max={asked}"));

@@ -9,7 +9,7 @@ use romer_host::socket::{
     Outgoing, ReceiveBatch, Sent, SocketOptions, StampingSocket, TransmitEvents, Waker, wait_any,
 };
 use romer_metrics::summary;
-use romer_record::document::{Finding, Summary};
+use romer_record::document::{DoctorFinding, Summary};
 use romer_units::Duration;
 
 use crate::finding::{WithValue, good, limited, missing};
@@ -114,7 +114,7 @@ fn receive(socket: &StampingSocket, peer: SocketAddr, done: &Waker) -> Result<(u
 }
 
 /// What it means.
-pub(crate) fn judge(exchange: &Result<Exchange, HostError>, rights: &Rights) -> Finding {
+pub(crate) fn evaluate(exchange: &Result<Exchange, HostError>, rights: &Rights) -> DoctorFinding {
     match exchange {
         Ok(exchange) => judge_exchange(exchange),
         Err(error) => missing(
@@ -126,7 +126,7 @@ pub(crate) fn judge(exchange: &Result<Exchange, HostError>, rights: &Rights) -> 
     }
 }
 
-fn judge_exchange(exchange: &Exchange) -> Finding {
+fn judge_exchange(exchange: &Exchange) -> DoctorFinding {
     let Exchange { sent, received, .. } = *exchange;
     let unstamped = |stamps: &[i64], of: u32| of.saturating_sub(u32::try_from(stamps.len()).unwrap_or(of));
     let (no_departure, no_arrival) =
@@ -201,7 +201,7 @@ pub(crate) fn whole(nanos: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use romer_record::document::Verdict;
+    use romer_record::document::CheckVerdict;
 
     fn exchange_of(sent: u32, received: u32, departures: usize, arrivals: usize) -> Exchange {
         Exchange { sent, received, departures: vec![1_000; departures], arrivals: vec![30_000; arrivals] }
@@ -210,15 +210,15 @@ mod tests {
     #[test]
     fn each_way_of_missing_stamps_is_told_from_the_others() {
         for (exchange, verdict, says) in [
-            (exchange_of(200, 200, 200, 200), Verdict::Good, "all 200 datagrams"),
+            (exchange_of(200, 200, 200, 200), CheckVerdict::Good, "all 200 datagrams"),
             (
                 exchange_of(200, 200, 198, 200),
-                Verdict::Limited,
+                CheckVerdict::Limited,
                 "2 had no departure time stamp and 0 no arrival",
             ),
-            (exchange_of(200, 200, 200, 0), Verdict::Missing, "200 departures and 0 arrivals"),
-            (exchange_of(200, 200, 0, 200), Verdict::Missing, "0 departures and 200 arrivals"),
-            (exchange_of(200, 150, 200, 150), Verdict::Limited, "50 of 200 datagrams"),
+            (exchange_of(200, 200, 200, 0), CheckVerdict::Missing, "200 departures and 0 arrivals"),
+            (exchange_of(200, 200, 0, 200), CheckVerdict::Missing, "0 departures and 200 arrivals"),
+            (exchange_of(200, 150, 200, 150), CheckVerdict::Limited, "50 of 200 datagrams"),
         ] {
             let finding = judge_exchange(&exchange);
             assert_eq!(finding.verdict, verdict, "{finding:?}");
@@ -229,8 +229,8 @@ mod tests {
     #[test]
     fn a_loopback_that_does_not_work_is_a_finding() {
         let error = HostError::Unsuitable("network is unreachable");
-        let finding = judge(&Err(error), &Rights::of_anybody());
-        assert_eq!(finding.verdict, Verdict::Missing);
+        let finding = evaluate(&Err(error), &Rights::of_anybody());
+        assert_eq!(finding.verdict, CheckVerdict::Missing);
         assert_eq!(finding.fix.unwrap(), "sudo ip link set lo up");
     }
 

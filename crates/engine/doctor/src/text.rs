@@ -1,6 +1,6 @@
 //! The findings for people.
 
-use romer_record::document::{Doctor, Finding, Verdict};
+use romer_record::document::{CheckVerdict, Doctor, DoctorFinding};
 use romer_report::escape;
 use romer_report::text::TextStyle;
 
@@ -20,13 +20,13 @@ pub fn text(doctor: &Doctor, style: &TextStyle) -> String {
     let names = doctor.findings.iter().map(|finding| finding.name.len()).max().unwrap_or(0);
     let width = style.width.clamp(NARROWEST, WIDEST);
     let column = (width >= TWO_COLUMNS).then_some(names);
-    let page = Page { style: *style, width, column };
+    let page = DoctorPage { style: *style, width, column };
     let mut lines = page.heading(doctor);
     let heading = lines.len();
     let mut calm = true;
     for finding in &doctor.findings {
         // What is well stands in one block; what is not has air around it.
-        let good = finding.verdict == Verdict::Good;
+        let good = finding.verdict == CheckVerdict::Good;
         if !calm || !good || lines.len() == heading {
             lines.push(String::new());
         }
@@ -44,18 +44,18 @@ enum Paint {
     Strong,
     Faint,
     Command,
-    Mark(Verdict),
+    Mark(CheckVerdict),
 }
 
 #[derive(Clone, Copy)]
-struct Page {
+struct DoctorPage {
     style: TextStyle,
     width: usize,
     /// The width of the column of names, where they have one.
     column: Option<usize>,
 }
 
-impl Page {
+impl DoctorPage {
     fn paint(self, text: &str, paint: Paint) -> String {
         let code = match paint {
             _ if !self.style.color || text.is_empty() => return text.to_owned(),
@@ -63,31 +63,33 @@ impl Page {
             Paint::Strong => "1",
             Paint::Faint => "2",
             Paint::Command => "36",
-            Paint::Mark(Verdict::Good) => "32",
-            Paint::Mark(Verdict::Limited) => "33",
-            Paint::Mark(Verdict::Missing) => "1;31",
+            Paint::Mark(CheckVerdict::Good) => "32",
+            Paint::Mark(CheckVerdict::Limited) => "33",
+            Paint::Mark(CheckVerdict::Missing) => "1;31",
         };
         format!("\x1b[{code}m{text}\x1b[0m")
     }
 
-    fn mark(self, verdict: Verdict) -> &'static str {
+    fn mark(self, verdict: CheckVerdict) -> &'static str {
         match (verdict, self.style.unicode) {
-            (Verdict::Good, true) => "✓",
-            (Verdict::Missing, true) => "✗",
-            (Verdict::Good, false) => "+",
-            (Verdict::Missing, false) => "x",
-            (Verdict::Limited, _) => "!",
+            (CheckVerdict::Good, true) => "✓",
+            (CheckVerdict::Missing, true) => "✗",
+            (CheckVerdict::Good, false) => "+",
+            (CheckVerdict::Missing, false) => "x",
+            (CheckVerdict::Limited, _) => "!",
         }
     }
 
     /// The numbers of findings by verdict.
     fn heading(self, doctor: &Doctor) -> Vec<String> {
-        let counts =
-            [(Verdict::Good, "ok"), (Verdict::Limited, "limited"), (Verdict::Missing, "not working")].map(
-                |(verdict, words)| {
-                    (verdict, doctor.findings.iter().filter(|one| one.verdict == verdict).count(), words)
-                },
-            );
+        let counts = [
+            (CheckVerdict::Good, "ok"),
+            (CheckVerdict::Limited, "limited"),
+            (CheckVerdict::Missing, "not working"),
+        ]
+        .map(|(verdict, words)| {
+            (verdict, doctor.findings.iter().filter(|one| one.verdict == verdict).count(), words)
+        });
         let parts: Vec<String> = counts
             .iter()
             .filter(|(_, count, _)| *count > 0)
@@ -97,14 +99,14 @@ impl Page {
         wrap(&text, self.width).iter().map(|line| self.paint(line, Paint::Strong)).collect()
     }
 
-    fn finding(self, finding: &Finding, lines: &mut Vec<String>) {
+    fn finding(self, finding: &DoctorFinding, lines: &mut Vec<String>) {
         let mark = self.paint(self.mark(finding.verdict), Paint::Mark(finding.verdict));
         let name = escape::terminal(&finding.name.replace('_', " "));
         let indent = self.column.map_or(INDENT, |column| column + 4);
         let room = self.width.saturating_sub(indent);
         let mut body = Vec::new();
         let (found, consequence) = (escape::terminal(&finding.found), escape::terminal(&finding.consequence));
-        if finding.verdict == Verdict::Good {
+        if finding.verdict == CheckVerdict::Good {
             push(&mut body, wrap(&format!("{found} {consequence}"), room), Paint::Faint);
         } else {
             push(&mut body, wrap(&found, room), Paint::Plain);

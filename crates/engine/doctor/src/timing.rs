@@ -7,7 +7,7 @@ use romer_host::host_info;
 use romer_host::pacing::{Pacer, Scheduling};
 use romer_host::steal_monitor::{Gaps, StealMonitor, StealMonitorOptions};
 use romer_metrics::summary;
-use romer_record::document::Finding;
+use romer_record::document::DoctorFinding;
 use romer_units::Duration;
 
 use crate::finding::{WithValue, good, limited, percent, unknown};
@@ -45,7 +45,7 @@ pub(crate) fn keep_schedule(duration: Duration) -> ScheduleAccuracy {
 }
 
 /// What the schedule means.
-pub(crate) fn pacing(schedule: &ScheduleAccuracy, rights: &Rights) -> Finding {
+pub(crate) fn pacing(schedule: &ScheduleAccuracy, rights: &Rights) -> DoctorFinding {
     let late = summary(&schedule.late);
     let (p50, p99) = (whole(late.median.unwrap_or_default()), whole(late.p99.unwrap_or_default()));
     let (granted, value) = match schedule.scheduling {
@@ -122,7 +122,7 @@ pub(crate) fn watch(duration: Duration) -> Result<Stolen, HostError> {
 }
 
 /// What the stolen time means.
-pub(crate) fn stolen(stolen: Result<Stolen, HostError>) -> Finding {
+pub(crate) fn stolen(stolen: Result<Stolen, HostError>) -> DoctorFinding {
     let stolen = match stolen {
         Ok(stolen) if stolen.observed > Duration::ZERO => stolen,
         Ok(_) => return unknown(STOLEN, &HostError::Unsuitable("the monitor did not run"), TAILS),
@@ -165,7 +165,7 @@ const TAILS: &str = "Medians are reliable. High quantiles, maximum and standard 
                      the path.";
 
 /// What the number of cores means, and a quota of their time.
-pub(crate) fn cores(number: usize, quota: Option<Quota>) -> Finding {
+pub(crate) fn cores(number: usize, quota: Option<Quota>) -> DoctorFinding {
     let name = "cores";
     if let Some(Quota { quota, period }) = quota.filter(|quota| quota.is_short_of(number)) {
         let cores = if number == 1 { "one core".into() } else { format!("{number} cores") };
@@ -204,7 +204,7 @@ pub(crate) fn cores(number: usize, quota: Option<Quota>) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use romer_record::document::Verdict;
+    use romer_record::document::CheckVerdict;
 
     fn schedule(scheduling: Scheduling, late: i64) -> ScheduleAccuracy {
         ScheduleAccuracy { scheduling, late: vec![late; 300] }
@@ -214,10 +214,10 @@ mod tests {
     fn a_schedule_is_good_if_it_is_protected_and_kept() {
         let anybody = Rights::of_anybody();
         for (scheduling, late, verdict) in [
-            (Scheduling::RealTime, 80, Verdict::Good),
-            (Scheduling::Preferred, 5_000, Verdict::Good),
-            (Scheduling::RealTime, 400_000, Verdict::Limited),
-            (Scheduling::Ordinary, 80, Verdict::Limited),
+            (Scheduling::RealTime, 80, CheckVerdict::Good),
+            (Scheduling::Preferred, 5_000, CheckVerdict::Good),
+            (Scheduling::RealTime, 400_000, CheckVerdict::Limited),
+            (Scheduling::Ordinary, 80, CheckVerdict::Limited),
         ] {
             let finding = pacing(&schedule(scheduling, late), &anybody);
             assert_eq!(finding.verdict, verdict, "{finding:?}");
@@ -235,25 +235,32 @@ mod tests {
         let observed = Duration::from_millis(300);
         let quiet = Stolen { observed, ..Stolen::default() };
         for (one, verdict, says) in [
-            (quiet, Verdict::Good, "No interruption of 1 µs"),
-            (Stolen { share: 0.02, gaps: 9, ..quiet }, Verdict::Limited, "2.00 % of the time"),
+            (quiet, CheckVerdict::Good, "No interruption of 1 µs"),
+            (Stolen { share: 0.02, gaps: 9, ..quiet }, CheckVerdict::Limited, "2.00 % of the time"),
             (
                 Stolen { longest: Duration::from_millis(4), gaps: 1, ..quiet },
-                Verdict::Limited,
+                CheckVerdict::Limited,
                 "longest interruption 4.00 ms",
             ),
-            (Stolen { others: Duration::from_millis(3), ..quiet }, Verdict::Good, "Other programs: 1.00 %"),
+            (
+                Stolen { others: Duration::from_millis(3), ..quiet },
+                CheckVerdict::Good,
+                "Other programs: 1.00 %",
+            ),
         ] {
             let finding = stolen(Ok(one));
             assert_eq!(finding.verdict, verdict, "{finding:?}");
             assert!(finding.found.contains(says), "{}", finding.found);
         }
-        assert_eq!(stolen(Err(HostError::Unsuitable("no thread"))).verdict, Verdict::Limited);
+        assert_eq!(stolen(Err(HostError::Unsuitable("no thread"))).verdict, CheckVerdict::Limited);
     }
 
     #[test]
     fn one_core_is_a_limit() {
-        assert_eq!((cores(1, None).verdict, cores(2, None).verdict), (Verdict::Limited, Verdict::Good));
+        assert_eq!(
+            (cores(1, None).verdict, cores(2, None).verdict),
+            (CheckVerdict::Limited, CheckVerdict::Good)
+        );
     }
 
     #[test]
@@ -261,11 +268,11 @@ mod tests {
         let millis =
             |quota| Some(Quota { quota: Duration::from_millis(quota), period: Duration::from_millis(100) });
         let short = cores(2, millis(20));
-        assert_eq!(short.verdict, Verdict::Limited);
+        assert_eq!(short.verdict, CheckVerdict::Limited);
         let told = "may use 2 cores, but only 20.0 ms in total per 100 ms";
         assert!(short.found.contains(told), "{}", short.found);
         assert_eq!((&short.values["quota_ns"], &short.values["cores"]), (&20_000_000.into(), &2.into()));
-        assert_eq!(cores(2, millis(200)).verdict, Verdict::Good);
+        assert_eq!(cores(2, millis(200)).verdict, CheckVerdict::Good);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use std::process::ExitCode;
 
 use romer_doctor::{DoctorOptions, PROBE_ARGUMENT, examine, probe_main, text};
-use romer_record::document::{Doctor, Finding, Verdict};
+use romer_record::document::{CheckVerdict, Doctor, DoctorFinding};
 use romer_report::text::TextStyle;
 use romer_units::Duration;
 
@@ -86,12 +86,12 @@ fn every_finding_is_there(doctor: &Doctor) {
 
 fn every_finding_is_complete(doctor: &Doctor) {
     for finding in &doctor.findings {
-        let Finding { verdict, found, consequence, fix, .. } = finding;
+        let DoctorFinding { verdict, found, consequence, fix, .. } = finding;
         assert!(is_sentence(found) && is_sentence(consequence), "{finding:?}");
         match fix {
-            None => assert_eq!(*verdict, Verdict::Good, "{finding:?}"),
+            None => assert_eq!(*verdict, CheckVerdict::Good, "{finding:?}"),
             Some(fix) => {
-                assert_ne!(*verdict, Verdict::Good, "{finding:?}");
+                assert_ne!(*verdict, CheckVerdict::Good, "{finding:?}");
                 assert!(is_sentence(fix) || is_command(fix), "{finding:?}");
             }
         }

@@ -2,7 +2,7 @@
 
 use romer_impair::Headers;
 use romer_units::Dscp;
-use romer_wire::dissect::Network;
+use romer_wire::dissect::NetworkHeader;
 use romer_wire::ethernet::{self, EtherType, Frame};
 use romer_wire::ip;
 
@@ -14,7 +14,7 @@ pub(crate) fn headers(octets: &[u8]) -> Headers {
         vlan: frame.tags().iter().next().map(|tag| tag.vlan()),
         ..Headers::default()
     };
-    let Ok(network) = Network::parse(&frame) else { return headers };
+    let Ok(network) = NetworkHeader::parse(&frame) else { return headers };
     let Some((protocol, upper)) = network.carried() else { return headers };
     headers.protocol = Some(protocol);
     headers.dscp = network.dscp().map(Dscp::value);

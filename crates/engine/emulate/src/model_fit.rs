@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 
 use romer_impair::Nanos;
 use romer_metrics::{reordering, wilson_interval};
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_record::fidelity::DirectionModel;
 use romer_record::warning::ModelWarning;
 use romer_record::{Fate, Passage};
@@ -77,7 +77,8 @@ pub fn fit(source: &FitInput<'_>) -> Result<Fitted, String> {
     let mut fitted =
         Fitted { text: head(source), files: Vec::new(), directions: Vec::new(), warnings: Vec::new() };
     let mut are_relative = false;
-    let tables = [(Way::Forward, "forward", "a_to_b"), (Way::Reverse, "reverse", "b_to_a")];
+    let tables =
+        [(ProbeDirection::Forward, "forward", "a_to_b"), (ProbeDirection::Reverse, "reverse", "b_to_a")];
     for ((direction, name, table), (passages, ordered)) in
         tables.into_iter().zip(source.ways.into_iter().zip(source.ordered))
     {
@@ -88,7 +89,7 @@ pub fn fit(source: &FitInput<'_>) -> Result<Fitted, String> {
         if passages.is_empty() {
             continue;
         }
-        let delays = DelaySource::of(passages, source.round_trip);
+        let delays = DelaySource::from_passages(passages, source.round_trip);
         let setting = table.to_owned();
         match delays {
             DelaySource::OneWay => are_relative |= !source.absolute,
@@ -149,7 +150,7 @@ enum DelaySource {
 
 impl DelaySource {
     /// Of a direction with these packets.
-    fn of(passages: &[Passage], round_trip: &[Passage]) -> Self {
+    fn from_passages(passages: &[Passage], round_trip: &[Passage]) -> Self {
         let has = |passages: &[Passage]| passages.iter().any(|passage| passage.delay.is_some());
         if has(passages) || !passages.iter().any(|passage| passage.fate == Fate::Arrived) {
             Self::OneWay
@@ -651,8 +652,9 @@ mod tests {
             })
             .unwrap()
         };
-        let tables = [(Way::Forward, "a_to_b"), (Way::Reverse, "b_to_a")];
-        let no_order = ModelWarning::OrderUnknown { direction: Way::Reverse, setting: "b_to_a".into() };
+        let tables = [(ProbeDirection::Forward, "a_to_b"), (ProbeDirection::Reverse, "b_to_a")];
+        let no_order =
+            ModelWarning::OrderUnknown { direction: ProbeDirection::Reverse, setting: "b_to_a".into() };
         let halved = tables
             .map(|(direction, setting)| ModelWarning::DelaysHalved { direction, setting: setting.into() });
         let models = of(&round_trip, ModelKind::Models);

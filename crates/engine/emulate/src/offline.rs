@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::time::SystemTime;
 
 use romer_impair::{Admission, Cause, Engine, Headers, Limits, Nanos, Outcome, Packet, PortId};
-use romer_record::emulation::{EMULATION, Emulation, Leg};
+use romer_record::emulation::{EMULATION, Emulation, PortDirection};
 use romer_record::warning::EmulationWarning;
 use romer_scenario::Scenario;
 use romer_units::random::Seed;
@@ -185,7 +185,7 @@ pub fn run(
     if !scenario.config.flows.is_empty() && !arrivals.has_headers() {
         warnings.push(EmulationWarning::ArrivalsWithoutHeaders);
     }
-    for (leg, port) in [Leg::AToB, Leg::BToA].into_iter().zip(PortId::BOTH) {
+    for (leg, port) in [PortDirection::AToB, PortDirection::BToA].into_iter().zip(PortId::BOTH) {
         warnings.extend(too_alike(leg, run.engine.correlation(port)));
         warnings.extend(varies_less(leg, run.engine.correlation(port)));
         warnings.extend(flushed_early(leg, run.engine.ledger(port)));

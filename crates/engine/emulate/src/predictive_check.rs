@@ -13,7 +13,7 @@ use romer_record::fidelity::{
 };
 use romer_record::warning::FidelityWarning;
 use romer_record::{Fate, Passage};
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 use romer_units::{Duration, Timestamp};
 
 /// The most runs of a scenario.
@@ -70,9 +70,10 @@ pub struct Question<'a> {
 pub fn fidelity(question: &Question<'_>) -> Fidelity {
     let mut warnings = Vec::new();
     let mut directions = Vec::new();
-    for (direction, port) in
-        [(romer_record::document::Way::Forward, PortId::A), (romer_record::document::Way::Reverse, PortId::B)]
-    {
+    for (direction, port) in [
+        (romer_record::document::ProbeDirection::Forward, PortId::A),
+        (romer_record::document::ProbeDirection::Reverse, PortId::B),
+    ] {
         let of = |stream: &MeasuredStream<'_>| -> Vec<Passage> {
             let passages = if port == PortId::A { stream.forward } else { stream.reverse };
             let of_the_path = |passage: &&Passage| passage.departure.is_some() && passage.fate.is_observed();
@@ -413,7 +414,7 @@ impl DirectionCheck<'_> {
                 count(measured.delays.len())
             },
         });
-        judge(&mut direction);
+        set_verdict(&mut direction);
         if direction.verdict == FidelityVerdict::Differs && self.question.seeks_allowance {
             direction.sufficient_allowance_ns = expected.sufficient_allowance(&measured, &runs, allowed);
         }
@@ -495,7 +496,7 @@ impl DirectionCheck<'_> {
 }
 
 /// The verdict, and its words.
-fn judge(direction: &mut FidelityDirection) {
+fn set_verdict(direction: &mut FidelityDirection) {
     let odds = format!("p = {:.3}; {} packets", direction.p_value, direction.packets);
     let added = if direction.added_ns >= 1.0 {
         format!(
@@ -526,7 +527,7 @@ fn judge(direction: &mut FidelityDirection) {
 fn phase(config: &Config, seed: Seed) -> Nanos {
     let last = config.timeline.last().map_or(0, |step| step.at);
     let span = if config.timeline.is_empty() { 0 } else { config.repeat.unwrap_or(last) };
-    let unit = Stream::new(seed, [PHASE, 0]).unit(0);
+    let unit = RandomStream::new(seed, [PHASE, 0]).unit(0);
     #[expect(clippy::cast_possible_truncation, reason = "a part of the span")]
     let phase = (unit * real(span)) as Nanos;
     phase

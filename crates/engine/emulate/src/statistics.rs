@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use romer_impair::{Cause, Correlation, Ledger, Nanos, Outcome};
 use romer_metrics::{student_975, summary};
 use romer_record::document::Summary;
-use romer_record::emulation::{EmulatedDirection, Leg};
+use romer_record::emulation::{EmulatedDirection, PortDirection};
 use romer_record::warning::EmulationWarning;
 
 /// What chance may leave of a figure, as a share of the standard deviation, without a word.
@@ -103,7 +103,10 @@ pub(crate) fn with_known_intervals(mut summary: Summary, correlation: Option<&Co
 
 /// That a direction whose delays are alike was emulated for too short a time for its figures to agree with what was asked for,
 /// and how far off chance alone may leave them, where the run is long enough to tell.
-pub(crate) fn too_alike(direction: Leg, correlation: Option<&Correlation>) -> Option<EmulationWarning> {
+pub(crate) fn too_alike(
+    direction: PortDirection,
+    correlation: Option<&Correlation>,
+) -> Option<EmulationWarning> {
     let correlation = correlation?;
     if correlation.has_infinite_variance() {
         return Some(EmulationWarning::VarianceInfinite { direction });
@@ -128,7 +131,7 @@ pub(crate) fn too_alike(direction: Leg, correlation: Option<&Correlation>) -> Op
 }
 
 /// That displaced packets left before as many others had gone past as drawn, because their time was up.
-pub(crate) fn flushed_early(direction: Leg, ledger: &Ledger) -> Option<EmulationWarning> {
+pub(crate) fn flushed_early(direction: PortDirection, ledger: &Ledger) -> Option<EmulationWarning> {
     #[expect(clippy::cast_precision_loss, reason = "a ratio")]
     let share = ledger.flushed as f64 / ledger.displaced.max(1) as f64;
     (share > FEW_FLUSHED).then_some(EmulationWarning::FlushedEarly {
@@ -140,7 +143,10 @@ pub(crate) fn flushed_early(direction: Leg, ledger: &Ledger) -> Option<Emulation
 
 /// That the exact order makes delays vary less from packet to packet than their law would: packets come closer together
 /// than the law is wide.
-pub(crate) fn varies_less(direction: Leg, correlation: Option<&Correlation>) -> Option<EmulationWarning> {
+pub(crate) fn varies_less(
+    direction: PortDirection,
+    correlation: Option<&Correlation>,
+) -> Option<EmulationWarning> {
     let (width_ns, spacing_ns) = correlation?.width_beyond_spacing()?;
     Some(EmulationWarning::VariationLimited { direction, width_ns, spacing_ns })
 }
@@ -167,7 +173,7 @@ fn counted(ledger: &Ledger, correlation: Option<&Correlation>) -> EmulatedDirect
 
 #[cfg(test)]
 mod tests {
-    use romer_units::random::{Seed, Stream};
+    use romer_units::random::{RandomStream, Seed};
 
     use super::*;
 
@@ -175,23 +181,24 @@ mod tests {
     #[test]
     fn flushed_displacements_are_noted() {
         let of = |displaced, flushed| {
-            flushed_early(Leg::AToB, &Ledger { displaced, flushed, ..Ledger::default() })
+            flushed_early(PortDirection::AToB, &Ledger { displaced, flushed, ..Ledger::default() })
         };
         assert_eq!([of(0, 0), of(1_000, 5)], [None, None]);
-        let note = EmulationWarning::FlushedEarly { direction: Leg::AToB, flushed: 300, displaced: 1_000 };
+        let note =
+            EmulationWarning::FlushedEarly { direction: PortDirection::AToB, flushed: 300, displaced: 1_000 };
         assert_eq!(of(1_000, 300), Some(note));
     }
 
     /// A note says that delays are correlated only where the effective sample size is below their number.
     #[test]
     fn independent_delays_are_not_correlated() {
-        let stream = Stream::new(Seed([1, 2, 3, 4, 5, 6]), [7, 8]);
+        let stream = RandomStream::new(Seed([1, 2, 3, 4, 5, 6]), [7, 8]);
         let noted = |value: &dyn Fn(u64) -> f64| {
             let mut correlation = Correlation::default();
             #[expect(clippy::cast_possible_truncation, reason = "below two million")]
             (0..256_u64)
                 .for_each(|number| correlation.add(number.cast_signed(), (value(number) * 1e6) as i64));
-            match too_alike(Leg::AToB, Some(&correlation)) {
+            match too_alike(PortDirection::AToB, Some(&correlation)) {
                 Some(EmulationWarning::FewIndependentDelays { delays: 256, effective_delays, .. }) => {
                     effective_delays
                 }
@@ -227,7 +234,7 @@ mod tests {
                 while engine.poll(i64::from(slot) * gap - 1).is_some() {}
                 engine.admit(&Packet::new(slot, PortId::A, 100, i64::from(slot) * gap));
             }
-            varies_less(Leg::AToB, engine.correlation(PortId::A))
+            varies_less(PortDirection::AToB, engine.correlation(PortId::A))
         };
         let Some(EmulationWarning::VariationLimited { width_ns, spacing_ns, .. }) =
             noted(Order::Exact, 2_000_000)
@@ -241,7 +248,7 @@ mod tests {
 
     #[test]
     fn intervals_that_cannot_be_told_are_left_out() {
-        let stream = Stream::new(Seed([1, 2, 3, 4, 5, 6]), [7, 8]);
+        let stream = RandomStream::new(Seed([1, 2, 3, 4, 5, 6]), [7, 8]);
         #[expect(clippy::cast_possible_truncation, reason = "below a million")]
         let independent = |number: u64| (stream.unit(number) * 1e6) as i64;
         let given = |count: u64, value: &dyn Fn(u64) -> i64| {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration as StdDuration;
 
-use romer_clock::card::{Placed, Reading, Relation};
+use romer_clock::card::{CardReading, Placed, Relation};
 use romer_host::HostError;
 use romer_host::link::Network;
 use romer_host::phc::{HardwareStamping, PhcClock, PhcTime};
@@ -58,7 +58,7 @@ impl Card {
         // Held across the reading, so that readings stand in their order.
         let mut relation = lock(&self.relation);
         let reading = self.clock.read()?;
-        relation.add(Reading {
+        relation.add(CardReading {
             card_ns: reading.card.as_nanos(),
             before_ns: reading.before.as_nanos(),
             after_ns: reading.after.as_nanos(),

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use romer_clock::steps::{ClockChange, ClockWatch, Reading};
+use romer_clock::steps::{ClockChange, ClockReadings, ClockWatch};
 use romer_host::clock;
 use romer_host::host_info::{self, PacketTooBigHandling};
 use romer_host::link::Network;
 use romer_host::watch::{NetworkChange, Watch, read_clocks};
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_record::manifest::ClockRelation;
 use romer_units::{Duration, Monotonic, Timestamp, three_digits};
 use romer_wire::udp::ACCEPTED_PAYLOAD;
@@ -32,9 +32,9 @@ const QUESTIONS: Duration = Duration::from_millis(20);
 const LONGEST_WORDS: usize = 300;
 
 /// All clocks of this host, as a [`ClockWatch`] wants them.
-pub fn reading() -> Reading {
+pub fn reading() -> ClockReadings {
     let clocks = read_clocks();
-    Reading {
+    ClockReadings {
         realtime: clocks.realtime,
         monotonic: clocks.monotonic,
         boottime: clocks.boottime,
@@ -43,7 +43,7 @@ pub fn reading() -> Reading {
 }
 
 /// An event of now, with its time told from `start`.
-pub fn event(kind: EventKind, side: Side, detail: String, start: Timestamp<Monotonic>) -> Event {
+pub fn event(kind: EventKind, side: EventLocation, detail: String, start: Timestamp<Monotonic>) -> Event {
     let now = clock::now();
     Event { detail, ..Event::new(kind, side, (now.monotonic - start).as_nanos(), now.realtime.as_nanos()) }
 }
@@ -111,10 +111,10 @@ pub fn covers(to: IpAddr, prefix: u8, address: IpAddr) -> bool {
 }
 
 /// What a look at the clocks has shown, at the end of this `side`.
-pub fn clock_event(change: ClockChange, side: Side, start: Timestamp<Monotonic>) -> Event {
+pub fn clock_event(change: ClockChange, side: EventLocation, start: Timestamp<Monotonic>) -> Event {
     let [clock, host, program] = match side {
-        Side::Responder => ["the responder's clock", "the responder's host", "the responder"],
-        Side::Sender | Side::Path => ["this host's clock", "this host", "the program"],
+        EventLocation::Responder => ["the responder's clock", "the responder's host", "the responder"],
+        EventLocation::Sender | EventLocation::Path => ["this host's clock", "this host", "the program"],
     };
     let (kind, detail) = match change {
         ClockChange::Step(step) => {
@@ -151,7 +151,7 @@ fn event_between(
     between: [Timestamp<Monotonic>; 2],
     start: Timestamp<Monotonic>,
 ) -> Event {
-    let now = event(kind, Side::Responder, detail, start);
+    let now = event(kind, EventLocation::Responder, detail, start);
     let [earliest, latest] = between.map(|at| now.at_ns.saturating_sub((at - start).as_nanos()).max(0));
     now.between(earliest, latest)
 }
@@ -180,8 +180,8 @@ pub fn reported_by_responder(
     }
     let detail = far_words(&told.detail);
     // A sender that it finds elsewhere may have moved, or a NAT on the way; this end knows which.
-    let is_of_path = (told.kind, told.side) == (EventKind::AddressChange, Side::Path);
-    let side = if is_of_path { Side::Path } else { Side::Responder };
+    let is_of_path = (told.kind, told.side) == (EventKind::AddressChange, EventLocation::Path);
+    let side = if is_of_path { EventLocation::Path } else { EventLocation::Responder };
     let now = event(told.kind, side, detail, start);
     let length = told.until_ns.map(|until| until.saturating_sub(told.at_ns).max(0));
     let event = Event {
@@ -290,7 +290,7 @@ impl Occurrences {
         // By its own looks this thread cannot tell whether another has worked.
         let mut all: Vec<Event> = changes
             .filter(|change| !matches!(change, ClockChange::Paused(_)))
-            .map(|change| clock_event(change, Side::Responder, start))
+            .map(|change| clock_event(change, EventLocation::Responder, start))
             .collect();
         all.extend(self.pulse.standstill().map(|[from, until]| {
             let detail = stood_still("the responder", (until - from).as_nanos());
@@ -317,7 +317,7 @@ impl Occurrences {
                         interface: None,
                         address: None,
                         route: None,
-                        event: event(EventKind::Missed, Side::Responder, detail.into(), start),
+                        event: event(EventKind::Missed, EventLocation::Responder, detail.into(), start),
                     });
                 }
                 NetworkChange::Address { address, added, .. } => {
@@ -350,7 +350,7 @@ impl Occurrences {
         let drops = self.queues.look(&used).into_iter();
         drops
             .map(|drops| Occurrence {
-                event: drops.event(Side::Responder, self.start),
+                event: drops.event(EventLocation::Responder, self.start),
                 interface: Some(drops.interface),
                 address: None,
                 route: None,
@@ -365,7 +365,7 @@ impl Occurrences {
 
     /// The same of what began `length` ago, and is over.
     pub fn note_over(&self, kind: EventKind, detail: String, length: Duration) -> Event {
-        let mut event = event(kind, Side::Responder, detail, self.start);
+        let mut event = event(kind, EventLocation::Responder, detail, self.start);
         if length > Duration::ZERO {
             event = event.over(length.as_nanos());
         }
@@ -382,7 +382,7 @@ impl Occurrences {
 
     /// Datagrams found a full socket of this end.
     pub fn overflowed(&self, overflow: &Overflow) -> Event {
-        let event = overflow.event(Side::Responder, self.start);
+        let event = overflow.event(EventLocation::Responder, self.start);
         self.remember(&event);
         event
     }
@@ -403,7 +403,7 @@ impl Occurrences {
         let told = three_digits(length.as_nanos()).readable();
         let detail =
             format!("address {address} of the responder's host was removed, and restored after {told}");
-        let event = event(EventKind::AddressChange, Side::Responder, detail, self.start);
+        let event = event(EventKind::AddressChange, EventLocation::Responder, detail, self.start);
         let event = event.over(length.as_nanos());
         Some(Occurrence { interface: None, address: Some(address), route: None, event })
     }
@@ -411,7 +411,7 @@ impl Occurrences {
     /// A route of this host came or went: what is sent to where it leads goes another way from now on, or not at all.
     fn route(&self, (to, prefix): (IpAddr, u8), gateway: IpAddr, added: bool) -> Occurrence {
         let detail = route_words("the responder's host's route", (to, prefix), gateway, added);
-        let event = event(EventKind::RouteChange, Side::Responder, detail, self.start);
+        let event = event(EventKind::RouteChange, EventLocation::Responder, detail, self.start);
         Occurrence { interface: None, address: None, route: Some((to, prefix)), event }
     }
 
@@ -428,7 +428,8 @@ impl Occurrences {
         }
         let (Some(before), Some(Some(deeds))) = (known, deeds) else { return };
         let mut tell = |kind, detail, detection_latency_ns| {
-            let event = Event { detection_latency_ns, ..event(kind, Side::Responder, detail, self.start) };
+            let event =
+                Event { detection_latency_ns, ..event(kind, EventLocation::Responder, detail, self.start) };
             all.push(Occurrence { interface: Some(name.to_owned()), address: None, route: None, event });
         };
         let whose = format!("{name} of the responder's host");
@@ -558,7 +559,7 @@ mod tests {
             "the responder's host's route 0.0.0.0/0 led by 198.19.0.1, and is gone"
         );
         let told = reported_by_responder(&gone.event, ClockRelation::Shared, own.start).unwrap();
-        assert_eq!((told.kind, told.side), (EventKind::RouteChange, Side::Responder));
+        assert_eq!((told.kind, told.side), (EventKind::RouteChange, EventLocation::Responder));
     }
 
     #[test]
@@ -629,10 +630,10 @@ mod tests {
             until_ns: Some(10_000_000_000),
             detail: format!("\x1b[2J{}", "x".repeat(1_000)),
             step,
-            ..Event::new(EventKind::Pause, Side::Sender, 7_000_000_000, 42)
+            ..Event::new(EventKind::Pause, EventLocation::Sender, 7_000_000_000, 42)
         };
         let kept = reported_by_responder(&told, ClockRelation::Shared, start).unwrap();
-        assert_eq!((kept.side, kept.clock_ns, kept.step), (Side::Responder, 42, None));
+        assert_eq!((kept.side, kept.clock_ns, kept.step), (EventLocation::Responder, 42, None));
         assert_eq!(kept.until_ns.map(|until| until - kept.at_ns), Some(3_000_000_000));
         assert!(kept.until_ns >= Some(100_000_000_000));
         assert!(kept.detail.starts_with("[2J") && kept.detail.len() == LONGEST_WORDS);
@@ -655,7 +656,7 @@ mod tests {
             for until_ns in times.map(Some).into_iter().chain([None]) {
                 for clock_ns in moments {
                     let detection_latency_ns = until_ns;
-                    let event = Event::new(EventKind::LinkUp, Side::Responder, at_ns, clock_ns);
+                    let event = Event::new(EventKind::LinkUp, EventLocation::Responder, at_ns, clock_ns);
                     let event = Event { until_ns, detection_latency_ns, ..event };
                     assert!(event.is_plausible());
                     match reported_by_responder(&event, ClockRelation::Unknown, start) {

@@ -2,7 +2,7 @@
 
 use romer_host::socket::Datagram;
 use romer_host::{clock, host_info};
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_units::{Monotonic, Timestamp, counted};
 
 use crate::occurrences::event;
@@ -30,7 +30,7 @@ pub struct Overflow {
 
 impl Overflow {
     /// The event of it, at the host that is this `side`, with times told from `start`.
-    pub fn event(&self, side: Side, start: Timestamp<Monotonic>) -> Event {
+    pub fn event(&self, side: EventLocation, start: Timestamp<Monotonic>) -> Event {
         let [from, until] = self.between;
         let count = self.count;
         let now = event(EventKind::ReceiveOverflow, side, words(side, count), start);
@@ -40,8 +40,8 @@ impl Overflow {
     }
 }
 
-fn words(side: Side, count: u64) -> String {
-    let host = if side == Side::Responder { "the responder's host" } else { "this host" };
+fn words(side: EventLocation, count: u64) -> String {
+    let host = if side == EventLocation::Responder { "the responder's host" } else { "this host" };
     let datagrams = counted(count, "datagram");
     format!("{datagrams} had arrived, and {host}'s kernel dropped them because they were not read in time")
 }
@@ -187,12 +187,12 @@ impl Overflows {
     }
 
     /// What was found since the last call.
-    pub fn found(&mut self) -> Vec<Overflow> {
+    pub fn take_new(&mut self) -> Vec<Overflow> {
         std::mem::take(&mut self.found)
     }
 
     /// Gives what was found to `told`, one after the other, until that has no room for it: what is left stays for the next call.
-    pub fn tell(&mut self, mut told: impl FnMut(Overflow) -> bool) {
+    pub fn drain_into(&mut self, mut told: impl FnMut(Overflow) -> bool) {
         let all = self.found.iter().position(|one| !told(*one)).unwrap_or(self.found.len());
         self.found.drain(..all);
     }
@@ -218,28 +218,28 @@ mod tests {
         let expected = [([2, 95], 9), ([500, 700], 3)];
         let expected =
             expected.map(|(between, count)| Overflow { between: between.map(|at| at * MS), count });
-        assert_eq!(overflows.found(), expected);
+        assert_eq!(overflows.take_new(), expected);
         overflows.take_one(900 * MS, 12, OverflowReading::default);
-        assert!(overflows.found().is_empty(), "each is told once");
+        assert!(overflows.take_new().is_empty(), "each is told once");
         overflows.take_one(1_000 * MS, 14, OverflowReading::default);
-        assert_eq!(overflows.found(), [Overflow { between: [900 * MS, 1_000 * MS], count: 2 }]);
+        assert_eq!(overflows.take_new(), [Overflow { between: [900 * MS, 1_000 * MS], count: 2 }]);
         // What had waited then tells of less, and what came after it of more.
         for (at, dropped) in [(990, 13), (1_001, 14), (1_500, 20)] {
             overflows.take_one(at * MS, dropped, OverflowReading::default);
         }
-        assert_eq!(overflows.found(), [Overflow { between: [1_001 * MS, 1_500 * MS], count: 6 }]);
+        assert_eq!(overflows.take_new(), [Overflow { between: [1_001 * MS, 1_500 * MS], count: 6 }]);
         // What there was no room to tell is told later, and once.
         let mut overflows = Overflows::default();
         for (at, dropped) in [(1, 1), (500, 1), (900, 3), (1_400, 3), (1_900, 7)] {
             overflows.take_one(at * MS, dropped, OverflowReading::default);
         }
         let mut told = Vec::new();
-        overflows.tell(|one| {
+        overflows.drain_into(|one| {
             told.push(one.count);
             told.len() < 2
         });
         assert!(told == [1, 2] && !overflows.is_told());
-        overflows.tell(|one| {
+        overflows.drain_into(|one| {
             told.push(one.count);
             true
         });
@@ -247,7 +247,7 @@ mod tests {
         // It counts to 2^32 and then begins anew; at the first datagram it is not known since when.
         let mut overflows = Overflows { dropped: u32::MAX, ..Overflows::default() };
         overflows.take_one(5, 1, OverflowReading::default);
-        assert_eq!(overflows.found(), [Overflow { between: [5, 5], count: 2 }]);
+        assert_eq!(overflows.take_new(), [Overflow { between: [5, 5], count: 2 }]);
     }
 
     /// What was damaged is no overflow: it is one as far as the host has counted overflows since it was asked before. The host is
@@ -262,29 +262,29 @@ mod tests {
         overflows.take_one(20 * MS, 5, || host(21, 100));
         overflows.take_one(30 * MS, 9, || host(50, 100));
         overflows.take_one(40 * MS, 12, never);
-        assert_eq!((overflows.found(), overflows.total()), (Vec::new(), 0));
+        assert_eq!((overflows.take_new(), overflows.total()), (Vec::new(), 0));
         // Both, read late: one reading tells of all that waited.
         for (at, dropped) in [(60, 20), (70, 25), (80, 30)] {
             overflows.take_one(at * MS, dropped, || host(100, 111));
         }
-        assert_eq!(overflows.found(), [Overflow { between: [40 * MS, 70 * MS], count: 11 }]);
+        assert_eq!(overflows.take_new(), [Overflow { between: [40 * MS, 70 * MS], count: 11 }]);
         // What others had dropped when nothing of this one waited does not make damage an overflow later.
         overflows.take_one(110 * MS, 31, || host(111, 161));
-        assert_eq!(overflows.found().len(), 1);
+        assert_eq!(overflows.take_new().len(), 1);
         overflows.take_one(120 * MS, 31, never);
         overflows.take_one(130 * MS, 40, || host(131, 161));
-        assert_eq!((overflows.found(), overflows.total()), (Vec::new(), 12));
+        assert_eq!((overflows.take_new(), overflows.total()), (Vec::new(), 12));
         // The clock is set back by a minute.
         overflows.take_one(-60_000 * MS, 42, || host(-59_999, 163));
-        assert_eq!(overflows.found().iter().map(|one| one.count).sum::<u64>(), 2);
+        assert_eq!(overflows.take_new().iter().map(|one| one.count).sum::<u64>(), 2);
         // Where the host does not tell, a drop is taken for an overflow.
         overflows.take_one(-50_000 * MS, 45, OverflowReading::default);
-        assert_eq!(overflows.found().iter().map(|one| one.count).sum::<u64>(), 3);
+        assert_eq!(overflows.take_new().iter().map(|one| one.count).sum::<u64>(), 3);
     }
 
     fn dropped(heard: i64, from: i64, until: i64, datagrams: u64) -> Event {
         let start = clock::monotonic_now();
-        let event = Overflow { between: [0, 1], count: datagrams }.event(Side::Responder, start);
+        let event = Overflow { between: [0, 1], count: datagrams }.event(EventLocation::Responder, start);
         let at_ns = (heard - (until - from)) * MS;
         Event { at_ns, until_ns: Some(heard * MS), clock_ns: from * MS, ..event }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use romer_host::clock;
 use romer_host::queue::{Queue, Queues};
 use romer_passages::dropped::is_of_queue;
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::occurrences::event;
@@ -35,8 +35,8 @@ pub struct Drops {
 
 impl Drops {
     /// The event of it, at the host that is this `side`, with times told from `start`.
-    pub fn event(&self, side: Side, start: Timestamp<Monotonic>) -> Event {
-        let host = if side == Side::Responder { "the responder's host" } else { "this host" };
+    pub fn event(&self, side: EventLocation, start: Timestamp<Monotonic>) -> Event {
+        let host = if side == EventLocation::Responder { "the responder's host" } else { "this host" };
         let detail =
             format!("a queue of {host} ({} of interface {}) dropped packets", self.kind, self.interface);
         let now = event(EventKind::NotSent, side, detail, start);
@@ -172,7 +172,7 @@ mod tests {
             between: [start, start + second].map(|at| at + Duration::from_secs(from)),
         };
         let tell = |from, count| {
-            let told = drops(from, count).event(Side::Responder, start);
+            let told = drops(from, count).event(EventLocation::Responder, start);
             Event {
                 at_ns: from * 1_000_000_000,
                 until_ns: Some((from + 1) * 1_000_000_000),
@@ -192,6 +192,9 @@ mod tests {
         );
         assert!(!go_on(&mut one, &tell(18, 1)), "it had stopped");
         let other = Event { detail: "another".into(), ..tell(14, 1) };
-        assert!(!go_on(&mut one, &other) && !go_on(&mut one, &Event { side: Side::Sender, ..tell(14, 1) }));
+        assert!(
+            !go_on(&mut one, &other)
+                && !go_on(&mut one, &Event { side: EventLocation::Sender, ..tell(14, 1) })
+        );
     }
 }

@@ -10,7 +10,9 @@ use romer_host::socket::{Outgoing, ReceiveBatch, SocketOptions, StampingSocket};
 use romer_units::Duration;
 
 use crate::error::LabError;
-use crate::topology::{Endpoint, Host, LabPort, Prefix, Topology, V4_PREFIX, V6_PREFIX, router_addresses};
+use crate::topology::{
+    Endpoint, Host, LabPort, NamespacePrefix, Topology, V4_PREFIX, V6_PREFIX, router_addresses,
+};
 
 /// How long links and addresses may take until they carry packets.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -18,12 +20,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PRIMING: Duration = Duration::from_millis(50);
 
 /// The free text on our links, by which the namespaces are known to be ours.
-pub(crate) fn mark(prefix: &Prefix, kind: Topology) -> String {
+pub(crate) fn mark(prefix: &NamespacePrefix, kind: Topology) -> String {
     format!("romer lab {} {}", kind.name(), prefix.as_str())
 }
 
 /// Builds the laboratory. What it had made when it failed stays, for [`remove`].
-pub(crate) fn build(kind: Topology, prefix: &Prefix) -> Result<(), LabError> {
+pub(crate) fn build(kind: Topology, prefix: &NamespacePrefix) -> Result<(), LabError> {
     for host in kind.hosts() {
         netns::create(&host.namespace(prefix.as_str()))?;
     }
@@ -35,6 +37,12 @@ pub(crate) fn build(kind: Topology, prefix: &Prefix) -> Result<(), LabError> {
         network.set_up("lo", true)?;
         if v6 {
             quieten_v6(network)?;
+        }
+    }
+    // The ports of the emulator have no address of their own, not even a link-local one.
+    if v6 && kind == Topology::Path {
+        for name in ["all", "default"] {
+            middle.set_parameter(&format!("net/ipv6/conf/{name}/disable_ipv6"), "1")?;
         }
     }
     let mark = mark(prefix, kind);
@@ -164,7 +172,7 @@ fn await_running(network: &Network, port: &str) -> Result<(), LabError> {
 
 /// Sends a datagram each way for each family and waits for it, so that whoever comes next loses none: a link that
 /// says it runs may still drop what it is given, because its queue comes into being a moment later.
-fn prime(kind: Topology, prefix: &Prefix, v6: bool) -> Result<(), LabError> {
+fn prime(kind: Topology, prefix: &NamespacePrefix, v6: bool) -> Result<(), LabError> {
     let (Some(a), Some(b)) = (kind.endpoint(Host::A), kind.endpoint(Host::B)) else { return Ok(()) };
     for (index, (one, other)) in a.addresses().into_iter().zip(b.addresses()).enumerate() {
         let family = ["IPv4", "IPv6"][index];
@@ -188,7 +196,7 @@ fn prime(kind: Topology, prefix: &Prefix, v6: bool) -> Result<(), LabError> {
     Ok(())
 }
 
-fn bind(host: Host, address: IpAddr, prefix: &Prefix) -> Result<StampingSocket, LabError> {
+fn bind(host: Host, address: IpAddr, prefix: &NamespacePrefix) -> Result<StampingSocket, LabError> {
     let options = SocketOptions { kernel_stamps: false, ..SocketOptions::default() };
     let bind = || StampingSocket::bind(SocketAddr::new(address, 0), &options);
     Ok(netns::with_namespace(&host.namespace(prefix.as_str()), bind)??)
@@ -212,7 +220,7 @@ fn passes(sender: &StampingSocket, receiver: &StampingSocket) -> Result<bool, La
 }
 
 /// Removes the laboratory's namespaces, whichever of them there are.
-pub(crate) fn remove(kind: Topology, prefix: &Prefix) -> Result<(), LabError> {
+pub(crate) fn remove(kind: Topology, prefix: &NamespacePrefix) -> Result<(), LabError> {
     for host in kind.hosts() {
         match netns::delete(&host.namespace(prefix.as_str())) {
             Ok(()) | Err(romer_host::HostError::Missing { .. }) => {}

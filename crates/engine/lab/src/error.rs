@@ -44,7 +44,8 @@ pub enum LabError {
     },
     /// No laboratory with this prefix stands.
     #[error(
-        "no lab is up ({prefix}): there is none with this prefix; create one with: romer lab up path --prefix {prefix}"
+        "no lab is up ({prefix}): there is none with this prefix; name the prefix of yours with --prefix, or create one with: \
+         romer lab up path --prefix {prefix}"
     )]
     NotUp {
         /// The prefix.

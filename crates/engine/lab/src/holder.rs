@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::build;
 use crate::error::LabError;
-use crate::topology::{Prefix, Topology};
+use crate::topology::{NamespacePrefix, Topology};
 
 /// The only argument with which this program becomes a holder. A program that uses this crate calls
 /// [`holder_main`] when it is started so, before it starts any thread.
@@ -69,7 +69,7 @@ fn hold(line: &str) -> HolderReply {
         Ok(request) => request,
         Err(error) => return failed(&error),
     };
-    let prefix: Prefix = match request.prefix.parse() {
+    let prefix: NamespacePrefix = match request.prefix.parse() {
         Ok(prefix) => prefix,
         Err(error) => return failed(&error),
     };
@@ -115,7 +115,7 @@ impl WaitingHolder {
     }
 
     /// Gives it the request and waits until the laboratory stands.
-    pub(crate) fn build(&mut self, kind: Topology, prefix: &Prefix) -> Result<(), LabError> {
+    pub(crate) fn build(&mut self, kind: Topology, prefix: &NamespacePrefix) -> Result<(), LabError> {
         let lost = || LabError::Holder { why: "it ended without an answer".into() };
         let request = Request { kind, prefix: prefix.as_str().into() };
         let request =

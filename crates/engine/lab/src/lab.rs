@@ -17,7 +17,7 @@ use crate::build;
 use crate::error::LabError;
 use crate::holder::WaitingHolder;
 use crate::state::{Folder, Holder, LabState};
-use crate::topology::{Host, Prefix, Topology};
+use crate::topology::{Host, NamespacePrefix, Topology};
 
 /// How long a program inside may take to end when the laboratory is taken down.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -44,7 +44,7 @@ impl Mode {
 /// A laboratory that stands.
 #[derive(Debug)]
 pub struct Lab {
-    prefix: Prefix,
+    prefix: NamespacePrefix,
     state: LabState,
 }
 
@@ -66,7 +66,7 @@ pub struct Status {
 }
 
 impl Status {
-    fn read(state: &LabState, prefix: &Prefix) -> Self {
+    fn read(state: &LabState, prefix: &NamespacePrefix) -> Self {
         Self {
             prefix: prefix.as_str().into(),
             kind: state.kind,
@@ -87,7 +87,7 @@ impl Lab {
     /// ([`LabError::NameTaken`]); the kernel does not allow it ([`LabError::Forbidden`]); or the system refuses
     /// something on the way. Nothing is left then.
     pub fn up(kind: Topology, prefix: &str) -> Result<Self, LabError> {
-        let prefix: Prefix = prefix.parse()?;
+        let prefix: NamespacePrefix = prefix.parse()?;
         let mode = Mode::of_this_process()?;
         let folder = Folder::lock(mode)?;
         if let Some(state) = folder.read(&prefix)? {
@@ -109,7 +109,7 @@ impl Lab {
     /// # Errors
     /// There is none ([`LabError::NotUp`]), or it is not whole ([`LabError::Broken`]).
     pub fn open(prefix: &str) -> Result<Self, LabError> {
-        let prefix: Prefix = prefix.parse()?;
+        let prefix: NamespacePrefix = prefix.parse()?;
         let folder = Folder::lock(Mode::of_this_process()?)?;
         let Some(state) = folder.read(&prefix)? else {
             return Err(LabError::NotUp { prefix: prefix.as_str().into() });
@@ -126,7 +126,7 @@ impl Lab {
     /// # Errors
     /// There is none ([`LabError::NotUp`]), or the system refuses something; it can then be tried again.
     pub fn down(prefix: &str) -> Result<(), LabError> {
-        let prefix: Prefix = prefix.parse()?;
+        let prefix: NamespacePrefix = prefix.parse()?;
         let folder = Folder::lock(Mode::of_this_process()?)?;
         let Some(state) = folder.read(&prefix)? else {
             return Err(LabError::NotUp { prefix: prefix.as_str().into() });
@@ -139,7 +139,7 @@ impl Lab {
     /// # Errors
     /// The prefix is not legal, or the state cannot be read.
     pub fn status(prefix: &str) -> Result<Option<Status>, LabError> {
-        let prefix: Prefix = prefix.parse()?;
+        let prefix: NamespacePrefix = prefix.parse()?;
         let state = Folder::lock(Mode::of_this_process()?)?.read(&prefix)?;
         Ok(state.map(|state| Status::read(&state, &prefix)))
     }
@@ -225,7 +225,7 @@ impl Lab {
 }
 
 /// Builds named namespaces of this machine.
-fn build_here(folder: &Folder, kind: Topology, prefix: &Prefix) -> Result<LabState, LabError> {
+fn build_here(folder: &Folder, kind: Topology, prefix: &NamespacePrefix) -> Result<LabState, LabError> {
     for host in kind.hosts() {
         let name = host.namespace(prefix.as_str());
         if netns::exists(&name)? {
@@ -260,7 +260,7 @@ fn another_made_folder(folder: &Folder) -> Result<bool, LabError> {
 }
 
 /// Has a holder build the laboratory in a user namespace.
-fn build_held(folder: &Folder, kind: Topology, prefix: &Prefix) -> Result<LabState, LabError> {
+fn build_held(folder: &Folder, kind: Topology, prefix: &NamespacePrefix) -> Result<LabState, LabError> {
     let mut holder = WaitingHolder::start()?;
     let noted = Holder::find(holder.process())
         .ok_or_else(|| LabError::Holder { why: "it ended at its start".into() })
@@ -292,7 +292,7 @@ fn mount_point(state: &LabState, name: &str) -> Result<PathBuf, LabError> {
 }
 
 /// Whether all of a laboratory is there.
-fn is_whole(state: &LabState, prefix: &Prefix) -> bool {
+fn is_whole(state: &LabState, prefix: &NamespacePrefix) -> bool {
     let alive = state.holder.is_none_or(Holder::lives);
     let mark = build::mark(prefix, state.kind);
     alive
@@ -306,7 +306,7 @@ fn is_whole(state: &LabState, prefix: &Prefix) -> bool {
 }
 
 /// Ends what runs in a laboratory, removes what is left of it, and forgets it.
-fn clear(folder: &Folder, prefix: &Prefix, state: &LabState) -> Result<(), LabError> {
+fn clear(folder: &Folder, prefix: &NamespacePrefix, state: &LabState) -> Result<(), LabError> {
     let mark = build::mark(prefix, state.kind);
     let names: Vec<String> =
         state.kind.hosts().map(|host| host.namespace(prefix.as_str())).into_iter().collect();

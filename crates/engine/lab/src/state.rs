@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
 use crate::lab::Mode;
-use crate::topology::{Prefix, Topology};
+use crate::topology::{NamespacePrefix, Topology};
 
 /// Version of the file.
 const SCHEMA: &str = "romer/lab-state/1";
@@ -99,24 +99,24 @@ impl Folder {
         }
     }
 
-    fn file(&self, prefix: &Prefix) -> PathBuf {
+    fn file(&self, prefix: &NamespacePrefix) -> PathBuf {
         self.path.join(format!("{}.json", prefix.as_str()))
     }
 
     /// The folder for what programs of the laboratory of `prefix` hand over.
-    fn scratch(&self, prefix: &Prefix) -> PathBuf {
+    fn scratch(&self, prefix: &NamespacePrefix) -> PathBuf {
         self.path.join(format!("{}.d", prefix.as_str()))
     }
 
     /// Makes that folder, which [`Folder::remove`] removes.
-    pub(crate) fn make_scratch(&self, prefix: &Prefix) -> Result<PathBuf, LabError> {
+    pub(crate) fn make_scratch(&self, prefix: &NamespacePrefix) -> Result<PathBuf, LabError> {
         let path = self.scratch(prefix);
         DirBuilder::new().mode(0o700).create(&path).map_err(trouble("make", &path))?;
         Ok(path)
     }
 
     /// All prefixes under which something is noted, sorted.
-    pub(crate) fn prefixes(&self) -> Result<Vec<Prefix>, LabError> {
+    pub(crate) fn prefixes(&self) -> Result<Vec<NamespacePrefix>, LabError> {
         let entries = self.path.read_dir().map_err(trouble("read", &self.path))?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let mut names: Vec<String> =
@@ -126,7 +126,7 @@ impl Folder {
     }
 
     /// What is noted under `prefix`. Notes of an earlier run of the kernel are removed and count as none.
-    pub(crate) fn read(&self, prefix: &Prefix) -> Result<Option<LabState>, LabError> {
+    pub(crate) fn read(&self, prefix: &NamespacePrefix) -> Result<Option<LabState>, LabError> {
         let path = self.file(prefix);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
@@ -150,7 +150,7 @@ impl Folder {
     }
 
     /// Notes `state`, whole or not at all.
-    pub(crate) fn write(&self, prefix: &Prefix, state: &LabState) -> Result<(), LabError> {
+    pub(crate) fn write(&self, prefix: &NamespacePrefix, state: &LabState) -> Result<(), LabError> {
         let path = self.file(prefix);
         let draft = path.with_extension("json.draft");
         let text = serde_json::to_vec_pretty(state).map_err(|error| LabError::State {
@@ -168,7 +168,7 @@ impl Folder {
     }
 
     /// Forgets `prefix`, and removes what its programs handed over.
-    pub(crate) fn remove(&self, prefix: &Prefix) -> Result<(), LabError> {
+    pub(crate) fn remove(&self, prefix: &NamespacePrefix) -> Result<(), LabError> {
         let scratch = self.scratch(prefix);
         match std::fs::remove_dir_all(&scratch) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {

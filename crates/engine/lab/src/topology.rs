@@ -175,15 +175,15 @@ const fn mac(network: u8, host: u8) -> Mac {
 
 /// A prefix that may begin the names of namespaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Prefix(String);
+pub(crate) struct NamespacePrefix(String);
 
-impl Prefix {
+impl NamespacePrefix {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl FromStr for Prefix {
+impl FromStr for NamespacePrefix {
     type Err = LabError;
 
     fn from_str(text: &str) -> Result<Self, LabError> {
@@ -247,7 +247,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_prefix_that_is_accepted_makes_legal_names(text in "\\PC{0,70}") {
-            if let Ok(prefix) = text.parse::<Prefix>() {
+            if let Ok(prefix) = text.parse::<NamespacePrefix>() {
                 prop_assert!(romer_host::netns::path(&Host::A.namespace(prefix.as_str())).is_ok());
                 prop_assert!(!text.contains(['/', '.', ' ']));
             }
@@ -257,8 +257,8 @@ mod tests {
     #[test]
     fn bad_prefixes_are_refused_with_the_rule() {
         for text in ["", "-x", "a/b", "..", "a b", "ä", &"x".repeat(65), "a\0"] {
-            assert!(text.parse::<Prefix>().is_err(), "{text:?} was accepted");
+            assert!(text.parse::<NamespacePrefix>().is_err(), "{text:?} was accepted");
         }
-        assert_eq!("romer-1_x".parse::<Prefix>().unwrap().as_str(), "romer-1_x");
+        assert_eq!("romer-1_x".parse::<NamespacePrefix>().unwrap().as_str(), "romer-1_x");
     }
 }

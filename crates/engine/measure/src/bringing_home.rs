@@ -8,9 +8,9 @@ use std::time::{Duration as StdDuration, Instant};
 
 use romer_endpoint::occurrences::reported_by_responder;
 use romer_host::ending::Stage;
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_record::event::{Event, EventKind};
-use romer_session::control::{End, Message};
+use romer_session::control::{Message, SessionTotals};
 use romer_store::LogSender;
 use romer_units::{Duration, Monotonic, Timestamp, counted};
 use romer_wire::stamp::Key;
@@ -141,11 +141,11 @@ pub(super) fn bring_home(
 
 /// What is missing of the log of a far end with a session that goes this `way`, and why: by how many records it says that
 /// it had no room for, or that it did not come to its last word; `None` where all has come.
-fn lacking(way: Way, lost: Option<u64>, has_way: bool) -> Option<String> {
+fn lacking(way: ProbeDirection, lost: Option<u64>, has_way: bool) -> Option<String> {
     let those = match way {
-        Way::RoundTrip | Way::Both => "the probes that it answered",
-        Way::Forward => "the probes that arrived there",
-        Way::Reverse => "the probes that it sent",
+        ProbeDirection::RoundTrip | ProbeDirection::Both => "the probes that it answered",
+        ProbeDirection::Forward => "the probes that arrived there",
+        ProbeDirection::Reverse => "the probes that it sent",
     };
     match lost {
         Some(0) => None,
@@ -173,7 +173,7 @@ fn last_word(
     may_resume: bool,
     keep: &mut impl FnMut(ResponderReport),
     resumptions: &mut Vec<Resumption>,
-) -> Option<End> {
+) -> Option<SessionTotals> {
     let begun = Instant::now();
     let mut told_at = begun;
     let mut amiss_since: Option<Instant> = None;
@@ -233,8 +233,8 @@ mod tests {
     use romer_endpoint::circumstances::clock_identity;
     use romer_host::clock;
     use romer_host::stream::Origin;
-    use romer_record::event::Side;
-    use romer_record::log::{Entry, Far, FarSent};
+    use romer_record::event::EventLocation;
+    use romer_record::log::{Entry, FarSent, ResponderRecord};
     use romer_session::control::{Action, FEATURES, Limits, Request, Server, Welcome};
 
     use super::*;
@@ -260,11 +260,13 @@ mod tests {
     /// What a far end says at the end: something of each kind.
     fn finish(server: &mut Server) -> Vec<Action> {
         for sequence in 0..3 {
-            server.on_record(Far { sequence, ..Far::default() });
+            server.on_record(ResponderRecord { sequence, ..ResponderRecord::default() });
         }
         server.on_departure(FarSent::default());
-        let event =
-            Event { detail: "something".into(), ..Event::new(EventKind::Missed, Side::Responder, 1, 1) };
+        let event = Event {
+            detail: "something".into(),
+            ..Event::new(EventKind::Missed, EventLocation::Responder, 1, 1)
+        };
         let mut actions = server.on_departed(1);
         actions.extend(server.on_event(event));
         actions.extend(server.finish());
@@ -327,13 +329,13 @@ mod tests {
 
     /// Brings the log of such a far end home. Gives what the far end answers at first, how often the session went on over another
     /// connection, and what came home: records, departures, events, words that all have left, and the totals.
-    fn bring(cut: Cut) -> (usize, usize, [usize; 4], Option<End>) {
+    fn bring(cut: Cut) -> (usize, usize, [usize; 4], Option<SessionTotals>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         std::thread::scope(|scope| {
             let far_end = scope.spawn(|| far_end(&listener, cut));
             let mut conversation = Conversation::begin(address, &Origin::default(), None).unwrap();
-            let (interval_ns, direction) = (10_000_000, Way::RoundTrip);
+            let (interval_ns, direction) = (10_000_000, ProbeDirection::RoundTrip);
             let request =
                 Request { ssid: 5, interval_ns, count: 3, payload_octets: 44, direction, stream: None };
             conversation.request(request).unwrap();
@@ -369,23 +371,28 @@ mod tests {
 
     #[test]
     fn what_is_missing_of_a_far_log_is_told_with_whose_it_is_and_why() {
-        assert_eq!(lacking(Way::Reverse, Some(0), true), None);
+        assert_eq!(lacking(ProbeDirection::Reverse, Some(0), true), None);
         for (way, lost, has_way, words) in [
             (
-                Way::Reverse,
+                ProbeDirection::Reverse,
                 Some(42_055),
                 true,
                 "42055 records of the probes that it sent are missing (a probe has one",
             ),
-            (Way::Forward, Some(1), true, "1 record of the probes that arrived there is missing (a probe"),
             (
-                Way::RoundTrip,
+                ProbeDirection::Forward,
+                Some(1),
+                true,
+                "1 record of the probes that arrived there is missing (a probe",
+            ),
+            (
+                ProbeDirection::RoundTrip,
                 None,
                 true,
                 "of the probes that it answered did not come: the control conversation",
             ),
             (
-                Way::Forward,
+                ProbeDirection::Forward,
                 None,
                 false,
                 "of the probes that arrived there did not come: this host had no way",

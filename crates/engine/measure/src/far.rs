@@ -13,13 +13,13 @@ use romer_host::stream::Origin;
 use romer_record::SOFTWARE;
 use romer_record::document::{Chrony, ClockSync};
 use romer_record::event::Event;
-use romer_record::log::{Card, Entry, Far, FarSent};
+use romer_record::log::{Card, Entry, FarSent, ResponderRecord};
 use romer_record::plausible::SPANS;
 use romer_session::association::Token;
 use romer_session::control::{
-    Challenge, CodecError, ComplaintCode, Decoder, End, FEATURES, FarStream, Granted, Heard, Hello, Inbox,
-    KEEP_ALIVE, LAST_WORD, Message, Proof, Request, Resume, SILENCE, VERSION, Welcome, hex, possession,
-    unhex,
+    Challenge, CodecError, ComplaintCode, Decoder, FEATURES, FarStream, Granted, Heard, Hello, Inbox,
+    KEEP_ALIVE, LAST_WORD, Message, Proof, Request, Resume, SILENCE, SessionTotals, VERSION, Welcome, hex,
+    possession, unhex,
 };
 use romer_wire::stamp::Key;
 
@@ -99,7 +99,7 @@ impl Budget {
             }
             Message::Departures(records) => (records.iter().all(FarSent::is_plausible), IMPLAUSIBLE),
             // A number of these was altered on the way, perhaps.
-            Message::Log(records) => (records.iter().all(Far::is_plausible), IMPLAUSIBLE),
+            Message::Log(records) => (records.iter().all(ResponderRecord::is_plausible), IMPLAUSIBLE),
             Message::Cards(cards) => (cards.iter().all(Card::is_plausible), IMPLAUSIBLE),
             Message::Events(events) => (events.events.iter().all(Event::is_plausible), IMPLAUSIBLE),
             Message::Associated(associated) => {
@@ -476,7 +476,7 @@ impl Conversation {
         }
         self.asked = Instant::now();
         self.unanswered.get_or_insert(self.asked);
-        self.tell(&Message::Ask);
+        self.send(&Message::Ask);
     }
 
     /// Tells the far end how far it was heard, so that it need not keep that.
@@ -484,7 +484,7 @@ impl Conversation {
         if self.secret.is_some()
             && let Some(received) = self.inbox.owed()
         {
-            self.tell(&received);
+            self.send(&received);
         }
     }
 
@@ -577,7 +577,7 @@ impl Conversation {
     /// Says `message`, an order that takes the place of those before it, and says it again if the session goes on over another
     /// connection: it may have been lost with this one.
     pub(super) fn order(&mut self, message: Message) {
-        self.tell(&message);
+        self.send(&message);
         self.ordered = Some(message);
     }
 
@@ -587,7 +587,7 @@ impl Conversation {
     }
 
     /// Says `message`; a failure shows in [`Conversation::news`].
-    pub(super) fn tell(&mut self, message: &Message) {
+    pub(super) fn send(&mut self, message: &Message) {
         if self.say(message).is_err() {
             self.broken = true;
         }
@@ -599,7 +599,7 @@ impl Conversation {
         &mut self,
         time: StdDuration,
         keep: &mut impl FnMut(ResponderReport),
-    ) -> Option<End> {
+    ) -> Option<SessionTotals> {
         let deadline = Instant::now() + time;
         while !self.broken {
             let left = deadline.checked_duration_since(Instant::now())?;

@@ -19,7 +19,7 @@ use romer_endpoint::queues::{self, QueueWatch};
 use romer_host::watch::{NetworkChange, Watch};
 use romer_host::{clock, host_info};
 use romer_passages::dropped::is_of_queue;
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::observer::Observer;
@@ -242,7 +242,7 @@ impl Happenings {
                 let detail = format!(
                     "{what}: for {told} the responder did not know the new address, and packets sent meanwhile may be lost"
                 );
-                let event = event(EventKind::AddressChange, Side::Sender, detail, self.start);
+                let event = event(EventKind::AddressChange, EventLocation::Sender, detail, self.start);
                 (what, event.over(length.as_nanos()))
             }
             _ => {
@@ -250,7 +250,7 @@ impl Happenings {
                 let after =
                     if length >= Duration::from_millis(1) { format!(" after {told}") } else { String::new() };
                 let detail = format!("{what}{after}");
-                (what.to_owned(), event(EventKind::Resumed, Side::Path, detail, self.start))
+                (what.to_owned(), event(EventKind::Resumed, EventLocation::Path, detail, self.start))
             }
         };
         self.keep_as(Some(stream), what, event);
@@ -258,7 +258,7 @@ impl Happenings {
 
     /// The far end of stream `stream` is out of reach for good, and has been for `length`.
     pub(super) fn gone(&mut self, stream: usize, detail: &str, length: Duration) {
-        let one = event(EventKind::ResponderLost, Side::Path, detail.to_owned(), self.start);
+        let one = event(EventKind::ResponderLost, EventLocation::Path, detail.to_owned(), self.start);
         self.keep(Some(stream), one.over(length.as_nanos()));
     }
 
@@ -274,7 +274,7 @@ impl Happenings {
             "this host's address has changed, and the responder ({known}) cannot continue the session from another one: \
              update it there, or measure again"
         );
-        self.note(Some(stream), EventKind::AddressChange, Side::Sender, detail);
+        self.note(Some(stream), EventKind::AddressChange, EventLocation::Sender, detail);
     }
 
     /// This host's address towards the target of stream `stream`, as it was known at the last change; `None` where there
@@ -298,7 +298,8 @@ impl Happenings {
         // A queue of this host dropped none of the probes where all were stamped on their way out.
         let ways = self.ways.iter().filter(|way| Some(way.shared.number) == number);
         let all_left = ways.map(|way| &way.shared).all(|shared| !shared.lacks_stamps());
-        let says_nothing = |event: &Event| all_left && is_of_queue(event) && event.side == Side::Sender;
+        let says_nothing =
+            |event: &Event| all_left && is_of_queue(event) && event.side == EventLocation::Sender;
         let own = own.map(|kept| kept.event.clone()).filter(|event| !says_nothing(event));
         own.map(Event::from_start).collect()
     }
@@ -361,7 +362,13 @@ impl Happenings {
     }
 
     /// Notes an event, and gives its place; `None` where there are too many.
-    fn note(&mut self, stream: Option<usize>, kind: EventKind, side: Side, detail: String) -> Option<usize> {
+    fn note(
+        &mut self,
+        stream: Option<usize>,
+        kind: EventKind,
+        side: EventLocation,
+        detail: String,
+    ) -> Option<usize> {
         let event = event(kind, side, detail, self.start);
         self.keep(stream, event)
     }
@@ -391,7 +398,7 @@ impl Happenings {
         let last = self.events.len() + 1 == MOST;
         let one = if last {
             let detail = "more happened to the hosts than is kept".to_owned();
-            event(EventKind::Missed, Side::Sender, detail, self.start)
+            event(EventKind::Missed, EventLocation::Sender, detail, self.start)
         } else {
             one
         };
@@ -446,7 +453,7 @@ mod tests {
         let event = Event {
             until_ns,
             detail: "in words".into(),
-            ..Event::new(kind, Side::Sender, clock_ns, clock_ns)
+            ..Event::new(kind, EventLocation::Sender, clock_ns, clock_ns)
         };
         StoredEvent { stream: Some(3), by: vec![0], what: "words".into(), event }
     }

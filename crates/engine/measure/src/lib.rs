@@ -38,8 +38,8 @@ use romer_host::clock;
 use romer_host::ending::{self, Stage};
 use romer_host::host_info;
 use romer_host::socket::Waker;
-use romer_record::document::{Measurement, Way};
-use romer_record::event::{EventKind, Side};
+use romer_record::document::{Measurement, ProbeDirection};
+use romer_record::event::{EventKind, EventLocation};
 use romer_record::manifest::{CutShort, EntryKind, MANIFEST, Manifest, NotLogged, Status, Stream};
 use romer_record::{RoundTrip, assemble_as};
 use romer_session::control::{FETCH, KEEP_ALIVE, Message};
@@ -56,7 +56,7 @@ use romer_analyze::evaluate::{Evaluated, evaluate};
 use romer_endpoint::EndpointError;
 use romer_endpoint::occurrences::reported_by_responder;
 use romer_record::SOFTWARE;
-use sending::Leg;
+use sending::StreamSender;
 use stop_on_panic::StopOnPanic;
 use stream::Shared;
 use targets::{Dead, Targets};
@@ -78,7 +78,7 @@ const MANY: Duration = Duration::from_millis(5);
 
 /// A finished measurement.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct MeasurementOutcome {
     /// The run's folder.
     pub folder: PathBuf,
     /// The streams with their documents.
@@ -141,7 +141,7 @@ impl core::fmt::Display for Gone {
     }
 }
 
-impl Outcome {
+impl MeasurementOutcome {
     /// The documents, one for each stream.
     pub fn measurements(&self) -> Vec<Measurement> {
         self.streams.iter().map(|stream| stream.measurement.clone()).collect()
@@ -158,7 +158,7 @@ pub fn measure(
     options: &MeasureOptions,
     interrupted: &AtomicBool,
     observer: &mut dyn Observer,
-) -> Result<Outcome, EndpointError> {
+) -> Result<MeasurementOutcome, EndpointError> {
     let prepared = options.threads.prepare()?;
     let Targets { mut streams, dead, cards: _cards } = targets::prepare(options, observer)?;
     let manifest = Manifest {
@@ -254,7 +254,7 @@ fn exchange(
         let (mut no_longer, mut waiting) = (None, None);
         let mut keep_alive = clock::monotonic_now();
         // It begins as long after the order as this host does after now.
-        if streams.iter().any(|stream| stream.shared.way == Way::Reverse)
+        if streams.iter().any(|stream| stream.shared.way == ProbeDirection::Reverse)
             && wait_until(start - LEAD, interrupted)
         {
             begin_reverse(streams);
@@ -275,7 +275,7 @@ fn exchange(
             let now = clock::monotonic_now();
             if no_longer.is_some_and(|deadline| now >= deadline) {
                 // A far end that does not say when its last probe left is not waited for.
-                let theirs = shared.iter().filter(|stream| stream.way == Way::Reverse);
+                let theirs = shared.iter().filter(|stream| stream.way == ProbeDirection::Reverse);
                 theirs.filter(|stream| !stream.has_departed_all()).for_each(|stream| stream.halt());
             }
             if now >= keep_alive {
@@ -338,7 +338,7 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// Waits until all is back that may be on its way yet, now that the far ends have told everything.
 fn await_last(streams: &[Arc<Shared>], waiting_time: Duration) {
     let until = clock::monotonic_now() + waiting_time.min(LAST_ANSWERS);
-    let lacks = |stream: &Arc<Shared>| stream.way != Way::Forward && stream.lacks_some();
+    let lacks = |stream: &Arc<Shared>| stream.way != ProbeDirection::Forward && stream.lacks_some();
     while clock::monotonic_now() < until && streams.iter().any(lacks) {
         std::thread::sleep(SOON.to_std());
     }
@@ -358,7 +358,7 @@ fn wait_until(at: Timestamp<Monotonic>, interrupted: &AtomicBool) -> bool {
 
 /// Has the far ends begin that are to send.
 fn begin_reverse(streams: &mut [Prepared]) {
-    for stream in streams.iter_mut().filter(|stream| stream.shared.way == Way::Reverse) {
+    for stream in streams.iter_mut().filter(|stream| stream.shared.way == ProbeDirection::Reverse) {
         if let Some(conversation) = &mut stream.conversation {
             conversation.order(Message::Start);
         }
@@ -367,7 +367,7 @@ fn begin_reverse(streams: &mut [Prepared]) {
 
 /// Has them end.
 fn halt_reverse(streams: &mut [Prepared]) {
-    for stream in streams.iter_mut().filter(|stream| stream.shared.way == Way::Reverse) {
+    for stream in streams.iter_mut().filter(|stream| stream.shared.way == ProbeDirection::Reverse) {
         if let Some(conversation) = &mut stream.conversation {
             conversation.order(Message::Halt);
         }
@@ -394,14 +394,14 @@ fn fetch(streams: &mut [Prepared]) {
         if let Some(conversation) = &mut stream.conversation
             && conversation.welcome.has(FETCH)
         {
-            conversation.tell(&Message::Fetch);
+            conversation.send(&Message::Fetch);
         }
     }
 }
 
 /// Room for the entries of a second and a half: so long may the disk, or a busy machine, keep the log's thread waiting.
 fn log_queue(streams: &[Prepared]) -> usize {
-    let reverse = streams.iter().filter(|stream| stream.shared.way == Way::Reverse);
+    let reverse = streams.iter().filter(|stream| stream.shared.way == ProbeDirection::Reverse);
     let shortest = reverse.map(|stream| stream.interval).chain([pace(streams)]).min();
     let interval = shortest.map_or(1, |interval| interval.as_nanos().max(1));
     let entries = ENTRIES_OF_ONE.saturating_mul(1_500_000_000) / interval;
@@ -410,7 +410,7 @@ fn log_queue(streams: &[Prepared]) -> usize {
 
 /// The time between two departures, of whichever stream.
 fn pace(streams: &[Prepared]) -> Duration {
-    let ours = streams.iter().filter(|stream| stream.shared.way != Way::Reverse);
+    let ours = streams.iter().filter(|stream| stream.shared.way != ProbeDirection::Reverse);
     let least = ours.clone().map(|stream| stream.interval).min().unwrap_or(Duration::from_secs(1));
     let count = i64::try_from(ours.count()).unwrap_or(i64::MAX).max(1);
     Duration::from_nanos(least.as_nanos() / count)
@@ -427,7 +427,7 @@ fn wakers(count: usize) -> Result<Vec<Arc<Waker>>, EndpointError> {
 }
 
 /// The schedules, each beginning a little after the one before it, so that streams of one interval do not meet.
-fn legs(streams: &mut [Prepared], readers: &[Arc<Waker>], start: Timestamp<Monotonic>) -> Vec<Leg> {
+fn legs(streams: &mut [Prepared], readers: &[Arc<Waker>], start: Timestamp<Monotonic>) -> Vec<StreamSender> {
     let count = i64::try_from(streams.len()).unwrap_or(1).max(1);
     let error = romer_endpoint::circumstances::clock_error();
     let started = rfc3339_after(start - clock::monotonic_now());
@@ -435,7 +435,7 @@ fn legs(streams: &mut [Prepared], readers: &[Arc<Waker>], start: Timestamp<Monot
     let readers = readers.iter().flat_map(|reader| std::iter::repeat_n(reader, receiving::STREAMS_OF_ONE));
     for ((stream, reader), place) in streams.iter_mut().zip(readers).zip(0i64..) {
         stream.manifest.started.clone_from(&started);
-        if stream.shared.way == Way::Reverse {
+        if stream.shared.way == ProbeDirection::Reverse {
             continue;
         }
         let shift = Duration::from_nanos(stream.interval.as_nanos().saturating_mul(place) / count);
@@ -444,7 +444,7 @@ fn legs(streams: &mut [Prepared], readers: &[Arc<Waker>], start: Timestamp<Monot
             stream.schedule.clone().map(move |departure| (departure.offset, departure.size.max(floor)));
         let probes = sending::Probes::new(Box::new(departures), start + shift, stream.shared.form(error))
             .with_key(stream.shared.key.clone());
-        legs.push(Leg { shared: Arc::clone(&stream.shared), reader: Arc::clone(reader), probes });
+        legs.push(StreamSender { shared: Arc::clone(&stream.shared), reader: Arc::clone(reader), probes });
     }
     legs
 }
@@ -471,7 +471,7 @@ fn take_news(
         let shared = &stream.shared;
         let Some(conversation) = &mut stream.conversation else { continue };
         if shared.way.is_one_way() {
-            let hurried = shared.way == Way::Forward && shared.has_departed_all();
+            let hurried = shared.way == ProbeDirection::Forward && shared.has_departed_all();
             conversation.ask(if hurried { LAST_QUESTIONS } else { QUESTIONS });
         } else if shared.has_departed_all() {
             conversation.ask(LAST_QUESTIONS);
@@ -495,12 +495,12 @@ fn take_news(
             happenings.told(place, event);
         }
         match (told.progress, shared.way) {
-            (Some(progress), Way::Forward) => shared.arrived(progress.received, progress.highest),
-            (Some(progress), Way::RoundTrip) => shared.answered(progress.received),
+            (Some(progress), ProbeDirection::Forward) => shared.arrived(progress.received, progress.highest),
+            (Some(progress), ProbeDirection::RoundTrip) => shared.answered(progress.received),
             _ => {}
         }
         if let Some(objection) = &told.objection
-            && shared.way == Way::Reverse
+            && shared.way == ProbeDirection::Reverse
             && shared.returned.load(Ordering::Acquire) == 0
             && !shared.has_departed_all()
         {
@@ -569,7 +569,7 @@ type RowsByStream = BTreeMap<u16, Vec<RoundTrip>>;
 fn close_log(
     log: LogThread,
     folder: &Path,
-    way: Way,
+    way: ProbeDirection,
 ) -> Result<(RowsByStream, Option<StoreError>), EndpointError> {
     let outcome = log.finish();
     let mut entries = romer_store::recover(&folder.join("packets.log"))?.streams;
@@ -584,14 +584,15 @@ fn close_log(
 /// Why nothing at all left this host, where that is so and something was to.
 fn why_never(measurement: &Measurement) -> Option<String> {
     let way = match measurement.traffic.direction {
-        Way::RoundTrip => &measurement.round_trip.packets,
-        Way::Reverse => return None,
-        Way::Forward | Way::Both => &measurement.forward.packets,
+        ProbeDirection::RoundTrip => &measurement.round_trip.packets,
+        ProbeDirection::Reverse => return None,
+        ProbeDirection::Forward | ProbeDirection::Both => &measurement.forward.packets,
     };
     (way.sent? == 0 && way.not_sent? > 0).then(|| {
         let causes = [EventKind::LinkDown, EventKind::NotSent];
-        let event =
-            |kind| measurement.events.iter().rfind(|event| event.kind == kind && event.side == Side::Sender);
+        let event = |kind| {
+            measurement.events.iter().rfind(|event| event.kind == kind && event.side == EventLocation::Sender)
+        };
         causes.into_iter().find_map(event).map_or_else(
             || "its interface was down, or it had no address or route for it".into(),
             |event| event.detail.clone(),
@@ -606,7 +607,7 @@ fn conclude(
     rows: &RowsByStream,
     partial: bool,
     (not_kept, kept): (Option<StoreError>, &Watermark),
-) -> Result<Outcome, EndpointError> {
+) -> Result<MeasurementOutcome, EndpointError> {
     let folder = run.folder().to_path_buf();
     let nothing = Vec::new();
     let mut manifests = manifests(streams, &dead);
@@ -652,7 +653,15 @@ fn conclude(
         run.finish(&Finished { status, rows, measurements: &measurements, html: &html }).map(|_| ())
     });
     let not_kept = not_kept.or(written.err());
-    Ok(Outcome { folder, streams: evaluated, partial, responder_lost, unreachable, unanswering, not_kept })
+    Ok(MeasurementOutcome {
+        folder,
+        streams: evaluated,
+        partial,
+        responder_lost,
+        unreachable,
+        unanswering,
+        not_kept,
+    })
 }
 
 /// Notes in the manifest what this host's packet log did not keep of its stream. Of what the far end's log told, that is as

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
-use romer_clock::skew::{Estimator, Heading, Method, method_of, so_far};
+use romer_clock::skew::{Estimator, Method, method_of, so_far};
 use romer_host::clock;
 use romer_metrics::summary;
-use romer_record::document::{ClockSoFar, STREAM, StreamInterval, Way};
+use romer_record::document::{ClockSoFar, ProbeDirection, STREAM, StreamInterval};
 use romer_record::manifest::{ClockRelation, Stream};
 use romer_store::{LogThread, Watermark};
+use romer_units::Direction;
 use romer_units::{Duration, Monotonic, Timestamp, saturating_sum};
 
 use super::observer::Observer;
@@ -47,7 +48,7 @@ impl Clocks {
     /// Of a stream whose packets tell all four stamps while it runs. What the other ways' packets tell of the far end's
     /// clock is known when its log is here.
     fn new(stream: &Stream, started: Timestamp<Monotonic>) -> Option<Self> {
-        let two_way = stream.traffic.direction == Way::RoundTrip;
+        let two_way = stream.traffic.direction == ProbeDirection::RoundTrip;
         if !two_way || stream.clock_relation != ClockRelation::Unknown {
             return None;
         }
@@ -62,8 +63,8 @@ impl Clocks {
     fn take(&mut self, seen: &LiveDelay) {
         let Some([t2, t3]) = seen.there_ns else { return };
         let [t1, t4] = seen.here_ns;
-        self.estimator.push(Heading::Forward, Timestamp::from_nanos(t1), Timestamp::from_nanos(t2));
-        self.estimator.push(Heading::Reverse, Timestamp::from_nanos(t3), Timestamp::from_nanos(t4));
+        self.estimator.push(Direction::Forward, Timestamp::from_nanos(t1), Timestamp::from_nanos(t2));
+        self.estimator.push(Direction::Reverse, Timestamp::from_nanos(t3), Timestamp::from_nanos(t4));
     }
 }
 
@@ -129,7 +130,7 @@ impl Live {
         let is_over = now >= self.next;
         if is_over {
             self.estimate(now);
-            self.tell(now, observer);
+            self.report(now, observer);
             // A look that came late does not make the following ones late.
             while self.next <= now {
                 self.next = self.next + self.every;
@@ -154,12 +155,12 @@ impl Live {
         }
     }
 
-    fn tell(&mut self, now: Timestamp<Monotonic>, observer: &mut dyn Observer) {
+    fn report(&mut self, now: Timestamp<Monotonic>, observer: &mut dyn Observer) {
         for stream in &mut self.streams {
             let sum = |count: fn(&Shared) -> u64| saturating_sum(stream.parts.iter().map(|part| count(part)));
             let sent = |part: &Shared| {
                 // Of a far end's probes, as many have been sent as have come, or more.
-                let sent = part.sent.load(Ordering::Acquire).max(if part.way == Way::Reverse {
+                let sent = part.sent.load(Ordering::Acquire).max(if part.way == ProbeDirection::Reverse {
                     part.returned.load(Ordering::Acquire)
                 } else {
                     0
@@ -206,7 +207,7 @@ mod tests {
     use romer_record::document::Traffic;
     use romer_record::manifest::SkewRequest;
 
-    fn stream(way: Way, relation: ClockRelation, method: &str) -> Stream {
+    fn stream(way: ProbeDirection, relation: ClockRelation, method: &str) -> Stream {
         Stream {
             traffic: Traffic { direction: way, ..Traffic::default() },
             clock_relation: relation,
@@ -219,15 +220,15 @@ mod tests {
     fn clocks_are_followed_where_packets_tell_of_two() {
         let begin = Timestamp::from_nanos(0);
         let of = |way, relation, method: &str| Clocks::new(&stream(way, relation, method), begin);
-        assert!(of(Way::RoundTrip, ClockRelation::Shared, "best").is_none(), "they are one");
+        assert!(of(ProbeDirection::RoundTrip, ClockRelation::Shared, "best").is_none(), "they are one");
         assert!(
-            of(Way::Forward, ClockRelation::Unknown, "best").is_none(),
+            of(ProbeDirection::Forward, ClockRelation::Unknown, "best").is_none(),
             "the far end's log comes afterwards"
         );
-        assert!(of(Way::RoundTrip, ClockRelation::Unknown, "none").is_none(), "nobody asked");
-        let kept = of(Way::RoundTrip, ClockRelation::Unknown, "least-absolute").unwrap();
+        assert!(of(ProbeDirection::RoundTrip, ClockRelation::Unknown, "none").is_none(), "nobody asked");
+        let kept = of(ProbeDirection::RoundTrip, ClockRelation::Unknown, "least-absolute").unwrap();
         assert_eq!(kept.so_far.method, "piecewise", "what keeps every packet is for afterwards");
-        let mut clocks = of(Way::RoundTrip, ClockRelation::Unknown, "khlifi:5s,0.5").unwrap();
+        let mut clocks = of(ProbeDirection::RoundTrip, ClockRelation::Unknown, "khlifi:5s,0.5").unwrap();
         assert!(clocks.so_far.skew_ppm.is_none() && clocks.so_far.why_not.is_some());
         // A minute of packets every 20 ms, the far clock an hour ahead and 30 ppm faster; some wait.
         for n in 0..3_000_i64 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use romer_host::host_info;
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
 use romer_record::voice::VoiceRequest;
 use romer_session::sender::{LONGEST_PAYLOAD, SHORTEST_PAYLOAD, STAMP_PAYLOAD};
@@ -52,7 +52,7 @@ pub struct MeasureOptions {
     /// The streams, measured side by side.
     pub streams: Vec<StreamOptions>,
     /// Which ways the packets go.
-    pub direction: Way,
+    pub direction: ProbeDirection,
     /// Which addresses of the targets.
     pub family: Family,
     /// Do not look for a romer at the far end; the target's port is that of the reflector.
@@ -113,7 +113,7 @@ pub(super) fn header_octets(address: SocketAddr) -> u32 {
 pub(super) fn schedule_of(
     stream: &StreamOptions,
     address: SocketAddr,
-    way: Way,
+    way: ProbeDirection,
     keyed: bool,
 ) -> Result<(Request, Schedule), EndpointError> {
     let header = header_octets(address);
@@ -188,7 +188,7 @@ pub(super) fn checked(request: &Request) -> Result<Schedule, EndpointError> {
     Schedule::new(request).map_err(|error| {
         let about = error.about();
         let option = if about == "traffic" { "" } else { "--" };
-        EndpointError::Usage(format!("there is no such schedule ({option}{about}): {error}"))
+        EndpointError::Usage(format!("unsupported traffic ({option}{about}): {error}"))
     })
 }
 
@@ -203,7 +203,7 @@ pub(super) const SHORTEST_ONE_WAY: u32 = oneway_probe::SHORTEST as u32;
 
 /// The smallest payload of a stream's probes, to which smaller ones of its traffic are raised. One-way probes have the
 /// traffic's real sizes, and that of a STAMP packet where it names none.
-pub(super) fn floor(stream: &StreamOptions, schedule: &Schedule, way: Way, keyed: bool) -> u32 {
+pub(super) fn floor(stream: &StreamOptions, schedule: &Schedule, way: ProbeDirection, keyed: bool) -> u32 {
     match stream.size {
         ProbeSize::Natural if way.is_one_way() && schedule.size() > 0 => SHORTEST_ONE_WAY,
         ProbeSize::Natural if way.is_one_way() => STAMP_PAYLOAD,
@@ -216,7 +216,7 @@ pub(super) fn floor(stream: &StreamOptions, schedule: &Schedule, way: Way, keyed
 pub(super) fn payloads(
     stream: &StreamOptions,
     schedule: &Schedule,
-    way: Way,
+    way: ProbeDirection,
     address: SocketAddr,
     mtu: Option<u32>,
     keyed: bool,

@@ -9,7 +9,7 @@ use romer_host::host_info;
 use romer_host::link::Network;
 use romer_host::route::is_of_several_hosts;
 use romer_host::socket::{SocketOptions, StampingSocket};
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_record::manifest::StampRequest;
 use romer_traffic::{Payloads, Request, Schedule};
 
@@ -33,7 +33,7 @@ impl Plan {
         options: &MeasureOptions,
         cards: &Cards,
         stream: &StreamOptions,
-        way: Way,
+        way: ProbeDirection,
         address: SocketAddr,
     ) -> Result<Self, EndpointError> {
         let local = local_address(options, address)?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration as StdDuration;
 
-use romer_record::document::Way;
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::document::ProbeDirection;
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_record::manifest::{CutShort, Stream};
 use romer_record::warning::MeasurementWarning;
 use romer_traffic::Schedule;
@@ -73,8 +73,8 @@ impl Prepared {
         if self.bad_tag > 0 {
             warnings.push(MeasurementWarning::SessionTagsWrong { datagrams: self.bad_tag });
         }
-        warnings.extend(dropped(Side::Responder, self.far_drops, events));
-        warnings.extend(dropped(Side::Sender, count(&shared.unread), events));
+        warnings.extend(dropped(EventLocation::Responder, self.far_drops, events));
+        warnings.extend(dropped(EventLocation::Sender, count(&shared.unread), events));
         let unanswered = count(&shared.unanswered);
         if unanswered > 0 {
             warnings.push(MeasurementWarning::NextHopUnresolved { probes: unanswered });
@@ -120,7 +120,7 @@ impl Prepared {
 
 /// What is to be said of `drops` datagrams that the kernel at `side` dropped unread: by the `events` there, those that it
 /// dropped while its program stood still, and those for which that was too slow.
-fn dropped(side: Side, drops: u64, events: &[Event]) -> Option<MeasurementWarning> {
+fn dropped(side: EventLocation, drops: u64, events: &[Event]) -> Option<MeasurementWarning> {
     let while_stopped = while_standing(side, events).min(drops);
     let while_running = drops - while_stopped;
     (drops > 0).then_some(MeasurementWarning::ReceiveBufferOverflow { side, while_stopped, while_running })
@@ -130,7 +130,7 @@ fn dropped(side: Side, drops: u64, events: &[Event]) -> Option<MeasurementWarnin
 const CATCHING_UP_NS: i64 = 1_000_000_000;
 
 /// How many datagrams found a full socket at `side` while the program there stood still, by its clock, or caught up after it.
-fn while_standing(side: Side, events: &[Event]) -> u64 {
+fn while_standing(side: EventLocation, events: &[Event]) -> u64 {
     let of = |kind: EventKind| events.iter().filter(move |event| (event.kind, event.side) == (kind, side));
     let span = |event: &Event| {
         let length = event.until_ns.map_or(0, |until| until.saturating_sub(event.at_ns));
@@ -145,12 +145,12 @@ fn while_standing(side: Side, events: &[Event]) -> u64 {
 }
 
 /// What a far end leaves that is out of reach, though this host has a way there or because it has none.
-pub(super) const fn what_is_left(way: Way, has_way: bool) -> &'static str {
+pub(super) const fn what_is_left(way: ProbeDirection, has_way: bool) -> &'static str {
     match (way, has_way) {
-        (Way::RoundTrip, true) => {
+        (ProbeDirection::RoundTrip, true) => {
             "the control connection failed: the log of the responder will be incomplete"
         }
-        (Way::RoundTrip, false) => {
+        (ProbeDirection::RoundTrip, false) => {
             "this host lost its route to the responder: the log of the responder will be incomplete"
         }
         (_, true) => {
@@ -167,9 +167,9 @@ mod tests {
     /// Events of a far end whose numbers of datagrams exceed 64 bits together give the largest count.
     #[test]
     fn datagrams_of_events_saturate() {
-        let event = |kind, datagrams| Event { datagrams, ..Event::new(kind, Side::Responder, 0, 0) };
+        let event = |kind, datagrams| Event { datagrams, ..Event::new(kind, EventLocation::Responder, 0, 0) };
         let overflow = event(EventKind::ReceiveOverflow, Some(u64::MAX));
         let events = [event(EventKind::Pause, None), overflow.clone(), overflow];
-        assert_eq!(while_standing(Side::Responder, &events), u64::MAX);
+        assert_eq!(while_standing(EventLocation::Responder, &events), u64::MAX);
     }
 }

@@ -10,7 +10,7 @@ use romer_endpoint::circumstances;
 use romer_endpoint::names::with_zone;
 use romer_host::host_info;
 use romer_host::socket::{SocketOptions, StampingSocket};
-use romer_record::document::{Traffic, Way};
+use romer_record::document::{ProbeDirection, Traffic};
 use romer_record::manifest::{ClockRelation, Stream};
 use romer_record::warning::MeasurementWarning;
 use romer_session::control::{self, FarStream, possession};
@@ -50,7 +50,7 @@ pub(super) fn prepare(
     options: &MeasureOptions,
     cards: &Cards,
     stream: &StreamOptions,
-    (way, number): (Way, u16),
+    (way, number): (ProbeDirection, u16),
     addresses: &[SocketAddr],
     notes: &mut Vec<String>,
 ) -> Result<Prepared, EndpointError> {
@@ -86,7 +86,10 @@ pub(super) fn prepare(
         }
         let ttl = options.ttl.unwrap_or(TTL);
         let far_stream = FarStream::new(&traffic, floor, options.dscp.tos() | options.ecn.bits(), ttl);
-        if way == Way::Reverse && far_stream.trace.is_some() && !conversation.welcome.has(control::TRACE) {
+        if way == ProbeDirection::Reverse
+            && far_stream.trace.is_some()
+            && !conversation.welcome.has(control::TRACE)
+        {
             return Err(EndpointError::Refused {
                 address: with_zone(address),
                 why: format!("{} there plays no trace", conversation.welcome.software),
@@ -100,7 +103,7 @@ pub(super) fn prepare(
             count,
             payload_octets: payloads.most,
             direction: way,
-            stream: (way == Way::Reverse).then_some(far_stream),
+            stream: (way == ProbeDirection::Reverse).then_some(far_stream),
         };
         let grant = conversation.request(request)?;
         identity.token = Some(grant.token);
@@ -151,10 +154,13 @@ fn asked(traffic: &Request, schedule: &Schedule) -> (Duration, u64) {
 const FAR_WITHOUT_CARD: &str = "the responder takes no time stamps in its network card, but in its kernel; start `romer \
     respond --stamp nic` there, if its interface can";
 
-fn session_of(number: u16, way: Way, key: [u8; 16]) -> oneway_probe::Session {
-    let heading =
-        if way == Way::Reverse { oneway_probe::Heading::Reverse } else { oneway_probe::Heading::Forward };
-    oneway_probe::Session { number, key: oneway_probe::Key::new(key), heading }
+fn session_of(number: u16, way: ProbeDirection, key: [u8; 16]) -> oneway_probe::Session {
+    let heading = if way == ProbeDirection::Reverse {
+        romer_units::Direction::Reverse
+    } else {
+        romer_units::Direction::Forward
+    };
+    oneway_probe::Session { number, key: oneway_probe::Key::new(key), direction: heading }
 }
 
 /// The socket that sends the probes, and the one that receives the reflections.

@@ -8,7 +8,7 @@ use romer_endpoint::names::with_zone;
 use romer_host::clock;
 use romer_host::socket::{Outgoing, PathErrorKind, ReceiveBatch, SocketOptions, TransmitEvents};
 use romer_host::stream::Origin;
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_session::control;
 use romer_units::Duration;
 use romer_wire::stamp::{self, AUTHENTICATED_BASE};
@@ -36,7 +36,7 @@ pub(super) struct Reached {
 pub(super) fn reach(
     options: &MeasureOptions,
     stream: &StreamOptions,
-    way: Way,
+    way: ProbeDirection,
     plans: impl Iterator<Item = Result<Plan, EndpointError>>,
     notes: &mut Vec<String>,
 ) -> Result<Reached, EndpointError> {
@@ -108,7 +108,7 @@ fn reasons(absent: &[(SocketAddr, Absent)]) -> String {
 /// A conversation with the romer at `address`, or why there is none; an error where another address would not help.
 fn greet(
     address: SocketAddr,
-    way: Way,
+    way: ProbeDirection,
     options: &MeasureOptions,
 ) -> Result<Result<Conversation, Absent>, EndpointError> {
     // Where the probes leave from the conversation does, for the far end takes probes from its address alone.
@@ -130,7 +130,7 @@ fn greet(
 }
 
 /// That there is a romer at none of the addresses, where there has to be one.
-fn unreachable(absent: &[(SocketAddr, Absent)], way: Way) -> EndpointError {
+fn unreachable(absent: &[(SocketAddr, Absent)], way: ProbeDirection) -> EndpointError {
     let is_here = absent.iter().all(|(_, why)| matches!(why, Absent::NoRoute(_)));
     // Nothing at the far end helps then.
     let mend = if is_here {

@@ -16,7 +16,7 @@ use romer_host::socket::{
     wait_any,
 };
 use romer_host::thread::Role;
-use romer_record::document::{Replies, Way};
+use romer_record::document::{ProbeDirection, Replies};
 use romer_record::log::{CardMoment, Entry};
 use romer_session::sender::{Arrival, Comings, Returns, wire_sequence};
 use romer_store::LogSender;
@@ -56,10 +56,10 @@ enum PacketSource {
 impl PacketSource {
     fn new(stream: &Shared, waiting: Duration) -> Self {
         match (stream.way, stream.session) {
-            (Way::Reverse, Some(session)) => {
+            (ProbeDirection::Reverse, Some(session)) => {
                 Self::Theirs(Comings::new(session, Some(stream.target), u64::MAX))
             }
-            (Way::RoundTrip, _) => Self::Reflections(
+            (ProbeDirection::RoundTrip, _) => Self::Reflections(
                 Returns::new(stream.target, stream.returned_ssid(), 1 << 16, Arc::clone(&stream.echoes))
                     .with_key(stream.key.clone()),
                 waiting,
@@ -165,7 +165,7 @@ pub(super) fn receive_all(
                 receive(stream, socket, overflows, known, &mut batch, &mut unplaced, (log, live));
                 collect_stamps(stream, socket, &mut events, &mut unplaced, unanswered, log);
                 if everything {
-                    stream.overflowed(overflows.found());
+                    stream.overflowed(overflows.take_new());
                 }
             }
         }
@@ -188,7 +188,7 @@ pub(super) fn receive_all(
             if let Ok(total) = socket.kernel_drops() {
                 overflows.end(total, clock::realtime_now().as_nanos());
             }
-            stream.overflowed(overflows.found());
+            stream.overflowed(overflows.take_new());
         }
         stream.set_replies(known.replies());
         let sent = left_of(stream);
@@ -237,7 +237,7 @@ fn receive(
             if let Some(entry) = known.entry(&arrival, sent) {
                 log.append(stream.number, &entry);
                 if let Some((card, time)) = card::of_arrival(&stream.card, &datagram) {
-                    let moment = if stream.way == Way::Reverse {
+                    let moment = if stream.way == ProbeDirection::Reverse {
                         CardMoment::TheirsCame
                     } else {
                         CardMoment::Returned
@@ -343,7 +343,7 @@ fn collect_stamps(
 /// How many probes were handed to this host's socket. Where the far end sends, `sent` counts its probes, and ours are associations
 /// only.
 fn left_of(stream: &Shared) -> u64 {
-    if stream.way == Way::Reverse { 0 } else { stream.sent.load(Ordering::Acquire) }
+    if stream.way == ProbeDirection::Reverse { 0 } else { stream.sent.load(Ordering::Acquire) }
 }
 
 /// This host tells itself so of what it kept until the next host answered, which it did not.

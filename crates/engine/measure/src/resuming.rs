@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::{Duration as StdDuration, Instant};
 
 use romer_host::clock;
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_session::association::Token;
 use romer_session::control::{KEEP_ALIVE, SILENCE};
 use romer_units::{Duration, Monotonic, Timestamp};
@@ -210,7 +210,7 @@ pub(super) fn leave_vain(
         let since = *stream.resuming.cut_off.get_or_insert_with(Instant::now);
         let patience = Duration::from_std(LAST_WITHOUT_WAY);
         let is_over = match stream.shared.way {
-            Way::Reverse => elapsed >= stream.longest + patience,
+            ProbeDirection::Reverse => elapsed >= stream.longest + patience,
             _ => stream.shared.has_departed_all(),
         };
         if is_over && since.elapsed() >= LAST_WITHOUT_WAY {

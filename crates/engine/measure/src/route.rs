@@ -13,7 +13,7 @@ use romer_endpoint::circumstances;
 use romer_host::clock;
 use romer_host::socket::{Outgoing, PathError, PathErrorKind, ReceiveBatch, StampingSocket, TransmitEvents};
 use romer_record::document::{Hop, HopAnswer};
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_session::route::{Change, HopResponder, Route, RouteAnswer, RouteProbe, Trace, changes};
 use romer_units::{Monotonic, Timestamp};
 use romer_wire::stamp::{
@@ -178,13 +178,13 @@ pub(super) fn look_again(streams: &mut [Prepared], began: Timestamp<Monotonic>, 
             continue;
         }
         let now = clock::now();
-        let detail = words(&stream.manifest.target, &changed);
+        let detail = change_text(&stream.manifest.target, &changed);
         observer.on_note(stream.shared.number, &detail);
         let event = Event {
             detail,
             ..Event::new(
                 EventKind::RouteChange,
-                Side::Path,
+                EventLocation::Path,
                 (now.monotonic - began).as_nanos(),
                 now.realtime.as_nanos(),
             )
@@ -206,7 +206,7 @@ fn hops(at_start: &[Option<HopResponder>], at_end: &[Option<HopResponder>]) -> V
         .collect()
 }
 
-fn words(target: &str, changed: &[Change]) -> String {
+fn change_text(target: &str, changed: &[Change]) -> String {
     let who =
         |found: HopResponder| if found.target { "the target".into() } else { found.address.to_string() };
     let each = |change: &Change| {
@@ -244,11 +244,11 @@ mod tests {
         let before = [found(1), found(9)];
         let after = [found(2), found(3), found(9)];
         assert_eq!(
-            words("voice.example", &changes(&before, &after)),
+            change_text("voice.example", &changes(&before, &after)),
             "the path to voice.example changed during the run: hop 1 was 198.18.0.1 and is 198.18.0.2, hop 2 was the \
              target and is 198.18.0.3"
         );
         let all = |from: u8| (0..5).map(|hop| found(from + hop)).collect::<Vec<_>>();
-        assert!(words("x", &changes(&all(10), &all(20))).ends_with(", and 2 more hops differ"));
+        assert!(change_text("x", &changes(&all(10), &all(20))).ends_with(", and 2 more hops differ"));
     }
 }

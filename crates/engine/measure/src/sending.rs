@@ -26,7 +26,7 @@ pub(super) type Probes = Departures<Box<dyn Iterator<Item = (Duration, u32)> + S
 const STAMPS_WAITING: u64 = 64;
 
 /// What the sending thread needs of one stream.
-pub(super) struct Leg {
+pub(super) struct StreamSender {
     pub(super) shared: Arc<Shared>,
     /// Wakes the thread that reads the stream.
     pub(super) reader: Arc<Waker>,
@@ -36,7 +36,7 @@ pub(super) struct Leg {
 /// Sends all probes of all streams at their times, until they are sent or `stop` is used. Gives the scheduling class
 /// that the thread had.
 pub(super) fn send_all(
-    mut legs: Vec<Leg>,
+    mut legs: Vec<StreamSender>,
     interval: Duration,
     log: &LogSender,
     stop: &Waker,
@@ -78,7 +78,7 @@ pub(super) fn send_all(
 
 /// Passes over a probe that was due while the program stood still: sent now, it would measure another moment, in a
 /// burst of all that were due meanwhile.
-fn skip_one(leg: &Leg, due: &Due, log: &LogSender) {
+fn skip_one(leg: &StreamSender, due: &Due, log: &LogSender) {
     let shared = &leg.shared;
     shared.echoes.withdraw(due.sequence);
     shared.sent.store(due.sequence + 1, Ordering::Release);
@@ -89,7 +89,7 @@ fn skip_one(leg: &Leg, due: &Due, log: &LogSender) {
     log.append(shared.number, &entry);
 }
 
-fn send_one(leg: &Leg, due: &Due, late: Duration, log: &LogSender, buffer: &mut [u8]) {
+fn send_one(leg: &StreamSender, due: &Due, late: Duration, log: &LogSender, buffer: &mut [u8]) {
     let shared = &leg.shared;
     let t1 = clock::realtime_now();
     let Some(length) = leg.probes.write(due, t1.as_nanos(), buffer) else { return };

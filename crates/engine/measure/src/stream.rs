@@ -9,7 +9,7 @@ use romer_endpoint::overflow::Overflow;
 use romer_host::HostError;
 use romer_host::clock;
 use romer_host::socket::{Outgoing, StampingSocket};
-use romer_record::document::{Replies, Way};
+use romer_record::document::{ProbeDirection, Replies};
 use romer_record::log::{CardMoment, Entry};
 use romer_session::association::{self, Token};
 use romer_session::control::SILENCE;
@@ -33,8 +33,8 @@ pub(super) struct Shared {
     /// Where probes go, and reflections come from.
     pub(super) target: SocketAddr,
     pub(super) ssid: u16,
-    /// Which way the probes go; of [`Way::Both`] there are two of these.
-    pub(super) way: Way,
+    /// Which way the probes go; of [`ProbeDirection::Both`] there are two of these.
+    pub(super) way: ProbeDirection,
     /// The far end is a romer that granted the session.
     granted: bool,
     /// Probes that it was asked for.
@@ -121,7 +121,7 @@ fn at_last(departures: Duration, waiting_time: Duration) -> Duration {
 pub(super) struct Identity {
     pub(super) number: u16,
     pub(super) ssid: u16,
-    pub(super) way: Way,
+    pub(super) way: ProbeDirection,
     pub(super) session: Option<Session>,
     pub(super) token: Option<Token>,
     /// Probes that the far end was asked for: no more than these are its own.
@@ -289,7 +289,7 @@ impl Shared {
 
     /// The far end reports that all its probes have left, `count` of them. Where it sends none, this is ignored.
     pub(super) fn far_departed(&self, count: u64) {
-        if self.way == Way::Reverse {
+        if self.way == ProbeDirection::Reverse {
             self.sent.store(count, Ordering::Release);
             self.departed_all();
         }
@@ -303,7 +303,9 @@ impl Shared {
         longest: Duration,
         waiting_time: Duration,
     ) -> bool {
-        self.way == Way::Reverse && !self.has_departed_all() && since_start >= at_last(longest, waiting_time)
+        self.way == ProbeDirection::Reverse
+            && !self.has_departed_all()
+            && since_start >= at_last(longest, waiting_time)
     }
 
     /// The far end tells of how many probes it knows: not of more than have left.
@@ -317,8 +319,9 @@ impl Shared {
     /// Whether what the far end tells may be about a probe of this stream: one that left here, or one of its own. An arrival there that
     /// is of none is counted: a number can be altered on the way, and a checksum of zero lets it pass.
     pub(super) fn may_be_of_probe(&self, told: &Entry) -> bool {
-        let has_left = |sequence| self.way != Way::Reverse && sequence < self.sent.load(Ordering::Acquire);
-        let is_theirs = |sequence| self.way == Way::Reverse && sequence < self.asked;
+        let has_left =
+            |sequence| self.way != ProbeDirection::Reverse && sequence < self.sent.load(Ordering::Acquire);
+        let is_theirs = |sequence| self.way == ProbeDirection::Reverse && sequence < self.asked;
         match told {
             Entry::Far(far) => {
                 let had = has_left(far.sequence);
@@ -357,7 +360,7 @@ impl Shared {
     pub(super) fn lacks_stamps(&self) -> bool {
         let [sent, not_sent, stamped] =
             [&self.sent, &self.not_sent, &self.stamped].map(|count| count.load(Ordering::Acquire));
-        self.way != Way::Reverse && stamped < sent.saturating_sub(not_sent)
+        self.way != ProbeDirection::Reverse && stamped < sent.saturating_sub(not_sent)
     }
 
     /// Whether everything that left is back, or has arrived one way, and the far end has the records of it.
@@ -370,7 +373,7 @@ impl Shared {
     /// Whether the far end, if it keeps a log of round trips, has told that it has the records of what is back.
     fn is_recorded(&self) -> bool {
         let has_token = || self.token.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        self.way != Way::RoundTrip
+        self.way != ProbeDirection::RoundTrip
             || self.answered.load(Ordering::Acquire) >= self.returned.load(Ordering::Acquire)
             || !has_token()
     }
@@ -465,7 +468,7 @@ impl Shared {
         let grace = Duration::from_millis(20);
         let sent = self.sent.load(Ordering::Acquire).saturating_sub(self.not_sent.load(Ordering::Acquire));
         let all_back = self.returned.load(Ordering::Acquire) >= sent;
-        let all_stamped = self.way == Way::Reverse
+        let all_stamped = self.way == ProbeDirection::Reverse
             || !self.socket.has_kernel_stamps()
             || self.stamped.load(Ordering::Acquire) >= sent;
         let all_back = all_back || (self.way.is_one_way() && self.is_halted());
@@ -481,11 +484,11 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use romer_host::socket::SocketOptions;
-    use romer_record::log::{Card, Far, FarSent};
+    use romer_record::log::{Card, FarSent, ResponderRecord};
 
     use super::*;
 
-    fn shared(way: Way) -> Shared {
+    fn shared(way: ProbeDirection) -> Shared {
         let socket = StampingSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap();
         let target = socket.local_address();
         let identity = Identity { number: 0, ssid: 1, way, session: None, token: Some([1; 16]), asked: 10 };
@@ -495,7 +498,7 @@ mod tests {
     /// A far end determines how many probes have left only where it sends them.
     #[test]
     fn departures_of_silent_far_ends() {
-        for way in [Way::RoundTrip, Way::Forward] {
+        for way in [ProbeDirection::RoundTrip, ProbeDirection::Forward] {
             let stream = shared(way);
             stream.sent.store(3, Ordering::Release);
             stream.far_departed(u64::MAX);
@@ -505,7 +508,7 @@ mod tests {
                 "{way:?}"
             );
         }
-        let stream = shared(Way::Reverse);
+        let stream = shared(ProbeDirection::Reverse);
         stream.far_departed(9);
         assert_eq!((stream.sent.load(Ordering::Acquire), stream.has_departed_all()), (9, true));
     }
@@ -513,7 +516,7 @@ mod tests {
     /// A round trip ends a bounded time after its last departure, though its far end tells of one more probe again and again.
     #[test]
     fn news_without_end() {
-        let stream = shared(Way::RoundTrip);
+        let stream = shared(ProbeDirection::RoundTrip);
         stream.sent.store(10, Ordering::Release);
         stream.returned.store(9, Ordering::Release);
         stream.departed_all();
@@ -534,21 +537,25 @@ mod tests {
         let [longest, waiting] = [Duration::from_secs(10), Duration::from_secs(2)];
         let last = longest + waiting + waiting + GRACE;
         let before = last - Duration::from_nanos(1);
-        for (way, is_overdue) in [(Way::Reverse, true), (Way::Forward, false), (Way::RoundTrip, false)] {
+        for (way, is_overdue) in [
+            (ProbeDirection::Reverse, true),
+            (ProbeDirection::Forward, false),
+            (ProbeDirection::RoundTrip, false),
+        ] {
             let stream = shared(way);
             let overdue = [before, last].map(|now| stream.is_overdue(now, longest, waiting));
             assert_eq!(overdue, [false, is_overdue], "{way:?}");
         }
-        let stream = shared(Way::Reverse);
+        let stream = shared(ProbeDirection::Reverse);
         stream.far_departed(10);
         assert!(!stream.is_overdue(last, longest, waiting));
-        assert!(!shared(Way::Reverse).is_overdue(last, Duration::MAX, Duration::MAX));
+        assert!(!shared(ProbeDirection::Reverse).is_overdue(last, Duration::MAX, Duration::MAX));
     }
 
     /// A far end has answered no more probes than have left, so that it has no news after that of the last.
     #[test]
     fn answers_beyond_departures() {
-        let stream = shared(Way::RoundTrip);
+        let stream = shared(ProbeDirection::RoundTrip);
         stream.sent.store(10, Ordering::Release);
         stream.answered(u64::MAX);
         assert_eq!(stream.answered.load(Ordering::Acquire), 10);
@@ -566,10 +573,13 @@ mod tests {
             let numbers = (0..20).chain([u64::MAX]);
             numbers.filter(|sequence| stream.may_be_of_probe(&entry(*sequence))).count()
         };
-        let far = |sequence| Entry::Far(Far { sequence, ..Far::default() });
+        let far = |sequence| Entry::Far(ResponderRecord { sequence, ..ResponderRecord::default() });
         let far_sent = |sequence| Entry::FarSent(FarSent { sequence, ..FarSent::default() });
-        assert_eq!([Way::RoundTrip, Way::Reverse].map(|way| taken(way, &far)), [3, 0]);
-        assert_eq!([Way::RoundTrip, Way::Reverse].map(|way| taken(way, &far_sent)), [0, 10]);
+        assert_eq!([ProbeDirection::RoundTrip, ProbeDirection::Reverse].map(|way| taken(way, &far)), [3, 0]);
+        assert_eq!(
+            [ProbeDirection::RoundTrip, ProbeDirection::Reverse].map(|way| taken(way, &far_sent)),
+            [0, 10]
+        );
         for (moment, expected) in [
             (CardMoment::ArrivedThere, [3, 0]),
             (CardMoment::LeftThere, [3, 0]),
@@ -579,14 +589,18 @@ mod tests {
         ] {
             let card =
                 |sequence| Entry::Card(Card { sequence, moment, arrival_ns: 0, card_ns: 0, error_ns: 0 });
-            assert_eq!([Way::RoundTrip, Way::Reverse].map(|way| taken(way, &card)), expected, "{moment:?}");
+            assert_eq!(
+                [ProbeDirection::RoundTrip, ProbeDirection::Reverse].map(|way| taken(way, &card)),
+                expected,
+                "{moment:?}"
+            );
         }
     }
 
     /// A move lies within the session, however long ago the far end says that it was.
     #[test]
     fn moves_before_the_session() {
-        let stream = shared(Way::RoundTrip);
+        let stream = shared(ProbeDirection::RoundTrip);
         for ages in [[i64::MAX; 2], [i64::MAX, i64::MIN], [0, i64::MAX]] {
             let [last, first] = stream.since_association(ages);
             let session = clock::monotonic_now() - stream.made;
@@ -597,7 +611,7 @@ mod tests {
     /// No more probes have arrived at a far end than have left, whatever it reports.
     #[test]
     fn arrivals_beyond_departures() {
-        let stream = shared(Way::Forward);
+        let stream = shared(ProbeDirection::Forward);
         stream.sent.store(10, Ordering::Release);
         stream.not_sent.store(1, Ordering::Release);
         for (received, highest, settled, lost) in

@@ -5,7 +5,7 @@ use romer_analyze::limits;
 use romer_endpoint::EndpointError;
 use romer_endpoint::card::Cards;
 use romer_endpoint::occurrences::{routers_unheard, unheard};
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_record::manifest::Stream;
 use romer_traffic::{Limit, Request, Schedule};
 use romer_units::random::Seed;
@@ -61,7 +61,7 @@ pub(super) fn prepare(
             Ok(mut prepared) => targets.streams.append(&mut prepared),
             Err(error) if error.is_of_the_far_end() && options.streams.len() > 1 => {
                 observer.on_note(number, &format!("{error}; the other targets are measured without it"));
-                let stream = of_part(stream, options.direction, Way::Forward, number);
+                let stream = of_part(stream, options.direction, ProbeDirection::Forward, number);
                 let manifest = preparing::unreachable(options, &stream, error.to_string())?;
                 targets.dead.push(Dead { number, manifest, error });
             }
@@ -83,11 +83,11 @@ fn all(options: &MeasureOptions, cards: &Cards) -> Vec<TargetResult> {
 
 /// All directions of one target.
 fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: u16) -> TargetResult {
-    let ways: &[Way] = match options.direction {
-        Way::Both => &[Way::Forward, Way::Reverse],
-        Way::RoundTrip => &[Way::RoundTrip],
-        Way::Forward => &[Way::Forward],
-        Way::Reverse => &[Way::Reverse],
+    let ways: &[ProbeDirection] = match options.direction {
+        ProbeDirection::Both => &[ProbeDirection::Forward, ProbeDirection::Reverse],
+        ProbeDirection::RoundTrip => &[ProbeDirection::RoundTrip],
+        ProbeDirection::Forward => &[ProbeDirection::Forward],
+        ProbeDirection::Reverse => &[ProbeDirection::Reverse],
     };
     let mut notes = Vec::new();
     let mut addresses = match preparing::addresses(options, stream) {
@@ -107,7 +107,7 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
         if part.shared.target.is_ipv4() && part.schedule.payloads(part.floor).most > ACCEPTED_PAYLOAD {
             let [own, theirs] = deaf(part);
             (part.manifest.routers_unheard, part.manifest.responder_routers_unheard) = (own, theirs);
-            let those = if part.shared.way == Way::Reverse { "probes" } else { "replies" };
+            let those = if part.shared.way == ProbeDirection::Reverse { "probes" } else { "replies" };
             notes.extend(own.map(|setting| unheard("this host", "probes", setting)));
             notes.extend(theirs.map(|setting| unheard("the responder's host", those, setting)));
         }
@@ -121,8 +121,8 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
 
 /// The settings by which this host and the responder's do not hear routers about what each of them sends, where they do not.
 fn deaf(part: &Prepared) -> [Option<u32>; 2] {
-    let own = if part.shared.way == Way::Reverse { None } else { routers_unheard() };
-    let sends_back = part.shared.way != Way::Forward;
+    let own = if part.shared.way == ProbeDirection::Reverse { None } else { routers_unheard() };
+    let sends_back = part.shared.way != ProbeDirection::Forward;
     let far = part.conversation.as_ref().filter(|_| sends_back);
     [own, far.and_then(|conversation| conversation.welcome.routers_unheard)]
 }
@@ -131,13 +131,13 @@ fn deaf(part: &Prepared) -> [Option<u32>; 2] {
 const FEW: usize = 9;
 
 /// What is to be said of a random schedule that has few packets, or none, in the time that was asked for.
-fn few(traffic: &Request, schedule: &Schedule, way: Way) -> Option<String> {
+fn few(traffic: &Request, schedule: &Schedule, way: ProbeDirection) -> Option<String> {
     let Limit::Duration(length) = schedule.limit() else { return None };
     let number = schedule.clone().take(FEW + 1).count();
     if number > FEW || !traffic.is_random() {
         return None;
     }
-    let end = if way == Way::Reverse { "the responder" } else { "this host" };
+    let end = if way == ProbeDirection::Reverse { "the responder" } else { "this host" };
     let (model, expected) = (&traffic.model, schedule.expected_count());
     let (interval, length) = (schedule.interval().readable(), length.readable());
     let mean = format!("{model} sends one every {interval} on average, about {expected} in {length}");
@@ -175,10 +175,15 @@ fn refuse_contradictions(options: &MeasureOptions) -> Result<(), EndpointError> 
 
 /// The stream of one direction of target `number`. Each target draws by a seed of its own, and where both ends send, the far end
 /// by the next one, so that no two have the same random schedule.
-fn of_part(stream: &StreamOptions, direction: Way, way: Way, number: u16) -> StreamOptions {
+fn of_part(
+    stream: &StreamOptions,
+    direction: ProbeDirection,
+    way: ProbeDirection,
+    number: u16,
+) -> StreamOptions {
     let mut part = stream.clone();
     let [a, b, c, d, e, last] = part.traffic.seed.0;
-    let of_far_end = u32::from((direction, way) == (Way::Both, Way::Reverse));
+    let of_far_end = u32::from((direction, way) == (ProbeDirection::Both, ProbeDirection::Reverse));
     part.traffic.seed = Seed([a, b, c, d, e.wrapping_add(number.into()), last.wrapping_add(of_far_end)]);
     part
 }

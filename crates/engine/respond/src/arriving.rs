@@ -160,7 +160,7 @@ mod tests {
         oneway_probe::Session {
             number,
             key: oneway_probe::Key::new([key; 16]),
-            heading: oneway_probe::Heading::Forward,
+            direction: romer_units::Direction::Forward,
         }
     }
     fn from(text: &str) -> SocketAddr {

@@ -48,7 +48,7 @@ impl Asking {
     }
 
     /// The counts have been told, as they are after `asked` questions.
-    pub(super) fn tell(&self, asked: u64) {
+    pub(super) fn mark_answered(&self, asked: u64) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         *told = AnsweredRequests { answered: told.answered.max(asked), at: SystemTime::now() };
         self.changed.notify_all();
@@ -75,7 +75,7 @@ mod tests {
                 woken.recv().unwrap();
                 let asked = asking.asked();
                 assert!(asking.is_open(asked));
-                asking.tell(asked);
+                asking.mark_answered(asked);
                 assert!(!asking.is_open(asked));
             });
             asking.ask(|| sender.send(()).unwrap());

@@ -35,7 +35,7 @@ impl Backlog {
     }
 
     /// Tells `note` after those that wait. Gives whether there was room for it.
-    pub(super) fn tell(&mut self, note: Note) -> bool {
+    pub(super) fn push(&mut self, note: Note) -> bool {
         self.catch_up();
         if self.waiting.is_empty() {
             match self.notes.try_send(note) {
@@ -103,16 +103,16 @@ mod tests {
     fn what_the_queue_has_no_room_for_comes_after_it_in_order_up_to_a_limit() {
         let (notes, events) = sync_channel(2);
         let mut backlog = Backlog { most: 3, ..Backlog::new(notes) };
-        let told: Vec<bool> = (0..7).map(|count| backlog.tell(departed(count))).collect();
+        let told: Vec<bool> = (0..7).map(|count| backlog.push(departed(count))).collect();
         assert_eq!(told, [true, true, true, true, true, false, false]);
         assert!(!backlog.catch_up());
         assert_eq!(taken(&events), [0, 1]);
         // What comes next does not overtake what waits.
-        assert!(backlog.tell(departed(7)));
+        assert!(backlog.push(departed(7)));
         assert_eq!(taken(&events), [2, 3]);
         assert!(backlog.catch_up() && backlog.waiting.capacity() == 0);
         assert_eq!(taken(&events), [4, 7]);
         drop(events);
-        assert!(!backlog.tell(departed(8)), "nobody is there to take it");
+        assert!(!backlog.push(departed(8)), "nobody is there to take it");
     }
 }

@@ -27,15 +27,16 @@ use romer_host::clock;
 use romer_host::poller::{Interest, Poller};
 use romer_host::socket::{SocketOptions, Waker};
 use romer_record::SOFTWARE;
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_session::control::{
     Action, FEATURES, Fruitless, HAS_CARD, Limits, Message, Others, RefusalCode, Session, Welcome, possession,
 };
-use romer_session::network::Network;
+use romer_session::network::ClientNetwork;
 use romer_session::reflector::Prefix;
 use romer_session::send_limit::SendLimit;
+use romer_units::Direction;
 use romer_units::{Dscp, Duration, Monotonic, Timestamp};
-use romer_wire::oneway_probe::{self, Heading};
+use romer_wire::oneway_probe::{self};
 use romer_wire::stamp::Key;
 
 use self::connection::{Connection, Granted, report_checksum_errors};
@@ -286,7 +287,7 @@ impl Controlling {
         if self.connections[index].server.has_session() {
             return false;
         }
-        let network = Network::from_address(self.connections[index].peer);
+        let network = ClientNetwork::from_address(self.connections[index].peer);
         let others = self.others(network, index);
         let Connection { holding, in_use, .. } = self.connections[index];
         let [all, own] = [self.shares.all(), self.shares.network(network)].map(|all| all.minus(holding));
@@ -301,10 +302,10 @@ impl Controlling {
     }
 
     /// What other sessions than that of connection `index` use of what `network` and all may have.
-    fn others(&self, network: Network, index: usize) -> Others {
+    fn others(&self, network: ClientNetwork, index: usize) -> Others {
         let held = self.connections[index].in_use;
         let all = self.in_use.all().minus(held);
-        let held = if Network::from_address(self.connections[index].peer) == network {
+        let held = if ClientNetwork::from_address(self.connections[index].peer) == network {
             held
         } else {
             Holding::default()
@@ -339,7 +340,7 @@ impl Controlling {
     /// Connection `index` has `holding` now, and uses `in_use` of it.
     fn hold(&mut self, index: usize, holding: Holding, in_use: Holding) {
         let connection = &mut self.connections[index];
-        let network = Network::from_address(connection.peer);
+        let network = ClientNetwork::from_address(connection.peer);
         for (shares, held, now) in [
             (&mut self.shares, &mut connection.holding, holding),
             (&mut self.in_use, &mut connection.in_use, in_use),
@@ -411,7 +412,10 @@ impl Controlling {
             while octets(&self.shares.all()) > most {
                 let taking = self.connections.iter().filter(|(_, one)| octets(&one.holding) > 0);
                 let largest = taking.max_by_key(|(_, one)| {
-                    (octets(&self.shares.network(Network::from_address(one.peer))), octets(&one.holding))
+                    (
+                        octets(&self.shares.network(ClientNetwork::from_address(one.peer))),
+                        octets(&one.holding),
+                    )
                 });
                 let Some((index, _)) = largest else { break };
                 let connection = &mut self.connections[index];
@@ -460,7 +464,7 @@ impl Controlling {
         let number = self.next_session;
         self.next_session = self.next_session.wrapping_add(1);
         let key = oneway_probe::Key::new(possession::probe_key(self.key.as_deref(), session.key));
-        let probes = |heading| oneway_probe::Session { number: session.ssid, key, heading };
+        let probes = |heading| oneway_probe::Session { number: session.ssid, key, direction: heading };
         let request = session.request;
         let sends = request.stream.as_ref().map(|stream| {
             Box::new(SocketOptions {
@@ -474,13 +478,13 @@ impl Controlling {
                 ..SocketOptions::default()
             })
         });
-        let comes = request.direction == Way::Forward;
+        let comes = request.direction == ProbeDirection::Forward;
         // A round trip's probes come, too.
         let rate = if request.stream.is_some() { 0 } else { request.rate() };
         let peer = self.connections[index].peer;
         self.connections[index].session = Some(Granted {
             number,
-            stream: request.stream.map(|stream| (stream, (probes(Heading::Reverse), request.count))),
+            stream: request.stream.map(|stream| (stream, (probes(Direction::Reverse), request.count))),
             path: None,
             sender: None,
         });
@@ -492,7 +496,7 @@ impl Controlling {
             token: session.token,
             ssid: session.ssid,
             peer,
-            probes: comes.then(|| (probes(Heading::Forward), request.count)),
+            probes: comes.then(|| (probes(Direction::Forward), request.count)),
             sends,
             rate,
         });
@@ -620,7 +624,7 @@ impl Controlling {
 
     /// Takes back what a connection had that is removed.
     fn discharge(&mut self, connection: &Connection) {
-        let network = Network::from_address(connection.peer);
+        let network = ClientNetwork::from_address(connection.peer);
         self.shares.replace(network, connection.holding, Holding::default());
         self.in_use.replace(network, connection.in_use, Holding::default());
         if let Some(session) = connection.number() {

@@ -63,7 +63,7 @@ mod tests {
         let probes = |number: u16, key: u8| oneway_probe::Session {
             number,
             key: oneway_probe::Key::new([key; 16]),
-            heading: oneway_probe::Heading::Forward,
+            direction: romer_units::Direction::Forward,
         };
         let mut ended = Ended::default();
         ended.remember(probes(7, 1), Some((1 << 24) - 1), at(100));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use romer_endpoint::card::Card;
 use romer_endpoint::overflow::Overflow;
 use romer_host::socket::{SocketOptions, Source, StampingSocket};
-use romer_record::log::{Card as CardRecord, Far, FarSent};
+use romer_record::log::{Card as CardRecord, FarSent, ResponderRecord};
 use romer_session::association::Token;
 use romer_units::Duration;
 use romer_wire::oneway_probe;
@@ -51,7 +51,7 @@ pub(super) enum Note {
         path: Option<Box<SendPath>>,
     },
     /// A test packet of the session; whether it is the first copy of a one-way probe.
-    Record { session: u32, record: Far, first: bool },
+    Record { session: u32, record: ResponderRecord, first: bool },
     /// A network card's stamp of a packet of the session became known.
     Card { session: u32, card: CardRecord },
     /// A probe of ours has left.

@@ -18,10 +18,10 @@ use romer_host::socket::{
     Datagram, MAX_WAITED, ReceiveBatch, SocketOptions, StampingSocket, TransmitEvents, Waker, wait_any,
 };
 use romer_host::thread::Role;
-use romer_record::log::Far;
+use romer_record::log::ResponderRecord;
 use romer_session::association::{self, Token};
 use romer_session::limit::Limiter;
-use romer_session::reflector::{Held, Incoming, Reflector, Refusal, Rules, Verdict, Written};
+use romer_session::reflector::{Held, Incoming, Reflector, ReflectorAction, Refusal, Rules, Written};
 use romer_session::sender::Coming;
 use romer_units::{Duration, Monotonic, Responder, Timestamp};
 use romer_wire::stamp::tlv::{FollowUp, TimestampMethod};
@@ -69,7 +69,7 @@ pub(super) struct Links {
     pub(super) turn: Arc<Turn>,
 }
 
-struct Session {
+struct ReflectedSession {
     ssid: u16,
     address: Option<SocketAddr>,
     /// The earliest time of its next change; `None` before the first.
@@ -109,7 +109,7 @@ struct Session {
     refusals: Refusals,
 }
 
-impl Session {
+impl ReflectedSession {
     /// A datagram of it has come from `peer`.
     fn hear(&mut self, peer: SocketAddr, arrival_ns: i64) {
         if self.address != Some(peer) {
@@ -124,7 +124,7 @@ impl Session {
 #[derive(Clone, Copy)]
 struct Waiting {
     /// What the sender's log is to hold, where the session is one of romer's.
-    record: Option<(Owner, Far)>,
+    record: Option<(Owner, ResponderRecord)>,
     /// Where its session is remembered, and its number there, so that the session's next reply can tell.
     held: Option<(Held, u32)>,
     since: Timestamp<Monotonic>,
@@ -162,7 +162,7 @@ pub(super) struct Reflecting {
     links: Links,
     tokens: HashMap<Token, (u32, IpAddr)>,
     proved: HashMap<(SocketAddr, u16), u32>,
-    sessions: HashMap<u32, Session>,
+    sessions: HashMap<u32, ReflectedSession>,
     unclaimed: Unclaimed,
     expected: Expected,
     unplaced: Unplaced<u32>,
@@ -288,7 +288,7 @@ impl Reflecting {
         let sessions: Vec<u32> = self.sessions.keys().copied().collect();
         for session in sessions {
             self.obey(Order::Close { session });
-            self.backlog.tell(Note::Failed { session });
+            self.backlog.push(Note::Failed { session });
         }
         self.links.control_waker.wake();
         (self.unclaimed, self.unplaced) = (Unclaimed::default(), Unplaced::default());
@@ -344,7 +344,7 @@ impl Reflecting {
     fn tell_overflows(&mut self) {
         for port in &mut self.ports {
             // By it packets are told from losses: where there is no room, it is told at the next look.
-            port.overflows.tell(|overflow| self.backlog.tell(Note::Overflowed(overflow)));
+            port.overflows.drain_into(|overflow| self.backlog.push(Note::Overflowed(overflow)));
         }
     }
 
@@ -403,16 +403,16 @@ impl Reflecting {
                 .is_some_and(|token| self.expects(token, datagram.peer)),
         };
         match self.reflector.on_datagram(&incoming, now) {
-            Verdict::Refused(Refusal::RateLimited) => self.tell_over_the_rate(datagram, now),
-            Verdict::Refused(_) => {}
-            Verdict::Association(token) => self.associate(index, token, datagram),
-            Verdict::Answer(answer) => self.reply(index, &answer, datagram),
+            ReflectorAction::Refused(Refusal::RateLimited) => self.tell_over_the_rate(datagram, now),
+            ReflectorAction::Refused(_) => {}
+            ReflectorAction::Association(token) => self.associate(index, token, datagram),
+            ReflectorAction::Answer(answer) => self.reply(index, &answer, datagram),
         }
     }
 
     /// A one-way probe has arrived.
     fn arrived(&mut self, session: u32, coming: Coming, datagram: &Datagram<'_>) {
-        let record = Far {
+        let record = ResponderRecord {
             sequence: coming.sequence,
             t2_user_ns: datagram.user.as_nanos(),
             t2_kernel_ns: datagram.kernel.map(Realtime::as_nanos),
@@ -441,14 +441,14 @@ impl Reflecting {
         sequence: u32,
         datagram: &Datagram<'_>,
         sent: Option<Realtime>,
-    ) -> Option<(Owner, Far)> {
+    ) -> Option<(Owner, ResponderRecord)> {
         let mut sequence = u64::from(sequence);
         if let Owner::Session(session) = owner {
             let state = self.sessions.get_mut(&session)?;
             state.hear(datagram.peer, datagram.kernel.unwrap_or(datagram.user).as_nanos());
             sequence = state.numbers.come(sequence);
         }
-        let record = Far {
+        let record = ResponderRecord {
             sequence,
             t2_user_ns: datagram.user.as_nanos(),
             t2_kernel_ns: datagram.kernel.map(Realtime::as_nanos),
@@ -461,7 +461,14 @@ impl Reflecting {
     }
 
     /// Keeps what wants to know when reply `id` left until its transmit stamp is in, if there will be one.
-    fn keep(&mut self, index: usize, id: u32, record: Option<(Owner, Far)>, written: &Written, sent: bool) {
+    fn keep(
+        &mut self,
+        index: usize,
+        id: u32,
+        record: Option<(Owner, ResponderRecord)>,
+        written: &Written,
+        sent: bool,
+    ) {
         let held = written.held.filter(|_| self.stateful).map(|held| (held, written.sequence));
         if record.is_none() && held.is_none() {
             return;
@@ -500,7 +507,7 @@ impl Reflecting {
                     let reply = FollowUp { sequence, departed_unix_nanos: departed, method };
                     self.reflector.on_departed(held, reply);
                 }
-                let stamped = |record| Far { t3_kernel_ns: Some(departed), ..record };
+                let stamped = |record| ResponderRecord { t3_kernel_ns: Some(departed), ..record };
                 self.hand_over(waiting.record.map(|(owner, record)| (owner, stamped(record))));
             }
         }
@@ -526,7 +533,7 @@ impl Reflecting {
         totals.one_way = OneWayTotals { bad_tag: self.expected.bad_tag(), ..self.one_way };
         totals.remembered = self.reflector.remembered();
         drop(totals);
-        self.links.asking.tell(asked);
+        self.links.asking.mark_answered(asked);
     }
 }
 

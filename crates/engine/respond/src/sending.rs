@@ -242,13 +242,13 @@ impl Sending {
         self.tell_refused(refused);
         self.await_stamps();
         self.await_card_stamps();
-        self.tell(Note::Departed { session: self.listener.session, count: self.sent });
+        self.send_note(Note::Departed { session: self.listener.session, count: self.sent });
         while !self.wishes.finishing.load(Ordering::Acquire) && !self.is_abandoned() {
             self.wait(Duration::from_millis(250));
         }
         let flushed =
             Note::Flushed { session: self.listener.session, lost: self.lost, kernel_drops: 0, bad_tag: 0 };
-        self.tell(flushed);
+        self.send_note(flushed);
     }
 
     /// Waits for a wish, for so long at the most.
@@ -418,7 +418,7 @@ impl Sending {
         self.backlog.catch_up();
         let (backlog, session) = (&mut self.backlog, self.listener.session);
         self.unplaced.settle(|(), card| {
-            backlog.tell(Note::Card { session, card });
+            backlog.push(Note::Card { session, card });
         });
         let stamped = self.path.socket.has_kernel_stamps();
         let ends = self.is_to_end();
@@ -437,14 +437,14 @@ impl Sending {
     fn tell_refused(&mut self, refused: Option<Refused>) {
         if let Some(refused) = refused {
             // Where there is no room even for that, the records tell of each.
-            self.backlog.tell(Note::Refused { session: self.listener.session, refused });
+            self.backlog.push(Note::Refused { session: self.listener.session, refused });
         }
     }
 
     fn hand_over_first(&mut self) {
         let Some(Waiting { record, .. }) = self.waiting.pop_front() else { return };
         let note = Note::Departure { session: self.listener.session, record };
-        self.lost += u64::from(!self.backlog.tell(note));
+        self.lost += u64::from(!self.backlog.push(note));
     }
 
     /// A card tells of a departure a little after the kernel; what has not come by then has the kernel's stamp.
@@ -459,7 +459,7 @@ impl Sending {
         }
         let (backlog, session) = (&mut self.backlog, self.listener.session);
         self.unplaced.settle_all(|(), card| {
-            backlog.tell(Note::Card { session, card });
+            backlog.push(Note::Card { session, card });
         });
     }
 
@@ -474,7 +474,7 @@ impl Sending {
     }
 
     /// Tells the control thread something that must not be lost, once all before it is told.
-    fn tell(&mut self, note: Note) {
+    fn send_note(&mut self, note: Note) {
         while !self.backlog.catch_up() {
             if self.is_abandoned() {
                 return;
@@ -482,7 +482,7 @@ impl Sending {
             self.listener.waker.wake();
             std::thread::sleep(LOOK.to_std());
         }
-        self.backlog.tell(note);
+        self.backlog.push(note);
         while !self.backlog.catch_up() && !self.is_abandoned() {
             std::thread::sleep(LOOK.to_std());
         }
@@ -533,7 +533,7 @@ mod tests {
         let probes = oneway_probe::Session {
             number: 1,
             key: oneway_probe::Key::new([7; 16]),
-            heading: oneway_probe::Heading::Reverse,
+            direction: romer_units::Direction::Reverse,
         };
         let limit = Arc::new(Mutex::new(SendLimit::new(SendRates::new(1_000, false))));
         let stream = FarStream::new(&request, 44, 0, 64);

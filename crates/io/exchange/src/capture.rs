@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
 use romer_store::decoding::guarded;
-use romer_wire::dissect::{Network, Transport};
+use romer_wire::dissect::{NetworkHeader, Transport};
 use romer_wire::udp::Datagram;
 use romer_wire::{dissect, ip, ipv4, ipv6};
 use thiserror::Error;
@@ -502,35 +502,35 @@ fn captured(
     } else {
         let packet = octets.get(head(link)?..)?;
         above(match packet.first()? >> 4 {
-            4 => Network::Ipv4(ipv4::Packet::parse(packet).ok()?),
-            6 => Network::Ipv6(ipv6::Packet::parse(packet).ok()?),
+            4 => NetworkHeader::Ipv4(ipv4::Packet::parse(packet).ok()?),
+            6 => NetworkHeader::Ipv6(ipv6::Packet::parse(packet).ok()?),
             _ => return None,
         })?
     };
     let Transport::Udp(datagram) = transport else { return None };
     let (from, to, identification, ttl, tos): (IpAddr, IpAddr, u16, u8, u8) = match network {
-        Network::Ipv4(packet) => (
+        NetworkHeader::Ipv4(packet) => (
             packet.source().into(),
             packet.destination().into(),
             packet.identification(),
             packet.ttl(),
             packet.dscp().tos() | packet.ecn().bits(),
         ),
-        Network::Ipv6(packet) => (
+        NetworkHeader::Ipv6(packet) => (
             packet.source().into(),
             packet.destination().into(),
             0,
             packet.hop_limit(),
             packet.dscp().tos() | packet.ecn().bits(),
         ),
-        Network::Other => return None,
+        NetworkHeader::Other => return None,
     };
     let payload = datagram.payload();
     // Of what lacks, the end may have been padding.
     let padding = match &network {
-        Network::Ipv4(packet) => packet.padding().len(),
-        Network::Ipv6(packet) => packet.padding().len(),
-        Network::Other => 0,
+        NetworkHeader::Ipv4(packet) => packet.padding().len(),
+        NetworkHeader::Ipv6(packet) => packet.padding().len(),
+        NetworkHeader::Other => 0,
     };
     let behind = padding + datagram.surplus().len();
     let lacks = octets.len().saturating_sub(record.octets.len()).saturating_sub(behind);
@@ -562,11 +562,11 @@ fn head(link: Linktype) -> Option<usize> {
     }
 }
 
-fn above(network: Network<'_>) -> Option<(Network<'_>, Transport<'_>)> {
+fn above(network: NetworkHeader<'_>) -> Option<(NetworkHeader<'_>, Transport<'_>)> {
     let (protocol, octets) = match &network {
-        Network::Ipv4(packet) => (packet.protocol(), packet.payload()),
-        Network::Ipv6(packet) => (packet.upper_protocol(), packet.upper()),
-        Network::Other => return None,
+        NetworkHeader::Ipv4(packet) => (packet.protocol(), packet.payload()),
+        NetworkHeader::Ipv6(packet) => (packet.upper_protocol(), packet.upper()),
+        NetworkHeader::Other => return None,
     };
     if network.fragment().is_some() || protocol != ip::protocol::UDP {
         return None;

@@ -39,7 +39,7 @@ pub enum Records {
 
 impl Records {
     /// How many records begin at the most where these octets are counted.
-    fn of(self, count: &Count) -> u64 {
+    fn value(self, count: &Count) -> u64 {
         match self {
             Self::Lines => count.feeds.max(count.returns),
             Self::Objects => count.braces / 2,
@@ -201,7 +201,7 @@ impl Read for Source {
         let why = match self.take(buffer)? {
             Ok(read) => {
                 self.count.add(self.records, &buffer[..read]);
-                match self.budget.admit(self.records.of(&self.count)) {
+                match self.budget.admit(self.records.value(&self.count)) {
                     Ok(()) => return Ok(read),
                     Err(why) => why,
                 }

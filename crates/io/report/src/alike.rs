@@ -14,7 +14,7 @@ pub(crate) fn groups<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<(String, V
             }
         }
     }
-    kinds.into_iter().map(|kind| (kind.words(), kind.places)).collect()
+    kinds.into_iter().map(|kind| (kind.text(), kind.places)).collect()
 }
 
 /// A piece of a text, and what it is where it is a number.
@@ -48,7 +48,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         let span = |[least, largest]: &[Part<'_>; 2]| {
             if least.1 == largest.1 { least.0.to_owned() } else { format!("{} to {}", least.0, largest.0) }
         };

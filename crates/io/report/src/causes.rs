@@ -1,6 +1,6 @@
 //! The causes of losses in words: the only table of them.
 
-use romer_record::document::{Direction, LossCause};
+use romer_record::document::{DirectionResults, LossCause};
 
 use crate::number::count;
 
@@ -20,7 +20,7 @@ pub const fn text(cause: LossCause) -> &'static str {
 }
 
 /// `12 while an interface was down, 3 of unknown cause`; empty where no cause is known.
-pub(crate) fn listed(direction: &Direction) -> String {
+pub(crate) fn listed(direction: &DirectionResults) -> String {
     let causes = &direction.loss.causes;
     if causes.iter().all(|one| one.cause == LossCause::Unknown) {
         return String::new();

@@ -4,7 +4,7 @@ use romer_metrics::bootstrap::{SEED, Statistic};
 use romer_metrics::concatenation::{FEWEST, RESAMPLES, Sums, independence};
 use romer_metrics::{delays, received, summary};
 use romer_record::Passage;
-use romer_record::comparison::Side;
+use romer_record::comparison::ComparedRun;
 use romer_record::concatenation::{
     CONCATENATION, ConcatenatedDirection, ConcatenatedFigure, Concatenation, DistributionTest, Independence,
 };
@@ -15,7 +15,7 @@ use crate::comparison::{Subject, field, passages_of, side};
 use crate::escape;
 use crate::figure::capital;
 use crate::number::{NO_BREAK, time};
-use crate::table::Way;
+use crate::table::Trip;
 use crate::text::{TextStyle, wrap};
 use crate::warning::Text as _;
 
@@ -39,7 +39,7 @@ const WIDEST: usize = 110;
 /// packets; `None` where there are none.
 pub fn concatenate(a: &Subject<'_>, b: &Subject<'_>, against: Option<&Subject<'_>>) -> Option<Concatenation> {
     let directions: Vec<ConcatenatedDirection> =
-        Way::ALL.into_iter().filter_map(|way| direction(way, a, b, against)).collect();
+        Trip::ALL.into_iter().filter_map(|way| direction(way, a, b, against)).collect();
     if directions.is_empty() {
         return None;
     }
@@ -56,9 +56,9 @@ pub fn concatenate(a: &Subject<'_>, b: &Subject<'_>, against: Option<&Subject<'_
         b: side(b),
         against: against.map(side),
         method: format!(
-            "the convolution of the two samples, each delay of A with each of B; independence by the rank correlation of packets sent at the same moment; \
-             the distributions by the greatest difference of their functions, and all intervals at 95 %, from {RESAMPLES} \
-             samples drawn anew by moving blocks (Kuensch 1989; block length by Politis and White 2004)"
+            "A + B is the convolution of the two samples. Independence: rank correlation of packets sent at the same time. \
+             Distributions: Kolmogorov-Smirnov. Intervals: 95 %, moving-block bootstrap with {RESAMPLES} resamples (Künsch 1989; \
+             Politis and White 2004)"
         ),
         seed: SEED.0.map(|part| part.wrapping_add(104)),
         directions,
@@ -67,14 +67,14 @@ pub fn concatenate(a: &Subject<'_>, b: &Subject<'_>, against: Option<&Subject<'_
 }
 
 fn direction(
-    way: Way,
+    way: Trip,
     a: &Subject<'_>,
     b: &Subject<'_>,
     c: Option<&Subject<'_>>,
 ) -> Option<ConcatenatedDirection> {
     let all: Vec<&Subject<'_>> = [Some(a), Some(b), c].into_iter().flatten().collect();
     let absolute =
-        all.iter().all(|one| way.of(one.stream.measurement).delay_kind == Some(DelayKind::Absolute));
+        all.iter().all(|one| way.results(one.stream.measurement).delay_kind == Some(DelayKind::Absolute));
     let values = |one: &Subject<'_>| -> Option<Vec<f64>> {
         let delays = floats(&delays(passages_of(one.stream.passages?, way)));
         if delays.len() < FEWEST {
@@ -124,7 +124,7 @@ fn direction(
     Some(ConcatenatedDirection {
         direction: field(way).into(),
         delay_kind,
-        words: words(way, delay_kind, independence.as_ref(), test.as_ref(), &figures),
+        words: verdict_text(way, delay_kind, independence.as_ref(), test.as_ref(), &figures),
         independence,
         predicted_delay_ns: sums.summary(),
         measured_delay_ns: measured_delay,
@@ -148,10 +148,10 @@ fn floats(values: &[i64]) -> Vec<f64> {
 }
 
 /// Delays by the moment on the measuring host's clock, in order.
-fn by_moment(subject: &Subject<'_>, way: Way) -> Option<Vec<(i64, i64)>> {
+fn by_moment(subject: &Subject<'_>, way: Trip) -> Option<Vec<(i64, i64)>> {
     let moment = |passage: &Passage| match way {
-        Way::Reverse => passage.arrival.map(romer_units::Timestamp::as_nanos),
-        Way::Forward | Way::RoundTrip => passage.departure.map(romer_units::Timestamp::as_nanos),
+        Trip::Reverse => passage.arrival.map(romer_units::Timestamp::as_nanos),
+        Trip::Forward | Trip::RoundTrip => passage.departure.map(romer_units::Timestamp::as_nanos),
     };
     let passages = passages_of(subject.stream.passages?, way);
     let mut moments: Vec<(i64, i64)> = received(passages)
@@ -162,7 +162,7 @@ fn by_moment(subject: &Subject<'_>, way: Way) -> Option<Vec<(i64, i64)>> {
 }
 
 /// Whether delays at the same moments depend on each other, where both were measured at the same time by one host.
-fn together(way: Way, a: &Subject<'_>, b: &Subject<'_>) -> Option<Independence> {
+fn together(way: Trip, a: &Subject<'_>, b: &Subject<'_>) -> Option<Independence> {
     if a.stream.measurement.metadata.host != b.stream.measurement.metadata.host {
         return None;
     }
@@ -199,14 +199,14 @@ fn probability(p: f64) -> String {
     if p < SURELY {
         "p below 0.001".into()
     } else if p < LEVEL {
-        format!("p {p:.3}")
+        format!("p = {p:.3}")
     } else {
-        format!("p {p:.2}")
+        format!("p = {p:.2}")
     }
 }
 
-fn words(
-    way: Way,
+fn verdict_text(
+    way: Trip,
     kind: DelayKind,
     independence: Option<&Independence>,
     test: Option<&DistributionTest>,
@@ -235,21 +235,20 @@ fn words(
             found.rank_correlation,
             probability(found.p_value)
         ),
-        None => format!("{}: that the delays of A and B are independent could not be tested.", way.name()),
+        None => format!("{}: the independence of the delays of A and B was not tested.", way.name()),
     };
     match test {
         Some(test) if test.held => {
             let but = beyond(kind, figures).map_or_else(String::new, |but| format!(", but {but}"));
             text.push_str(&format!(
-                " Nothing shows that what was measured in series is distributed otherwise than the sum (greatest difference of the \
-                 distributions {:.3}, {}){but}.",
+                " C does not differ significantly from the sum A + B (Kolmogorov-Smirnov distance {:.3}, {}){but}.",
                 test.distance,
                 probability(test.p_value)
             ));
         }
         Some(test) => {
             text.push_str(&format!(
-                " What was measured in series is not the sum (greatest difference of the distributions {:.3}, {}): {}.",
+                " C differs from the sum A + B (Kolmogorov-Smirnov distance {:.3}, {}): {}.",
                 test.distance,
                 probability(test.p_value),
                 apart(kind, figures)
@@ -301,7 +300,7 @@ pub fn text(found: &Concatenation, style: &TextStyle) -> String {
     let plain = |text: String| if style.unicode { text } else { text.replace('µ', "u") };
     let mut lines = Vec::new();
     for (letter, side) in [("A", Some(&found.a)), ("B", Some(&found.b)), ("C", found.against.as_ref())] {
-        lines.extend(side.into_iter().flat_map(|side: &Side| {
+        lines.extend(side.into_iter().flat_map(|side: &ComparedRun| {
             let line = if side.target == side.name {
                 format!("{letter}  {}", side.name)
             } else {
@@ -347,7 +346,7 @@ pub fn text(found: &Concatenation, style: &TextStyle) -> String {
     for warning in &found.warnings {
         lines.extend(wrap(&escape::terminal(&format!("Note: {}.", warning.text())), width));
     }
-    lines.extend(wrap(&format!("How: {}.", found.method), width));
+    lines.extend(wrap(&format!("Method: {}.", found.method), width));
     let mut text = lines.join("\n").replace(NO_BREAK, " ");
     text.push('\n');
     text
@@ -355,7 +354,7 @@ pub fn text(found: &Concatenation, style: &TextStyle) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Way, apart, probability, words};
+    use super::{Trip, apart, probability, verdict_text};
     use romer_record::concatenation::{ConcatenatedFigure, DistributionTest, Independence};
     use romer_record::document::DelayKind;
 
@@ -364,7 +363,7 @@ mod tests {
         let said = |p_value| {
             let found =
                 Independence { pairs: 500, rank_correlation: 0.04, p_value, independent: p_value >= 0.05 };
-            words(Way::Forward, DelayKind::Variable, Some(&found), None, &[])
+            verdict_text(Trip::Forward, DelayKind::Variable, Some(&found), None, &[])
         };
         assert!(said(0.3).contains("nothing shows"), "{}", said(0.3));
         assert!(said(0.021).contains("may depend on each other"), "{}", said(0.021));
@@ -412,17 +411,18 @@ mod tests {
         let test = DistributionTest { distance: 0.03, p_value: 0.17, held: true };
         let say = |interval| {
             let figures = [figure("p95", interval)];
-            words(Way::Forward, DelayKind::Variable, None, Some(&test), &figures).replace('\u{a0}', " ")
+            verdict_text(Trip::Forward, DelayKind::Variable, None, Some(&test), &figures)
+                .replace('\u{a0}', " ")
         };
         assert!(
             say([141e3, 988e3]).ends_with(
-                "(greatest difference of the distributions 0.030, p 0.17), but the 95th percentile above the median is 524 µs longer (95 %: 141 µs to \
+                "(Kolmogorov-Smirnov distance 0.030, p = 0.17), but the 95th percentile above the median is 524 µs longer (95 %: 141 µs to \
                  988 µs)."
             ),
             "{}",
             say([141e3, 988e3])
         );
-        assert!(say([-141e3, 988e3]).ends_with("p 0.17)."), "{}", say([-141e3, 988e3]));
+        assert!(say([-141e3, 988e3]).ends_with("p = 0.17)."), "{}", say([-141e3, 988e3]));
     }
 
     #[test]
@@ -430,7 +430,7 @@ mod tests {
         let shown = [0.0, 1.0e-9, 0.001, 0.0499, 0.05, 0.437, 1.0].map(probability);
         assert_eq!(
             shown,
-            ["p below 0.001", "p below 0.001", "p 0.001", "p 0.050", "p 0.05", "p 0.44", "p 1.00"]
+            ["p below 0.001", "p below 0.001", "p = 0.001", "p = 0.050", "p = 0.05", "p = 0.44", "p = 1.00"]
         );
     }
 }

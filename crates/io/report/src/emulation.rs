@@ -17,14 +17,14 @@ pub struct EmulationRun<'a> {
     /// The results.
     pub document: &'a Emulation,
     /// From a to b, and back.
-    pub ways: [Way<'a>; 2],
+    pub ways: [EmulatedPackets<'a>; 2],
     /// The numbers behind it.
     pub numbers: Sampled<'a>,
 }
 
 /// One direction.
 #[derive(Clone, Copy, Debug)]
-pub struct Way<'a> {
+pub struct EmulatedPackets<'a> {
     /// `a to b`, `b to a`.
     pub name: &'static str,
     /// Packets and copies, in order of arrival.
@@ -69,7 +69,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         // Of the seeds of a good generator, one in 20 has a p below 0.05: that alone is no evidence.
         let verdict = match self.p_value {
             p if p < 1e-4 => "rejects the distribution".into(),

@@ -22,8 +22,8 @@ use romer_record::Passage;
 
 use crate::chart::Shape;
 use crate::input::{Passages, Stream};
-use crate::number::{Unit, count};
-use crate::table::Way;
+use crate::number::{TimeScale, count};
+use crate::table::Trip;
 use distributions::{Changes, Sorted, sorted};
 pub(crate) use distributions::{capital, delays, steps};
 use over_time::Spaced;
@@ -31,10 +31,10 @@ pub(crate) use several::{Laid, overlaid};
 pub(crate) use stretches::{Mark, Stretch};
 pub(crate) use strips::{Column, decade_label, decades};
 use thin::thin_peaks;
-pub(crate) use thin::{Cloud, Far, MOST_POINTS, peaks};
+pub(crate) use thin::{Cloud, MOST_POINTS, Outlier, peaks};
 
 /// Where values beyond an axis are drawn, as captions say it.
-pub(crate) const BEYOND: &str = "drawn in the strip above (logarithmic)";
+pub(crate) const BEYOND: &str = "in the strip at the top (logarithmic)";
 
 /// Colours by meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,12 +48,12 @@ pub(crate) enum Ink {
     Found,
 }
 
-impl From<Way> for Ink {
-    fn from(way: Way) -> Self {
+impl From<Trip> for Ink {
+    fn from(way: Trip) -> Self {
         match way {
-            Way::Forward => Self::Forward,
-            Way::Reverse => Self::Reverse,
-            Way::RoundTrip => Self::RoundTrip,
+            Trip::Forward => Self::Forward,
+            Trip::Reverse => Self::Reverse,
+            Trip::RoundTrip => Self::RoundTrip,
         }
     }
 }
@@ -185,15 +185,15 @@ pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
         many,
         || Sorted::of(passages),
         || {
-            let times = Times::of(passages);
-            let spaced = Spaced::of(passages, &times);
+            let times = Times::from_passages(passages);
+            let spaced = Spaced::from_passages(passages, &times);
             (times, spaced)
         },
     );
     let over_time = || {
         let mut figures = Vec::new();
-        figures.extend(over_time::delays(m, passages, &sorted, &times, &[Way::RoundTrip]));
-        figures.extend(over_time::delays(m, passages, &sorted, &times, &[Way::Forward, Way::Reverse]));
+        figures.extend(over_time::delays(m, passages, &sorted, &times, &[Trip::RoundTrip]));
+        figures.extend(over_time::delays(m, passages, &sorted, &times, &[Trip::Forward, Trip::Reverse]));
         figures.extend(strips::losses(passages, &times));
         figures.extend(strips::order(passages, &times));
         figures.extend(clocks::corrections(m, passages, &times));
@@ -240,11 +240,11 @@ fn both<A: Send, B: Send>(many: bool, a: impl FnOnce() -> A + Send, b: impl FnOn
 }
 
 impl Passages<'_> {
-    pub(crate) fn of(&self, way: Way) -> &[Passage] {
+    pub(crate) fn passages(&self, way: Trip) -> &[Passage] {
         match way {
-            Way::Forward => self.forward,
-            Way::Reverse => self.reverse,
-            Way::RoundTrip => self.round_trip,
+            Trip::Forward => self.forward,
+            Trip::Reverse => self.reverse,
+            Trip::RoundTrip => self.round_trip,
         }
     }
 }
@@ -253,12 +253,12 @@ impl Passages<'_> {
 pub(crate) struct Times {
     /// Sequence and nanoseconds since the first departure, in order of sequence.
     departures: Vec<(u64, i64)>,
-    unit: Unit,
+    unit: TimeScale,
     pub(crate) end: f64,
 }
 
 impl Times {
-    pub(crate) fn of(passages: &Passages<'_>) -> Self {
+    pub(crate) fn from_passages(passages: &Passages<'_>) -> Self {
         let ways = [passages.round_trip, passages.forward, passages.reverse];
         let from = ways.into_iter().find(|passages| !passages.is_empty()).unwrap_or_default();
         let mut departures: Vec<(u64, i64)> =
@@ -271,7 +271,7 @@ impl Times {
         }
         let end = departures.iter().map(|(_, at)| *at).max().unwrap_or(0);
         let end = as_float(end).max(1.0);
-        Self { departures, unit: Unit::of(end), end }
+        Self { departures, unit: TimeScale::for_nanos(end), end }
     }
 
     /// When each was sent, in the unit of the axis.

@@ -1,11 +1,11 @@
 //! Findings, and what happened to clocks and path, in words.
 
-use romer_record::document::{ClockEvent, ClockState, Measurement, Way as Asked};
+use romer_record::document::{ClockEvent, ClockState, Measurement, ProbeDirection};
 use romer_record::finding::{Finding, GridOf, Pattern};
 
 use crate::figure::capital;
 use crate::number::{NO_BREAK, count, counted, percent, time, time_with_half};
-use crate::table::{Way, ways};
+use crate::table::{Trip, ways};
 use crate::words::Words;
 
 /// Clocks of computers tick as coarsely as that, nanoseconds.
@@ -18,9 +18,9 @@ impl Words {
     /// A finding: what it is, its direction where there is more than one, and its figures.
     pub(crate) fn finding(self, m: &Measurement, finding: &Finding) -> String {
         let way = match finding.direction {
-            Asked::Forward => Way::Forward,
-            Asked::Reverse => Way::Reverse,
-            Asked::RoundTrip | Asked::Both => Way::RoundTrip,
+            ProbeDirection::Forward => Trip::Forward,
+            ProbeDirection::Reverse => Trip::Reverse,
+            ProbeDirection::RoundTrip | ProbeDirection::Both => Trip::RoundTrip,
         };
         let direction = if ways(m) == [way] { String::new() } else { format!(", {}", way.name()) };
         let figures = self.figures_of(finding, &m.findings, &m.clock, may_be_clocks(m));
@@ -254,7 +254,7 @@ const fn plus(size: f64) -> &'static str {
 /// Whether a way that changed at once may as well be a clock that was set: packets of a file that go one way, of which
 /// nobody watched the clocks.
 fn may_be_clocks(m: &Measurement) -> bool {
-    m.source.is_some() && m.clock.method != "shared" && ways(m).len() == 1 && ways(m)[0] != Way::RoundTrip
+    m.source.is_some() && m.clock.method != "shared" && ways(m).len() == 1 && ways(m)[0] != Trip::RoundTrip
 }
 
 /// That a delay which changed at once may be no change of the path, where packets go one way: the receiver's clock may have been set.
@@ -270,9 +270,9 @@ pub const fn unless_set(back: bool) -> &'static str {
 /// The way that a finding is of, and the other one.
 const fn ways_of(finding: &Finding) -> Option<[&'static str; 2]> {
     match finding.direction {
-        Asked::Forward => Some(["forward", "reverse"]),
-        Asked::Reverse => Some(["reverse", "forward"]),
-        Asked::RoundTrip | Asked::Both => None,
+        ProbeDirection::Forward => Some(["forward", "reverse"]),
+        ProbeDirection::Reverse => Some(["reverse", "forward"]),
+        ProbeDirection::RoundTrip | ProbeDirection::Both => None,
     }
 }
 
@@ -398,23 +398,24 @@ mod tests {
             Words { unicode: true }.figures_of(finding, &[], &clock, false).replace(NO_BREAK, " ")
         };
         let say = |finding: &Finding| beside(std::slice::from_ref(&told), 1e3, finding);
-        assert!(say(&step(Asked::Forward, 1.99e6)).contains("+2.000 ± 0.001 ms at t = 24.0 s"));
+        assert!(say(&step(ProbeDirection::Forward, 1.99e6)).contains("+2.000 ± 0.001 ms at t = 24.0 s"));
         // What may be a clock's is no fact, in neither direction.
         let open = ClockEvent { alternative_kind: Some("clock-step".into()), ..told.clone() };
         let words = Words { unicode: true };
         let may = |finding: &Finding| beside(std::slice::from_ref(&open), 1e3, finding);
         let or = " at t = 24.0 s, or a clock step of the same size (indistinguishable)";
-        assert!(may(&step(Asked::Forward, 1.99e6)).ends_with(&format!("+2.000 ± 0.001 ms{or}")));
-        assert!(may(&step(Asked::Reverse, -2.05e6)).ends_with(or));
-        assert!(may(&step(Asked::Reverse, 2.05e6)).ends_with("at t = 24.0 s"));
+        assert!(may(&step(ProbeDirection::Forward, 1.99e6)).ends_with(&format!("+2.000 ± 0.001 ms{or}")));
+        assert!(may(&step(ProbeDirection::Reverse, -2.05e6)).ends_with(or));
+        assert!(may(&step(ProbeDirection::Reverse, 2.05e6)).ends_with("at t = 24.0 s"));
         // Nor is what came at once within what is told to have come by and by.
         let slow = ClockEvent { at_ns: 20_000_000_000, until_ns: Some(24_100_000_000), ..open.clone() };
-        assert!(beside(&[slow], 1e3, &step(Asked::Forward, 2e6)).ends_with(or));
+        assert!(beside(&[slow], 1e3, &step(ProbeDirection::Forward, 2e6)).ends_with(or));
         // Nor of what nothing is told, if delays may be off by as much.
-        assert!(beside(&[], 3e6, &step(Asked::Forward, 2e6)).ends_with(or));
-        assert!(beside(&[], 1e3, &step(Asked::Forward, 2e6)).ends_with("at t = 24.0 s"));
+        assert!(beside(&[], 3e6, &step(ProbeDirection::Forward, 2e6)).ends_with(or));
+        assert!(beside(&[], 1e3, &step(ProbeDirection::Forward, 2e6)).ends_with("at t = 24.0 s"));
         assert!(
-            beside(std::slice::from_ref(&told), 3e6, &step(Asked::Forward, 2e6)).ends_with("at t = 24.0 s")
+            beside(std::slice::from_ref(&told), 3e6, &step(ProbeDirection::Forward, 2e6))
+                .ends_with("at t = 24.0 s")
         );
         assert_eq!(
             words.event_by_itself(&open).replace(NO_BREAK, " "),
@@ -433,8 +434,8 @@ mod tests {
              one-way delays"
         );
         // Of the other way, or of another size, it is another change.
-        assert!(say(&step(Asked::Reverse, 1.99e6)).contains("+1.99 ms"));
-        assert!(say(&step(Asked::Forward, 1.2e6)).contains("+1.20 ms"));
+        assert!(say(&step(ProbeDirection::Reverse, 1.99e6)).contains("+1.99 ms"));
+        assert!(say(&step(ProbeDirection::Forward, 1.2e6)).contains("+1.20 ms"));
     }
 
     #[test]
@@ -451,7 +452,7 @@ mod tests {
         };
         let say = |at_ns, pattern| {
             let finding = Finding {
-                direction: Asked::Forward,
+                direction: ProbeDirection::Forward,
                 at_ns,
                 until_ns: None,
                 false_alarm_probability: None,

@@ -39,3 +39,4 @@ mod words;
 pub use finding::unless_set;
 pub use input::{Passages, ReportError, Stream};
 pub use number::{count, maybe_time, percent};
+pub use words::limit_value;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use romer_record::document::{ClockSoFar, StreamInterval, Way};
+use romer_record::document::{ClockSoFar, ProbeDirection, StreamInterval};
 use romer_units::saturating_sum;
 
 use crate::escape;
@@ -21,7 +21,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 pub struct LiveView {
     /// How long it takes, nanoseconds, where that is known.
     expected_ns: Option<i64>,
-    way: Way,
+    way: ProbeDirection,
     streams: Vec<Watched>,
 }
 
@@ -61,7 +61,7 @@ impl OneWayDelay {
         }
     }
 
-    fn words(&self, name: &str, unicode: bool) -> Option<String> {
+    fn text(&self, name: &str, unicode: bool) -> Option<String> {
         let delay = self.median?;
         let sign = if self.above_least { "+" } else { "" };
         let jitter = self
@@ -84,7 +84,7 @@ struct Delay {
 
 impl LiveView {
     /// A view of a measurement whose packets go `way`, that takes `expected_ns`.
-    pub const fn new(way: Way, expected_ns: Option<i64>) -> Self {
+    pub const fn new(way: ProbeDirection, expected_ns: Option<i64>) -> Self {
         Self { expected_ns, way, streams: Vec::new() }
     }
 
@@ -177,7 +177,7 @@ impl Watched {
 
     /// What the two ends' stamps say together is known at the end, unless the far end tells its own meanwhile.
     fn one_way(&self, loss: &str, unicode: bool) -> String {
-        let words = |(way, name): (&OneWayDelay, &str)| way.words(name, unicode);
+        let words = |(way, name): (&OneWayDelay, &str)| way.text(name, unicode);
         let ways: Vec<_> = self.ways.iter().zip(["forward", "reverse"]).filter_map(words).collect();
         if ways.is_empty() {
             let latest = &self.latest;
@@ -189,7 +189,7 @@ impl Watched {
         format!("{}{least}", ways.join("  "))
     }
 
-    fn line(&self, style: &TextStyle, named: bool, way: Way) -> String {
+    fn line(&self, style: &TextStyle, named: bool, way: ProbeDirection) -> String {
         let room = (style.width / 3).clamp(6, 20);
         let name = if named {
             format!("{:<room$.room$}  ", escape::terminal(&self.latest.target))
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn on_a_narrow_terminal_the_last_parts_of_a_line_are_left_out_and_none_is_cut() {
-        let mut view = LiveView::new(Way::RoundTrip, Some(10_000_000_000));
+        let mut view = LiveView::new(ProbeDirection::RoundTrip, Some(10_000_000_000));
         view.take(&interval(0, 5, 500, 499, 20e6));
         assert_eq!(view.lines(&plain(19)), ["5 of 10 s, 500 sent", "round trip  20.0 ms"]);
         view.take(&interval(1, 5, 500, 499, 20e6));
@@ -324,7 +324,7 @@ mod tests {
     /// Loss is of the probes whose fate is known, and those that are on their way are outstanding.
     #[test]
     fn loss_of_settled_probes() {
-        let mut view = LiveView::new(Way::RoundTrip, Some(10_000_000_000));
+        let mut view = LiveView::new(ProbeDirection::RoundTrip, Some(10_000_000_000));
         let with =
             |settled, lost, outstanding, interval| StreamInterval { settled, lost, outstanding, ..interval };
         view.take(&with(0, 0, 10, interval(0, 1, 100, 90, 1_000.0)));
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn no_more_time_is_told_than_a_measurement_takes() {
-        let mut view = LiveView::new(Way::RoundTrip, Some(600_000_000));
+        let mut view = LiveView::new(ProbeDirection::RoundTrip, Some(600_000_000));
         let told = StreamInterval { elapsed_ns: 733_000_000, ..interval(0, 0, 60, 60, 1e6) };
         view.take(&told);
         let line = view.lines(&plain(80)).swap_remove(0);
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn the_clocks_are_told_with_their_interval_as_soon_as_they_are_identifiable() {
-        let mut view = LiveView::new(Way::RoundTrip, None);
+        let mut view = LiveView::new(ProbeDirection::RoundTrip, None);
         let told = |clock: Option<ClockSoFar>| StreamInterval { clock, ..interval(0, 1, 10, 10, 1e6) };
         view.take(&told(None));
         assert!(!view.lines(&plain(120))[1].contains("clock skew"), "they are one");
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn packets_that_go_one_way_have_their_delays_as_soon_as_the_far_end_tells_them() {
-        let mut view = LiveView::new(Way::Both, None);
+        let mut view = LiveView::new(ProbeDirection::Both, None);
         view.take(&interval(0, 1, 100, 90, 0.0));
         let line = |view: &LiveView| view.lines(&plain(140)).swap_remove(1);
         assert!(
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn many_streams_are_few_lines_and_none_is_wider_than_the_terminal() {
-        let mut view = LiveView::new(Way::RoundTrip, None);
+        let mut view = LiveView::new(ProbeDirection::RoundTrip, None);
         for stream in 0..200 {
             view.take(&interval(stream, 3, 100, 100, 1e6));
         }

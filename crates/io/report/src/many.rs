@@ -1,12 +1,12 @@
 //! Many streams on a terminal: a line for each, or for each of its ways.
 
-use romer_record::document::{Direction, Measurement};
+use romer_record::document::{DirectionResults, Measurement};
 
 use crate::alike::groups;
 use crate::escape;
 use crate::number::{NO_BREAK, counted, maybe_time, percent};
 use crate::setup;
-use crate::table::Way;
+use crate::table::Trip;
 use crate::text::{TextStyle, wrap};
 
 /// More streams than this have a line each, and no page each.
@@ -52,13 +52,13 @@ pub(crate) fn summary(
 }
 
 /// What lines are about: there and back, or each one way that packets went.
-fn ways_of(m: &Measurement) -> Vec<(&'static str, &Direction)> {
-    let known = |way: &Way| way.of(m).packets.sent.is_some();
-    if known(&Way::RoundTrip) {
+fn ways_of(m: &Measurement) -> Vec<(&'static str, &DirectionResults)> {
+    let known = |way: &Trip| way.results(m).packets.sent.is_some();
+    if known(&Trip::RoundTrip) {
         return vec![("", &m.round_trip)];
     }
-    let ways = [Way::Forward, Way::Reverse].into_iter().filter(known);
-    let ways: Vec<_> = ways.map(|way| (way.name(), way.of(m))).collect();
+    let ways = [Trip::Forward, Trip::Reverse].into_iter().filter(known);
+    let ways: Vec<_> = ways.map(|way| (way.name(), way.results(m))).collect();
     if ways.is_empty() { vec![("", &m.round_trip)] } else { ways }
 }
 
@@ -71,7 +71,7 @@ fn rows_of(m: &Measurement, style: &TextStyle) -> Vec<[String; 5]> {
     if m.partial {
         whole.push("partial".into());
     }
-    let row = |(place, (way, direction)): (usize, (&str, &Direction))| {
+    let row = |(place, (way, direction)): (usize, (&str, &DirectionResults))| {
         // What is of the whole stream is said once.
         let of_stream = if place == 0 { whole.as_slice() } else { &[] };
         let rest: Vec<&str> = std::iter::once(way)

@@ -2,16 +2,16 @@
 
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Unit {
+pub(crate) enum TimeScale {
     Nanos,
     Micros,
     Millis,
     Seconds,
 }
 
-impl Unit {
+impl TimeScale {
     /// The largest unit in which `nanos` is at least one.
-    pub(crate) fn of(nanos: f64) -> Self {
+    pub(crate) fn for_nanos(nanos: f64) -> Self {
         match nanos.abs() {
             below if below < 999.5 => Self::Nanos,
             below if below < 999.5e3 => Self::Micros,
@@ -47,13 +47,7 @@ impl Unit {
     }
     /// Digits after the point with which `nanos` shows about three significant ones.
     pub(crate) fn decimals(self, nanos: f64) -> usize {
-        let value = nanos.abs() / self.nanos();
-        let wanted = match value {
-            large if large >= 99.95 => 0,
-            tens if tens >= 9.995 => 1,
-            _ => 2,
-        };
-        wanted.min(self.finest())
+        decimals_of_three(nanos / self.nanos()).min(self.finest())
     }
     /// Digits after the point with which a difference of `nanos` shows about three significant ones.
     pub(crate) fn decimals_for(self, nanos: f64) -> usize {
@@ -75,14 +69,14 @@ pub(crate) const NO_BREAK: char = '\u{a0}';
 
 /// A time with its own unit and about three significant digits: `21.4 µs`.
 pub(crate) fn time(nanos: f64, unicode: bool) -> String {
-    let unit = Unit::of(nanos);
+    let unit = TimeScale::for_nanos(nanos);
     format!("{}{NO_BREAK}{}", unit.number(nanos, unit.decimals(nanos)), unit.name(unicode))
 }
 
 /// A time with its own unit and the digits that show differences of `step`: `1.987 ms` for a step of 1 µs. It has at least the
 /// digits of [`time`], and no further ones for a step of 0.
 pub(crate) fn time_to(nanos: f64, step: f64, unicode: bool) -> String {
-    let unit = Unit::of(nanos);
+    let unit = TimeScale::for_nanos(nanos);
     let decimals = unit.decimals(nanos).max(decimals_of(step / unit.nanos()).min(unit.finest()));
     format!("{}{NO_BREAK}{}", unit.number(nanos, decimals), unit.name(unicode))
 }
@@ -101,7 +95,7 @@ pub(crate) fn time_with_half(nanos: f64, half: f64, unicode: bool) -> String {
 
 /// The same as number, uncertainty and unit.
 pub(crate) fn parts_with_half(nanos: f64, half: f64, unicode: bool) -> [String; 3] {
-    let unit = Unit::of(nanos);
+    let unit = TimeScale::for_nanos(nanos);
     let mut decimals = unit.decimals(nanos);
     let mut step = 10f64.powf(-f64::from(u8::try_from(decimals).unwrap_or(0)));
     // A half of nothing at all (all values alike) asks for no digits.
@@ -136,6 +130,20 @@ pub(crate) fn grouped(value: f64, decimals: usize) -> String {
         out.push_str(part);
     }
     out
+}
+
+/// A number with three significant digits: `581`, `24.6`, `5.81`.
+pub(crate) fn three_digits(value: f64) -> String {
+    grouped(value, decimals_of_three(value))
+}
+
+/// Digits after the point with which a value of at least 1 shows three significant ones.
+fn decimals_of_three(value: f64) -> usize {
+    match value.abs() {
+        large if large >= 99.95 => 0,
+        tens if tens >= 9.995 => 1,
+        _ => 2,
+    }
 }
 
 /// A count with its digits in threes: `12,345`.

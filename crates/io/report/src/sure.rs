@@ -18,7 +18,7 @@ pub(crate) enum Sure {
 
 impl Sure {
     /// Of the median of `delay`; `None` where there is none.
-    pub(crate) fn of(delay: &Summary) -> Option<Self> {
+    pub(crate) fn from_summary(delay: &Summary) -> Option<Self> {
         let median = delay.median?;
         let Some([low, high]) = delay.median_interval else { return Some(Self::NotKnown) };
         let reach = (high - median).max(median - low);
@@ -44,7 +44,7 @@ impl Sure {
 pub(crate) fn median(delay: &Summary, unicode: bool) -> Option<String> {
     let median = delay.median?;
     let alone = time(median, unicode);
-    Some(match Sure::of(delay)? {
+    Some(match Sure::from_summary(delay)? {
         Sure::Within(half) => {
             let [median, half, unit] = parts_with_half(median, half, unicode);
             let sign = if unicode { "±" } else { "+-" };
@@ -102,10 +102,10 @@ mod tests {
             (1, 27_000.0, None, Sure::NotKnown, "27.0 µs (1 packet)"),
         ] {
             let delay = summary(count, median_ns, interval);
-            assert_eq!(Sure::of(&delay), Some(sure));
+            assert_eq!(Sure::from_summary(&delay), Some(sure));
             assert_eq!(median(&delay, true).unwrap().replace(NO_BREAK, " "), text);
         }
-        assert_eq!(Sure::of(&Summary::default()), None);
+        assert_eq!(Sure::from_summary(&Summary::default()), None);
     }
 
     #[test]

@@ -1,27 +1,27 @@
 //! The rows that every form of the report shows: forward, reverse, round trip.
 
-use romer_record::document::{self, DelayKind, Direction, Measurement, Way as Asked};
+use romer_record::document::{DelayKind, DirectionResults, Measurement, ProbeDirection};
 
-use crate::number::Unit;
+use crate::number::TimeScale;
 use crate::sure::Sure;
 
 /// One of the three ways that are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Trip {
     Forward,
     Reverse,
     RoundTrip,
 }
 
-impl Way {
+impl Trip {
     pub(crate) const ALL: [Self; 3] = [Self::Forward, Self::Reverse, Self::RoundTrip];
 
     /// As documents have it.
-    pub(crate) fn in_document(self) -> document::Way {
+    pub(crate) fn in_document(self) -> ProbeDirection {
         match self {
-            Self::Forward => document::Way::Forward,
-            Self::Reverse => document::Way::Reverse,
-            Self::RoundTrip => document::Way::RoundTrip,
+            Self::Forward => ProbeDirection::Forward,
+            Self::Reverse => ProbeDirection::Reverse,
+            Self::RoundTrip => ProbeDirection::RoundTrip,
         }
     }
 
@@ -32,7 +32,7 @@ impl Way {
             Self::RoundTrip => "round trip",
         }
     }
-    pub(crate) fn of(self, m: &Measurement) -> &Direction {
+    pub(crate) fn results(self, m: &Measurement) -> &DirectionResults {
         match self {
             Self::Forward => &m.forward,
             Self::Reverse => &m.reverse,
@@ -50,7 +50,7 @@ impl Way {
     /// `forward`, or `forward, above min` where only the part above the minimum is known.
     pub(crate) fn label(self, m: &Measurement) -> String {
         let name = self.title(m);
-        match self.of(m).delay_kind {
+        match self.results(m).delay_kind {
             Some(DelayKind::Variable) => format!("{name}, above min"),
             Some(DelayKind::Absolute) | None => name.to_owned(),
         }
@@ -58,39 +58,39 @@ impl Way {
 }
 
 /// The ways of which something is known: delays, or packets.
-pub(crate) fn ways(m: &Measurement) -> Vec<Way> {
+pub(crate) fn ways(m: &Measurement) -> Vec<Trip> {
     let went = m.traffic.direction;
-    let known = |way: &Way| {
+    let known = |way: &Trip| {
         let asked = match way {
-            Way::Forward => went != Asked::Reverse,
-            Way::Reverse => went != Asked::Forward,
-            Way::RoundTrip => went == Asked::RoundTrip,
+            Trip::Forward => went != ProbeDirection::Reverse,
+            Trip::Reverse => went != ProbeDirection::Forward,
+            Trip::RoundTrip => went == ProbeDirection::RoundTrip,
         };
-        let direction = way.of(m);
+        let direction = way.results(m);
         let packets = &direction.packets;
         asked && (direction.delay_ns.count > 0 || packets.sent.is_some() || packets.received > Some(0))
     };
-    Way::ALL.into_iter().filter(known).collect()
+    Trip::ALL.into_iter().filter(known).collect()
 }
 
 /// One unit and one number of decimals for a whole table, so that its columns can be compared at a glance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
-    pub(crate) unit: Unit,
+    pub(crate) unit: TimeScale,
     pub(crate) decimals: usize,
 }
 
 impl Scale {
     /// The unit is that of the greatest median; the decimals show about three digits of the least one, and one
     /// digit of the widest plus-minus, if that is less.
-    pub(crate) fn of(m: &Measurement) -> Self {
-        let directions = || Way::ALL.iter().map(|way| &way.of(m).delay_ns);
+    pub(crate) fn for_measurement(m: &Measurement) -> Self {
+        let directions = || Trip::ALL.iter().map(|way| &way.results(m).delay_ns);
         let medians = || directions().filter_map(|delay| delay.median);
         let greatest = medians().fold(0.0, f64::max);
-        let unit = Unit::of(greatest);
+        let unit = TimeScale::for_nanos(greatest);
         let least = medians().filter(|median| *median > 0.0).fold(f64::INFINITY, f64::min);
         let wanted = if least.is_finite() { unit.decimals(least) } else { 0 };
-        let widest = directions().filter_map(|delay| Sure::of(delay)?.half()).fold(0.0, f64::max);
+        let widest = directions().filter_map(|delay| Sure::from_summary(delay)?.half()).fold(0.0, f64::max);
         let useful = unit.decimals(widest * 10.0).max(unit.decimals(greatest));
         Self { unit, decimals: if widest > 0.0 { wanted.min(useful) } else { wanted } }
     }

@@ -11,7 +11,7 @@ use crate::many;
 use crate::number::{NO_BREAK, counted, percent};
 use crate::setup;
 use crate::sure::{Sure, farther};
-use crate::table::{Scale, Way, ways};
+use crate::table::{Scale, Trip, ways};
 use crate::words::Words;
 
 /// How the terminal is.
@@ -51,7 +51,7 @@ pub fn summary(
     verbose: bool,
 ) -> String {
     let width = style.width.clamp(40, WIDEST);
-    let page = Page { style: *style, words: Words { unicode: style.unicode }, width, verbose };
+    let page = SummaryPage { style: *style, words: Words { unicode: style.unicode }, width, verbose };
     let mut lines = Vec::new();
     if measurements.len() > many::MANY {
         lines = many::summary(measurements, style, verbose, page.width);
@@ -91,7 +91,7 @@ pub fn metrics(measurements: &[Measurement], style: &TextStyle) -> String {
 /// A line that says where something is: `Saved to /var/run`. It is one however long, so that the name can be copied.
 pub fn place(name: &str, path: &Path, style: &TextStyle) -> String {
     let words = Words { unicode: style.unicode };
-    let page = Page { style: *style, words, width: style.width, verbose: false };
+    let page = SummaryPage { style: *style, words, width: style.width, verbose: false };
     let margin = page.paint(&format!("{name:MARGIN$}"), Paint::Faint);
     format!("{margin}{}\n", escape::terminal(&path.to_string_lossy()))
 }
@@ -108,7 +108,7 @@ enum Paint {
 }
 
 #[derive(Clone, Copy)]
-struct Page {
+struct SummaryPage {
     style: TextStyle,
     words: Words,
     width: usize,
@@ -124,7 +124,7 @@ struct Column {
     bad: bool,
 }
 
-impl Page {
+impl SummaryPage {
     fn paint(self, text: &str, paint: Paint) -> String {
         let code = match paint {
             Paint::Plain => return text.to_owned(),
@@ -146,7 +146,7 @@ impl Page {
         }
         self.results(m, lines);
         lines.push(String::new());
-        if Way::ALL.iter().any(|way| way.of(m).delay_ns.count > 0) {
+        if Trip::ALL.iter().any(|way| way.results(m).delay_ns.count > 0) {
             self.table(m, lines);
             self.distributions(m, lines);
             lines.push(String::new());
@@ -176,7 +176,7 @@ impl Page {
 
     fn table(self, m: &Measurement, lines: &mut Vec<String>) {
         let ways = ways(m);
-        let scale = Scale::of(m);
+        let scale = Scale::for_measurement(m);
         let columns =
             fit(self.columns(m, &ways, scale), self.width.saturating_sub(self.label_width(m, &ways)));
         let label = self.label_width(m, &ways);
@@ -190,7 +190,8 @@ impl Page {
             let mut line = format!("{:label$}", self.label(m, *way));
             for column in &columns {
                 let cell = column.cells.get(row).cloned().flatten();
-                let bad = column.bad && ways.get(row).is_some_and(|way| way.of(m).loss.ratio > Some(0.0));
+                let bad =
+                    column.bad && ways.get(row).is_some_and(|way| way.results(m).loss.ratio > Some(0.0));
                 let cell = cell.unwrap_or_else(|| self.words.absent().to_owned());
                 let padded = pad_left(&cell, width_of(column) + 2);
                 line.push_str(&if bad { self.paint(&padded, Paint::Bad) } else { padded });
@@ -200,25 +201,25 @@ impl Page {
     }
 
     /// A way's name in the margin; where there is little room, the note on the clocks alone says what is variable.
-    fn label(self, m: &Measurement, way: Way) -> String {
+    fn label(self, m: &Measurement, way: Trip) -> String {
         if self.width < 60 { way.title(m).to_owned() } else { way.label(m) }
     }
 
-    fn label_width(self, m: &Measurement, ways: &[Way]) -> usize {
+    fn label_width(self, m: &Measurement, ways: &[Trip]) -> usize {
         ways.iter().map(|way| self.label(m, *way).len()).max().unwrap_or(0).max("delay, us".len())
     }
 
-    fn columns(self, m: &Measurement, ways: &[Way], scale: Scale) -> Vec<Column> {
+    fn columns(self, m: &Measurement, ways: &[Trip], scale: Scale) -> Vec<Column> {
         let delays = |pick: fn(&Summary) -> Option<f64>| -> Vec<Option<String>> {
-            ways.iter().map(|way| scale.number(pick(&way.of(m).delay_ns))).collect()
+            ways.iter().map(|way| scale.number(pick(&way.results(m).delay_ns))).collect()
         };
         let plus_minus = if self.style.unicode { "±" } else { "+-" };
         let median: Vec<Option<String>> = ways
             .iter()
             .map(|way| {
-                let delay = &way.of(m).delay_ns;
+                let delay = &way.results(m).delay_ns;
                 let median = scale.number(delay.median)?;
-                Some(match Sure::of(delay)? {
+                Some(match Sure::from_summary(delay)? {
                     Sure::Within(half) => format!("{median} {plus_minus} {}", scale.spread(half)),
                     Sure::Between(ends) => {
                         format!("{median} ({})", farther(ends, delay.median?, self.style.unicode))
@@ -227,8 +228,9 @@ impl Page {
                 })
             })
             .collect();
-        let ipdv = ways.iter().map(|way| scale.number(way.of(m).jitter_ns.delay_difference.p95)).collect();
-        let lost = ways.iter().map(|way| way.of(m).loss.ratio.map(percent)).collect();
+        let ipdv =
+            ways.iter().map(|way| scale.number(way.results(m).jitter_ns.delay_difference.p95)).collect();
+        let lost = ways.iter().map(|way| way.results(m).loss.ratio.map(percent)).collect();
         let column = |head, cells, dispensable| Column { head, cells, dispensable, bad: false };
         let mut columns = vec![
             column("min", delays(|delay| delay.min), 5),
@@ -246,12 +248,12 @@ impl Page {
         if !self.style.unicode {
             return;
         }
-        let scale = Scale::of(m);
+        let scale = Scale::for_measurement(m);
         let ways = ways(m);
         let label = self.label_width(m, &ways);
         let mut drawn = Vec::new();
         for way in &ways {
-            let direction = way.of(m);
+            let direction = way.results(m);
             let (Some(min), Some(p99)) = (direction.delay_ns.min, direction.delay_ns.p99) else { continue };
             let room = self.width.saturating_sub(label + 24).min(BARS);
             let Some(bars) = sparkline(&direction.histograms.delay, min, p99, room) else { continue };
@@ -320,17 +322,17 @@ impl Page {
 
     fn notes(self, m: &Measurement, lines: &mut Vec<String>) {
         self.note("Traffic", &self.words.traffic(&m.traffic), Paint::Plain, lines);
-        let one_way: Vec<Way> = ways(m).into_iter().filter(|way| *way != Way::RoundTrip).collect();
+        let one_way: Vec<Trip> = ways(m).into_iter().filter(|way| *way != Trip::RoundTrip).collect();
         for way in &one_way {
             let direction =
                 if way.title(m) == "one way" { String::new() } else { format!("{}: ", way.name()) };
-            let packets = format!("{direction}{}", self.words.packets(way.of(m), *way));
+            let packets = format!("{direction}{}", self.words.packets(way.results(m), *way));
             self.note("Packets", &packets, Paint::Plain, lines);
         }
         let known = m.round_trip.packets.sent.is_some();
         if known && (m.forward.packets.sent.is_none() || m.forward.packets.lost.is_none()) {
             let name = if one_way.is_empty() { "" } else { "round trip: " };
-            let packets = format!("{name}{}", self.words.packets(&m.round_trip, Way::RoundTrip));
+            let packets = format!("{name}{}", self.words.packets(&m.round_trip, Trip::RoundTrip));
             self.note("Packets", &packets, Paint::Plain, lines);
         }
         if let Some(route) = self.words.route(&m.metadata) {

@@ -1,6 +1,6 @@
 //! The rating of a call, in words.
 
-use romer_record::document::{Measurement, Way as Asked};
+use romer_record::document::{Measurement, ProbeDirection};
 use romer_record::voice::{
     BufferChoice, DelayAndLoss, DelayBasis, LossBasis, Playout, Rating, Scale, Unrated, UnratedReason,
     VariationBasis, Voice,
@@ -10,7 +10,7 @@ use romer_units::counted;
 
 use crate::figure::capital;
 use crate::number::{percent, time};
-use crate::table::{Way, ways};
+use crate::table::{Trip, ways};
 use crate::words::Words;
 
 impl Words {
@@ -22,7 +22,11 @@ impl Words {
             None => unrated(voice),
         };
         let discards = if playout.discard_ratio > 0.0 {
-            format!(", {} too late for it", percent(playout.discard_ratio))
+            format!(
+                " ({} lost, {} discarded by the jitter buffer)",
+                percent((playout.loss_ratio - playout.discard_ratio).max(0.0)),
+                percent(playout.discard_ratio)
+            )
         } else {
             String::new()
         };
@@ -95,8 +99,8 @@ impl Words {
     }
 }
 
-fn of_way(m: &Measurement, direction: Asked, sentence: &str) -> String {
-    let way = if direction == Asked::Reverse { Way::Reverse } else { Way::Forward };
+fn of_way(m: &Measurement, direction: ProbeDirection, sentence: &str) -> String {
+    let way = if direction == ProbeDirection::Reverse { Trip::Reverse } else { Trip::Forward };
     if ways(m) == [way] { capital(sentence) } else { format!("{}: {sentence}", way.name()) }
 }
 

@@ -1,7 +1,7 @@
 //! Warnings as text: the one place that has the sentences.
 
-use romer_record::document::Way;
-use romer_record::event::Side;
+use romer_record::document::ProbeDirection;
+use romer_record::event::EventLocation;
 
 use crate::number::{NO_BREAK, time};
 
@@ -35,21 +35,21 @@ pub(crate) fn share(ratio: f64) -> String {
 }
 
 /// The host at an end, in a sentence of the measuring host.
-pub(crate) const fn host(side: Side) -> &'static str {
+pub(crate) const fn host(side: EventLocation) -> &'static str {
     match side {
-        Side::Sender => "this host",
-        Side::Responder => "the responder's host",
-        Side::Path => "the path",
+        EventLocation::Sender => "this host",
+        EventLocation::Responder => "the responder's host",
+        EventLocation::Path => "the path",
     }
 }
 
 /// A direction as an adverb.
-pub(crate) const fn heading(way: Way) -> &'static str {
+pub(crate) const fn heading(way: ProbeDirection) -> &'static str {
     match way {
-        Way::Forward => "forward",
-        Way::Reverse => "in reverse",
-        Way::RoundTrip => "there and back",
-        Way::Both => "in both directions",
+        ProbeDirection::Forward => "forward",
+        ProbeDirection::Reverse => "in reverse",
+        ProbeDirection::RoundTrip => "there and back",
+        ProbeDirection::Both => "in both directions",
     }
 }
 

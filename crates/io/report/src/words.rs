@@ -7,7 +7,7 @@ mod stamps;
 use std::net::SocketAddr;
 
 use romer_record::document::{
-    CalibrationPhase, DelayKind, Direction, HopAnswer, Limit, Measurement, Metadata, Traffic,
+    CalibrationPhase, DelayKind, DirectionResults, HopAnswer, Limit, Measurement, Metadata, Traffic,
 };
 use romer_record::event::Event;
 use romer_record::manifest::CutShort;
@@ -15,15 +15,20 @@ use romer_record::metric;
 use romer_units::Dscp;
 
 use crate::alike::groups;
-use crate::number::{NO_BREAK, Unit, absent, count, counted, percent, time};
+use crate::number::{NO_BREAK, TimeScale, absent, count, counted, percent, three_digits, time};
 use crate::setup::is_of_setup;
-use crate::table::Way;
+use crate::table::Trip;
 use figures::{departures, refused_all};
 pub(crate) use pace::pace;
 use pace::skew;
 
 /// Routers that are named of a long way: half of them at its beginning, half at its end.
 const ROUTERS: usize = 4;
+
+/// The value of a limit on a measurement in its unit, for an error message.
+pub fn limit_value(limit: &Limit) -> Option<String> {
+    Some(Words { unicode: false }.limit_value(limit)?.replace(NO_BREAK, " "))
+}
 
 /// Sentences, with or without characters beyond ASCII. Nothing in them is escaped yet.
 #[derive(Clone, Copy, Debug)]
@@ -116,7 +121,7 @@ impl Words {
     pub(crate) fn calibration_phase(self, phase: &CalibrationPhase) -> String {
         let ways =
             [("forward", &phase.forward), ("reverse", &phase.reverse), ("round trip", &phase.round_trip)];
-        let each = |(name, way): (&str, &Direction)| {
+        let each = |(name, way): (&str, &DirectionResults)| {
             let sent = way.packets.sent.filter(|sent| *sent > 0)?;
             let lost = way.packets.lost.map_or_else(String::new, |lost| format!(", {} lost", count(lost)));
             let median = way
@@ -179,7 +184,7 @@ impl Words {
     }
 
     /// `500 sent, 497 received, 3 lost, 1 late, 0 duplicates, 4 reordered`.
-    pub(crate) fn packets(self, direction: &Direction, way: Way) -> String {
+    pub(crate) fn packets(self, direction: &DirectionResults, way: Trip) -> String {
         let p = &direction.packets;
         let mut parts = Vec::new();
         parts.push(p.sent.map_or_else(|| "sent unknown".to_owned(), |sent| format!("{} sent", count(sent))));
@@ -194,7 +199,7 @@ impl Words {
             (None, Some(least)) => format!("at least {} lost", count(least)),
             (None, None) => "loss unknown".to_owned(),
         });
-        let sender = if way == Way::Reverse { "not sent by the responder" } else { "not sent by this host" };
+        let sender = if way == Trip::Reverse { "not sent by the responder" } else { "not sent by this host" };
         for (number, one, many, is_zero_shown) in [
             (p.instrument_drops, "dropped by the measuring host", "dropped by the measuring host", false),
             (p.in_flight, "in flight at the end", "in flight at the end", false),
@@ -262,7 +267,9 @@ impl Words {
         match unit {
             metric::Unit::Time => self.time(value),
             metric::Unit::Ratio => percent(value),
+            metric::Unit::Factor => three_digits(value),
             metric::Unit::Score => format!("{value:.2}"),
+            metric::Unit::RFactor => format!("{value:.1}"),
             _ => value.to_string(),
         }
     }
@@ -302,7 +309,7 @@ impl Words {
 fn bounds([low, high]: [i64; 2], unicode: bool) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a nanosecond in a hundred days")]
     let (low, high) = (low as f64, high as f64);
-    let unit = Unit::of(low.abs().max(high.abs()));
+    let unit = TimeScale::for_nanos(low.abs().max(high.abs()));
     let apart = unit.decimals_for(high - low).max(unit.decimals(low.abs().max(high.abs())));
     let show = |nanos| format!("{}{NO_BREAK}{}", unit.number(nanos, apart), unit.name(unicode));
     format!("{} to {}", show(low), show(high))
@@ -340,11 +347,11 @@ mod tests {
 
     #[test]
     fn what_did_not_leave_is_not_told_as_refused() {
-        let mut direction = Direction::default();
+        let mut direction = DirectionResults::default();
         (direction.packets.sent, direction.packets.not_sent) = (Some(9), Some(3));
         let told = |way| Words { unicode: false }.packets(&direction, way);
-        assert!(told(Way::Forward).ends_with(", 3 not sent by this host"), "{}", told(Way::Forward));
-        assert!(told(Way::Reverse).ends_with(", 3 not sent by the responder"), "{}", told(Way::Reverse));
+        assert!(told(Trip::Forward).ends_with(", 3 not sent by this host"), "{}", told(Trip::Forward));
+        assert!(told(Trip::Reverse).ends_with(", 3 not sent by the responder"), "{}", told(Trip::Reverse));
     }
 
     fn route(answers: &[Option<(&str, bool)>]) -> Option<String> {

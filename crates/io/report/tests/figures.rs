@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Made, bad, good, make};
-use romer_record::document::{ClockEvent, Measurement, Way};
+use romer_record::document::{ClockEvent, Measurement, ProbeDirection};
 use romer_record::finding::{Finding, Pattern};
 use romer_record::voice::{BufferChoice, LossBasis, Playout, Rating, VariationBasis, Voice};
 use romer_record::{Fate, Passage};
@@ -271,7 +271,7 @@ fn what_no_number_can_say_is_not_said_with_one() {
     let mut made = make(&bad());
     let m = &mut made.measurement;
     m.voice = vec![Voice {
-        direction: Way::Forward,
+        direction: ProbeDirection::Forward,
         codec: "g711".parse().unwrap(),
         jitter_buffer: BufferChoice::Fixed,
         delay_basis: None,
@@ -406,14 +406,14 @@ fn of_a_file_of_one_direction_a_sudden_change_may_be_a_clocks_and_of_no_other_me
     let page_of = |event: ClockEvent, but: fn(&mut Measurement)| {
         let mut made = make(&good());
         let m = &mut made.measurement;
-        (m.source, m.traffic.direction) = (Some("there.csv".into()), Way::Forward);
+        (m.source, m.traffic.direction) = (Some("there.csv".into()), ProbeDirection::Forward);
         let pattern = Pattern::DelayStep {
             at_interval_ns: None,
             size_ns: if event.size_ns < Some(0) { -0.7e9 } else { 0.7e9 },
             size_interval_ns: None,
             strength_ratio: 2.0,
         };
-        let (at_ns, direction) = (Some(30_000_000_000), Way::Forward);
+        let (at_ns, direction) = (Some(30_000_000_000), ProbeDirection::Forward);
         m.findings =
             vec![Finding { direction, at_ns, until_ns: None, false_alarm_probability: None, pattern }];
         m.clock.method = "piecewise".into();
@@ -431,8 +431,11 @@ fn of_a_file_of_one_direction_a_sudden_change_may_be_a_clocks_and_of_no_other_me
     let gradual = page_of(event(700_000_000, Some(34_000_000_000)), |_| ());
     assert_eq!(gradual.matches("or the receiver's clock").count(), 1);
     // Both ways, one clock, and a run, whose hosts' clocks were watched.
-    let others: [fn(&mut Measurement); 3] =
-        [|m| m.traffic.direction = Way::Both, |m| m.clock.method = "shared".into(), |m| m.source = None];
+    let others: [fn(&mut Measurement); 3] = [
+        |m| m.traffic.direction = ProbeDirection::Both,
+        |m| m.clock.method = "shared".into(),
+        |m| m.source = None,
+    ];
     for other in others {
         assert!(!page_of(event(-700_000_000, None), other).contains("or the receiver's clock"));
     }

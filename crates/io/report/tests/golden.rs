@@ -7,7 +7,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{bad, good, hostile, make};
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_record::warning::MeasurementWarning;
 use romer_report::text::{TextStyle, summary};
 use romer_report::{escape, html, svg};
@@ -62,7 +62,7 @@ fn events_with_moment_and_count() {
     let mut made = make(&good());
     let event = |second: i64, detail: String| Event {
         detail,
-        ..Event::new(EventKind::LinkDown, Side::Sender, second * 1_000_000_000, 0)
+        ..Event::new(EventKind::LinkDown, EventLocation::Sender, second * 1_000_000_000, 0)
     };
     let down = |second: i64| {
         let name = char::from_u32(u32::from(b'a') + u32::try_from(second).unwrap()).unwrap();
@@ -90,7 +90,7 @@ fn events_with_moment_and_count() {
 fn results_are_on_the_first_screen() {
     let mut made = make(&bad());
     made.measurement.warnings = vec![
-        MeasurementWarning::DepartureLate { side: Side::Sender, late_ns: 300_000_000 },
+        MeasurementWarning::DepartureLate { side: EventLocation::Sender, late_ns: 300_000_000 },
         MeasurementWarning::PortUnreachable { probes: 1 },
     ];
     let text = |verbose| summary(std::slice::from_ref(&made.measurement), None, &plain(80), verbose);
@@ -259,7 +259,7 @@ fn an_interval_wider_than_its_value_is_told_by_its_end_on_a_terminal_and_in_a_pa
 fn of_many_streams_that_go_both_ways_each_way_has_a_line_and_what_is_of_the_whole_is_said_once() {
     let mut both = make(&good()).measurement;
     both.partial = true;
-    both.round_trip = romer_record::document::Direction::default();
+    both.round_trip = romer_record::document::DirectionResults::default();
     both.reverse.loss.ratio = Some(0.25);
     let there_and_back = make(&bad()).measurement;
     let streams: Vec<_> =

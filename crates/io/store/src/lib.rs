@@ -37,7 +37,7 @@ pub use durable::put_bytes;
 pub use error::StoreError;
 pub use log_thread::{LogOutcome, LogSender, LogThread, Watermark};
 pub use parquet_rows::{PACKETS_SCHEMA, RowsFile, read_rows, write_rows};
-pub use reader::{Frame, LogReader, Recovered, recover};
+pub use reader::{LogFrame, LogReader, Recovered, recover};
 pub use run::{Finished, Location, MEASUREMENT_FILE, NewRun, Rows, RowsSource, Run, State, document_of};
 pub use runs::{Listed, Runs};
 pub use writer::{Acknowledged, LogEnd, LogFile, LogWriter, Sink};

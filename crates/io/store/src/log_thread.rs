@@ -45,7 +45,7 @@ impl DroppedEntries {
         self.entries.fetch_add(1, Ordering::Release);
     }
 
-    fn told(&self, kind: EntryKind) -> Option<NotLogged> {
+    fn reason(&self, kind: EntryKind) -> Option<NotLogged> {
         let entries = self.entries.load(Ordering::Acquire);
         let [first, last] = [&self.first, &self.last].map(|number| number.load(Ordering::Relaxed));
         (entries > 0).then_some(NotLogged { kind, entries, first, last })
@@ -106,7 +106,7 @@ impl Watermark {
     /// What was given up for good until now of `stream`, by the kind of entry.
     pub fn given_up(&self, stream: u16) -> Vec<NotLogged> {
         let kinds = self.given_up.get(usize::from(stream)).into_iter().flatten();
-        kinds.zip(EntryKind::ALL).filter_map(|(given_up, kind)| given_up.told(kind)).collect()
+        kinds.zip(EntryKind::ALL).filter_map(|(given_up, kind)| given_up.reason(kind)).collect()
     }
 
     /// A write has failed; the outcome will say how.

@@ -23,7 +23,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, TypePtr};
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_record::plausible::{MOMENTS, SPANS};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
@@ -144,16 +144,16 @@ static COLUMNS: [ColumnKind; 26] = [
         name: "way",
         kind: U8,
         get: |row| match row.row.way {
-            Way::RoundTrip => None,
-            Way::Forward => Some(1),
-            Way::Reverse => Some(2),
-            Way::Both => Some(3),
+            ProbeDirection::RoundTrip => None,
+            ProbeDirection::Forward => Some(1),
+            ProbeDirection::Reverse => Some(2),
+            ProbeDirection::Both => Some(3),
         },
         set: |row, value| {
             row.row.way = match value {
-                1 => Way::Forward,
-                2 => Way::Reverse,
-                3 => Way::Both,
+                1 => ProbeDirection::Forward,
+                2 => ProbeDirection::Reverse,
+                3 => ProbeDirection::Both,
                 _ => return None,
             };
             Some(())

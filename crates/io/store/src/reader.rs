@@ -13,7 +13,7 @@ use crate::untrusted;
 
 /// What one frame holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Frame {
+pub enum LogFrame {
     /// Entries, each with its stream.
     Entries(Vec<(u16, Entry)>),
     /// The writer's word that this many entries could not be kept from the log's beginning up to here.
@@ -79,13 +79,13 @@ impl<R: Read> LogReader<R> {
     ///
     /// # Errors
     /// [`StoreError::Io`] where the file cannot be read, [`StoreError::Malformed`] where an entry has a time that cannot be.
-    pub fn next_frame(&mut self) -> Result<Option<Frame>, StoreError> {
+    pub fn next_frame(&mut self) -> Result<Option<LogFrame>, StoreError> {
         if self.ended {
             return Ok(None);
         }
         let frame = self.read_frame().map_err(StoreError::io("read the packet log", &self.path))?;
         self.ended = frame.is_none();
-        if let Some(Frame::Entries(entries)) = &frame
+        if let Some(LogFrame::Entries(entries)) = &frame
             && !entries.iter().all(|(_, entry)| entry.is_plausible())
         {
             let place = format!("frame at byte {}", self.good);
@@ -97,7 +97,7 @@ impl<R: Read> LogReader<R> {
         Ok(frame)
     }
 
-    fn read_frame(&mut self) -> io::Result<Option<Frame>> {
+    fn read_frame(&mut self) -> io::Result<Option<LogFrame>> {
         let mut head = [0; HEAD];
         let got = fill(&mut self.input, &mut head)?;
         self.taken += got as u64;
@@ -110,9 +110,9 @@ impl<R: Read> LogReader<R> {
             return Ok(None);
         }
         Ok(if head.notice {
-            payload.first_chunk().map(|octets| Frame::Lost(u64::from_le_bytes(*octets)))
+            payload.first_chunk().map(|octets| LogFrame::Lost(u64::from_le_bytes(*octets)))
         } else {
-            frame::entries(payload).map(Frame::Entries)
+            frame::entries(payload).map(LogFrame::Entries)
         })
     }
 
@@ -186,8 +186,8 @@ pub fn recover(path: &Path) -> Result<Recovered, StoreError> {
     let mut count = 0;
     while let Some(frame) = reader.next_frame()? {
         match frame {
-            Frame::Lost(entries) => recovered.lost_entries = entries,
-            Frame::Entries(entries) => {
+            LogFrame::Lost(entries) => recovered.lost_entries = entries,
+            LogFrame::Entries(entries) => {
                 count += entries.len() as u64;
                 if count > MOST_ENTRIES {
                     return Err(StoreError::TooLarge {

@@ -5,7 +5,7 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use romer_record::document::{MEASUREMENT, Measurement, Measurements, Way};
+use romer_record::document::{MEASUREMENT, Measurement, Measurements, ProbeDirection};
 use romer_record::event::Event;
 use romer_record::manifest::{MANIFEST, Manifest, Status};
 use romer_record::{RoundTrip, assemble_as};
@@ -353,7 +353,7 @@ impl Run {
         let recovered = if exists(&log)? { recover(&log)? } else { Default::default() };
         let way = |stream: u16| {
             let known = self.manifest.streams.get(usize::from(stream));
-            known.map_or(Way::RoundTrip, |stream| stream.traffic.direction)
+            known.map_or(ProbeDirection::RoundTrip, |stream| stream.traffic.direction)
         };
         // The entries of one stream are given back before those of the next are joined.
         let rows = |(stream, entries): (u16, Vec<_>)| (stream, assemble_as(way(stream), &entries));

@@ -12,7 +12,7 @@ use std::process::Command;
 use common::{manifest, row, sent};
 use proptest::prelude::*;
 use romer_record::Exit;
-use romer_record::event::{ClockStep, Event, EventKind, Side};
+use romer_record::event::{ClockStep, Event, EventKind, EventLocation};
 use romer_record::log::Entry;
 use romer_record::manifest::{Manifest, Status};
 use romer_record::{RoundTrip, Stamps};
@@ -150,7 +150,8 @@ fn impossible_times_are_refused() {
     let manifest = folder.join("manifest.json");
     let usual = fs::read_to_string(&manifest).unwrap();
     let step = ClockStep { size_ns: i64::MIN, size_interval_ns: None, before_ns: 1, after_ns: 2 };
-    let event = Event { step: Some(step), ..Event::new(EventKind::ClockStep, Side::Responder, 1, 2) };
+    let event =
+        Event { step: Some(step), ..Event::new(EventKind::ClockStep, EventLocation::Responder, 1, 2) };
     let mut changed: Manifest = serde_json::from_str(&usual).unwrap();
     changed.streams[0].events = vec![event];
     fs::write(&manifest, serde_json::to_string(&changed).unwrap()).unwrap();
@@ -160,7 +161,7 @@ fn impossible_times_are_refused() {
     let location = Location::Folder { path: home.path().join("other"), force: false };
     let mut run = NewRun::create(&location, common::manifest(1)).unwrap();
     // One that is written all the same is left out.
-    let own = Event::new(EventKind::LinkUp, Side::Sender, 1, 2);
+    let own = Event::new(EventKind::LinkUp, EventLocation::Sender, 1, 2);
     run.update_manifest(|manifest| {
         manifest.streams[0].events = vec![changed.streams[0].events[0].clone(), own.clone()];
     })

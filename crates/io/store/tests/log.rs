@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use romer_record::Exit;
 use romer_record::log::Entry;
 use romer_record::manifest::{EntryKind, NotLogged};
-use romer_store::{Frame, LogFile, LogReader, LogThread, LogWriter, Sink, StoreError, recover};
+use romer_store::{LogFile, LogFrame, LogReader, LogThread, LogWriter, Sink, StoreError, recover};
 
 /// A disk in memory that does as the script says for its first writes, and well afterwards.
 #[derive(Clone, Default)]
@@ -82,8 +82,8 @@ fn read(bytes: &[u8]) -> Option<(Vec<(u16, Entry)>, u64)> {
     let (mut entries, mut lost) = (Vec::new(), 0);
     while let Some(frame) = reader.next_frame().unwrap() {
         match frame {
-            Frame::Entries(more) => entries.extend(more),
-            Frame::Lost(count) => lost = count,
+            LogFrame::Entries(more) => entries.extend(more),
+            LogFrame::Lost(count) => lost = count,
         }
     }
     Some((entries, lost))
@@ -148,7 +148,7 @@ proptest! {
             };
             following.go_on().unwrap();
             while let Some(frame) = following.next_frame().unwrap() {
-                if let Frame::Entries(more) = frame {
+                if let LogFrame::Entries(more) = frame {
                     found.extend(more);
                 }
             }

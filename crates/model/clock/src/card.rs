@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 /// The two clocks read side by side: the card's between two readings of the host's. Nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct CardReading {
     /// The card's clock.
     pub card_ns: i64,
     /// The host's clock before.
@@ -18,7 +18,7 @@ pub struct Reading {
     pub after_ns: i64,
 }
 
-impl Reading {
+impl CardReading {
     /// How long the host's two readings lie apart.
     pub const fn width(&self) -> i64 {
         self.after_ns.saturating_sub(self.before_ns)
@@ -64,13 +64,13 @@ const BILLION: i128 = 1_000_000_000;
 /// The readings of one card's clock, in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Relation {
-    readings: VecDeque<Reading>,
+    readings: VecDeque<CardReading>,
 }
 
 impl Relation {
     /// Adds a reading, the latest. One whose card time is not later than the last one's says that the card's clock was
     /// set: what was read before is of no use for it.
-    pub fn add(&mut self, reading: Reading) {
+    pub fn add(&mut self, reading: CardReading) {
         if reading.width() < 0 {
             return;
         }
@@ -90,7 +90,7 @@ impl Relation {
         let Some(early) = after.checked_sub(1).and_then(|before| self.readings.get(before)) else {
             return if late.card_ns == card_ns { at(late.middle(), late.half()) } else { Placed::Never };
         };
-        let span = Span::of(early, late);
+        let span = Span::between(early, late);
         if span.rate.abs() > SET {
             return Placed::Never;
         }
@@ -113,11 +113,11 @@ impl Relation {
         let long = |other: &Span| 2 * other.card >= span.card;
         let over = |reach: i128, bend: i128| (reach * (bend + WANDER)).div_euclid(BILLION);
         let before = self.readings.get(after - 1).and_then(|early| {
-            let mut spans = self.readings.range(..after - 1).rev().map(|one| Span::of(one, early));
+            let mut spans = self.readings.range(..after - 1).rev().map(|one| Span::between(one, early));
             spans.find(long).map(|before| over(into, apart(&before)))
         });
         let behind = self.readings.get(after).and_then(|late| {
-            let mut spans = self.readings.range(after + 1..).map(|one| Span::of(late, one));
+            let mut spans = self.readings.range(after + 1..).map(|one| Span::between(late, one));
             spans.find(long).map(|behind| over(span.card - into, apart(&behind)))
         });
         // Of two readings alone the clocks are taken for steady.
@@ -145,7 +145,7 @@ struct Span {
 }
 
 impl Span {
-    fn of(early: &Reading, late: &Reading) -> Self {
+    fn between(early: &CardReading, late: &CardReading) -> Self {
         let card = (i128::from(late.card_ns) - i128::from(early.card_ns)).max(1);
         let system = late.middle() - early.middle();
         let noise = ((early.half() + late.half()) * BILLION).div_euclid(card) + 1;

@@ -11,8 +11,8 @@
 //! - [`PretendedClock`]: a known error that is added to real stamps, to verify the estimate.
 //!
 //! ```
-//! use romer_clock::skew::{Estimator, Heading, Method};
-//! use romer_units::Timestamp;
+//! use romer_clock::skew::{Estimator, Method};
+//! use romer_units::{Direction, Timestamp};
 //!
 //! // The responder's clock is a second ahead and gains 20 us each second.
 //! let far = |at: i64| at + at / 50_000 + 1_000_000_000;
@@ -22,8 +22,8 @@
 //!     let left = packet * 10_000_000;
 //!     let arrived = left + 5_000_000 + packet * 7_919 % 50_000;
 //!     let [forward, reverse] = [[left, far(arrived)], [far(left), arrived]];
-//!     estimator.push(Heading::Forward, Timestamp::from_nanos(forward[0]), Timestamp::from_nanos(forward[1]));
-//!     estimator.push(Heading::Reverse, Timestamp::from_nanos(reverse[0]), Timestamp::from_nanos(reverse[1]));
+//!     estimator.push(Direction::Forward, Timestamp::from_nanos(forward[0]), Timestamp::from_nanos(forward[1]));
+//!     estimator.push(Direction::Reverse, Timestamp::from_nanos(reverse[0]), Timestamp::from_nanos(reverse[1]));
 //! }
 //! let skew = estimator.estimate().skew.expect("thirty seconds are enough");
 //! assert!((skew.ppm - 20.0).abs() < 0.1, "{skew:?}");

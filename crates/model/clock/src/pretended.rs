@@ -4,7 +4,7 @@
 //! the stamps of one end are passed through a [`PretendedClock`] first, they are those of two hosts whose clocks are known:
 //! real packets, real stamps, and a truth to hold the estimate against.
 
-use romer_record::clock_proof::{Figure, PretendedStep};
+use romer_record::clock_proof::{PretendedStep, ProofFigure};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Responder, Timestamp};
 
@@ -30,7 +30,7 @@ pub struct PretendedClock {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoundOut {
     /// The skew, ppm.
-    pub skew_ppm: Figure,
+    pub skew_ppm: ProofFigure,
     /// The steps in order of time.
     pub steps: Vec<PretendedStep>,
     /// Events of a clock that there were not, nanoseconds after the first packet.
@@ -83,7 +83,7 @@ impl PretendedClock {
                 let spare = PATH_NS / (length_ns.max(1) as f64) * 1e6;
                 figure(self.skew_ppm, skew.ppm, skew.interval_ppm, spare)
             }
-            None => Figure { asked: self.skew_ppm, found: None, interval: None, held: false },
+            None => ProofFigure { asked: self.skew_ppm, found: None, interval: None, held: false },
         };
         let origin_ns = estimate.corrections[0].origin_ns;
         let mut events: Vec<_> =
@@ -108,7 +108,7 @@ impl PretendedClock {
                 None => PretendedStep {
                     at_ns: *at_ns,
                     found_at_ns: None,
-                    size_ns: Figure { asked, found: None, interval: None, held: false },
+                    size_ns: ProofFigure { asked, found: None, interval: None, held: false },
                 },
             };
             steps.push(step);
@@ -120,8 +120,8 @@ impl PretendedClock {
 
 /// 19 of 20 intervals hold the truth; one that misses it by less than its own width is no sign of a fault, nor is what the
 /// path itself may do.
-fn figure(asked: f64, found: f64, interval: [f64; 2], spare: f64) -> Figure {
+fn figure(asked: f64, found: f64, interval: [f64; 2], spare: f64) -> ProofFigure {
     let beside = (interval[1] - interval[0]).max(spare);
     let held = asked >= interval[0] - beside && asked <= interval[1] + beside;
-    Figure { asked, found: Some(found), interval: Some(interval), held }
+    ProofFigure { asked, found: Some(found), interval: Some(interval), held }
 }

@@ -2,7 +2,7 @@
 
 use core::ops::RangeInclusive;
 
-use romer_record::event::{ClockStep, Event, EventKind, Side};
+use romer_record::event::{ClockStep, Event, EventKind, EventLocation};
 use romer_record::manifest::ClockRelation;
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
@@ -20,7 +20,7 @@ const BESIDE: usize = 32;
 
 /// A host's clocks at one moment, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct ClockReadings {
     /// The clock of the stamps.
     pub realtime: i64,
     /// The clock that nobody sets, and that stands still while the host is suspended.
@@ -45,17 +45,17 @@ pub enum ClockChange {
 /// Compares a host's clocks from one look to the next.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockWatch {
-    last: Reading,
+    last: ClockReadings,
 }
 
 impl ClockWatch {
     /// Begins with the first look.
-    pub const fn new(first: Reading) -> Self {
+    pub const fn new(first: ClockReadings) -> Self {
         Self { last: first }
     }
 
     /// Looks again, and says what has happened since.
-    pub fn look(&mut self, now: Reading) -> Vec<ClockChange> {
+    pub fn look(&mut self, now: ClockReadings) -> Vec<ClockChange> {
         let last = std::mem::replace(&mut self.last, now);
         let apart = last.within.saturating_add(now.within);
         let elapsed = now.boottime.saturating_sub(last.boottime);
@@ -87,7 +87,7 @@ impl ClockWatch {
 struct Epochs(Vec<ClockStep>);
 
 impl Epochs {
-    fn of(events: &[Event], side: Side) -> Self {
+    fn from_events(events: &[Event], side: EventLocation) -> Self {
         let own = events.iter().filter(|event| event.kind == EventKind::ClockStep && event.side == side);
         Self(own.filter_map(|event| event.step).collect())
     }
@@ -146,8 +146,8 @@ impl Epochs {
 /// step can have, tells for its neighbours, too. Of the other moments, what the time since the departure is for the
 /// probes that are certain decides. On a shared clock the sender's steps are the responder's.
 pub fn undo_steps(rows: &mut [RoundTrip], events: &[Event], relation: ClockRelation) -> u64 {
-    let near = Epochs::of(events, Side::Sender);
-    let mut far = Epochs::of(events, Side::Responder);
+    let near = Epochs::from_events(events, EventLocation::Sender);
+    let mut far = Epochs::from_events(events, EventLocation::Responder);
     if far.0.is_empty() && relation == ClockRelation::Shared {
         far = Epochs(near.0.clone());
     }

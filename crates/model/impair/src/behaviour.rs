@@ -197,7 +197,7 @@ fn a_copy_takes_its_own_delay_and_then_its_own_way() {
 /// Arrivals of four kinds, none of which depends on the delays.
 fn patterns() -> Vec<(&'static str, Vec<Nanos>)> {
     let unit = |n: i64| {
-        let stream = romer_units::random::Stream::new(Seed([7; 6]), [1, 1]);
+        let stream = romer_units::random::RandomStream::new(Seed([7; 6]), [1, 1]);
         stream.unit(n.unsigned_abs())
     };
     let mut poisson = Vec::new();

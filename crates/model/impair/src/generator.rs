@@ -10,7 +10,7 @@
 //! `mrg` and `mrg32k3a` draw in sequence instead, as Pham 2004 did, from a stream for each of the same names, each
 //! 2^100 steps from the next ([`crate::mrg`]). Nothing is kept in a pool that would repeat.
 
-use romer_units::random::{Blocks, Seed, Stream};
+use romer_units::random::{Blocks, RandomStream, Seed};
 
 use crate::convert;
 use crate::mrg::{Family, Mrg, leva};
@@ -88,9 +88,9 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    fn stream(self, purpose: u8) -> Stream {
+    fn stream(self, purpose: u8) -> RandomStream {
         let name = (u32::from(self.port) << 24) | (u32::from(purpose) << 16) | u32::from(self.flow);
-        Stream::new(self.seed, [u32::from_be_bytes(*b"impr"), name])
+        RandomStream::new(self.seed, [u32::from_be_bytes(*b"impr"), name])
     }
 
     /// A sequential generator; where the seed is no start (see [`Generator::accepts`]), that of seed 1,1,1,1,1,1.
@@ -110,7 +110,7 @@ enum BlockKind {
     /// The packets' own blocks, and the last copy's with its counter.
     Counter {
         blocks: Box<Blocks>,
-        stream: Stream,
+        stream: RandomStream,
         copy: u64,
         block: [u32; 16],
     },
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn the_map_from_seed_to_number_is_the_published_one() {
         // Key: seed, "impr", port 1, purpose 0, flow 7; counter 5 + copy 2 in the uppermost octet.
-        let stream = Stream::new(OWNER.seed, [0x696d_7072, 0x0100_0007]);
+        let stream = RandomStream::new(OWNER.seed, [0x696d_7072, 0x0100_0007]);
         let block = stream.block(5 | (2 << 56));
         let mut draws = Draws::new(OWNER);
         let word = draws.word(Lane::Delay, 5, 2);

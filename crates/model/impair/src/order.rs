@@ -577,13 +577,13 @@ fn variance(level: &Level) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use romer_units::random::{Seed, Stream};
+    use romer_units::random::{RandomStream, Seed};
 
     use super::*;
 
     /// Normal values, each of which is `correlation` times the one before it and a fresh part; of deviation 1,000.
     fn alike(correlation: f64, seed: u32, count: u64) -> Correlation {
-        let stream = Stream::new(Seed([seed, 3, 1, 4, 1, 5]), [1, 1]);
+        let stream = RandomStream::new(Seed([seed, 3, 1, 4, 1, 5]), [1, 1]);
         let mut found = Correlation::default();
         let mut value = normal_quantile(stream.unit(0));
         for number in 1..=count {

@@ -219,14 +219,14 @@ pub struct Outcome {
 
 #[cfg(test)]
 mod tests {
-    use romer_units::random::{Seed, Stream};
+    use romer_units::random::{RandomStream, Seed};
 
     use super::*;
 
     #[test]
     fn every_bit_of_a_frame_is_as_likely_to_be_turned_over_and_none_twice() {
         const DRAWS: u32 = 200_000;
-        let draws = Stream::new(Seed([7; 6]), [0, 0]);
+        let draws = RandomStream::new(Seed([7; 6]), [0, 0]);
         for (octets, bits) in [(46_u32, 1_u8), (46, 3), (128, 2), (186, 1), (1_500, 5), (1, 64), (0, 3)] {
             let mut counts = vec![0_u32; octets as usize];
             for draw in 0..DRAWS {

@@ -159,7 +159,7 @@ fn line(line: usize, why: impl Into<String>) -> TraceError {
 }
 
 /// The lines that say something, with their numbers: comments (`#`) and empty ones are left out.
-fn told(text: &str) -> impl Iterator<Item = (usize, &str)> {
+fn data_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = text.split(['\n', '\r']);
     // CR, LF and CR LF all end a line; the empty line between CR and LF is not counted.
@@ -216,7 +216,7 @@ pub fn read_pham(text: &str) -> Result<[Arc<Trace>; 2], TraceError> {
     // Of each port: the largest distance, and its line.
     let mut furthest = [(0_u32, 0_usize); 2];
     let mut any = false;
-    for (place, (number, content)) in told(text).enumerate() {
+    for (place, (number, content)) in data_lines(text).enumerate() {
         let [port, lost, copies, displacement, delay] = fields::<5>(number, content, PHAM)?;
         if place == 0 && port.starts_with(|c: char| c.is_alphabetic()) {
             header(&[&port, &lost, &copies, &displacement, &delay]).map_err(|why| line(number, why))?;
@@ -307,7 +307,7 @@ fn micros(number: usize, text: &str) -> Result<Nanos, TraceError> {
 /// [`TraceError`], with the line.
 pub fn read_mahimahi(text: &str) -> Result<Trace, TraceError> {
     let mut moments: Vec<Nanos> = Vec::new();
-    for (number, content) in told(text) {
+    for (number, content) in data_lines(text) {
         let millis: Nanos = content
             .parse::<u32>()
             .map_err(|_| {
@@ -359,7 +359,7 @@ const ONE_WAY: [&str; 2] = ["sent_ns", "received_ns"];
 /// # Errors
 /// [`TraceError`], with the line.
 pub fn read_measurement(text: &str, reverse: bool, by: By, fixed: Nanos) -> Result<Trace, TraceError> {
-    let mut lines = told(text);
+    let mut lines = data_lines(text);
     let names = MEASUREMENT.join(",");
     let (number, header) = lines.next().ok_or_else(|| {
         TraceError::Whole(format!("has no entries; it is the CSV of `romer report`, with {names}"))

@@ -26,7 +26,7 @@ use crate::policing::Policed;
 use crate::reordering::reordered_within_flows;
 use crate::trial_trace::FirstArrivals;
 pub use crate::trial_trace::{ReceivedFrame, SentFrame, StreamInfo, TrialTrace, UNTAGGED};
-use crate::{Outcome, Unlinked, real};
+use crate::{TrialOutcome, Unlinked, real};
 
 /// Priority and VLAN of a tag.
 const fn priority_of(tag: u16) -> u16 {
@@ -44,7 +44,7 @@ pub type Changes = BTreeMap<String, BTreeMap<String, u64>>;
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// For the procedure.
-    pub outcome: Outcome,
+    pub outcome: TrialOutcome,
     /// Asked for.
     pub intended: Load,
     /// Given to the device.
@@ -164,7 +164,7 @@ pub fn figures(flight: &TrialTrace) -> Figures {
     found.silent = silent_streams(&to_carry, &came);
     let to_be_carried = || found.streams.iter().filter(|stream| !stream.expect_drop);
     let sum = |of: fn(&StreamResult) -> u64| to_be_carried().map(of).sum::<u64>();
-    found.outcome = Outcome {
+    found.outcome = TrialOutcome {
         intended: sum(|stream| stream.intended),
         offered: sum(|stream| stream.offered),
         carried: sum(|stream| stream.carried),

@@ -1,5 +1,5 @@
 use super::*;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 const LEVEL: f64 = 0.01;
 const LOADS: [f64; 5] = [10.0, 30.0, 50.0, 70.0, 90.0];
@@ -7,7 +7,7 @@ const SIZES: [f64; 7] = [64.0, 128.0, 256.0, 512.0, 1_024.0, 1_280.0, 1_518.0];
 
 /// Normal numbers of a fixed seed, by Box and Muller.
 fn normal(name: u32) -> impl Iterator<Item = f64> {
-    let stream = Stream::new(Seed([3; 6]), [u32::from_be_bytes(*b"soft"), name]);
+    let stream = RandomStream::new(Seed([3; 6]), [u32::from_be_bytes(*b"soft"), name]);
     (0_u64..).map(move |n| {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.unit(2 * n)));
         radius * libm::cos(core::f64::consts::TAU * stream.unit(2 * n + 1))

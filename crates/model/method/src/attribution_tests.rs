@@ -1,5 +1,5 @@
 use super::*;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 const MILLI: i64 = 1_000_000;
 
@@ -103,7 +103,7 @@ fn the_devices_part_lies_within_its_interval() {
     let (still, burst) = (500 * MILLI..560 * MILLI, 5_000..5_600);
     let mut outside = 0_u32;
     for (number, chance) in (0..400).map(|number| (number, [0.001, 0.01, 0.1, 0.4][number as usize % 4])) {
-        let dice = Stream::new(Seed([5; 6]), [u32::from_be_bytes(*b"loss"), number]);
+        let dice = RandomStream::new(Seed([5; 6]), [u32::from_be_bytes(*b"loss"), number]);
         let own = |place: usize| dice.unit(place as u64) < chance;
         let of = found(
             std::slice::from_ref(&still),
@@ -125,7 +125,7 @@ fn losses_that_come_together_tell_less_and_leave_the_devices_part_wider() {
     let (still, burst) = (500 * MILLI..560 * MILLI, 5_000..5_600);
     let (mut outside, mut wide) = (0_u32, 0_u32);
     for number in 0..200 {
-        let dice = Stream::new(Seed([7; 6]), [u32::from_be_bytes(*b"bads"), number]);
+        let dice = RandomStream::new(Seed([7; 6]), [u32::from_be_bytes(*b"bads"), number]);
         let bad = |place: usize| dice.unit(place as u64 / 100) < 0.02;
         let lost = |place: usize| bad(place) || burst.contains(&place) && place.is_multiple_of(2);
         let of = found(std::slice::from_ref(&still), lost, [0, 0]);

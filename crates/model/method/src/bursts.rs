@@ -4,7 +4,7 @@
 use romer_units::{Duration, LineRate};
 
 use crate::search::{Beyond, Search};
-use crate::{Frames, Outcome, Outlook, Phase, RemainingTrials, TrialRequest};
+use crate::{Frames, Outlook, Phase, RemainingTrials, TrialOutcome, TrialRequest};
 
 /// How bursts are searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Bursts {
         if self.done {
             return None;
         }
-        let throughput = self.throughput.found()?;
+        let throughput = self.throughput.result()?;
         if throughput.failed.is_none() {
             // Section 4 of RFC 9004: only where the throughput is below the line's rate.
             self.done = true;
@@ -138,9 +138,9 @@ impl Bursts {
     }
 
     /// Takes the outcome of the trial that was asked for last.
-    pub fn judge(&mut self, outcome: &Outcome) {
+    pub fn judge(&mut self, outcome: &TrialOutcome) {
         let Some(frames) = self.asked.take() else {
-            self.throughput.judge(outcome);
+            self.throughput.record_outcome(outcome);
             return;
         };
         if outcome.lost == 0 && !outcome.tester_failed {
@@ -183,8 +183,8 @@ impl Recovery {
 
     /// Why nothing was found, in words; `None` where it was, or may still be.
     pub fn missed(&self) -> Option<&'static str> {
-        let nothing = self.throughput.found().filter(|found| found.passed <= 0.0);
-        self.missed.or_else(|| nothing.map(|found| found.beyond.map_or("no passing load", Beyond::words)))
+        let nothing = self.throughput.result().filter(|found| found.passed <= 0.0);
+        self.missed.or_else(|| nothing.map(|found| found.beyond.map_or("no passing load", Beyond::text)))
     }
 
     /// What is left of it.
@@ -201,7 +201,7 @@ impl Recovery {
         if let Some(ask) = self.throughput.next_trial() {
             return Some(ask);
         }
-        let throughput = self.throughput.found().filter(|found| found.passed > 0.0)?;
+        let throughput = self.throughput.result().filter(|found| found.passed > 0.0)?;
         if self.done {
             return None;
         }
@@ -214,14 +214,14 @@ impl Recovery {
     }
 
     /// Takes the outcome of the trial that was asked for last.
-    pub fn judge(&mut self, outcome: &Outcome) {
+    pub fn judge(&mut self, outcome: &TrialOutcome) {
         if !self.asked {
-            self.throughput.judge(outcome);
+            self.throughput.record_outcome(outcome);
             return;
         }
         self.done = true;
         self.missed = match Beyond::classify_outcome(outcome) {
-            Some(beyond) => Some(beyond.words()),
+            Some(beyond) => Some(beyond.text()),
             None if outcome.lost == 0 => Some("an overload without loss"),
             // Such a loss says nothing of when the device has recovered.
             None => (outcome.lost <= outcome.lost_by_tester)
@@ -263,7 +263,7 @@ mod tests {
     }
 
     /// A device that forwards `capacity` of the line and holds `buffer` frames: its truth is known.
-    fn device(capacity: f64, buffer: f64, line: LineRate) -> impl Fn(&TrialRequest) -> Outcome {
+    fn device(capacity: f64, buffer: f64, line: LineRate) -> impl Fn(&TrialRequest) -> TrialOutcome {
         move |ask| {
             let rate = ask.frames.frames_per_second(line, 1.0);
             let (mut queue, mut lost, mut offered, mut begin) = (0.0_f64, 0.0, 0.0, Duration::ZERO);
@@ -280,12 +280,12 @@ mod tests {
                 queue = after.clamp(0.0, buffer);
                 begin += phase.length;
             }
-            Outcome {
+            TrialOutcome {
                 intended: whole(offered),
                 offered: whole(offered),
                 lost: whole(lost + 0.5),
                 last_loss_at,
-                ..Outcome::default()
+                ..TrialOutcome::default()
             }
         }
     }
@@ -318,7 +318,7 @@ mod tests {
         while let Some(ask) = bursts.next_trial() {
             let outcome = device(&ask);
             let tester_failed = ask.purpose == "burst" && outcome.offered > 5_000;
-            bursts.judge(&Outcome { tester_failed, ..outcome });
+            bursts.judge(&TrialOutcome { tester_failed, ..outcome });
         }
         let found = bursts.found().unwrap();
         assert!(found.frames.abs_diff(5_000) <= 3, "{found:?}");
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn that_no_recovery_was_found_has_a_reason() {
-        let why = |capacity: f64, overload: Outcome| {
+        let why = |capacity: f64, overload: TrialOutcome| {
             let device = device(capacity, 10.0, LineRate::new(100_000_000).unwrap());
             let mut recovery = Recovery::new(throughput(), [Duration::from_secs(1); 2]);
             while let Some(ask) = recovery.next_trial() {
@@ -368,14 +368,18 @@ mod tests {
             assert_eq!(recovery.found(), None);
             recovery.missed().unwrap()
         };
-        let nothing = Outcome { offered: 1_000, ..Outcome::default() };
-        let failed = Outcome { tester_failed: true, ..nothing.clone() };
+        let nothing = TrialOutcome { offered: 1_000, ..TrialOutcome::default() };
+        let failed = TrialOutcome { tester_failed: true, ..nothing.clone() };
         assert_eq!(why(0.5, nothing.clone()), "an overload without loss");
         assert_eq!(why(0.5, failed.clone()), "the tester");
-        let own =
-            Outcome { lost: 7, lost_by_tester: 7, last_loss_at: Some(Duration::ZERO), ..nothing.clone() };
+        let own = TrialOutcome {
+            lost: 7,
+            lost_by_tester: 7,
+            last_loss_at: Some(Duration::ZERO),
+            ..nothing.clone()
+        };
         assert_eq!(why(0.5, own), "an overload without loss but what bursts of the tester lose");
-        assert_eq!(why(0.5, Outcome { device_unreachable: true, ..failed }), "an absence of the device");
+        assert_eq!(why(0.5, TrialOutcome { device_unreachable: true, ..failed }), "an absence of the device");
         assert_eq!(why(0.0, nothing), "no passing load");
     }
 }

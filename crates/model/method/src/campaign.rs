@@ -4,12 +4,12 @@
 //! order, so that what changes with time does not look like a difference of cases. The seed replays the order.
 
 use romer_units::Duration;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use crate::bursts::{Bursts, Limits, Recovery};
 use crate::reset::Reset;
 use crate::search::{Beyond, Goal, Search};
-use crate::{Frames, Outcome, Outlook, Phase, RemainingTrials, TrialRequest, mlr};
+use crate::{Frames, Outlook, Phase, RemainingTrials, TrialOutcome, TrialRequest, mlr};
 
 /// What is to be found out.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,7 +114,7 @@ impl Design {
 
 /// A finding of a procedure that is no single trial.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
+pub struct ProcedureFinding {
     /// The case.
     pub case: usize,
     /// The frames.
@@ -145,7 +145,7 @@ enum Task {
 #[derive(Clone, Debug)]
 pub struct Campaign {
     tasks: std::collections::VecDeque<Task>,
-    findings: Vec<Finding>,
+    findings: Vec<ProcedureFinding>,
     asked: u64,
     /// The length of the trial that was asked for and is not judged.
     outstanding: Option<Duration>,
@@ -156,8 +156,10 @@ pub struct Campaign {
 impl Campaign {
     /// All that `design` asks for, not yet begun.
     pub fn new(design: &Design) -> Self {
-        let mut order =
-            RandomOrder { stream: Stream::new(design.seed, [u32::from_be_bytes(*b"benc"), 0]), drawn: 0 };
+        let mut order = RandomOrder {
+            stream: RandomStream::new(design.seed, [u32::from_be_bytes(*b"benc"), 0]),
+            drawn: 0,
+        };
         let mut tasks = std::collections::VecDeque::new();
         for repeat in 0..design.repeats {
             for case in order.shuffled((0..design.cases).collect()) {
@@ -225,7 +227,7 @@ impl Campaign {
         Self { tasks, findings: Vec::new(), asked: 0, outstanding: None, fresh: fresh.unwrap_or_default() }
     }
 
-    /// The next trial; `None` at the end. Every one of them is to be followed by [`Campaign::judge`].
+    /// The next trial; `None` at the end. Every one of them is to be followed by [`Campaign::record_outcome`].
     pub fn next_trial(&mut self) -> Option<TrialRequest> {
         while let Some(task) = self.tasks.front_mut() {
             let ask = match task {
@@ -265,14 +267,14 @@ impl Campaign {
     }
 
     /// Takes the outcome of the trial that was asked for last.
-    pub fn judge(&mut self, outcome: &Outcome) {
+    pub fn record_outcome(&mut self, outcome: &TrialOutcome) {
         self.outstanding = None;
         match self.tasks.front_mut() {
-            Some(Task::Search(search)) => search.judge(outcome),
-            Some(Task::Mlr(search)) => search.judge(outcome),
+            Some(Task::Search(search)) => search.record_outcome(outcome),
+            Some(Task::Mlr(search)) => search.record_outcome(outcome),
             Some(Task::Bursts(bursts)) => bursts.judge(outcome),
             Some(Task::Recovery(recovery)) => recovery.judge(outcome),
-            Some(Task::Reset(reset)) => reset.judge(outcome),
+            Some(Task::Reset(reset)) => reset.record_outcome(outcome),
             Some(Task::Loss { next, step, clean, .. }) => {
                 *clean = if outcome.lost == 0 && !outcome.tester_failed { *clean + 1 } else { 0 };
                 *next -= *step;
@@ -282,7 +284,7 @@ impl Campaign {
     }
 
     /// What was found up to now.
-    pub fn findings(&self) -> &[Finding] {
+    pub fn findings(&self) -> &[ProcedureFinding] {
         &self.findings
     }
 
@@ -325,8 +327,8 @@ impl Campaign {
 }
 
 /// What a task that has ended found.
-fn conclude(task: &Task) -> Vec<Finding> {
-    let finding = |subject: (usize, &Frames, u32), quantity, value, bounded_by| Finding {
+fn conclude(task: &Task) -> Vec<ProcedureFinding> {
+    let finding = |subject: (usize, &Frames, u32), quantity, value, bounded_by| ProcedureFinding {
         case: subject.0,
         frames: subject.1.clone(),
         repeat: subject.2,
@@ -335,9 +337,9 @@ fn conclude(task: &Task) -> Vec<Finding> {
         bounded_by,
     };
     let throughput = |search: &Search| {
-        search.found().map(|found| {
+        search.result().map(|found| {
             let line = found.failed.is_none().then_some("the line");
-            let bounded_by = found.beyond.map(Beyond::words).or(line);
+            let bounded_by = found.beyond.map(Beyond::text).or(line);
             finding(search.subject(), "throughput", found.passed, bounded_by)
         })
     };
@@ -351,11 +353,11 @@ fn conclude(task: &Task) -> Vec<Finding> {
                 ["third_goal", "third_goal_conditional"],
             ];
             // The strictest goal is the last; it has the plain name.
-            let found = search.found().iter().rev().zip(NAMES);
+            let found = search.results().iter().rev().zip(NAMES);
             found
                 .flat_map(|(found, names)| {
                     let line = found.upper.is_none().then_some("the line");
-                    let bound = search.beyond(found).map(Beyond::words).or(line);
+                    let bound = search.beyond(found).map(Beyond::text).or(line);
                     [(names[0], found.lower), (names[1], found.conditional)]
                         .map(|(name, value)| finding(search.subject(), name, value, bound))
                 })
@@ -363,10 +365,10 @@ fn conclude(task: &Task) -> Vec<Finding> {
         }
         Task::Bursts(bursts) => {
             let subject = bursts.throughput().subject();
-            let mut found: Vec<Finding> = throughput(bursts.throughput()).into_iter().collect();
+            let mut found: Vec<ProcedureFinding> = throughput(bursts.throughput()).into_iter().collect();
             if let Some(result) = bursts.found() {
                 let longest = result.at_the_limit.then_some("the longest burst that was tried");
-                let bound = result.beyond.map(Beyond::words).or(longest);
+                let bound = result.beyond.map(Beyond::text).or(longest);
                 found.push(finding(subject, "burst_frames", crate::real(result.frames), bound));
                 if let Some(seconds) = result.corrected_buffer {
                     found.push(finding(subject, "corrected_buffer_ns", seconds * 1e9, bound));
@@ -376,16 +378,19 @@ fn conclude(task: &Task) -> Vec<Finding> {
         }
         Task::Recovery(recovery) => {
             let subject = recovery.throughput().subject();
-            let mut found: Vec<Finding> = throughput(recovery.throughput()).into_iter().collect();
+            let mut found: Vec<ProcedureFinding> = throughput(recovery.throughput()).into_iter().collect();
             if let Some(time) = recovery.found() {
                 found.push(finding(subject, "recovery_ns", time.as_secs_f64() * 1e9, None));
             } else if let Some(why) = recovery.missed() {
-                found.push(Finding { value: None, ..finding(subject, "recovery_ns", 0.0, Some(why)) });
+                found.push(ProcedureFinding {
+                    value: None,
+                    ..finding(subject, "recovery_ns", 0.0, Some(why))
+                });
             }
             found
         }
         Task::Reset(reset) => {
-            let Some(found) = reset.found() else { return Vec::new() };
+            let Some(found) = reset.result() else { return Vec::new() };
             let bound = found.at_the_end.then_some("the end of the trial");
             [("reset_by_loss_ns", found.by_loss), ("reset_by_times_ns", found.by_times)]
                 .map(|(name, time)| finding(reset.subject(), name, time.as_secs_f64() * 1e9, bound))
@@ -401,7 +406,7 @@ const fn whole(value: f64) -> u64 {
 
 /// Random orders, one after the other.
 struct RandomOrder {
-    stream: Stream,
+    stream: RandomStream,
     drawn: u64,
 }
 
@@ -437,7 +442,7 @@ mod tests {
     fn combinations_multiply() {
         assert_eq!(
             sweep().combinations(),
-            u64::try_from(all(&sweep(), |_| Outcome::default()).0.len()).unwrap()
+            u64::try_from(all(&sweep(), |_| TrialOutcome::default()).0.len()).unwrap()
         );
         let large = Design { cases: usize::MAX, repeats: u32::MAX, ..sweep() };
         assert_eq!(large.combinations(), u64::MAX);
@@ -445,12 +450,12 @@ mod tests {
 
     fn all(
         design: &Design,
-        mut device: impl FnMut(&TrialRequest) -> Outcome,
+        mut device: impl FnMut(&TrialRequest) -> TrialOutcome,
     ) -> (Vec<TrialRequest>, Campaign) {
         let mut campaign = Campaign::new(design);
         let mut asks = Vec::new();
         while let Some(ask) = campaign.next_trial() {
-            campaign.judge(&device(&ask));
+            campaign.record_outcome(&device(&ask));
             asks.push(ask);
         }
         (asks, campaign)
@@ -458,7 +463,7 @@ mod tests {
 
     #[test]
     fn a_sweep_is_every_case_size_and_load_as_often_as_asked_in_random_order() {
-        let (asks, campaign) = all(&sweep(), |_| Outcome::default());
+        let (asks, campaign) = all(&sweep(), |_| TrialOutcome::default());
         assert_eq!(asks.len(), 3 * 3 * 3 * 4);
         assert_eq!((campaign.asked(), campaign.outlook()), (108, Outlook::default()));
         for case in 0..3 {
@@ -473,9 +478,9 @@ mod tests {
         // A case is set once in each repeat.
         let changes = asks.windows(2).filter(|pair| pair[0].case != pair[1].case).count();
         assert!(changes <= 11, "{changes}");
-        assert_eq!(all(&sweep(), |_| Outcome::default()).0, asks, "the seed replays it");
+        assert_eq!(all(&sweep(), |_| TrialOutcome::default()).0, asks, "the seed replays it");
         let other = Design { seed: Seed([8; 6]), ..sweep() };
-        assert_ne!(all(&other, |_| Outcome::default()).0, asks);
+        assert_ne!(all(&other, |_| TrialOutcome::default()).0, asks);
     }
 
     #[test]
@@ -489,10 +494,10 @@ mod tests {
             full: Duration::from_secs(1),
         };
         let capacity = |ask: &TrialRequest| 0.3 + 0.2 * f64::from(u8::try_from(ask.case).unwrap());
-        let (_, campaign) = all(&design(Procedure::Throughput(goal)), |ask| Outcome {
+        let (_, campaign) = all(&design(Procedure::Throughput(goal)), |ask| TrialOutcome {
             offered: 100,
             lost: u64::from(ask.load() > capacity(ask)),
-            ..Outcome::default()
+            ..TrialOutcome::default()
         });
         assert_eq!(campaign.findings().len(), 3 * 3 * 4);
         for found in campaign.findings() {
@@ -507,14 +512,14 @@ mod tests {
     fn frame_loss_goes_down_until_two_trials_lose_nothing() {
         let procedure = Procedure::FrameLoss { step: 0.1, most: 1.0, length: Duration::from_secs(1) };
         let one = Design { cases: 1, repeats: 1, ..design(procedure) };
-        let (asks, _) = all(&one, |ask| Outcome {
+        let (asks, _) = all(&one, |ask| TrialOutcome {
             offered: 100,
             lost: u64::from(ask.load() > 0.75),
-            ..Outcome::default()
+            ..TrialOutcome::default()
         });
         // 100, 90, 80 lose; 70 and 60 do not; three sizes.
         assert_eq!(asks.len(), 15);
-        let (asks, _) = all(&one, |_| Outcome { offered: 100, lost: 1, ..Outcome::default() });
+        let (asks, _) = all(&one, |_| TrialOutcome { offered: 100, lost: 1, ..TrialOutcome::default() });
         assert_eq!(asks.len(), 30, "and ends at the least load");
     }
 }

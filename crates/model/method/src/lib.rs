@@ -1,6 +1,6 @@
 //! The procedures of benchmarks.
 //!
-//! A procedure never runs anything: it asks for a trial ([`TrialRequest`]) and judges what came of it ([`Outcome`]), so that
+//! A procedure never runs anything: it asks for a trial ([`TrialRequest`]) and judges what came of it ([`TrialOutcome`]), so that
 //! the same machine drives an engine with real ports and a simulated device whose truth is known.
 //!
 //! * [`schedule`]: the frames of a trial: streams, sizes, and when each is due.
@@ -226,7 +226,7 @@ impl Unlinked {
 
 /// What a procedure is told of a trial.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct TrialOutcome {
     /// Frames asked for, of streams that the device is to carry; so it is with all that follow.
     pub intended: u64,
     /// Frames given to the device.
@@ -252,7 +252,7 @@ pub struct Outcome {
     pub first_loss_at: Option<Duration>,
 }
 
-impl Outcome {
+impl TrialOutcome {
     /// Lost over offered; 0 where nothing was offered.
     pub fn loss_ratio(&self) -> f64 {
         if self.offered == 0 { 0.0 } else { real(self.lost) / real(self.offered) }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use romer_units::Duration;
 
 use crate::search::Beyond;
-use crate::{Frames, Outcome, Outlook, Phase, RemainingTrials, TrialRequest};
+use crate::{Frames, Outlook, Phase, RemainingTrials, TrialOutcome, TrialRequest};
 
 /// A goal (section 5.3 of the draft).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -209,7 +209,7 @@ impl Search {
     }
 
     /// What was found, for each goal that is done.
-    pub fn found(&self) -> &[GoalResult] {
+    pub fn results(&self) -> &[GoalResult] {
         &self.found
     }
 
@@ -273,7 +273,7 @@ impl Search {
             left = left + RemainingTrials::new(1, length);
             let carries = capacity + buffer * shortest / length.as_secs_f64().max(1e-9);
             let lost = u64::from(share(load) > carries) * 1_000;
-            self.judge(&Outcome { offered: 1_000, lost, ..Outcome::default() });
+            self.record_outcome(&TrialOutcome { offered: 1_000, lost, ..TrialOutcome::default() });
         }
     }
 
@@ -303,7 +303,7 @@ impl Search {
     }
 
     /// Takes the outcome of the trial that was asked for last.
-    pub fn judge(&mut self, outcome: &Outcome) {
+    pub fn record_outcome(&mut self, outcome: &TrialOutcome) {
         let Some((load, length)) = self.asked.take() else { return };
         if let Some(why) = Beyond::classify_outcome(outcome) {
             self.silent += 1;
@@ -453,20 +453,20 @@ mod tests {
 
     fn run(
         plan: SearchPlan,
-        mut device: impl FnMut(&TrialRequest) -> Outcome,
+        mut device: impl FnMut(&TrialRequest) -> TrialOutcome,
     ) -> (Vec<GoalResult>, Duration) {
         let mut search = Search::new(plan, 0, Frames::Size(FrameSize::MINIMUM), 0);
         let mut trials = 0;
         while let Some(ask) = search.next_trial() {
             trials += 1;
             assert!(trials < 2_000, "the search does not end");
-            search.judge(&device(&ask));
+            search.record_outcome(&device(&ask));
         }
-        (search.found().to_vec(), search.spent())
+        (search.results().to_vec(), search.spent())
     }
 
-    fn losing(lost: u64) -> Outcome {
-        Outcome { intended: 1_000_000, offered: 1_000_000, lost, ..Outcome::default() }
+    fn losing(lost: u64) -> TrialOutcome {
+        TrialOutcome { intended: 1_000_000, offered: 1_000_000, lost, ..TrialOutcome::default() }
     }
 
     #[test]
@@ -494,7 +494,7 @@ mod tests {
 
     #[test]
     fn it_takes_no_more_trials_than_was_said() {
-        let draws = romer_units::random::Stream::new(romer_units::random::Seed([6; 6]), [0, 0]);
+        let draws = romer_units::random::RandomStream::new(romer_units::random::Seed([6; 6]), [0, 0]);
         for (number, goals) in [vec![Goal::RFC2544], vec![Goal::TST009], vec![Goal::TST009, Goal::RFC2544]]
             .into_iter()
             .cycle()
@@ -508,7 +508,7 @@ mod tests {
             while let Some(ask) = search.next_trial() {
                 made = made + RemainingTrials::new(1, ask.length());
                 let carries = capacity + buffer / ask.length().as_secs_f64();
-                search.judge(&losing(if ask.load() > carries { 1_000 } else { 0 }));
+                search.record_outcome(&losing(if ask.load() > carries { 1_000 } else { 0 }));
             }
             assert!(made.trials <= first.trials, "{capacity} {buffer}: {made:?} {first:?}");
             assert!(made.time <= first.time, "{capacity} {buffer}: {made:?} {first:?}");
@@ -527,13 +527,13 @@ mod tests {
                 let failed = ask.load() > 0.01;
                 slow += u32::from(failed);
                 assert!(slow < 40, "{says}");
-                search.judge(&Outcome {
+                search.record_outcome(&TrialOutcome {
                     tester_failed: failed,
                     tester_share: (failed && says).then(|| 0.01 / ask.load()),
                     ..losing(0)
                 });
             }
-            let found = &search.found()[0];
+            let found = &search.results()[0];
             assert_eq!(search.beyond(found), Some(Beyond::Tester));
             assert!(found.lower > 0.0097 && found.lower <= 0.01, "{says}: {found:?}");
             assert!(!says || slow == 1, "{slow}");
@@ -543,7 +543,7 @@ mod tests {
     #[test]
     fn stalls_are_forgiven_by_the_goal_that_says_so() {
         // One trial in ten stalls and loses, whatever the load; the fixed seed draws which.
-        let stalls = romer_units::random::Stream::new(romer_units::random::Seed([5; 6]), [0, 0]);
+        let stalls = romer_units::random::RandomStream::new(romer_units::random::Seed([5; 6]), [0, 0]);
         let mut number = 0;
         let forgiving = Goal {
             final_length: Duration::from_secs(1),

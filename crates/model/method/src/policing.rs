@@ -89,7 +89,7 @@ impl PolicerVerdict {
 }
 
 /// Judges every frame. `frames` are in order of time.
-pub fn judge(profile: &Profile, frames: &[Policed]) -> PolicerVerdict {
+pub fn evaluate(profile: &Profile, frames: &[Policed]) -> PolicerVerdict {
     let mut verdict = PolicerVerdict::default();
     // What the bucket holds: between these.
     let [mut low, mut high] = [profile.depth; 2];
@@ -222,7 +222,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_true_policer_is_right_about_every_frame(gap in 10_000i64..5_000_000) {
-            let verdict = judge(&PROFILE, &through(2_000, gap, 625.0, 20.0));
+            let verdict = evaluate(&PROFILE, &through(2_000, gap, 625.0, 20.0));
             prop_assert!(verdict.holds(), "{verdict:?}");
         }
     }
@@ -233,14 +233,14 @@ mod tests {
         let frames = through(2_000, 1_000_000, 625.0, 20.0);
         let passed = frames.iter().filter(|frame| frame.passed).count();
         assert!((1_268..=1_272).contains(&passed), "{passed}");
-        let generous = judge(&PROFILE, &through(2_000, 1_000_000, 700.0, 20.0));
+        let generous = evaluate(&PROFILE, &through(2_000, 1_000_000, 700.0, 20.0));
         assert!(generous.excess_passed > 50 && generous.conforming_stopped == 0, "{generous:?}");
-        let strict = judge(&PROFILE, &through(2_000, 1_000_000, 500.0, 20.0));
+        let strict = evaluate(&PROFILE, &through(2_000, 1_000_000, 500.0, 20.0));
         assert!(strict.conforming_stopped > 50 && strict.excess_passed == 0, "{strict:?}");
-        let shallow = judge(&PROFILE, &through(2_000, 1_000_000, 625.0, 5.0));
+        let shallow = evaluate(&PROFILE, &through(2_000, 1_000_000, 625.0, 5.0));
         assert!(shallow.conforming_stopped > 0, "{shallow:?}");
         // The bucket of one whole second that nftables has for octets.
-        let deep = judge(&PROFILE, &through(2_000, 1_000_000, 625.0, 645.0));
+        let deep = evaluate(&PROFILE, &through(2_000, 1_000_000, 625.0, 645.0));
         assert!(deep.excess_passed > 500, "{deep:?}");
     }
 
@@ -248,13 +248,13 @@ mod tests {
     fn within_a_frame_of_the_edge_what_is_too_much_is_still_found_out() {
         // Once the bucket is empty, every decision is within a frame of the edge: a frame in three passes.
         let wide = Profile { tolerance: 1.0, ..PROFILE };
-        let right = judge(&wide, &through(2_000, 500_000, 625.0, 20.0));
+        let right = evaluate(&wide, &through(2_000, 500_000, 625.0, 20.0));
         assert!(right.holds() && right.at_boundary_stopped > 1_000, "{right:?}");
         assert_eq!(right.excess_stopped, 0);
-        let generous = judge(&wide, &through(2_000, 500_000, 700.0, 20.0));
+        let generous = evaluate(&wide, &through(2_000, 500_000, 700.0, 20.0));
         // 75 a second for a second, of which one is forgiven.
         assert!(generous.excess_passed > 50, "{generous:?}");
-        let strict = judge(&wide, &through(2_000, 500_000, 550.0, 20.0));
+        let strict = evaluate(&wide, &through(2_000, 500_000, 550.0, 20.0));
         assert!(strict.conforming_stopped > 50, "{strict:?}");
     }
 
@@ -284,8 +284,8 @@ mod tests {
             (0..2_000).map(of).collect()
         };
         let tight = Profile { tolerance: 0.1, ..PROFILE };
-        assert!(!judge(&tight, &frames(0)).holds());
-        assert!(judge(&tight, &frames(5_000_000)).holds());
+        assert!(!evaluate(&tight, &frames(0)).holds());
+        assert!(evaluate(&tight, &frames(5_000_000)).holds());
     }
 
     /// Frames each millisecond through a policer of this rate and depth, to which the host brings those that were sent in the
@@ -310,12 +310,12 @@ mod tests {
         let wide = Profile { tolerance: 1.0, ..PROFILE };
         for stall in [0, 8, 20, 37] {
             // At the beginning the bucket is full: all that comes late then finds no more than its depth.
-            let right = judge(&wide, &stalled(2_000, stall, 625.0, 20.0));
+            let right = evaluate(&wide, &stalled(2_000, stall, 625.0, 20.0));
             assert!(right.holds(), "{stall} ms: {right:?}");
             // Whatever the host does, what is far off is found out.
-            let generous = judge(&wide, &stalled(2_000, stall, 800.0, 20.0));
+            let generous = evaluate(&wide, &stalled(2_000, stall, 800.0, 20.0));
             assert!(generous.excess_passed > 50, "{stall} ms: {generous:?}");
-            let strict = judge(&wide, &stalled(2_000, stall, 400.0, 20.0));
+            let strict = evaluate(&wide, &stalled(2_000, stall, 400.0, 20.0));
             assert!(strict.conforming_stopped > 50, "{stall} ms: {strict:?}");
         }
     }
@@ -345,7 +345,7 @@ mod tests {
         };
         let frames: Vec<Policed> = times.into_iter().map(police).collect();
         let wide = Profile { tolerance: 1.0, ..PROFILE };
-        (judge(&wide, &frames), trial_totals(&wide, &frames))
+        (evaluate(&wide, &frames), trial_totals(&wide, &frames))
     }
 
     #[test]
@@ -406,7 +406,7 @@ mod tests {
         frames[stopped].passed = true;
         let early = frames.iter().position(|frame| frame.passed).unwrap();
         frames[early + 3].passed = false;
-        let verdict = judge(&PROFILE, &frames);
+        let verdict = evaluate(&PROFILE, &frames);
         assert_eq!((verdict.conforming_stopped, verdict.excess_passed), (1, 1), "{verdict:?}");
     }
 
@@ -416,8 +416,8 @@ mod tests {
         // Three of 100 octets at once pass, the fourth does not.
         let frames: Vec<Policed> =
             (0..4).map(|n| Policed { at: n, blur: 0, octets: 99, passed: n < 3 }).collect();
-        assert!(judge(&profile, &frames).holds());
+        assert!(evaluate(&profile, &frames).holds());
         let all: Vec<Policed> = frames.iter().map(|frame| Policed { passed: true, ..*frame }).collect();
-        assert_eq!(judge(&profile, &all).excess_passed, 1);
+        assert_eq!(evaluate(&profile, &all).excess_passed, 1);
     }
 }

@@ -163,7 +163,7 @@ impl ClassVerdict {
 }
 
 /// Each class against its expectation.
-pub fn judge(
+pub fn evaluate(
     discipline: Discipline,
     capacity: f64,
     classes: &[ClassLoad],
@@ -289,7 +289,7 @@ pub enum Pitfall {
 
 impl Pitfall {
     /// What the scheduler does, in words that follow "a scheduler that".
-    pub const fn words(self) -> &'static str {
+    pub const fn text(self) -> &'static str {
         match self {
             Self::OneQueue => "has one queue for all",
             Self::WholeFrames => {
@@ -432,12 +432,12 @@ mod tests {
     #[test]
     fn swapped_priorities_are_found_out() {
         let two = classes(&[(0.8, 1.0), (0.8, 1.0)]);
-        let right = judge(Discipline::Strict, 1.0, &two, &[0.8, 0.2]);
+        let right = evaluate(Discipline::Strict, 1.0, &two, &[0.8, 0.2]);
         assert!(right.iter().all(|verdict| verdict.is_within(0.03)));
-        let swapped = judge(Discipline::Strict, 1.0, &two, &[0.2, 0.8]);
+        let swapped = evaluate(Discipline::Strict, 1.0, &two, &[0.2, 0.8]);
         assert!(swapped.iter().all(|verdict| !verdict.is_within(0.03)));
         // The capacity is the measure, whatever its unit.
-        let half = judge(Discipline::Strict, 0.5, &classes(&[(0.4, 1.0), (0.4, 1.0)]), &[0.4, 0.075]);
+        let half = evaluate(Discipline::Strict, 0.5, &classes(&[(0.4, 1.0), (0.4, 1.0)]), &[0.4, 0.075]);
         assert!((half[1].off - 0.05).abs() < 1e-9, "{half:?}");
         assert_eq!(inversions(Discipline::Strict, &two, &[0.2, 0.8], 0.05), [(0, 1)]);
         assert_eq!(inversions(Discipline::Strict, &two, &[0.8, 0.2], 0.05), []);
@@ -469,7 +469,7 @@ mod tests {
         fn a_queue_that_serves_at_random_times_is_no_further_off_than_chance(seed in 0u32..1_000, load in 0.3f64..1.5) {
             // Two classes by strict priority, each frame of its own time of service, in a queue without end.
             const FRAMES: usize = 200;
-            let stream = romer_units::random::Stream::new(romer_units::random::Seed([seed, 2, 3, 4, 5, 6]), [7, 8]);
+            let stream = romer_units::random::RandomStream::new(romer_units::random::Seed([seed, 2, 3, 4, 5, 6]), [7, 8]);
             let (mut at, mut sent) = (0.0, Vec::new());
             for number in 0..FRAMES as u64 {
                 at -= libm::log(1.0 - stream.unit(2 * number)) / load;
@@ -498,7 +498,7 @@ mod tests {
                 .map(|class| ClassLoad { frames: count(class), ..classes(&[(count(class) / at, 1.0)])[0].clone() })
                 .into();
             let chance = by_chance(Discipline::Strict, &two);
-            for (verdict, chance) in judge(Discipline::Strict, 1.0, &two, &carried).iter().zip(chance) {
+            for (verdict, chance) in evaluate(Discipline::Strict, 1.0, &two, &carried).iter().zip(chance) {
                 prop_assert!(verdict.is_within(chance), "{verdict:?} {chance}");
             }
         }
@@ -525,7 +525,7 @@ mod tests {
         near(&expected(Discipline::Weighted, 1.0, &three), &[200.0 / 450.0, 150.0 / 450.0, 100.0 / 450.0]);
         // A pass has 200, 150 and 1,550 octets.
         let found = [200.0 / 1_900.0, 150.0 / 1_900.0, 1_550.0 / 1_900.0];
-        let judged = judge(Discipline::Weighted, 1.0, &three, &found);
+        let judged = evaluate(Discipline::Weighted, 1.0, &three, &found);
         assert!(judged.iter().all(|verdict| !verdict.is_within(0.05)));
         assert_eq!(pitfalls(&three, &found, &[0.02; 3]), [Pitfall::WholeFrames]);
         assert_eq!(inversions(Discipline::Weighted, &three, &found, 0.05), [(0, 2), (1, 2)]);
@@ -578,7 +578,7 @@ mod tests {
         /// chance takes a class further than is allowed for has a probability below 1e-6 in each of them.
         #[test]
         fn a_scheduler_in_a_pitfall_is_named_however_few_its_frames(seed in 0u32..500, octets in 200_000u32..2_000_000) {
-            let stream = romer_units::random::Stream::new(romer_units::random::Seed([seed, 5, 3, 4, 5, 6]), [7, 9]);
+            let stream = romer_units::random::RandomStream::new(romer_units::random::Seed([seed, 5, 3, 4, 5, 6]), [7, 9]);
             let three = figure_1_5();
             let (mut carried, mut sent, mut draw) = ([0.0; 3], 0.0, 0);
             while sent < f64::from(octets) {
@@ -595,7 +595,7 @@ mod tests {
             let allowed: Vec<f64> =
                 by_chance(Discipline::Weighted, &three).iter().map(|chance| 0.05 + chance).collect();
             let found = pitfalls(&three, &carried, &allowed);
-            let excluded = judge(Discipline::Weighted, 1.0, &three, &carried)
+            let excluded = evaluate(Discipline::Weighted, 1.0, &three, &carried)
                 .iter()
                 .zip(&allowed)
                 .any(|(verdict, allowed)| !verdict.is_within(*allowed));
@@ -612,7 +612,9 @@ mod tests {
         // All of the small ones at the most, as much of both at the least.
         near(&expected_shares(Discipline::FifoOctets, 1.0, &two).concat(), &[0.5, 0.8, 0.2, 0.5]);
         let holds = |carried: [f64; 2]| {
-            judge(Discipline::FifoOctets, 1.0, &two, &carried).iter().all(|verdict| verdict.is_within(0.03))
+            evaluate(Discipline::FifoOctets, 1.0, &two, &carried)
+                .iter()
+                .all(|verdict| verdict.is_within(0.03))
         };
         assert!(holds([0.7, 0.3]) && holds([0.5, 0.5]) && !holds([0.4, 0.6]) && !holds([0.9, 0.1]));
         // Where all fits, all is carried.

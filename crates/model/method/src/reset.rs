@@ -2,7 +2,7 @@
 
 use romer_units::Duration;
 
-use crate::{Frames, Outcome, Outlook, Phase, RemainingTrials, TrialRequest, real};
+use crate::{Frames, Outlook, Phase, RemainingTrials, TrialOutcome, TrialRequest, real};
 
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Reset {
     }
 
     /// What was found; `None` before, and where the tester failed.
-    pub const fn found(&self) -> Option<Away> {
+    pub const fn result(&self) -> Option<Away> {
         self.found
     }
 
@@ -59,7 +59,7 @@ impl Reset {
     }
 
     /// Takes the trial's outcome.
-    pub fn judge(&mut self, outcome: &Outcome) {
+    pub fn record_outcome(&mut self, outcome: &TrialOutcome) {
         self.done = true;
         if outcome.tester_failed || outcome.offered == 0 {
             return;
@@ -98,15 +98,15 @@ mod tests {
             let mut reset = Reset::new((0, Frames::Size(FrameSize::MINIMUM), 0), phase);
             assert_eq!(reset.next_trial().map(|ask| ask.purpose), Some("reset"));
             let at = |millis| (lost > 0).then(|| Duration::from_millis(millis));
-            reset.judge(&Outcome {
+            reset.record_outcome(&TrialOutcome {
                 offered: 10_000,
                 lost,
                 first_loss_at: at(first),
                 last_loss_at: at(last),
-                ..Outcome::default()
+                ..TrialOutcome::default()
             });
             assert_eq!(reset.next_trial(), None);
-            let found = reset.found().unwrap();
+            let found = reset.result().unwrap();
             (found.by_loss.as_nanos() / 1_000_000, found.by_times.as_nanos() / 1_000_000, found.at_the_end)
         };
         assert_eq!(found(1_500, [2_000, 3_499]), (1_500, 1_501, false));
@@ -121,16 +121,16 @@ mod tests {
         let phase = Phase { load: 0.5, length: Duration::from_secs(10) };
         let mut reset = Reset::new((0, Frames::Size(FrameSize::MINIMUM), 0), phase);
         // Two seconds without a link, and half a second in which the device had it but forwarded nothing.
-        reset.judge(&Outcome {
+        reset.record_outcome(&TrialOutcome {
             intended: 10_000,
             offered: 8_000,
             lost: 500,
             unlinked: Unlinked { frames: 2_000, between: Some([2_000, 3_999].map(Duration::from_millis)) },
             first_loss_at: Some(Duration::from_millis(4_000)),
             last_loss_at: Some(Duration::from_millis(4_499)),
-            ..Outcome::default()
+            ..TrialOutcome::default()
         });
-        let found = reset.found().unwrap();
+        let found = reset.result().unwrap();
         assert_eq!([found.by_loss, found.by_times], [2_500, 2_501].map(Duration::from_millis));
         assert!(!found.at_the_end);
     }

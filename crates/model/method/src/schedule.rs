@@ -3,7 +3,7 @@
 use std::fmt;
 
 use romer_traffic::TokenBucket;
-use romer_units::random::{Seed, Stream as Random};
+use romer_units::random::{RandomStream as Random, Seed};
 use romer_units::{Duration, FrameSize, LineRate};
 
 use crate::{Frames, Phase};

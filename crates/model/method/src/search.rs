@@ -5,7 +5,7 @@
 
 use romer_units::Duration;
 
-use crate::{Frames, Outcome, Outlook, Phase, RemainingTrials, TrialRequest};
+use crate::{Frames, Outlook, Phase, RemainingTrials, TrialOutcome, TrialRequest};
 
 /// What is searched for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,7 +26,7 @@ pub struct Goal {
 
 impl Goal {
     /// The criterion in words, for a report.
-    pub fn words(&self) -> String {
+    pub fn criterion_text(&self) -> String {
         let loss = if self.loss_ratio > 0.0 {
             format!("a loss ratio of at most {}", self.loss_ratio)
         } else {
@@ -62,7 +62,7 @@ pub enum Beyond {
 
 impl Beyond {
     /// Why, of an outcome that tells nothing; `None` of any other.
-    pub const fn classify_outcome(outcome: &Outcome) -> Option<Self> {
+    pub const fn classify_outcome(outcome: &TrialOutcome) -> Option<Self> {
         match (outcome.tester_failed, outcome.device_unreachable) {
             (false, _) => None,
             (true, false) => Some(Self::Tester),
@@ -71,7 +71,7 @@ impl Beyond {
     }
 
     /// What bounds a result, in words.
-    pub const fn words(self) -> &'static str {
+    pub const fn text(self) -> &'static str {
         match self {
             Self::Tester => "the tester",
             Self::Absence => "an absence of the device",
@@ -121,7 +121,7 @@ impl Search {
     }
 
     /// What was found, once it was.
-    pub const fn found(&self) -> Option<SearchResult> {
+    pub const fn result(&self) -> Option<SearchResult> {
         self.found
     }
 
@@ -201,7 +201,7 @@ impl Search {
     }
 
     /// Takes the outcome of the trial that was asked for last.
-    pub fn judge(&mut self, outcome: &Outcome) {
+    pub fn record_outcome(&mut self, outcome: &TrialOutcome) {
         let Some((load, full)) = self.asked.take() else { return };
         let full = full || self.goal.short >= self.goal.full;
         if let Some(beyond) = Beyond::classify_outcome(outcome) {
@@ -253,15 +253,15 @@ mod tests {
         }
     }
 
-    fn run(goal: Goal, mut device: impl FnMut(&TrialRequest) -> Outcome) -> (SearchResult, usize) {
+    fn run(goal: Goal, mut device: impl FnMut(&TrialRequest) -> TrialOutcome) -> (SearchResult, usize) {
         let mut search = Search::new(goal, 0, Frames::Size(FrameSize::MINIMUM), 0);
         let mut trials = 0;
         while let Some(ask) = search.next_trial() {
             trials += 1;
             assert!(trials < 200, "the search does not end");
-            search.judge(&device(&ask));
+            search.record_outcome(&device(&ask));
         }
-        (search.found().unwrap(), trials)
+        (search.result().unwrap(), trials)
     }
 
     /// The trials of a search with such outcomes, and what was to be expected before each of them.
@@ -275,17 +275,23 @@ mod tests {
         while let Some(ask) = search.next_trial() {
             made = made + RemainingTrials::new(1, ask.length());
             let lost = u64::from(!passes(&ask));
-            search.judge(&Outcome { offered: 1_000, lost, ..Outcome::default() });
+            search.record_outcome(&TrialOutcome { offered: 1_000, lost, ..TrialOutcome::default() });
             before.push((made, search.outlook()));
             assert!(made.trials < 200, "the search does not end");
         }
         (made, before)
     }
 
-    fn lossless_up_to(capacity: f64) -> impl FnMut(&TrialRequest) -> Outcome {
+    fn lossless_up_to(capacity: f64) -> impl FnMut(&TrialRequest) -> TrialOutcome {
         move |ask| {
             let lost = if ask.load() > capacity { 1 } else { 0 };
-            Outcome { intended: 1_000, offered: 1_000, carried: 1_000 - lost, lost, ..Outcome::default() }
+            TrialOutcome {
+                intended: 1_000,
+                offered: 1_000,
+                carried: 1_000 - lost,
+                lost,
+                ..TrialOutcome::default()
+            }
         }
     }
 
@@ -358,7 +364,7 @@ mod tests {
     #[test]
     fn the_testers_own_limit_is_told_and_not_taken_for_the_devices() {
         let limited = |limit: f64, capacity: f64| {
-            move |ask: &TrialRequest| Outcome {
+            move |ask: &TrialRequest| TrialOutcome {
                 tester_failed: ask.load() > limit,
                 ..lossless_up_to(capacity)(ask)
             }
@@ -373,10 +379,14 @@ mod tests {
     }
 
     /// A tester that can offer so much of the line, and a device that carries so much.
-    fn slow_tester(limit: f64, capacity: f64) -> impl FnMut(&TrialRequest) -> Outcome {
+    fn slow_tester(limit: f64, capacity: f64) -> impl FnMut(&TrialRequest) -> TrialOutcome {
         move |ask| {
             let tester_share = (ask.load() > limit).then(|| limit / ask.load());
-            Outcome { tester_failed: tester_share.is_some(), tester_share, ..lossless_up_to(capacity)(ask) }
+            TrialOutcome {
+                tester_failed: tester_share.is_some(),
+                tester_share,
+                ..lossless_up_to(capacity)(ask)
+            }
         }
     }
 
@@ -403,7 +413,7 @@ mod tests {
     /// A tester whose limit is another in each trial takes no more trials than forecast at the most.
     #[test]
     fn unsteady_tester_stays_within_forecast() {
-        let draws = romer_units::random::Stream::new(romer_units::random::Seed([3; 6]), [0, 0]);
+        let draws = romer_units::random::RandomStream::new(romer_units::random::Seed([3; 6]), [0, 0]);
         for run in 0..500_u64 {
             let mut search = Search::new(goal(), 0, Frames::Size(FrameSize::MINIMUM), 0);
             let [most, mut made] = [search.outlook().most, RemainingTrials::default()];
@@ -411,7 +421,7 @@ mod tests {
             while let Some(ask) = search.next_trial() {
                 made = made + RemainingTrials::new(1, ask.length());
                 let now = limit * (0.8 + 0.2 * draws.unit(run * 100 + made.trials));
-                search.judge(&slow_tester(now, 1.0)(&ask));
+                search.record_outcome(&slow_tester(now, 1.0)(&ask));
             }
             assert!(made.trials <= most.trials && made.time <= most.time, "{limit}: {made:?} {most:?}");
         }
@@ -422,7 +432,13 @@ mod tests {
         let goal = Goal { loss_ratio: 0.005, ..goal() };
         let (found, _) = run(goal, |ask| {
             let lost = if ask.load() > 0.7 { 6 } else { 5 };
-            Outcome { intended: 1_000, offered: 1_000, carried: 1_000 - lost, lost, ..Outcome::default() }
+            TrialOutcome {
+                intended: 1_000,
+                offered: 1_000,
+                carried: 1_000 - lost,
+                lost,
+                ..TrialOutcome::default()
+            }
         });
         assert!(found.passed > 0.695 && found.passed <= 0.7, "{found:?}");
     }

@@ -102,11 +102,11 @@ const fn real(count: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use romer_units::random::{Seed, Stream};
+    use romer_units::random::{RandomStream, Seed};
 
     /// Normal numbers of a fixed seed, by Box and Muller.
     fn normal(count: u64, name: u32) -> Vec<f64> {
-        let stream = Stream::new(Seed([3; 6]), [u32::from_be_bytes(*b"test"), name]);
+        let stream = RandomStream::new(Seed([3; 6]), [u32::from_be_bytes(*b"test"), name]);
         let one = |n: u64| {
             let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.unit(2 * n)));
             radius * libm::cos(core::f64::consts::TAU * stream.unit(2 * n + 1))

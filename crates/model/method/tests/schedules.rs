@@ -37,14 +37,14 @@ fn phase(load: f64) -> Phase {
 
 /// A frame that is due: when, nanoseconds, its bits on the line, and its octets.
 #[derive(Clone, Copy)]
-struct Frame {
+struct ScheduledFrame {
     at: f64,
     bits: f64,
     octets: u32,
 }
 
-fn of_stream(dues: &[Due], stream: u16) -> Vec<Frame> {
-    let frame = |due: &Due| Frame {
+fn of_stream(dues: &[Due], stream: u16) -> Vec<ScheduledFrame> {
+    let frame = |due: &Due| ScheduledFrame {
         at: due.at.as_secs_f64() * 1e9,
         bits: f64::from(due.octets + 20) * 8.0,
         octets: due.octets,
@@ -57,7 +57,7 @@ fn count(all: usize) -> f64 {
 }
 
 /// Each frame is due when this says, to the nanosecond.
-fn due_when(found: &[Frame], mut when: impl FnMut(&Frame) -> f64, what: &str) {
+fn due_when(found: &[ScheduledFrame], mut when: impl FnMut(&ScheduledFrame) -> f64, what: &str) {
     for (number, frame) in found.iter().enumerate() {
         let expected = when(frame);
         assert!((frame.at - expected).abs() <= 1.5, "{what}: frame {number} at {}, not {expected}", frame.at);
@@ -65,7 +65,7 @@ fn due_when(found: &[Frame], mut when: impl FnMut(&Frame) -> f64, what: &str) {
 }
 
 /// A sender that is always there finds the line free whenever a frame is due.
-fn never_late(found: &[Frame], what: &str) {
+fn never_late(found: &[ScheduledFrame], what: &str) {
     for pair in found.windows(2) {
         let free = pair[0].at + pair[0].bits * 1e9 / f64::from(LINE);
         assert!(pair[1].at >= free - 1.5, "{what}: {} while the line is busy until {free}", pair[1].at);
@@ -73,7 +73,7 @@ fn never_late(found: &[Frame], what: &str) {
 }
 
 /// The load is that of `wanted` with so many bits more or less, and for random sizes five deviations of their sum.
-fn has_load(found: &[Frame], wanted: Nominal, spare: f64, what: &str) {
+fn has_load(found: &[ScheduledFrame], wanted: Nominal, spare: f64, what: &str) {
     let seconds = f64::from(SECONDS);
     let sum: f64 = found.iter().map(|frame| frame.bits).sum();
     let mean = sum / count(found.len());
@@ -87,7 +87,7 @@ fn has_load(found: &[Frame], wanted: Nominal, spare: f64, what: &str) {
 
 /// The greatest distance between the distribution of the gaps and the exponential one, in the unit of Kolmogorov's test:
 /// 2.7 has a probability of 1e-6.
-fn from_exponential(found: &[Frame], mean: f64) -> f64 {
+fn from_exponential(found: &[ScheduledFrame], mean: f64) -> f64 {
     let begin = found.first().map(|first| first.at);
     let mut gaps: Vec<f64> = found.windows(2).map(|pair| pair[1].at - pair[0].at).chain(begin).collect();
     gaps.sort_by(f64::total_cmp);
@@ -107,7 +107,12 @@ fn flows(pace: Pace, mixture: &str, (least, overhead): (u32, u32), shares: &[f64
 }
 
 /// Looks at each stream of a combination by itself.
-fn each(pace: Pace, shares: &[f64], load: f64, mut look: impl FnMut(&[Frame], &Flow, Nominal, (f64, &str))) {
+fn each(
+    pace: Pace,
+    shares: &[f64],
+    load: f64,
+    mut look: impl FnMut(&[ScheduledFrame], &Flow, Nominal, (f64, &str)),
+) {
     for mixture in MIXTURES {
         for headers in HEADERS {
             let flows = flows(pace, mixture, headers, shares);
@@ -134,7 +139,7 @@ fn each(pace: Pace, shares: &[f64], load: f64, mut look: impl FnMut(&[Frame], &F
 }
 
 /// Every load and division into streams.
-fn every(pace: Pace, mut look: impl FnMut(&[Frame], &Flow, Nominal, (f64, &str), f64)) {
+fn every(pace: Pace, mut look: impl FnMut(&[ScheduledFrame], &Flow, Nominal, (f64, &str), f64)) {
     for load in [0.03, 0.5, 1.0] {
         for shares in [&[1.0][..], &[0.6, 0.4]] {
             each(pace, shares, load, |found, flow, alone, of| look(found, flow, alone, of, load));
@@ -237,7 +242,7 @@ fn given_gaps_follow_the_end_of_each_frame() {
     for gap in [Duration::from_micros(150), Duration::from_millis(1)] {
         each(Pace::Gap(gap), &[1.0], 0.5, |found, _, alone, (_, what)| {
             let mut next = 0.0;
-            let after = |frame: &Frame| f64::from(frame.octets + 8) * 8e9 / f64::from(LINE);
+            let after = |frame: &ScheduledFrame| f64::from(frame.octets + 8) * 8e9 / f64::from(LINE);
             due_when(
                 found,
                 |frame| {

@@ -6,7 +6,7 @@
 //! in at most `BINS` classes of equal count, so that a million packets take no longer than they must; up to that many
 //! values each is a class of its own, and nothing is rounded.
 
-use romer_units::random::{Blocks, Seed, Stream};
+use romer_units::random::{Blocks, RandomStream, Seed};
 
 use crate::interval::Dependence;
 use crate::summary::{real, whole};
@@ -43,7 +43,8 @@ pub fn resampled(series: &[f64], statistics: &[Statistic], name: u32) -> Option<
     let mut drawn = vec![Vec::with_capacity(RESAMPLES); statistics.len()];
     let mut counts = vec![0u32; classes.values.len()];
     for sample in 0..RESAMPLES {
-        let mut random = Blocks::new(Stream::new(SEED, [name, u32::try_from(sample).unwrap_or(u32::MAX)]));
+        let mut random =
+            Blocks::new(RandomStream::new(SEED, [name, u32::try_from(sample).unwrap_or(u32::MAX)]));
         counts.fill(0);
         let mut sum = 0.0;
         let mut left = series.len();
@@ -163,7 +164,7 @@ mod tests {
 
     /// A made-up series: noise that remembers `memory` of its last value.
     fn series(name: u32, n: u64, memory: f64) -> Vec<f64> {
-        let stream = Stream::new(Seed([7; 6]), [name, 0]);
+        let stream = RandomStream::new(Seed([7; 6]), [name, 0]);
         let mut value = 0.0;
         (0..n)
             .map(|ordinal| {

@@ -9,7 +9,7 @@
 //! so that the tests know how little packets that share their fate tell.
 
 use romer_record::document::Summary;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::bootstrap::{SEED, Statistic};
@@ -114,7 +114,7 @@ impl Series {
 
     /// Drawn anew.
     fn drawn(&self, number: u32) -> Points {
-        let stream = Stream::new(Seed(SEED.0.map(|part| part.wrapping_add(104))), [self.name, number]);
+        let stream = RandomStream::new(Seed(SEED.0.map(|part| part.wrapping_add(104))), [self.name, number]);
         let count = self.of_place.len();
         let mut drawn = Vec::with_capacity(count + self.block);
         let mut ordinal = 0;
@@ -426,7 +426,7 @@ mod tests {
 
     /// Exponential values that remember `memory` of the last one.
     fn series(name: u32, seed: u32, count: u64, memory: f64) -> Vec<f64> {
-        let stream = Stream::new(Seed([8; 6]), [name, seed]);
+        let stream = RandomStream::new(Seed([8; 6]), [name, seed]);
         let mut value = 0.0;
         let step = |ordinal| {
             value = memory * value - (1.0 - memory) * (1.0 - stream.unit(ordinal)).ln();

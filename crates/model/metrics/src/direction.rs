@@ -1,7 +1,7 @@
 //! All of a direction's statistics, in the document that other programs read.
 
 use romer_record::document::{
-    DelayKind, Direction, DscpSeen, Duplicates, EcnSeen, Histogram, Packets, Summary,
+    DelayKind, DirectionResults, DscpSeen, Duplicates, EcnSeen, Histogram, Packets, Summary,
 };
 use romer_record::{Fate, Passage};
 use romer_units::{Dscp, Ecn};
@@ -90,7 +90,7 @@ impl Part {
 
     /// Computes it. `passages` are in order of sequence and copy.
     pub fn compute(self, passages: &[Passage], context: &DirectionContext) -> PartResult {
-        let mut direction = Direction::default();
+        let mut direction = DirectionResults::default();
         match self {
             Self::Delays => of_delays(passages, context.delay_kind, &mut direction),
             Self::Arrivals => of_arrivals(passages, context.ordered, &mut direction),
@@ -115,12 +115,12 @@ impl Part {
 #[derive(Clone, Debug)]
 pub struct PartResult {
     part: Part,
-    direction: Box<Direction>,
+    direction: Box<DirectionResults>,
 }
 
 impl PartResult {
     /// Puts it where it belongs.
-    pub fn put(self, whole: &mut Direction) {
+    pub fn put(self, whole: &mut DirectionResults) {
         let one = *self.direction;
         match self.part {
             Part::Delays => {
@@ -164,8 +164,8 @@ impl PartResult {
 }
 
 /// The statistics of one direction. `passages` are in order of sequence and copy.
-pub fn direction(passages: &[Passage], context: &DirectionContext) -> Direction {
-    let mut direction = Direction::default();
+pub fn direction(passages: &[Passage], context: &DirectionContext) -> DirectionResults {
+    let mut direction = DirectionResults::default();
     // One after the other: of a long run each takes room.
     Part::ALL.into_iter().for_each(|part| part.compute(passages, context).put(&mut direction));
     direction
@@ -202,7 +202,7 @@ fn from_zero(mut summary: Summary) -> Summary {
 }
 
 /// What is counted.
-fn of_counts(passages: &[Passage], context: &DirectionContext, direction: &mut Direction) {
+fn of_counts(passages: &[Passage], context: &DirectionContext, direction: &mut DirectionResults) {
     let pattern = loss_pattern(passages).filter(|_| context.complete);
     let seen = HeaderCounters::count(passages);
     let fates = Fates::count(passages);
@@ -249,7 +249,7 @@ fn departure_error(passages: &[Passage]) -> Option<Summary> {
 }
 
 /// What follows from the delays by themselves.
-fn of_delays(passages: &[Passage], kind: DelayKind, direction: &mut Direction) {
+fn of_delays(passages: &[Passage], kind: DelayKind, direction: &mut DirectionResults) {
     let mut delays = Sample::from_series(crate::sample::delays(passages));
     direction.delay_kind = (!delays.series.is_empty()).then_some(kind);
     direction.delay_ns = delays.summary();
@@ -268,7 +268,7 @@ fn of_delays(passages: &[Passage], kind: DelayKind, direction: &mut Direction) {
 }
 
 /// What follows from the differences of neighbours' delays.
-fn of_differences(passages: &[Passage], direction: &mut Direction) {
+fn of_differences(passages: &[Passage], direction: &mut DirectionResults) {
     let mut found = Differences::between_neighbours(passages);
     let mut differences = Sample::from_series(std::mem::take(&mut found.values));
     direction.ipdv_ns = differences.summary();
@@ -284,7 +284,7 @@ fn of_differences(passages: &[Passage], direction: &mut Direction) {
 }
 
 /// What follows from the order and the moments of the arrivals.
-fn of_arrivals(passages: &[Passage], ordered: bool, direction: &mut Direction) {
+fn of_arrivals(passages: &[Passage], ordered: bool, direction: &mut DirectionResults) {
     let arrived = in_order_of_arrival(passages);
     let is_known = ordered && (!arrived.is_empty() || received(passages).next().is_none());
     if is_known {

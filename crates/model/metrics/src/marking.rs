@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use romer_record::RoundTrip;
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_record::warning::MeasurementWarning;
 use romer_units::{Dscp, Ecn};
 
@@ -57,12 +57,15 @@ impl Markings {
             {
                 *there.entry((*sent, tos)).or_default() += 1;
             }
-            let last = if row.way == Way::Reverse { &mut *last_of_theirs } else { &mut *last_back };
+            let last =
+                if row.way == ProbeDirection::Reverse { &mut *last_of_theirs } else { &mut *last_back };
             if row.reverse_tos.is_none() || !is_new(last, row.sequence) {
                 continue;
             }
             match (row.forward_tos, row.reverse_tos) {
-                (None, Some(tos)) if row.way == Way::Reverse => *back.entry((*sent, tos)).or_default() += 1,
+                (None, Some(tos)) if row.way == ProbeDirection::Reverse => {
+                    *back.entry((*sent, tos)).or_default() += 1
+                }
                 (Some(arrived), Some(tos)) if *responder_log => {
                     *back.entry((arrived & !ECN_BITS, tos)).or_default() += 1;
                 }
@@ -74,21 +77,21 @@ impl Markings {
 
     /// The changes.
     pub fn warnings(&self) -> Vec<MeasurementWarning> {
-        let mut all = changed(&self.there, Way::Forward);
-        all.extend(changed(&self.back, Way::Reverse));
-        all.extend(code_points(&self.whole, Way::RoundTrip));
+        let mut all = changed(&self.there, ProbeDirection::Forward);
+        all.extend(changed(&self.back, ProbeDirection::Reverse));
+        all.extend(code_points(&self.whole, ProbeDirection::RoundTrip));
         all
     }
 }
 
-fn changed(changes: &Changes, direction: Way) -> Vec<MeasurementWarning> {
+fn changed(changes: &Changes, direction: ProbeDirection) -> Vec<MeasurementWarning> {
     let mut all = code_points(changes, direction);
     all.extend(congestion(changes, direction));
     all
 }
 
 /// The rewritten code points.
-fn code_points(changes: &Changes, direction: Way) -> Vec<MeasurementWarning> {
+fn code_points(changes: &Changes, direction: ProbeDirection) -> Vec<MeasurementWarning> {
     let each = counted(changes, |tos| Dscp::of_tos(tos).to_string());
     let warning = |ChangeCount { from, to, packets, received }| MeasurementWarning::DscpRewritten {
         direction,
@@ -101,7 +104,7 @@ fn code_points(changes: &Changes, direction: Way) -> Vec<MeasurementWarning> {
 }
 
 /// The changed ECN bits.
-fn congestion(changes: &Changes, direction: Way) -> Vec<MeasurementWarning> {
+fn congestion(changes: &Changes, direction: ProbeDirection) -> Vec<MeasurementWarning> {
     let each = counted(changes, |tos| Ecn::of_tos(tos).to_string());
     let warning = |ChangeCount { from, to, packets, received }| MeasurementWarning::EcnRewritten {
         direction,

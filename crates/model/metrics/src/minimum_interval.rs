@@ -52,13 +52,13 @@ impl MinimumInterval {
 
 #[cfg(test)]
 mod tests {
-    use romer_units::random::{Seed, Stream};
+    use romer_units::random::{RandomStream, Seed};
 
     use super::*;
 
     /// A value that depends on those before it, and on chance: a waiting time of one of these kinds.
     fn series(kind: u32, name: u32, count: u64) -> Vec<f64> {
-        let stream = Stream::new(Seed([9, 9, 9, 9, kind, 9]), [name, 0]);
+        let stream = RandomStream::new(Seed([9, 9, 9, 9, kind, 9]), [name, 0]);
         let unit = |place: u64| stream.unit(place).clamp(1e-12, 1.0 - 1e-12);
         let normal =
             |n: u64| (-2.0 * unit(2 * n).ln()).sqrt() * (std::f64::consts::TAU * unit(2 * n + 1)).cos();

@@ -111,11 +111,11 @@ pub(crate) fn of_valley<V: Copy>(values: &[V], less: impl Fn(&V, &V) -> bool) ->
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use romer_units::random::{Seed, Stream};
+    use romer_units::random::{RandomStream, Seed};
 
     #[test]
     fn dealing_out_digits_sorts_as_comparing_does() {
-        let stream = Stream::new(Seed([3; 6]), [1, 2]);
+        let stream = RandomStream::new(Seed([3; 6]), [1, 2]);
         for (span, base) in
             [(1.0, -5), (1e3, 0), (1e9, -400_000_000), (1e13, i64::MIN), (1e18, i64::MAX - (1 << 60))]
         {

@@ -12,7 +12,7 @@ mod playout;
 
 use std::borrow::Cow;
 
-use romer_record::document::{DelayKind, Direction, Way};
+use romer_record::document::{DelayKind, DirectionResults, ProbeDirection};
 use romer_record::voice::{
     BufferChoice, Codec, DelayBasis, LossBasis, Playout, Unrated, UnratedReason, VariationBasis, Voice,
 };
@@ -37,12 +37,12 @@ const TABLE_NS: [i64; 5] = [20_000_000, 40_000_000, 60_000_000, 80_000_000, 100_
 pub fn voice(
     codec: &Codec,
     fixed: Option<i64>,
-    ways: [(Way, &[Passage], &Direction); 2],
+    ways: [(ProbeDirection, &[Passage], &DirectionResults); 2],
     kind: DelayKind,
     round_trips: &[Passage],
     round_trip_ns: Option<f64>,
 ) -> (Vec<Voice>, Vec<Unrated>) {
-    let rated = |(way, passages, direction): (Way, &[Passage], &Direction)| {
+    let rated = |(way, passages, direction): (ProbeDirection, &[Passage], &DirectionResults)| {
         let least = direction.delay_ns.min.filter(|_| kind == DelayKind::Absolute);
         let path = match (least, round_trip_ns) {
             (Some(least), _) => Some((DelayBasis::OneWay, least)),
@@ -63,7 +63,7 @@ pub fn voice(
 }
 
 /// That a way of so many packets has no rating.
-pub fn unrated(direction: Way, reason: UnratedReason, packets: usize) -> Unrated {
+pub fn unrated(direction: ProbeDirection, reason: UnratedReason, packets: usize) -> Unrated {
     Unrated { direction, reason, packets: packets as u64, packets_min: FEWEST as u64 }
 }
 
@@ -90,7 +90,7 @@ fn with_delays<'a>(
 fn of_way(
     codec: &Codec,
     fixed: Option<i64>,
-    direction: Way,
+    direction: ProbeDirection,
     passages: &[Passage],
     round_trips: &[Passage],
     path: Option<(DelayBasis, f64)>,
@@ -207,10 +207,11 @@ mod tests {
 
     /// The forward way of these passages, whose delays are whole.
     fn rated(codec: &Codec, fixed: Option<i64>, passages: &[Passage]) -> Voice {
-        let mut direction = Direction::default();
+        let mut direction = DirectionResults::default();
         direction.delay_ns.min = crate::delays(passages).into_iter().min().map(Value::value);
-        let nothing = Direction::default();
-        let ways = [(Way::Forward, passages, &direction), (Way::Reverse, &[][..], &nothing)];
+        let nothing = DirectionResults::default();
+        let ways =
+            [(ProbeDirection::Forward, passages, &direction), (ProbeDirection::Reverse, &[][..], &nothing)];
         voice(codec, fixed, ways, DelayKind::Absolute, &[], None).0.swap_remove(0)
     }
 
@@ -317,8 +318,9 @@ mod tests {
         assert!(found.playout.mos.unwrap() < 1.4, "{:?}", found.playout);
         let mut unknown = passages(&[None; 200]);
         unknown.iter_mut().for_each(|passage| passage.fate = Fate::Unknown);
-        let nothing = Direction::default();
-        let ways = [(Way::Forward, &unknown[..], &nothing), (Way::Reverse, &[][..], &nothing)];
+        let nothing = DirectionResults::default();
+        let ways =
+            [(ProbeDirection::Forward, &unknown[..], &nothing), (ProbeDirection::Reverse, &[][..], &nothing)];
         assert_eq!(voice(&codec("g711", 20.0), None, ways, DelayKind::Absolute, &[], None).0, []);
     }
 
@@ -340,10 +342,11 @@ mod tests {
     /// Without the path's delay R is an upper bound, by what buffer and codec take.
     #[test]
     fn unknown_delay_gives_bound() {
-        let nothing = Direction::default();
+        let nothing = DirectionResults::default();
         let codec = codec("g711", 20.0);
         let of = |passages: &[Passage], round_trip| {
-            let ways = [(Way::Forward, passages, &nothing), (Way::Reverse, &[][..], &nothing)];
+            let ways =
+                [(ProbeDirection::Forward, passages, &nothing), (ProbeDirection::Reverse, &[][..], &nothing)];
             voice(&codec, None, ways, DelayKind::Variable, &[], round_trip).0
         };
         let some = passages(&[Some(5 * MS); 100]);
@@ -362,13 +365,14 @@ mod tests {
     /// A way without a rating says why, and a way without packets is none of the stream.
     #[test]
     fn unrated_ways_have_reasons() {
-        let (nothing, codec) = (Direction::default(), codec("g711", 20.0));
+        let (nothing, codec) = (DirectionResults::default(), codec("g711", 20.0));
         let of = |passages: &[Passage], round_trips: &[Passage]| {
-            let ways = [(Way::Forward, passages, &nothing), (Way::Reverse, &[][..], &nothing)];
+            let ways =
+                [(ProbeDirection::Forward, passages, &nothing), (ProbeDirection::Reverse, &[][..], &nothing)];
             voice(&codec, None, ways, DelayKind::Variable, round_trips, None)
         };
         let few = passages(&[Some(5 * MS); 99]);
-        let why = |reason, packets| vec![unrated(Way::Forward, reason, packets)];
+        let why = |reason, packets| vec![unrated(ProbeDirection::Forward, reason, packets)];
         assert_eq!(of(&few, &[]), (vec![], why(UnratedReason::TooFewPackets, 99)));
         assert_eq!(of(&passages(&[Some(5 * MS); 100]), &[]).1, []);
         let all = |delay: Option<i64>, fate| -> Vec<Passage> {
@@ -389,9 +393,10 @@ mod tests {
             (0..500_i64).map(|n| Some((10 + if n % 10 == 3 { 30 } else { 0 }) * MS)).collect();
         let whole = passages(&whole);
         let unstamped: Vec<Passage> = whole.iter().map(|one| Passage { delay: None, ..*one }).collect();
-        let nothing = Direction::default();
+        let nothing = DirectionResults::default();
         let of = |passages: &[Passage], round_trips: &[Passage]| {
-            let ways = [(Way::Forward, passages, &nothing), (Way::Reverse, &[][..], &nothing)];
+            let ways =
+                [(ProbeDirection::Forward, passages, &nothing), (ProbeDirection::Reverse, &[][..], &nothing)];
             voice(&codec, None, ways, DelayKind::Variable, round_trips, Some(10e6)).0.swap_remove(0)
         };
         let found = of(&unstamped, &whole);

@@ -5,7 +5,7 @@
 //! kernel's are later falls from packet to packet.
 
 use romer_record::RoundTrip;
-use romer_record::document::{NicStamps, Way};
+use romer_record::document::{NicStamps, ProbeDirection};
 use romer_units::Clock;
 
 use crate::location::LocationDifferences;
@@ -56,7 +56,7 @@ impl CardEvidence {
             any = true;
             self.error_ns = self.error_ns.max(error_ns);
             here.extend(both(&row.t4));
-            if row.way != Way::Reverse && row.forward_copy == 0 && row.copy == 0 {
+            if row.way != ProbeDirection::Reverse && row.forward_copy == 0 && row.copy == 0 {
                 there.extend(both(&row.t2));
             }
         }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use romer_record::document::LossCause;
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_record::{Fate, Passage};
 use romer_units::Timestamp;
 
@@ -32,14 +32,14 @@ pub struct Causes {
 
 impl Causes {
     /// The causes by the `events` of the run. `headers` are the octets of IP and UDP.
-    pub fn of(related: &Related, events: &[Event], headers: u32) -> Self {
+    pub fn from_events(related: &Related, events: &[Event], headers: u32) -> Self {
         if events.is_empty() && related.unanswered.is_empty() {
             return Self::default();
         }
         let find = |passages, ends| by_event(passages, events, ends, headers);
-        let forward = find(&related.forward, [Side::Sender, Side::Responder]);
-        let reverse = find(&related.reverse, [Side::Responder, Side::Sender]);
-        let mut round_trip = find(&related.round_trip, [Side::Sender; 2]);
+        let forward = find(&related.forward, [EventLocation::Sender, EventLocation::Responder]);
+        let reverse = find(&related.reverse, [EventLocation::Responder, EventLocation::Sender]);
+        let mut round_trip = find(&related.round_trip, [EventLocation::Sender; 2]);
         let one_way = forward.iter().chain(&reverse).map(|(sequence, cause)| (*sequence, *cause));
         let not_replied = not_replied(related, events, headers);
         for (sequence, cause) in one_way.chain(not_replied) {
@@ -52,7 +52,8 @@ impl Causes {
 
 /// Why the far host did not send replies: they were too long for the path, or its queue did not accept them.
 fn not_replied(related: &Related, events: &[Event], headers: u32) -> Vec<(u64, LossCause)> {
-    let refused = events.iter().filter(|one| (one.kind, one.side) == (EventKind::NotSent, Side::Responder));
+    let refused =
+        events.iter().filter(|one| (one.kind, one.side) == (EventKind::NotSent, EventLocation::Responder));
     let most =
         refused.filter_map(|event| event.mtu).max().map_or(u32::MAX, |mtu| mtu.saturating_sub(headers));
     let is_long = |sequence: u64| {
@@ -67,7 +68,7 @@ fn not_replied(related: &Related, events: &[Event], headers: u32) -> Vec<(u64, L
 
 /// What an end of a way is for its packets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum PathEnd {
     Sending,
     Receiving,
 }
@@ -84,10 +85,10 @@ struct Span {
 fn by_event(
     passages: &[Passage],
     events: &[Event],
-    ends: [Side; 2],
+    ends: [EventLocation; 2],
     headers: u32,
 ) -> BTreeMap<u64, LossCause> {
-    let [leaving, coming] = [(ends[0], End::Sending), (ends[1], End::Receiving)]
+    let [leaving, coming] = [(ends[0], PathEnd::Sending), (ends[1], PathEnd::Receiving)]
         .map(|(side, end)| spans(passages, events, side, end, headers));
     let mut causes = BTreeMap::new();
     if leaving.is_empty() && coming.is_empty() {
@@ -111,7 +112,7 @@ fn by_event(
 /// When the packets that arrived left, or arrived, by the clock of that end.
 struct Arrived<'a> {
     passages: &'a [Passage],
-    end: End,
+    end: PathEnd,
     /// In order, once they are needed.
     moments: Option<Vec<i64>>,
 }
@@ -123,8 +124,8 @@ impl Arrived<'_> {
         let moments = self.moments.get_or_insert_with(|| {
             let arrived = passages.iter().filter(|one| one.fate == Fate::Arrived);
             let mut moments: Vec<i64> = match end {
-                End::Sending => arrived.filter_map(|one| Some(one.departure?.as_nanos())).collect(),
-                End::Receiving => arrived.filter_map(|one| Some(one.arrival?.as_nanos())).collect(),
+                PathEnd::Sending => arrived.filter_map(|one| Some(one.departure?.as_nanos())).collect(),
+                PathEnd::Receiving => arrived.filter_map(|one| Some(one.arrival?.as_nanos())).collect(),
             };
             moments.sort_unstable();
             moments
@@ -134,15 +135,23 @@ impl Arrived<'_> {
 }
 
 /// The times of the events at `side`, by its host's clock; those of the path are on the sender's.
-fn spans(passages: &[Passage], events: &[Event], side: Side, end: End, headers: u32) -> Vec<Span> {
+fn spans(
+    passages: &[Passage],
+    events: &[Event],
+    side: EventLocation,
+    end: PathEnd,
+    headers: u32,
+) -> Vec<Span> {
     let downs = match end {
-        End::Sending => left_by(events, side),
-        End::Receiving => downs(events, side),
+        PathEnd::Sending => left_by(events, side),
+        PathEnd::Receiving => downs(events, side),
     };
     let down =
         |down: Down| Span { cause: LossCause::InterfaceDown, from: down.from, until: down.until, most: None };
     let mut all: Vec<Span> = downs.into_iter().map(down).collect();
-    let is_here = |event: &Event| event.side == side || (event.side == Side::Path && side == Side::Sender);
+    let is_here = |event: &Event| {
+        event.side == side || (event.side == EventLocation::Path && side == EventLocation::Sender)
+    };
     let mut own = events.iter().filter(|event| is_here(event));
     let mut arrived = Arrived { passages, end, moments: None };
     while let Some(event) = own.next() {
@@ -150,14 +159,14 @@ fn spans(passages: &[Passage], events: &[Event], side: Side, end: End, headers: 
         let until = event.clock_ns.saturating_add(length);
         let most = event.mtu.map(|mtu| mtu.saturating_sub(headers));
         let (cause, before, until) = match (event.kind, end, most) {
-            (EventKind::AddressChange, End::Receiving, _) if event.side == Side::Path => {
+            (EventKind::AddressChange, PathEnd::Receiving, _) if event.side == EventLocation::Path => {
                 let came = arrived.next_after(until).saturating_add(HEARD_WITHIN_NS);
                 (LossCause::NatRebinding, HEARD_WITHIN_NS, came.min(until.saturating_add(REBOUND_WITHIN_NS)))
             }
-            (EventKind::AddressChange, ..) if event.side != Side::Path => {
+            (EventKind::AddressChange, ..) if event.side != EventLocation::Path => {
                 (LossCause::AddressChange, HEARD_WITHIN_NS, until)
             }
-            (EventKind::MtuChange, End::Receiving, Some(_)) => {
+            (EventKind::MtuChange, PathEnd::Receiving, Some(_)) => {
                 let mut later = own.clone().filter(|one| one.kind == EventKind::MtuChange);
                 (
                     LossCause::InterfaceMtu,
@@ -165,17 +174,19 @@ fn spans(passages: &[Passage], events: &[Event], side: Side, end: End, headers: 
                     later.next().map_or(i64::MAX, |next| next.clock_ns),
                 )
             }
-            (EventKind::PathError | EventKind::NotSent, End::Sending, Some(_)) => {
+            (EventKind::PathError | EventKind::NotSent, PathEnd::Sending, Some(_)) => {
                 (LossCause::PathMtu, REPORTED_WITHIN_NS, until)
             }
-            (EventKind::PathError, End::Sending, None) => {
+            (EventKind::PathError, PathEnd::Sending, None) => {
                 (LossCause::IcmpUnreachable, REPORTED_WITHIN_NS, until)
             }
-            (EventKind::NotSent, End::Sending, None) => (LossCause::SenderQueue, REPORTED_WITHIN_NS, until),
-            (EventKind::ResponderLost, End::Sending, _) => {
+            (EventKind::NotSent, PathEnd::Sending, None) => {
+                (LossCause::SenderQueue, REPORTED_WITHIN_NS, until)
+            }
+            (EventKind::ResponderLost, PathEnd::Sending, _) => {
                 (LossCause::ResponderRestart, HEARD_WITHIN_NS, arrived.next_after(event.clock_ns))
             }
-            (EventKind::ResponderLost, End::Receiving, _) => {
+            (EventKind::ResponderLost, PathEnd::Receiving, _) => {
                 (LossCause::ResponderRestart, HEARD_WITHIN_NS, until)
             }
             _ => continue,
@@ -197,8 +208,8 @@ mod tests {
     use crate::selection::Selection;
 
     const MS: i64 = 1_000_000;
-    const FORWARD: [Side; 2] = [Side::Sender, Side::Responder];
-    const REVERSE: [Side; 2] = [Side::Responder, Side::Sender];
+    const FORWARD: [EventLocation; 2] = [EventLocation::Sender, EventLocation::Responder];
+    const REVERSE: [EventLocation; 2] = [EventLocation::Responder, EventLocation::Sender];
     /// The clock of the receiving host is ahead by this.
     const AHEAD: i64 = 3_600_000 * MS;
 
@@ -220,12 +231,12 @@ mod tests {
         (0..1_000).map(one).collect()
     }
 
-    fn event(kind: EventKind, side: Side, clock_ns: i64, length: Option<i64>) -> Event {
+    fn event(kind: EventKind, side: EventLocation, clock_ns: i64, length: Option<i64>) -> Event {
         Event { until_ns: length.map(|length| length * MS), ..Event::new(kind, side, 0, clock_ns) }
     }
 
     /// The cause, how many have it, and the first and the last of them.
-    fn found(events: &[Event], ends: [Side; 2]) -> Option<(LossCause, usize, u64, u64)> {
+    fn found(events: &[Event], ends: [EventLocation; 2]) -> Option<(LossCause, usize, u64, u64)> {
         let causes = by_event(&sent(), events, ends, 28);
         let (first, last) = (causes.first_key_value()?, causes.last_key_value()?);
         assert!(causes.values().all(|cause| cause == first.1), "{causes:?}");
@@ -236,16 +247,16 @@ mod tests {
     #[test]
     fn event_compared_on_own_clock() {
         use EventKind::{AddressChange, LinkDown};
-        let here = event(LinkDown, Side::Sender, 4_500 * MS, Some(500));
+        let here = event(LinkDown, EventLocation::Sender, 4_500 * MS, Some(500));
         assert_eq!(
             found(std::slice::from_ref(&here), FORWARD),
             Some((LossCause::InterfaceDown, 56, 445, 500))
         );
-        let there = event(LinkDown, Side::Responder, AHEAD + 4_530 * MS, Some(500));
+        let there = event(LinkDown, EventLocation::Responder, AHEAD + 4_530 * MS, Some(500));
         assert_eq!(found(&[there], FORWARD), Some((LossCause::InterfaceDown, 56, 445, 500)));
-        let moved = event(AddressChange, Side::Responder, AHEAD + 4_530 * MS, Some(500));
+        let moved = event(AddressChange, EventLocation::Responder, AHEAD + 4_530 * MS, Some(500));
         assert_eq!(found(&[moved], FORWARD), Some((LossCause::AddressChange, 56, 445, 500)));
-        assert_eq!(found(std::slice::from_ref(&here), [Side::Responder; 2]), None, "another host's");
+        assert_eq!(found(std::slice::from_ref(&here), [EventLocation::Responder; 2]), None, "another host's");
         // A program that stood still for four seconds sent nothing then.
         let late = Event { detection_latency_ns: Some(4_000 * MS), ..here };
         assert_eq!(found(&[late], FORWARD), Some((LossCause::InterfaceDown, 51, 450, 500)));
@@ -254,7 +265,7 @@ mod tests {
     /// A NAT's new mapping is a cause where the packets come to the sender.
     #[test]
     fn rebinding_is_cause_of_reverse_losses() {
-        let mapped = |at| event(EventKind::AddressChange, Side::Path, at, Some(500));
+        let mapped = |at| event(EventKind::AddressChange, EventLocation::Path, at, Some(500));
         assert_eq!(
             found(&[mapped(AHEAD + 4_080 * MS)], REVERSE),
             Some((LossCause::NatRebinding, 200, 400, 599))
@@ -266,11 +277,11 @@ mod tests {
     #[test]
     fn length_is_cause_of_long_packets() {
         let of = |kind, side, at, mtu| Event { mtu, ..event(kind, side, at, Some(1_000)) };
-        let reported = of(EventKind::PathError, Side::Path, 4_500 * MS, Some(1_300));
+        let reported = of(EventKind::PathError, EventLocation::Path, 4_500 * MS, Some(1_300));
         assert_eq!(found(&[reported], FORWARD), Some((LossCause::PathMtu, 120, 401, 549)));
-        let unreachable = of(EventKind::PathError, Side::Path, 4_500 * MS, None);
+        let unreachable = of(EventKind::PathError, EventLocation::Path, 4_500 * MS, None);
         assert_eq!(found(&[unreachable], FORWARD), Some((LossCause::IcmpUnreachable, 151, 400, 550)));
-        let lowered = |at, mtu| of(EventKind::MtuChange, Side::Responder, AHEAD + at * MS, mtu);
+        let lowered = |at, mtu| of(EventKind::MtuChange, EventLocation::Responder, AHEAD + at * MS, mtu);
         let both = [lowered(4_530, Some(1_300)), lowered(5_030, Some(1_500))];
         assert_eq!(found(&both, FORWARD), Some((LossCause::InterfaceMtu, 44, 446, 499)));
         assert_eq!(found(&both[1..], FORWARD), None, "they were not longer than that");
@@ -303,21 +314,22 @@ mod tests {
         let selection = Selection { t1: user, t2: user, t3: user, t4: user };
         let waiting = Duration::from_millis(2_000);
         let related = relate(&rows, &selection, ClockRelation::Shared, waiting, ResponderLog::Complete);
-        let down = event(EventKind::LinkDown, Side::Responder, 20_000 * MS, Some(500));
-        let causes = Causes::of(&related, std::slice::from_ref(&down), 28);
+        let down = event(EventKind::LinkDown, EventLocation::Responder, 20_000 * MS, Some(500));
+        let causes = Causes::from_events(&related, std::slice::from_ref(&down), 28);
         assert_eq!(causes.forward, [(2, LossCause::InterfaceDown)].into());
         let expected = [(2, LossCause::InterfaceDown), (3, LossCause::SenderQueue)];
         assert_eq!((&causes.reverse, causes.round_trip), (&BTreeMap::new(), expected.into()));
-        let refused = Event { mtu: Some(127), ..event(EventKind::NotSent, Side::Responder, 0, Some(0)) };
-        let causes = Causes::of(&related, &[down, refused], 28);
+        let refused =
+            Event { mtu: Some(127), ..event(EventKind::NotSent, EventLocation::Responder, 0, Some(0)) };
+        let causes = Causes::from_events(&related, &[down, refused], 28);
         assert_eq!(causes.round_trip.get(&3), Some(&LossCause::PathMtu));
     }
 
     /// Of several events the first cause in order counts.
     #[test]
     fn first_cause_wins() {
-        let down = event(EventKind::LinkDown, Side::Responder, AHEAD + 4_050 * MS, Some(2_000));
-        let gone = event(EventKind::ResponderLost, Side::Path, 4_050 * MS, Some(1_000));
+        let down = event(EventKind::LinkDown, EventLocation::Responder, AHEAD + 4_050 * MS, Some(2_000));
+        let gone = event(EventKind::ResponderLost, EventLocation::Path, 4_050 * MS, Some(1_000));
         let until_one_came = Some((LossCause::ResponderRestart, 200, 400, 599));
         assert_eq!(found(std::slice::from_ref(&gone), FORWARD), until_one_came);
         assert_eq!(found(&[gone, down], FORWARD), Some((LossCause::InterfaceDown, 200, 400, 599)));

@@ -2,10 +2,11 @@
 
 use core::mem::take;
 
-use romer_clock::skew::{Both, Continuous, Heading, InTurn, continuous, correct, state};
+use romer_clock::skew::{Both, Continuous, InTurn, continuous, correct, state};
 use romer_record::document::DelayKind;
 use romer_record::manifest::SkewRequest;
 use romer_record::warning::MeasurementWarning;
+use romer_units::Direction;
 
 use crate::relate::Related;
 
@@ -38,8 +39,8 @@ pub fn correct_clocks_by(mut related: Related, request: &SkewRequest, workers: &
         related.put_in_order();
     }
     let least = [
-        correct(&mut related.forward, Heading::Forward, &estimate, workers),
-        correct(&mut related.reverse, Heading::Reverse, &estimate, workers),
+        correct(&mut related.forward, Direction::Forward, &estimate, workers),
+        correct(&mut related.reverse, Direction::Reverse, &estimate, workers),
     ];
     let (clock, warning) = state(request, &estimate, &related.forward, &related.reverse, least);
     warnings.extend(warning);
@@ -55,12 +56,12 @@ pub fn correct_clocks_by(mut related: Related, request: &SkewRequest, workers: &
 /// That a way is stated to take longer than packets took which one clock has timed, where it is.
 fn too_long_for_one_clock(request: &SkewRequest, related: &Related) -> Option<MeasurementWarning> {
     let stated = request.path_minimum_ns.filter(|stated| *stated > 0)?;
-    let ways = [(Heading::Forward, &related.forward), (Heading::Reverse, &related.reverse)];
+    let ways = [(Direction::Forward, &related.forward), (Direction::Reverse, &related.reverse)];
     ways.into_iter().find_map(|(heading, passages)| {
         let least = passages.iter().filter_map(|passage| passage.delay).min()?;
         (least.as_nanos() < stated).then(|| MeasurementWarning::PathMinimumContradicted {
             stated_ns: stated,
-            direction: heading.way(),
+            direction: heading.into(),
             measured_ns: least.as_nanos(),
         })
     })

@@ -1,7 +1,7 @@
 //! Packets that a queue of the host which sent them dropped after it had taken them: they never left.
 
-use romer_record::document::Way;
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::document::ProbeDirection;
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
 
@@ -42,7 +42,7 @@ struct Handed {
 /// are missing for other reasons, nothing tells such a packet from one that the path lost. What is not taken back stays as it is.
 pub fn withdraw_dropped(rows: &mut [RoundTrip], events: &[Event]) -> Vec<Dropped> {
     let mut all = Vec::new();
-    for side in [Side::Sender, Side::Responder] {
+    for side in [EventLocation::Sender, EventLocation::Responder] {
         let own = |(_, event): &(usize, &Event)| is_of_queue(event) && event.side == side;
         let queues: Vec<(usize, &Event)> = events.iter().enumerate().filter(own).collect();
         if queues.is_empty() {
@@ -64,12 +64,12 @@ pub fn withdraw_dropped(rows: &mut [RoundTrip], events: &[Event]) -> Vec<Dropped
 }
 
 /// The packet of a row that left the host at `side`, if one did.
-fn handed(row: usize, of: &RoundTrip, side: Side) -> Option<Handed> {
-    let is_ours = side == Side::Sender;
+fn handed(row: usize, of: &RoundTrip, side: EventLocation) -> Option<Handed> {
+    let is_ours = side == EventLocation::Sender;
     let (departure, has_come) = match of.way {
         _ if of.not_sent || (is_ours && of.copy > 0) => return None,
-        Way::Reverse if is_ours => return None,
-        Way::Forward | Way::Both if !is_ours => return None,
+        ProbeDirection::Reverse if is_ours => return None,
+        ProbeDirection::Forward | ProbeDirection::Both if !is_ours => return None,
         _ if is_ours => (moments(&of.t1), of.returned || of.seen_by_responder),
         _ => (moments(&of.t3), of.returned),
     };
@@ -92,7 +92,7 @@ fn are_stamped<'a>(handed: impl Iterator<Item = &'a Handed>) -> bool {
 }
 
 /// Takes back what one event of a queue explains, and gives how many that are.
-fn withdraw(rows: &mut [RoundTrip], handed: &[Handed], queue: &Event, side: Side) -> u64 {
+fn withdraw(rows: &mut [RoundTrip], handed: &[Handed], queue: &Event, side: EventLocation) -> u64 {
     let length = queue.until_ns.map_or(0, |until| until.saturating_sub(queue.at_ns));
     let from = queue.clock_ns.saturating_sub(WAITED_NS);
     let until = queue.clock_ns.saturating_add(length).saturating_add(NEARLY_NS);
@@ -104,7 +104,7 @@ fn withdraw(rows: &mut [RoundTrip], handed: &[Handed], queue: &Event, side: Side
     let mut packets = 0;
     for one in then().filter(|one| !one.is_stamped && !one.has_come) {
         let row = &mut rows[one.row];
-        let is_reply = row.way == Way::RoundTrip && side == Side::Responder;
+        let is_reply = row.way == ProbeDirection::RoundTrip && side == EventLocation::Responder;
         let is_taken_back = if is_reply { row.t3.user.is_none() } else { row.not_sent };
         if is_taken_back || packets >= most {
             continue;
@@ -136,24 +136,29 @@ mod tests {
     }
 
     /// One every 10 ms; the packets that the host at `side` sends are lost by its queue, or by the path, as these say.
-    fn sent(way: Way, side: Side, queue: impl Fn(i64) -> bool, path: impl Fn(i64) -> bool) -> Vec<RoundTrip> {
+    fn sent(
+        way: ProbeDirection,
+        side: EventLocation,
+        queue: impl Fn(i64) -> bool,
+        path: impl Fn(i64) -> bool,
+    ) -> Vec<RoundTrip> {
         let one = |n: i64| {
             let (by_queue, came) = (queue(n), !queue(n) && !path(n));
-            let is_ours = side == Side::Sender;
+            let is_ours = side == EventLocation::Sender;
             RoundTrip {
                 way,
                 sequence: n.unsigned_abs(),
                 t1: stamps(n * 10 * MS, !(is_ours && by_queue)),
                 t3: if !is_ours || came { stamps(n * 10 * MS, !by_queue) } else { Stamps::default() },
-                seen_by_responder: way != Way::Reverse && (!is_ours || came),
-                returned: way != Way::Forward && came,
+                seen_by_responder: way != ProbeDirection::Reverse && (!is_ours || came),
+                returned: way != ProbeDirection::Forward && came,
                 ..RoundTrip::default()
             }
         };
         (0..1_000).map(one).collect()
     }
 
-    fn dropped(side: Side, from: i64, until: i64, datagrams: Option<u64>) -> Event {
+    fn dropped(side: EventLocation, from: i64, until: i64, datagrams: Option<u64>) -> Event {
         Event {
             until_ns: Some(until * MS),
             datagrams,
@@ -162,9 +167,9 @@ mod tests {
     }
 
     /// The numbers of those that did not leave.
-    fn unsent(rows: &[RoundTrip], side: Side) -> Vec<u64> {
+    fn unsent(rows: &[RoundTrip], side: EventLocation) -> Vec<u64> {
         let is_unsent = |row: &&RoundTrip| {
-            let is_reply = row.way == Way::RoundTrip && side == Side::Responder;
+            let is_reply = row.way == ProbeDirection::RoundTrip && side == EventLocation::Responder;
             row.not_sent || (is_reply && row.t3.user.is_none())
         };
         rows.iter().filter(is_unsent).map(|row| row.sequence).collect()
@@ -176,10 +181,10 @@ mod tests {
         let path = |n: i64| n % 20 == 7;
         let all: Vec<u64> = (300..600).filter(|n| n % 3 == 0).collect();
         for (way, side) in [
-            (Way::RoundTrip, Side::Sender),
-            (Way::Forward, Side::Sender),
-            (Way::RoundTrip, Side::Responder),
-            (Way::Reverse, Side::Responder),
+            (ProbeDirection::RoundTrip, EventLocation::Sender),
+            (ProbeDirection::Forward, EventLocation::Sender),
+            (ProbeDirection::RoundTrip, EventLocation::Responder),
+            (ProbeDirection::Reverse, EventLocation::Responder),
         ] {
             let events = [dropped(side, 3_000, 6_000, Some(100))];
             let mut rows = sent(way, side, queue, path);
@@ -194,25 +199,33 @@ mod tests {
     fn without_a_queue_that_dropped_so_many_then_a_missing_stamp_says_nothing() {
         let queue = |n: i64| (300..600).contains(&n) && n % 3 == 0;
         let taken = |events: &[Event]| {
-            let mut rows = sent(Way::RoundTrip, Side::Responder, queue, |_| false);
+            let mut rows = sent(ProbeDirection::RoundTrip, EventLocation::Responder, queue, |_| false);
             withdraw_dropped(&mut rows, events).iter().map(|one| one.packets).sum::<u64>()
         };
         assert_eq!(taken(&[]), 0);
-        assert_eq!(taken(&[dropped(Side::Responder, 3_000, 6_000, None)]), 0, "it refused them at once");
-        assert_eq!(taken(&[dropped(Side::Sender, 3_000, 6_000, Some(100))]), 0, "another host's");
-        assert_eq!(taken(&[dropped(Side::Responder, 1_000, 2_000, Some(100))]), 0, "before");
-        assert_eq!(taken(&[dropped(Side::Responder, 3_000, 6_000, Some(40))]), 40, "no more than it dropped");
+        assert_eq!(
+            taken(&[dropped(EventLocation::Responder, 3_000, 6_000, None)]),
+            0,
+            "it refused them at once"
+        );
+        assert_eq!(taken(&[dropped(EventLocation::Sender, 3_000, 6_000, Some(100))]), 0, "another host's");
+        assert_eq!(taken(&[dropped(EventLocation::Responder, 1_000, 2_000, Some(100))]), 0, "before");
+        assert_eq!(
+            taken(&[dropped(EventLocation::Responder, 3_000, 6_000, Some(40))]),
+            40,
+            "no more than it dropped"
+        );
         let parts = [(3_000, 4_000), (4_000, 5_000), (5_000, 6_000)];
-        let parts = parts.map(|(from, until)| dropped(Side::Responder, from, until, Some(40)));
+        let parts = parts.map(|(from, until)| dropped(EventLocation::Responder, from, until, Some(40)));
         assert_eq!(taken(&parts), 100);
     }
 
     #[test]
     fn where_the_driver_does_not_stamp_what_comes_either_nothing_is_taken_back() {
         let queue = |n: i64| (300..600).contains(&n) && n % 3 == 0;
-        let events = [dropped(Side::Sender, 3_000, 6_000, Some(1_000))];
+        let events = [dropped(EventLocation::Sender, 3_000, 6_000, Some(1_000))];
         let taken = |is_unstamped: &dyn Fn(u64) -> bool| {
-            let mut rows = sent(Way::RoundTrip, Side::Sender, queue, |_| false);
+            let mut rows = sent(ProbeDirection::RoundTrip, EventLocation::Sender, queue, |_| false);
             rows.iter_mut().filter(|row| is_unstamped(row.sequence)).for_each(|row| row.t1.kernel = None);
             withdraw_dropped(&mut rows, &events).iter().map(|one| one.packets).sum::<u64>()
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use romer_record::Passage;
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::event::{Event, EventKind, EventLocation};
 
 use crate::due::runs;
 
@@ -17,7 +17,7 @@ const NEARLY_NS: i64 = 250_000_000;
 /// more were dropped than those, they are the ones that are missing right after them: when the last was dropped is known by a
 /// datagram that was read after it, or not at all. Where most of those in a row were dropped, the ones that the path lost are taken to
 /// lie evenly among them, rather than one after the other.
-pub fn instrument_drops(passages: &[Passage], events: &[Event], receiving: Side) -> BTreeSet<u64> {
+pub fn instrument_drops(passages: &[Passage], events: &[Event], receiving: EventLocation) -> BTreeSet<u64> {
     let own = |event: &&Event| event.side == receiving && event.kind == EventKind::ReceiveOverflow;
     let overflows: Vec<(i64, i64, u64)> = events
         .iter()
@@ -93,7 +93,7 @@ mod tests {
 
     const HOUR: i64 = 3_600_000 * MS;
 
-    fn overflow(side: Side, from: i64, until: Option<i64>, datagrams: u64) -> Event {
+    fn overflow(side: EventLocation, from: i64, until: Option<i64>, datagrams: u64) -> Event {
         Event {
             until_ns: until.map(|until| until * MS),
             datagrams: Some(datagrams),
@@ -110,18 +110,18 @@ mod tests {
         // Of the 2,050 the path had lost 21 before they came.
         let gone = instrument_drops(
             &passages,
-            &[overflow(Side::Responder, 3_999, Some(6_050), 2_029)],
-            Side::Responder,
+            &[overflow(EventLocation::Responder, 3_999, Some(6_050), 2_029)],
+            EventLocation::Responder,
         );
         assert_eq!(gone.len(), 2_029);
         assert!(gone.iter().all(|n| full(n.cast_signed())), "{:?} to {:?}", gone.first(), gone.last());
         // Of another host's, where it is not known when, or where none was dropped: the path lost them.
         for event in [
-            overflow(Side::Sender, 3_999, Some(6_050), 2_029),
-            overflow(Side::Responder, 3_999, None, 2_029),
-            overflow(Side::Responder, 1_000, Some(1_001), 0),
+            overflow(EventLocation::Sender, 3_999, Some(6_050), 2_029),
+            overflow(EventLocation::Responder, 3_999, None, 2_029),
+            overflow(EventLocation::Responder, 1_000, Some(1_001), 0),
         ] {
-            assert!(instrument_drops(&passages, &[event], Side::Responder).is_empty());
+            assert!(instrument_drops(&passages, &[event], EventLocation::Responder).is_empty());
         }
     }
 
@@ -130,28 +130,29 @@ mod tests {
         // Just after waking it is full again and again for 20 ms; the path loses every hundredth.
         let full = |n: i64| (2_000..2_400).contains(&n) && n % 40 < 20;
         let passages = sent(|n| n % 100 == 55 || full(n));
-        let gaps: Vec<Event> =
-            (0..10).map(|gap| overflow(Side::Sender, 2_029 + 40 * gap, Some(2_050 + 40 * gap), 20)).collect();
-        let gone = instrument_drops(&passages, &gaps, Side::Sender);
+        let gaps: Vec<Event> = (0..10)
+            .map(|gap| overflow(EventLocation::Sender, 2_029 + 40 * gap, Some(2_050 + 40 * gap), 20))
+            .collect();
+        let gone = instrument_drops(&passages, &gaps, EventLocation::Sender);
         assert_eq!(gone, (2_000..2_400u64).filter(|n| n % 40 < 20).collect());
-        let together = [overflow(Side::Sender, 2_029, Some(2_410), 200)];
-        assert_eq!(instrument_drops(&passages, &together, Side::Sender), gone);
+        let together = [overflow(EventLocation::Sender, 2_029, Some(2_410), 200)];
+        assert_eq!(instrument_drops(&passages, &together, EventLocation::Sender), gone);
     }
 
     #[test]
     fn what_is_missing_right_after_the_last_datagram_that_was_read_was_dropped_if_so_many_were() {
         // Full from 4 s to the end, and the last datagram that was read came at 4.15 s; the path loses every hundredth.
         let passages = sent(|n| n % 100 == 50 || n >= 4_000);
-        let until_the_end = overflow(Side::Responder, 3_900, Some(4_150), 5_940);
-        let gone = instrument_drops(&passages, &[until_the_end], Side::Responder);
+        let until_the_end = overflow(EventLocation::Responder, 3_900, Some(4_150), 5_940);
+        let gone = instrument_drops(&passages, &[until_the_end], EventLocation::Responder);
         assert_eq!(gone.len(), 5_940);
         assert!(gone.iter().all(|n| *n >= 4_000), "{:?}", gone.first());
         // What is missing after others have come is the path's, however many were dropped.
         let passages = sent(|n| n % 100 == 50 || (4_000..4_100).contains(&n));
         let gone = instrument_drops(
             &passages,
-            &[overflow(Side::Responder, 3_900, Some(4_050), 5_940)],
-            Side::Responder,
+            &[overflow(EventLocation::Responder, 3_900, Some(4_050), 5_940)],
+            EventLocation::Responder,
         );
         assert!(gone.iter().all(|n| (3_620..4_280).contains(n)), "{gone:?}");
     }

@@ -1,6 +1,6 @@
 //! When an interface of a host was down, by its events.
 
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_units::Duration;
 
 /// A change of a link is known within this time as a rule.
@@ -21,7 +21,7 @@ pub(crate) struct Down {
 
 /// When an interface of the host at `side` was down, by that host's clock. It was down before one heard of it, and is
 /// until one hears that it is up.
-pub(crate) fn downs(events: &[Event], side: Side) -> Vec<Down> {
+pub(crate) fn downs(events: &[Event], side: EventLocation) -> Vec<Down> {
     let own = |event: &&Event| event.side == side;
     let down = |(place, down): (usize, &Event)| {
         let until = match down.until_ns {
@@ -46,7 +46,7 @@ pub(crate) fn downs(events: &[Event], side: Side) -> Vec<Down> {
 
 /// When an interface of the host at `side` was down for what its program sent. One that stood still sent nothing meanwhile: where
 /// that is why it was noticed late, the interface was not down for any packet before.
-pub(crate) fn left_by(events: &[Event], side: Side) -> Vec<Down> {
+pub(crate) fn left_by(events: &[Event], side: EventLocation) -> Vec<Down> {
     let stood_still = |down: &Down| down.heard.saturating_sub(down.from) > UNWATCHED.as_nanos();
     let downs = downs(events, side).into_iter();
     downs.map(|down| Down { from: if stood_still(&down) { down.heard } else { down.from }, ..down }).collect()

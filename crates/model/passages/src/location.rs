@@ -135,7 +135,7 @@ pub struct LocationSeries {
 
 impl LocationSeries {
     /// Of a stream's rows.
-    pub fn of(rows: &[RoundTrip], most: usize) -> Self {
+    pub fn from_rows(rows: &[RoundTrip], most: usize) -> Self {
         let mut thinning = LocationThinning::new(rows.len(), most);
         thinning.take(rows);
         thinning.finish()

@@ -192,7 +192,7 @@ fn nanos<C: romer_units::Clock>(time: Option<Timestamp<C>>) -> Option<i64> {
 }
 
 /// What is met on the way through the probes.
-enum Step {
+enum ProbeEvent {
     /// A probe that did not come back: its passage's place.
     Missing(usize),
     /// A reply, the place of its first passage among the replies, the number of its probe, when that left, and when the
@@ -201,17 +201,17 @@ enum Step {
 }
 
 /// Goes through the probes in their order.
-fn walk(forward: &[Passage], replies: &[Passage], mut step: impl FnMut(Step)) {
+fn walk(forward: &[Passage], replies: &[Passage], mut step: impl FnMut(ProbeEvent)) {
     let (mut at, mut from) = (0, 0);
     for probe in forward.chunk_by(|a, b| a.sequence == b.sequence) {
         if is_missing(&probe[0]) {
-            step(Step::Missing(at));
+            step(ProbeEvent::Missing(at));
         } else {
             // Each arrival there has its reply.
             for _ in probe {
                 let Some(first) = replies.get(from) else { break };
                 let (sent, back) = (nanos(probe[0].departure), nanos(first.arrival));
-                step(Step::Reply { from, probe: probe[0].sequence, sent, back });
+                step(ProbeEvent::Reply { from, probe: probe[0].sequence, sent, back });
                 from += 1 + replies[from + 1..].iter().take_while(|copy| copy.copy > 0).count();
             }
         }
@@ -248,7 +248,7 @@ impl Count {
         let mut made = i64::MIN;
         let mut probe_before = None;
         walk(forward, replies, |step| {
-            let Step::Reply { probe, sent, back, .. } = step else { return };
+            let ProbeEvent::Reply { probe, sent, back, .. } = step else { return };
             let Some(number) = numbers.get(count.places.len()).copied() else { return };
             count.own |= u64::from(number) != probe & u64::from(u32::MAX);
             count.copies += u64::from(probe_before == Some(probe));
@@ -318,12 +318,12 @@ fn in_order(forward: &mut [Passage], replies: &mut Vec<Passage>, count: &Count) 
     let (mut first, mut end, mut reply, mut fits) = (None, 0, 0, true);
     walk(forward, replies, |step| {
         let from = match step {
-            Step::Missing(at) => {
+            ProbeEvent::Missing(at) => {
                 first = first.or(Some(at));
                 end = at + 1;
                 return;
             }
-            Step::Reply { from, .. } => from,
+            ProbeEvent::Reply { from, .. } => from,
         };
         let missing = first.map_or(0, |first| (end - first) as u64);
         let place = count.places[reply];

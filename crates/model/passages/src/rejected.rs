@@ -16,7 +16,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_record::warning::FalseUnit;
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Place, Timestamp};
@@ -265,7 +265,7 @@ impl StampCheck {
     /// The arrivals at the responder whose stamps contradict themselves, by their numbers.
     fn false_copies(&mut self, probe: &[RoundTrip]) -> HashSet<u32> {
         let mut copies = HashSet::new();
-        for row in probe.iter().filter(|row| row.returned && row.way == Way::RoundTrip) {
+        for row in probe.iter().filter(|row| row.returned && row.way == ProbeDirection::RoundTrip) {
             let verdict = self.verdict(row);
             let is_first = row.copy == 0;
             let is_compared = !matches!(verdict, Verdict::Nothing | Verdict::Absent | Verdict::Back(_));
@@ -284,7 +284,7 @@ impl StampCheck {
     }
 
     fn verdict(&self, row: &RoundTrip) -> Verdict {
-        if row.way != Way::RoundTrip {
+        if row.way != ProbeDirection::RoundTrip {
             return Verdict::Nothing;
         }
         let at = &self.selection;
@@ -404,7 +404,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 impl Fractions {
     /// Takes the next rows.
     pub fn take(&mut self, rows: &[RoundTrip], selection: &Selection) {
-        for row in rows.iter().filter(|row| row.returned && row.way == Way::RoundTrip) {
+        for row in rows.iter().filter(|row| row.returned && row.way == ProbeDirection::RoundTrip) {
             let there = [stamp(&row.t2, selection.t2), stamp(&row.t3, selection.t3)];
             self.replies += u64::from(there != [None, None]);
             for (ends, at) in self.ends.iter_mut().zip(there) {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use romer_record::document::{ClockState, DelayKind, MissingStamps, Way};
+use romer_record::document::{ClockState, DelayKind, MissingStamps, ProbeDirection};
 use romer_record::manifest::ClockRelation;
 use romer_record::warning::{Numbering, SkewUnknown};
 use romer_record::{Fate, Leaving, Passage, RoundTrip, Stamps};
@@ -14,8 +14,9 @@ use crate::numbers::{self, ReplyNumbers};
 use crate::quick::{self, TooQuick};
 use crate::selection::{self, Selection, arrived_there, replied};
 use crate::single::number_copies;
-use romer_clock::skew::{Correction, Heading};
+use romer_clock::skew::Correction;
 use romer_clock::{across, elapsed, length};
+use romer_units::Direction;
 
 /// What is there of the responder's own log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +145,7 @@ impl Related {
         let on_one_clock = self.delay_kind == DelayKind::Absolute;
         let round_trips = &self.round_trip;
         let mut back_in_time = None;
-        for (heading, passages) in Heading::BOTH.into_iter().zip([&mut self.forward, &mut self.reverse]) {
+        for (heading, passages) in Direction::BOTH.into_iter().zip([&mut self.forward, &mut self.reverse]) {
             let apart = |one: &Passage| {
                 Some(across(one.departure?, one.arrival?) - i128::from(one.delay?.as_nanos()))
             };
@@ -163,8 +164,8 @@ impl Related {
                     continue;
                 }
                 let in_time = match heading {
-                    Heading::Forward => passage.copy == 0 && came_in_time(round_trips, passage.sequence),
-                    Heading::Reverse => {
+                    Direction::Forward => passage.copy == 0 && came_in_time(round_trips, passage.sequence),
+                    Direction::Reverse => {
                         let back = back_in_time.get_or_insert_with(|| arrivals_in_time(round_trips));
                         passage.arrival.is_some_and(|arrival| back.contains(&arrival.as_nanos()))
                     }
@@ -280,16 +281,16 @@ impl Relating {
         }
     }
 
-    fn make_room(&mut self, way: Way) {
+    fn make_room(&mut self, way: ProbeDirection) {
         match way {
-            Way::RoundTrip => {
+            ProbeDirection::RoundTrip => {
                 self.forward.reserve(self.expected);
                 self.replies.passages.reserve(self.expected);
                 self.round_trip.reserve(self.expected);
             }
-            Way::Forward => self.forward.reserve(self.expected),
-            Way::Reverse => self.theirs.reserve(self.expected),
-            Way::Both => {}
+            ProbeDirection::Forward => self.forward.reserve(self.expected),
+            ProbeDirection::Reverse => self.theirs.reserve(self.expected),
+            ProbeDirection::Both => {}
         }
     }
 
@@ -297,12 +298,16 @@ impl Relating {
         let first = &probe[0];
         let stream = &self.stream;
         selection::count_missing(&mut self.missing, probe, &stream.selection);
-        let refused = if first.way == Way::Reverse { &mut self.reverse_not_sent } else { &mut self.not_sent };
+        let refused = if first.way == ProbeDirection::Reverse {
+            &mut self.reverse_not_sent
+        } else {
+            &mut self.not_sent
+        };
         *refused += u64::from(first.not_sent);
         if first.not_sent {
             return;
         }
-        if first.way == Way::Reverse {
+        if first.way == ProbeDirection::Reverse {
             stream.their_own(probe, &mut self.theirs);
             return;
         }
@@ -310,7 +315,7 @@ impl Relating {
         self.all_told &= !probe.iter().any(|row| row.untold_by_responder);
         self.far_stamps.take(probe);
         stream.forward(probe, &mut self.forward);
-        if first.way == Way::RoundTrip {
+        if first.way == ProbeDirection::RoundTrip {
             self.not_replied += not_replied(probe);
             if probe.iter().any(arrived_there) && !probe.iter().any(replied) {
                 self.unanswered.push(first.sequence);
@@ -406,7 +411,7 @@ impl FarStamps {
         if self.differ {
             return;
         }
-        for row in probe.iter().filter(|row| row.returned && row.way == Way::RoundTrip) {
+        for row in probe.iter().filter(|row| row.returned && row.way == ProbeDirection::RoundTrip) {
             let (arrival, departure) = (row.t2.nearest(), row.t3.nearest());
             self.returned = true;
             self.arrival |= arrival.is_some();

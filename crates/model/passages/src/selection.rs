@@ -1,6 +1,6 @@
 //! Which of a moment's stamps is used.
 
-use romer_record::document::{MissingStamps, StampPlaces, Way};
+use romer_record::document::{MissingStamps, ProbeDirection, StampPlaces};
 use romer_record::manifest::StampRequest;
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Place, Timestamp};
@@ -60,12 +60,12 @@ impl Tally {
 /// gave the reply.
 pub(crate) fn replied(row: &RoundTrip) -> bool {
     let logged = row.t3.user.is_some() || row.t3.kernel.is_some() || row.reply_number.is_some();
-    row.way != Way::Forward && (row.returned || logged)
+    row.way != ProbeDirection::Forward && (row.returned || logged)
 }
 
 /// Whether the probe of this row arrived at the responder, so far as it is known.
 pub(crate) fn arrived_there(row: &RoundTrip) -> bool {
-    row.way != Way::Reverse && (row.returned || row.seen_by_responder)
+    row.way != ProbeDirection::Reverse && (row.returned || row.seen_by_responder)
 }
 
 impl Selection {
@@ -87,34 +87,34 @@ impl Selection {
 
     /// This choice as the measurement document shows it, with what a delay spans in words. Moments that packets of
     /// `way` do not have are `None`.
-    pub fn document(&self, missing: MissingStamps, way: Way) -> StampPlaces {
+    pub fn document(&self, missing: MissingStamps, way: ProbeDirection) -> StampPlaces {
         let say = |place: Option<Place>| match place {
             Some(place) => format!("the {place} stamp"),
             None => "the stamp that the reflector reports".into(),
         };
         let mut parts = Vec::new();
-        if way != Way::Reverse {
+        if way != ProbeDirection::Reverse {
             parts.push(format!(
                 "forward: from {} of the sender's departure to {} of the responder's arrival",
                 say(self.t1),
                 say(self.t2)
             ));
         }
-        if way != Way::Forward {
+        if way != ProbeDirection::Forward {
             parts.push(format!(
                 "reverse: from {} of the responder's departure to {} of the sender's arrival",
                 say(self.t3),
                 say(self.t4)
             ));
         }
-        if way == Way::RoundTrip {
+        if way == ProbeDirection::RoundTrip {
             parts.push("round trip: (t4-t1)-(t3-t2), without the responder's own time".into());
         }
         StampPlaces {
-            sender_departure: self.t1.filter(|_| way != Way::Reverse),
-            sender_arrival: self.t4.filter(|_| way != Way::Forward),
-            responder_arrival: self.t2.filter(|_| way != Way::Reverse),
-            responder_departure: self.t3.filter(|_| way != Way::Forward),
+            sender_departure: self.t1.filter(|_| way != ProbeDirection::Reverse),
+            sender_arrival: self.t4.filter(|_| way != ProbeDirection::Forward),
+            responder_arrival: self.t2.filter(|_| way != ProbeDirection::Reverse),
+            responder_departure: self.t3.filter(|_| way != ProbeDirection::Forward),
             delay_definition: parts.join("; "),
             round_trip_includes_responder: false,
             missing,
@@ -139,7 +139,7 @@ impl Tallies {
         let [t1, t2, t3, t4] = &mut self.moments;
         let [t1_came, t3_came] = &mut self.came;
         for row in rows {
-            if self.last != Some(row.sequence) && !row.not_sent && row.way != Way::Reverse {
+            if self.last != Some(row.sequence) && !row.not_sent && row.way != ProbeDirection::Reverse {
                 t1.count(&row.t1);
                 if arrived_there(row) {
                     t1_came.count(&row.t1);
@@ -196,7 +196,8 @@ fn lacks<C: Clock>(stamps: &Stamps<C>, place: Option<Place>) -> bool {
 pub(crate) fn count_missing(missing: &mut MissingStamps, probe: &[RoundTrip], selection: &Selection) {
     // Of a number of which nothing else is known, it is not known either that it was to have a stamp.
     let known = |row: &&RoundTrip| stamped(&row.t1) || arrived_there(row);
-    let departed = probe.first().filter(|row| !row.not_sent && row.way != Way::Reverse).filter(known);
+    let departed =
+        probe.first().filter(|row| !row.not_sent && row.way != ProbeDirection::Reverse).filter(known);
     missing.sender_departure += u64::from(departed.is_some_and(|row| lacks(&row.t1, selection.t1)));
     let mut arrivals = ArrivalsSeen::new();
     for row in probe {
@@ -212,7 +213,7 @@ pub(crate) fn count_missing(missing: &mut MissingStamps, probe: &[RoundTrip], se
         if arrived_there(row) && lacks(&row.t2, selection.t2) {
             missing.responder_arrival += 1;
         }
-        let left_there = replied(row) && !(row.way == Way::Reverse && row.not_sent);
+        let left_there = replied(row) && !(row.way == ProbeDirection::Reverse && row.not_sent);
         if left_there && lacks(&row.t3, selection.t3) {
             missing.responder_departure += 1;
         }

@@ -1,7 +1,7 @@
 //! Probes that a host handed to an interface which let nothing out: they never left.
 
-use romer_record::document::Way;
-use romer_record::event::{Event, Side};
+use romer_record::document::ProbeDirection;
+use romer_record::event::{Event, EventLocation};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
 
@@ -11,7 +11,7 @@ use crate::link::{Down, downs};
 const OPEN_WITHIN_NS: i64 = 1_200_000_000;
 
 /// Takes probes that never left back from those that were sent: those that the host which sends them (this one, or of
-/// [`Way::Reverse`] the responder) handed to an interface that was down, or let nothing out yet, as it is known by `events`,
+/// [`ProbeDirection::Reverse`] the responder) handed to an interface that was down, or let nothing out yet, as it is known by `events`,
 /// that have no stamp of the driver, and of which nobody has seen anything. It lets something out again with the first that the
 /// driver stamped, or, where it stamps none, with the first that somebody has seen. Gives how many there were.
 pub fn withdraw_unsent(rows: &mut [RoundTrip], events: &[Event]) -> u64 {
@@ -20,21 +20,24 @@ pub fn withdraw_unsent(rows: &mut [RoundTrip], events: &[Event]) -> u64 {
         fn both<C: Clock>(stamps: &Stamps<C>) -> [Option<i64>; 2] {
             [stamps.user, stamps.kernel].map(|stamp| stamp.map(Timestamp::as_nanos))
         }
-        if row.way == Way::Reverse { both(&row.t3) } else { both(&row.t1) }
+        if row.way == ProbeDirection::Reverse { both(&row.t3) } else { both(&row.t1) }
     }
     let is_seen = |row: &RoundTrip| row.returned || row.seen_by_responder;
-    let times = |side: Side| {
-        let own = || rows.iter().filter(|row| (row.way == Way::Reverse) == (side == Side::Responder));
+    let times = |side: EventLocation| {
+        let own = || {
+            rows.iter()
+                .filter(|row| (row.way == ProbeDirection::Reverse) == (side == EventLocation::Responder))
+        };
         let stamped = own().filter_map(|row| departure(row)[1]);
         let seen = own().filter(|row| is_seen(row)).filter_map(|row| departure(row)[0]);
         let downs = downs(events, side);
         if stamped.clone().next().is_some() { closed(downs, stamped) } else { closed(downs, seen) }
     };
-    let (ours, theirs) = (times(Side::Sender), times(Side::Responder));
+    let (ours, theirs) = (times(EventLocation::Sender), times(EventLocation::Responder));
     let mut withdrawn = 0;
     for row in rows.iter_mut().filter(|row| !row.not_sent && !is_seen(row)) {
         let [user, kernel] = departure(row);
-        let downs = if row.way == Way::Reverse { &theirs } else { &ours };
+        let downs = if row.way == ProbeDirection::Reverse { &theirs } else { &ours };
         let left = user.filter(|_| kernel.is_none());
         if left.is_some_and(|left| downs.iter().any(|down| (down.from..=down.until).contains(&left))) {
             row.not_sent = true;

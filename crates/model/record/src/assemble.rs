@@ -5,28 +5,29 @@ mod copies;
 use copies::{ArrivalKey, Arrivals, Records, RowIndex};
 use romer_units::{Clock, Timestamp};
 
-use crate::document::Way;
-use crate::log::{Card, CardMoment, Entry, Far, FarSent};
+use crate::document::ProbeDirection;
+use crate::log::{Card, CardMoment, Entry, FarSent, ResponderRecord};
 use crate::singleton::{RoundTrip, Stamps};
 
 #[derive(Default)]
 struct ProbeParts {
     first: RoundTrip,
     copies: Vec<RoundTrip>,
-    far: Vec<Far>,
+    far: Vec<ResponderRecord>,
 }
 
 /// [`assemble_as`] of a stream of round trips.
 pub fn assemble<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<RoundTrip> {
-    assemble_as(Way::RoundTrip, entries)
+    assemble_as(ProbeDirection::RoundTrip, entries)
 }
 
-/// Joins the entries of one stream by sequence number. `way` is the stream's; of [`Way::Both`], the rows of the
+/// Joins the entries of one stream by sequence number. `way` is the stream's; of [`ProbeDirection::Both`], the rows of the
 /// direction forward come first. The rows of a direction are in order of sequence and copy; a reflection is matched
 /// with the responder's record of the same arrival (their `t2` agree), so that duplicates made on either leg keep
 /// their own stamps. Entries may come in any order.
-pub fn assemble_as<'a>(way: Way, entries: impl IntoIterator<Item = &'a Entry>) -> Vec<RoundTrip> {
-    let ours = if way == Way::RoundTrip { Way::RoundTrip } else { Way::Forward };
+pub fn assemble_as<'a>(way: ProbeDirection, entries: impl IntoIterator<Item = &'a Entry>) -> Vec<RoundTrip> {
+    let ours =
+        if way == ProbeDirection::RoundTrip { ProbeDirection::RoundTrip } else { ProbeDirection::Forward };
     let mut entries: Vec<&Entry> = entries.into_iter().collect();
     // A log is nearly in this order, and what is about one probe stays in the order in which it was written. One probe
     // after the other is put together, so that only its rows take room.
@@ -96,7 +97,7 @@ struct Theirs {
 
 /// The rows of a probe that the responder sent, one for each copy that came.
 fn reverse_rows(sequence: u64, mut probe: Theirs) -> Vec<RoundTrip> {
-    let mut first = RoundTrip { way: Way::Reverse, sequence, ..RoundTrip::default() };
+    let mut first = RoundTrip { way: ProbeDirection::Reverse, sequence, ..RoundTrip::default() };
     if let Some(sent) = probe.sent {
         first.size = sent.size;
         first.wake_error_ns = (!sent.refused).then_some(sent.wake_error_ns);
@@ -210,7 +211,7 @@ fn rows(mut probe: ProbeParts) -> Vec<RoundTrip> {
     probe.copies
 }
 
-fn add_far(row: &mut RoundTrip, far: &Far) {
+fn add_far(row: &mut RoundTrip, far: &ResponderRecord) {
     row.seen_by_responder = true;
     row.t2.user = Some(Timestamp::from_nanos(far.t2_user_ns));
     row.t2.kernel = far.t2_kernel_ns.map(Timestamp::from_nanos);
@@ -280,7 +281,7 @@ mod tests {
         }
     }
     fn far(sequence: u64, t2: i64) -> Entry {
-        Entry::Far(Far {
+        Entry::Far(ResponderRecord {
             sequence,
             t2_user_ns: t2 + 10,
             t2_kernel_ns: Some(t2),
@@ -400,9 +401,9 @@ mod tests {
             came_here(0, 8_500),
             sent(1),
         ];
-        let rows = assemble_as(Way::Both, &entries);
+        let rows = assemble_as(ProbeDirection::Both, &entries);
         let shown: Vec<_> = rows.iter().map(|row| (row.way, row.sequence, row.copy)).collect();
-        use Way::{Forward, Reverse};
+        use ProbeDirection::{Forward, Reverse};
         assert_eq!(
             shown,
             [(Forward, 0, 0), (Forward, 1, 0), (Reverse, 0, 0), (Reverse, 0, 1), (Reverse, 1, 0)]
@@ -418,14 +419,16 @@ mod tests {
     #[test]
     fn a_probe_that_the_responder_could_not_send_is_not_lost() {
         let refused = Entry::FarSent(FarSent { sequence: 3, size: 14, refused: true, ..FarSent::default() });
-        let rows = assemble_as(Way::Reverse, &[refused]);
-        assert!(rows[0].not_sent && rows[0].t3.user.is_none() && rows[0].way == Way::Reverse);
+        let rows = assemble_as(ProbeDirection::Reverse, &[refused]);
+        assert!(rows[0].not_sent && rows[0].t3.user.is_none() && rows[0].way == ProbeDirection::Reverse);
     }
 
     #[test]
     fn copies_that_arrived_at_one_moment_are_told_apart_by_their_departures() {
         let record = |t3: i64| match far(0, 5_000) {
-            Entry::Far(far) => Entry::Far(Far { t3_user_ns: Some(t3), t3_kernel_ns: Some(t3 + 9), ..far }),
+            Entry::Far(far) => {
+                Entry::Far(ResponderRecord { t3_user_ns: Some(t3), t3_kernel_ns: Some(t3 + 9), ..far })
+            }
             other => other,
         };
         let back = |t3: i64, t4: i64| {

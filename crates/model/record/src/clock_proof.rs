@@ -32,7 +32,7 @@ pub struct ClockProof {
     /// Why no rate was found, where none was.
     pub not_identifiable: Option<SkewUnknown>,
     /// How much faster the pretended clock runs.
-    pub skew_ppm: Figure,
+    pub skew_ppm: ProofFigure,
     /// Its steps, in order of time.
     pub steps: Vec<PretendedStep>,
     /// What was taken for an event of a clock, and was none: nanoseconds after the first packet.
@@ -43,7 +43,7 @@ pub struct ClockProof {
 
 /// A figure that was asked for, and what was found.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Figure {
+pub struct ProofFigure {
     /// What the pretended clock does.
     pub asked: f64,
     /// What was found; `null` where nothing was.
@@ -63,5 +63,5 @@ pub struct PretendedStep {
     /// When it was seen; `null` where it was not.
     pub found_at_ns: Option<i64>,
     /// By how much, nanoseconds.
-    pub size_ns: Figure,
+    pub size_ns: ProofFigure,
 }

@@ -15,9 +15,9 @@ pub struct Comparison {
     /// `romer/comparison/1`.
     pub schema: String,
     /// What is compared with.
-    pub a: Side,
+    pub a: ComparedRun,
     /// What is compared.
-    pub b: Side,
+    pub b: ComparedRun,
     /// The figure by which the verdicts are given, such as `delay_ns.median`.
     pub by: String,
     /// Method of the confidence intervals.
@@ -34,7 +34,7 @@ pub struct Comparison {
 
 /// One of the two.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Side {
+pub struct ComparedRun {
     /// As it was given.
     pub name: String,
     /// Its target.
@@ -53,7 +53,7 @@ pub struct ComparedDirection {
     /// Kind of the delays of both; `null` where the kinds differ, and then they are not compared.
     pub delay_kind: Option<DelayKind>,
     /// The verdict by the metric `by`.
-    pub verdict: Verdict,
+    pub verdict: ComparisonVerdict,
     /// The verdict in words: `improved`, `worse`, `mixed` and so on, the clear differences, and the metrics that show none.
     pub words: String,
     /// Each figure.
@@ -63,7 +63,7 @@ pub struct ComparedDirection {
 /// What the data show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ComparisonVerdict {
     /// B is more.
     More,
     /// B is less.

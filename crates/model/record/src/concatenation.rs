@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::Side;
+use crate::comparison::ComparedRun;
 use crate::document::{DelayKind, Summary};
 use crate::warning::ConcatenationWarning;
 
@@ -16,11 +16,11 @@ pub struct Concatenation {
     /// `romer/concatenation/1`.
     pub schema: String,
     /// The first network.
-    pub a: Side,
+    pub a: ComparedRun,
     /// The second.
-    pub b: Side,
+    pub b: ComparedRun,
     /// Both in series, measured; `null` where that was not given.
-    pub against: Option<Side>,
+    pub against: Option<ComparedRun>,
     /// How the sums and the tests were made, in words.
     pub method: String,
     /// Seed of the resampling, six unsigned 32-bit integers; it is always the same.

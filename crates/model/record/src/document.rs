@@ -9,7 +9,7 @@ mod replies;
 
 use std::collections::BTreeMap;
 
-use romer_units::Place;
+use romer_units::{Direction, Place};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use crate::manifest::{CutShort, NotLogged};
 use crate::warning::{MeasurementWarning, SkewUnknown};
 pub use circumstances::{Chrony, ClockSync, Hop, HopAnswer, Metadata};
 pub use direction::{
-    DelayKind, Direction, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, LISTED, Loss,
+    DelayKind, DirectionResults, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, LISTED, Loss,
     LossCause, LossPeriod, LossesByCause, Packets, Reordering, Tally, Ttl, TtlChange,
 };
 pub use replies::{ChecksumErrors, OtherLength, Rejected, Replies};
@@ -154,11 +154,11 @@ pub struct Measurement {
     /// user, arrival = user - best.
     pub location_error_ns: LocationError,
     /// From sender to responder.
-    pub forward: Direction,
+    pub forward: DirectionResults,
     /// From responder to sender.
-    pub reverse: Direction,
+    pub reverse: DirectionResults,
     /// There and back, without the responder's own time: (t4-t1)-(t3-t2).
-    pub round_trip: Direction,
+    pub round_trip: DirectionResults,
     /// The first packets of each direction, which were sent to fit the clocks by (`--calibration`). They are in none of the other
     /// figures, losses and ratings, whose moments count from the first packet after them; events are of the whole run. Left out
     /// where there are none.
@@ -203,24 +203,33 @@ pub struct Measurements {
     pub measurements: Vec<Measurement>,
 }
 
-/// Which ways the packets of a measurement go.
+/// The direction of a stream's probes, or of a figure.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
-    /// There, and reflected back.
+pub enum ProbeDirection {
+    /// To the target, which reflects them.
     #[default]
     RoundTrip,
     /// From the measuring host to the target only.
     Forward,
     /// From the target to the measuring host only.
     Reverse,
-    /// Both at once, each end sending its own packets.
+    /// Both directions at the same time: each end sends its own packets.
     Both,
 }
 
-impl Way {
+impl From<Direction> for ProbeDirection {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Forward => Self::Forward,
+            Direction::Reverse => Self::Reverse,
+        }
+    }
+}
+
+impl ProbeDirection {
     /// Whether the measuring host sends one-way packets.
     pub const fn has_forward(self) -> bool {
         matches!(self, Self::Forward | Self::Both)
@@ -229,7 +238,7 @@ impl Way {
     pub const fn has_reverse(self) -> bool {
         matches!(self, Self::Reverse | Self::Both)
     }
-    /// Whether packets go one way only.
+    /// Whether the packets are not reflected.
     pub const fn is_one_way(self) -> bool {
         !matches!(self, Self::RoundTrip)
     }
@@ -238,10 +247,10 @@ impl Way {
 /// What was sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Traffic {
-    /// Which ways the packets go. In `both`, the target draws its random schedule by the seed whose last number is one
+    /// The direction of the probes. With `both`, the target draws its random schedule by the seed whose last number is one
     /// higher (2^32 - 1 is followed by 0).
     #[serde(default)]
-    pub direction: Way,
+    pub direction: ProbeDirection,
     /// The schedule, as `--traffic` takes it.
     pub model: String,
     /// How the sender perturbed its schedule, as `--departure-jitter` takes it; `null` where it did not.
@@ -287,11 +296,11 @@ pub struct CalibrationPhase {
     /// How many were stated to be for it, of each direction.
     pub packets: u64,
     /// From sender to responder.
-    pub forward: Direction,
+    pub forward: DirectionResults,
     /// From responder to sender.
-    pub reverse: Direction,
+    pub reverse: DirectionResults,
     /// There and back.
-    pub round_trip: Direction,
+    pub round_trip: DirectionResults,
 }
 
 /// The tool's own error on this machine, as `romer calibrate` has found it for stamps of these places.
@@ -316,12 +325,12 @@ pub struct Calibration {
 
 impl Calibration {
     /// What is taken out of the delays of `way`, nanoseconds; `None` where nothing is.
-    pub fn taken_out(&self, way: Way) -> Option<f64> {
+    pub fn taken_out(&self, way: ProbeDirection) -> Option<f64> {
         let baseline = match way {
-            Way::Forward => self.forward.map(|share| share.baseline_ns),
-            Way::Reverse => self.reverse.map(|share| share.baseline_ns),
-            Way::RoundTrip => self.baseline_ns,
-            Way::Both => None,
+            ProbeDirection::Forward => self.forward.map(|share| share.baseline_ns),
+            ProbeDirection::Reverse => self.reverse.map(|share| share.baseline_ns),
+            ProbeDirection::RoundTrip => self.baseline_ns,
+            ProbeDirection::Both => None,
         };
         baseline.filter(|_| self.subtracted)
     }
@@ -481,13 +490,13 @@ pub struct Doctor {
     /// Version of romer.
     pub software: String,
     /// The findings, the important ones first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<DoctorFinding>,
 }
 
 /// How a finding is to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum CheckVerdict {
     /// As good as it gets.
     Good,
     /// Works, with a consequence to know.
@@ -498,11 +507,11 @@ pub enum Verdict {
 
 /// One thing the doctor looked at.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Finding {
+pub struct DoctorFinding {
     /// What was looked at, a stable name.
     pub name: String,
     /// How it stands.
-    pub verdict: Verdict,
+    pub verdict: CheckVerdict,
     /// What was found, in words.
     pub found: String,
     /// What follows for the user.

@@ -72,7 +72,7 @@ pub struct Emulated {
     /// `romer/emulated/1`.
     pub schema: String,
     /// Which of the emulation's directions the packets took that went there.
-    pub there: Leg,
+    pub there: PortDirection,
     /// Port a, `[NETNS/]IFACE`.
     pub a: String,
     /// Port b.
@@ -99,7 +99,7 @@ pub struct Emulated {
 /// A direction of an emulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Leg {
+pub enum PortDirection {
     /// From port a to port b.
     #[default]
     AToB,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Where something happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Side {
+pub enum EventLocation {
     /// At the sending host.
     Sender,
     /// At the responding host.
@@ -15,7 +15,7 @@ pub enum Side {
     Path,
 }
 
-impl Side {
+impl EventLocation {
     /// The host at the other end; the path has none.
     pub const fn other(self) -> Self {
         match self {
@@ -90,7 +90,7 @@ pub struct Event {
     /// What it was.
     pub kind: EventKind,
     /// Where it was.
-    pub side: Side,
+    pub side: EventLocation,
     /// In words.
     pub detail: String,
     /// That host's real-time clock at that moment; of what was on the path, this host's.
@@ -115,7 +115,7 @@ pub struct Event {
 
 impl Event {
     /// An event of one moment, without words: `at_ns` after the start, which is `clock_ns` by the clock of that host.
-    pub const fn new(kind: EventKind, side: Side, at_ns: i64, clock_ns: i64) -> Self {
+    pub const fn new(kind: EventKind, side: EventLocation, at_ns: i64, clock_ns: i64) -> Self {
         Self {
             at_ns,
             until_ns: None,
@@ -183,7 +183,7 @@ mod tests {
     fn what_began_before_the_run_is_told_from_its_start_and_ends_when_it_did() {
         let at = |at_ns, until_ns| Event {
             until_ns,
-            ..Event::new(EventKind::NotSent, Side::Sender, at_ns, 100 * S)
+            ..Event::new(EventKind::NotSent, EventLocation::Sender, at_ns, 100 * S)
         };
         let early = at(-S, Some(3 * S)).from_start();
         assert_eq!((early.at_ns, early.clock_ns, early.until_ns), (0, 101 * S, Some(3 * S)));

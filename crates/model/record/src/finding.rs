@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::document::Way;
+use crate::document::ProbeDirection;
 
 /// A pattern that was found.
 ///
@@ -14,7 +14,7 @@ use crate::document::Way;
 pub struct Finding {
     /// Where it was found: `forward`, `reverse` or `round_trip`. A round trip is looked at where the delays of its two
     /// ways are not known, and for losses by length where nobody knows on which way they were.
-    pub direction: Way,
+    pub direction: ProbeDirection,
     /// When it begins, after the first departure of that direction; `null` where it holds throughout.
     pub at_ns: Option<i64>,
     /// When it ends, likewise; `null` where it has no length, or holds to the end.
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_finding_has_its_kind_in_its_pattern() {
         let finding = Finding {
-            direction: Way::RoundTrip,
+            direction: ProbeDirection::RoundTrip,
             at_ns: Some(5),
             until_ns: None,
             false_alarm_probability: Some(1e-9),

@@ -2,7 +2,7 @@
 
 use romer_units::Duration;
 
-use crate::metric::{Path, Unit};
+use crate::metric::{MetricPath, Unit};
 
 /// How a value is compared with its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub fn written<'t>(text: &'t str, what: &str, example: &str) -> Result<Written<'
 
 /// The unit of the number of a measurement that a limit is on, as it was written.
 pub fn unit(text: &str) -> Option<Unit> {
-    Some(split(text)?.0.parse::<Path>().ok()?.unit())
+    Some(split(text)?.0.parse::<MetricPath>().ok()?.unit())
 }
 
 fn number(text: &str) -> Option<f64> {
@@ -118,7 +118,7 @@ pub fn bound(unit: Unit, text: &str) -> Result<f64, String> {
         Unit::Percent => percent
             .or_else(|| number(text))
             .ok_or_else(|| format!("{text:?} is not a percentage; write for instance 1%")),
-        Unit::FrameRate | Unit::Count | Unit::Hops | Unit::Score => {
+        Unit::FrameRate | Unit::Count | Unit::Hops | Unit::Factor | Unit::Score | Unit::RFactor => {
             number(text).ok_or_else(|| format!("{text:?} is not a number; write for instance 5"))
         }
     }

@@ -68,7 +68,7 @@ pub enum Entry {
         reply_number: Option<u32>,
     },
     /// The responder's own record of a probe, brought by the control channel.
-    Far(Far),
+    Far(ResponderRecord),
     /// The responder's own record of a one-way probe that it sent, or could not send, brought by the control channel.
     FarSent(FarSent),
     /// A network card's stamp became known, of this host's or of the responder's.
@@ -109,7 +109,7 @@ pub struct FarSent {
 
 /// The responder's record of one probe that arrived there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Far {
+pub struct ResponderRecord {
     /// Number of the probe.
     pub sequence: u64,
     /// Arrival: user stamp after the receive call.
@@ -246,7 +246,7 @@ pub fn encode(stream: u16, entry: &Entry, out: &mut Vec<u8>) {
 }
 
 /// Appends the responder's record alone, as the control channel carries it.
-pub fn encode_far(far: &Far, out: &mut Vec<u8>) {
+pub fn encode_far(far: &ResponderRecord, out: &mut Vec<u8>) {
     out.extend_from_slice(&far.sequence.to_le_bytes());
     out.extend_from_slice(&far.t2_user_ns.to_le_bytes());
     put_time(out, far.t2_kernel_ns);
@@ -317,7 +317,7 @@ impl Iterator for Entries<'_> {
 ///
 /// # Errors
 /// [`LogError`] at the first record that is cut short or malformed.
-pub fn decode_far(bytes: &[u8]) -> Result<Vec<Far>, LogError> {
+pub fn decode_far(bytes: &[u8]) -> Result<Vec<ResponderRecord>, LogError> {
     let mut cursor = Cursor { bytes, at: 0, start: 0 };
     let mut records = Vec::with_capacity(bytes.len() / 40);
     while cursor.at < bytes.len() {
@@ -412,8 +412,8 @@ impl Cursor<'_> {
     }
 }
 
-fn read_far(c: &mut Cursor<'_>) -> Result<Far, LogError> {
-    Ok(Far {
+fn read_far(c: &mut Cursor<'_>) -> Result<ResponderRecord, LogError> {
+    Ok(ResponderRecord {
         sequence: c.u64()?,
         t2_user_ns: c.i64()?,
         t2_kernel_ns: c.some_i64()?,
@@ -502,8 +502,8 @@ mod tests {
         fn far()(
             sequence: u64, t2_user_ns: i64, t2_kernel_ns: Option<i64>, t3_user_ns: Option<i64>,
             t3_kernel_ns: Option<i64>, ttl: Option<u8>, tos: Option<u8>,
-        ) -> Far {
-            Far { sequence, t2_user_ns, t2_kernel_ns, t3_user_ns, t3_kernel_ns, ttl, tos }
+        ) -> ResponderRecord {
+            ResponderRecord { sequence, t2_user_ns, t2_kernel_ns, t3_user_ns, t3_kernel_ns, ttl, tos }
         }
     }
 

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use crate::document::{Measurement, Way};
+use crate::document::{Measurement, ProbeDirection};
 
 /// What the numbers of a metric are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,13 +26,17 @@ pub enum Unit {
     Count,
     /// Routers that a packet may still pass.
     Hops,
-    /// R or MOS.
+    /// A multiple of a reference, such as 2.
+    Factor,
+    /// MOS, from 1 to 5.
     Score,
+    /// R of the E-model, from 0 to about 100.
+    RFactor,
 }
 
 impl Unit {
     /// How a bound is written.
-    pub const fn words(self) -> &'static str {
+    pub const fn example(self) -> &'static str {
         match self {
             Self::Time => "time (30ms)",
             Self::Ratio => "ratio (1%)",
@@ -40,7 +44,9 @@ impl Unit {
             Self::FrameRate => "frames/s (1000)",
             Self::Count => "count (5)",
             Self::Hops => "hops (60)",
+            Self::Factor => "factor (2)",
             Self::Score => "score (4)",
+            Self::RFactor => "R (80)",
         }
     }
 }
@@ -107,12 +113,12 @@ pub const METRICS: [Metric; 32] = [
     number("ttl.min", Unit::Hops, "lowest TTL or hop limit on arrival"),
     number("ttl.max", Unit::Hops, "highest TTL or hop limit on arrival"),
     number("voice.mos", Unit::Score, "MOS of the call (ITU-T G.107)"),
-    number("voice.r", Unit::Score, "R factor of the call, such as 80 (ITU-T G.107)"),
+    number("voice.r", Unit::RFactor, "R factor of the call (ITU-T G.107)"),
     number("voice.mouth_to_ear_ns", Unit::Time, "delay from mouth to ear, with codec and jitter buffer"),
     number("voice.jitter_buffer_ns", Unit::Time, "length of the jitter buffer"),
     number("voice.loss_ratio", Unit::Ratio, "packets lost in the network or discarded by the jitter buffer"),
     number("voice.discard_ratio", Unit::Ratio, "packets discarded by the jitter buffer"),
-    number("voice.burst_ratio", Unit::Ratio, "burst ratio of the loss, 100% if random (ITU-T G.107)"),
+    number("voice.burst_ratio", Unit::Factor, "burst ratio of the loss, 1 if random (ITU-T G.107)"),
 ];
 
 /// One number of a sample.
@@ -183,16 +189,16 @@ const LIST: &str = "`romer help metrics` lists all";
 
 /// One number of a measurement, of one direction or of each that was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Path {
-    /// `None`: of each direction. Never [`Way::Both`].
-    pub direction: Option<Way>,
+pub struct MetricPath {
+    /// `None`: of each direction. Never [`ProbeDirection::Both`].
+    pub direction: Option<ProbeDirection>,
     /// The metric.
     pub metric: &'static Metric,
     /// Of a metric that is a sample, which of its numbers.
     pub statistic: Option<&'static Statistic>,
 }
 
-impl Path {
+impl MetricPath {
     /// The unit of the number.
     pub fn unit(&self) -> Unit {
         match self.statistic {
@@ -212,21 +218,21 @@ impl Path {
     }
 
     /// The directions that a measurement whose packets go `way` has it of, without regard to its own.
-    pub fn directions(&self, way: Way) -> &'static [Way] {
+    pub fn directions(&self, way: ProbeDirection) -> &'static [ProbeDirection] {
         match way {
             // The two directions of a call are rated from the round trip.
-            Way::RoundTrip if self.is_voice() => Self::ways(Way::Both),
+            ProbeDirection::RoundTrip if self.is_voice() => Self::ways(ProbeDirection::Both),
             way => Self::ways(way),
         }
     }
 
     /// The directions of the document in which packets go.
-    const fn ways(way: Way) -> &'static [Way] {
+    const fn ways(way: ProbeDirection) -> &'static [ProbeDirection] {
         match way {
-            Way::RoundTrip => &[Way::RoundTrip],
-            Way::Forward => &[Way::Forward],
-            Way::Reverse => &[Way::Reverse],
-            Way::Both => &[Way::Forward, Way::Reverse],
+            ProbeDirection::RoundTrip => &[ProbeDirection::RoundTrip],
+            ProbeDirection::Forward => &[ProbeDirection::Forward],
+            ProbeDirection::Reverse => &[ProbeDirection::Reverse],
+            ProbeDirection::Both => &[ProbeDirection::Forward, ProbeDirection::Reverse],
         }
     }
 
@@ -237,21 +243,23 @@ impl Path {
 }
 
 /// The name of a direction in the document.
-pub const fn direction_name(way: Way) -> &'static str {
+pub const fn direction_name(way: ProbeDirection) -> &'static str {
     match way {
-        Way::Forward => "forward",
-        Way::Reverse => "reverse",
-        Way::RoundTrip => "round_trip",
-        Way::Both => "both",
+        ProbeDirection::Forward => "forward",
+        ProbeDirection::Reverse => "reverse",
+        ProbeDirection::RoundTrip => "round_trip",
+        ProbeDirection::Both => "both",
     }
 }
 
 /// The direction of this name.
-fn direction(name: &str) -> Option<Way> {
-    [Way::Forward, Way::Reverse, Way::RoundTrip].into_iter().find(|way| direction_name(*way) == name)
+fn direction(name: &str) -> Option<ProbeDirection> {
+    [ProbeDirection::Forward, ProbeDirection::Reverse, ProbeDirection::RoundTrip]
+        .into_iter()
+        .find(|way| direction_name(*way) == name)
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for MetricPath {
     /// As the document has it: `forward.delay_ns.p99`, `voice.forward.mos`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.direction.map(direction_name);
@@ -264,7 +272,7 @@ impl fmt::Display for Path {
     }
 }
 
-impl FromStr for Path {
+impl FromStr for MetricPath {
     type Err = String;
 
     /// Reads a path or an alias.
@@ -273,7 +281,7 @@ impl FromStr for Path {
     /// In words: what is no part of a path, and what may stand in its place.
     fn from_str(text: &str) -> Result<Self, String> {
         let (direction, rest) = split(text);
-        if let Some(path) = found(direction, &rest) {
+        if let Some(path) = find_path(direction, &rest) {
             return in_direction(path, &rest);
         }
         let aliased = ALIASES.iter().filter_map(|alias| {
@@ -286,7 +294,7 @@ impl FromStr for Path {
             if direction.is_some() && of_alias.is_some() {
                 return Err(format!("{} has a direction; write {}", alias.name, alias.path));
             }
-            match found(direction.or(of_alias), &path) {
+            match find_path(direction.or(of_alias), &path) {
                 Some(path) => return in_direction(path, &rest),
                 None if !continued(&[]).iter().any(|name| rest.split('.').next() == Some(name)) => {
                     why = missing(text, &path);
@@ -308,7 +316,7 @@ fn after(path: &str, tail: &str) -> Option<String> {
 }
 
 /// The direction that a path states, and the rest.
-fn split(text: &str) -> (Option<Way>, String) {
+fn split(text: &str) -> (Option<ProbeDirection>, String) {
     let (first, rest) = text.split_once('.').unwrap_or((text, ""));
     if let Some(way) = direction(first) {
         return (Some(way), rest.to_owned());
@@ -323,21 +331,21 @@ fn split(text: &str) -> (Option<Way>, String) {
 }
 
 /// The path that is `rest` in a direction.
-fn found(direction: Option<Way>, rest: &str) -> Option<Path> {
+fn find_path(direction: Option<ProbeDirection>, rest: &str) -> Option<MetricPath> {
     METRICS.iter().find_map(|metric| {
         let tail = rest.strip_prefix(metric.path)?;
         if !metric.is_sample {
-            return tail.is_empty().then_some(Path { direction, metric, statistic: None });
+            return tail.is_empty().then_some(MetricPath { direction, metric, statistic: None });
         }
         let name = tail.strip_prefix('.')?;
         let statistic = STATISTICS.iter().find(|statistic| statistic.name == name)?;
-        Some(Path { direction, metric, statistic: Some(statistic) })
+        Some(MetricPath { direction, metric, statistic: Some(statistic) })
     })
 }
 
 /// Refuses the rating of a round trip.
-fn in_direction(path: Path, rest: &str) -> Result<Path, String> {
-    if path.is_voice() && path.direction == Some(Way::RoundTrip) {
+fn in_direction(path: MetricPath, rest: &str) -> Result<MetricPath, String> {
+    if path.is_voice() && path.direction == Some(ProbeDirection::RoundTrip) {
         let name = rest.rsplit('.').next().unwrap_or(rest);
         return Err(format!(
             "a call is rated in each direction, not as a round trip; write voice.forward.{name} or voice.reverse.{name}"
@@ -373,7 +381,7 @@ fn missing(text: &str, rest: &str) -> String {
         }
         let shown = romer_units::excerpt(part, 40);
         return match (depth, known.is_empty()) {
-            (0, _) => format!("{shown:?} is no metric; write one of {}; {LIST}", known.join(", ")),
+            (0, _) => format!("{shown:?} is not a metric; use one of {}; {LIST}", known.join(", ")),
             (_, true) => {
                 format!("{} has no part {shown:?}; leave it out", parts[..depth].join("."))
             }
@@ -423,17 +431,17 @@ pub fn numbers(measurement: &Measurement) -> Value {
 }
 
 /// Every number that a measurement has in the directions that packets go, with its path.
-pub fn values(measurement: &Measurement) -> Vec<(Path, f64)> {
+pub fn values(measurement: &Measurement) -> Vec<(MetricPath, f64)> {
     let document = numbers(measurement);
     let way = measurement.traffic.direction;
     let mut values = Vec::new();
-    for direction in [Way::Forward, Way::Reverse, Way::RoundTrip] {
-        if way != Way::RoundTrip && !Path::ways(way).contains(&direction) {
+    for direction in [ProbeDirection::Forward, ProbeDirection::Reverse, ProbeDirection::RoundTrip] {
+        if way != ProbeDirection::RoundTrip && !MetricPath::ways(way).contains(&direction) {
             continue;
         }
         for metric in &METRICS {
-            let of = |statistic| Path { direction: Some(direction), metric, statistic };
-            let paths: Vec<Path> = match metric.is_sample {
+            let of = |statistic| MetricPath { direction: Some(direction), metric, statistic };
+            let paths: Vec<MetricPath> = match metric.is_sample {
                 true => STATISTICS.iter().map(|statistic| of(Some(statistic))).collect(),
                 false => vec![of(None)],
             };
@@ -448,10 +456,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::document::{Direction, Summary};
+    use crate::document::{DirectionResults, Summary};
 
     fn read(text: &str) -> String {
-        text.parse::<Path>().unwrap_or_else(|why| panic!("{text}: {why}")).to_string()
+        text.parse::<MetricPath>().unwrap_or_else(|why| panic!("{text}: {why}")).to_string()
     }
 
     /// A path is read and written, and an alias stands for its path with any direction and statistic.
@@ -484,7 +492,7 @@ mod tests {
         for (text, part) in [
             ("", "the path is empty; write one of delay_ns, "),
             ("forward", "a direction has many metrics; write one of delay_ns, "),
-            ("up.delay_ns.p99", "\"up\" is no metric; write one of delay_ns, "),
+            ("up.delay_ns.p99", "\"up\" is not a metric; use one of delay_ns, "),
             ("forward.delay_ns", "write forward.delay_ns.p99, or continue with one of count, min"),
             ("forward.delay_ns.p98", "delay_ns has no part \"p98\"; write one of count"),
             ("forward.delay_ns.mean_interval", "write one of count, "),
@@ -497,7 +505,7 @@ mod tests {
             ("voice", "is not one number; write voice.mos, or continue with one of mos, r"),
             ("loss.periods", "loss has no part \"periods\"; write one of ratio, longest"),
         ] {
-            let why = text.parse::<Path>().unwrap_err();
+            let why = text.parse::<MetricPath>().unwrap_err();
             assert!(why.contains(part), "{text:?}: {why}");
         }
     }
@@ -506,7 +514,7 @@ mod tests {
     #[test]
     fn aliases_stand_for_paths() {
         for Alias { name, path } in ALIASES {
-            let is_number = path.parse::<Path>().is_ok();
+            let is_number = path.parse::<MetricPath>().is_ok();
             let tail = if is_number { "" } else { ".p99" };
             assert_eq!(read(&format!("{name}{tail}")), format!("{path}{tail}"));
         }
@@ -516,7 +524,7 @@ mod tests {
     #[test]
     fn metrics_are_those_of_document() {
         let some = || Some(Summary::default());
-        let mut direction = Direction { departure_error_ns: some(), ..Direction::default() };
+        let mut direction = DirectionResults { departure_error_ns: some(), ..DirectionResults::default() };
         direction.jitter_ns.inter_arrival_difference_in_order_of_arrival = some();
         let mut left = Vec::new();
         let mut open = vec![(String::new(), serde_json::to_value(direction).unwrap())];
@@ -525,7 +533,7 @@ mod tests {
                 Value::Object(fields) => open.extend(fields.into_iter().map(|(name, value)| {
                     (if path.is_empty() { name } else { format!("{path}.{name}") }, value)
                 })),
-                Value::Null | Value::Number(_) if path.parse::<Path>().is_err() => {
+                Value::Null | Value::Number(_) if path.parse::<MetricPath>().is_err() => {
                     left.push(path);
                 }
                 _ => {}
@@ -540,7 +548,7 @@ mod tests {
     proptest! {
         #[test]
         fn reading_never_panics(text in "\\PC{0,60}") {
-            let _ = text.parse::<Path>();
+            let _ = text.parse::<MetricPath>();
         }
     }
 }

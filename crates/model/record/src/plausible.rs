@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use crate::document::ClockSync;
 use crate::event::Event;
-use crate::log::{Card, Entry, Far, FarSent};
+use crate::log::{Card, Entry, FarSent, ResponderRecord};
 use crate::manifest::{Manifest, Stream};
 
 /// Moments of a host's real-time clock, nanoseconds after 1970-01-01: the years 1957 to 2102. Time stamps of NTP lie
@@ -24,7 +24,7 @@ fn is_span(nanos: i64) -> bool {
     SPANS.contains(&nanos)
 }
 
-impl Far {
+impl ResponderRecord {
     /// Whether its times are moments of a clock.
     pub fn is_plausible(&self) -> bool {
         let Self { sequence: _, t2_user_ns, t2_kernel_ns, t3_user_ns, t3_kernel_ns, ttl: _, tos: _ } = self;
@@ -122,7 +122,7 @@ impl Manifest {
 
 #[cfg(test)]
 mod tests {
-    use crate::event::{ClockStep, EventKind, Side};
+    use crate::event::{ClockStep, EventKind, EventLocation};
     use crate::log::CardMoment;
 
     use super::*;
@@ -145,10 +145,10 @@ mod tests {
         for extreme in [i64::MIN, i64::MAX, MOMENTS.start - 1, MOMENTS.end] {
             let some = Some(extreme);
             let far = [
-                Far { t2_user_ns: extreme, ..Far::default() },
-                Far { t2_kernel_ns: some, ..Far::default() },
-                Far { t3_user_ns: some, ..Far::default() },
-                Far { t3_kernel_ns: some, ..Far::default() },
+                ResponderRecord { t2_user_ns: extreme, ..ResponderRecord::default() },
+                ResponderRecord { t2_kernel_ns: some, ..ResponderRecord::default() },
+                ResponderRecord { t3_user_ns: some, ..ResponderRecord::default() },
+                ResponderRecord { t3_kernel_ns: some, ..ResponderRecord::default() },
             ];
             assert!(
                 far.into_iter().all(|far| !far.is_plausible() && !Entry::Far(far).is_plausible()),
@@ -168,7 +168,7 @@ mod tests {
         for size in [LONGEST_PAYLOAD, LONGEST_PAYLOAD + 1] {
             assert_eq!(FarSent { size, ..FarSent::default() }.is_plausible(), size == LONGEST_PAYLOAD);
         }
-        let usual = Event::new(EventKind::ClockStep, Side::Responder, 1, 2);
+        let usual = Event::new(EventKind::ClockStep, EventLocation::Responder, 1, 2);
         assert!(usual.is_plausible());
         for extreme in [i64::MIN, i64::MAX, SPANS.start - 1, SPANS.end] {
             assert!(!FarSent { wake_error_ns: extreme, ..FarSent::default() }.is_plausible(), "{extreme}");

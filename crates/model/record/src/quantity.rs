@@ -7,54 +7,104 @@ use crate::metric::{Alias, Unit, alias};
 pub struct Quantity {
     /// As results have it.
     pub name: &'static str,
+    /// As sentences name it.
+    pub label: &'static str,
     /// What its numbers are.
     pub unit: Unit,
     /// What it means, in a few words.
     pub meaning: &'static str,
 }
 
-const fn quantity(name: &'static str, unit: Unit, meaning: &'static str) -> Quantity {
-    Quantity { name, unit, meaning }
+const fn quantity(name: &'static str, label: &'static str, unit: Unit, meaning: &'static str) -> Quantity {
+    Quantity { name, label, unit, meaning }
 }
 
 /// Every quantity that results of a benchmark may be of.
 pub const QUANTITIES: [Quantity; 24] = [
-    quantity("throughput_percent", Unit::Percent, "highest load without loss, of the line rate (RFC 2544)"),
-    quantity("throughput_pps", Unit::FrameRate, "the same in frames per second"),
+    quantity(
+        "throughput_percent",
+        "throughput",
+        Unit::Percent,
+        "highest load without loss, of the line rate (RFC 2544)",
+    ),
+    quantity("throughput_pps", "throughput", Unit::FrameRate, "the same in frames per second"),
     quantity(
         "conditional_throughput_percent",
+        "conditional throughput",
         Unit::Percent,
         "load that was forwarded at that load (MLRsearch)",
     ),
-    quantity("second_goal_percent", Unit::Percent, "highest load of the second goal (MLRsearch)"),
-    quantity("second_goal_conditional_percent", Unit::Percent, "load that was forwarded at that load"),
-    quantity("third_goal_percent", Unit::Percent, "highest load of the third goal (MLRsearch)"),
-    quantity("third_goal_conditional_percent", Unit::Percent, "load that was forwarded at that load"),
-    quantity("carried_percent", Unit::Percent, "forwarded load, of the line rate"),
-    quantity("carried_payload_percent", Unit::Percent, "forwarded payload, of the line rate"),
-    quantity("carried_pps", Unit::FrameRate, "forwarded frames per second"),
-    quantity("loss_ratio", Unit::Ratio, "lost frames / sent frames"),
-    quantity("latency_mean_ns", Unit::Time, "mean latency of a trial"),
-    quantity("latency_median_ns", Unit::Time, "median latency of a trial"),
-    quantity("latency_p99_ns", Unit::Time, "99 % quantile of the latency of a trial"),
-    quantity("latency_max_ns", Unit::Time, "maximum latency of a trial"),
+    quantity(
+        "second_goal_percent",
+        "second goal",
+        Unit::Percent,
+        "highest load of the second goal (MLRsearch)",
+    ),
+    quantity(
+        "second_goal_conditional_percent",
+        "forwarded load at the second goal",
+        Unit::Percent,
+        "load that was forwarded at that load",
+    ),
+    quantity("third_goal_percent", "third goal", Unit::Percent, "highest load of the third goal (MLRsearch)"),
+    quantity(
+        "third_goal_conditional_percent",
+        "forwarded load at the third goal",
+        Unit::Percent,
+        "load that was forwarded at that load",
+    ),
+    quantity("carried_percent", "forwarded load", Unit::Percent, "forwarded load, of the line rate"),
+    quantity(
+        "carried_payload_percent",
+        "forwarded payload",
+        Unit::Percent,
+        "forwarded payload, of the line rate",
+    ),
+    quantity("carried_pps", "forwarded frames", Unit::FrameRate, "forwarded frames per second"),
+    quantity("loss_ratio", "loss ratio", Unit::Ratio, "lost frames / sent frames"),
+    quantity("latency_mean_ns", "mean latency", Unit::Time, "mean latency of a trial"),
+    quantity("latency_median_ns", "median latency", Unit::Time, "median latency of a trial"),
+    quantity("latency_p99_ns", "p99 latency", Unit::Time, "99 % quantile of the latency of a trial"),
+    quantity("latency_max_ns", "maximum latency", Unit::Time, "maximum latency of a trial"),
     quantity(
         "jitter_delay_difference_ns",
+        "mean |IPDV|",
         Unit::Time,
         "mean |IPDV|, absolute delay difference of consecutive frames",
     ),
-    quantity("jitter_deviation_from_mean_ns", Unit::Time, "mean absolute deviation from the mean latency"),
+    quantity(
+        "jitter_deviation_from_mean_ns",
+        "mean deviation of the latency",
+        Unit::Time,
+        "mean absolute deviation from the mean latency",
+    ),
     quantity(
         "jitter_inter_arrival_difference_ns",
+        "mean difference of inter-arrival times",
         Unit::Time,
         "mean absolute difference of consecutive inter-arrival times",
     ),
-    quantity("jitter_peak_to_peak_ns", Unit::Time, "maximum minus minimum latency"),
-    quantity("burst_frames", Unit::Count, "longest burst without loss (RFC 9004)"),
-    quantity("corrected_buffer_ns", Unit::Time, "corrected buffer time (RFC 9004)"),
-    quantity("recovery_ns", Unit::Time, "time until losses end after an overload (RFC 2544)"),
-    quantity("reset_by_loss_ns", Unit::Time, "reset time, from the number of lost frames (RFC 6201)"),
-    quantity("reset_by_times_ns", Unit::Time, "reset time, from time stamps (RFC 6201)"),
+    quantity("jitter_peak_to_peak_ns", "range of the latency", Unit::Time, "maximum minus minimum latency"),
+    quantity("burst_frames", "longest burst", Unit::Count, "longest burst without loss (RFC 9004)"),
+    quantity("corrected_buffer_ns", "corrected buffer time", Unit::Time, "corrected buffer time (RFC 9004)"),
+    quantity(
+        "recovery_ns",
+        "recovery time",
+        Unit::Time,
+        "time until losses end after an overload (RFC 2544)",
+    ),
+    quantity(
+        "reset_by_loss_ns",
+        "reset time by losses",
+        Unit::Time,
+        "reset time, from the number of lost frames (RFC 6201)",
+    ),
+    quantity(
+        "reset_by_times_ns",
+        "reset time by time stamps",
+        Unit::Time,
+        "reset time, from time stamps (RFC 6201)",
+    ),
 ];
 
 /// Every alias of a quantity.

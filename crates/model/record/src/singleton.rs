@@ -1,6 +1,6 @@
 //! Singletons: one probe's round trip, and one packet's passage in one direction.
 
-use crate::document::Way;
+use crate::document::ProbeDirection;
 use romer_units::{Arrival, Clock, Departure, Duration, Place, Responder, Sender, Timestamp};
 
 /// All stamps of one moment (a departure or an arrival) on one clock, by the place where they were taken.
@@ -52,8 +52,8 @@ impl<C: Clock> Stamps<C> {
 /// A one-way probe has two of them: `t1` and `t2` where it went forward, `t3` and `t4` where the responder sent it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// Which way the probe went. A row is never of [`Way::Both`]: there, each direction has rows and numbers of its own.
-    pub way: Way,
+    /// Which way the probe went. A row is never of [`ProbeDirection::Both`]: there, each direction has rows and numbers of its own.
+    pub way: ProbeDirection,
     /// Number of the probe in its stream, from 0.
     pub sequence: u64,
     /// 0 for the first copy that came back (or for a probe that did not), 1, 2, ... for duplicates.

@@ -8,7 +8,7 @@ use romer_units::{Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::document::Way;
+use crate::document::ProbeDirection;
 
 /// The scale of a transmission rating factor R. Ratings of different scales cannot be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -422,7 +422,7 @@ pub struct Playout {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Voice {
     /// Which way the speech goes.
-    pub direction: Way,
+    pub direction: ProbeDirection,
     /// The codec.
     pub codec: Codec,
     /// How the jitter buffer was chosen.
@@ -448,7 +448,7 @@ pub struct Voice {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unrated {
     /// Which way the speech goes.
-    pub direction: Way,
+    pub direction: ProbeDirection,
     /// Why it has none.
     pub reason: UnratedReason,
     /// Packets of which it is known whether they were lost, or which count as lost.

@@ -5,9 +5,9 @@ use core::net::IpAddr;
 /// The network of an address: its /24 of IPv4, or its /56 of IPv6. One subscriber often has all addresses of it, so that a share
 /// for each address would bound nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Network(u128);
+pub struct ClientNetwork(u128);
 
-impl Network {
+impl ClientNetwork {
     /// The network of `address`; an IPv4 address that is mapped into IPv6 has that of IPv4.
     pub fn from_address(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
@@ -21,8 +21,8 @@ impl Network {
 mod tests {
     use super::*;
 
-    fn network(address: &str) -> Network {
-        Network::from_address(address.parse().unwrap())
+    fn network(address: &str) -> ClientNetwork {
+        ClientNetwork::from_address(address.parse().unwrap())
     }
 
     /// Addresses of one /24 or one /56 share, others do not.

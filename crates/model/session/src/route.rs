@@ -229,7 +229,7 @@ mod tests {
 
     /// A way of `length` hops, the last of which is the target, whose answers take `delay`.
     #[derive(Clone, Debug)]
-    struct World {
+    struct SimulatedPath {
         length: u8,
         silent: Vec<u8>,
         /// Routers return as little of a packet as RFC 792 demands.
@@ -242,7 +242,7 @@ mod tests {
     /// Which probe is answered, how, and by whom.
     type Told = (Option<u32>, RouteAnswer, IpAddr);
 
-    impl World {
+    impl SimulatedPath {
         fn answer(&self, probe: RouteProbe) -> Option<Told> {
             let lost = self.lost.is_some_and(|each| probe.number.wrapping_sub(BASE).is_multiple_of(each));
             if lost || self.silent.contains(&probe.hop.min(self.length)) {
@@ -296,8 +296,14 @@ mod tests {
         }
     }
 
-    fn world(length: u8) -> World {
-        World { length, silent: Vec::new(), mute: false, delay: Duration::from_millis(20), lost: None }
+    fn world(length: u8) -> SimulatedPath {
+        SimulatedPath {
+            length,
+            silent: Vec::new(),
+            mute: false,
+            delay: Duration::from_millis(20),
+            lost: None,
+        }
     }
 
     #[test]
@@ -313,7 +319,7 @@ mod tests {
 
     #[test]
     fn silent_hops_are_asked_again_and_hold_up_nobody() {
-        let silent = World { silent: vec![2, 5], ..world(8) };
+        let silent = SimulatedPath { silent: vec![2, 5], ..world(8) };
         let (route, probes, took) = silent.trace();
         assert_eq!(route, silent.truth());
         assert_eq!(probes.iter().filter(|probe| probe.hop == 2).count(), usize::from(TRIES));
@@ -322,19 +328,19 @@ mod tests {
 
     #[test]
     fn a_target_that_never_answers_ends_the_search_after_a_few_hops() {
-        let dead = World { silent: (4..=30).collect(), ..world(30) };
+        let dead = SimulatedPath { silent: (4..=30).collect(), ..world(30) };
         let (route, probes, took) = dead.trace();
         assert_eq!(route, dead.truth());
         assert_eq!(route.len(), 3);
         assert!(probes.iter().all(|probe| probe.hop <= 3 + SILENT), "{probes:?}");
         assert!(took <= LONGEST, "{took}");
-        let nobody = World { silent: (1..=30).collect(), ..world(30) };
+        let nobody = SimulatedPath { silent: (1..=30).collect(), ..world(30) };
         assert_eq!(nobody.trace().0, Route::new());
     }
 
     #[test]
     fn routers_that_return_no_number_are_asked_one_at_a_time() {
-        let mute = World { mute: true, ..world(6) };
+        let mute = SimulatedPath { mute: true, ..world(6) };
         let (route, ..) = mute.trace();
         assert_eq!(route, mute.truth());
     }
@@ -363,7 +369,7 @@ mod tests {
         assert_eq!(changes(&short, &short), []);
         assert_eq!(changes(&short, &long), [Change { hop: 3, before: end, after: found(3) }]);
         assert_eq!(changes(&long, &short), [Change { hop: 3, before: found(3), after: end }]);
-        let silent = World { silent: vec![3], ..world(4) }.truth();
+        let silent = SimulatedPath { silent: vec![3], ..world(4) }.truth();
         assert_eq!(changes(&short, &silent), [], "it may be the router that was not asked long enough");
         assert_eq!(changes(&[], &long), []);
     }
@@ -377,7 +383,7 @@ mod tests {
             delay_ms in 0i64..900,
             lost in proptest::option::of(2u32..6),
         ) {
-            let world = World { length, silent, mute, delay: Duration::from_millis(delay_ms), lost };
+            let world = SimulatedPath { length, silent, mute, delay: Duration::from_millis(delay_ms), lost };
             let (route, _, took) = world.trace();
             prop_assert!(took <= LONGEST);
             prop_assert!(route.len() <= usize::from(MOST_HOPS));

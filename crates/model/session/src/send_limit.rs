@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use romer_units::{Monotonic, Timestamp};
 
-use crate::network::Network;
+use crate::network::ClientNetwork;
 
 /// Bits a second that one network is sent by a responder that is open to all.
 pub const OPEN_NETWORK_BITS: u64 = 10_000_000;
@@ -131,7 +131,7 @@ impl NetworkBuckets {
 pub struct SendLimit {
     rates: SendRates,
     /// Of the networks that are sent to, and of those that were until their buckets are full.
-    networks: HashMap<Network, Arc<NetworkBuckets>>,
+    networks: HashMap<ClientNetwork, Arc<NetworkBuckets>>,
     total: Option<Arc<Bucket>>,
     counters: Arc<Counters>,
 }
@@ -148,7 +148,7 @@ impl SendLimit {
     pub fn part(&mut self, to: IpAddr, now: Timestamp<Monotonic>) -> SendPart {
         self.networks.retain(|_, one| Arc::strong_count(one) > 1 || !one.is_full(now.as_nanos()));
         let rates = self.rates;
-        let network = self.networks.entry(Network::from_address(to)).or_insert_with(|| {
+        let network = self.networks.entry(ClientNetwork::from_address(to)).or_insert_with(|| {
             let bits = rates.network_bits.map(Bucket::new);
             Arc::new(NetworkBuckets { packets: Bucket::new(rates.packets), bits })
         });

@@ -329,7 +329,7 @@ impl Returns {
     /// [`Stray`], which is also counted.
     pub fn on_datagram(&mut self, arrival: &Arrival<'_>, sent: u64) -> Result<Entry, Stray> {
         let sent = self.echoes.at_most_noted(sent);
-        match self.judge(arrival, sent) {
+        match self.validate(arrival, sent) {
             Ok((packet, sequence)) => {
                 self.note(sequence);
                 self.compare_length(sequence, sent, arrival.payload.len());
@@ -369,7 +369,7 @@ impl Returns {
         }
     }
 
-    fn judge(&self, arrival: &Arrival<'_>, sent: u64) -> Result<(ReflectorPacket, u64), Stray> {
+    fn validate(&self, arrival: &Arrival<'_>, sent: u64) -> Result<(ReflectorPacket, u64), Stray> {
         if arrival.source != self.target {
             return Err(Stray::of_source(arrival.source, self.target));
         }

@@ -6,8 +6,8 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use romer_session::limit::Limiter;
-use romer_session::reflector::{Incoming, Reflector, Refusal, Rules, Verdict};
-use romer_units::random::{Seed, Stream};
+use romer_session::reflector::{Incoming, Reflector, ReflectorAction, Refusal, Rules};
+use romer_units::random::{RandomStream, Seed};
 use romer_units::{Duration, Monotonic, Responder, Timestamp};
 use romer_wire::stamp::{
     AUTHENTICATED_BASE, BASE, ErrorEstimate, Key, ReflectorPacket, ReplyFormat, ReplyLength, SHORTEST,
@@ -60,7 +60,7 @@ fn reply(
         expected: false,
     };
     let now = Timestamp::<Monotonic>::from_nanos(at.as_nanos());
-    let Verdict::Answer(answer) = reflector.on_datagram(&incoming, now) else { return None };
+    let ReflectorAction::Answer(answer) = reflector.on_datagram(&incoming, now) else { return None };
     let mut buffer = vec![0xee; 2_000];
     let written = answer.write(arrived + stay, error(), &mut buffer)?;
     reflector.on_reflected(&written);
@@ -256,15 +256,15 @@ fn symmetric_replies_hold_their_marks() {
             expected: false,
         };
         let written = match one.on_datagram(&incoming, Timestamp::from_nanos(0)) {
-            Verdict::Answer(answer) => {
+            ReflectorAction::Answer(answer) => {
                 let mut buffer = [0; 100];
                 answer.write(Timestamp::from_nanos(NOW + 1), error(), &mut buffer).map(|one| one.octets)
             }
-            Verdict::Refused(refusal) => {
+            ReflectorAction::Refused(refusal) => {
                 assert_eq!(refusal, Refusal::TooShort);
                 None
             }
-            Verdict::Association(_) => panic!("nobody proved anything"),
+            ReflectorAction::Association(_) => panic!("nobody proved anything"),
         };
         assert_eq!(written, reply, "{length:?}, {octets} octets, proved {proved}");
     }
@@ -272,7 +272,7 @@ fn symmetric_replies_hold_their_marks() {
 
 /// Draws from a seeded stream.
 struct Draw {
-    stream: Stream,
+    stream: RandomStream,
     next: u64,
 }
 
@@ -359,7 +359,7 @@ fn mutated_requests_bound_replies() {
     const REQUESTS: u32 = 60_000;
     let key = Arc::new(Key::new(&[7; 32]).unwrap());
     let here: SocketAddr = "192.0.2.1:40000".parse().unwrap();
-    let mut draw = Draw { stream: Stream::new(Seed([3, 5, 0, 4, 3, 6]), [0, 0]), next: 0 };
+    let mut draw = Draw { stream: RandomStream::new(Seed([3, 5, 0, 4, 3, 6]), [0, 0]), next: 0 };
     let cases = [
         Rules::default(),
         Rules { stateful: true, format: ReplyFormat::AsRequested, ..Rules::default() },
@@ -388,7 +388,7 @@ fn mutated_requests_bound_replies() {
                 expected: false,
             };
             let now = Timestamp::from_nanos(i64::from(sequence) * 1_000_000);
-            let Verdict::Answer(answer) = one.on_datagram(&incoming, now) else { continue };
+            let ReflectorAction::Answer(answer) = one.on_datagram(&incoming, now) else { continue };
             let mut buffer = vec![0xee; 8_000];
             let Some(written) = answer.write(Timestamp::from_nanos(NOW + 30_000), error(), &mut buffer)
             else {
@@ -406,7 +406,7 @@ fn mutated_requests_bound_replies() {
             let sent = Incoming { payload: &buffer[..written.octets], ..incoming };
             let verdict = other.on_datagram(&sent, now);
             assert!(
-                matches!(verdict, Verdict::Refused(Refusal::NotRequest)),
+                matches!(verdict, ReflectorAction::Refused(Refusal::NotRequest)),
                 "request {sequence}: {verdict:?}"
             );
         }

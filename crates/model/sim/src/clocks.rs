@@ -5,7 +5,7 @@
 //! and by slews. A packet takes its way's least time, what it waits (by a [`Queue`]), and what routes add. Stamps are
 //! late by an exponential time, or wrong by a normal one. All of it is drawn from a seed.
 
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 /// How long packets wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -257,7 +257,7 @@ impl QueueState {
 
 /// Chances in a row.
 struct Draws {
-    stream: Stream,
+    stream: RandomStream,
     ordinal: u64,
     block: [u32; 16],
     left: usize,
@@ -265,7 +265,7 @@ struct Draws {
 
 impl Draws {
     fn new(seed: u32, name: u32) -> Self {
-        let stream = Stream::new(Seed([seed, 0, 0, 0, 0, 0x636c_6b73]), [name, 0]);
+        let stream = RandomStream::new(Seed([seed, 0, 0, 0, 0, 0x636c_6b73]), [name, 0]);
         Self { stream, ordinal: 0, block: [0; 16], left: 0 }
     }
 

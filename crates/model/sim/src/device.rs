@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 use romer_units::{Duration, FrameSize};
 
 /// A frame that is given to the device, in order of time.
@@ -147,7 +147,7 @@ impl Device {
         let chances = ["nois", "sulk", "late", "twin"].map(|name| {
             let mut word = [0; 4];
             word.copy_from_slice(name.as_bytes());
-            Stream::new(seed, [u32::from_be_bytes(word), 0])
+            RandomStream::new(seed, [u32::from_be_bytes(word), 0])
         });
         let happens = |chance: usize, place: usize, probability: f64| {
             probability > 0.0 && chances[chance].unit(place as u64) < probability
@@ -404,7 +404,7 @@ mod tests {
         let mut given: Vec<Given> = Vec::new();
         // Some 1.2 Mbit/s of each, of frames of 105 and of 1,505 octets, at random moments.
         for (class, octets, apart) in [(0, 105, 700_000.0), (1, 1_505, 10_000_000.0)] {
-            let chance = Stream::new(SEED, [u32::from_be_bytes(*b"gaps"), octets]);
+            let chance = RandomStream::new(SEED, [u32::from_be_bytes(*b"gaps"), octets]);
             let mut at = 0.0;
             for n in 0..50_000_000_000_u64 / whole(apart).unsigned_abs() {
                 at -= (1.0 - chance.unit(n)).ln() * apart;

@@ -11,7 +11,7 @@ pub mod device;
 
 use std::collections::BTreeMap;
 
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 use romer_units::{Clock, Duration, Timestamp};
 
 /// Time as nobody in the simulation can read it.
@@ -155,7 +155,7 @@ const DRAWS: u64 = 8;
 #[derive(Clone, Copy, Debug)]
 struct LinkState {
     link: Link,
-    stream: Stream,
+    stream: RandomStream,
     sent: u64,
     /// In a burst of losses.
     bad: bool,
@@ -214,7 +214,7 @@ impl<P: Clone> Network<P> {
             .zip(0..)
             .map(|(link, name)| LinkState {
                 link: *link,
-                stream: Stream::new(seed, [0x7369_6d00, name]),
+                stream: RandomStream::new(seed, [0x7369_6d00, name]),
                 sent: 0,
                 bad: false,
             })

@@ -1,35 +1,35 @@
 //! Random numbers as functions of a stream and an ordinal: what was drawn before does not matter.
 
 use romer_units::Duration;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 /// No exponential length is more than this many means: 53 random bits reach ln(2^53), which is 36.7.
 pub(crate) const LONGEST_GAP: u64 = 37;
 
 /// The stream of `seed` that this crate uses for `purpose`, apart from all other uses of the seed.
-pub(crate) const fn stream(seed: Seed, purpose: &[u8; 4]) -> Stream {
-    Stream::new(seed, [u32::from_be_bytes(*b"traf"), u32::from_be_bytes(*purpose)])
+pub(crate) const fn stream(seed: Seed, purpose: &[u8; 4]) -> RandomStream {
+    RandomStream::new(seed, [u32::from_be_bytes(*b"traf"), u32::from_be_bytes(*purpose)])
 }
 
 /// An exponentially distributed length with mean `mean`, to the nearest nanosecond. The logarithm is a software
 /// one: those of the machines differ in their last digit.
 #[expect(clippy::cast_precision_loss, reason = "the length is random to more than the rounding")]
 #[expect(clippy::cast_possible_truncation, reason = "saturates at the end of the range of time")]
-pub(crate) fn exponential(stream: &Stream, ordinal: u64, mean: Duration) -> Duration {
+pub(crate) fn exponential(stream: &RandomStream, ordinal: u64, mean: Duration) -> Duration {
     // A unit lies in [0, 1), so that its complement is never 0 and is exact in binary.
     let length = -libm::log(1.0 - stream.unit(ordinal)) * mean.as_nanos() as f64;
     Duration::from_nanos(libm::round(length) as i64)
 }
 
 /// One of the integers from `low` to `high`, both included, each as likely as the others to within 2^-32.
-pub(crate) fn integer(stream: &Stream, ordinal: u64, low: u64, high: u64) -> u64 {
+pub(crate) fn integer(stream: &RandomStream, ordinal: u64, low: u64, high: u64) -> u64 {
     let span = u128::from(high.saturating_sub(low)) + 1;
     low + ((u128::from(stream.bits(ordinal)) * span) >> 64) as u64
 }
 
 /// A normally distributed number with mean 0 and deviation 1, by the transformation of Box and Muller (1958) from
 /// one number of each stream. It lies within 8.6 of 0, because its logarithm has 53 random bits.
-pub(crate) fn normal(radius: &Stream, angle: &Stream, ordinal: u64) -> f64 {
+pub(crate) fn normal(radius: &RandomStream, angle: &RandomStream, ordinal: u64) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(1.0 - radius.unit(ordinal)));
     radius * libm::cos(core::f64::consts::TAU * angle.unit(ordinal))
 }

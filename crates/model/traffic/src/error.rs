@@ -45,11 +45,7 @@ pub enum TrafficError {
         interval: Duration,
     },
     /// An interval beside a model that has its own.
-    #[error(
-        "{} sends every {own}, and takes no other interval; leave the interval out{}",
-        brief(model),
-        more(model)
-    )]
+    #[error("{} sends a packet every {own}; leave the interval out{}", brief(model), more(model))]
     IntervalOfModel {
         /// The model.
         model: TrafficModel,

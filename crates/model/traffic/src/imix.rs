@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use romer_units::Size;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use crate::{TrafficError, draw};
 
@@ -191,8 +191,8 @@ impl Imix {
 #[derive(Clone, Debug)]
 pub struct Frames {
     kind: ImixKind,
-    row: Stream,
-    size: Stream,
+    row: RandomStream,
+    size: RandomStream,
 }
 
 impl Frames {

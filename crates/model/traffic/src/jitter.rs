@@ -5,7 +5,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use romer_units::Duration;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use crate::{TrafficError, draw};
 
@@ -122,8 +122,8 @@ impl fmt::Display for DepartureJitter {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Perturbation {
     model: DepartureJitter,
-    one: Stream,
-    other: Stream,
+    one: RandomStream,
+    other: RandomStream,
     /// When the packet before left.
     before: Duration,
 }

@@ -11,7 +11,7 @@
 use core::fmt;
 
 use romer_units::Duration;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use crate::draw;
 
@@ -285,8 +285,8 @@ impl Talkspurt {
 /// The streams that one law draws from.
 #[derive(Clone, Copy, Debug)]
 struct Streams {
-    length: Stream,
-    branch: Stream,
+    length: RandomStream,
+    branch: RandomStream,
 }
 
 /// Talk and silence in turn.

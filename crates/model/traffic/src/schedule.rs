@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use romer_units::Duration;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use crate::bucket::TokenBucket;
 use crate::imix::IpVersion;
@@ -86,7 +86,7 @@ enum Pace {
     /// Ordinal times the interval: nothing is accumulated, so nothing drifts.
     Multiples,
     /// The sum of the gaps up to and including the ordinal's own.
-    Gaps(Stream),
+    Gaps(RandomStream),
     /// The multiples of `step` that fall into talk; the next to be looked at is number `tick`.
     Gated { gate: Box<Gate>, step: Duration, tick: u64 },
     /// As soon as the bucket holds the tokens.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use crate::draw;
 use crate::imix::{Frames, Imix, IpVersion, Share, udp_payload};
@@ -32,8 +32,8 @@ pub(crate) enum Sizes {
         version: IpVersion,
     },
     Messages {
-        row: Stream,
-        size: Stream,
+        row: RandomStream,
+        size: RandomStream,
     },
     /// As many packets as will leave, and no more.
     Recorded {

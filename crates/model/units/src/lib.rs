@@ -23,6 +23,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod direction;
 mod dscp;
 mod ecn;
 mod prefix;
@@ -34,6 +35,7 @@ mod sum;
 mod time;
 mod words;
 
+pub use direction::Direction;
 pub use dscp::Dscp;
 pub use ecn::Ecn;
 pub use prefix::Prefix;

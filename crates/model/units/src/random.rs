@@ -63,11 +63,11 @@ impl fmt::Display for Seed {
 
 /// One named stream of a seed, for instance a port's loss stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stream {
+pub struct RandomStream {
     key: [u32; 8],
 }
 
-impl Stream {
+impl RandomStream {
     /// The stream named by two words.
     pub const fn new(seed: Seed, name: [u32; 2]) -> Self {
         let [a, b, c, d, e, f] = seed.0;
@@ -95,11 +95,11 @@ const BATCH: usize = 4;
 /// Words of a block.
 const WORDS: usize = 16;
 
-/// The blocks of a stream for one who asks for ordinals that mostly follow one another: the same as [`Stream::block`]'s,
+/// The blocks of a stream for one who asks for ordinals that mostly follow one another: the same as [`RandomStream::block`]'s,
 /// made some at once by the processor's wide registers, which takes a quarter of the time.
 #[derive(Debug)]
 pub struct Blocks {
-    stream: Stream,
+    stream: RandomStream,
     cipher: ChaChaCore<R8, Legacy>,
     /// The ordinal of the first of those that are there; none are where it is no multiple of their number.
     first: u64,
@@ -108,7 +108,7 @@ pub struct Blocks {
 
 impl Blocks {
     /// The blocks of `stream`.
-    pub fn new(stream: Stream) -> Self {
+    pub fn new(stream: RandomStream) -> Self {
         let mut key = [0; 32];
         for (octets, word) in key.chunks_exact_mut(4).zip(stream.key) {
             octets.copy_from_slice(&word.to_le_bytes());
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn blocks_made_at_once_are_those_of_the_definition() {
-        let stream = Stream::new(Seed([1, 2, 3, 4, 5, 0xffff_fff0]), [7, 8]);
+        let stream = RandomStream::new(Seed([1, 2, 3, 4, 5, 0xffff_fff0]), [7, 8]);
         let mut blocks = Blocks::new(stream);
         let far = u64::from(u32::MAX) - 2;
         for ordinal in (0..70).chain([9, 3, 4]).chain(far..far + 9).chain(u64::MAX - 9..=u64::MAX) {
@@ -221,24 +221,24 @@ mod tests {
 
     #[test]
     fn a_value_depends_on_seed_stream_and_ordinal_only() {
-        let stream = Stream::new(Seed([1, 2, 3, 4, 5, 6]), [7, 8]);
+        let stream = RandomStream::new(Seed([1, 2, 3, 4, 5, 6]), [7, 8]);
         let forward: Vec<u64> = (0..64).map(|i| stream.bits(i)).collect();
         let backward: Vec<u64> = (0..64).rev().map(|i| stream.bits(i)).collect();
         assert!(forward.iter().eq(backward.iter().rev()));
         assert_ne!(
             forward,
-            (0..64).map(|i| Stream::new(Seed([1, 2, 3, 4, 5, 7]), [7, 8]).bits(i)).collect::<Vec<_>>()
+            (0..64).map(|i| RandomStream::new(Seed([1, 2, 3, 4, 5, 7]), [7, 8]).bits(i)).collect::<Vec<_>>()
         );
         assert_ne!(
             forward,
-            (0..64).map(|i| Stream::new(Seed([1, 2, 3, 4, 5, 6]), [7, 9]).bits(i)).collect::<Vec<_>>()
+            (0..64).map(|i| RandomStream::new(Seed([1, 2, 3, 4, 5, 6]), [7, 9]).bits(i)).collect::<Vec<_>>()
         );
     }
 
     #[test]
     fn units_lie_in_the_half_open_interval_and_fill_it_evenly() {
         // 100,000 draws in 10 cells: chi-squared with 9 degrees of freedom, error probability 1e-6 at 46.
-        let stream = Stream::new(Seed([9, 8, 7, 6, 5, 4]), [0, 0]);
+        let stream = RandomStream::new(Seed([9, 8, 7, 6, 5, 4]), [0, 0]);
         let mut cells = [0u32; 10];
         for ordinal in 0..100_000 {
             let unit = stream.unit(ordinal);

@@ -32,7 +32,7 @@ pub enum DissectError {
 
 /// What a frame carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Network<'a> {
+pub enum NetworkHeader<'a> {
     /// An IPv4 packet.
     Ipv4(ipv4::Packet<'a>),
     /// An IPv6 packet.
@@ -41,7 +41,7 @@ pub enum Network<'a> {
     Other,
 }
 
-impl<'a> Network<'a> {
+impl<'a> NetworkHeader<'a> {
     /// What a frame carries.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ pub struct Dissected<'a> {
     /// The frame.
     pub frame: Frame<'a>,
     /// What it carries.
-    pub network: Network<'a>,
+    pub network: NetworkHeader<'a>,
     /// What that carries.
     pub transport: Transport<'a>,
 }
@@ -147,7 +147,7 @@ impl<'a> Dissected<'a> {
 /// [`DissectError`], naming the layer and what is wrong with it.
 pub fn frame(octets: &[u8]) -> Result<Dissected<'_>, DissectError> {
     let frame = Frame::parse(octets)?;
-    let network = Network::parse(&frame)?;
+    let network = NetworkHeader::parse(&frame)?;
     let transport = match (network.carried(), network.fragment()) {
         (None, _) => Transport::None,
         (Some(_), Some(fragment)) => Transport::Fragment(fragment),
@@ -222,9 +222,9 @@ mod tests {
         let mut again = vec![0; octets.len()];
         let packet = link.emit(&mut again).unwrap();
         let carried = match &found.network {
-            Network::Ipv4(read) => ipv4::Repr::parse(read).unwrap().emit(packet).unwrap(),
-            Network::Ipv6(read) => ipv6::Repr::parse(read).emit(packet).unwrap(),
-            Network::Other => panic!("not IP"),
+            NetworkHeader::Ipv4(read) => ipv4::Repr::parse(read).unwrap().emit(packet).unwrap(),
+            NetworkHeader::Ipv6(read) => ipv6::Repr::parse(read).emit(packet).unwrap(),
+            NetworkHeader::Other => panic!("not IP"),
         };
         carried[udp::HEADER..].copy_from_slice(datagram.payload());
         datagram.repr().emit(found.network.pseudo().unwrap(), carried).unwrap();
@@ -243,7 +243,7 @@ mod tests {
             0x20, 0x31, 0x36, 0x37, 0x36,
         ];
         let found = read_and_write(&octets);
-        let Network::Ipv4(packet) = found.network else { panic!("not IPv4") };
+        let NetworkHeader::Ipv4(packet) = found.network else { panic!("not IPv4") };
         assert_eq!((packet.dscp(), packet.ttl(), packet.dont_fragment()), (Dscp::EF, 64, true));
         assert_eq!(
             (found.udp().unwrap().repr(), found.udp().unwrap().payload()),
@@ -261,7 +261,7 @@ mod tests {
             0x65, 0x6d, 0x65, 0x72, 0x20, 0x31, 0x36, 0x37, 0x36,
         ];
         let found = read_and_write(&octets);
-        let Network::Ipv6(packet) = found.network else { panic!("not IPv6") };
+        let NetworkHeader::Ipv6(packet) = found.network else { panic!("not IPv6") };
         assert_eq!((packet.flow_label().value(), packet.hop_limit()), (0x8ac9e, 64));
         assert_eq!(
             (found.udp().unwrap().repr(), found.udp().unwrap().payload()),

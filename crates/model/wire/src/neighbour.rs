@@ -119,7 +119,7 @@ pub fn ask(target: IpAddr, source: IpAddr, source_mac: MacAddress) -> Option<Vec
 }
 
 /// The frame that answers `asker` that `address` is at `mac`.
-pub fn tell(address: IpAddr, mac: MacAddress, asker: IpAddr, asker_mac: MacAddress) -> Option<Vec<u8>> {
+pub fn reply(address: IpAddr, mac: MacAddress, asker: IpAddr, asker_mac: MacAddress) -> Option<Vec<u8>> {
     match (address, asker) {
         (IpAddr::V4(address), IpAddr::V4(asker)) => {
             Some(arp(REPLY, asker_mac, (address, mac), (asker, asker_mac)))
@@ -207,7 +207,7 @@ mod tests {
             let question = ask(a, b, OURS).unwrap();
             prop_assert!(question.len() >= SHORTEST);
             prop_assert_eq!(read(&question), Some(Message::Asks { target: a, asker: b, asker_mac: OURS }));
-            let answer = tell(a, THEIRS, b, OURS).unwrap();
+            let answer = reply(a, THEIRS, b, OURS).unwrap();
             prop_assert_eq!(read(&answer), Some(Message::Tells { address: a, mac: THEIRS }));
         }
 
@@ -225,7 +225,7 @@ mod tests {
     fn addresses_of_two_versions_have_no_words_for_each_other() {
         let [four, six] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
         assert_eq!(ask(four, six, OURS), None);
-        assert_eq!(tell(six, OURS, four, THEIRS), None);
+        assert_eq!(reply(six, OURS, four, THEIRS), None);
     }
 
     #[test]

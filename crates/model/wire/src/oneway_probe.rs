@@ -22,6 +22,7 @@
 //! reordering, and any number of wraps. A forger who has not seen the session hits a tag once in 2^32 attempts; a
 //! replayed probe is a duplicate while it is recent and nothing at all afterwards.
 
+use romer_units::Direction;
 use siphasher::sip::SipHasher24;
 
 use core::hash::Hasher;
@@ -51,15 +52,6 @@ impl core::fmt::Debug for Key {
     }
 }
 
-/// Which end sent a probe, so that one that is thrown back is not taken for the other end's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Heading {
-    /// From the end that asked for the session to the other.
-    Forward,
-    /// From the end that granted it.
-    Reverse,
-}
-
 /// Who may read and write the probes of one direction of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Session {
@@ -67,8 +59,9 @@ pub struct Session {
     pub number: u16,
     /// Its key.
     pub key: Key,
-    /// The direction.
-    pub heading: Heading,
+    /// Which end sends the probes, so that a reflected one is not taken for the other end's: forward, the end that requested
+    /// the session.
+    pub direction: Direction,
 }
 
 impl Session {
@@ -76,7 +69,7 @@ impl Session {
         let mut hasher = SipHasher24::new_with_key(&self.key.0);
         let mut told = [0; 20];
         told[..2].copy_from_slice(&self.number.to_be_bytes());
-        told[2] = u8::from(self.heading == Heading::Reverse);
+        told[2] = u8::from(self.direction == Direction::Reverse);
         told[4..12].copy_from_slice(&u64::try_from(octets).unwrap_or(u64::MAX).to_be_bytes());
         told[12..].copy_from_slice(&sequence.to_be_bytes());
         hasher.write(&told);
@@ -142,7 +135,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn session() -> Session {
-        Session { number: 0xbeef, key: Key::new([7; 16]), heading: Heading::Forward }
+        Session { number: 0xbeef, key: Key::new([7; 16]), direction: Direction::Forward }
     }
     #[test]
     fn the_beginning_of_a_probe_tells_which_of_the_latest_it_was() {
@@ -185,7 +178,7 @@ mod tests {
         let others = [
             Session { number: 1, ..session() },
             Session { key: Key::new([8; 16]), ..session() },
-            Session { heading: Heading::Reverse, ..session() },
+            Session { direction: Direction::Reverse, ..session() },
         ];
         for other in others {
             assert_eq!(other.read(&payload, None), None);

@@ -6,7 +6,7 @@
 //! sequence number, lengths, flags, identification and checksums. Its doc names the rules.
 
 use crate::checksum::checksum;
-use crate::dissect::Network;
+use crate::dissect::NetworkHeader;
 use crate::ethernet::Frame;
 use crate::ip::protocol;
 use crate::transport::ChecksumField;
@@ -77,7 +77,7 @@ impl<'a> Joined<'a> {
     /// The frame, as one part.
     fn opened(octets: &'a [u8]) -> Option<Self> {
         let frame = Frame::parse(octets).ok()?;
-        let network = Network::parse(&frame).ok()?;
+        let network = NetworkHeader::parse(&frame).ok()?;
         let (protocol, upper) = network.carried().filter(|_| network.fragment().is_none())?;
         let is_tcp = match protocol {
             protocol::TCP => true,
@@ -99,7 +99,7 @@ impl<'a> Joined<'a> {
             transport,
             payload: transport + header,
             end: transport + upper.len(),
-            is_v4: matches!(network, Network::Ipv4(_)),
+            is_v4: matches!(network, NetworkHeader::Ipv4(_)),
             is_tcp,
             size: upper.len() - header,
         })

@@ -92,7 +92,7 @@ proptest! {
         let whole = dissect::frame(&template.octets).unwrap();
         let pseudo = whole.network.pseudo().unwrap();
         match (pseudo, &whole.network) {
-            (Pseudo::V4 { source: a, destination: b }, dissect::Network::Ipv4(packet)) => {
+            (Pseudo::V4 { source: a, destination: b }, dissect::NetworkHeader::Ipv4(packet)) => {
                 prop_assert_eq!([IpAddr::V4(a), IpAddr::V4(b)], [source, destination]);
                 prop_assert!(packet.checksum_is_right());
             }

@@ -1,7 +1,7 @@
 //! The checksum of a frame's transport: where it stands, and what it ought to be.
 
 use crate::checksum::{Sum, udp_sent};
-use crate::dissect::Network;
+use crate::dissect::NetworkHeader;
 use crate::ethernet::Frame;
 use crate::ip::protocol;
 
@@ -22,7 +22,7 @@ impl<'a> ChecksumField<'a> {
     /// Of a frame that begins with its destination address; `None` where it carries none of these protocols, a part
     /// of a packet only, or a packet whose final destination is not known.
     pub fn locate(octets: &'a [u8]) -> Option<Self> {
-        let network = Network::parse(&Frame::parse(octets).ok()?).ok()?;
+        let network = NetworkHeader::parse(&Frame::parse(octets).ok()?).ok()?;
         let (protocol, upper) = network.carried().filter(|_| network.fragment().is_none())?;
         let at = match protocol {
             protocol::TCP => 16,

@@ -74,17 +74,17 @@ impl Link {
     }
 
     /// A port over a packet socket at an end, 0 or 1.
-    pub fn open(&self, end: usize) -> End {
+    pub fn open(&self, end: usize) -> TestPort {
         let arena = Arena::new(4_096, 9_100).unwrap();
         let port = PacketPort::open(&self.port_name(end), &arena).unwrap();
-        End { port: Box::new(port), arena }
+        TestPort { port: Box::new(port), arena }
     }
 
     /// A port over an XDP socket; `None` where this user may load no program, which the kernel must say then.
-    pub fn open_xdp(&self, end: usize, mode: XdpMode) -> Option<End> {
+    pub fn open_xdp(&self, end: usize, mode: XdpMode) -> Option<TestPort> {
         let mut arena = Arena::new(4_096, 1_526).unwrap();
         match XdpPort::open(&self.port_name(end), &mut arena, mode) {
-            Ok(port) => Some(End { port: Box::new(port), arena }),
+            Ok(port) => Some(TestPort { port: Box::new(port), arena }),
             Err(error) => {
                 assert!(error.is_permission() && !may_load_programs(), "{error}");
                 None
@@ -102,14 +102,14 @@ pub fn may_load_programs() -> bool {
 
 /// A port with an arena of its own.
 #[expect(missing_debug_implementations, reason = "a port has none")]
-pub struct End {
+pub struct TestPort {
     /// The port.
     pub port: Box<dyn Port>,
     /// Where its frames lie.
     pub arena: Arena,
 }
 
-impl End {
+impl TestPort {
     /// Sends one frame.
     pub fn send(&mut self, octets: &[u8]) -> Sent {
         let frame = self.arena.frame(octets, monotonic_now()).unwrap();

@@ -65,7 +65,7 @@ pub(crate) struct AnalyzeArgs {
     /// All time stamps come from one clock: one-way delays are absolute
     #[arg(long, help_heading = CLOCK, conflicts_with_all = ["concatenate", "skew", "path_minimum", "calibration"])]
     pub(crate) one_clock: bool,
-    /// Seconds until a missing packet counts as lost, or 500ms [default: that of the run; 2s]
+    /// Time until a missing packet counts as lost, in seconds or with a unit (500ms) [default: that of the run; 2s]
     #[arg(long, short = 'W', help_heading = "Limits", value_name = "D", value_parser = values::waiting, allow_hyphen_values = true)]
     pub(crate) waiting_time: Option<Duration>,
     /// Fail (exit code 6) if a metric does not meet this limit, such as loss<=1%; repeatable
@@ -73,7 +73,7 @@ pub(crate) struct AnalyzeArgs {
     /// `romer help metrics` lists all metrics.
     #[arg(long, help_heading = "Limits", value_name = "METRIC<VALUE", value_parser = values::parsed::<Limit>)]
     pub(crate) limit: Vec<Limit>,
-    /// The first N packets of a direction are for calibration: they were sent over an idle path, to fit the clocks to them
+    /// Fit the clocks to the first N packets of each direction; the path was idle while they were sent
     ///
     /// With --skew least-squares, least-absolute, least-absolute-jumps or hull.
     #[arg(long, help_heading = CLOCK, hide_short_help = true, value_name = "N", value_parser = values::calibration_packets, allow_hyphen_values = true)]

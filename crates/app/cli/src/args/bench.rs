@@ -30,11 +30,12 @@ pub(crate) use groups::{AnomalyName, DeviceArgs, FrameArgs, LoadsArgs, RunArgs, 
         Every trial is saved as it ends. romer bench --resume DIR continues an interrupted benchmark.\n\n\
         Frames that the tester could not send are counted separately, never as lost. Benchmark only your own devices, in a \
         network of their own (RFC 6815).",
-    after_help = "Examples:\n  romer lab up router\n  romer lab run A -- romer bench load-sweep --tx romerA/t0 --rx romerB/t1 \
-        --frame-sizes 64,512,1518 --loads 10%..90%:20% --line-rate 10Mbit --trial 2s --repeat 3 \
-        --case none=true --json -\n  romer bench throughput --tx eth1 --rx eth2 --source 198.18.0.2 \
-        --destination 198.19.0.2 --line-rate 1000Mbit --trial 60s\n  romer bench self-test --tx eth1 --rx eth2 --source 198.18.0.2 \
-        --destination 198.18.0.3 --line-rate 1000Mbit"
+    after_help = "Examples:\n  romer lab up router\n  romer lab run A -- romer bench load-sweep --tx romerA/t0 --rx romerB/t1 \\\n    \
+        --frame-sizes 64,512,1518 --loads 10%..90%:20% --line-rate 10Mbit \\\n    --trial 2s --repeat 3 \
+        --case none=true --json -\n  romer bench throughput --tx eth1 --rx eth2 --source 198.18.0.2 \\\n    \
+        --destination 198.19.0.2 --line-rate 1000Mbit --trial 60s\n  romer bench self-test --tx eth1 --rx eth2 --source 198.18.0.2 \\\n    \
+        --destination 198.18.0.3 --line-rate 1000Mbit\n\n\
+        Options of a procedure or plan, such as --tx, --rx and --line-rate: romer bench PROCEDURE --help"
 )]
 pub(crate) struct BenchArgs {
     /// The procedure.
@@ -43,7 +44,7 @@ pub(crate) struct BenchArgs {
     /// Continue an interrupted benchmark with its first missing trial
     #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<PathBuf>,
-    /// Plan, FILE.toml, and options that replace its keys
+    /// Benchmark plan; the options after it replace its keys
     #[arg(value_name = "PLAN.toml", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) words: Vec<String>,
 }

@@ -6,7 +6,7 @@ use romer_units::Duration;
 use super::shared::OutputArgs;
 use crate::values;
 
-/// Heading of the help.
+/// Direction of the help.
 const TEST: &str = "Test of the clock estimator";
 
 /// Arguments of `romer calibrate`.
@@ -27,7 +27,7 @@ pub(crate) struct CalibrateArgs {
     pub(crate) rounds: u32,
     /// Round trips per round, 2 ms apart
     ///
-    /// A tenth as many pairs are sent at each rate of the slowed link.
+    /// A link with a rate limit is also tested, with N/10 packet pairs at each rate.
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = values::calibration_probes, allow_hyphen_values = true)]
     pub(crate) probes: u32,
     /// Test the clock estimator with a simulated clock error

@@ -25,7 +25,7 @@ pub(crate) struct ConsoleArgs {
     pub(crate) serving: ServingArgs,
 }
 
-/// Heading of the help.
+/// Direction of the help.
 pub(super) const SERVING: &str = "Console and API";
 
 /// How a page is served.

@@ -69,7 +69,7 @@ pub(crate) struct EmulateArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = OUTPUT)]
 pub(crate) struct SampleArgs {
-    /// Write the fate of each packet and duplicate, one line each
+    /// Write the fate of each packet and duplicate of a live emulation
     #[arg(long, value_name = "FILE.csv", conflicts_with = "offline", value_parser = Format::TABLE.packet_file())]
     pub(crate) samples: Option<PathBuf>,
     /// Write the arriving packets, with fate and delay as comments
@@ -87,7 +87,7 @@ pub(crate) struct ImpairmentArgs {
     /// Delay every packet by D, such as 30ms, in order
     #[arg(long, value_name = "D", value_parser = values::delay, allow_hyphen_values = true)]
     pub(crate) delay: Option<Duration>,
-    /// Random loss of this share of the packets: 1% or 0.01 (a number from 1 on needs the percent sign)
+    /// Random loss of this share of the packets: 1% or 0.01 (values of 1 or more need a percent sign)
     #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true)]
     pub(crate) loss: Option<f64>,
     /// Rate limit in layer-2 frames, such as 10Mbit, with a queue of 64 KiB
@@ -129,7 +129,7 @@ pub(crate) struct OfflineArgs {
     /// Skip longer frames of a capture that are not split
     #[arg(long, hide_short_help = true, requires = "offline")]
     pub(crate) skip: bool,
-    /// Write the fate of each packet and duplicate; - is standard output
+    /// Write the fate of each packet and duplicate with --offline; - is standard output
     ///
     /// Not needed with --out.
     #[arg(long, value_name = "FILE.csv", value_parser = Format::TABLE.target(), requires = "offline")]

@@ -57,7 +57,7 @@ pub(crate) struct MeasureArgs {
     ///
     /// With reverse, only the target sends. With both, each end sends its own packets.
     #[arg(long, value_name = "DIRECTION", default_value = "round-trip", hide_possible_values = true)]
-    pub(crate) direction: Direction,
+    pub(crate) direction: DirectionOption,
     /// IPv4 only
     #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6", help_heading = TARGET)]
     pub(crate) ipv4: bool,
@@ -98,7 +98,7 @@ pub(crate) struct MeasureArgs {
     /// `romer help metrics` lists all. The exit code is 5 if a target does not answer.
     #[arg(long, value_name = "METRIC<VALUE", value_parser = values::parsed::<Limit>, help_heading = LIMITS)]
     pub(crate) limit: Vec<Limit>,
-    /// Seconds until a missing packet counts as lost, or 500ms
+    /// Time until a missing packet counts as lost, in seconds or with a unit (500ms)
     #[arg(long, short = 'W', value_name = "D", default_value = "2s", value_parser = values::waiting, allow_hyphen_values = true, help_heading = LIMITS)]
     pub(crate) waiting_time: Duration,
     /// Place of the time stamps: best, nic, kernel or user
@@ -106,7 +106,7 @@ pub(crate) struct MeasureArgs {
     pub(crate) stamp: StampPlace,
     #[command(flatten)]
     pub(crate) clocks: SkewArgs,
-    /// Send the first N packets of a direction over an idle path, to fit the clocks to them
+    /// Fit the clocks to the first N packets of each direction; keep the path idle while they are sent
     ///
     /// With --skew least-squares, least-absolute, least-absolute-jumps or hull. These packets are reported separately; no
     /// metric, limit or rating includes them.
@@ -147,7 +147,7 @@ pub(crate) struct MeasureArgs {
 
 /// Which ways probes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Direction {
+pub(crate) enum DirectionOption {
     /// To the target and reflected
     RoundTrip,
     /// To the target: one-way probes, logged at both ends

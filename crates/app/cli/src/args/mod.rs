@@ -38,11 +38,11 @@ pub(crate) use emulate::{DataPlane, EmulateArgs, ImpairmentArgs, OfflineArgs, Sa
 pub(crate) use help::HelpArgs;
 pub(crate) use lab::{LabArgs, LabCase, LabCommand, LabKind};
 pub(crate) use manual::ManualArgs;
-pub(crate) use measure::{Direction, MeasureArgs, TrafficArgs, TurnArgs};
+pub(crate) use measure::{DirectionOption, MeasureArgs, TrafficArgs, TurnArgs};
 pub(crate) use model::ModelArgs;
 pub(crate) use qtcp::QtcpArgs;
 pub(crate) use reading::{Invocation, read};
-pub(crate) use report::{OneWay, ReportArgs};
+pub(crate) use report::{ExportDirection, ReportArgs};
 pub(crate) use respond::{RespondArgs, TimestampsArg};
 pub(crate) use shared::{OutputArgs, StampPlace, check_calibration};
 
@@ -57,7 +57,7 @@ pub(crate) use shared::{OutputArgs, StampPlace, check_calibration};
         host-b$ romer respond\n    host-a$ romer measure HOST-B\n\n\
         Without a network, see everything on this machine:\n\n    romer demo",
     after_help = "Start with: romer demo, or romer respond on one host and romer measure HOST on another.\n\
-        Units: 45ms 10us 1m30s, 64B, 100Mbit, 148809pps, 1%. A number alone is taken where the help says its unit.\n\
+        Units: 45ms 10us 1m30s, 64B, 100Mbit, 148809pps, 1%. A number without a unit is accepted where the help states its unit.\n\
         Exit codes: 0 success, 1 internal error, 2 usage, 3 bad data, 4 environment, 5 responder,\n            \
         6 limit failed, 130 interrupted.",
     subcommand_required = true,

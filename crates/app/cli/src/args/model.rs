@@ -30,7 +30,7 @@ pub(crate) struct ModelArgs {
     /// Write the scenario, and its data files to the same folder
     #[arg(long, value_name = "FILE.toml", value_parser = Format::SCENARIO.path(), conflicts_with = "against")]
     pub(crate) write: Option<PathBuf>,
-    /// Replay fates and delays packet by packet instead of models
+    /// Replay the fate and delay of each packet, instead of fitting models
     #[arg(long, requires = "write")]
     pub(crate) trace: bool,
     /// Impair UDP only, and pass all other packets (such as a control channel) unimpaired
@@ -42,7 +42,7 @@ pub(crate) struct ModelArgs {
     /// Check the measurement against this scenario, a file or a preset
     #[arg(long, value_name = "FILE.toml|PRESET")]
     pub(crate) against: Option<PathBuf>,
-    /// The most that the hosts and links around the emulator may have added to a delay
+    /// Maximum delay that hosts and links outside the emulator may have added
     #[arg(long, value_name = "D", default_value = "0s", value_parser = values::delay, allow_hyphen_values = true)]
     pub(crate) allow: Duration,
     #[command(flatten)]

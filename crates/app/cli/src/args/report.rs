@@ -70,7 +70,7 @@ pub(crate) struct ReportArgs {
     pub(crate) stream: Option<u16>,
     /// Direction to export, if both ends sent [default: both; with --qtcp: forward]
     #[arg(long, help_heading = EXPORT, value_name = "DIRECTION")]
-    pub(crate) direction: Option<OneWay>,
+    pub(crate) direction: Option<ExportDirection>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Also print the test setup, and every metric as named in --limit
@@ -80,7 +80,7 @@ pub(crate) struct ReportArgs {
 
 /// One of two directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum OneWay {
+pub(crate) enum ExportDirection {
     /// To the target
     Forward,
     /// From the target

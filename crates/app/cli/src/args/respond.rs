@@ -10,7 +10,7 @@ use super::shared::{CLOCK, OUTPUT, StampPlace, ThreadArgs};
 use crate::formats::Format;
 use crate::values;
 
-/// Heading of the help.
+/// Direction of the help.
 const ACCESS: &str = "Access and limits";
 
 /// Time stamp format of replies.
@@ -83,7 +83,7 @@ pub(crate) struct RespondArgs {
     pub(crate) sessions: usize,
     /// Write the totals as JSON on SIGUSR1 and at exit; - is standard output
     ///
-    /// The document is romer/respond/1. Without this option, SIGUSR1 prints a line to standard error.
+    /// The document is romer/respond/1. Without this option, SIGUSR1 prints it in one line to standard error.
     #[arg(long, help_heading = OUTPUT, value_name = "FILE", value_parser = Format::DOCUMENT.target())]
     pub(crate) json: Option<String>,
     /// Overwrite the file of --json

@@ -59,7 +59,7 @@ impl OutputArgs {
 /// How the clocks of both ends are related, where they are not one.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SkewArgs {
-    /// Estimator of the clock skew [default: best; for a stored run, the method of that run]
+    /// Estimator of the clock skew [default: best; analyze: that of the run]
     ///
     /// none, least-squares, least-absolute, least-absolute-jumps, hull, khlifi or khlifi:WINDOW,WEIGHT, piecewise, best.
     #[arg(long, help_heading = CLOCK, hide_short_help = true, value_name = "METHOD", value_parser = values::parsed::<Method>)]
@@ -166,7 +166,7 @@ pub(crate) struct ThreadArgs {
     /// Run the threads that send and receive on this processor, numbered from 0
     #[arg(long, help_heading = ADVANCED, hide_short_help = true, value_name = "N", value_parser = values::cpu, allow_hyphen_values = true)]
     pub(crate) cpu: Option<u16>,
-    /// Real-time scheduling (SCHED_FIFO) of threads that send and receive, without busy-polling ones
+    /// Real-time scheduling (SCHED_FIFO) for the threads that send and receive, except busy-polling threads
     #[arg(long, help_heading = ADVANCED, hide_short_help = true)]
     pub(crate) realtime: bool,
     /// Lock romer's memory, so that it is not paged out
@@ -189,7 +189,7 @@ impl From<ThreadArgs> for ThreadOptions {
 /// Where stamps are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum StampPlace {
-    /// The nearest to the wire that both ends support
+    /// Kernel if both ends support it, else user; never nic
     Best,
     /// Network card, or the kernel for packets that the card does not stamp; needs root
     Nic,

@@ -154,7 +154,7 @@ mod tests {
         let mut all = vec![procedure];
         all.extend(base.iter().chain(needed).filter(said).copied());
         all.extend(words);
-        let read = ParsedWords::words(all.iter().map(OsString::from))
+        let read = ParsedWords::parse(all.iter().map(OsString::from))
             .map_err(|failure| failure.text().to_owned())?;
         let ParsedWords::Procedure(asked) = read else { panic!("{all:?}") };
         let options = options(&asked).map_err(|failure| failure.text().to_owned())?;

@@ -75,9 +75,9 @@ pub(super) fn asked(
         }
         ProcedureArgs::Throughput(own) => {
             let goal = goal(&own.search, length);
-            ("throughput", Procedure::Throughput(goal), goal.words())
+            ("throughput", Procedure::Throughput(goal), goal.criterion_text())
         }
-        ProcedureArgs::LoadSweep(_) => sweep("load-sweep", "one trial per load; offered vs. forwarded load"),
+        ProcedureArgs::LoadSweep(_) => sweep("load-sweep", "offered vs. forwarded load"),
         ProcedureArgs::Latency(_) => sweep(
             "latency",
             "latency of every frame at each load; RFC 2544 section 26.2 measures one frame only",
@@ -101,7 +101,7 @@ pub(super) fn asked(
             let words = format!(
                 "longest burst at line rate without loss, up to {}; before it: {}",
                 limits.longest.readable(),
-                goal.words()
+                goal.criterion_text()
             );
             ("back-to-back", Procedure::BackToBack { goal, limits }, words)
         }
@@ -127,7 +127,7 @@ pub(super) fn asked(
                 "110 % of the throughput for {}, then half of it: from there to the last loss (RFC 2544 section \
                  26.5); before it: {}",
                 length.readable(),
-                goal.words()
+                goal.criterion_text()
             );
             ("recovery", Procedure::Recovery { goal, lengths: [length, length] }, words)
         }

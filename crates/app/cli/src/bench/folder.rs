@@ -61,7 +61,7 @@ impl Folder {
 
 impl Folder {
     /// Why a benchmark ended before its time, with where it is kept and how it goes on, where it is.
-    pub(super) fn tell(&self, failure: Failure) -> Failure {
+    pub(super) fn add_resume_hint(&self, failure: Failure) -> Failure {
         match self {
             Self::Open(run) => failure.and_then(&format!(
                 "what was found until then is kept, and goes on with romer bench --resume {}",
@@ -104,7 +104,7 @@ pub(super) fn resumed(arguments: &BenchArgs) -> Option<PathBuf> {
 
 /// The words of the benchmark in `folder` with those that the command line has beside it, both from the command's name on.
 /// What both say counts as the command line says it, so that [`take_up`] can tell what has changed.
-pub(super) fn words(folder: &Path, given: &[String]) -> Result<Vec<String>, Failure> {
+pub(super) fn merge_arguments(folder: &Path, given: &[String]) -> Result<Vec<String>, Failure> {
     let plan = BenchmarkRun::plan(folder)?;
     let given = given.get(1..).unwrap_or_default();
     let mut words = vec!["bench".to_owned()];
@@ -216,7 +216,7 @@ mod tests {
         for last in [&[][..], &["--json", "out.json"], &["-q"], &["--force"]] {
             let given: Vec<String> =
                 ["bench", "--resume", path].iter().chain(last).map(|word| (*word).to_owned()).collect();
-            let words = words(folder.path(), &given).unwrap();
+            let words = merge_arguments(folder.path(), &given).unwrap();
             let (read, _) = super::super::plan::arguments(&words[1], &words[2..]).unwrap();
             let super::super::ParsedWords::Procedure(planned) = read else { panic!("{words:?}") };
             let (run, device) = planned.shared();

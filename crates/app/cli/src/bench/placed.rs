@@ -23,7 +23,7 @@ const ANYWHERE: [&str; 4] = ["tx", "rx", "source", "destination"];
 impl Places {
     /// A refusal of the arguments, as a fault of the plan where it is about what stands in it, or about what its procedure
     /// needs.
-    pub(super) fn tell(&self, failure: Failure) -> Failure {
+    pub(super) fn locate(&self, failure: Failure) -> Failure {
         let place = self.place_of(failure.text()).filter(|_| failure.is_usage() && failure.place().is_none());
         match place {
             Some(place) => faulty(&self.text, &self.shown, place.start, failure.text()),

@@ -188,11 +188,11 @@ fn assemble(
     };
     let given = given.iter().map(OsString::from);
     let all = [begin.clone()].into_iter().chain(found.iter().map(words)).chain(given);
-    let failure = match ParsedWords::words(all) {
+    let failure = match ParsedWords::parse(all) {
         Ok(read) => return Ok(read),
         Err(failure) => failure,
     };
-    let alone = |word: OsString| ParsedWords::words([begin.clone(), word]);
+    let alone = |word: OsString| ParsedWords::parse([begin.clone(), word]);
     for one in found {
         if let Err(failure) = alone(words(one)) {
             let text = failure.text().to_owned();
@@ -209,7 +209,7 @@ fn assemble(
             return Err(fault(place, why, mend));
         }
     }
-    Err(places.tell(failure))
+    Err(places.locate(failure))
 }
 
 /// Whether a plan may say what the option of this name says.

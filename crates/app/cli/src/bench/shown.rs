@@ -40,7 +40,7 @@ pub(crate) fn report(folder: &Path, arguments: &ReportArgs) -> Result<(), Failur
     if !arguments.output.quiet && !to_stdout {
         let text = words::summary(&document, false, output::sheet(arguments.output.color));
         output::print_summary(&output::plain(&text));
-        output::print(&words::kept(folder, &document));
+        output::print(&words::saved_to(folder, &document));
     }
     let force = arguments.output.force;
     if let Some(file) = &arguments.html {

@@ -8,7 +8,8 @@ use romer_bench::{Forecast, Progress, affected_results};
 use romer_method::TrialRequest;
 use romer_method::campaign::Procedure;
 use romer_record::benchmark::{Benchmark, BenchmarkResult, SelfTest};
-use romer_report::benchmark::{amount, limit_words, verdict_words};
+use romer_record::warning::BenchmarkWarning;
+use romer_report::benchmark::{limit_words, verdict_words};
 use romer_report::warning::Text as _;
 use romer_units::{Duration, counted_as};
 
@@ -50,10 +51,10 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast, sheet: Sheet)
     text.push('\n');
     if asks.is_empty() {
         text.push_str(
-            "each trial depends on the previous one; a device that forwards less in long trials than in short ones needs more\n",
+            "The load of each trial depends on the previous result. A device with a lower throughput in long trials needs more trials.\n",
         );
         if matches!(options.procedure, Procedure::Mlr(_)) {
-            text.push_str("a device with a loss that changes from trial to trial may need still more\n");
+            text.push_str("A device whose loss changes from trial to trial can need more.\n");
         }
     }
     let mut text = set(&text, sheet);
@@ -332,19 +333,7 @@ fn remarks(document: &Benchmark, required: bool) -> String {
         let _ = writeln!(text, "limit {}", limit_words(limit));
     }
     for difference in document.differences.iter().filter(|difference| difference.significant) {
-        let [low, high] = difference.interval.unwrap_or_default();
-        let size = difference.frame_size.map_or_else(String::new, |octets| format!(", {octets} bytes"));
-        let at = difference.load_percent.map_or_else(String::new, |load| format!(" at {load:.1} %"));
-        let _ = writeln!(
-            text,
-            "{} vs. {}{size}{at}: {} differs by {} (95 % CI {} to {})",
-            difference.to,
-            difference.from,
-            difference.quantity,
-            amount(&difference.quantity, difference.mean.unwrap_or_default()),
-            amount(&difference.quantity, low),
-            amount(&difference.quantity, high)
-        );
+        let _ = writeln!(text, "{}", romer_report::benchmark::difference_words(difference));
     }
     for one in document.overall.iter().filter(|one| one.quantity == "latency_median_ns") {
         let _ = writeln!(text, "{}", romer_report::benchmark::overall_words(one));
@@ -378,7 +367,7 @@ fn streams(text: &mut String, document: &Benchmark) {
     let rows = romer_report::benchmark::streams(document);
     let alone = rows.iter().all(|row| row.name == rows[0].name);
     for row in rows.iter().take(SHOWN).filter(|_| !alone) {
-        let _ = writeln!(text, "{}", row.words());
+        let _ = writeln!(text, "{}", row.text());
     }
     if !alone && rows.len() > SHOWN {
         let _ = writeln!(text, "and {} more streams and cases, see benchmark.json", rows.len() - SHOWN);
@@ -390,7 +379,8 @@ fn streams(text: &mut String, document: &Benchmark) {
 }
 
 fn warnings(text: &mut String, document: &Benchmark) {
-    for warning in &document.warnings {
+    // The lines of the self-test name what failed.
+    for warning in document.warnings.iter().filter(|one| !matches!(one, BenchmarkWarning::SelfTestFailed)) {
         let _ = writeln!(text, "warning: {}", warning.text());
     }
 }
@@ -430,7 +420,7 @@ fn set(text: &str, sheet: Sheet) -> String {
 }
 
 /// The folder of the results, and how to continue.
-pub(super) fn kept(folder: &std::path::Path, document: &Benchmark) -> String {
+pub(super) fn saved_to(folder: &std::path::Path, document: &Benchmark) -> String {
     let shown = romer_report::escape::terminal(&folder.to_string_lossy());
     let more = match (document.partial, document.procedure.as_str()) {
         (false, _) => String::new(),

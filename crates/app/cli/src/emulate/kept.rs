@@ -11,7 +11,7 @@ use romer_impair::goodness_of_fit::{
 use romer_impair::{Config, PortId};
 use romer_record::emulation::Emulation;
 use romer_record::warning::EmulationWarning;
-use romer_report::emulation::{Drawn, EmulationRun, Judged, Sampled, Way, charts, report};
+use romer_report::emulation::{Drawn, EmulatedPackets, EmulationRun, Judged, Sampled, charts, report};
 use romer_report::escape;
 use romer_store::Runs;
 use romer_units::random::Seed;
@@ -154,10 +154,10 @@ impl Kept {
         let theory = PortId::BOTH.map(|port| scenario.and_then(|config| delay_distribution(config, port)));
         let generator = scenario.map(|config| config.generator).unwrap_or_default();
         let drawn = numbers(generator, Seed(document.seed), NUMBERS);
-        let judged = judge(&drawn.uniform, &drawn.normal);
+        let judged = test_generator(&drawn.uniform, &drawn.normal);
         let run = EmulationRun {
             document: &document,
-            ways: PortId::BOTH.map(|port| Way {
+            ways: PortId::BOTH.map(|port| EmulatedPackets {
                 name: if port == PortId::A { "a to b" } else { "b to a" },
                 packets: &departures.packets[port.index()],
                 theory: theory[port.index()].as_deref(),
@@ -186,7 +186,7 @@ impl Kept {
     }
 
     /// That it is there, in words.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn text(&self) -> String {
         kept_in(&self.folder)
     }
 
@@ -206,7 +206,7 @@ pub(super) fn kept_in(folder: &Path) -> String {
 }
 
 /// The tests of Pham 2004's chapter 5.
-fn judge(uniform: &[f64], normal: &[f64]) -> Vec<Judged> {
+fn test_generator(uniform: &[f64], normal: &[f64]) -> Vec<Judged> {
     let found: [(Drawn, &'static str, Option<Goodness>); 5] = [
         (Drawn::Uniform, "Kolmogorov-Smirnov distance", kolmogorov_smirnov(uniform, |x| x)),
         (Drawn::Uniform, "Chi-square over 100 cells", chi_square(uniform, CELLS, |x| x)),

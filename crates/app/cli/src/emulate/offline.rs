@@ -82,7 +82,7 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<Exit, Failure> {
     let mut words = summary(&document);
     if let Some(kept) = &kept {
         kept.finish(&document, Some(&opened.scenario.config))?;
-        words.push_str(&kept.words());
+        words.push_str(&kept.text());
     }
     if !wanted.quiet {
         if departures == Some("-") || wanted.json_to_stdout() {

@@ -280,7 +280,7 @@ fn write_file<T>(
             Err(cannot(&error, ""))
         }
         Err(error) => {
-            let kept = kept(name, beside(path, ".partial")).map_or_else(String::new, |kept| {
+            let kept = place_of_partial(name, beside(path, ".partial")).map_or_else(String::new, |kept| {
                 let kept = escape::terminal(&kept.to_string_lossy());
                 format!("; what could be written is in {kept}")
             });
@@ -338,7 +338,7 @@ fn put(name: &Path, path: &Path, may_replace: bool) -> io::Result<()> {
 
 /// Where what could be written under `name` is now: as `partial`, but under its own name where something else than an earlier
 /// one stands there; `None` where it is empty, and gone.
-fn kept(name: PathBuf, partial: PathBuf) -> Option<PathBuf> {
+fn place_of_partial(name: PathBuf, partial: PathBuf) -> Option<PathBuf> {
     if name.metadata().is_ok_and(|metadata| metadata.len() == 0) {
         let _ = fs::remove_file(&name);
         return None;

@@ -10,7 +10,7 @@ use ratatui::style::Stylize;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Gauge, Paragraph, Row, Table};
 use romer_measure::Observer;
-use romer_record::document::{StreamInterval, Way};
+use romer_record::document::{ProbeDirection, StreamInterval};
 use romer_report::live::{loss, skew};
 use romer_report::{count, maybe_time, percent};
 use romer_server::{Follower, LiveStream, LiveWay};
@@ -36,7 +36,7 @@ const SHORT_NS: i64 = 10_000_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct MeasurementPicture {
     expected: Option<Duration>,
-    way: Way,
+    way: ProbeDirection,
     streams: Vec<StreamState>,
     notes: VecDeque<String>,
     folder: String,
@@ -97,7 +97,7 @@ impl IntervalPoint {
 
 impl MeasurementPicture {
     /// Of a measurement whose packets go `way`, that takes `expected`.
-    pub(crate) fn new(way: Way, expected: Option<Duration>) -> Shared<Self> {
+    pub(crate) fn new(way: ProbeDirection, expected: Option<Duration>) -> Shared<Self> {
         Arc::new(Mutex::new(Self { way, expected, ..Self::default() }))
     }
 
@@ -132,7 +132,7 @@ impl MeasurementPicture {
     /// Of packets that go one way: of one stream both ways, as far as it has them; of several the way there, or here where
     /// none go there.
     fn one_way_panels(&self) -> Vec<Panel<'_>> {
-        let there = self.way != Way::Reverse;
+        let there = self.way != ProbeDirection::Reverse;
         let of = |ways: [PointField; 2]| match self.streams.as_slice() {
             [one] => ["forward", "reverse"]
                 .into_iter()
@@ -201,10 +201,10 @@ impl MeasurementPicture {
     const fn ways_title(&self) -> &'static str {
         match (self.above_least, self.streams.len(), self.way) {
             (false, 0 | 1, _) => "one-way delay",
-            (false, _, Way::Reverse) => "reverse delay",
+            (false, _, ProbeDirection::Reverse) => "reverse delay",
             (false, _, _) => "forward delay",
             (true, 0 | 1, _) => "one-way delay above the minimum",
-            (true, _, Way::Reverse) => "reverse delay above the minimum",
+            (true, _, ProbeDirection::Reverse) => "reverse delay above the minimum",
             (true, _, _) => "forward delay above the minimum",
         }
     }
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn a_measurement_is_seen_with_its_delay_and_what_is_missing() {
-        let picture = MeasurementPicture::new(Way::RoundTrip, Some(Duration::from_secs(10)));
+        let picture = MeasurementPicture::new(ProbeDirection::RoundTrip, Some(Duration::from_secs(10)));
         let mut painter = Painter::new(Arc::clone(&picture));
         painter.on_start(Path::new("/runs/one"), 1);
         painter.on_note(0, "a note\u{1b}[2J");
@@ -459,7 +459,7 @@ mod tests {
 
     #[test]
     fn packets_of_both_ways_have_their_delays_losses_and_jitter_as_soon_as_the_other_end_tells() {
-        let picture = MeasurementPicture::new(Way::Both, None);
+        let picture = MeasurementPicture::new(ProbeDirection::Both, None);
         let mut picture = picture.lock().unwrap();
         picture.take(&interval(0, 1, 100, 75, 0.0), None);
         let before = shown(&*picture, 160, 40).replace('\u{a0}', " ");
@@ -489,7 +489,7 @@ mod tests {
 
     #[test]
     fn the_clocks_have_a_column_where_they_are_two() {
-        let picture = MeasurementPicture::new(Way::RoundTrip, None);
+        let picture = MeasurementPicture::new(ProbeDirection::RoundTrip, None);
         let mut painter = Painter::new(Arc::clone(&picture));
         let clock = ClockSoFar {
             method: "piecewise".into(),
@@ -504,7 +504,7 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_has_fewer_figures_and_none_that_is_cut() {
-        let picture = MeasurementPicture::new(Way::RoundTrip, Some(Duration::from_millis(1_500)));
+        let picture = MeasurementPicture::new(ProbeDirection::RoundTrip, Some(Duration::from_millis(1_500)));
         let mut painter = Painter::new(Arc::clone(&picture));
         for stream in 0..2 {
             painter.on_interval(&interval(stream, 1, 12_345, 12_000, 1_234_567.0));
@@ -524,7 +524,7 @@ mod tests {
     #[test]
     fn a_tiny_terminal_has_how_far_it_is_and_what_tells_most_of_one_stream_or_two() {
         for streams in [1_u16, 2] {
-            let picture = MeasurementPicture::new(Way::RoundTrip, Some(Duration::from_secs(10)));
+            let picture = MeasurementPicture::new(ProbeDirection::RoundTrip, Some(Duration::from_secs(10)));
             let mut painter = Painter::new(Arc::clone(&picture));
             for stream in 0..streams {
                 painter.on_interval(&interval(stream, 5, 12_345, 12_000, 1_234_567.0));
@@ -542,7 +542,7 @@ mod tests {
 
     #[test]
     fn nothing_panics_however_small_the_terminal() {
-        for way in [Way::RoundTrip, Way::Both] {
+        for way in [ProbeDirection::RoundTrip, ProbeDirection::Both] {
             let mut picture =
                 MeasurementPicture { way, folder: "/runs/one".into(), ..MeasurementPicture::default() };
             for streams in 0..4 {
@@ -560,7 +560,7 @@ mod tests {
 
     #[test]
     fn a_picture_that_is_held_does_not_change() {
-        let picture = MeasurementPicture::new(Way::RoundTrip, None);
+        let picture = MeasurementPicture::new(ProbeDirection::RoundTrip, None);
         let mut painter = Painter::new(Arc::clone(&picture));
         painter.on_interval(&interval(0, 1, 10, 10, 1e6));
         picture.lock().unwrap().hold(true);

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 use serde_json::Value;
 
 use common::process::{self, Process, romer};
@@ -44,7 +44,7 @@ fn kills() -> u64 {
 /// The moment of kill `number`, where a measurement that is left alone takes `whole` milliseconds.
 fn moment(number: u64, whole: u64) -> Moment {
     // The stream's name: "cras", "h".
-    let [kind, early, late, ..] = Stream::new(SEED, [0x6372_6173, 0x68]).block(number).map(u64::from);
+    let [kind, early, late, ..] = RandomStream::new(SEED, [0x6372_6173, 0x68]).block(number).map(u64::from);
     if kind % 3 == 0 {
         // Within the writing of the rows, the document, the page and the manifest, which takes some milliseconds.
         Moment::AfterTheLastProbe(late % 40_000)

@@ -218,8 +218,8 @@ fn the_numbers_of_a_stateful_reflector_of_others_tell_on_which_way_probes_were_l
         // A reply has the probe's number behind its own and four stamps.
         let truth = match (crossed(&there, 0, probe), crossed(&back, 24, probe)) {
             (true, true) => "arrived",
-            (true, false) => "lost-back",
-            (false, _) => "lost-there",
+            (true, false) => "lost-reverse",
+            (false, _) => "lost-forward",
         };
         assert_eq!(*fate, truth, "{probe}: {fates:?}");
     }

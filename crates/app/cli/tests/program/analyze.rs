@@ -340,7 +340,7 @@ fn in_flight_by_fate_is_no_loss() {
     let lines: String = (0..40)
         .map(|n| match n {
             10..20 => line(n, false, "in-flight"),
-            20..23 => line(n, false, "lost-there"),
+            20..23 => line(n, false, "lost-forward"),
             23 => line(n, false, "unknown"),
             _ => line(n, true, "arrived"),
         })

@@ -14,9 +14,9 @@ use super::common::process::{self, Process, romer};
 /// one was lost, and the first was not read.
 fn fate(n: i64) -> &'static str {
     match n {
-        0..20 => "instrument-drop-there",
+        0..20 => "instrument-drop-forward",
         40..50 => "in-flight",
-        60..64 | 99 => "lost-there",
+        60..64 | 99 => "lost-forward",
         _ => "arrived",
     }
 }
@@ -111,9 +111,9 @@ fn round_trips_that_a_host_did_not_read_are_unread_on_their_way() {
         let sent = n * 1_000_000_000;
         let there = format!("{sent},{},{}", sent + 5_000_000, sent + 5_010_000);
         table += &match n {
-            20..30 => format!("{n},100,{sent},,,,instrument-drop-there\n"),
-            40..55 => format!("{n},100,{there},,instrument-drop-back\n"),
-            60..64 => format!("{n},100,{sent},,,,lost-there\n"),
+            20..30 => format!("{n},100,{sent},,,,instrument-drop-forward\n"),
+            40..55 => format!("{n},100,{there},,instrument-drop-reverse\n"),
+            60..64 => format!("{n},100,{sent},,,,lost-forward\n"),
             _ => format!("{n},100,{there},{},arrived\n", sent + 10_000_000),
         };
     }
@@ -130,7 +130,7 @@ fn round_trips_that_a_host_did_not_read_are_unread_on_their_way() {
     let written = std::fs::read_to_string(&again).unwrap();
     let of = |fate: &str| written.lines().filter(|line| line.ends_with(fate)).count();
     assert_eq!(
-        [of(",instrument-drop-there"), of(",instrument-drop-back"), of(",lost-there"), of(",arrived")],
+        [of(",instrument-drop-forward"), of(",instrument-drop-reverse"), of(",lost-forward"), of(",arrived")],
         [10, 15, 4, 71]
     );
 }

@@ -189,8 +189,8 @@ fn a_reflector_that_counts_its_replies_tells_on_which_way_probes_were_lost() {
         let probe: u64 = line.split(',').next().unwrap().parse().unwrap();
         let fate = match probe {
             300..=302 => "lost",
-            _ if LOST_THERE.contains(&probe) => "lost-there",
-            _ if LOST_BACK.contains(&probe) => "lost-back",
+            _ if LOST_THERE.contains(&probe) => "lost-forward",
+            _ if LOST_BACK.contains(&probe) => "lost-reverse",
             _ => "arrived",
         };
         assert_eq!(line.rsplit(',').next(), Some(fate), "{line}");

@@ -85,7 +85,7 @@ fn what_this_host_drops_for_a_neighbour_that_does_not_answer_is_not_sent_and_not
         let mut measuring = Measuring::begin(&lab, FAR, &["--direction", direction]);
         far.forget();
         // Longer than the kernel asks, and at a hundred a second more than it keeps meanwhile.
-        measuring.await_told(&["ARP or neighbor discovery for the next hop"]);
+        measuring.await_told(&["ARP or neighbour discovery for the next hop"]);
         std::thread::sleep(Duration::from_millis(1_500));
         far.learn();
         measuring.await_more();
@@ -99,7 +99,7 @@ fn what_this_host_drops_for_a_neighbour_that_does_not_answer_is_not_sent_and_not
         );
         let events = at(&document, "/events").as_array().unwrap();
         let event = events.iter().find(|event| event["kind"] == "not-sent").unwrap();
-        assert!(event["detail"].as_str().unwrap().contains("ARP or neighbor discovery"), "{event}");
+        assert!(event["detail"].as_str().unwrap().contains("ARP or neighbour discovery"), "{event}");
     }
 }
 
@@ -112,5 +112,5 @@ fn where_nobody_is_at_an_address_of_the_link_nothing_was_sent() {
     let document: Value = serde_json::from_str(&run.stdout).unwrap();
     let packets = |name: &str| count(&document, &format!("/round_trip/packets/{name}"));
     assert_eq!([packets("sent"), packets("not_sent"), packets("lost")], [0, 10, 0], "{document:#}");
-    assert!(run.with_code(5).stderr.contains("does not answer ARP or neighbor discovery"));
+    assert!(run.with_code(5).stderr.contains("does not answer ARP or neighbour discovery"));
 }

@@ -79,7 +79,7 @@ pub(crate) const fn round_trip() -> Request {
         interval_ns: 10_000_000,
         count: 10,
         payload_octets: 44,
-        direction: romer_record::document::Way::RoundTrip,
+        direction: romer_record::document::ProbeDirection::RoundTrip,
         stream: None,
     }
 }

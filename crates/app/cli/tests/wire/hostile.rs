@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_session::association;
 use romer_session::control::{FarStream, Message, RefusalCode, Refused, Request, unhex};
 use serde_json::Value;
@@ -237,8 +237,12 @@ fn endless_genomes_are_refused() {
             recorded_sizes: None,
             trace: None,
         };
-        let reverse =
-            Request { direction: Way::Reverse, payload_octets: 14, stream: Some(stream), ..round_trip() };
+        let reverse = Request {
+            direction: ProbeDirection::Reverse,
+            payload_octets: 14,
+            stream: Some(stream),
+            ..round_trip()
+        };
         link.say(&encoded(&Message::Request(reverse)));
         let Some(Message::Refused(refused)) = link.hear() else { panic!("{model} was not refused") };
         assert_eq!(refused.code, RefusalCode::Invalid, "{refused:?}");

@@ -4,9 +4,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_session::association;
-use romer_session::control::{ClockIdentity, Decoder, End, Hello, Message, Request, VERSION, unhex};
+use romer_session::control::{
+    ClockIdentity, Decoder, Hello, Message, Request, SessionTotals, VERSION, unhex,
+};
 use socket2::{Domain, Socket, Type};
 
 use crate::common::process::{Process, romer};
@@ -64,7 +66,7 @@ impl Session {
             interval_ns: 60_000_000_000,
             count: PROBES.into(),
             payload_octets: 44,
-            direction: Way::RoundTrip,
+            direction: ProbeDirection::RoundTrip,
             stream: None,
         }));
         session
@@ -131,7 +133,7 @@ impl Session {
     }
 
     /// The totals, after the log.
-    fn end(&mut self) -> End {
+    fn end(&mut self) -> SessionTotals {
         loop {
             match self.hear(PATIENCE) {
                 Some(Message::Log(records)) => self.records += records.len(),

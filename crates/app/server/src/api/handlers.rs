@@ -7,7 +7,7 @@ use axum::http::header::IF_MATCH;
 use axum::http::{Method, StatusCode};
 use romer_record::benchmark::Benchmark;
 use romer_record::comparison::Comparison;
-use romer_record::document::{Doctor, Way};
+use romer_record::document::{Doctor, ProbeDirection};
 use romer_record::emulation::Emulation as EmulationDocument;
 use romer_units::Duration;
 use schemars::JsonSchema;
@@ -122,7 +122,7 @@ pub(super) fn table() -> Vec<Endpoint> {
     table.extend(emulating());
     table.extend(measuring());
     table.extend(benchmarking());
-    table.extend(kept());
+    table.extend(run_endpoints());
     table
 }
 
@@ -317,7 +317,7 @@ fn benchmarking() -> Vec<Endpoint> {
             "/api/benchmarks/{id}/document",
             "benchmarkDocument",
             "What a benchmark that is over has found.",
-            |app, call| HandlerReply::json(&Explained(&*found(app, call)?)),
+            |app, call| HandlerReply::json(&Explained(&*benchmark_result(app, call)?)),
         ),
         file(
             "/api/benchmarks/{id}/report.html",
@@ -325,14 +325,14 @@ fn benchmarking() -> Vec<Endpoint> {
             "The same as a page of its own.",
             "text/html; charset=utf-8",
             |app, call| {
-                let content = romer_report::benchmark::page(&*found(app, call)?).into_bytes();
+                let content = romer_report::benchmark::page(&*benchmark_result(app, call)?).into_bytes();
                 Ok(HandlerReply::File { kind: "text/html; charset=utf-8", content, name: None })
             },
         ),
     ]
 }
 
-fn found(app: &App, call: &Call) -> Result<Arc<Benchmark>, Problem> {
+fn benchmark_result(app: &App, call: &Call) -> Result<Arc<Benchmark>, Problem> {
     let none = || Problem::not_found("the benchmark has found nothing yet; wait until it ends");
     app.benchmarks.result(number(call)?)?.ok_or_else(none)
 }
@@ -374,7 +374,7 @@ fn measuring() -> Vec<Endpoint> {
     ]
 }
 
-fn kept() -> Vec<Endpoint> {
+fn run_endpoints() -> Vec<Endpoint> {
     vec![
         get::<Vec<Listed>>("/api/runs", "runs", "Runs, newest first.", |app, _| {
             HandlerReply::json(&runs::list(&app.runs)?)
@@ -519,8 +519,8 @@ fn which(call: &Call) -> Result<Which, Problem> {
     };
     let way = match call.query.get("direction").map(String::as_str) {
         None => None,
-        Some("forward") => Some(Way::Forward),
-        Some("reverse") => Some(Way::Reverse),
+        Some("forward") => Some(ProbeDirection::Forward),
+        Some("reverse") => Some(ProbeDirection::Reverse),
         Some(_) => return Err(Problem::unprocessable("direction", "direction is forward or reverse")),
     };
     Ok(Which { stream, way })

@@ -98,7 +98,7 @@ impl OneWayState {
     }
 
     /// The other end has told of a probe of its own.
-    pub(super) fn told(&mut self, sent: &FarSent) {
+    pub(super) fn record_departure(&mut self, sent: &FarSent) {
         if sent.refused {
             return;
         }
@@ -258,14 +258,14 @@ mod tests {
             stream.came(sequence, 0, Some(GAP * i64::try_from(sequence).unwrap() + 2_000));
         }
         assert_eq!(told(&stream.interval()), (0, None, None, None), "when they left is not told yet");
-        (0..60).for_each(|sequence| stream.told(&sent(sequence, false)));
-        stream.told(&sent(60, true));
+        (0..60).for_each(|sequence| stream.record_departure(&sent(sequence, false)));
+        stream.record_departure(&sent(60, true));
         assert_eq!(
             told(&stream.interval()),
             (10, Some(0.0), Some(10), Some(10)),
             "fifty may be on their way"
         );
-        (61..161).for_each(|sequence| stream.told(&sent(sequence, false)));
+        (61..161).for_each(|sequence| stream.record_departure(&sent(sequence, false)));
         // The last left at 3.2 s: those of up to 1.2 s, which are 0 to 59 and one that was not sent.
         assert_eq!(told(&stream.interval()), (0, None, Some(60), Some(10)));
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use romer_analyze::{export, qtcp};
 use romer_exchange::qtcp::Selection;
 use romer_record::RoundTrip;
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_record::manifest::Stream;
 use romer_store::{Run, Runs, State, untrusted};
 
@@ -18,7 +18,7 @@ pub(crate) struct Which {
     /// The stream, from 0.
     pub(crate) stream: u16,
     /// The direction; `None`: that of the stream, or the one that goes there.
-    pub(crate) way: Option<Way>,
+    pub(crate) way: Option<ProbeDirection>,
 }
 
 /// The files of Qtcp.
@@ -38,7 +38,7 @@ struct Packets<'r> {
     rows: Vec<RoundTrip>,
 }
 
-fn chosen(reading: &romer_analyze::reading::Reading, stream: u16) -> Result<Packets<'_>, Problem> {
+fn chosen(reading: &romer_analyze::reading::RunContents, stream: u16) -> Result<Packets<'_>, Problem> {
     let place = usize::from(stream);
     let (Some(evaluated), Some(of)) = (reading.streams.get(place), reading.run.manifest().streams.get(place))
     else {
@@ -56,8 +56,8 @@ pub(crate) fn packets(runs: &Runs, name: &str, which: Which) -> Result<Vec<u8>, 
     let reading = read(runs, name)?;
     let Packets { evaluated, of, rows } = chosen(&reading, which.stream)?;
     let way = match (of.traffic.direction, which.way) {
-        (Way::Both, Some(way @ (Way::Forward | Way::Reverse))) => way,
-        (Way::Both, _) => Way::Forward,
+        (ProbeDirection::Both, Some(way @ (ProbeDirection::Forward | ProbeDirection::Reverse))) => way,
+        (ProbeDirection::Both, _) => ProbeDirection::Forward,
         (went, _) => went,
     };
     let mut table = Vec::new();
@@ -71,21 +71,21 @@ pub(crate) fn qtcp(runs: &Runs, name: &str, which: Which, file: Qtcp) -> Result<
     let reading = read(runs, name)?;
     let Packets { evaluated, of, rows } = chosen(&reading, which.stream)?;
     let way = match (of.traffic.direction, which.way) {
-        (Way::RoundTrip | Way::Both, Some(Way::Reverse)) | (Way::Reverse, _) => Way::Reverse,
-        _ => Way::Forward,
+        (ProbeDirection::RoundTrip | ProbeDirection::Both, Some(ProbeDirection::Reverse))
+        | (ProbeDirection::Reverse, _) => ProbeDirection::Reverse,
+        _ => ProbeDirection::Forward,
     };
     let (raw, missing) = qtcp::entries(evaluated, &rows, way);
     let mut log = raw.clone();
-    let outcome = qtcp::to_log(&mut log, qtcp::method(2), 0, true).unwrap_or_else(|refusal| qtcp::Outcome {
-        notes: vec![refusal.to_string()],
-        ..qtcp::Outcome::default()
+    let outcome = qtcp::to_log(&mut log, qtcp::method(2), 0, true).unwrap_or_else(|refusal| {
+        qtcp::SkewOutcome { notes: vec![refusal.to_string()], ..qtcp::SkewOutcome::default() }
     });
     let entries = match file {
         Qtcp::Raw => &raw,
         Qtcp::Log => &log,
         Qtcp::Sta => {
             let manifest = reading.run.manifest();
-            let way = if way == Way::Reverse { "reverse" } else { "forward" };
+            let way = if way == ProbeDirection::Reverse { "reverse" } else { "forward" };
             let run = format!("{} {}/{}/{way}", manifest.name, manifest.created, which.stream);
             return Ok(qtcp::statistics(of, run, &raw, missing, &outcome).text(&log).into_bytes());
         }

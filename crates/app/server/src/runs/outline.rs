@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use romer_record::benchmark::Judgement;
-use romer_record::document::{DelayKind, Limit, Way};
+use romer_record::document::{DelayKind, Limit, ProbeDirection};
 use romer_store::{BENCHMARK_FILE, MEASUREMENT_FILE, untrusted};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -17,9 +17,9 @@ const LARGEST: u64 = 16 << 20;
 /// The figures of one direction of a run. Of several streams, the highest delay and loss, and the lowest MOS.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "RunFigures")]
-pub(crate) struct Figures {
+pub(crate) struct FigureOutline {
     /// The direction.
-    direction: Way,
+    direction: ProbeDirection,
     /// Median of the delay, nanoseconds.
     delay_median_ns: Option<f64>,
     /// 99 % quantile of the delay, nanoseconds.
@@ -35,7 +35,7 @@ pub(crate) struct Figures {
 /// What the list says of a document.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Outline {
-    pub(super) figures: Vec<Figures>,
+    pub(super) figures: Vec<FigureOutline>,
     /// How many limits and claims were judged.
     pub(super) limits: u64,
     /// Those that failed, in words.
@@ -48,16 +48,16 @@ pub(super) struct Outline {
 struct Measured {
     measurements: Vec<Self>,
     target: String,
-    forward: Direction,
-    reverse: Direction,
-    round_trip: Direction,
+    forward: DirectionOutline,
+    reverse: DirectionOutline,
+    round_trip: DirectionOutline,
     voice: Vec<Voice>,
     limits: Vec<Limit>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Direction {
+struct DirectionOutline {
     delay_kind: Option<DelayKind>,
     delay_ns: Delay,
     loss: Loss,
@@ -78,7 +78,7 @@ struct Loss {
 
 #[derive(Deserialize)]
 struct Voice {
-    direction: Way,
+    direction: ProbeDirection,
     #[serde(default)]
     mos: Option<f64>,
 }
@@ -105,7 +105,7 @@ pub(super) fn measurement(folder: &Path, partial: bool) -> Outline {
     let limits: Vec<(&str, &[Limit])> =
         streams.iter().map(|stream| (stream.target.as_str(), &stream.limits[..])).collect();
     Outline {
-        figures: [Way::Forward, Way::Reverse, Way::RoundTrip]
+        figures: [ProbeDirection::Forward, ProbeDirection::Reverse, ProbeDirection::RoundTrip]
             .into_iter()
             .filter_map(|way| figures(&streams, way))
             .collect(),
@@ -126,17 +126,17 @@ pub(super) fn benchmark(folder: &Path) -> Outline {
     }
 }
 
-fn figures(streams: &[Measured], way: Way) -> Option<Figures> {
+fn figures(streams: &[Measured], way: ProbeDirection) -> Option<FigureOutline> {
     let directions = || {
         streams.iter().map(|stream| match way {
-            Way::Forward => &stream.forward,
-            Way::Reverse => &stream.reverse,
-            Way::RoundTrip | Way::Both => &stream.round_trip,
+            ProbeDirection::Forward => &stream.forward,
+            ProbeDirection::Reverse => &stream.reverse,
+            ProbeDirection::RoundTrip | ProbeDirection::Both => &stream.round_trip,
         })
     };
-    let most = |of: fn(&Direction) -> Option<f64>| directions().filter_map(of).reduce(f64::max);
+    let most = |of: fn(&DirectionOutline) -> Option<f64>| directions().filter_map(of).reduce(f64::max);
     let rated = streams.iter().flat_map(|stream| &stream.voice).filter(|voice| voice.direction == way);
-    let found = Figures {
+    let found = FigureOutline {
         direction: way,
         delay_median_ns: most(|direction| direction.delay_ns.median),
         delay_p99_ns: most(|direction| direction.delay_ns.p99),
@@ -171,8 +171,8 @@ mod tests {
         let found = measurement(folder.path(), false);
         assert_eq!(
             found.figures,
-            [Figures {
-                direction: Way::Forward,
+            [FigureOutline {
+                direction: ProbeDirection::Forward,
                 delay_median_ns: Some(5.0),
                 delay_p99_ns: Some(10.0),
                 delay_kind: Some(DelayKind::Absolute),

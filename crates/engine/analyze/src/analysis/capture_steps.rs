@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use romer_exchange::capture::Captured;
-use romer_record::event::Side;
+use romer_record::event::EventLocation;
 
 use super::known::{self, Known};
 use super::stepped::{self, Scan, Stamped, Whose};
@@ -23,7 +23,7 @@ pub(super) struct Matched {
 
 impl Matched {
     /// Finds packets by their `key`; `way` tells those that are heeded: of the one flow or of the other.
-    pub(super) fn of<K: Eq + Hash>(
+    pub(super) fn detect<K: Eq + Hash>(
         captures: [&[Captured]; 2],
         key: impl Fn(&Captured) -> K,
         way: impl Fn(&Captured) -> Option<bool>,
@@ -51,8 +51,8 @@ pub(super) fn as_taken(captures: [&mut Vec<Captured>; 2], matched: &Matched) -> 
     if ![&*near, &*far].into_iter().all(|packets| packets.is_sorted_by_key(|packet| packet.at_ns)) {
         return [None; 2];
     }
-    let first = Sorted::of(near, far, &matched.pairs[0]);
-    let second = Sorted::of(far, near, &matched.pairs[1]);
+    let first = Sorted::detect_in(near, far, &matched.pairs[0]);
+    let second = Sorted::detect_in(far, near, &matched.pairs[1]);
     // Either order may be wrong: that one is right by which less time has passed meanwhile.
     let passed = |sorted: &Option<Sorted>| sorted.as_ref().map_or(i64::MAX, |sorted| sorted.passed_ns);
     let is_first = passed(&first) <= passed(&second);
@@ -74,7 +74,7 @@ struct Sorted {
 }
 
 impl Sorted {
-    fn of(own: &[Captured], other: &[Captured], pairs: &[Option<(usize, bool)>]) -> Option<Self> {
+    fn detect_in(own: &[Captured], other: &[Captured], pairs: &[Option<(usize, bool)>]) -> Option<Self> {
         /// A step is longer than ways there and back are.
         const LEAST_NS: i64 = 1_000_000_000;
         let matched =
@@ -132,8 +132,8 @@ impl Sorted {
 /// for the estimate to find, where `is_left` says that it can.
 pub(super) fn take_out(captures: [&mut [Captured]; 2], matched: &Matched, is_answered: bool) -> Vec<Known> {
     let [near, far] = captures;
-    let mut found = of_one(near, far, &matched.pairs[0], is_answered, Side::Sender);
-    let mut theirs = of_one(far, near, &matched.pairs[1], is_answered, Side::Responder);
+    let mut found = of_one(near, far, &matched.pairs[0], is_answered, EventLocation::Sender);
+    let mut theirs = of_one(far, near, &matched.pairs[1], is_answered, EventLocation::Responder);
     // What nothing tells of a step of both, is not known of the other's either.
     for one in &mut theirs {
         let is_same = |other: &&Known| {
@@ -145,11 +145,11 @@ pub(super) fn take_out(captures: [&mut [Captured]; 2], matched: &Matched, is_ans
     found.extend(theirs);
     // When it was by the first capture's clock.
     for known in &mut found {
-        let pairs = &matched.pairs[usize::from(known.side == Side::Responder)];
+        let pairs = &matched.pairs[usize::from(known.side == EventLocation::Responder)];
         let place = known.place;
         let at = |place: Option<usize>| place.and_then(|place| near.get(place)).map(|packet| packet.at_ns);
         let (last, next) = match known.side {
-            Side::Sender => (at(place.checked_sub(1)), at(Some(place))),
+            EventLocation::Sender => (at(place.checked_sub(1)), at(Some(place))),
             _ => {
                 let matched = |pair: &Option<(usize, bool)>| pair.map(|(other, _)| other);
                 let (before, after) = pairs.split_at(place);
@@ -167,7 +167,7 @@ fn of_one(
     other: &[Captured],
     pairs: &[Option<(usize, bool)>],
     is_answered: bool,
-    side: Side,
+    side: EventLocation,
 ) -> Vec<Known> {
     let of = |(packet, pair): (&Captured, &Option<(usize, bool)>)| {
         let other = pair.and_then(|(place, way)| Some((other.get(place)?.at_ns, way)));

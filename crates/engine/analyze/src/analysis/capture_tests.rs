@@ -6,7 +6,7 @@ use romer_record::document::Measurement;
 use romer_record::warning::{MeasurementWarning, Warning as _};
 use romer_session::association;
 use romer_testing::pcap;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use super::{Analysis, analyze};
 
@@ -18,7 +18,8 @@ type Packet = (i64, bool, u32);
 
 /// Both captures' packets by true time, the near one's first: some are lost, some come twice, and some are overtaken.
 fn captured(seed: u32) -> [Vec<Packet>; 2] {
-    let random = |kind: u32, n: u32| Stream::new(Seed([seed, 7, 0, 0, 0, 0]), [kind, 0]).unit(u64::from(n));
+    let random =
+        |kind: u32, n: u32| RandomStream::new(Seed([seed, 7, 0, 0, 0, 0]), [kind, 0]).unit(u64::from(n));
     let (mut near, mut far) = (Vec::new(), Vec::new());
     let pass = |kind: u32, n: u32| {
         #[expect(clippy::cast_possible_truncation, reason = "some milliseconds")]
@@ -74,12 +75,12 @@ fn write(file: &Path, packets: &[Packet], (at, size): (i64, i64), is_sorted: boo
 
 /// What both ways lost, had twice and had out of order, and the sizes of the steps with their intervals.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct CaptureTotals {
     counts: [[Option<u64>; 4]; 2],
     steps: Vec<(i64, i64, [i64; 2])>,
 }
 
-impl Told {
+impl CaptureTotals {
     fn of(m: &Measurement) -> Self {
         let counts = [&m.forward, &m.reverse].map(|way| {
             let packets = &way.packets;
@@ -91,7 +92,7 @@ impl Told {
     }
 }
 
-fn analyzed(folder: &Path, seed: u32, steps: [(i64, i64); 2], is_swapped: bool) -> Told {
+fn analyzed(folder: &Path, seed: u32, steps: [(i64, i64); 2], is_swapped: bool) -> CaptureTotals {
     told(folder, &captured(seed), steps, is_swapped, [false; 2])
 }
 
@@ -101,15 +102,15 @@ fn told(
     steps: [(i64, i64); 2],
     is_swapped: bool,
     sorted: [bool; 2],
-) -> Told {
+) -> CaptureTotals {
     let files: [PathBuf; 2] = ["a.pcap", "b.pcap"].map(|name| folder.join(name));
     for (((file, packets), step), is_sorted) in files.iter().zip(captured).zip(steps).zip(sorted) {
         write(file, packets, step, is_sorted);
     }
     let [first, second] = if is_swapped { [&files[1], &files[0]] } else { [&files[0], &files[1]] };
-    let mut analysis = Analysis::of(first, String::new());
+    let mut analysis = Analysis::new(first, String::new());
     analysis.capture_b = Some(second.clone());
-    Told::of(&analyze(&analysis).unwrap().measurement)
+    CaptureTotals::of(&analyze(&analysis).unwrap().measurement)
 }
 
 #[test]
@@ -177,7 +178,7 @@ fn a_capture_that_was_sorted_after_its_clock_was_set_back_is_put_in_the_order_of
             let (mut steps, mut sorted) = ([never; 2], [false; 2]);
             (steps[whose], sorted[whose]) = ((at, size), true);
             let told = told(&folder, &captured(seed), steps, false, sorted);
-            let lost = |told: &Told| told.counts.map(|counts| counts[1]);
+            let lost = |told: &CaptureTotals| told.counts.map(|counts| counts[1]);
             assert_eq!(lost(&told), lost(&calm), "{size} of {whose}");
             let expected = if whose == 1 { size } else { -size };
             let [(_, one, _)] = told.steps[..] else { panic!("{size} of {whose}: {told:?}") };
@@ -222,7 +223,7 @@ fn the_packets_by_which_a_session_makes_itself_known_are_none_of_its_stream() {
         for (file, packets) in files.iter().zip(packets) {
             write(file, packets, (i64::MAX, 0), false);
         }
-        let mut analysis = Analysis::of(&files[0], String::new());
+        let mut analysis = Analysis::new(&files[0], String::new());
         analysis.capture_b = Some(files[1].clone());
         analyze(&analysis).unwrap().measurement
     };
@@ -323,11 +324,11 @@ fn what_an_echo_carries_does_not_make_it_a_copy_of_the_probe() {
             for is_swapped in [false, true] {
                 let [first, second] =
                     if is_swapped { [&files[1], &files[0]] } else { [&files[0], &files[1]] };
-                let mut analysis = Analysis::of(first, String::new());
+                let mut analysis = Analysis::new(first, String::new());
                 analysis.capture_b = Some(second.clone());
                 let m = analyze(&analysis).unwrap().measurement;
                 let name = format!("{far:?}, {is_swapped}, seed {seed}");
-                let counts = Told::of(&m).counts;
+                let counts = CaptureTotals::of(&m).counts;
                 let expected = if is_swapped { [back, there] } else { [there, back] };
                 assert_eq!(counts, expected, "{name}");
                 let is_told = m.warnings.iter().any(|one| one.code() == "flow-translated");
@@ -349,7 +350,7 @@ fn a_capture_without_a_packet_of_udp_is_refused_with_what_there_is_and_what_to_d
         let mut octets = pcap::file(65_535, pcap::RAW);
         (0..count).for_each(|n| pcap::add_whole(&mut octets, 1_000_000_000 + n, &icmp));
         files.iter().for_each(|file| std::fs::write(file, &octets).unwrap());
-        let mut analysis = Analysis::of(&files[0], String::new());
+        let mut analysis = Analysis::new(&files[0], String::new());
         analysis.capture_b = Some(files[1].clone());
         let refused = analyze(&analysis).unwrap_err().to_string();
         assert!(refused.contains(said) && refused.contains("romer measure"), "{refused}");

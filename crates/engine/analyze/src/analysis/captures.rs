@@ -9,7 +9,7 @@ use romer_exchange::capture::{self, Captured, Flow};
 use romer_exchange::csv::Shape;
 use romer_exchange::packed::Records;
 use romer_record::RoundTrip;
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_record::warning::MeasurementWarning;
 use romer_session::association;
 use romer_units::{Place, counted_as};
@@ -20,7 +20,7 @@ use super::error::AnalysisError;
 use super::known::Known;
 use super::packets::Packets;
 use super::request::FlowChoice;
-use super::rows::{Far, time};
+use super::rows::{LogPresence, time};
 use super::table::{About, Table, open};
 
 /// A packet that was sent so much later than the least pass over the path is not the same, though its content is.
@@ -67,7 +67,7 @@ fn listed(all: &[Conversation]) -> String {
 }
 
 impl FlowChoice {
-    fn of(self, all: &[Conversation]) -> Option<&Conversation> {
+    fn select(self, all: &[Conversation]) -> Option<&Conversation> {
         match self {
             Self::Number(number) => all.get(number.checked_sub(1)?),
             Self::Ends(flow) => all.iter().find(|one| one.flow == flow || one.flow == flow.back()),
@@ -76,7 +76,7 @@ impl FlowChoice {
 }
 
 /// The packets of a stream that two captures have.
-pub(super) struct Found {
+pub(super) struct CommonPackets {
     /// From the place of the first capture to that of the second.
     pub(super) there: Table,
     /// The stream that answers it, if there is one.
@@ -106,7 +106,11 @@ impl By {
 }
 
 /// The stream that is meant by `choice`, or the one with the most packets there and back.
-pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Result<Found, AnalysisError> {
+pub(super) fn read(
+    near: &Path,
+    far: &Path,
+    choice: Option<FlowChoice>,
+) -> Result<CommonPackets, AnalysisError> {
     let (mut a, mut b) = (load(near, usize::MAX)?, load(far, usize::MAX)?);
     // What one of them has of no more than the beginning is found in the other by that.
     if let Some(least) = [a.least_kept, b.least_kept].into_iter().flatten().min() {
@@ -138,7 +142,9 @@ pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Resul
     };
     let chosen = match choice {
         None => fullest,
-        Some(choice) => choice.of(&all).ok_or_else(|| AnalysisError::Flow { choice, there: listed(&all) })?,
+        Some(choice) => {
+            choice.select(&all).ok_or_else(|| AnalysisError::Flow { choice, there: listed(&all) })?
+        }
     };
     let is_answered = chosen.back > 0;
     let (chosen, others) = (chosen.flow, all.len() - 1);
@@ -148,7 +154,7 @@ pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Resul
         _ => None,
     };
     let match_all = |a: &capture::Capture, b: &capture::Capture| {
-        Matched::of([&a.packets, &b.packets], |packet| (packet.flow, by.key(packet)), way)
+        Matched::detect([&a.packets, &b.packets], |packet| (packet.flow, by.key(packet)), way)
     };
     let mut pairs = match_all(&a, &b);
     let sorted = as_taken([&mut a.packets, &mut b.packets], &pairs);
@@ -160,10 +166,11 @@ pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Resul
     let of = |packets: &[Captured], flow: Flow| -> Vec<Captured> {
         packets.iter().filter(|packet| packet.flow == flow).copied().collect()
     };
-    let near_ways = [chosen, chosen.back()].map(|flow| Pair::of(of(&a.packets, flow), &b.packets, by));
+    let near_ways =
+        [chosen, chosen.back()].map(|flow| Pair::match_packets(of(&a.packets, flow), &b.packets, by));
     let flow = if is_forward(&near_ways) { chosen } else { chosen.back() };
-    let there = Pair::of(of(&a.packets, flow), &b.packets, by);
-    let back = Pair::of(of(&b.packets, flow.back()), &a.packets, by);
+    let there = Pair::match_packets(of(&a.packets, flow), &b.packets, by);
+    let back = Pair::match_packets(of(&b.packets, flow.back()), &a.packets, by);
     let mut notes =
         vec![MeasurementWarning::FlowCompared { flow: flow.to_string(), packets: shared(flow) as u64 }];
     if others > 0 && choice.is_none() {
@@ -183,7 +190,7 @@ pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Resul
             "its packets go only from its place to that of the other; name them the other way round".into(),
         )
     })?;
-    Ok(Found { there, back: back.table(Vec::new()), known })
+    Ok(CommonPackets { there, back: back.table(Vec::new()), known })
 }
 
 /// A capture, its packets told apart by the first `most` octets of their payloads.
@@ -265,7 +272,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn of(mut near: Vec<Captured>, far: &[Captured], by: By) -> Self {
+    fn match_packets(mut near: Vec<Captured>, far: &[Captured], by: By) -> Self {
         near.sort_by_key(|packet| packet.at_ns);
         let mut there: HashMap<Key, Vec<Captured>> = HashMap::new();
         for packet in far {
@@ -339,7 +346,7 @@ impl Pair {
         Some(Table {
             shape: Shape::OneWay,
             packets,
-            responder_log: Far::Complete,
+            responder_log: LogPresence::Complete,
             set_back: Vec::new(),
             about,
         })
@@ -394,7 +401,7 @@ fn there_and_back(there: &[(i64, i64)], back: &[(i64, i64)]) -> Option<i64> {
 
 fn packet_rows(near: &Captured, far: &[Captured], sequence: u64, least: i64) -> Vec<RoundTrip> {
     let lost = RoundTrip {
-        way: Way::Forward,
+        way: ProbeDirection::Forward,
         sequence,
         size: near.size,
         t1: romer_record::Stamps { kernel: time(Some(near.at_ns)), ..Default::default() },
@@ -446,11 +453,11 @@ mod tests {
         for (text, wanted) in [("1", flow(1, 2)), ("3", flow(4, 3)), ("127.0.0.1:3-127.0.0.1:4", flow(4, 3))]
         {
             let choice: FlowChoice = text.parse().unwrap();
-            assert_eq!(choice.of(&all).unwrap().flow, wanted);
+            assert_eq!(choice.select(&all).unwrap().flow, wanted);
             assert_eq!(choice.to_string(), text);
         }
         for text in ["4", "127.0.0.1:1-127.0.0.1:3"] {
-            assert_eq!(text.parse::<FlowChoice>().unwrap().of(&all), None, "{text}");
+            assert_eq!(text.parse::<FlowChoice>().unwrap().select(&all), None, "{text}");
         }
         for text in
             ["", "0", "-1", "127.0.0.1:1", "127.0.0.1-127.0.0.1", "a:1-b:2", "127.0.0.1:1-127.0.0.1:70000"]

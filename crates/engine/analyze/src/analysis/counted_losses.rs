@@ -7,7 +7,7 @@ use romer_record::{Fate, Passage};
 
 /// Puts the counts of both ways in the place of what the rows tell. Which of the packets were lost on the way back stays open: as many
 /// replies as were lost there are added whose fate is unknown.
-pub(super) fn tell(counted: &CountedLosses, related: &mut Related) {
+pub(super) fn apply(counted: &CountedLosses, related: &mut Related) {
     let known = related.reverse.iter().filter(|reply| reply.fate == Fate::Lost).count() as u64;
     let added = usize::try_from(counted.back.saturating_sub(known)).unwrap_or(usize::MAX);
     let unknown = related.forward.iter().filter(|probe| probe.fate == Fate::Unknown);
@@ -75,7 +75,7 @@ mod tests {
              \"round_trips\":[{trips}]}}"
         );
         std::fs::write(&file, document).unwrap();
-        let m = analyze(&Analysis::of(&file, String::new())).unwrap().measurement;
+        let m = analyze(&Analysis::new(&file, String::new())).unwrap().measurement;
         let counts = |packets: &Packets| [packets.sent, packets.received, packets.lost];
         assert_eq!(counts(&m.forward.packets), [100, 96, 4].map(Some));
         assert_eq!(counts(&m.reverse.packets), [96, 90, 6].map(Some));

@@ -6,15 +6,17 @@ use std::path::Path;
 use romer_exchange::csv::Shape;
 use romer_passages::{Corrected, Related};
 use romer_record::SOFTWARE;
-use romer_record::document::{ClockEvent, ClockState, Measurement, Metadata, StampPlaces, Traffic, Way};
-use romer_record::event::Side;
+use romer_record::document::{
+    ClockEvent, ClockState, Measurement, Metadata, ProbeDirection, StampPlaces, Traffic,
+};
+use romer_record::event::EventLocation;
 use romer_record::manifest::{ClockRelation, StampRequest, Stream};
 use romer_record::warning::{MeasurementWarning, StampsRemedy};
 use romer_units::Place;
 
 use super::packets::Numbered;
 use super::request::Analysis;
-use super::rows::Far;
+use super::rows::LogPresence;
 use super::table::{About, Table};
 use crate::evaluate::stamps::{defined, includes_far_time};
 use crate::evaluate::{Evaluated, gather};
@@ -39,8 +41,8 @@ pub(super) fn of_table(
     m.source = Some(m.target.clone());
     if shape == Shape::OneWay {
         (m.reverse, m.round_trip) = Default::default();
-        m.findings.retain(|finding| finding.direction == Way::Forward);
-        m.voice.retain(|voice| voice.direction == Way::Forward);
+        m.findings.retain(|finding| finding.direction == ProbeDirection::Forward);
+        m.voice.retain(|voice| voice.direction == ProbeDirection::Forward);
         leave_open(&mut m.clock);
     }
     m.stamps = places(shape, &about, m);
@@ -51,8 +53,9 @@ pub(super) fn of_table(
         untimed(&evaluated.related, about.stamps_missing, m);
     }
     m.warnings.extend(about.notes);
-    let undone = |side: Side| m.events.iter().any(|event| event.side == side && event.step.is_some());
-    let kept = about.stepped.into_iter().zip([Side::Sender, Side::Responder]);
+    let undone =
+        |side: EventLocation| m.events.iter().any(|event| event.side == side && event.step.is_some());
+    let kept = about.stepped.into_iter().zip([EventLocation::Sender, EventLocation::Responder]);
     let kept: Vec<_> = kept.filter(|(_, side)| !undone(*side)).filter_map(|(step, _)| step).collect();
     m.warnings.extend(kept);
     m.warnings.extend(gaps(missing).filter(|_| !about.tells_missing));
@@ -87,8 +90,8 @@ pub(super) fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream 
             ..Metadata::default()
         },
         clock_relation: if analysis.one_clock { ClockRelation::Shared } else { ClockRelation::Unknown },
-        responder_log: table.responder_log != Far::None,
-        responder_log_complete: table.responder_log == Far::Complete,
+        responder_log: table.responder_log != LogPresence::None,
+        responder_log_complete: table.responder_log == LogPresence::Complete,
         not_logged: Vec::new(),
         responder_log_gaps: Vec::new(),
         cut_short: None,
@@ -130,7 +133,11 @@ fn traffic(analysis: &Analysis, file: &Path, table: &Table) -> (Traffic, Option<
         waiting_time_ns: analysis.waiting_time.as_nanos(),
         dscp: table.about.dscp,
         protocol: table.about.protocol.clone(),
-        direction: if table.shape == Shape::OneWay { Way::Forward } else { Way::RoundTrip },
+        direction: if table.shape == Shape::OneWay {
+            ProbeDirection::Forward
+        } else {
+            ProbeDirection::RoundTrip
+        },
         ..Traffic::default()
     };
     (traffic, spacing.first_ns)

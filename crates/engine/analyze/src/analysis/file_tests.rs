@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use romer_record::document::Measurement;
 use romer_record::manifest::SkewRequest;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use super::{Analysis, analyze, read_log};
 
@@ -20,13 +20,13 @@ pub(super) type Packet = (i64, Option<i64>);
 
 /// What is set, and when.
 #[derive(Clone, Copy, Debug)]
-struct Set {
+struct ClockSetting {
     at: i64,
     near: i64,
     far: i64,
 }
 
-impl Set {
+impl ClockSetting {
     fn near(&self, at: i64) -> i64 {
         1_700_000_000 * SECOND + at + if at >= self.at { self.near } else { 0 }
     }
@@ -40,7 +40,7 @@ impl Set {
 /// Two minutes of packets each 20 ms in spurts of up to 3 s, with pauses of up to 4.5 s between them; and their answers. With the first departures
 /// after pauses.
 fn spurts(seed: u32) -> ([Vec<Packet>; 2], Vec<usize>) {
-    let random = Stream::new(Seed([seed, 9, 0, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([seed, 9, 0, 0, 0, 0]), [0, 0]);
     let mut drawn = 0;
     let mut unit = || {
         drawn += 1;
@@ -78,11 +78,16 @@ pub(super) fn table(file: &Path, packets: &[Packet], left: impl Fn(i64) -> i64, 
 }
 
 /// The document of the way there alone, or of both.
-fn analyzed(folder: &Path, [there, back]: &[Vec<Packet>; 2], set: Set, is_both: bool) -> Measurement {
+fn analyzed(
+    folder: &Path,
+    [there, back]: &[Vec<Packet>; 2],
+    set: ClockSetting,
+    is_both: bool,
+) -> Measurement {
     let files: [PathBuf; 2] = ["there.csv", "back.csv"].map(|name| folder.join(name));
     table(&files[0], there, |at| set.near(at), |at| set.far(at));
     table(&files[1], back, |at| set.far(at), |at| set.near(at));
-    let mut analysis = Analysis::of(&files[0], String::new());
+    let mut analysis = Analysis::new(&files[0], String::new());
     analysis.reverse = is_both.then(|| files[1].clone());
     analyze(&analysis).unwrap().measurement
 }
@@ -133,7 +138,7 @@ fn assert_either_is_told(name: &str, seeds: [u32; 2], sizes: &[i64], is_both: bo
         for at in moments(&packets, &pauses) {
             for (near, far) in sizes.iter().flat_map(|size| [(*size, 0), (0, *size)]) {
                 let name = format!("{near} {far} at {at}, seed {seed}");
-                let m = analyzed(&folder, &packets, Set { at, near, far }, is_both);
+                let m = analyzed(&folder, &packets, ClockSetting { at, near, far }, is_both);
                 assert_told(&m, &packets, is_both, &[far - near], &name);
             }
         }
@@ -159,7 +164,7 @@ fn clocks_that_are_set_back_at_one_moment_lose_no_packet_and_no_way_changes() {
     let [_, at] = moments(&packets, &pauses);
     for size in [-3_600 * SECOND, -5 * SECOND] {
         for is_both in [false, true] {
-            let m = analyzed(&folder, &packets, Set { at, near: size, far: size }, is_both);
+            let m = analyzed(&folder, &packets, ClockSetting { at, near: size, far: size }, is_both);
             assert_told(&m, &packets, is_both, &[size, -size], &format!("{size} {is_both}"));
         }
     }
@@ -172,7 +177,7 @@ fn pauses_alone_are_no_steps() {
     for seed in [6, 7] {
         let (packets, _) = spurts(seed);
         for is_both in [false, true] {
-            let m = analyzed(&folder, &packets, Set { at: i64::MAX, near: 0, far: 0 }, is_both);
+            let m = analyzed(&folder, &packets, ClockSetting { at: i64::MAX, near: 0, far: 0 }, is_both);
             assert_told(&m, &packets, is_both, &[], &format!("{seed} {is_both}"));
         }
     }
@@ -180,7 +185,7 @@ fn pauses_alone_are_no_steps() {
 }
 
 /// The document of the way there alone, as Qtcp records it: lines in order of arrival.
-fn recorded(folder: &Path, there: &[Packet], set: Set) -> Measurement {
+fn recorded(folder: &Path, there: &[Packet], set: ClockSetting) -> Measurement {
     let file = folder.join("there.raw");
     let came = |(n, (left, came)): (usize, &Packet)| Some(((*came)?, n, *left));
     let mut lines: Vec<(i64, usize, i64)> = there.iter().enumerate().filter_map(came).collect();
@@ -191,7 +196,7 @@ fn recorded(folder: &Path, there: &[Packet], set: Set) -> Measurement {
         writeln!(text, "{sent}:{received}:{}:100:{n}", received - sent).unwrap();
     }
     std::fs::write(&file, text).unwrap();
-    analyze(&Analysis::of(&file, String::new())).unwrap().measurement
+    analyze(&Analysis::new(&file, String::new())).unwrap().measurement
 }
 
 /// The whole of the step is told and taken out, whether the clocks' estimate tells it at the one end of the pause or at the other. (In 24 of 24 such plays
@@ -204,7 +209,7 @@ fn a_receiver_that_is_set_back_in_a_pause_leaves_no_change_of_the_path() {
         for at in moments(&packets, &pauses) {
             for size in [-3_600 * SECOND, -5 * SECOND] {
                 let name = format!("{size} at {at}, seed {seed}");
-                let m = recorded(&folder, &packets[0], Set { at, near: 0, far: size });
+                let m = recorded(&folder, &packets[0], ClockSetting { at, near: 0, far: size });
                 let spread = m.forward.delay_ns.max.unwrap() - m.forward.delay_ns.min.unwrap();
                 assert!(spread < 0.6e6, "{name}: {spread} ns");
                 let [told] = &m.clock.events[..] else { panic!("{name}: {:?}", m.clock.events) };
@@ -226,7 +231,7 @@ fn charts_are_of_measured_phase() {
     table(&file, &packets, |at| at, |at| at);
     for (calibration, drawn) in [(None, 200), (Some(50), 150)] {
         let skew = SkewRequest { method: "least-absolute".into(), calibration, ..SkewRequest::default() };
-        let log = read_log(&Analysis { skew, ..Analysis::of(&file, String::new()) }).unwrap();
+        let log = read_log(&Analysis { skew, ..Analysis::new(&file, String::new()) }).unwrap();
         let passages = log.evaluated.for_report().passages.unwrap();
         assert_eq!(passages.forward.len(), drawn);
         assert_eq!(log.evaluated.measurement.forward.packets.sent, Some(drawn as u64));
@@ -241,7 +246,7 @@ fn parquet_names_the_run() {
     let folder = folder("parquet");
     let file = folder.join("packets.parquet");
     std::fs::write(&file, b"PAR1\x15\0").unwrap();
-    let error = analyze(&Analysis::of(&file, String::new())).unwrap_err().to_string();
+    let error = analyze(&Analysis::new(&file, String::new())).unwrap_err().to_string();
     assert!(error.contains("romer analyze RUN"), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -11,7 +11,7 @@ use romer_units::{Duration, Place};
 
 use super::error::AnalysisError;
 use super::packets::{Gathering, Unstamped};
-use super::rows::Far;
+use super::rows::LogPresence;
 use super::table::{About, Table, faulty, open};
 use super::{eras, received};
 
@@ -86,11 +86,11 @@ pub(super) fn of_qtcp(path: &Path, any_size: bool, stated: Option<i64>) -> Resul
     }
     // They are in the lines, and to put these in order takes memory.
     drop(found);
-    let packets = lines.finish(Shape::OneWay, Far::Complete, Unstamped::default());
+    let packets = lines.finish(Shape::OneWay, LogPresence::Complete, Unstamped::default());
     Ok(Table {
         shape: Shape::OneWay,
         packets,
-        responder_log: Far::Complete,
+        responder_log: LogPresence::Complete,
         set_back: set_back.unwrap_or_default(),
         about,
     })
@@ -141,7 +141,7 @@ pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
         lines.add(row);
     }
     found.notes.extend(eras::unwrap(&mut lines, Shape::FourStamps));
-    let packets = lines.finish(Shape::FourStamps, Far::Complete, unstamped);
+    let packets = lines.finish(Shape::FourStamps, LogPresence::Complete, unstamped);
     let about = About {
         notes: found.notes,
         counted: found.counted,
@@ -158,7 +158,13 @@ pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
         interval_ns: Some(found.interval_ns).filter(|interval| *interval > 0),
         ..About::default()
     };
-    Ok(Table { shape: Shape::FourStamps, packets, responder_log: Far::Complete, set_back: Vec::new(), about })
+    Ok(Table {
+        shape: Shape::FourStamps,
+        packets,
+        responder_log: LogPresence::Complete,
+        set_back: Vec::new(),
+        about,
+    })
 }
 
 #[cfg(test)]

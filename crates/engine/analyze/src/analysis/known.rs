@@ -1,18 +1,19 @@
 //! Steps of clocks that are out of the stamps but for a little, which the clocks' estimate finds: so it tells how large they were.
 
-use romer_clock::skew::{ChangeKind, ClockChange, Estimate, Heading, InTurn, sharpened};
+use romer_clock::skew::{ChangeKind, ClockChange, Estimate, InTurn, sharpened};
 use romer_record::Passage;
-use romer_record::event::{ClockStep, Event, Side};
+use romer_record::event::{ClockStep, Event, EventLocation};
 use romer_record::manifest::SkewRequest;
+use romer_units::Direction;
 use romer_units::{Timestamp, three_digits};
 
-use super::set_back::{Found, step_event};
+use super::set_back::{BackwardStep, step_event};
 
 /// A step that was taken out of the stamps.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     /// Whose clock was set.
-    pub(super) side: Side,
+    pub(super) side: EventLocation,
     /// The first packet after it, in its file.
     pub(super) place: usize,
     /// Stamps from which what was taken out is gone are of after it from here on.
@@ -47,11 +48,11 @@ impl Settled {
     ) -> Self {
         let mut settled = Self::default();
         for one in known {
-            let found = one.found(estimate, forward, reverse);
+            let found = one.detect(estimate, forward, reverse);
             let (left, error) = found.map_or((one.left_ns, None), |(left, error)| (left, Some(error)));
             settled.steps.push((one.clone(), left, error));
         }
-        for (moment, left) in settled.of(Side::Sender) {
+        for (moment, left) in settled.steps_of_side(EventLocation::Sender) {
             for correction in &mut estimate.corrections {
                 let since = moment.saturating_sub(correction.origin_ns);
                 let later = correction.legs.iter_mut().filter(|leg| leg.from_ns >= since);
@@ -76,19 +77,21 @@ impl Settled {
     }
 
     /// From which stamps of a clock on how much is to be taken out, the last first.
-    fn of(&self, side: Side) -> impl Iterator<Item = (i64, i64)> {
+    fn steps_of_side(&self, side: EventLocation) -> impl Iterator<Item = (i64, i64)> {
         let own = self.steps.iter().rev().filter(move |(known, ..)| known.side == side);
         own.map(|(known, left, _)| (known.from_ns, *left))
     }
 
     /// One direction without what is left of the steps.
-    pub(super) fn undo(&self, mut passages: Vec<Passage>, heading: Heading) -> Vec<Passage> {
+    pub(super) fn undo(&self, mut passages: Vec<Passage>, heading: Direction) -> Vec<Passage> {
         let (departing, arriving) = match heading {
-            Heading::Forward => (Side::Sender, Side::Responder),
-            Heading::Reverse => (Side::Responder, Side::Sender),
+            Direction::Forward => (EventLocation::Sender, EventLocation::Responder),
+            Direction::Reverse => (EventLocation::Responder, EventLocation::Sender),
         };
-        let undone = |stamp: i64, side: Side| {
-            self.of(side).filter(|(from, _)| stamp >= *from).fold(stamp, |stamp, (_, left)| stamp - left)
+        let undone = |stamp: i64, side: EventLocation| {
+            self.steps_of_side(side)
+                .filter(|(from, _)| stamp >= *from)
+                .fold(stamp, |stamp, (_, left)| stamp - left)
         };
         for passage in passages.iter_mut().filter(|_| !self.steps.is_empty()) {
             let departure = passage.departure.map(|stamp| undone(stamp.as_nanos(), departing));
@@ -108,7 +111,7 @@ impl Settled {
 /// What was left of a step in the stamps.
 #[derive(Clone, Copy, Debug)]
 struct Left {
-    side: Side,
+    side: EventLocation,
     /// Between which packets it was, by the sender's clock.
     between: [i64; 2],
     left_ns: i64,
@@ -142,7 +145,7 @@ impl Left {
     }
 
     const fn sign(&self) -> i64 {
-        if matches!(self.side, Side::Sender) { -1 } else { 1 }
+        if matches!(self.side, EventLocation::Sender) { -1 } else { 1 }
     }
 
     /// How much of it an event tells, and half the width of its interval.
@@ -164,8 +167,8 @@ pub(super) const fn left(uncertain_ns: i64) -> i64 {
 }
 
 /// Leaves a little of these steps in the stamps, where their sizes are to be told by the estimate.
-pub(super) fn leaving(steps: &[Found]) -> Vec<Event> {
-    let left = |found: &Found| {
+pub(super) fn leaving(steps: &[BackwardStep]) -> Vec<Event> {
+    let left = |found: &BackwardStep| {
         let mut event = found.event.clone();
         if let (Some(step), Some(uncertain_ns)) = (&mut event.step, found.uncertain_ns) {
             step.size_ns = step.size_ns.saturating_sub(left(uncertain_ns));
@@ -176,11 +179,11 @@ pub(super) fn leaving(steps: &[Found]) -> Vec<Event> {
 }
 
 /// The steps with their sizes, as an estimate tells them of passages that have a [little](leaving) of each in them.
-pub(super) fn sized(steps: Vec<Found>, forward: &[Passage], reverse: &[Passage]) -> Vec<Event> {
+pub(super) fn sized(steps: Vec<BackwardStep>, forward: &[Passage], reverse: &[Passage]) -> Vec<Event> {
     let estimate = sharpened(&SkewRequest::default(), forward, reverse, &InTurn);
     let first = forward.iter().filter_map(|one| one.departure).min().map_or(0, Timestamp::as_nanos);
-    let sized = |found: Found| {
-        let Found { mut event, uncertain_ns, until_ns, .. } = found;
+    let sized = |found: BackwardStep| {
+        let BackwardStep { mut event, uncertain_ns, until_ns, .. } = found;
         let (Some(step), Some(uncertain_ns)) = (&mut event.step, uncertain_ns) else { return event };
         let left_ns = left(uncertain_ns);
         let between = [event.at_ns, until_ns].map(|at| first.saturating_add(at));
@@ -197,7 +200,12 @@ pub(super) fn sized(steps: Vec<Found>, forward: &[Passage], reverse: &[Passage])
 
 impl Known {
     /// What of it the estimate has found, and to what half the width of its interval; it is taken out of the estimate.
-    fn found(&self, estimate: &mut Estimate, forward: &[Passage], reverse: &[Passage]) -> Option<(i64, i64)> {
+    fn detect(
+        &self,
+        estimate: &mut Estimate,
+        forward: &[Passage],
+        reverse: &[Passage],
+    ) -> Option<(i64, i64)> {
         if self.left_ns == 0 {
             return None;
         }
@@ -214,7 +222,7 @@ impl Known {
 
     fn event(&self, left: i64, error: Option<i64>, first: i64) -> Event {
         let size_ns = self.taken_ns.saturating_add(left);
-        let whose = if self.side == Side::Sender { "sender's" } else { "receiver's" };
+        let whose = if self.side == EventLocation::Sender { "sender's" } else { "receiver's" };
         let aside = if size_ns < 0 { "back" } else { "ahead" };
         let detail = format!(
             "the {whose} clock was set {aside} by about {}, as the order of its capture's packets shows",

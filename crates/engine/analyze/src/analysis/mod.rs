@@ -38,18 +38,18 @@ use std::mem::take;
 use std::path::{Path, PathBuf};
 
 use romer_clock::skew::{
-    Continuous, Estimate, Heading, InTurn, Method, SetBack, correct, method_of, remove_steps_back, state,
-    usable,
+    Continuous, Estimate, InTurn, Method, SetBack, correct, method_of, remove_steps_back, state, usable,
 };
 use romer_exchange::csv::Shape;
 use romer_passages::{Corrected, Related, correct_clocks};
 use romer_record::RoundTrip;
-use romer_record::document::{ClockState, Measurement, Way};
-use romer_record::event::{Event, Side};
+use romer_record::document::{ClockState, Measurement, ProbeDirection};
+use romer_record::event::{Event, EventLocation};
 use romer_record::finding::Finding;
 use romer_record::manifest::Stream;
 use romer_record::voice::Voice;
 use romer_record::warning::MeasurementWarning;
+use romer_units::Direction;
 
 use crate::evaluate::{Evaluated, Gathered, gather, with_steps};
 use crate::limits::Limit;
@@ -57,7 +57,7 @@ use document::{of_table, stream};
 pub use error::AnalysisError;
 use known::{Known, Settled};
 pub use request::{Analysis, FlowChoice};
-use set_back::Found;
+use set_back::BackwardStep;
 use table::Table;
 
 /// A packet log that was read.
@@ -92,7 +92,7 @@ impl LogFiles {
         };
         let mut rows = table.packets.rows();
         if table.shape == Shape::OneWay {
-            rows.iter_mut().for_each(|row| row.way = Way::Forward);
+            rows.iter_mut().for_each(|row| row.way = ProbeDirection::Forward);
         }
         Ok(rows)
     }
@@ -174,14 +174,14 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
             let one_way = shape == Shape::OneWay;
             let counted = about.counted;
             let clocks = |mut related: Related| {
-                related.forward = settled.undo(take(&mut related.forward), Heading::Forward);
+                related.forward = settled.undo(take(&mut related.forward), Direction::Forward);
                 if let Some(counted) = &counted {
-                    counted_losses::tell(counted, &mut related);
+                    counted_losses::apply(counted, &mut related);
                 }
                 correct_clocks(related, &analysis.skew)
             };
             let mut evaluated = of_table(&stream, shape, packets, about, clocks);
-            tell(&mut evaluated.measurement, settled.events(first));
+            add_events(&mut evaluated.measurement, settled.events(first));
             // Captures have an order of their own.
             if analysis.capture_b.is_none() && one_way {
                 let told = overtaken::warnings(&evaluated.related.forward, &evaluated.measurement);
@@ -230,7 +230,7 @@ fn of_one(analysis: &Analysis, stream: &Stream, table: &Table) -> Vec<Event> {
     let mut steps = set_back::steps(table.packets.firsts(), table.shape, analysis.waiting_time.as_nanos());
     if !table.set_back.is_empty() {
         // The order of the lines tells it better than the delays.
-        steps.retain(|found| found.event.side == Side::Sender);
+        steps.retain(|found| found.event.side == EventLocation::Sender);
     }
     let with = |events: Vec<Event>| gather(&Stream { events, ..stream.clone() }, &table.packets);
     let mut events = known::leaving(&steps);
@@ -286,10 +286,11 @@ fn both_ways(
     let [own, theirs] = [there, back].map(|table| {
         let mut steps = set_back::steps(table.packets.firsts(), Shape::FourStamps, 0);
         // Of the other clock the other file tells.
-        steps.retain(|found| found.event.side == Side::Sender);
+        steps.retain(|found| found.event.side == EventLocation::Sender);
         steps
     });
-    let steps: Vec<Found> = own.into_iter().chain(theirs.iter().map(Found::of_responder)).collect();
+    let steps: Vec<BackwardStep> =
+        own.into_iter().chain(theirs.iter().map(BackwardStep::of_responder)).collect();
     let mut stream_back = stream(analysis, file, back);
     let mut with = |events: Vec<Event>| {
         let turned = |event: &Event| Event { side: event.side.other(), ..event.clone() };
@@ -304,7 +305,7 @@ fn both_ways(
     }
     let (mut estimate, warnings) = usable(&analysis.skew, &forward, &reverse, &InTurn);
     let settled = Settled::by(&mut estimate, known, &forward, &reverse);
-    let passages = [settled.undo(forward, Heading::Forward), settled.undo(reverse, Heading::Reverse)];
+    let passages = [settled.undo(forward, Direction::Forward), settled.undo(reverse, Direction::Reverse)];
     let Continuous { estimate, set_back, warnings, .. } =
         remove_steps_back(&analysis.skew, (estimate, warnings), passages, &InTurn);
     let mut least = [None; 2];
@@ -316,7 +317,7 @@ fn both_ways(
         there.shape,
         &there.packets,
         there.about.clone(),
-        by(Heading::Forward, found, method, first),
+        by(Direction::Forward, found, method, first),
     );
     add_reverse(
         &mut evaluated,
@@ -325,7 +326,7 @@ fn both_ways(
             back.shape,
             &back.packets,
             back.about.clone(),
-            by(Heading::Reverse, found, method, second),
+            by(Direction::Reverse, found, method, second),
         ),
     );
     evaluated.related.corrections.clone_from(&estimate.corrections);
@@ -335,7 +336,7 @@ fn both_ways(
     let (clock, contradiction) = state(&analysis.skew, &estimate, &related.forward, &related.reverse, least);
     m.clock = with_steps(&m.events, clock);
     m.warnings.extend(warnings.into_iter().chain(contradiction));
-    tell(m, settled.events(first_departure(there)));
+    add_events(m, settled.events(first_departure(there)));
     evaluated
 }
 
@@ -345,7 +346,7 @@ fn first_departure(table: &Table) -> i64 {
 }
 
 /// Adds steps that are out of the stamps already.
-fn tell(m: &mut Measurement, steps: Vec<Event>) {
+fn add_events(m: &mut Measurement, steps: Vec<Event>) {
     m.clock = with_steps(&steps, take(&mut m.clock));
     m.events.extend(steps);
     m.events.sort_by_key(|event| event.at_ns);
@@ -358,7 +359,7 @@ fn uncorrected(related: Related) -> Corrected {
 
 /// Takes an estimate of both directions' clocks out of a file's one way, and keeps its least difference.
 fn by<'a>(
-    heading: Heading,
+    heading: Direction,
     (estimate, settled, set_back): (&'a Estimate, &'a Settled, &'a SetBack),
     method: &'a str,
     least: &'a mut Option<i128>,
@@ -376,7 +377,7 @@ fn by<'a>(
 fn add_reverse(evaluated: &mut Evaluated, back: Evaluated) {
     let (m, other) = (&mut evaluated.measurement, back.measurement);
     m.reverse = other.forward;
-    m.traffic.direction = Way::Both;
+    m.traffic.direction = ProbeDirection::Both;
     m.location_error_ns.responder.departure = other.location_error_ns.sender.departure;
     m.location_error_ns.sender.arrival = other.location_error_ns.responder.arrival;
     m.stamps.responder_departure = other.stamps.sender_departure;
@@ -390,8 +391,9 @@ fn add_reverse(evaluated: &mut Evaluated, back: Evaluated) {
             m.warnings.push(warning);
         }
     }
-    m.findings.extend(other.findings.into_iter().map(|one| Finding { direction: Way::Reverse, ..one }));
-    m.voice.extend(other.voice.into_iter().map(|one| Voice { direction: Way::Reverse, ..one }));
+    m.findings
+        .extend(other.findings.into_iter().map(|one| Finding { direction: ProbeDirection::Reverse, ..one }));
+    m.voice.extend(other.voice.into_iter().map(|one| Voice { direction: ProbeDirection::Reverse, ..one }));
     m.findings.sort_by_key(|finding| finding.at_ns);
     evaluated.related.reverse = back.related.forward;
 }

@@ -3,7 +3,7 @@
 use romer_record::document::Measurement;
 use romer_record::finding::Pattern;
 use romer_record::warning::Warning as _;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use super::file_tests::{MS, Packet, SECOND, folder, table};
 use super::{Analysis, analyze};
@@ -13,7 +13,7 @@ const INTERVAL: i64 = 20 * MS;
 
 /// Chances of a mean, from 0.
 fn waits(seed: u32, mean: i64) -> impl FnMut() -> i64 {
-    let random = Stream::new(Seed([seed, 8, 0, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([seed, 8, 0, 0, 0, 0]), [0, 0]);
     let mut drawn = 0;
     move || {
         drawn += 1;
@@ -37,7 +37,7 @@ fn set_at(name: &str, seed: u32, size: i64, moment: i64) -> Measurement {
         (0..3_000).map(|n| (n * INTERVAL, Some(n * INTERVAL + 10 * MS + wait()))).collect();
     let came = |at: i64| 500 * SECOND + at + at * 12 / 1_000_000 + if at < moment { 0 } else { size };
     table(&file, &packets, |at| 500 * SECOND + at, came);
-    let m = analyze(&Analysis::of(&file, String::new())).unwrap().measurement;
+    let m = analyze(&Analysis::new(&file, String::new())).unwrap().measurement;
     std::fs::remove_dir_all(&folder).unwrap();
     m
 }
@@ -119,7 +119,7 @@ fn a_queue_that_fills_to_seconds_is_no_clock_that_was_set() {
         for (play, (carries, stands, room, pauses)) in plays.iter().enumerate() {
             let packets = queue(seed, *carries, *stands, *room, pauses);
             table(&file, &packets, |at| at, |at| at + at / 100_000 + SECOND);
-            let m = analyze(&Analysis::of(&file, String::new())).unwrap().measurement;
+            let m = analyze(&Analysis::new(&file, String::new())).unwrap().measurement;
             assert!(m.events.is_empty(), "{play}, seed {seed}: {:?}", m.events);
             let clocks = m.clock.events.iter().filter(|event| event.kind == "clock-step").count();
             assert_eq!(clocks, 0, "{play}, seed {seed}: {:?}", m.clock.events);
@@ -153,7 +153,7 @@ fn of_packets_that_a_receiver_set_back_puts_out_of_order_beside_a_full_queue_it_
     let mut by_note = 0;
     for seed in 0..24 {
         let mut wait = waits(seed, 2 * MS);
-        let random = Stream::new(Seed([seed, 8, 1, 0, 0, 0]), [0, 0]);
+        let random = RandomStream::new(Seed([seed, 8, 1, 0, 0, 0]), [0, 0]);
         let mut drawn = 0;
         let mut between = |from: f64, to: f64| {
             drawn += 1;
@@ -176,7 +176,7 @@ fn of_packets_that_a_receiver_set_back_puts_out_of_order_beside_a_full_queue_it_
             .collect();
         let (at, size) = (i64::from(seed) * SECOND + 15 * SECOND, -(500 + 20 * i64::from(seed)) * MS);
         table(&file, &packets, |at| at, |came| came + SECOND + if came < at { 0 } else { size });
-        let m = analyze(&Analysis::of(&file, String::new())).unwrap().measurement;
+        let m = analyze(&Analysis::new(&file, String::new())).unwrap().measurement;
         assert!(m.forward.packets.reordered > Some(20), "{seed}: {:?}", m.forward.packets);
         let noted = m.warnings.iter().any(|one| one.code() == "delay-drop-reorders");
         let step =

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use romer_exchange::csv::{Row, Shape};
 use romer_record::RoundTrip;
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 
-use super::rows::{Far, rows};
+use super::rows::{LogPresence, rows};
 use crate::evaluate::Rows;
 
 /// Lines of a part; those of one packet stay together.
@@ -61,7 +61,7 @@ pub(super) enum StampColumn {
 
 /// Lines of a file, in blocks of [`PART`].
 #[derive(Default)]
-struct Lines {
+struct LineBlocks {
     blocks: Vec<Block>,
     number: usize,
     /// They do not stand in order of sequence.
@@ -69,7 +69,7 @@ struct Lines {
     last: u64,
 }
 
-impl Lines {
+impl LineBlocks {
     fn push(&mut self, row: &Row) {
         if self.number.is_multiple_of(PART) {
             self.blocks.push(Block::default());
@@ -86,7 +86,7 @@ impl Lines {
         self.blocks[line / PART].row(line % PART)
     }
 
-    /// The first copy of a packet that has but this line: what [`First::of`] makes of its row, without the row.
+    /// The first copy of a packet that has but this line: what [`First::from_row`] makes of its row, without the row.
     fn first(&self, line: usize) -> First {
         let row = self.row(line);
         let stamp = |place: usize| row.stamps[place].or(row.user[place]);
@@ -171,15 +171,15 @@ pub(super) struct Packets {
 
 enum Kind {
     /// By lines.
-    Lines { lines: Lines, reading: Reading },
+    Lines { lines: LineBlocks, reading: RowOptions },
     /// As they are.
     Rows(Vec<RoundTrip>),
 }
 
 /// How rows are made of lines.
-struct Reading {
-    way: Way,
-    responder_log: Far,
+struct RowOptions {
+    way: ProbeDirection,
+    responder_log: LogPresence,
     unstamped: Unstamped,
 }
 
@@ -214,7 +214,7 @@ pub(super) struct First {
 }
 
 impl First {
-    pub(super) fn of(row: &RoundTrip) -> Self {
+    pub(super) fn from_row(row: &RoundTrip) -> Self {
         let departure = row.t1.kernel.or(row.t1.user).map(romer_units::Timestamp::as_nanos);
         let arrival = row.t2.kernel.or(row.t2.user).or(row.t2.told).map(romer_units::Timestamp::as_nanos);
         Self { sequence: row.sequence, size: row.size, departure, arrival }
@@ -224,7 +224,7 @@ impl First {
 /// Lines that are read one after another.
 #[derive(Default)]
 pub(super) struct Gathering {
-    lines: Lines,
+    lines: LineBlocks,
 }
 
 impl Gathering {
@@ -276,9 +276,9 @@ impl Gathering {
     }
 
     /// In order.
-    pub(super) fn finish(self, shape: Shape, responder_log: Far, unstamped: Unstamped) -> Packets {
-        let way = if shape == Shape::OneWay { Way::Forward } else { Way::RoundTrip };
-        let reading = Reading { way, responder_log, unstamped };
+    pub(super) fn finish(self, shape: Shape, responder_log: LogPresence, unstamped: Unstamped) -> Packets {
+        let way = if shape == Shape::OneWay { ProbeDirection::Forward } else { ProbeDirection::RoundTrip };
+        let reading = RowOptions { way, responder_log, unstamped };
         Packets { kind: Kind::Lines { lines: self.lines.sorted(), reading } }
     }
 }
@@ -311,7 +311,7 @@ impl Packets {
             Kind::Rows(rows) => {
                 let ahead = rows.get(begin..)?.iter().position(|row| row.copy == 0)?;
                 begin += ahead + 1;
-                rows.get(begin - 1).map(First::of)
+                rows.get(begin - 1).map(First::from_row)
             }
             Kind::Lines { lines, reading } => {
                 (begin < lines.number).then_some(())?;
@@ -324,7 +324,7 @@ impl Packets {
                 made.clear();
                 reading.rows(lines, begin..end, of_packet, made);
                 begin = end;
-                made.first().map(First::of)
+                made.first().map(First::from_row)
             }
         })
     }
@@ -394,7 +394,7 @@ struct Parts {
 
 impl Parts {
     /// The next part; `None` after the last.
-    fn next(&mut self, lines: &Lines, reading: &Reading) -> Option<&[RoundTrip]> {
+    fn next(&mut self, lines: &LineBlocks, reading: &RowOptions) -> Option<&[RoundTrip]> {
         (self.begin < lines.number).then_some(())?;
         let end = lines.end_of_part(self.begin);
         self.part.clear();
@@ -404,9 +404,15 @@ impl Parts {
     }
 }
 
-impl Reading {
+impl RowOptions {
     /// Adds the rows of the lines of whole packets to `all`. `of_packet` is room to work in.
-    fn rows(&self, lines: &Lines, range: Range<usize>, of_packet: &mut Vec<Row>, all: &mut Vec<RoundTrip>) {
+    fn rows(
+        &self,
+        lines: &LineBlocks,
+        range: Range<usize>,
+        of_packet: &mut Vec<Row>,
+        all: &mut Vec<RoundTrip>,
+    ) {
         let mut line = range.start;
         while line < range.end {
             let first = lines.row(line);
@@ -456,7 +462,7 @@ mod tests {
                 gathering.add(Row { sequence, size: 9, stamps, user: [None; 4] });
             }
         }
-        let packets = gathering.finish(Shape::OneWay, Far::Complete, Unstamped::default());
+        let packets = gathering.finish(Shape::OneWay, LogPresence::Complete, Unstamped::default());
         let rows = packets.rows();
         assert!(rows.is_sorted_by_key(|row| (row.sequence, row.copy)));
         let copies =
@@ -481,11 +487,12 @@ mod tests {
     fn first_copies_are_those_of_the_rows_whatever_stamps_there_are() {
         let stamp = |bits: u64, place: u32| (bits >> place & 1 == 1).then_some(i64::from(place) * 10 + 3);
         for shape in [Shape::OneWay, Shape::FourStamps] {
-            for responder_log in [Far::None, Far::Partial, Far::Complete] {
+            for responder_log in [LogPresence::None, LogPresence::Partial, LogPresence::Complete] {
                 let mut gathering = Gathering::new();
                 for sequence in 0..256 {
                     // Without a log there is no stamp of the far end's program.
-                    let bits = if responder_log == Far::None { sequence & 0b1001_1111 } else { sequence };
+                    let bits =
+                        if responder_log == LogPresence::None { sequence & 0b1001_1111 } else { sequence };
                     let [stamps, user] =
                         [0, 4].map(|from| [0, 1, 2, 3].map(|place| stamp(bits, from + place)));
                     let row = Row { sequence, size: 9, stamps, user };
@@ -493,7 +500,7 @@ mod tests {
                 }
                 let packets = gathering.finish(shape, responder_log, Unstamped::default());
                 let rows = packets.rows();
-                let of_rows = rows.iter().filter(|row| row.copy == 0).map(First::of);
+                let of_rows = rows.iter().filter(|row| row.copy == 0).map(First::from_row);
                 assert!(packets.firsts().eq(of_rows), "{:?}", packets.firsts().collect::<Vec<_>>());
             }
         }
@@ -506,7 +513,7 @@ mod tests {
             for stamps in lines {
                 gathering.add(Row { sequence: 3, size: 9, stamps: *stamps, user: [None; 4] });
             }
-            let rows = gathering.finish(shape, Far::Complete, Unstamped::default()).rows();
+            let rows = gathering.finish(shape, LogPresence::Complete, Unstamped::default()).rows();
             rows.iter().map(|row| row.forward_copy).collect()
         };
         let one_way = [Some(1), Some(5), None, None];

@@ -4,11 +4,12 @@
 //! A file may be in order of departure instead, and then the packet has overtaken. The delays tell which: the clock's step
 //! is in all that follow, and what overtakes changes nothing for those behind it.
 
-use romer_clock::skew::{Heading, InTurn, sharpened};
+use romer_clock::skew::{InTurn, sharpened};
 use romer_exchange::csv::Shape;
 use romer_record::Passage;
-use romer_record::event::{ClockStep, Event, Side};
+use romer_record::event::{ClockStep, Event, EventLocation};
 use romer_record::manifest::SkewRequest;
+use romer_units::Direction;
 use romer_units::three_digits;
 
 use super::packets::Gathering;
@@ -106,7 +107,7 @@ pub(super) fn events(steps: &[Back], passages: &[Passage]) -> Vec<Event> {
     let near = last.saturating_sub(first) / NEAR;
     let estimate = sharpened(&SkewRequest::default(), passages, &[], &InTurn);
     let changes = estimate.events.iter().filter(|change| {
-        change.until_ns.is_none() && change.heading.is_none_or(|heading| heading == Heading::Forward)
+        change.until_ns.is_none() && change.heading.is_none_or(|heading| heading == Direction::Forward)
     });
     let sized = |step: &Back| {
         let here = changes.clone().filter(|change| {
@@ -131,7 +132,7 @@ fn event(step: &Back, size_ns: i64, first: i64) -> Event {
     );
     let at_ns = left_ns.saturating_sub(first);
     step_event(
-        Side::Responder,
+        EventLocation::Responder,
         detail,
         at_ns,
         ClockStep { size_ns, size_interval_ns: None, before_ns, after_ns },
@@ -158,7 +159,7 @@ mod tests {
         packets.into_iter().map(|(_, n, stamps)| (n, stamps)).collect()
     }
 
-    fn found(lines: &[(i64, Stamps)]) -> Option<Vec<i64>> {
+    fn detect(lines: &[(i64, Stamps)]) -> Option<Vec<i64>> {
         let steps = steps(lines.len(), |line| Some(lines[line].1))?;
         Some(steps.iter().map(|step| step.size_ns).collect())
     }
@@ -172,7 +173,7 @@ mod tests {
                 for ppm in [-100, 0, 100] {
                     let half = number / 2 * INTERVAL;
                     let lines = logged(number, most, ppm, |arrives| if arrives < half { 0 } else { size });
-                    let found = found(&lines).unwrap();
+                    let found = detect(&lines).unwrap();
                     let near = |found: &i64| (found - size).abs() < most + MS;
                     assert!(
                         found.len() == 1 && found.iter().all(near),
@@ -184,26 +185,26 @@ mod tests {
         let twice = |arrives: i64| -> i64 {
             [1_000, 2_000, 2_030].iter().filter(|n| arrives >= **n * INTERVAL).map(|_| -40 * MS).sum()
         };
-        assert_eq!(found(&logged(3_000, 2 * MS, 0, twice)).unwrap().len(), 3);
+        assert_eq!(detect(&logged(3_000, 2 * MS, 0, twice)).unwrap().len(), 3);
     }
 
     #[test]
     fn what_does_not_go_back_and_what_only_overtakes_is_no_step() {
         let still = |_: i64| 0;
-        assert_eq!(found(&logged(3_000, 2 * MS, 50, still)), Some(Vec::new()));
+        assert_eq!(detect(&logged(3_000, 2 * MS, 50, still)), Some(Vec::new()));
         let ahead = |arrives: i64| if arrives < 30_000 * MS { 0 } else { 30 * MS };
-        assert_eq!(found(&logged(3_000, 2 * MS, 0, ahead)), Some(Vec::new()), "set ahead, or a longer way");
+        assert_eq!(detect(&logged(3_000, 2 * MS, 0, ahead)), Some(Vec::new()), "set ahead, or a longer way");
         // A shorter way, by which packets overtake others, has its lines in order of arrival all the same.
         let mut shorter = logged(3_000, 2 * MS, 0, still);
         shorter.iter_mut().filter(|(n, _)| *n >= 1_500).for_each(|(_, stamps)| stamps.1 -= 70 * MS);
         shorter.sort_by_key(|(_, stamps)| stamps.1);
-        assert_eq!(found(&shorter), Some(Vec::new()));
+        assert_eq!(detect(&shorter), Some(Vec::new()));
         // In order of departure, where packets overtake others now and then, a shorter way is none either.
         let mut sent = logged(3_000, 60 * MS, 0, still);
         sent.sort_by_key(|(n, _)| *n);
-        assert_eq!(found(&sent), None);
+        assert_eq!(detect(&sent), None);
         sent.iter_mut().filter(|(n, _)| *n >= 1_500).for_each(|(_, stamps)| stamps.1 -= 300 * MS);
-        assert_eq!(found(&sent), None);
+        assert_eq!(detect(&sent), None);
     }
 
     #[test]
@@ -215,6 +216,6 @@ mod tests {
             let (n, stamps) = lines[line];
             lines[line - 1] = (n, (stamps.0, stamps.1 + 20_000));
         }
-        assert_eq!(found(&lines).unwrap().len(), 1);
+        assert_eq!(detect(&lines).unwrap().len(), 1);
     }
 }

@@ -46,7 +46,7 @@ pub struct Analysis {
 
 impl Analysis {
     /// Of one file, with nothing stated but the command that repeats it.
-    pub fn of(file: &Path, command: String) -> Self {
+    pub fn new(file: &Path, command: String) -> Self {
         Self {
             file: file.into(),
             capture_b: None,

@@ -4,19 +4,19 @@ use std::collections::HashMap;
 
 use romer_exchange::csv::Row;
 use romer_record::RoundTrip;
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_units::{Clock, Timestamp};
 
 /// How much of the responder's own log a file has.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Far {
+pub(super) enum LogPresence {
     None,
     Partial,
     Complete,
 }
 
 /// Adds the rows of one packet that went `way` to `all`: one for each copy that went further than the others of no trace.
-pub(super) fn rows(lines: &[Row], way: Way, responder_log: Far, all: &mut Vec<RoundTrip>) {
+pub(super) fn rows(lines: &[Row], way: ProbeDirection, responder_log: LogPresence, all: &mut Vec<RoundTrip>) {
     // As nearly all have it, and much sooner.
     if let [line] = lines {
         all.push(RoundTrip { way, ..row(line, 0, 0, responder_log) });
@@ -29,7 +29,7 @@ pub(super) fn rows(lines: &[Row], way: Way, responder_log: Far, all: &mut Vec<Ro
     all.extend(kept.zip(0..).map(|(line, copy)| {
         // One way, each line is an arrival, however coarse the stamps are. What came there once and came back twice has the
         // far end's stamps twice.
-        let forward_copy = if way == Way::RoundTrip { arrival(line, &mut arrivals) } else { copy };
+        let forward_copy = if way == ProbeDirection::RoundTrip { arrival(line, &mut arrivals) } else { copy };
         RoundTrip { way, ..row(line, copy, forward_copy, responder_log) }
     }));
 }
@@ -44,14 +44,14 @@ fn arrival(line: &Row, arrivals: &mut HashMap<Arrival, u32>) -> u32 {
     *arrivals.entry(arrival).or_insert(next)
 }
 
-fn row(line: &Row, copy: u32, forward_copy: u32, responder_log: Far) -> RoundTrip {
+fn row(line: &Row, copy: u32, forward_copy: u32, responder_log: LogPresence) -> RoundTrip {
     let there = [1, 2].iter().any(|place| line.stamps[*place].is_some() || line.user[*place].is_some());
     let mut row = RoundTrip {
         sequence: line.sequence,
         copy,
         forward_copy,
         size: line.size,
-        seen_by_responder: there && responder_log != Far::None,
+        seen_by_responder: there && responder_log != LogPresence::None,
         returned: line.stamps[3].is_some() || line.user[3].is_some(),
         ..RoundTrip::default()
     };
@@ -59,7 +59,7 @@ fn row(line: &Row, copy: u32, forward_copy: u32, responder_log: Far) -> RoundTri
     row.t4.kernel = time(line.stamps[3]);
     // Without a log there the far end's stamps are what its packets told.
     let (t2, t3) = (time(line.stamps[1]), time(line.stamps[2]));
-    if responder_log == Far::None {
+    if responder_log == LogPresence::None {
         (row.t2.told, row.t3.told) = (t2, t3);
     } else {
         (row.t2.kernel, row.t3.kernel) = (t2, t3);

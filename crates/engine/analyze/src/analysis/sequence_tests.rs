@@ -16,7 +16,7 @@ fn vector(name: &str) -> PathBuf {
 }
 
 fn document(file: &Path) -> Measurement {
-    analyze(&Analysis::of(file, String::new())).unwrap().measurement
+    analyze(&Analysis::new(file, String::new())).unwrap().measurement
 }
 
 /// Sent, received, lost, out of order, and copies.
@@ -65,7 +65,7 @@ fn rtp_wraps_with_losses() {
 /// A number that comes again with another departure is another packet: the second run is named by its first line.
 #[test]
 fn two_runs_are_refused() {
-    let error = analyze(&Analysis::of(&vector("two-runs.csv"), String::new())).unwrap_err();
+    let error = analyze(&Analysis::new(&vector("two-runs.csv"), String::new())).unwrap_err();
     assert_eq!(error.exit(), Exit::BadData);
     let AnalysisError::Line { line, why, .. } = error else { panic!("{error}") };
     assert_eq!(line, 52);
@@ -175,7 +175,7 @@ fn lower_second_run_is_refused() {
         }
     }
     std::fs::write(&file, text).unwrap();
-    let error = analyze(&Analysis::of(&file, String::new())).unwrap_err();
+    let error = analyze(&Analysis::new(&file, String::new())).unwrap_err();
     let AnalysisError::Line { line, why, .. } = error else { panic!("{error}") };
     assert_eq!(line, 1_002);
     assert!(why.contains("lower than the number in line 2: two runs are in one file"), "{why}");

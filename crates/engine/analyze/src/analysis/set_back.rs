@@ -6,7 +6,7 @@
 //! order to go by.
 
 use romer_exchange::csv::Shape;
-use romer_record::event::{ClockStep, Event, EventKind, Side};
+use romer_record::event::{ClockStep, Event, EventKind, EventLocation};
 use romer_units::three_digits;
 
 use super::packets::First;
@@ -14,7 +14,7 @@ use super::stepped::{self, Scan, Stamped, Whose};
 
 /// A step that was found, with how uncertain its size is, where the clocks' estimate is to say how large it was.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct BackwardStep {
     pub(super) event: Event,
     pub(super) uncertain_ns: Option<i64>,
     /// Of a step of both clocks, what is not known of it, though the packets do not tell.
@@ -25,7 +25,7 @@ pub(super) struct Found {
 
 /// The steps that the departures show, of the sender's clock, or of both, in order of time. `firsts` are in order of sequence. Of one direction
 /// only, a way that is longer by more than `longest_ns` is none.
-pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape, longest_ns: i64) -> Vec<Found> {
+pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape, longest_ns: i64) -> Vec<BackwardStep> {
     let of = |first: First| {
         Some(Stamped { own: first.departure?, other: first.arrival.map(|arrival| (arrival, false)) })
     };
@@ -58,8 +58,8 @@ pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape, longest_n
                 "as the departures of its packets show"
             };
             let detail = detail(whose, size_ns, why);
-            all.push(Found {
-                event: step_event(Side::Sender, detail, at_ns, sizes),
+            all.push(BackwardStep {
+                event: step_event(EventLocation::Sender, detail, at_ns, sizes),
                 uncertain_ns,
                 common_ns,
                 until_ns,
@@ -74,20 +74,24 @@ pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape, longest_n
                  one direction alone does not show which)"
             );
             let detail = detail("the receiver's clock was set", size_ns, &why);
-            let event = step_event(Side::Responder, detail, at_ns, sizes);
-            all.push(Found { event, uncertain_ns, common_ns, until_ns });
+            let event = step_event(EventLocation::Responder, detail, at_ns, sizes);
+            all.push(BackwardStep { event, uncertain_ns, common_ns, until_ns });
         }
     }
     all
 }
 
-impl Found {
+impl BackwardStep {
     /// The same of the other file, whose packets arrived by that clock.
     pub(super) fn of_responder(&self) -> Self {
         let detail = self.event.detail.replace("the sender's", "the responder's");
         // Of both at once, how far the one went beyond the other is to be found out.
         let uncertain_ns = self.uncertain_ns.or(self.common_ns);
-        Self { event: Event { side: Side::Responder, detail, ..self.event.clone() }, uncertain_ns, ..*self }
+        Self {
+            event: Event { side: EventLocation::Responder, detail, ..self.event.clone() },
+            uncertain_ns,
+            ..*self
+        }
     }
 }
 
@@ -114,7 +118,7 @@ fn detail(whose: &str, size_ns: i64, why: &str) -> String {
 }
 
 /// That an end's clock was set, at a moment after the first packet left.
-pub(super) fn step_event(side: Side, detail: String, at_ns: i64, step: ClockStep) -> Event {
+pub(super) fn step_event(side: EventLocation, detail: String, at_ns: i64, step: ClockStep) -> Event {
     Event { detail, step: Some(step), ..Event::new(EventKind::ClockStep, side, at_ns, step.after_ns) }
 }
 
@@ -161,8 +165,8 @@ mod tests {
         }
     }
 
-    fn found(rows: &[RoundTrip], shape: Shape) -> Vec<Found> {
-        steps(rows.iter().filter(|row| row.copy == 0).map(First::of), shape, 3_000_000_000)
+    fn found(rows: &[RoundTrip], shape: Shape) -> Vec<BackwardStep> {
+        steps(rows.iter().filter(|row| row.copy == 0).map(First::from_row), shape, 3_000_000_000)
     }
 
     fn sizes(rows: &[RoundTrip], shape: Shape) -> Vec<i64> {

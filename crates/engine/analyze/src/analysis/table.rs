@@ -15,7 +15,7 @@ use super::absent::Placeholders;
 use super::error::AnalysisError;
 use super::packets::{Gathering, Packets, Unstamped};
 use super::received::{self, Back};
-use super::rows::Far;
+use super::rows::LogPresence;
 use super::{eras, formats, pause};
 use crate::evaluate::Unread;
 
@@ -26,7 +26,7 @@ const BUFFER: usize = 256 << 10;
 pub(super) struct Table {
     pub(super) shape: Shape,
     pub(super) packets: Packets,
-    pub(super) responder_log: Far,
+    pub(super) responder_log: LogPresence,
     /// Where the order of its lines shows that the receiver's clock was set back.
     pub(super) set_back: Vec<Back>,
     pub(super) about: About,
@@ -102,7 +102,7 @@ enum Format {
 
 impl Format {
     /// By the name, which is how people tell them apart.
-    fn of(path: &Path) -> Self {
+    fn from_path(path: &Path) -> Self {
         match ending(path) {
             Some("raw" | "log" | "sta") => Self::Qtcp,
             Some("json") => Self::Irtt,
@@ -137,7 +137,7 @@ pub(super) fn open(path: &Path, records: Records) -> Result<BufReader<Source>, A
 impl Table {
     /// Whether the packets of this file are reflected.
     pub(super) fn is_reflected(path: &Path) -> Result<bool, AnalysisError> {
-        match Format::of(path) {
+        match Format::from_path(path) {
             Format::Csv => {
                 let reader = Reader::new(open(path, Records::Lines)?).map_err(|fault| faulty(path, fault))?;
                 Ok(reader.shape() == Shape::FourStamps)
@@ -149,7 +149,7 @@ impl Table {
 
     /// With `any_size`, a `.raw` may have packets that are too small for Qtcp; its stamps are in units of `unit_ns`, if that is stated.
     pub(super) fn read(path: &Path, any_size: bool, unit_ns: Option<i64>) -> Result<Self, AnalysisError> {
-        match Format::of(path) {
+        match Format::from_path(path) {
             Format::Csv => Self::of_csv(path),
             Format::Qtcp => formats::of_qtcp(path, any_size, unit_ns),
             Format::Irtt => formats::of_irtt(path),
@@ -368,9 +368,9 @@ const fn is_back(line: &Row) -> bool {
 /// What a log has of the responder's own log. A packet that came back was at the responder: where it has no stamp of the
 /// responder, an empty field does not mean that a packet did not arrive there. Placeholders in the lines `emptied` are not
 /// empty fields. Without a responder log, an export of a run has none of the responder program's stamps.
-fn responder_log(shape: Shape, lines: &Gathering, emptied: &[usize]) -> Far {
+fn responder_log(shape: Shape, lines: &Gathering, emptied: &[usize]) -> LogPresence {
     if shape == Shape::OneWay {
-        return Far::Complete;
+        return LogPresence::Complete;
     }
     let has_user = [0, 3].into_iter().any(|place| lines.has_user(place));
     let is_logged = |line: &Row| {
@@ -381,11 +381,11 @@ fn responder_log(shape: Shape, lines: &Gathering, emptied: &[usize]) -> Far {
         is_back(&line) && !is_logged(&line) && emptied.binary_search(&number).is_err()
     };
     if !lines.rows().any(|line| is_logged(&line)) {
-        Far::None
+        LogPresence::None
     } else if lines.rows().enumerate().any(is_not_logged) {
-        Far::Partial
+        LogPresence::Partial
     } else {
-        Far::Complete
+        LogPresence::Complete
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use romer_record::comparison::Verdict;
+use romer_record::comparison::ComparisonVerdict;
 use romer_report::comparison::{Subject, compare};
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use super::{Analysis, analyze};
 
@@ -21,7 +21,7 @@ enum Waits {
 
 /// A run of packets one way, 20 ms apart, by clocks of one rate.
 fn run(waits: Waits, seed: u32, which: u32) -> String {
-    let random = Stream::new(Seed([seed, 0x7477_6963, 0, 0, 0, 0]), [which, 0]);
+    let random = RandomStream::new(Seed([seed, 0x7477_6963, 0, 0, 0, 0]), [which, 0]);
     let unit = |place: u64| random.unit(place).clamp(1e-12, 1.0 - 1e-12);
     let exponential = |place: u64| -unit(place).ln();
     let mut last = 0.0;
@@ -53,7 +53,7 @@ fn shown_alike(waits: Waits, pairs: u32) -> usize {
         let [a, b] = [0, 1].map(|which| {
             let file = folder.join(format!("{which}.csv"));
             std::fs::write(&file, run(waits, *seed, which)).unwrap();
-            analyze(&Analysis::of(&file, String::new())).unwrap()
+            analyze(&Analysis::new(&file, String::new())).unwrap()
         });
         let subject = |name, evaluated| Subject { name, stream: evaluated };
         let compared = compare(
@@ -63,8 +63,8 @@ fn shown_alike(waits: Waits, pairs: u32) -> usize {
         );
         let compared = compared.unwrap();
         let one = &compared.directions[0];
-        assert_ne!(one.verdict, Verdict::NotKnown, "{waits:?}: {}", one.words);
-        one.verdict == Verdict::NoneShown
+        assert_ne!(one.verdict, ComparisonVerdict::NotKnown, "{waits:?}: {}", one.words);
+        one.verdict == ComparisonVerdict::NoneShown
     });
     let alike = alike.count();
     std::fs::remove_dir_all(&folder).unwrap();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use romer_record::document::ClockEvent;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use super::file_tests::{MS, Packet, SECOND, folder, table};
 use super::{Analysis, analyze};
@@ -14,7 +14,7 @@ const INTERVAL: i64 = 20 * MS;
 /// What is told of so many packets that wait some 50 microseconds, by a responder's clock that runs so much faster and is set by `step`, while the
 /// way there becomes longer by `longer`; both at a moment.
 fn told(name: &str, seed: u32, count: i64, (ppm, step, longer, at): (i64, i64, i64, i64)) -> Vec<ClockEvent> {
-    let random = Stream::new(Seed([seed, 9, 0, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([seed, 9, 0, 0, 0, 0]), [0, 0]);
     let mut drawn = 0;
     let mut wait = || {
         drawn += 1;
@@ -36,7 +36,7 @@ fn told(name: &str, seed: u32, count: i64, (ppm, step, longer, at): (i64, i64, i
     let files: [PathBuf; 2] = ["there.csv", "back.csv"].map(|name| folder.join(name));
     table(&files[0], &there, |left| 500 * SECOND + left, far);
     table(&files[1], &back, far, |came| 500 * SECOND + came);
-    let mut analysis = Analysis::of(&files[0], String::new());
+    let mut analysis = Analysis::new(&files[0], String::new());
     analysis.reverse = Some(files[1].clone());
     let m = analyze(&analysis).unwrap().measurement;
     std::fs::remove_dir_all(&folder).unwrap();

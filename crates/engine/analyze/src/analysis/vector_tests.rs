@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use romer_record::document::{DelayKind, Measurement, Way};
+use romer_record::document::{DelayKind, Measurement, ProbeDirection};
 use romer_record::manifest::SkewRequest;
 use romer_record::voice::{DelayBasis, UnratedReason, VariationBasis, VoiceRequest};
 use romer_record::warning::MeasurementWarning;
@@ -17,7 +17,7 @@ fn analyzed(name: &str) -> Measurement {
 
 fn analyzed_by(name: &str, one_clock: bool) -> Measurement {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name);
-    let mut analysis = Analysis { one_clock, ..Analysis::of(&file, String::new()) };
+    let mut analysis = Analysis { one_clock, ..Analysis::new(&file, String::new()) };
     let limits = ["forward.loss.ratio<=0%", "reverse.loss.ratio<=0%", "round_trip.loss.ratio<=0%"];
     analysis.limits = limits.iter().map(|limit| limit.parse::<Limit>().unwrap()).collect();
     let m = analyze(&analysis).unwrap().measurement;
@@ -70,7 +70,7 @@ fn call_without_one_way_delays() {
     for name in ["usec-fraction.csv", "no-clock.csv"] {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name);
         let voice = VoiceRequest { codec_name: Some("g711".into()), ..VoiceRequest::default() };
-        let m = analyze(&Analysis { voice, ..Analysis::of(&file, String::new()) }).unwrap().measurement;
+        let m = analyze(&Analysis { voice, ..Analysis::new(&file, String::new()) }).unwrap().measurement;
         assert_eq!((m.voice.len(), &m.voice_unrated[..]), (2, &[][..]), "{name}");
         for rated in &m.voice {
             let basis = (rated.delay_basis, rated.variation_basis);
@@ -89,10 +89,11 @@ fn short_call_says_why() {
         table(&file, &packets, |at| at, |at| at);
         let voice = VoiceRequest { codec_name: Some("g711".into()), ..VoiceRequest::default() };
         let skew = SkewRequest { method: "none".into(), ..SkewRequest::default() };
-        let m = analyze(&Analysis { voice, skew, ..Analysis::of(&file, String::new()) }).unwrap().measurement;
+        let m =
+            analyze(&Analysis { voice, skew, ..Analysis::new(&file, String::new()) }).unwrap().measurement;
         let [why] = &m.voice_unrated[..] else { panic!("{count}: {:?}", m.voice_unrated) };
         assert_eq!((why.reason, why.packets_min), (UnratedReason::TooFewPackets, 100));
-        assert_eq!((why.direction, why.packets), (Way::Forward, count.unsigned_abs()));
+        assert_eq!((why.direction, why.packets), (ProbeDirection::Forward, count.unsigned_abs()));
         assert_eq!(m.voice, []);
     }
     std::fs::remove_dir_all(&folder).unwrap();
@@ -140,11 +141,11 @@ fn one_clock_gives_absolute_delays() {
     table(&back, &packets(7 * MS), clock, clock);
     let of = |one_clock: bool, reverse: bool| {
         let reverse = reverse.then(|| back.clone());
-        let analysis = Analysis { one_clock, reverse, ..Analysis::of(&there, String::new()) };
+        let analysis = Analysis { one_clock, reverse, ..Analysis::new(&there, String::new()) };
         analyze(&analysis).unwrap().measurement
     };
     let both = of(true, true);
-    assert_eq!((both.traffic.direction, both.clock.method.as_str()), (Way::Both, "shared"));
+    assert_eq!((both.traffic.direction, both.clock.method.as_str()), (ProbeDirection::Both, "shared"));
     for (way, least) in [(&both.forward, 5e6), (&both.reverse, 7e6)] {
         assert_eq!(way.delay_kind, Some(DelayKind::Absolute));
         assert_eq!(way.delay_ns.min, Some(least));
@@ -189,7 +190,7 @@ fn whole_seconds_of_one_clock() {
     }
     std::fs::write(&file, lines).unwrap();
     for one_clock in [false, true] {
-        let m = analyze(&Analysis { one_clock, ..Analysis::of(&file, String::new()) }).unwrap().measurement;
+        let m = analyze(&Analysis { one_clock, ..Analysis::new(&file, String::new()) }).unwrap().measurement;
         assert!(refuses_one_way(&m), "{one_clock}: {:?}", m.forward.delay_ns);
         assert_eq!((m.round_trip.delay_ns.count, m.forward.packets.lost), (200, Some(0)), "{one_clock}");
         let said = said(&m);
@@ -216,7 +217,7 @@ fn negative_delays_refute_one_clock() {
     table(&back, &packets(5 * MS), far, own);
     for reverse in [Some(back.clone()), None] {
         let file = if reverse.is_some() { &there } else { &back };
-        let analysis = Analysis { one_clock: true, reverse, ..Analysis::of(file, String::new()) };
+        let analysis = Analysis { one_clock: true, reverse, ..Analysis::new(file, String::new()) };
         let m = analyze(&analysis).unwrap().measurement;
         assert_eq!(m.forward.delay_kind, Some(DelayKind::Variable), "{:?}", m.warnings);
         assert!(m.forward.delay_ns.min.unwrap() >= 0.0);
@@ -237,7 +238,8 @@ fn single_negative_delays_are_rejected() {
     let file = folder.join("there.csv");
     let own = |at: i64| 500 * SECOND + at;
     table(&file, &packets, own, own);
-    let m = analyze(&Analysis { one_clock: true, ..Analysis::of(&file, String::new()) }).unwrap().measurement;
+    let m =
+        analyze(&Analysis { one_clock: true, ..Analysis::new(&file, String::new()) }).unwrap().measurement;
     assert_eq!(m.forward.delay_kind, Some(DelayKind::Absolute), "{:?}", m.warnings);
     assert!(m.forward.delay_ns.min.unwrap() >= 5e6, "{:?}", m.forward.delay_ns.min);
     assert_eq!((m.forward.packets.received, m.forward.delay_ns.count), (Some(200), 199));
@@ -261,7 +263,7 @@ fn one_way_with(early: &[(usize, Packet)], one_clock: bool, as_reverse: bool) ->
     table(&there, if as_reverse { &good } else { &packets }, own, own);
     table(&back, &packets, own, own);
     let reverse = as_reverse.then_some(back);
-    let analysis = Analysis { one_clock, reverse, ..Analysis::of(&there, String::new()) };
+    let analysis = Analysis { one_clock, reverse, ..Analysis::new(&there, String::new()) };
     let m = analyze(&analysis).unwrap().measurement;
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(!said(&m).contains(r#""live":true"#), "{:?}", m.warnings);
@@ -313,7 +315,7 @@ fn calibration_leaves_nothing() {
             calibration: Some(calibration),
             ..SkewRequest::default()
         };
-        let m = analyze(&Analysis { skew, ..Analysis::of(&file, String::new()) }).unwrap().measurement;
+        let m = analyze(&Analysis { skew, ..Analysis::new(&file, String::new()) }).unwrap().measurement;
         assert_eq!((m.forward.packets.sent, m.forward.delay_ns.count, m.partial), (Some(0), 0, true));
         assert_eq!(m.calibration_phase.unwrap().forward.packets.sent, Some(100));
         assert!(m.warnings.contains(&MeasurementWarning::CalibrationLeavesNothing), "{:?}", m.warnings);
@@ -335,8 +337,8 @@ fn refused_stamps_give_no_order() {
         text += &format!("{n},60,{t1},{t2},{t3},{t4}\n");
     }
     std::fs::write(&file, text).unwrap();
-    let m = analyze(&Analysis::of(&file, String::new())).unwrap().measurement;
-    let way = |way: &romer_record::document::Direction| (way.packets.reordered, way.delay_ns.count);
+    let m = analyze(&Analysis::new(&file, String::new())).unwrap().measurement;
+    let way = |way: &romer_record::document::DirectionResults| (way.packets.reordered, way.delay_ns.count);
     assert_eq!([&m.forward, &m.reverse, &m.round_trip].map(way), [(None, 0), (None, 0), (Some(0), 100)]);
     let said = said(&m);
     assert!(said.contains("order"), "{said}");
@@ -357,7 +359,7 @@ fn unstamped_replies_keep_round_trips() {
         text += &format!("{n},60,{t1},{t2},{t3},{t4}\n");
     }
     std::fs::write(&file, text).unwrap();
-    let m = analyze(&Analysis::of(&file, String::new())).unwrap().measurement;
+    let m = analyze(&Analysis::new(&file, String::new())).unwrap().measurement;
     assert_eq!((m.round_trip.delay_ns.count, m.forward.delay_ns.count), (240, 230));
     assert!(m.round_trip.delay_ns.max.unwrap() < 10.4e6);
     let said = said(&m);
@@ -383,7 +385,7 @@ fn with_stamps(name: &str, stamps: impl Fn(i64, &mut [Option<i64>; 4])) -> Measu
         text += &format!("{n},60,{}\n", fields.join(","));
     }
     std::fs::write(&file, text).unwrap();
-    let m = analyze(&Analysis::of(&file, String::new())).unwrap().measurement;
+    let m = analyze(&Analysis::new(&file, String::new())).unwrap().measurement;
     std::fs::remove_dir_all(&folder).unwrap();
     m
 }

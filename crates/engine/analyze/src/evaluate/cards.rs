@@ -1,8 +1,8 @@
 //! What is to be said of network cards' stamps: where they were asked for and are not, and what they show of the kernel's.
 
 use romer_passages::{CardEvidence, Selection};
-use romer_record::document::Way;
-use romer_record::event::Side;
+use romer_record::document::ProbeDirection;
+use romer_record::event::EventLocation;
 use romer_record::manifest::{StampRequest, Stream};
 use romer_record::warning::{MeasurementWarning, StampMoment};
 use romer_units::Place;
@@ -15,7 +15,7 @@ pub(super) fn warnings(
     any: bool,
 ) -> Vec<MeasurementWarning> {
     let mut warnings: Vec<MeasurementWarning> = without_card(stream, selection, any).into_iter().collect();
-    for (found, side) in cards.bunches().into_iter().zip([Side::Sender, Side::Responder]) {
+    for (found, side) in cards.bunches().into_iter().zip([EventLocation::Sender, EventLocation::Responder]) {
         let Some(found) = found else { continue };
         warnings.push(MeasurementWarning::InterruptCoalescing {
             side,
@@ -33,7 +33,7 @@ fn without_card(stream: &Stream, selection: &Selection, any: bool) -> Option<Mea
         return None;
     }
     let way = stream.traffic.direction;
-    let (there, back) = (way != Way::Reverse, way != Way::Forward);
+    let (there, back) = (way != ProbeDirection::Reverse, way != ProbeDirection::Forward);
     let moments = [
         (there, selection.t1, StampMoment::SenderDeparture),
         (there, selection.t2, StampMoment::ResponderArrival),

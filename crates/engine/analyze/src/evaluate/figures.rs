@@ -5,7 +5,9 @@ use romer_metrics::{DirectionContext, KnownLost, Part, PartResult, described, lo
 use romer_passages::causes::Causes;
 use romer_passages::{LocationDifferences, LocationShapes, Related, put_together};
 use romer_record::Passage;
-use romer_record::document::{DelayKind, Direction, Histogram, LocationError, Summary, Way};
+use romer_record::document::{
+    DelayKind, DirectionResults, Histogram, LocationError, ProbeDirection, Summary,
+};
 use romer_record::finding::Finding;
 use romer_record::manifest::Stream;
 use romer_units::{Dscp, Ecn};
@@ -14,10 +16,10 @@ use super::ecn_sent;
 use super::workers::{Task, Workers};
 
 /// The figures of a stream.
-pub(super) struct Figures {
-    pub(super) forward: Direction,
-    pub(super) reverse: Direction,
-    pub(super) round_trip: Direction,
+pub(super) struct StreamFigures {
+    pub(super) forward: DirectionResults,
+    pub(super) reverse: DirectionResults,
+    pub(super) round_trip: DirectionResults,
     pub(super) findings: Vec<Finding>,
     /// Of the longest way that was not looked through to its end: its packets with a delay, and until when it was.
     pub(super) only_until: Option<(usize, i64)>,
@@ -35,8 +37,8 @@ enum Done {
     Found(usize, Vec<Finding>),
 }
 
-impl Figures {
-    pub(super) fn of(
+impl StreamFigures {
+    pub(super) fn compute(
         stream: &Stream,
         related: &Related,
         causes: &Causes,
@@ -54,7 +56,7 @@ impl Figures {
                 .map(|look| look.of_rate_error(rate_error))
                 .collect();
         let only_until = looks.iter().filter_map(|look| look.only_until()).max();
-        let mut directions: [Direction; 3] = Default::default();
+        let mut directions: [DirectionResults; 3] = Default::default();
         let mut moments: [(Summary, Histogram); 4] = Default::default();
         let mut found = vec![Vec::new(); looks.len()];
         let workers = Workers::for_passages(related.forward.len().max(related.reverse.len()));
@@ -109,7 +111,7 @@ fn tasks<'a>(
 }
 
 fn forward(stream: &Stream, related: &Related) -> Option<DirectionContext> {
-    (stream.traffic.direction != Way::Reverse).then(|| DirectionContext {
+    (stream.traffic.direction != ProbeDirection::Reverse).then(|| DirectionContext {
         delay_kind: related.delay_kind,
         complete: true,
         lost: related.numbers.map(|told| known_lost(told.there, told.all_there)),
@@ -125,7 +127,7 @@ const fn known_lost(lost: u64, all: bool) -> KnownLost {
 }
 
 fn reverse(stream: &Stream, related: &Related) -> Option<DirectionContext> {
-    if stream.traffic.direction == Way::Forward {
+    if stream.traffic.direction == ProbeDirection::Forward {
         return None;
     }
     // Its own probes the far end marks as asked.

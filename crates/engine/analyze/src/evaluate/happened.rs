@@ -7,7 +7,7 @@ mod parts;
 use romer_passages::Related;
 use romer_passages::causes::Causes;
 use romer_passages::instrument::instrument_drops;
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_record::manifest::{ClockRelation, Stream};
 use romer_record::{Fate, Passage};
 
@@ -20,7 +20,7 @@ pub(super) fn in_place(stream: &Stream, events: Vec<Event>, related: &Related) -
 }
 
 fn placed(stream: &Stream, mut events: Vec<Event>, related: &Related) -> Vec<Event> {
-    let is_theirs = |event: &Event| event.side == Side::Responder;
+    let is_theirs = |event: &Event| event.side == EventLocation::Responder;
     let was_set = events.iter().any(|event| is_theirs(event) && event.step.is_some());
     let Some(start) = humantime::parse_rfc3339(&stream.started).ok().filter(|_| !was_set) else {
         return events;
@@ -58,7 +58,7 @@ pub(super) fn causes(stream: &Stream, events: &[Event], related: &Related) -> Ca
     let traffic = &stream.traffic;
     let headers =
         traffic.packet_octets.map_or(HEADERS, |packet| packet.saturating_sub(traffic.payload_octets));
-    Causes::of(related, events, headers)
+    Causes::from_events(related, events, headers)
 }
 
 /// Marks the packets that arrived at a host which dropped them unread, by the counts of its kernel.
@@ -67,15 +67,15 @@ pub(super) fn mark_instrument_drops(stream: &Stream, related: &mut Related) {
     if !events.iter().any(|event| event.kind == EventKind::ReceiveOverflow) {
         return;
     }
-    let mut dropped = instrument_drops(&related.forward, events, Side::Responder);
+    let mut dropped = instrument_drops(&related.forward, events, EventLocation::Responder);
     mark(&mut related.forward, &dropped);
-    let here = instrument_drops(&related.reverse, events, Side::Sender);
+    let here = instrument_drops(&related.reverse, events, EventLocation::Sender);
     mark(&mut related.reverse, &here);
     // By the replies that the far end sent it is known which they were; among round trips are others that never got there.
     if stream.responder_log && stream.responder_log_complete && !related.reverse.is_empty() {
         dropped.extend(here);
     } else {
-        dropped.extend(instrument_drops(&related.round_trip, events, Side::Sender));
+        dropped.extend(instrument_drops(&related.round_trip, events, EventLocation::Sender));
     }
     mark(&mut related.round_trip, &dropped);
 }
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn events_are_listed_in_order_of_their_moments() {
-        let event = |at_ns| Event::new(EventKind::NotSent, Side::Sender, at_ns, 0);
+        let event = |at_ns| Event::new(EventKind::NotSent, EventLocation::Sender, at_ns, 0);
         // A run whose beginning is not known as a moment of the day has none to place them by.
         let stream = Stream { events: vec![event(5), event(3), event(4)], ..romer_testing::stream() };
         let document = crate::evaluate::evaluate(&stream, &[], false).measurement;

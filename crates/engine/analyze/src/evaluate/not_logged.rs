@@ -1,7 +1,7 @@
 //! What this host's own packet log did not keep: what was not logged is not known.
 
 use romer_passages::Related;
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_record::manifest::{EntryKind, Stream};
 use romer_record::{Fate, Passage};
 
@@ -10,7 +10,7 @@ use romer_record::{Fate, Passage};
 pub(super) fn leave_unknown(stream: &Stream, related: &mut Related) {
     let Some(arrivals) = stream.not_logged.iter().find(|one| one.kind == EntryKind::Arrival) else { return };
     let may_be = |sequence: u64| arrivals.may_be_of(sequence);
-    if stream.traffic.direction != Way::RoundTrip {
+    if stream.traffic.direction != ProbeDirection::RoundTrip {
         leave(&mut related.reverse, may_be);
         return;
     }

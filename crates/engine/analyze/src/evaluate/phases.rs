@@ -17,7 +17,7 @@ pub(super) struct Phases {
 
 impl Phases {
     /// The phases of a stream; `None` where no packets were for calibration, or none was sent. The second is empty where no others were sent.
-    pub(super) fn of(stream: &Stream, related: &Related) -> Option<Self> {
+    pub(super) fn compute(stream: &Stream, related: &Related) -> Option<Self> {
         let packets = stream.skew.calibration.filter(|_| method_of(&stream.skew).takes_calibration())?;
         let ways = [&related.forward, &related.reverse, &related.round_trip];
         let ends = ways.map(|passages: &Vec<Passage>| for_calibration(passages, packets).len());

@@ -1,18 +1,19 @@
 //! What a host's own queue dropped of the probes that it had taken.
 
 use romer_passages::dropped::{Dropped, is_of_queue};
-use romer_record::event::{Event, Side};
+use romer_record::event::{Event, EventLocation};
 use romer_units::counted;
 
 /// Says in `events` how many probes each queue dropped after it had taken them, and leaves out those that explain nothing: they may
 /// have dropped the packets of others, or refused what is told as refused.
-pub(super) fn tell(events: &mut Vec<Event>, dropped: &[Dropped]) {
+pub(super) fn push_event(events: &mut Vec<Event>, dropped: &[Dropped]) {
     let places = 0_usize..;
     let mut all = Vec::with_capacity(events.len());
     for (place, mut event) in places.zip(events.drain(..)) {
         if is_of_queue(&event) {
             let Some(own) = dropped.iter().find(|one| one.event == place) else { continue };
-            let host = if event.side == Side::Responder { "the responder's host" } else { "this host" };
+            let host =
+                if event.side == EventLocation::Responder { "the responder's host" } else { "this host" };
             let those = counted(own.packets, "packet");
             event.detail = format!(
                 "{}: {those} of this stream after it accepted them, which did not leave {host}",
@@ -37,12 +38,12 @@ mod tests {
             until_ns: Some(5),
             detail: detail.into(),
             datagrams,
-            ..Event::new(EventKind::NotSent, Side::Responder, 0, 0)
+            ..Event::new(EventKind::NotSent, EventLocation::Responder, 0, 0)
         };
         let refused = event("refused", None);
         let mut events =
             vec![event("a queue dropped packets", Some(9)), refused.clone(), event("another", Some(300))];
-        tell(&mut events, &[Dropped { event: 2, packets: 218 }]);
+        push_event(&mut events, &[Dropped { event: 2, packets: 218 }]);
         assert_eq!(events[0], refused);
         assert_eq!(
             events[1].detail,

@@ -1,7 +1,7 @@
 //! Reflectors whose time stamps are wrong in one way each: what the document says of them. All of them answer each probe, so that
 //! nothing is lost or late, whatever the stamps show.
 
-use romer_record::document::{DelayKind, Measurement, Way};
+use romer_record::document::{DelayKind, Measurement, ProbeDirection};
 use romer_record::manifest::{ClockRelation, SkewRequest, Stream};
 use romer_record::warning::MeasurementWarning;
 use romer_record::{RoundTrip, Stamps};
@@ -38,7 +38,7 @@ enum OneWay {
 }
 
 /// A run with a reflector.
-struct Run {
+struct ReflectorRun {
     count: i64,
     interval: i64,
     /// How long the reflector takes to answer.
@@ -48,13 +48,13 @@ struct Run {
     growth_ppm: i64,
 }
 
-impl Default for Run {
+impl Default for ReflectorRun {
     fn default() -> Self {
         Self { count: 200, interval: 47 * MS, answer: ANSWER, skew: SkewRequest::default(), growth_ppm: 0 }
     }
 }
 
-impl Run {
+impl ReflectorRun {
     /// The rows of a run whose reflector writes `stamps` for the true moments.
     fn rows(&self, stamps: impl Fn(Moments) -> (i64, i64)) -> Vec<RoundTrip> {
         fn at<C: Clock>(nanos: i64) -> Stamps<C> {
@@ -64,7 +64,7 @@ impl Run {
         fn told<C: Clock>(nanos: i64) -> Stamps<C> {
             Stamps { told: Some(Timestamp::from_nanos(nanos)), ..Stamps::default() }
         }
-        let random = random::Stream::new(Seed([36, 0, 0, 0, 0, 0]), [0, 0]);
+        let random = random::RandomStream::new(Seed([36, 0, 0, 0, 0, 0]), [0, 0]);
         let mut drawn = 0;
         #[expect(clippy::cast_possible_truncation, reason = "some microseconds")]
         let mut wait = || {
@@ -103,7 +103,7 @@ impl Run {
             skew: self.skew.clone(),
             ..romer_testing::stream()
         };
-        stream.traffic.direction = Way::RoundTrip;
+        stream.traffic.direction = ProbeDirection::RoundTrip;
         stream.traffic.waiting_time_ns = 2 * SECOND;
         stream.traffic.interval_ns = self.interval;
         evaluate(&stream, rows, false).measurement
@@ -182,7 +182,7 @@ fn faults(m: &Measurement, expected: OneWay, with_answer: bool) -> Vec<String> {
 /// A reflector that leaves its stamps out of every second reply: these probes have the whole time that they were away, and no stamp is missed.
 #[test]
 fn every_second_reply_without_stamps() {
-    let reflector = Run::default();
+    let reflector = ReflectorRun::default();
     let mut rows = reflector.rows(|m| (m.t2, m.t3));
     for row in rows.iter_mut().filter(|row| row.sequence % 2 == 1) {
         (row.t2, row.t3) = Default::default();
@@ -200,7 +200,7 @@ fn every_second_reply_without_stamps() {
 #[test]
 fn false_return_is_rejected() {
     for is_stamped in [true, false] {
-        let reflector = Run::default();
+        let reflector = ReflectorRun::default();
         let mut rows = reflector.rows(|m| (m.t2, m.t3));
         for row in &mut rows {
             if !is_stamped {
@@ -247,8 +247,8 @@ fn false_stamps_lose_nothing() {
         Box::new(move |m| ((m.t2 + ahead) / unit * unit, (m.t3 + ahead) / unit * unit))
     };
     let both = |clock: fn(i64) -> i64| -> Stamp { Box::new(move |m| (clock(m.t2), clock(m.t3))) };
-    let fast_answer = || Run::default();
-    let cases: Vec<(&str, Run, Stamp, OneWay, bool)> = vec![
+    let fast_answer = || ReflectorRun::default();
+    let cases: Vec<(&str, ReflectorRun, Stamp, OneWay, bool)> = vec![
         ("honest", fast_answer(), both(|at| fast(at, 20) + 3 * SECOND), Without(0), false),
         ("zero", fast_answer(), both(|_| 0), Refused, true),
         ("constant", fast_answer(), both(|_| START + 77), Refused, true),
@@ -275,14 +275,14 @@ fn false_stamps_lose_nothing() {
         ("1 ms steps", fast_answer(), in_steps(MS), Without(0), true),
         (
             "t2 = t3 after 15 ms",
-            Run { answer: 15 * MS, ..Run::default() },
+            ReflectorRun { answer: 15 * MS, ..ReflectorRun::default() },
             Box::new(|m| (m.t2, m.t2)),
             Without(0),
             true,
         ),
         (
             "600 ppm, a probe a minute",
-            Run { count: 120, interval: 60 * SECOND + 7 * MS, ..Run::default() },
+            ReflectorRun { count: 120, interval: 60 * SECOND + 7 * MS, ..ReflectorRun::default() },
             both(|at| fast(at, 600)),
             Without(0),
             false,
@@ -290,11 +290,11 @@ fn false_stamps_lose_nothing() {
         ("5000 ppm", fast_answer(), both(|at| fast(at, -5_000)), Without(0), false),
         (
             "no skew taken out, two hours of 50 ppm",
-            Run {
+            ReflectorRun {
                 count: 120,
                 interval: 60 * SECOND + 7 * MS,
                 skew: SkewRequest { method: "none".into(), ..SkewRequest::default() },
-                ..Run::default()
+                ..ReflectorRun::default()
             },
             both(|at| fast(at, 50)),
             Refused,
@@ -312,7 +312,7 @@ fn false_stamps_lose_nothing() {
 /// What is said of stamps that show no time: none were sent, or they stand still, or they are coarser than the round trip.
 #[test]
 fn useless_stamps_are_named() {
-    let said = |stamps: fn(Moments) -> (i64, i64)| said_of(&Run::default().document(stamps));
+    let said = |stamps: fn(Moments) -> (i64, i64)| said_of(&ReflectorRun::default().document(stamps));
     let zero = said(|_| (0, 0));
     assert!(zero.contains(r#""zero":true"#), "{zero}");
     let standing = said(|_| (START + 77, START + 77));
@@ -326,7 +326,7 @@ fn useless_stamps_are_named() {
 /// A reply that is too short for one of the two stamps, or for both, has no equal stamps: what it lacks is named.
 #[test]
 fn missing_stamps_are_named() {
-    let run = Run::default();
+    let run = ReflectorRun::default();
     let warnings = |t2: bool, t3: bool| {
         let mut rows = run.rows(|m| (m.t2, m.t3));
         for row in &mut rows {
@@ -362,7 +362,7 @@ fn steep_changes_are_right_or_refused() {
         ("era", Box::new(wrapped)),
     ];
     for (name, clock) in cases {
-        let m = Run::default().document(|m| (clock(m.t2), clock(m.t3)));
+        let m = ReflectorRun::default().document(|m| (clock(m.t2), clock(m.t3)));
         let rejected = m.round_trip.packets.sent.unwrap() - m.forward.delay_ns.count;
         let expected =
             if m.forward.delay_ns.count == 0 { OneWay::Refused } else { OneWay::Without(rejected) };
@@ -374,7 +374,8 @@ fn steep_changes_are_right_or_refused() {
 /// A way that grows by itself is not the clocks': the reverse direction does not show it.
 #[test]
 fn growing_path_is_not_the_clock() {
-    let run = Run { count: 300, interval: SECOND + 7 * MS, growth_ppm: 1_000, ..Run::default() };
+    let run =
+        ReflectorRun { count: 300, interval: SECOND + 7 * MS, growth_ppm: 1_000, ..ReflectorRun::default() };
     let m = run.document(|m| (m.t2, m.t3));
     assert!(m.clock.skew_ppm.is_none_or(|ppm| ppm.abs() < 50.0), "{:?}", m.clock);
     assert!(m.forward.packets.lost == Some(0) && m.reverse.packets.lost == Some(0));

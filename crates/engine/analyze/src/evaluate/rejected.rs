@@ -1,7 +1,7 @@
 //! Stamps of the far end that cannot be true: what is left out because of them, and what a reader learns of it.
 
 use romer_passages::{Rejected, RejectedStamps, Related, TooQuick};
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_record::warning::{Contradiction, FalseUnit, MeasurementWarning};
 
 /// What speaks against stamps of the far end.
@@ -21,11 +21,11 @@ pub(super) fn without_order(related: &Related) -> Option<MeasurementWarning> {
 
 /// Packets of one way that took less time than those before and after.
 pub(super) fn too_quick(related: &Related) -> Vec<MeasurementWarning> {
-    let found = related.too_quick.iter().zip([Way::Forward, Way::Reverse]);
+    let found = related.too_quick.iter().zip([ProbeDirection::Forward, ProbeDirection::Reverse]);
     found.filter_map(|(found, direction)| too_quick_on(found, direction)).collect()
 }
 
-fn too_quick_on(found: &TooQuick, direction: Way) -> Option<MeasurementWarning> {
+fn too_quick_on(found: &TooQuick, direction: ProbeDirection) -> Option<MeasurementWarning> {
     let first_sequence = found.first?;
     let TooQuick { packets, compared, most_ns: max_ns, .. } = *found;
     Some(if found.are_kept() {

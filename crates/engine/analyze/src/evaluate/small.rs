@@ -2,7 +2,7 @@
 
 use romer_clock::skew::Correction;
 use romer_passages::Selection;
-use romer_record::document::{LocationError, Way};
+use romer_record::document::{LocationError, ProbeDirection};
 use romer_record::finding::{Finding, Pattern};
 use romer_units::Place;
 
@@ -29,9 +29,9 @@ pub(super) fn leave_out(
             if correction.is_empty() { 0.0 } else { correction.error_at(at) }
         };
         let least = match finding.direction {
-            Way::Forward => there.max(uncorrected(&corrections[0])),
-            Way::Reverse => back.max(uncorrected(&corrections[1])),
-            Way::RoundTrip | Way::Both => there.max(back),
+            ProbeDirection::Forward => there.max(uncorrected(&corrections[0])),
+            ProbeDirection::Reverse => back.max(uncorrected(&corrections[1])),
+            ProbeDirection::RoundTrip | ProbeDirection::Both => there.max(back),
         };
         match finding.pattern {
             Pattern::DelayStep { size_ns, .. } => size_ns.abs() >= least,
@@ -46,7 +46,7 @@ mod tests {
 
     use super::*;
 
-    fn step(direction: Way, size_ns: f64) -> Finding {
+    fn step(direction: ProbeDirection, size_ns: f64) -> Finding {
         Finding {
             direction,
             at_ns: Some(1),
@@ -69,11 +69,11 @@ mod tests {
             responder: LocationErrors { departure: of(9e3), arrival: of(21e3) },
         };
         let sizes = [
-            (Way::Forward, 18e3),
-            (Way::Forward, -22e3),
-            (Way::Reverse, 22e3),
-            (Way::Reverse, -41e3),
-            (Way::RoundTrip, 39e3),
+            (ProbeDirection::Forward, 18e3),
+            (ProbeDirection::Forward, -22e3),
+            (ProbeDirection::Reverse, 22e3),
+            (ProbeDirection::Reverse, -41e3),
+            (ProbeDirection::RoundTrip, 39e3),
         ];
         let left = |place| {
             let selection = Selection { t1: place, t2: place, t3: place, t4: place };
@@ -102,14 +102,18 @@ mod tests {
             ..Correction::default()
         };
         let mut all = vec![
-            step(Way::Forward, 20.9e3),
-            step(Way::Forward, -21.1e3),
-            step(Way::Reverse, 1e3),
-            step(Way::RoundTrip, 1e3),
+            step(ProbeDirection::Forward, 20.9e3),
+            step(ProbeDirection::Forward, -21.1e3),
+            step(ProbeDirection::Reverse, 1e3),
+            step(ProbeDirection::RoundTrip, 1e3),
         ];
         let corrections = [correction, Correction::default()];
         leave_out(&mut all, &LocationError::default(), &Selection::default(), &corrections);
-        let left = [step(Way::Forward, -21.1e3), step(Way::Reverse, 1e3), step(Way::RoundTrip, 1e3)];
+        let left = [
+            step(ProbeDirection::Forward, -21.1e3),
+            step(ProbeDirection::Reverse, 1e3),
+            step(ProbeDirection::RoundTrip, 1e3),
+        ];
         assert_eq!(all, left);
     }
 }

@@ -1,7 +1,7 @@
 //! Which stamps were taken, and which did not come.
 
 use romer_passages::{Related, Selection};
-use romer_record::document::{Calibration, Measurement, MissingStamps, StampPlaces, Way};
+use romer_record::document::{Calibration, Measurement, MissingStamps, ProbeDirection, StampPlaces};
 use romer_record::manifest::Stream;
 use romer_record::warning::MeasurementWarning;
 use romer_record::{Fate, Passage};
@@ -86,7 +86,11 @@ pub(crate) fn includes_responder(m: &Measurement, related: &Related) -> Option<M
 /// What is to be added to what a delay spans, where a baseline is taken out of it: nothing else in the stamps tells such a
 /// delay from one of the same stamps as they were.
 pub(super) fn without_baseline(calibration: &Calibration) -> Option<String> {
-    let ways = [("forward", Way::Forward), ("reverse", Way::Reverse), ("round trip", Way::RoundTrip)];
+    let ways = [
+        ("forward", ProbeDirection::Forward),
+        ("reverse", ProbeDirection::Reverse),
+        ("round trip", ProbeDirection::RoundTrip),
+    ];
     let told: Vec<String> = ways
         .into_iter()
         .filter_map(|(name, way)| Some(format!("{name} {} ns", calibration.taken_out(way)?)))
@@ -115,7 +119,7 @@ pub(super) fn missing(missing: &MissingStamps, selection: &Selection) -> Vec<Mea
 #[cfg(test)]
 mod tests {
     use romer_passages::{ResponderLog, relate};
-    use romer_record::document::Way;
+    use romer_record::document::ProbeDirection;
     use romer_record::manifest::ClockRelation;
     use romer_units::Duration;
 
@@ -124,7 +128,7 @@ mod tests {
     #[test]
     fn a_way_on_which_nothing_arrived_is_not_told_to_have_stamps_of_arrivals() {
         let selection = Selection { t1: Some(Place::Kernel), t2: Some(Place::User), ..Selection::default() };
-        let whole = selection.document(MissingStamps::default(), Way::RoundTrip).delay_definition;
+        let whole = selection.document(MissingStamps::default(), ProbeDirection::RoundTrip).delay_definition;
         let related =
             relate(&[], &selection, ClockRelation::Unknown, Duration::from_secs(2), ResponderLog::None);
         assert_eq!(defined(&whole, &[], &related), whole);

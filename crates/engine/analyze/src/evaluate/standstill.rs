@@ -4,7 +4,7 @@
 use romer_clock::steps::PAUSE_NS;
 use romer_record::RoundTrip;
 use romer_record::document::Measurement;
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_record::warning::{MeasurementWarning, ResponderDelayCause};
 use romer_units::{Duration, Responder, Sender, Timestamp};
 
@@ -56,7 +56,7 @@ impl Standstill {
             return None;
         }
         let there = |kind: EventKind| {
-            events.iter().filter(move |event| (event.kind, event.side) == (kind, Side::Responder))
+            events.iter().filter(move |event| (event.kind, event.side) == (kind, EventLocation::Responder))
         };
         let stood = there(EventKind::Pause).map(|event| {
             Duration::from_nanos(event.until_ns.map_or(0, |until| until.saturating_sub(event.at_ns)))
@@ -93,8 +93,8 @@ pub(super) fn late_departures(m: &Measurement) -> Vec<MeasurementWarning> {
     let two_way = m.round_trip.packets.sent.is_some();
     let errors = &m.location_error_ns;
     let ends = [
-        (if two_way { &m.round_trip } else { &m.forward }, &errors.sender, Side::Sender),
-        (&m.reverse, &errors.responder, Side::Responder),
+        (if two_way { &m.round_trip } else { &m.forward }, &errors.sender, EventLocation::Sender),
+        (&m.reverse, &errors.responder, EventLocation::Responder),
     ];
     let mut warnings = Vec::new();
     for (way, errors, side) in ends {
@@ -143,9 +143,12 @@ mod tests {
             datagrams: Some(9),
             ..Event::new(kind, side, 1, 1)
         };
-        let full = event(EventKind::ReceiveOverflow, Side::Responder);
+        let full = event(EventKind::ReceiveOverflow, EventLocation::Responder);
         assert_eq!(cause(std::slice::from_ref(&full)), ResponderDelayCause::Overloaded);
-        assert_eq!(cause(&[full, event(EventKind::Pause, Side::Responder)]), ResponderDelayCause::Stopped);
+        assert_eq!(
+            cause(&[full, event(EventKind::Pause, EventLocation::Responder)]),
+            ResponderDelayCause::Stopped
+        );
     }
 
     #[test]

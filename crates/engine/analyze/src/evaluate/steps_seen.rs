@@ -1,7 +1,7 @@
 //! Steps of the clocks that were seen by other means than delays, among those that delays tell of.
 
 use romer_record::document::{ClockEvent, ClockState};
-use romer_record::event::{Event, Side};
+use romer_record::event::{Event, EventLocation};
 
 /// What a step was seen to be and what is left of it lie no farther apart, nanoseconds, where stamps are not farther apart by the step.
 const TOGETHER_NS: i64 = 1_000_000_000;
@@ -12,7 +12,7 @@ const TOGETHER_NS: i64 = 1_000_000_000;
 pub(crate) fn with_steps(events: &[Event], mut clock: ClockState) -> ClockState {
     for event in events {
         let Some(step) = event.step else { continue };
-        let is_ours = event.side == Side::Sender;
+        let is_ours = event.side == EventLocation::Sender;
         let further = |size: i64| if is_ours { size.saturating_neg() } else { size };
         let mut size_interval_ns = step.size_interval_ns.map(|interval| interval.map(further));
         size_interval_ns.iter_mut().for_each(|interval| interval.sort_unstable());
@@ -58,7 +58,7 @@ mod tests {
     fn seen(at_ns: i64, size_ns: i64, size_interval_ns: Option<[i64; 2]>) -> Event {
         Event {
             step: Some(ClockStep { size_ns, size_interval_ns, before_ns: 0, after_ns: 1 }),
-            ..Event::new(EventKind::ClockStep, Side::Sender, at_ns, at_ns)
+            ..Event::new(EventKind::ClockStep, EventLocation::Sender, at_ns, at_ns)
         }
     }
 

@@ -1,8 +1,8 @@
 //! Losses that may be of packets too long for their way, of which a host that sent them does not hear.
 
 use romer_passages::Related;
-use romer_record::document::Way;
-use romer_record::event::Side;
+use romer_record::document::ProbeDirection;
+use romer_record::event::EventLocation;
 use romer_record::manifest::Stream;
 use romer_record::warning::{AllLostEvidence, MeasurementWarning};
 use romer_record::{Fate, Passage};
@@ -25,8 +25,13 @@ const PASSES: u32 = {
 /// The warnings of the losses of either direction.
 pub(super) fn warnings(stream: &Stream, related: &Related) -> Vec<MeasurementWarning> {
     let ends = [
-        (Side::Sender, stream.routers_unheard, &related.forward, false),
-        (Side::Responder, stream.responder_routers_unheard, &related.reverse, !related.forward.is_empty()),
+        (EventLocation::Sender, stream.routers_unheard, &related.forward, false),
+        (
+            EventLocation::Responder,
+            stream.responder_routers_unheard,
+            &related.reverse,
+            !related.forward.is_empty(),
+        ),
     ];
     let unheard = ends.into_iter().filter_map(|(side, setting, passages, replies)| {
         let ip_no_pmtu_disc = setting.filter(|_| passages.iter().any(may_be_too_long))?;
@@ -50,7 +55,7 @@ fn none_arrived(stream: &Stream, related: &Related) -> Vec<MeasurementWarning> {
     } else {
         return Vec::new();
     };
-    let warning = |(direction, passages): (Way, &Vec<Passage>)| {
+    let warning = |(direction, passages): (ProbeDirection, &Vec<Passage>)| {
         let all_lost = passages.len() >= FEWEST && passages.iter().all(|passage| passage.fate == Fate::Lost);
         let sizes = || passages.iter().map(|passage| passage.size);
         let (shortest, longest) = (sizes().min()?, sizes().max()?);
@@ -64,10 +69,14 @@ fn none_arrived(stream: &Stream, related: &Related) -> Vec<MeasurementWarning> {
             evidence,
         })
     };
-    let one_way = [(Way::Forward, &related.forward), (Way::Reverse, &related.reverse)];
+    let one_way = [(ProbeDirection::Forward, &related.forward), (ProbeDirection::Reverse, &related.reverse)];
     let told: Vec<MeasurementWarning> = one_way.into_iter().filter_map(warning).collect();
     // Of packets of which nobody knows the way the round trip tells.
-    if told.is_empty() { warning((Way::RoundTrip, &related.round_trip)).into_iter().collect() } else { told }
+    if told.is_empty() {
+        warning((ProbeDirection::RoundTrip, &related.round_trip)).into_iter().collect()
+    } else {
+        told
+    }
 }
 
 fn may_be_too_long(passage: &Passage) -> bool {

@@ -1,7 +1,7 @@
 //! Packets that arrived and have no delay, because a stamp of theirs did not come.
 
 use romer_passages::Related;
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_record::manifest::Stream;
 use romer_record::warning::{MeasurementWarning, Uneven};
 use romer_record::{Fate, Passage};
@@ -23,20 +23,23 @@ pub(super) fn without_delay(stream: &Stream, related: &Related) -> Vec<Measureme
     }
     // Of packets without stamps because these are false, another warning speaks.
     let rejected = related.too_quick.map(|found| if found.are_kept() { 0 } else { found.packets });
-    let ways: &[(Way, &[Passage], u64)] = match stream.traffic.direction {
-        Way::RoundTrip => &[(Way::RoundTrip, &related.round_trip, 0)],
-        _ => &[(Way::Forward, &related.forward, rejected[0]), (Way::Reverse, &related.reverse, rejected[1])],
+    let ways: &[(ProbeDirection, &[Passage], u64)] = match stream.traffic.direction {
+        ProbeDirection::RoundTrip => &[(ProbeDirection::RoundTrip, &related.round_trip, 0)],
+        _ => &[
+            (ProbeDirection::Forward, &related.forward, rejected[0]),
+            (ProbeDirection::Reverse, &related.reverse, rejected[1]),
+        ],
     };
     // A file has no host that could be helped.
     let is_live = stream.address.is_some();
-    let of_way = |(direction, passages, rejected): &(Way, &[Passage], u64)| {
+    let of_way = |(direction, passages, rejected): &(ProbeDirection, &[Passage], u64)| {
         let all = arrived(passages);
         (all[1] as u64 > *rejected).then(|| warning(*direction, passages, is_live)).flatten()
     };
     ways.iter().filter_map(of_way).collect()
 }
 
-fn warning(direction: Way, passages: &[Passage], live: bool) -> Option<MeasurementWarning> {
+fn warning(direction: ProbeDirection, passages: &[Passage], live: bool) -> Option<MeasurementWarning> {
     let [all, without] = arrived(passages);
     if without == 0 {
         return None;
@@ -95,10 +98,11 @@ mod tests {
 
     #[test]
     fn how_many_have_no_delay_is_told_and_when_that_may_matter() {
-        let warning = |has_delay: fn(u64) -> bool| warning(Way::Forward, &passages(has_delay), true);
+        let warning =
+            |has_delay: fn(u64) -> bool| warning(ProbeDirection::Forward, &passages(has_delay), true);
         let found = |packets, uneven| {
             Some(MeasurementWarning::DelayMissing {
-                direction: Way::Forward,
+                direction: ProbeDirection::Forward,
                 packets,
                 arrived: 9_900,
                 live: true,
@@ -106,7 +110,7 @@ mod tests {
             })
         };
         assert_eq!(warning(|_| true), None);
-        assert_eq!(super::warning(Way::Forward, &[], true), None);
+        assert_eq!(super::warning(ProbeDirection::Forward, &[], true), None);
         assert_eq!(warning(|sequence| sequence != 7), found(1, None));
         assert_eq!(warning(|sequence| sequence % 5 != 0), found(2_000, None));
         let uneven = Uneven { min_ratio: 0.0, max_ratio: 1.0 };

@@ -5,10 +5,10 @@ use std::io;
 use proptest::prelude::*;
 use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::{self, Entry, Options, Selection};
-use romer_units::random::{Seed, Stream as Random};
+use romer_units::random::{RandomStream as Random, Seed};
 
 use super::receiver::StepsBack;
-use super::{Conversion, KEPT, Outcome, Reading, Refusal, Unconverted, method, to_log};
+use super::{Conversion, KEPT, ReadOptions, SkewOutcome, SkewRefusal, Unconverted, method, to_log};
 
 /// What is asked for: the number of `-k`, that of `-c`, and which lines.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ impl Asked {
     }
 }
 
-type Log = (String, Outcome, u64, u64);
+type Log = (String, SkewOutcome, u64, u64);
 
 /// All packets at hand.
 fn in_memory(text: &str, asked: Asked) -> Result<Log, Unconverted> {
@@ -42,18 +42,18 @@ fn in_memory(text: &str, asked: Asked) -> Result<Log, Unconverted> {
 /// That the receiver's clock went back first by so much, and that this or more is `left` in, where it is so. Who has all packets at
 /// hand has them in order of arrival, in which it never goes back: of a file in another order, only the passes say it.
 fn left_in(raw: &[Entry], left: &[Entry], received_back: Option<(u64, i64)>) -> Option<String> {
-    let mut back = StepsBack::of(received_back?.1);
+    let mut back = StepsBack::from_units(received_back?.1);
     for ((place, raw), left) in (0..).zip(raw).zip(left) {
         back.push(place, *raw, *left);
     }
     let step = back.first()?;
     let before = &left[..usize::try_from(step.place).unwrap()];
     let high = before.iter().rev().take_while(|entry| entry.latency() > step.above);
-    Some(back.words(step, high.last().map_or(0, |entry| entry.sequence)))
+    Some(back.text(step, high.last().map_or(0, |entry| entry.sequence)))
 }
 
 fn in_passes(text: &str, asked: Asked, kept: usize) -> Result<Log, Unconverted> {
-    let reading = Reading { kept, ..Reading::default() };
+    let reading = ReadOptions { kept, ..ReadOptions::default() };
     let open = || io::Result::Ok(text.as_bytes());
     let mut conversion = Conversion::read(open, reading, method(asked.k))?;
     let outcome = conversion.plan(method(asked.k), asked.calibration, true)?;
@@ -291,7 +291,7 @@ fn a_file_that_changes_between_passes_is_noticed() {
             passes += 1;
             io::Result::Ok(if passes == 1 { before.as_bytes() } else { later.as_bytes() })
         };
-        let mut conversion = Conversion::read(open, Reading::default(), method(0)).unwrap();
+        let mut conversion = Conversion::read(open, ReadOptions::default(), method(0)).unwrap();
         let planned = conversion.plan(method(0), 0, false);
         assert_eq!(planned.is_ok(), whole);
         assert!(whole || matches!(planned, Err(Unconverted::Changed)));
@@ -303,7 +303,7 @@ fn a_file_that_changes_between_passes_is_noticed() {
         passes += 1;
         io::Result::Ok(if passes == 1 { before.as_bytes() } else { grown.as_bytes() })
     };
-    let mut conversion = Conversion::read(open, Reading::default(), method(0)).unwrap();
+    let mut conversion = Conversion::read(open, ReadOptions::default(), method(0)).unwrap();
     assert!(conversion.plan(method(0), 0, false).is_ok());
 }
 
@@ -315,7 +315,7 @@ fn what_cannot_be_converted_is_refused_alike() {
         for refused in [in_passes(&text, asked, 16), in_memory(&text, asked)] {
             let told = matches!(
                 refused,
-                Err(Unconverted::Refused(Refusal::Calibration { stated: 5_000, there: 100 }))
+                Err(Unconverted::Refused(SkewRefusal::Calibration { stated: 5_000, there: 100 }))
             );
             assert!(told, "-k {k}");
         }

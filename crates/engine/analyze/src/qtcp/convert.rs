@@ -2,26 +2,27 @@
 
 use std::io::{self, BufRead, Write};
 
-use romer_clock::skew::{Estimate, Estimator, Heading, Method, sharpen};
+use romer_clock::skew::{Estimate, Estimator, Method, sharpen};
 use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::{
     Entry, Lines, Options, Record, Records, Selection, Spread, UNIT_NS, Validation, examine,
 };
 use romer_report::warning::Text;
+use romer_units::Direction;
 use romer_units::{Arrival, Departure, Timestamp};
 use thiserror::Error;
 
 use super::receiver::{StepBack, StepsBack};
 use super::sender::{Falls, Shifts};
 use super::thinned::Thinned;
-use super::{IMPLAUSIBLE_PPM, ONE_SIZE, Outcome, Refusal, compensated, in_units, sent_back};
+use super::{IMPLAUSIBLE_PPM, ONE_SIZE, SkewOutcome, SkewRefusal, compensated, in_units, sent_back};
 
 /// Of so many packets all are kept in memory, for the methods that go over them again and again; of more, half as many.
 pub const KEPT: usize = 1 << 20;
 
 /// How a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct ReadOptions {
     /// How strictly.
     pub options: Options,
     /// The unit of its stamps, nanoseconds.
@@ -30,7 +31,7 @@ pub struct Reading {
     pub kept: usize,
 }
 
-impl Default for Reading {
+impl Default for ReadOptions {
     fn default() -> Self {
         Self { options: Options::default(), unit_ns: UNIT_NS, kept: KEPT }
     }
@@ -44,7 +45,7 @@ pub enum Unconverted {
     Fault(#[from] Fault),
     /// It cannot be freed of skew.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] SkewRefusal),
     /// It was written to in the meantime.
     #[error("it was changed while it was read; convert it when it is whole")]
     Changed,
@@ -65,7 +66,7 @@ struct Plan {
 /// A conversion of a file that `open` opens at its beginning, once for each pass.
 pub struct Conversion<F> {
     open: F,
-    reading: Reading,
+    reading: ReadOptions,
     examined: Validation,
     spread: Spread,
     /// Some of the packets or all, with their places in the file.
@@ -83,7 +84,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
     ///
     /// # Errors
     /// [`Fault`] where it is no `.raw`.
-    pub fn read(mut open: F, reading: Reading, method: Method) -> Result<Self, Fault> {
+    pub fn read(mut open: F, reading: ReadOptions, method: Method) -> Result<Self, Fault> {
         let (mut spread, mut kept, mut sum) = (Spread::default(), Thinned::new(reading.kept), 0);
         let mut falls = (method == Method::LeastAbsoluteJumps).then(|| Falls::new(reading.kept));
         let examined = examine(open()?, reading.options, |raw| {
@@ -126,20 +127,25 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
     ///
     /// # Errors
     /// [`Unconverted`].
-    pub fn plan(&mut self, method: Method, calibration: u64, any_skew: bool) -> Result<Outcome, Unconverted> {
+    pub fn plan(
+        &mut self,
+        method: Method,
+        calibration: u64,
+        any_skew: bool,
+    ) -> Result<SkewOutcome, Unconverted> {
         let there = self.examined.packets;
         let sent = self.examined.span().map_or(0, |[first, last]| (last - first).saturating_add(1));
         let sent = sent.max(there);
         if calibration > sent {
-            return Err(Refusal::Calibration { stated: calibration, there: sent }.into());
+            return Err(SkewRefusal::Calibration { stated: calibration, there: sent }.into());
         }
-        let mut outcome = Outcome::default();
+        let mut outcome = SkewOutcome::default();
         self.plan = Plan::default();
         if method == Method::LeastAbsoluteJumps {
             self.plan.shifts = self.falls.clone().unwrap_or_default();
             if self.plan.shifts.are_too_many() {
                 let why = "the send times go back more often than a clock is set";
-                return Err(Refusal::NoFit(why.into()).into());
+                return Err(SkewRefusal::NoFit(why.into()).into());
             }
             outcome.notes.extend(sent_back(self.plan.shifts.count()));
         }
@@ -157,8 +163,9 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
         }
         let mut left = Spread::default();
         let sought = self.examined.notes.received_back.filter(|_| method == Method::LeastAbsoluteJumps);
-        let mut back = sought
-            .map(|(_, units)| StepsBack::of(units.saturating_mul(self.reading.unit_ns).div_euclid(UNIT_NS)));
+        let mut back = sought.map(|(_, units)| {
+            StepsBack::from_units(units.saturating_mul(self.reading.unit_ns).div_euclid(UNIT_NS))
+        });
         self.pass(|this, place, entry| {
             let without = this.taken_out(place, entry);
             left.take(&without);
@@ -170,7 +177,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
         self.plan.left = left;
         if let Some((back, step)) = back.and_then(|back| back.first().map(|step| (back, step))) {
             let since = self.since(step)?;
-            outcome.notes.push(back.words(step, since));
+            outcome.notes.push(back.text(step, since));
         }
         Ok(outcome)
     }
@@ -257,7 +264,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
     /// A packet without what is planned to be taken out of it.
     fn taken_out(&self, place: u64, entry: Entry) -> Entry {
         let sent = entry.sent.saturating_add(self.plan.shifts.at((entry.sequence, place)));
-        let correction = self.plan.estimate.as_ref().map(|estimate| estimate.correction(Heading::Forward));
+        let correction = self.plan.estimate.as_ref().map(|estimate| estimate.correction(Direction::Forward));
         let since = nanos(sent.saturating_sub(self.spread.sent[0]));
         let error = correction.map_or(0, |correction| in_units(correction.at(since)));
         Entry { sent, received: entry.received.saturating_sub(error), ..entry }
@@ -268,7 +275,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
         method: Method,
         calibration: u64,
         any_skew: bool,
-        outcome: &mut Outcome,
+        outcome: &mut SkewOutcome,
     ) -> Result<(), Unconverted> {
         let estimate = if self.kept.is_whole() {
             self.estimate_of(&self.kept, method, self.until(calibration))
@@ -279,7 +286,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
             return Err(super::no_fit(estimate.why_not.as_ref()).into());
         };
         if skew.ppm.abs() > IMPLAUSIBLE_PPM && !any_skew {
-            return Err(Refusal::Implausible(skew.ppm, self.examined.packets).into());
+            return Err(SkewRefusal::Implausible(skew.ppm, self.examined.packets).into());
         }
         outcome.skew_ppm = Some(skew.ppm);
         outcome.notes.extend(super::few(self.examined.packets, calibration));
@@ -310,17 +317,17 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
 
     /// What a method says of those of the `calibrating` packets whose number is below `until`; of jumps, all that are kept tell.
     fn estimate_of(&self, calibrating: &Thinned<Entry>, method: Method, until: u64) -> Estimate {
-        let below = calibrating.kept().iter().filter(|(_, one)| one.sequence < until);
+        let below = calibrating.values().iter().filter(|(_, one)| one.sequence < until);
         let mut order: Vec<&(u64, Entry)> = below.collect();
         let mut estimator = Estimator::new(method, None);
         if method == Method::LeastAbsoluteJumps && until < u64::MAX {
             estimator = Estimator::calibrated(method, [order.len() as u64, 0]);
-            order.extend(self.kept.kept().iter().filter(|(_, one)| one.sequence >= until));
+            order.extend(self.kept.values().iter().filter(|(_, one)| one.sequence >= until));
         }
         order.sort_by_key(|(_, entry)| entry.sequence);
         for (place, entry) in order {
             let (departure, arrival) = self.stamps(*place, entry);
-            estimator.push(Heading::Forward, departure, arrival);
+            estimator.push(Direction::Forward, departure, arrival);
         }
         estimator.estimate()
     }
@@ -330,7 +337,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
         &mut self,
         method: Method,
         calibration: u64,
-        outcome: &mut Outcome,
+        outcome: &mut SkewOutcome,
     ) -> Result<Estimate, Unconverted> {
         let until = self.until(calibration);
         if method.is_bounded() {
@@ -338,7 +345,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
             self.pass(|this, place, entry| {
                 if entry.sequence < until {
                     let (departure, arrival) = this.stamps(place, &entry);
-                    estimator.push(Heading::Forward, departure, arrival);
+                    estimator.push(Direction::Forward, departure, arrival);
                 }
                 Ok(())
             })?;
@@ -361,14 +368,14 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
 
     /// The estimate with its jumps between the two packets where they belong.
     fn sharpened(&mut self, mut estimate: Estimate) -> Result<Estimate, Unconverted> {
-        let correction = estimate.correction_mut(Heading::Forward);
+        let correction = estimate.correction_mut(Direction::Forward);
         if correction.legs.len() < 2 {
             return Ok(estimate);
         }
         let kept = |this: &Self| -> Vec<_> {
-            this.kept.kept().iter().map(|(place, entry)| this.stamps(*place, entry)).collect()
+            this.kept.values().iter().map(|(place, entry)| this.stamps(*place, entry)).collect()
         };
-        sharpen(correction, Heading::Forward, kept(self).into_iter());
+        sharpen(correction, Direction::Forward, kept(self).into_iter());
         if self.kept.is_whole() {
             return Ok(estimate);
         }
@@ -392,7 +399,7 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
             Ok(())
         })?;
         near.extend(kept(self));
-        sharpen(estimate.correction_mut(Heading::Forward), Heading::Forward, near.into_iter());
+        sharpen(estimate.correction_mut(Direction::Forward), Direction::Forward, near.into_iter());
         Ok(estimate)
     }
 }
@@ -403,7 +410,7 @@ fn part(kept: &Thinned<Entry>) -> Option<String> {
         format!(
             "the skew is fitted to {} of {} packets, drawn evenly: more than {} are not kept in memory for that (-k 1 uses \
              them all)",
-            kept.kept().len(),
+            kept.values().len(),
             kept.seen(),
             kept.whole()
         )

@@ -7,22 +7,23 @@ mod receiver;
 mod sender;
 mod thinned;
 
-use romer_clock::skew::{ChangeKind, Correction, Heading, InTurn, Method, calibrated_until, sharpened};
+use romer_clock::skew::{ChangeKind, Correction, InTurn, Method, calibrated_until, sharpened};
 use romer_exchange::qtcp::sta::Statistics;
 use romer_exchange::qtcp::{Entry, UNIT_NS, corrected, normalise};
 use romer_passages::ArrivalsSeen;
-use romer_record::document::{DelayKind, Way};
+use romer_record::document::{DelayKind, ProbeDirection};
 use romer_record::manifest::{SkewRequest, Stream};
 use romer_record::warning::SkewUnknown;
 use romer_record::{Fate, Passage, RoundTrip};
 use romer_report::warning::{Text, skew_unknown};
+use romer_units::Direction;
 use romer_units::{Dscp, Duration, Timestamp, counted, counted_as};
 use thiserror::Error;
 
 use crate::evaluate::Evaluated;
 use crate::export::fate_of;
 
-pub use convert::{Conversion, KEPT, Reading, Unconverted};
+pub use convert::{Conversion, KEPT, ReadOptions, Unconverted};
 
 /// A difference of rates beyond this is no crystal's (Qtcp speaks of 10 parts in a million).
 pub const IMPLAUSIBLE_PPM: f64 = 500.0;
@@ -32,7 +33,7 @@ const FEW: u64 = 30;
 
 /// Why a file cannot be freed of skew, as `WHY; what to do`.
 #[derive(Clone, Debug, PartialEq, Error)]
-pub enum Refusal {
+pub enum SkewRefusal {
     /// More calibration packets are stated than there are packets.
     #[error("{stated} calibration packets are stated, and it has {there}; state fewer")]
     Calibration {
@@ -56,7 +57,7 @@ pub enum Refusal {
 
 /// What was taken out.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct SkewOutcome {
     /// How much faster the receiver's clock ran, parts in a million; `None` where nothing was taken out.
     pub skew_ppm: Option<f64>,
     /// What a reader should know.
@@ -77,13 +78,13 @@ pub const fn method(k: u8) -> Method {
 /// first `calibration` packets that were sent, by their numbers (0: to all), and moves the least latency back to 0.
 ///
 /// # Errors
-/// [`Refusal`]; an implausible skew is not refused with `any_skew`.
+/// [`SkewRefusal`]; an implausible skew is not refused with `any_skew`.
 pub fn to_log(
     entries: &mut [Entry],
     method: Method,
     calibration: u64,
     any_skew: bool,
-) -> Result<Outcome, Refusal> {
+) -> Result<SkewOutcome, SkewRefusal> {
     let there = entries.len() as u64;
     let numbers = || entries.iter().map(|entry| entry.sequence);
     let sent =
@@ -92,9 +93,9 @@ pub fn to_log(
     // Who is refused has them normalised all the same.
     normalise(entries);
     if calibration > sent {
-        return Err(Refusal::Calibration { stated: calibration, there: sent });
+        return Err(SkewRefusal::Calibration { stated: calibration, there: sent });
     }
-    let mut outcome = Outcome::default();
+    let mut outcome = SkewOutcome::default();
     if method == Method::LeastAbsoluteJumps {
         let steps = straighten(entries);
         if steps > 0 {
@@ -129,9 +130,9 @@ pub fn to_log(
         return Err(no_fit(estimate.why_not.as_ref()));
     };
     if skew.ppm.abs() > IMPLAUSIBLE_PPM && !any_skew {
-        return Err(Refusal::Implausible(skew.ppm, there));
+        return Err(SkewRefusal::Implausible(skew.ppm, there));
     }
-    take_out(entries, estimate.correction(Heading::Forward));
+    take_out(entries, estimate.correction(Direction::Forward));
     outcome.skew_ppm = Some(skew.ppm);
     outcome.notes.extend(few(there, calibration));
     if !estimate.events.is_empty() {
@@ -143,8 +144,8 @@ pub fn to_log(
 }
 
 /// That no skew was found, and why.
-fn no_fit(why: Option<&SkewUnknown>) -> Refusal {
-    Refusal::NoFit(why.map_or_else(|| NO_SKEW.into(), skew_unknown))
+fn no_fit(why: Option<&SkewUnknown>) -> SkewRefusal {
+    SkewRefusal::NoFit(why.map_or_else(|| NO_SKEW.into(), skew_unknown))
 }
 
 /// That a fit is not to calibration packets.
@@ -223,10 +224,13 @@ fn passage(entry: &Entry) -> Passage {
 /// and with [`Method::None`], nothing is taken out.
 ///
 /// # Errors
-/// [`Refusal::NoFit`] where the analysis found nothing that it could take out.
-pub fn log_of(evaluated: &Evaluated, way: Way) -> Result<(Vec<Entry>, Vec<u64>, Outcome), Refusal> {
+/// [`SkewRefusal::NoFit`] where the analysis found nothing that it could take out.
+pub fn log_of(
+    evaluated: &Evaluated,
+    way: ProbeDirection,
+) -> Result<(Vec<Entry>, Vec<u64>, SkewOutcome), SkewRefusal> {
     let (related, clock) = (&evaluated.related, &evaluated.measurement.clock);
-    let reverse = way == Way::Reverse;
+    let reverse = way == ProbeDirection::Reverse;
     let passages = if reverse { &related.reverse } else { &related.forward };
     let correction = &related.corrections[usize::from(reverse)];
     let none = Method::None.to_string();
@@ -255,7 +259,7 @@ pub fn log_of(evaluated: &Evaluated, way: Way) -> Result<(Vec<Entry>, Vec<u64>, 
     raise(&mut entries, &delays);
     entries.sort_by_key(|entry| entry.received);
     normalise(&mut entries);
-    let mut outcome = Outcome::default();
+    let mut outcome = SkewOutcome::default();
     if !correction.is_empty() {
         outcome.skew_ppm = clock.skew_ppm.map(|ppm| if reverse { -ppm } else { ppm });
     }
@@ -331,11 +335,11 @@ fn in_units(nanos: i64) -> i64 {
 /// The packets of one way of a stream, as Qtcp's receiver would have logged them: in order of arrival, best stamps, in
 /// units of 100 ns; and what became of those that are missing there. Of a stream whose packets are reflected, `way` says which
 /// leg.
-pub fn entries(evaluated: &Evaluated, rows: &[RoundTrip], way: Way) -> (Vec<Entry>, Missing) {
+pub fn entries(evaluated: &Evaluated, rows: &[RoundTrip], way: ProbeDirection) -> (Vec<Entry>, Missing) {
     let selection = evaluated.selection;
     let units = |nanos: i64| nanos.div_euclid(UNIT_NS);
-    let reverse = way == Way::Reverse;
-    let of_way = |row: &&RoundTrip| row.way == Way::RoundTrip || row.way == way;
+    let reverse = way == ProbeDirection::Reverse;
+    let of_way = |row: &&RoundTrip| row.way == ProbeDirection::RoundTrip || row.way == way;
     let mut entries = Vec::new();
     let mut missing = Missing::default();
     for packet in rows.chunk_by(|a, b| (a.way, a.sequence) == (b.way, b.sequence)) {
@@ -355,7 +359,7 @@ pub fn entries(evaluated: &Evaluated, rows: &[RoundTrip], way: Way) -> (Vec<Entr
             };
             let Some((sent, received)) = stamps else { continue };
             // What came there once and back twice has two rows.
-            if !reverse && row.way == Way::RoundTrip && !arrivals.is_new(row.forward_copy) {
+            if !reverse && row.way == ProbeDirection::RoundTrip && !arrivals.is_new(row.forward_copy) {
                 continue;
             }
             entries.push(Entry {
@@ -395,7 +399,7 @@ impl Missing {
     }
 
     /// That a `.raw` lacks packets that were not lost, where it does.
-    pub fn words(&self) -> Option<String> {
+    pub fn text(&self) -> Option<String> {
         let unread = self.unread.len() as u64;
         let count = self.left_out + unread;
         (count > 0).then(|| {
@@ -410,18 +414,18 @@ impl Missing {
 }
 
 /// What became of a packet that has no arrival, on its way; `None` where it did not leave that way.
-fn fate(evaluated: &Evaluated, row: &RoundTrip, way: Way) -> Option<Fate> {
+fn fate(evaluated: &Evaluated, row: &RoundTrip, way: ProbeDirection) -> Option<Fate> {
     let related = &evaluated.related;
     let of = |passages| fate_of(passages, row.sequence);
     match (row.way, way) {
         _ if row.not_sent => None,
-        (Way::RoundTrip, Way::Reverse) => {
+        (ProbeDirection::RoundTrip, ProbeDirection::Reverse) => {
             // Replies have numbers of their own, and to what did not get there there is none.
             let got_there =
                 row.seen_by_responder || matches!(of(&related.forward), Some(Fate::Arrived | Fate::Late));
             if got_there { of(&related.round_trip) } else { None }
         }
-        (_, Way::Reverse) => of(&related.reverse),
+        (_, ProbeDirection::Reverse) => of(&related.reverse),
         _ => of(&related.forward),
     }
 }
@@ -432,7 +436,7 @@ pub fn statistics(
     run: String,
     raw: &[Entry],
     missing: Missing,
-    outcome: &Outcome,
+    outcome: &SkewOutcome,
 ) -> Statistics {
     let octets: u64 = raw.iter().map(|entry| u64::from(entry.size)).sum();
     let count = raw.len() as u64;
@@ -470,7 +474,7 @@ pub fn statistics(
 
 #[cfg(test)]
 mod tests {
-    use romer_units::random::{Seed, Stream as Random};
+    use romer_units::random::{RandomStream as Random, Seed};
 
     use super::*;
 
@@ -539,12 +543,18 @@ mod tests {
 
     #[test]
     fn what_cannot_be_fitted_is_refused() {
-        assert!(matches!(to_log(&mut skewed(), method(2), 4_000, false), Err(Refusal::Calibration { .. })));
+        assert!(matches!(
+            to_log(&mut skewed(), method(2), 4_000, false),
+            Err(SkewRefusal::Calibration { .. })
+        ));
         let mut steep: Vec<Entry> = skewed();
         for entry in &mut steep {
             entry.received += (entry.sent - 5_000_000) / 100;
         }
-        assert!(matches!(to_log(&mut steep.clone(), method(2), 500, false), Err(Refusal::Implausible(..))));
+        assert!(matches!(
+            to_log(&mut steep.clone(), method(2), 500, false),
+            Err(SkewRefusal::Implausible(..))
+        ));
         assert!(to_log(&mut steep, method(2), 500, true).is_ok());
         let mut lossy = skewed();
         lossy.retain(|entry| entry.sequence % 3 > 0);
@@ -554,7 +564,7 @@ mod tests {
         let mut level = skewed();
         level.iter_mut().take(500).for_each(|entry| entry.sent = 5_000_000);
         assert!(
-            matches!(to_log(&mut level, method(2), 500, false), Err(Refusal::NoFit(_))),
+            matches!(to_log(&mut level, method(2), 500, false), Err(SkewRefusal::NoFit(_))),
             "constant send times"
         );
     }

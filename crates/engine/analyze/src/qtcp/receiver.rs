@@ -28,7 +28,7 @@ pub(super) struct StepsBack {
 
 impl StepsBack {
     /// Of a file in which the first step back is of so many `units`.
-    pub(super) fn of(units: i64) -> Self {
+    pub(super) fn from_units(units: i64) -> Self {
         Self { units, last: None, first: None, count: 0 }
     }
 
@@ -60,7 +60,7 @@ impl StepsBack {
     }
 
     /// What a reader is told of `step`, the first, before which latencies have been as high `since` that packet.
-    pub(super) fn words(&self, step: StepBack, since: u64) -> String {
+    pub(super) fn text(&self, step: StepBack, since: u64) -> String {
         let size = Duration::from_nanos(step.units.saturating_mul(UNIT_NS));
         let [before, after] = step.numbers;
         let more = match self.count {

@@ -76,7 +76,7 @@ impl Falls {
         while !self.waiting.is_empty() {
             self.look();
         }
-        let mut gaps: Vec<i64> = self.gaps.kept().iter().map(|(_, gap)| *gap).collect();
+        let mut gaps: Vec<i64> = self.gaps.values().iter().map(|(_, gap)| *gap).collect();
         gaps.sort_unstable();
         let usual = gaps.get(gaps.len() / 2).copied().unwrap_or(0);
         let mut sum = 0i64;

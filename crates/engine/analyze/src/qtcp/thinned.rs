@@ -1,6 +1,6 @@
 //! A part of many things that is drawn from all of them evenly, and is of bounded size.
 
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 /// The seed of what is left to chance: the same things give the same part.
 const SEED: Seed = Seed([0x7468_696e, 0, 0, 0, 0, 0]);
@@ -52,14 +52,14 @@ impl<T> Thinned<T> {
     }
 
     /// Those that are kept, in their order, each with its number.
-    pub(super) fn kept(&self) -> &[(u64, T)] {
+    pub(super) fn values(&self) -> &[(u64, T)] {
         &self.kept
     }
 }
 
 /// Whether the one of this number is kept where of each two that were left one is taken out, for the `halving`th time.
 fn stays(number: u64, halving: u32) -> bool {
-    let chance = Stream::new(SEED, [halving, 0]).bits(number >> halving) & 1;
+    let chance = RandomStream::new(SEED, [halving, 0]).bits(number >> halving) & 1;
     (number >> (halving - 1)) & 1 == chance
 }
 
@@ -77,14 +77,16 @@ mod tests {
     fn all_are_kept_while_they_are_few_enough() {
         let thinned = of(64, 64);
         assert!(thinned.is_whole() && thinned.seen() == 64);
-        assert!(thinned.kept().iter().zip(0..).all(|((number, value), n)| (*number, *value) == (n, 10 * n)));
+        assert!(
+            thinned.values().iter().zip(0..).all(|((number, value), n)| (*number, *value) == (n, 10 * n))
+        );
     }
 
     #[test]
     fn of_more_one_of_each_stretch_is_kept_and_it_is_no_fixed_place_of_it() {
         for many in [65, 1_000, 1 << 14] {
             let thinned = of(many, 64);
-            let kept: Vec<u64> = thinned.kept().iter().map(|(number, _)| *number).collect();
+            let kept: Vec<u64> = thinned.values().iter().map(|(number, _)| *number).collect();
             assert!((8..=32).contains(&kept.len()), "{many}: {kept:?}");
             let stretches: Vec<u64> = kept.iter().map(|number| number >> thinned.halvings).collect();
             let whole = many >> thinned.halvings;

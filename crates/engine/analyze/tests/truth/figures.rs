@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use romer_record::document::{Direction, Histogram, Summary};
+use romer_record::document::{DirectionResults, Histogram, Summary};
 
 /// One arrival of a packet, times in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct Copy {
 
 /// One packet that was sent in a direction.
 #[derive(Clone, Debug)]
-pub(crate) struct Packet {
+pub(crate) struct SentPacket {
     pub(crate) number: u64,
     pub(crate) departed: Option<i64>,
     /// How long after it was due it left.
@@ -27,7 +27,7 @@ pub(crate) struct Packet {
     pub(crate) late: bool,
 }
 
-impl Packet {
+impl SentPacket {
     fn first(&self) -> Option<&Copy> {
         self.copies.first().filter(|_| !self.late)
     }
@@ -36,7 +36,7 @@ impl Packet {
 /// What one direction's figures must be.
 pub(crate) struct Truth {
     /// In order of number.
-    pub(crate) packets: Vec<Packet>,
+    pub(crate) packets: Vec<SentPacket>,
     pub(crate) refused: Option<u64>,
     /// Whether the delays are known from their least value on only.
     pub(crate) variable: bool,
@@ -125,12 +125,12 @@ fn gaps(mut times: Vec<i64>) -> Vec<i64> {
 }
 
 impl Truth {
-    fn arrived(&self) -> Vec<(&Packet, Copy)> {
+    fn arrived(&self) -> Vec<(&SentPacket, Copy)> {
         self.packets.iter().filter_map(|packet| Some((packet, *packet.first()?))).collect()
     }
 
     /// The packets that arrived in time, in order of arrival.
-    fn by_arrival(&self) -> Vec<(&Packet, Copy)> {
+    fn by_arrival(&self) -> Vec<(&SentPacket, Copy)> {
         let mut arrived = self.arrived();
         arrived.sort_by_key(|(packet, copy)| (copy.at, packet.number));
         arrived
@@ -175,14 +175,14 @@ impl Truth {
     }
 
     /// Asserts that `found` is what happened.
-    pub(crate) fn is_told_by(&self, found: &Direction, way: &str) {
+    pub(crate) fn is_told_by(&self, found: &DirectionResults, way: &str) {
         self.counts(found, way);
         self.times(found, way);
         self.jitters(found, way);
         self.seen(found, way);
     }
 
-    fn counts(&self, found: &Direction, way: &str) {
+    fn counts(&self, found: &DirectionResults, way: &str) {
         let (sent, arrived) = (self.packets.len() as u64, self.arrived().len() as u64);
         let packets = &found.packets;
         assert_eq!((packets.sent, packets.received), (Some(sent), Some(arrived)), "{way}");
@@ -194,7 +194,7 @@ impl Truth {
         );
         let by_cause: u64 = found.loss.causes.iter().map(|one| one.count).sum();
         assert_eq!(by_cause, gone, "{way}: {:?}", found.loss.causes);
-        let further = |packet: &Packet| packet.copies.len().saturating_sub(1) as u64;
+        let further = |packet: &SentPacket| packet.copies.len().saturating_sub(1) as u64;
         assert_eq!(packets.duplicated, Some(self.packets.iter().map(further).sum()), "{way}");
         let late = self.packets.iter().filter(|packet| packet.late).count() as u64;
         assert_eq!(packets.late, (!self.variable || late > 0).then_some(late), "{way}");
@@ -214,7 +214,7 @@ impl Truth {
         assert_eq!(found.reordering.extents, extents, "{way}");
     }
 
-    fn times(&self, found: &Direction, way: &str) {
+    fn times(&self, found: &DirectionResults, way: &str) {
         let delays = self.delays();
         summary_is(&found.delay_ns, &reals(&delays), &format!("{way}: delay"));
         histogram_is(&found.histograms.delay, &delays, &format!("{way}: delay"));
@@ -232,7 +232,7 @@ impl Truth {
         let behind: Vec<i64> = self.packets.iter().filter_map(|packet| packet.behind).collect();
         let told = found.departure_error_ns.clone().unwrap_or_default();
         summary_is(&told, &reals(&behind), &format!("{way}: departure error"));
-        let spacing = |packet: &Packet| {
+        let spacing = |packet: &SentPacket| {
             let first = packet.copies.first().map_or(0, |copy| copy.at);
             packet.copies.iter().skip(1).map(move |copy| copy.at - first).collect::<Vec<_>>()
         };
@@ -240,7 +240,7 @@ impl Truth {
         summary_is(&found.duplicates.spacing_ns, &reals(&spacings), &format!("{way}: duplicate spacing"));
     }
 
-    fn jitters(&self, found: &Direction, way: &str) {
+    fn jitters(&self, found: &DirectionResults, way: &str) {
         let delays = reals(&self.delays());
         let span = delays.iter().copied().reduce(f64::max).zip(delays.iter().copied().reduce(f64::min));
         let one: Vec<f64> = span.map(|(most, least)| most - least).into_iter().collect();
@@ -271,7 +271,7 @@ impl Truth {
         same(jitter.rfc3550, (transits.len() > 1).then_some(estimate), &format!("{way}: RFC 3550"));
     }
 
-    fn seen(&self, found: &Direction, way: &str) {
+    fn seen(&self, found: &DirectionResults, way: &str) {
         let order = self.by_arrival();
         let ttl = || order.iter().map(|(_, copy)| copy.ttl);
         assert_eq!((found.ttl.min, found.ttl.max), (ttl().min(), ttl().max()), "{way}");

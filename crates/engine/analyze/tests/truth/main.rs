@@ -18,7 +18,7 @@ use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
 use romer_record::warning::MeasurementWarning;
 use romer_units::random::Seed;
 
-use figures::{Copy, Packet, Truth, summary_is};
+use figures::{Copy, SentPacket, Truth, summary_is};
 use world::{Came, Probe, Reply, WAITING, World};
 
 /// Whether a delay is beyond the waiting time.
@@ -49,12 +49,12 @@ fn not_replied(world: &World) -> u64 {
 
 /// The packets, with what the first copy of each took, whether that is stamped or not. On two clocks a delay is known above the
 /// least one only, if any is: what is longer than the waiting time even so is late.
-fn judged(packets: Vec<(Packet, Option<i64>)>, shared: bool) -> Vec<Packet> {
-    let delays = |(packet, _): &(Packet, _)| packet.copies.iter().filter_map(|copy| copy.delay).min();
+fn judged(packets: Vec<(SentPacket, Option<i64>)>, shared: bool) -> Vec<SentPacket> {
+    let delays = |(packet, _): &(SentPacket, _)| packet.copies.iter().filter_map(|copy| copy.delay).min();
     let least = if shared { Some(0) } else { packets.iter().filter_map(delays).min() };
-    let judge = |(packet, took): (Packet, Option<i64>)| {
+    let judge = |(packet, took): (SentPacket, Option<i64>)| {
         let late = is_late(took.zip(least).map(|(took, least)| took - least));
-        Packet { late, ..packet }
+        SentPacket { late, ..packet }
     };
     packets.into_iter().map(judge).collect()
 }
@@ -65,7 +65,7 @@ fn forward(world: &World, shared: bool) -> Truth {
         let copies = copies(&came, |one| probe.stamped.then_some(one.at - left));
         let took = copies.first().map(|copy| copy.at - left);
         let (departed, behind) = (probe.stamped.then_some(left), probe.stamped.then_some(left - probe.due));
-        (Packet { number, departed, behind, copies, late: false }, took)
+        (SentPacket { number, departed, behind, copies, late: false }, took)
     };
     Truth {
         packets: judged(sent(world).map(packet).collect(), shared),
@@ -95,7 +95,7 @@ fn reverse(world: &World, shared: bool) -> Truth {
         let copies = copies(&reply.came, |one| reply.stamped.then_some(one.at - reply.left));
         let took = copies.first().map(|copy| copy.at - reply.left);
         let departed = reply.stamped.then_some(reply.left);
-        (Packet { number: *number, departed, behind: None, copies, late: false }, took)
+        (SentPacket { number: *number, departed, behind: None, copies, late: false }, took)
     };
     Truth {
         packets: judged(replies.iter().zip(&numbers).map(packet).collect(), shared),
@@ -122,7 +122,7 @@ fn round_trip(world: &World) -> Truth {
         copies.sort_by_key(|copy| copy.at);
         let late = is_late(lay.iter().min().map(|(at, lay)| at - left - lay));
         let (departed, behind) = (probe.stamped.then_some(left), probe.stamped.then_some(left - probe.due));
-        Packet { number, departed, behind, copies, late }
+        SentPacket { number, departed, behind, copies, late }
     };
     Truth {
         packets: sent(world).map(packet).collect(),
@@ -188,8 +188,8 @@ fn check(world: &World, shared: bool, found: &Measurement) {
         use MeasurementWarning::{DscpRewritten, EcnRewritten};
         matches!(
             warning,
-            DscpRewritten { direction: romer_record::document::Way::Forward, .. }
-                | EcnRewritten { direction: romer_record::document::Way::Forward, .. }
+            DscpRewritten { direction: romer_record::document::ProbeDirection::Forward, .. }
+                | EcnRewritten { direction: romer_record::document::ProbeDirection::Forward, .. }
         )
     });
     assert_eq!(said, there, "{:?}", found.warnings);

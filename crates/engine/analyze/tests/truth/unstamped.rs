@@ -2,8 +2,8 @@
 //! of all others. And packets that the far end's log does not tell of, which did not come back whole.
 
 use romer_analyze::evaluate::evaluate;
-use romer_record::document::{Direction, Measurement, Packets, Traffic, Way};
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::document::{DirectionResults, Measurement, Packets, ProbeDirection, Traffic};
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_record::manifest::{ClockRelation, EntryKind, NotLogged, StampRequest, Stream};
 use romer_record::warning::MeasurementWarning;
 use romer_record::{RoundTrip, Stamps};
@@ -29,7 +29,7 @@ fn at<C: Clock>(kernel: Option<i64>, user: i64) -> Stamps<C> {
 
 /// One a millisecond for 10 s, 1 ms on the way. Every fourth departure is stamped, or but every fourth, and the path loses every
 /// hundredth. Gives the rows, and how many found a full socket.
-fn rows(way: Way, mostly: bool, ahead: i64) -> (Vec<RoundTrip>, u64) {
+fn rows(way: ProbeDirection, mostly: bool, ahead: i64) -> (Vec<RoundTrip>, u64) {
     let mut dropped = 0;
     let row = |n: i64| {
         let (left, came) = (n * MS, (n + 1) * MS);
@@ -42,7 +42,7 @@ fn rows(way: Way, mostly: bool, ahead: i64) -> (Vec<RoundTrip>, u64) {
         let row = RoundTrip { way, sequence: n.unsigned_abs(), size: 14, ..RoundTrip::default() };
         let (there, here) = (ahead, 0);
         match way {
-            Way::Reverse => RoundTrip {
+            ProbeDirection::Reverse => RoundTrip {
                 t3: at(stamped.map(|left| left + there), left - MS / 10 + there),
                 t4: if comes { at(Some(came + here), read + here) } else { Stamps::default() },
                 returned: comes,
@@ -60,11 +60,16 @@ fn rows(way: Way, mostly: bool, ahead: i64) -> (Vec<RoundTrip>, u64) {
     (rows, dropped)
 }
 
-fn told(way: Way, mostly: bool, relation: ClockRelation, request: StampRequest) -> (Measurement, u64) {
+fn told(
+    way: ProbeDirection,
+    mostly: bool,
+    relation: ClockRelation,
+    request: StampRequest,
+) -> (Measurement, u64) {
     let ahead = if relation == ClockRelation::Shared { 0 } else { AHEAD };
     let (rows, dropped) = rows(way, mostly, ahead);
-    let side = if way == Way::Reverse { Side::Sender } else { Side::Responder };
-    let by = if side == Side::Responder { ahead } else { 0 };
+    let side = if way == ProbeDirection::Reverse { EventLocation::Sender } else { EventLocation::Responder };
+    let by = if side == EventLocation::Responder { ahead } else { 0 };
     let overflow = Event {
         until_ns: Some(STANDS[1]),
         datagrams: Some(dropped),
@@ -82,7 +87,7 @@ fn told(way: Way, mostly: bool, relation: ClockRelation, request: StampRequest) 
 /// kernel dropped is a loss.
 #[test]
 fn kernel_drops_are_instrument_drops() {
-    for way in [Way::Forward, Way::Reverse] {
+    for way in [ProbeDirection::Forward, ProbeDirection::Reverse] {
         for mostly in [false, true] {
             for (relation, request) in [
                 (ClockRelation::Shared, StampRequest::Best),
@@ -91,7 +96,8 @@ fn kernel_drops_are_instrument_drops() {
                 (ClockRelation::Unknown, StampRequest::Kernel),
             ] {
                 let (document, dropped) = told(way, mostly, relation, request);
-                let direction = if way == Way::Reverse { &document.reverse } else { &document.forward };
+                let direction =
+                    if way == ProbeDirection::Reverse { &document.reverse } else { &document.forward };
                 let Packets { sent, received, lost, late, instrument_drops, .. } = direction.packets.clone();
                 let what = format!("{way:?} {mostly} {relation:?} {request:?}: {:?}", document.warnings);
                 assert!(late.is_none_or(|late| late == 0), "{late:?}, {what}");
@@ -136,10 +142,12 @@ fn instrument_drops_leave_loss_ratio() {
         datagrams: Some(datagrams),
         ..Event::new(EventKind::ReceiveOverflow, side, from * MS, from * MS)
     };
-    let events =
-        vec![overflow(Side::Responder, 1_000, dropped[0]), overflow(Side::Sender, 6_000, dropped[1])];
+    let events = vec![
+        overflow(EventLocation::Responder, 1_000, dropped[0]),
+        overflow(EventLocation::Sender, 6_000, dropped[1]),
+    ];
     let found = evaluate(&Stream { events, ..any }, &rows, false).measurement;
-    let of = |direction: &Direction| {
+    let of = |direction: &DirectionResults| {
         let packets = &direction.packets;
         (packets.lost, packets.instrument_drops, direction.loss.ratio.map(|ratio| (ratio * 1e9).round()))
     };
@@ -160,27 +168,27 @@ fn instrument_drops_leave_loss_ratio() {
 #[test]
 fn a_log_that_did_not_come_back_whole_is_told_and_makes_one_way_figures_those_of_a_part() {
     let any = crate::manifest(&World::new(romer_units::random::Seed([1; 6]), true), true);
-    let told = |way: Way, responder_log: bool, responder_log_complete: bool| {
+    let told = |way: ProbeDirection, responder_log: bool, responder_log_complete: bool| {
         let traffic = Traffic { direction: way, ..any.traffic.clone() };
         let stream = Stream { traffic, responder_log, responder_log_complete, ..any.clone() };
-        let rows = rows(if way == Way::Both { Way::Forward } else { way }, true, 0).0;
+        let rows = rows(if way == ProbeDirection::Both { ProbeDirection::Forward } else { way }, true, 0).0;
         let document = evaluate(&stream, &rows, false).measurement;
         (document.responder_log_complete, document.partial)
     };
-    for way in [Way::Forward, Way::Reverse, Way::Both] {
+    for way in [ProbeDirection::Forward, ProbeDirection::Reverse, ProbeDirection::Both] {
         assert_eq!(told(way, true, true), (Some(true), false), "{way:?}");
         assert_eq!(told(way, true, false), (Some(false), true), "{way:?}");
     }
     // Of round trips this end knows what came back.
-    assert_eq!(told(Way::RoundTrip, true, false), (Some(false), false));
-    assert_eq!(told(Way::RoundTrip, false, false), (None, false));
+    assert_eq!(told(ProbeDirection::RoundTrip, true, false), (Some(false), false));
+    assert_eq!(told(ProbeDirection::RoundTrip, false, false), (None, false));
 }
 
 #[test]
 fn what_this_hosts_log_did_not_keep_is_neither_lost_nor_received() {
     let any = crate::manifest(&World::new(romer_units::random::Seed([1; 6]), true), true);
     let lacking = [NotLogged { kind: EntryKind::Arrival, entries: 150, first: 2_000, last: 6_000 }];
-    for way in [Way::Reverse, Way::RoundTrip] {
+    for way in [ProbeDirection::Reverse, ProbeDirection::RoundTrip] {
         let told = |rows: &[RoundTrip], not_logged: &[NotLogged]| {
             let traffic = Traffic { direction: way, ..any.traffic.clone() };
             let stream =
@@ -188,7 +196,8 @@ fn what_this_hosts_log_did_not_keep_is_neither_lost_nor_received() {
             evaluate(&stream, rows, false).measurement
         };
         let of = |document: &Measurement| {
-            let direction = if way == Way::Reverse { &document.reverse } else { &document.round_trip };
+            let direction =
+                if way == ProbeDirection::Reverse { &document.reverse } else { &document.round_trip };
             direction.packets.clone()
         };
         let there_and_back = |row: RoundTrip| RoundTrip {
@@ -199,7 +208,7 @@ fn what_this_hosts_log_did_not_keep_is_neither_lost_nor_received() {
         };
         let all = rows(way, true, 0).0;
         let all: Vec<RoundTrip> =
-            if way == Way::Reverse { all } else { all.into_iter().map(there_and_back).collect() };
+            if way == ProbeDirection::Reverse { all } else { all.into_iter().map(there_and_back).collect() };
         let whole = told(&all, &[]);
         let lost = of(&whole).lost.unwrap();
         assert!(lost > 0 && !whole.partial && of(&whole).instrument_drops.is_none(), "{way:?}");

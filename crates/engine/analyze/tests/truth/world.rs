@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use romer_record::log::{Entry, Far};
+use romer_record::log::{Entry, ResponderRecord};
 use romer_session::limit::Limiter;
-use romer_session::reflector::{Incoming, Reflector, Verdict};
+use romer_session::reflector::{Incoming, Reflector, ReflectorAction};
 use romer_session::sender::{Arrival, Departures, Due, Echoes, Form, Returns};
 use romer_sim::{Burst, Header, HostClock, Link, Marking, Network, Reroute, True};
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 use romer_units::{Duration, Responder, Sender, Timestamp};
 use romer_wire::stamp::{ErrorEstimate, TimestampFormat};
 
@@ -57,12 +57,12 @@ enum Happening {
     Wake(Due),
     Leave { sequence: u64, payload: Vec<u8> },
     There { payload: Vec<u8>, header: Header },
-    Answer { sequence: u64, arrival: usize, reply: Vec<u8>, record: Far, header: Header },
+    Answer { sequence: u64, arrival: usize, reply: Vec<u8>, record: ResponderRecord, header: Header },
     Back { sequence: u64, arrival: usize, payload: Vec<u8>, header: Header },
 }
 
 pub(crate) struct Dice {
-    stream: Stream,
+    stream: RandomStream,
     rolls: u64,
 }
 
@@ -144,7 +144,7 @@ fn address(host: usize) -> SocketAddr {
 impl World {
     /// A world drawn from `seed`; with `shared`, both hosts read one clock.
     pub(crate) fn new(seed: Seed, shared: bool) -> Self {
-        let mut dice = Dice { stream: Stream::new(seed, [7, 7]), rolls: 0 };
+        let mut dice = Dice { stream: RandomStream::new(seed, [7, 7]), rolls: 0 };
         let links = [link(&mut dice), link(&mut dice)];
         let clock = |dice: &mut Dice| HostClock {
             offset: Duration::from_secs(1_700_000_000) + dice.nanos(20_000_000_000),
@@ -270,7 +270,7 @@ impl World {
         let told = now + 10_000 + self.dice.nanos(3_000_000).as_nanos();
         let (t2_gap, t3_gap) = (self.gap(), self.gap());
         let mut reply = vec![0; payload.len()];
-        let Verdict::Answer(answer) =
+        let ReflectorAction::Answer(answer) =
             self.reflector.on_datagram(&incoming, Timestamp::from_nanos(self.network.now().as_nanos()))
         else {
             panic!("a probe was refused");
@@ -280,7 +280,7 @@ impl World {
         assert_eq!(written.octets, payload.len());
         let sequence = u64::from(answer.sequence());
         let refused = self.dice.maybe(0.03);
-        let record = Far {
+        let record = ResponderRecord {
             sequence,
             t2_user_ns: t2 + t2_gap,
             t2_kernel_ns: Some(t2),
@@ -300,7 +300,14 @@ impl World {
         }
     }
 
-    fn answer(&mut self, sequence: u64, arrival: usize, payload: &[u8], mut record: Far, header: Header) {
+    fn answer(
+        &mut self,
+        sequence: u64,
+        arrival: usize,
+        payload: &[u8],
+        mut record: ResponderRecord,
+        header: Header,
+    ) {
         let now = self.now();
         let stamped = !self.dice.maybe(0.1);
         let told = record.t3_user_ns.unwrap() - self.far(0);

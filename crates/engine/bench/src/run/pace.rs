@@ -61,7 +61,7 @@ impl Pacing {
         if silent < ENOUGH || (self.told > 0 && 2 * silent <= all) {
             return None;
         }
-        let causes = self.silent.iter().map(|(cause, count)| format!("{} {count}", cause.words()));
+        let causes = self.silent.iter().map(|(cause, count)| format!("{} {count}", cause.text()));
         let told = if self.told == 0 {
             "no trial was conclusive".to_owned()
         } else {

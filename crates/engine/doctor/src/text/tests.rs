@@ -2,8 +2,14 @@ use super::*;
 use romer_record::document;
 use std::collections::BTreeMap;
 
-fn finding(name: &str, verdict: Verdict, found: &str, consequence: &str, fix: Option<&str>) -> Finding {
-    Finding {
+fn finding(
+    name: &str,
+    verdict: CheckVerdict,
+    found: &str,
+    consequence: &str,
+    fix: Option<&str>,
+) -> DoctorFinding {
+    DoctorFinding {
         name: name.into(),
         verdict,
         found: found.into(),
@@ -17,27 +23,27 @@ fn doctor() -> Doctor {
     let findings = vec![
         finding(
             "kernel_stamps",
-            Verdict::Good,
+            CheckVerdict::Good,
             "The kernel stamped departure and arrival of all 200 datagrams over loopback.",
             "Delays do not include scheduling delays of romer.",
             None,
         ),
         finding(
             "stolen_time",
-            Verdict::Limited,
+            CheckVerdict::Limited,
             "In 300 ms, host and interrupts took 2.10 % of the time, at most 4.00 ms at once.",
             "Medians are reliable.",
             Some("Measure on a machine that nobody else shares; here, judge by medians."),
         ),
         finding(
             "port_862",
-            Verdict::Missing,
+            CheckVerdict::Missing,
             "This user may not bind UDP port 862.",
             "romer respond ends with exit code 4 unless it is given another port.",
             Some("sudo setcap cap_net_bind_service,cap_sys_nice,cap_net_admin+ep /usr/local/bin/romer"),
         ),
-        finding("cores", Verdict::Good, "This process may use 2 cores.", "Nobody waits.", None),
-        finding("kernel", Verdict::Good, "Linux 6.18.44.", "It is new enough.", None),
+        finding("cores", CheckVerdict::Good, "This process may use 2 cores.", "Nobody waits.", None),
+        finding("kernel", CheckVerdict::Good, "Linux 6.18.44.", "It is new enough.", None),
     ];
     Doctor { schema: document::DOCTOR.into(), software: "romer 0.1.0".into(), findings }
 }

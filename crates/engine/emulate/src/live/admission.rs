@@ -2,7 +2,7 @@
 
 use romer_impair::{Config, Nanos, PortId};
 use romer_port::Arena;
-use romer_record::emulation::Leg;
+use romer_record::emulation::PortDirection;
 use romer_record::warning::EmulationWarning;
 use romer_units::Duration;
 
@@ -85,8 +85,8 @@ impl Room {
         let [a, b] = holds;
         let most = i64::from(self.slots).saturating_mul(1_000_000_000) / a.saturating_add(b).max(1);
         let direction = match (a, b) {
-            (_, 0) => Some(Leg::AToB),
-            (0, _) => Some(Leg::BToA),
+            (_, 0) => Some(PortDirection::AToB),
+            (0, _) => Some(PortDirection::BToA),
             _ => None,
         };
         (most < PACKETS_PER_SECOND).then(|| EmulationWarning::BufferShortForDelay {
@@ -224,7 +224,11 @@ mod tests {
         assert!(
             matches!(
                 &notes[..],
-                [EmulationWarning::BufferShortForDelay { limit_pps: 52_428, direction: Some(Leg::AToB), .. }]
+                [EmulationWarning::BufferShortForDelay {
+                    limit_pps: 52_428,
+                    direction: Some(PortDirection::AToB),
+                    ..
+                }]
             ),
             "{notes:?}"
         );

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use romer_impair::config::{DEFAULT_FLUSH, Duplicate, Model};
 use romer_impair::{Decision, Limits, Path};
 use romer_port::{PortError, Received, Sent};
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use super::*;
 
@@ -136,7 +136,7 @@ fn ledgers(bridge: &Bridge) -> [Ledger; 2] {
 #[test]
 fn whatever_ports_refuse_every_packet_is_accounted_for_and_none_is_sent_twice() {
     let (mut bridge, wires, _others) = bridge(64);
-    let chance = Stream::new(Seed([9, 8, 7, 6, 5, 4]), [1, 1]);
+    let chance = RandomStream::new(Seed([9, 8, 7, 6, 5, 4]), [1, 1]);
     let mut offered = [0_u64; 2];
     let mut dropped = [0_u64; 2];
     for round in 0..3_000_u64 {

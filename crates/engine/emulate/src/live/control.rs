@@ -217,7 +217,7 @@ impl Control {
     }
 
     /// What was found of the ports at the start that a reader of the results should know, in words.
-    pub fn found(&self) -> &[EmulationWarning] {
+    pub fn warnings(&self) -> &[EmulationWarning] {
         &self.0.facts.notes
     }
 

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use romer_impair::{Cause, Correlation};
 use romer_record::document::Summary;
-use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation, EmulationChange, Leg};
+use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation, EmulationChange, PortDirection};
 use romer_record::warning::EmulationWarning;
 
 use super::control::{Applied, Facts};
@@ -39,7 +39,7 @@ pub(super) fn emulation(
     for (port, direction) in ["a", "b"].into_iter().zip(&snapshot.directions) {
         warnings.extend(was_down(port, &direction.link));
     }
-    for (leg, direction) in [Leg::AToB, Leg::BToA].into_iter().zip(&snapshot.directions) {
+    for (leg, direction) in [PortDirection::AToB, PortDirection::BToA].into_iter().zip(&snapshot.directions) {
         warnings.extend(too_alike(leg, direction.correlation.as_ref()));
         warnings.extend(varies_less(leg, direction.correlation.as_ref()));
         warnings.extend(flushed_early(leg, &direction.ledger));
@@ -89,7 +89,7 @@ fn was_down(port: &str, link: &LinkHistory) -> Option<EmulationWarning> {
 }
 
 /// That packets came for which there was no room.
-fn no_buffer(direction: Leg, packets: u64) -> Option<EmulationWarning> {
+fn no_buffer(direction: PortDirection, packets: u64) -> Option<EmulationWarning> {
     (packets > 0).then_some(EmulationWarning::BufferFull { direction, packets })
 }
 

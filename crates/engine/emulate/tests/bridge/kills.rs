@@ -9,7 +9,7 @@ use romer_host::ethtool::Offload;
 use romer_host::netns;
 use romer_impair::{Config, Path};
 use romer_port::PortName;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use crate::live::{Bench, delayed};
 use romer_testnet::link::{may_load_programs, wait_until};
@@ -70,7 +70,7 @@ fn a_bridge_killed_at_any_moment_leaves_its_host_as_it_was() {
         wait_until("all is as it was after a good end", is_as_before);
         let planes = if may_load_programs() { ["packet", "xdp"] } else { ["packet", "packet"] };
         for number in 0..kills {
-            let [kind, wait, ..] = Stream::new(SEED, [1, 1]).block(number);
+            let [kind, wait, ..] = RandomStream::new(SEED, [1, 1]).block(number);
             let ports = [bench.near.port_name(1), bench.far.port_name(0)];
             let named = format!("{} {} {}", ports[0], ports[1], planes[usize::from(kind % 2 == 0)]);
             let mut command = Command::new(std::env::current_exe().unwrap());

@@ -12,7 +12,7 @@ use romer_record::warning::EmulationWarning;
 use romer_units::random::Seed;
 
 use romer_testnet::frames::{frame, kinds};
-use romer_testnet::link::{End, Link, wait_until};
+use romer_testnet::link::{Link, TestPort, wait_until};
 use romer_testnet::namespace::with_network;
 
 /// `A` - bridge - `B`, the ends of which are the far ends of both links.
@@ -42,7 +42,7 @@ impl Bench {
         }
     }
 
-    pub(crate) fn hosts(&self) -> [End; 2] {
+    pub(crate) fn hosts(&self) -> [TestPort; 2] {
         [self.near.open(0), self.far.open(1)]
     }
 }
@@ -71,7 +71,7 @@ fn number_of(octets: &[u8]) -> u32 {
 }
 
 /// Everything that has come, by number.
-pub(crate) fn drain(end: &mut End) -> Vec<u32> {
+pub(crate) fn drain(end: &mut TestPort) -> Vec<u32> {
     let mut numbers = Vec::new();
     loop {
         let mut frames = Vec::new();
@@ -640,7 +640,7 @@ fn the_port_of_the_default_route_is_taken_only_if_that_is_allowed() {
         options.may_cut_off = true;
         let bridge = LiveBridge::start(&options).unwrap();
         let control = bridge.control();
-        let found = control.found();
+        let found = control.warnings();
         let has = |one: &EmulationWarning| matches!(one, EmulationWarning::PortHasAddresses { addresses, .. } if addresses[..] == ["198.18.0.2"]);
         assert!(found.iter().any(has), "{found:?}");
         assert_balanced(&bridge.stop().unwrap());

@@ -1,8 +1,8 @@
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use romer_record::document::Way;
-use romer_record::event::{ClockStep, EventKind, Side};
+use romer_record::document::ProbeDirection;
+use romer_record::event::{ClockStep, EventKind, EventLocation};
 use romer_record::log::CardMoment;
 use romer_session::control::{Associated, Complaint, Departed, Events, Moved, Resumed};
 
@@ -94,7 +94,7 @@ fn encoded(message: &Message) -> Vec<u8> {
 #[test]
 fn endless_messages_are_given_up() {
     const PROBES: u64 = 40_000;
-    let log = Message::Log(vec![Far::default(); Message::RECORDS_IN_A_FRAME]);
+    let log = Message::Log(vec![ResponderRecord::default(); Message::RECORDS_IN_A_FRAME]);
     let associated =
         |address: String| Message::Associated(Associated { address, moved_ns: None, earlier: Vec::new() });
     let known = [log, associated("127.0.0.1:862".into()), associated("1".repeat(60_000)), Message::Ask];
@@ -130,8 +130,9 @@ fn endless_messages_are_given_up() {
 #[test]
 fn endless_last_words_are_given_up() {
     const PROBES: u64 = 1_000;
-    let mut frames = [Message::Log(vec![Far::default(); Message::RECORDS_IN_A_FRAME]), Message::Ask]
-        .map(|message| encoded(&message));
+    let mut frames =
+        [Message::Log(vec![ResponderRecord::default(); Message::RECORDS_IN_A_FRAME]), Message::Ask]
+            .map(|message| encoded(&message));
     frames[1] = UNKNOWN.to_vec();
     for frame in frames {
         let descriptor = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -223,13 +224,17 @@ fn impossible_times() {
             error_ns: 1,
         };
         let step = ClockStep { size_ns: extreme, size_interval_ns: None, before_ns: 1, after_ns: 2 };
-        let event = Event { step: Some(step), ..Event::new(EventKind::ClockStep, Side::Responder, 1, 2) };
+        let event =
+            Event { step: Some(step), ..Event::new(EventKind::ClockStep, EventLocation::Responder, 1, 2) };
         let moved = Moved { address: "[::1]:5".into(), moved_ns: [1, extreme] };
         let associated = |moved_ns, earlier| {
             Message::Associated(Associated { address: "[::1]:4".into(), moved_ns, earlier })
         };
         for message in [
-            Message::Log(vec![Far::default(), Far { t2_user_ns: extreme, ..Far::default() }]),
+            Message::Log(vec![
+                ResponderRecord::default(),
+                ResponderRecord { t2_user_ns: extreme, ..ResponderRecord::default() },
+            ]),
             Message::Departures(vec![FarSent { user_ns: extreme, ..FarSent::default() }]),
             Message::Cards(vec![card]),
             Message::Events(Events { events: vec![event] }),
@@ -301,11 +306,11 @@ fn overlong_texts_of_welcomes() {
 fn keys_of_the_wrong_sessions() {
     let key = Some(hex([2; 16]));
     for (direction, key, is_granted) in [
-        (Way::RoundTrip, None, true),
-        (Way::RoundTrip, key.clone(), false),
-        (Way::RoundTrip, Some(String::new()), false),
-        (Way::Forward, key, true),
-        (Way::Forward, None, false),
+        (ProbeDirection::RoundTrip, None, true),
+        (ProbeDirection::RoundTrip, key.clone(), false),
+        (ProbeDirection::RoundTrip, Some(String::new()), false),
+        (ProbeDirection::Forward, key, true),
+        (ProbeDirection::Forward, None, false),
     ] {
         let granted = Granted { token: hex([1; 16]), buffered_records: 1, key: key.clone(), secret: None };
         let descriptor = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use romer_clock::steps::ClockChange;
 use romer_endpoint::occurrences::{clock_event, reading};
 use romer_host::clock;
-use romer_record::document::Way;
-use romer_record::event::{Event, Side};
+use romer_record::document::ProbeDirection;
+use romer_record::event::{Event, EventLocation};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::Happenings;
@@ -35,7 +35,7 @@ impl Happenings {
             doubt => self.doubt = doubt.filter(|doubt| now < doubt.until),
         }
         for change in self.clocks.look(reading()) {
-            let event = clock_event(change, Side::Sender, self.start);
+            let event = clock_event(change, EventLocation::Sender, self.start);
             match change {
                 ClockChange::Paused(length_ns) if has_sent && !held_up(length_ns) => {
                     self.doubt = Some(Doubt { event, length_ns, until: now + HELD_UP });
@@ -50,7 +50,7 @@ impl Happenings {
     pub(super) fn look_at_clocks_after_waiting(&mut self) {
         for change in self.clocks.look(reading()) {
             if !matches!(change, ClockChange::Paused(_)) {
-                self.keep(None, clock_event(change, Side::Sender, self.start));
+                self.keep(None, clock_event(change, EventLocation::Sender, self.start));
             }
         }
     }
@@ -63,7 +63,7 @@ impl Happenings {
     /// How many probes this host has sent, and by how many nanoseconds the latest of those since the last look was late.
     fn progress(&self) -> [u64; 2] {
         // What the far end has sent is known when it tells, and says nothing of this program.
-        let own = self.ways.iter().filter(|way| way.shared.way != Way::Reverse);
+        let own = self.ways.iter().filter(|way| way.shared.way != ProbeDirection::Reverse);
         own.fold([0, 0], |[sent, late], way| {
             let latest = way.shared.latest_ns.swap(0, Ordering::AcqRel);
             [sent + way.shared.sent.load(Ordering::Acquire), late.max(latest.unsigned_abs())]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use romer_host::{HostError, host_info};
-use romer_record::event::{EventKind, Side};
+use romer_record::event::{EventKind, EventLocation};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::words::{nobody, path_error, path_refused, refusal, unsent};
@@ -41,7 +41,7 @@ impl Happenings {
                 |way| &mut way.not_sent,
                 |count| {
                     let why = refusal(why, count, shared.target, known, heard);
-                    (EventKind::NotSent, Side::Sender, format!("{}: {why}", unsent(count)))
+                    (EventKind::NotSent, EventLocation::Sender, format!("{}: {why}", unsent(count)))
                 },
             );
             let place = self.ways[index].not_sent.event;
@@ -55,7 +55,7 @@ impl Happenings {
                 now,
                 errors,
                 |way| &mut way.path_errors,
-                |count| (EventKind::PathError, Side::Path, path_error(count, word)),
+                |count| (EventKind::PathError, EventLocation::Path, path_error(count, word)),
             );
             let untaken = shared.nobody.load(Ordering::Acquire);
             self.grow(
@@ -63,7 +63,7 @@ impl Happenings {
                 now,
                 untaken,
                 |way| &mut way.nobody,
-                |count| (EventKind::PathError, Side::Path, nobody(count, shared.target)),
+                |count| (EventKind::PathError, EventLocation::Path, nobody(count, shared.target)),
             );
             self.look_at_lengths(index, now, &shared);
             if drops_are_due {
@@ -77,7 +77,7 @@ impl Happenings {
         let links = self.links.iter().filter(|link| link.tidings.index != 0);
         let used = links.map(|link| (link.tidings.index, link.name.clone())).collect();
         for drops in self.queues.look(&used) {
-            self.dropped(None, drops.event(Side::Sender, self.start));
+            self.dropped(None, drops.event(EventLocation::Sender, self.start));
         }
     }
 
@@ -91,7 +91,7 @@ impl Happenings {
             now,
             too_long,
             |way| &mut way.too_long,
-            |count| (EventKind::PathError, Side::Path, path_refused(count, shared.target.ip(), mtu)),
+            |count| (EventKind::PathError, EventLocation::Path, path_refused(count, shared.target.ip(), mtu)),
         );
         let place = self.ways[index].too_long.event;
         if let Some(event) = self.event(place).filter(|_| has_grown) {
@@ -101,7 +101,7 @@ impl Happenings {
 
     fn drops(&mut self, index: usize, shared: &Shared) {
         for overflow in shared.overflows() {
-            let one = overflow.event(Side::Sender, self.start);
+            let one = overflow.event(EventLocation::Sender, self.start);
             self.overflowed(index, one);
         }
     }
@@ -113,7 +113,7 @@ impl Happenings {
         now: Timestamp<Monotonic>,
         count: u64,
         episode: impl Fn(&mut WatchedPath) -> &mut Episode,
-        say: impl Fn(u64) -> (EventKind, Side, String),
+        say: impl Fn(u64) -> (EventKind, EventLocation, String),
     ) {
         let own = episode(&mut self.ways[index]);
         if count == own.count {

@@ -8,7 +8,7 @@ use romer_endpoint::occurrences::{LONGER, covers, event, noticed_late, route_wor
 use romer_host::HostError;
 use romer_host::watch::{NetworkChange, Watch};
 use romer_host::{clock, host_info};
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::event::{Event, EventKind, EventLocation};
 
 use super::Happenings;
 use crate::no_route;
@@ -39,7 +39,7 @@ impl Happenings {
                 NetworkChange::Route { .. } => {}
                 NetworkChange::Missed => {
                     let detail = "the network of this host changed faster than it could be followed".into();
-                    self.note(None, EventKind::Missed, Side::Sender, detail);
+                    self.note(None, EventKind::Missed, EventLocation::Sender, detail);
                 }
             }
         }
@@ -75,7 +75,7 @@ impl Happenings {
             let place = if was_down && deed.kind == EventKind::LinkDown {
                 let cause = no_route::cause(name);
                 let detail = format!("interface {name} {cause} already when probes were to leave by it");
-                self.note(None, EventKind::LinkDown, Side::Sender, detail)
+                self.note(None, EventKind::LinkDown, EventLocation::Sender, detail)
             } else {
                 self.note_link(name, deed)
             };
@@ -93,7 +93,7 @@ impl Happenings {
         {
             let longer = if now < before { LONGER } else { "" };
             let detail = format!("the MTU of interface {name} is {now} octets now, and was {before}{longer}");
-            let one = event(EventKind::MtuChange, Side::Sender, detail, self.start);
+            let one = event(EventKind::MtuChange, EventLocation::Sender, detail, self.start);
             self.keep(None, Event { mtu: Some(now), ..one });
         }
     }
@@ -114,13 +114,13 @@ impl Happenings {
                 ),
             ),
         };
-        self.note(None, EventKind::RouteChange, Side::Sender, detail);
+        self.note(None, EventKind::RouteChange, EventLocation::Sender, detail);
         goes_on
     }
 
     /// Notes what an interface did: now, or, where nobody has looked for long, at some moment of that time.
     fn note_link(&mut self, name: &str, deed: Deed) -> Option<usize> {
-        let one = event(deed.kind, Side::Sender, interface::words(name, deed), self.start);
+        let one = event(deed.kind, EventLocation::Sender, interface::words(name, deed), self.start);
         self.keep(None, Event { detection_latency_ns: noticed_late(deed, self.since_look), ..one })
     }
 
@@ -134,7 +134,7 @@ impl Happenings {
         }
         if is_ours && !added {
             let detail = format!("address {address}, which probes leave from, was taken away");
-            let place = self.note(None, EventKind::AddressChange, Side::Sender, detail);
+            let place = self.note(None, EventKind::AddressChange, EventLocation::Sender, detail);
             self.away.insert(address, place);
         } else if added && let Some(place) = self.away.remove(&address) {
             // It was nobody's meanwhile: what came for it was dropped by this host.
@@ -151,7 +151,7 @@ impl Happenings {
             .collect();
         for way in concerned {
             let detail = route_words("the route", (to, prefix), gateway, added);
-            self.note(Some(way), EventKind::RouteChange, Side::Sender, detail);
+            self.note(Some(way), EventKind::RouteChange, EventLocation::Sender, detail);
         }
     }
 
@@ -177,15 +177,15 @@ impl Happenings {
         match (before.0, source) {
             (Some(_), None) => {
                 let detail = format!("there is no route to {target} any more");
-                self.note(Some(index), EventKind::RouteChange, Side::Sender, detail);
+                self.note(Some(index), EventKind::RouteChange, EventLocation::Sender, detail);
             }
             (None, Some(source)) => {
                 let detail = format!("there is a route to {target} again, from {source}");
-                self.note(Some(index), EventKind::RouteChange, Side::Sender, detail);
+                self.note(Some(index), EventKind::RouteChange, EventLocation::Sender, detail);
             }
             (Some(before), Some(source)) if before != source => {
                 let detail = format!("probes to {target} leave from {source} now, and left from {before}");
-                self.note(Some(index), EventKind::AddressChange, Side::Sender, detail);
+                self.note(Some(index), EventKind::AddressChange, EventLocation::Sender, detail);
             }
             _ => {}
         }

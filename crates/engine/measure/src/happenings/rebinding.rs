@@ -1,7 +1,7 @@
 //! A NAT's new mapping: seen by each session over it and by the far end, and one event.
 
 use romer_endpoint::occurrences::event;
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_units::Duration;
 use romer_units::three_digits;
 
@@ -15,7 +15,7 @@ const TOLD_WITHIN: Duration = Duration::from_secs(30);
 
 /// Whether `event` says that packets come from another address than before, and not that a host has another.
 pub(crate) fn is_one(event: &Event) -> bool {
-    (event.kind, event.side) == (EventKind::AddressChange, Side::Path)
+    (event.kind, event.side) == (EventKind::AddressChange, EventLocation::Path)
 }
 
 /// Whether two events of new mappings, in order of their being noticed, are of one. It was at some moment of both times where
@@ -53,7 +53,7 @@ impl Happenings {
             "the responder receives the probes from {now} now, and before from {before}: a NAT on the path has made \
              a new mapping, or this host sends from another address"
         );
-        let noticed = |detail| event(EventKind::AddressChange, Side::Path, detail, self.start);
+        let noticed = |detail| event(EventKind::AddressChange, EventLocation::Path, detail, self.start);
         let one = match between {
             None => noticed(what),
             Some([last, first]) => {
@@ -79,19 +79,19 @@ impl Happenings {
         let has_moved = self.events.iter().any(|kept| {
             let own = &kept.event;
             let apart = (own.at_ns.saturating_sub(end(&told))).max(told.at_ns.saturating_sub(end(own)));
-            (own.kind, own.side) == (EventKind::AddressChange, Side::Sender)
+            (own.kind, own.side) == (EventKind::AddressChange, EventLocation::Sender)
                 && (kept.stream.is_none() || kept.stream == number)
                 && apart <= TOGETHER.as_nanos()
         });
         if has_moved {
-            self.keep(Some(stream), Event { side: Side::Responder, ..told });
+            self.keep(Some(stream), Event { side: EventLocation::Responder, ..told });
             return;
         }
         let detail = format!(
             "{}; this host's own address is as it was: a NAT on the way has made a new mapping",
             told.detail
         );
-        let one = event(EventKind::AddressChange, Side::Path, detail, self.start);
+        let one = event(EventKind::AddressChange, EventLocation::Path, detail, self.start);
         self.rebound(stream, one, false);
     }
 
@@ -140,7 +140,7 @@ mod tests {
         Event {
             until_ns,
             detail: format!("{at_ns} to {until_ns:?}"),
-            ..Event::new(EventKind::AddressChange, Side::Path, at_ns, at_ns + 100 * S)
+            ..Event::new(EventKind::AddressChange, EventLocation::Path, at_ns, at_ns + 100 * S)
         }
     }
 

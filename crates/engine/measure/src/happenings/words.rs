@@ -30,7 +30,7 @@ pub(super) fn refusal(
     match errno {
         STOOD_STILL => too_late("the program", count, ""),
         UNANSWERED => format!(
-            "ARP or neighbor discovery for the next hop to {host} failed, and this host dropped the queued packets (see ip neigh)"
+            "ARP or neighbour discovery for the next hop to {host} failed, and this host dropped the queued packets (see ip neigh)"
         ),
         HostError::TOO_LONG => {
             format!("too long for the path to {host}{}", shorter_by(host, mtu, heard))
@@ -147,7 +147,10 @@ mod tests {
     #[test]
     fn what_was_kept_for_a_next_host_that_does_not_answer_is_not_laid_to_routers() {
         let text = refusal(UNANSWERED, 32, SocketAddr::new(V4, 862), None, None);
-        assert!(text.starts_with("ARP or neighbor discovery for the next hop to 127.0.0.1 failed"), "{text}");
+        assert!(
+            text.starts_with("ARP or neighbour discovery for the next hop to 127.0.0.1 failed"),
+            "{text}"
+        );
     }
 
     #[test]

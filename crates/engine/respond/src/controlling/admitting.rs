@@ -10,7 +10,7 @@ use romer_host::clock;
 use romer_host::poller::Interest;
 use romer_host::stream::{is_exhausted, limit_unsent};
 use romer_session::control::{Server, Welcome};
-use romer_session::network::Network;
+use romer_session::network::ClientNetwork;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::connection::Connection;
@@ -98,7 +98,7 @@ impl Controlling {
 
     /// Closes a connection without a session where one more from `peer` would be one too many, of its network or of all.
     fn make_room_for_pending(&mut self, peer: IpAddr) {
-        let newcomer = Network::from_address(peer);
+        let newcomer = ClientNetwork::from_address(peer);
         let scope = if self.shares.network(newcomer).pending >= WITHOUT_SESSION_OF_ONE {
             Scope::Own
         } else if self.shares.all().pending >= WITHOUT_SESSION {
@@ -118,7 +118,7 @@ impl Controlling {
     /// ones held: of its network, or of all.
     pub(super) fn make_room(&mut self, index: usize, now: Timestamp<Monotonic>) {
         let Some(connection) = self.connections.get(index) else { return };
-        let network = Network::from_address(connection.peer);
+        let network = ClientNetwork::from_address(connection.peer);
         let [of_one, of_all] = self.most();
         loop {
             let (own, all) = (self.shares.network(network).minus(of_one), self.shares.all().minus(of_all));
@@ -166,11 +166,11 @@ impl Controlling {
         &self,
         newcomer: usize,
         excess: Holding,
-        network: Option<Network>,
+        network: Option<ClientNetwork>,
         now: Timestamp<Monotonic>,
     ) -> Option<usize> {
         let counts =
-            |one: &Connection| network.is_none_or(|network| Network::from_address(one.peer) == network);
+            |one: &Connection| network.is_none_or(|network| ClientNetwork::from_address(one.peer) == network);
         let sessions =
             self.by_session.values().filter_map(|index| Some((*index, self.connections.get(*index)?)));
         sessions
@@ -179,7 +179,7 @@ impl Controlling {
             })
             .max_by_key(|(_, one)| {
                 (
-                    self.shares.network(Network::from_address(one.peer)).sessions,
+                    self.shares.network(ClientNetwork::from_address(one.peer)).sessions,
                     now - one.server.unused_since(),
                 )
             })
@@ -215,6 +215,6 @@ impl Connection {
             (_, Some(_)) => Stage::Ending,
             (_, None) => Stage::Asking,
         };
-        ConnectionPlace { index, network: Network::from_address(self.peer), begun: self.begun, stage }
+        ConnectionPlace { index, network: ClientNetwork::from_address(self.peer), begun: self.begun, stage }
     }
 }

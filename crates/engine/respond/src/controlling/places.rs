@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use romer_session::network::Network;
+use romer_session::network::ClientNetwork;
 use romer_units::{Monotonic, Timestamp};
 
 /// How far a connection has come, those first that make room first.
@@ -20,7 +20,7 @@ pub(super) enum Stage {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConnectionPlace {
     pub(super) index: usize,
-    pub(super) network: Network,
+    pub(super) network: ClientNetwork,
     pub(super) begun: Timestamp<Monotonic>,
     pub(super) stage: Stage,
 }
@@ -36,9 +36,9 @@ pub(super) enum Scope {
 
 /// The connection that is closed for one more of network `newcomer`: the oldest without a session, of its own network if that
 /// is full, or of those networks that would have most of them with the newcomer.
-pub(super) fn to_close(places: &[ConnectionPlace], newcomer: Network, scope: Scope) -> Option<usize> {
+pub(super) fn to_close(places: &[ConnectionPlace], newcomer: ClientNetwork, scope: Scope) -> Option<usize> {
     let pending = || places.iter().filter(|place| place.stage != Stage::Session);
-    let mut counts = HashMap::<Network, usize>::new();
+    let mut counts = HashMap::<ClientNetwork, usize>::new();
     pending().for_each(|place| *counts.entry(place.network).or_default() += 1);
     if let Some(own) = counts.get_mut(&newcomer) {
         *own += 1;
@@ -55,8 +55,8 @@ pub(super) fn to_close(places: &[ConnectionPlace], newcomer: Network, scope: Sco
 mod tests {
     use super::*;
 
-    fn network(number: u8) -> Network {
-        Network::from_address([192, 0, number, 1].into())
+    fn network(number: u8) -> ClientNetwork {
+        ClientNetwork::from_address([192, 0, number, 1].into())
     }
 
     /// Connections by network, seconds of their age, and stage.

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use romer_endpoint::circumstances::random;
 use romer_host::clock;
 use romer_host::poller::Interest;
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_session::control::{Action, Resume, SILENCE};
-use romer_session::network::Network;
+use romer_session::network::ClientNetwork;
 use romer_units::{Duration, counted};
 
 use super::Controlling;
@@ -47,7 +47,7 @@ impl Controlling {
         let gone = "there is no such session here: it has ended, or the responder was started anew";
         let index = shown.filter(|index| *index != from).ok_or(gone)?;
         let peer = self.connections[from].peer;
-        self.check_move(index, Network::from_address(peer))?;
+        self.check_move(index, ClientNetwork::from_address(peer))?;
         let number = self.connections[index].number().ok_or(gone)?;
         // It is counted for the network where it was until then.
         self.hold(index, Holding::default(), Holding::default());
@@ -78,9 +78,9 @@ impl Controlling {
     }
 
     /// Refuses a session that goes on in `network` where that, or all networks together, would use more than they may have.
-    fn check_move(&self, index: usize, network: Network) -> Result<(), &'static str> {
+    fn check_move(&self, index: usize, network: ClientNetwork) -> Result<(), &'static str> {
         let Connection { peer, holding, in_use, .. } = self.connections[index];
-        let own = if Network::from_address(peer) == network { in_use } else { Holding::default() };
+        let own = if ClientNetwork::from_address(peer) == network { in_use } else { Holding::default() };
         let [most_of_one, most_of_all] = self.most();
         let exceeds = |others: Holding, most| holding.has_some_of(others.plus(holding).minus(most));
         if exceeds(self.in_use.network(network).minus(own), most_of_one) {
@@ -106,7 +106,11 @@ impl Controlling {
         let detail = format!("meanwhile the responder received {}", each.join(", "));
         let event = self.occurrences.note(EventKind::AddressChange, detail);
         let all = others.iter().map(|(_, count)| *count).sum();
-        self.connections[index].server.on_event(Event { side: Side::Path, datagrams: Some(all), ..event })
+        self.connections[index].server.on_event(Event {
+            side: EventLocation::Path,
+            datagrams: Some(all),
+            ..event
+        })
     }
 
     /// Tells both ends that the session has moved, and for how long its probes may have been lost.
@@ -125,7 +129,7 @@ impl Controlling {
             let length = moved.silent + (clock::monotonic_now() - moved.at);
             let event = self.occurrences.note_over(EventKind::AddressChange, detail, length);
             // Whether that host has another address, or a NAT on the way, is not known here.
-            Event { side: Side::Path, ..event }
+            Event { side: EventLocation::Path, ..event }
         };
         self.connections[index].server.on_event(event)
     }

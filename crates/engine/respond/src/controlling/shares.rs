@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use romer_session::control::Server;
-use romer_session::network::Network;
+use romer_session::network::ClientNetwork;
 
 /// A network may have one part in so many of what all may have.
 pub(crate) const NETWORKS: usize = 4;
@@ -105,13 +105,13 @@ impl Holding {
 /// What each network has, and all together. Every change costs the same, however many there are.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
-    networks: HashMap<Network, Holding>,
+    networks: HashMap<ClientNetwork, Holding>,
     all: Holding,
 }
 
 impl Shares {
     /// A connection of `network` that had `before` has `now`.
-    pub(super) fn replace(&mut self, network: Network, before: Holding, now: Holding) {
+    pub(super) fn replace(&mut self, network: ClientNetwork, before: Holding, now: Holding) {
         self.all = self.all.plus(now).minus(before);
         let own = self.networks.entry(network).or_default();
         *own = own.plus(now).minus(before);
@@ -124,7 +124,7 @@ impl Shares {
         self.all
     }
 
-    pub(super) fn network(&self, network: Network) -> Holding {
+    pub(super) fn network(&self, network: ClientNetwork) -> Holding {
         self.networks.get(&network).copied().unwrap_or_default()
     }
 }
@@ -133,8 +133,8 @@ impl Shares {
 mod tests {
     use super::*;
 
-    fn network(address: &str) -> Network {
-        Network::from_address(address.parse().unwrap())
+    fn network(address: &str) -> ClientNetwork {
+        ClientNetwork::from_address(address.parse().unwrap())
     }
 
     /// Totals are the sums of what is there, and a network without connections is forgotten.

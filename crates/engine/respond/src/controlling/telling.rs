@@ -42,13 +42,13 @@ impl Controlling {
                 {
                     continue;
                 }
-                self.tell(index, &event);
+                self.send_event(index, &event);
             }
         }
     }
 
     /// Tells the sender of a session of an event.
-    fn tell(&mut self, index: usize, event: &Event) {
+    fn send_event(&mut self, index: usize, event: &Event) {
         self.serve(index, |thread| {
             let actions = thread.connections[index].server.on_event(event.clone());
             if !actions.is_empty() {
@@ -62,7 +62,7 @@ impl Controlling {
         let event = self.occurrences.overflowed(overflow);
         let sessions: Vec<usize> = self.by_session.values().copied().collect();
         for index in sessions {
-            self.tell(index, &event);
+            self.send_event(index, &event);
         }
     }
 

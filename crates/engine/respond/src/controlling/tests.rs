@@ -129,7 +129,7 @@ fn ask(stream: &mut TcpStream) -> Option<Message> {
         interval_ns: 1_000_000_000,
         count: 1_000,
         payload_octets: 44,
-        direction: Way::RoundTrip,
+        direction: ProbeDirection::RoundTrip,
         stream: None,
     };
     say(stream, &Message::Request(request));
@@ -210,7 +210,7 @@ fn round_trip(interval_ns: i64) -> romer_session::control::Request {
         interval_ns,
         count: (10_000_000_000_000 / interval_ns).unsigned_abs(),
         payload_octets: 44,
-        direction: Way::RoundTrip,
+        direction: ProbeDirection::RoundTrip,
         stream: None,
     }
 }
@@ -223,7 +223,7 @@ fn reverse(model: &str, interval_ns: Option<i64>, size: Option<u32>) -> romer_se
     });
     romer_session::control::Request {
         payload_octets: 14,
-        direction: Way::Reverse,
+        direction: ProbeDirection::Reverse,
         stream: Some(serde_json::from_value(stream).unwrap()),
         ..round_trip(1_000_000_000)
     }
@@ -447,7 +447,11 @@ fn resumed_sessions_count_where_they_are() {
         let granted: Vec<Granted> =
             (0..=most).map(|network| hosts.ask_at(network, &asking, now).unwrap().1).collect();
         let sessions_of = |hosts: &Hosts, network| {
-            hosts.controlling.shares.network(Network::from_address([192, 0, network, 1].into())).sessions
+            hosts
+                .controlling
+                .shares
+                .network(ClientNetwork::from_address([192, 0, network, 1].into()))
+                .sessions
         };
         for (number, granted) in (0..).zip(&granted) {
             hosts.resume_from(granted, 100);

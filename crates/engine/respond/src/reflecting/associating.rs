@@ -7,7 +7,7 @@ use std::sync::Arc;
 use romer_endpoint::card;
 use romer_host::clock;
 use romer_host::socket::Datagram;
-use romer_record::log::Far;
+use romer_record::log::ResponderRecord;
 use romer_session::association::Token;
 use romer_units::Duration;
 
@@ -37,12 +37,12 @@ impl Reflecting {
     }
 
     /// Tells the control thread a record, or keeps it until somebody proves to be whose it is.
-    pub(super) fn hand_over(&mut self, record: Option<(Owner, Far)>) {
+    pub(super) fn hand_over(&mut self, record: Option<(Owner, ResponderRecord)>) {
         self.hand_over_as(record, true);
     }
 
     /// The same of a packet that has come for the `first` time, or again.
-    pub(super) fn hand_over_as(&mut self, record: Option<(Owner, Far)>, first: bool) {
+    pub(super) fn hand_over_as(&mut self, record: Option<(Owner, ResponderRecord)>, first: bool) {
         let Some((owner, mut record)) = record else { return };
         let session = match owner {
             Owner::Session(session) => session,
@@ -55,7 +55,7 @@ impl Reflecting {
         if let (Owner::Unproved(..), Some(state)) = (owner, self.sessions.get_mut(&session)) {
             record.sequence = state.numbers.come(record.sequence);
         }
-        if !self.backlog.tell(Note::Record { session, record, first })
+        if !self.backlog.push(Note::Record { session, record, first })
             && let Some(state) = self.sessions.get_mut(&session)
         {
             state.lost += 1;

@@ -2,7 +2,7 @@
 
 use romer_endpoint::card;
 use romer_host::socket::Datagram;
-use romer_record::log::{CardMoment, Far};
+use romer_record::log::{CardMoment, ResponderRecord};
 
 use super::{Departing, Note, PENDING, Reflecting};
 
@@ -21,7 +21,7 @@ impl Reflecting {
         index: usize,
         id: u32,
         session: u32,
-        record: &Far,
+        record: &ResponderRecord,
         datagram: &Datagram<'_>,
     ) {
         self.arrived_by_card(session, record.sequence, datagram);
@@ -55,7 +55,7 @@ impl Reflecting {
     pub(super) fn settle(&mut self) {
         let backlog = &mut self.backlog;
         self.unplaced.settle(|session, card| {
-            backlog.tell(Note::Card { session, card });
+            backlog.push(Note::Card { session, card });
         });
     }
 
@@ -63,7 +63,7 @@ impl Reflecting {
     pub(super) fn settle_all(&mut self) {
         let backlog = &mut self.backlog;
         self.unplaced.settle_all(|session, card| {
-            backlog.tell(Note::Card { session, card });
+            backlog.push(Note::Card { session, card });
         });
     }
 }

@@ -6,7 +6,7 @@ use romer_host::clock;
 use romer_units::{Monotonic, Timestamp};
 
 use super::associating::Owner;
-use super::{Note, PENDING, Reflecting, Session};
+use super::{Note, PENDING, ReflectedSession, Reflecting};
 
 impl Reflecting {
     /// Ends what waits for a stamp of a session that has stopped, once the stamps had their time and what had come by then is
@@ -17,7 +17,7 @@ impl Reflecting {
         }
         let now = clock::monotonic_now();
         self.give_up_waiting(now);
-        let due = |session: &Session| {
+        let due = |session: &ReflectedSession| {
             let is_read = session.flush_read_to < read_to;
             session.flush && session.flush_after <= now && (is_read || session.flush_by <= now)
         };
@@ -54,11 +54,11 @@ impl Reflecting {
                     continue;
                 }
                 if let Some(refused) = state.refusals.take() {
-                    self.backlog.tell(Note::Refused { session, refused });
+                    self.backlog.push(Note::Refused { session, refused });
                 }
                 let kernel_drops = drops.saturating_sub(state.drops_before);
                 let bad_tag = self.expected.bad_tag_of(session);
-                if self.backlog.tell(Note::Flushed { session, lost: state.lost, kernel_drops, bad_tag }) {
+                if self.backlog.push(Note::Flushed { session, lost: state.lost, kernel_drops, bad_tag }) {
                     state.flush = false;
                     self.links.control_waker.wake();
                 }

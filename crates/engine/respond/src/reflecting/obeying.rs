@@ -9,7 +9,7 @@ use super::super::patience;
 use super::super::receive_buffer;
 use super::super::refusals::Refusals;
 use super::numbers::Numbers;
-use super::{Order, Reflecting, Session, sharing};
+use super::{Order, ReflectedSession, Reflecting, sharing};
 
 /// How long what had come to the sockets by then is read before a session ends whose packets may be among it, at the most: on a
 /// machine that gives this thread a tenth of a processor, all that the kernel holds.
@@ -21,7 +21,7 @@ impl Reflecting {
             Order::Open { session, token, ssid, peer, probes, sends, rate } => {
                 self.tokens.insert(token, (session, peer));
                 let drops_before = self.unread();
-                let state = Session {
+                let state = ReflectedSession {
                     ssid,
                     address: None,
                     next_change: None,
@@ -77,7 +77,7 @@ impl Reflecting {
                 self.tokens.retain(|_, (owner, _)| *owner != session);
                 self.expected.forget(session, clock::monotonic_now());
                 self.give_back_share(session);
-                if let Some(Session { ssid, address, .. }) = self.sessions.remove(&session) {
+                if let Some(ReflectedSession { ssid, address, .. }) = self.sessions.remove(&session) {
                     self.unclaimed.close(ssid);
                     if let Some(address) = address {
                         self.disprove(session, address, ssid);

@@ -32,7 +32,7 @@ impl Reflecting {
         let now = clock::monotonic_now();
         if let Some(refused) = state.refusals.refuse(errno, now, now) {
             // Where there is no room even for that, the records tell of each.
-            self.backlog.tell(Note::Refused { session, refused });
+            self.backlog.push(Note::Refused { session, refused });
         }
     }
 
@@ -55,7 +55,7 @@ impl Reflecting {
         let Some(owner @ Owner::Session(session)) = self.owner(datagram.peer, ssid) else { return };
         let Some(state) = self.sessions.get_mut(&session) else { return };
         if let Some(refused) = state.refusals.refuse(OVER_THE_RATE, now, now) {
-            self.backlog.tell(Note::Refused { session, refused });
+            self.backlog.push(Note::Refused { session, refused });
         }
         let record = self.record(owner, sequence, datagram, None);
         self.hand_over(record);
@@ -65,7 +65,7 @@ impl Reflecting {
     pub(super) fn tell_refusals(&mut self, now: Timestamp<Monotonic>) {
         for (session, state) in &mut self.sessions {
             if let Some(refused) = state.refusals.over(now) {
-                self.backlog.tell(Note::Refused { session: *session, refused });
+                self.backlog.push(Note::Refused { session: *session, refused });
             }
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
 
-use romer_record::log::Far;
+use romer_record::log::ResponderRecord;
 
 /// Records that are kept at the most; the oldest make room.
 const MOST: usize = 1 << 14;
@@ -27,7 +27,7 @@ struct Number {
     /// How many sessions have it.
     open: usize,
     /// Records with their places, in order.
-    kept: HashMap<SocketAddr, VecDeque<(u64, Far)>>,
+    kept: HashMap<SocketAddr, VecDeque<(u64, ResponderRecord)>>,
 }
 
 impl Unclaimed {
@@ -56,7 +56,7 @@ impl Unclaimed {
     }
 
     /// Keeps the record of an answer to `peer`, with the number of its packet as it was sent.
-    pub(super) fn keep(&mut self, peer: SocketAddr, ssid: u16, record: Far) {
+    pub(super) fn keep(&mut self, peer: SocketAddr, ssid: u16, record: ResponderRecord) {
         if !self.may_be_claimed(ssid) {
             return;
         }
@@ -83,7 +83,7 @@ impl Unclaimed {
     }
 
     /// `peer` is proved to be the sender of session `ssid`: gives what it was answered before, in order.
-    pub(super) fn claim(&mut self, peer: SocketAddr, ssid: u16) -> Vec<Far> {
+    pub(super) fn claim(&mut self, peer: SocketAddr, ssid: u16) -> Vec<ResponderRecord> {
         let records = self.numbers.get_mut(&ssid).and_then(|number| number.kept.remove(&peer));
         let claimed = records.into_iter().flatten().map(|(place, record)| {
             self.order.remove(&place);
@@ -102,11 +102,11 @@ impl Unclaimed {
         (peer, ssid): (SocketAddr, u16),
         between: [i64; 2],
         is_missing: impl Fn(u64) -> bool,
-    ) -> Vec<(SocketAddr, Far)> {
+    ) -> Vec<(SocketAddr, ResponderRecord)> {
         let Some(number) = self.numbers.get_mut(&ssid).filter(|number| number.open == 1) else {
             return Vec::new();
         };
-        let is_theirs = |record: &Far| {
+        let is_theirs = |record: &ResponderRecord| {
             let came = record.t2_kernel_ns.unwrap_or(record.t2_user_ns);
             between[0] <= came && came <= between[1] && is_missing(record.sequence)
         };
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn only_who_proves_the_address_has_what_it_was_answered_and_only_of_its_session() {
         let [one, other]: [SocketAddr; 2] = ["192.0.2.1:9", "192.0.2.2:9"].map(|at| at.parse().unwrap());
-        let record = |sequence| Far { sequence, ..Far::default() };
+        let record = |sequence| ResponderRecord { sequence, ..ResponderRecord::default() };
         let mut unclaimed = Unclaimed::default();
         unclaimed.keep(one, 7, record(0));
         assert!(unclaimed.claim(one, 7).is_empty(), "no session has that number");
@@ -157,8 +157,11 @@ mod tests {
     #[test]
     fn what_came_by_a_mapping_that_was_gone_before_it_was_proved_is_its_sessions_if_it_can_be_no_others() {
         let [between, new]: [SocketAddr; 2] = ["192.0.2.1:25", "192.0.2.1:30"].map(|at| at.parse().unwrap());
-        let record =
-            |sequence| Far { sequence, t2_user_ns: i64::try_from(10 * sequence).unwrap(), ..Far::default() };
+        let record = |sequence| ResponderRecord {
+            sequence,
+            t2_user_ns: i64::try_from(10 * sequence).unwrap(),
+            ..ResponderRecord::default()
+        };
         let kept = |ssids: &[u16]| {
             let mut unclaimed = Unclaimed::default();
             ssids.iter().for_each(|ssid| unclaimed.open(*ssid));
@@ -184,7 +187,7 @@ mod tests {
     #[test]
     fn claims_cost_what_they_give() {
         let at = |port: u64| SocketAddr::from(([192, 0, 2, 1], u16::try_from(port).unwrap()));
-        let record = |sequence| Far { sequence, ..Far::default() };
+        let record = |sequence| ResponderRecord { sequence, ..ResponderRecord::default() };
         let mut unclaimed = Unclaimed::default();
         (0..100).for_each(|ssid| unclaimed.open(ssid));
         let most = u64::try_from(MOST).unwrap();

@@ -10,7 +10,7 @@
 //! A last line without a line end may be one in which its writer was interrupted: see [`Unended`].
 //!
 //! `fate`, where it is asked for, says in a word what became of the packet. Most of it follows from the stamps; but what did not
-//! arrive and is `in-flight` or `unknown` was not lost, and a reader leaves it out; and what is `instrument-drop-there` or `instrument-drop-back` came to
+//! arrive and is `in-flight` or `unknown` was not lost, and a reader leaves it out; and what is `instrument-drop-forward` or `instrument-drop-reverse` came to
 //! a host that did not read it, so that the path carried it. Without that column such packets are not written.
 
 mod last;

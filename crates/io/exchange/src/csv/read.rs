@@ -325,8 +325,8 @@ impl Fate {
     fn from_word(word: &str) -> Self {
         match word {
             "in-flight" | "unknown" => Self::NoLoss,
-            "instrument-drop-there" => Self::InstrumentDropThere,
-            "instrument-drop-back" => Self::InstrumentDropBack,
+            "instrument-drop-forward" => Self::InstrumentDropThere,
+            "instrument-drop-reverse" => Self::InstrumentDropBack,
             _ => Self::AsStamped,
         }
     }

@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn what_nobody_read_is_named_and_is_told_to_who_reads_it_or_left_out() {
         let places = Places { t1: KERNEL, t2: None, t3: None, t4: KERNEL };
-        for (word, told) in [("instrument-drop-there", [1, 0]), ("instrument-drop-back", [0, 1])] {
+        for (word, told) in [("instrument-drop-forward", [1, 0]), ("instrument-drop-reverse", [0, 1])] {
             let fate = |row: &RoundTrip| if row.returned { "arrived" } else { word };
             for name_fates in [true, false] {
                 let mut out = Vec::new();

@@ -1,6 +1,6 @@
 //! What a reader of a `.raw` should know.
 
-use romer_record::event::Side;
+use romer_record::event::EventLocation;
 use romer_record::warning::MeasurementWarning;
 
 use super::UNIT_NS;
@@ -77,9 +77,15 @@ impl Notes {
     }
 
     fn steps(&self) -> [Option<MeasurementWarning>; 2] {
-        [(self.sent_back, Side::Sender), (self.received_back, Side::Responder)].map(|(step, side)| {
-            let (line, units) = step?;
-            Some(MeasurementWarning::ClockSteppedBack { side, line, size_ns: units.saturating_mul(UNIT_NS) })
-        })
+        [(self.sent_back, EventLocation::Sender), (self.received_back, EventLocation::Responder)].map(
+            |(step, side)| {
+                let (line, units) = step?;
+                Some(MeasurementWarning::ClockSteppedBack {
+                    side,
+                    line,
+                    size_ns: units.saturating_mul(UNIT_NS),
+                })
+            },
+        )
     }
 }

@@ -65,11 +65,11 @@ impl Missing {
     /// What is told beside `raw`, a `.raw` or `.log` of `lines` packets, copies counted; `None` where there is no `.sta` of
     /// ours, it is of another number of packets, or larger than 64 MiB.
     pub fn beside(raw: &Path, lines: u64) -> Option<Self> {
-        Self::told(&text_beside(raw)?, lines)
+        Self::parse(&text_beside(raw)?, lines)
     }
 
     /// What the `text` of a `.sta` tells of a file of `lines` packets.
-    fn told(text: &str, lines: u64) -> Option<Self> {
+    fn parse(text: &str, lines: u64) -> Option<Self> {
         let text = text.strip_prefix(OURS)?;
         let mut missing = Self::default();
         let mut packets = 0_u64;
@@ -474,9 +474,9 @@ mod tests {
         let text = statistics.text(&[]);
         assert!(text.contains("lost: 2\nduplicated: 1\ninstrument drops: 1\nleft out: 5\n"), "{text}");
         let told = Missing { lost: vec![2, 7], unread: vec![4] };
-        assert_eq!(Missing::told(&text, 4), Some(told));
-        assert_eq!(Missing::told(&text, 5), None, "of another file");
-        assert_eq!(Missing::told(&text.replace(OURS, "format: other/"), 4), None);
+        assert_eq!(Missing::parse(&text, 4), Some(told));
+        assert_eq!(Missing::parse(&text, 5), None, "of another file");
+        assert_eq!(Missing::parse(&text.replace(OURS, "format: other/"), 4), None);
         assert_eq!(file("a.sta", &text).values.len(), 10, "numbers of packets are no variables");
     }
 

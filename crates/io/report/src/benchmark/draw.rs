@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::escape::markup;
+use crate::number::three_digits;
 
 /// A point, with the range that is known of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +25,7 @@ pub(super) struct Series {
 
 /// A figure.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Figure {
+pub(super) struct BenchmarkFigure {
     pub(super) title: String,
     pub(super) x: String,
     pub(super) y: String,
@@ -68,6 +69,12 @@ const TOP: f64 = 12.0;
 const BOTTOM: f64 = 46.0;
 /// Above a figure that has its title in it.
 const TITLE: f64 = 24.0;
+
+/// A value with three digits and the unit of its axis.
+fn with_unit(value: f64, axis: &str) -> String {
+    let unit = axis.rsplit_once(", ").map_or("", |(_, unit)| unit);
+    format!("{} {unit}", three_digits(value))
+}
 
 /// A scale from values to places.
 struct Axis {
@@ -122,16 +129,16 @@ impl Axis {
 }
 
 /// The figure for a page, which has its title above it.
-pub(super) fn svg(figure: &Figure) -> String {
+pub(super) fn svg(figure: &BenchmarkFigure) -> String {
     drawn(figure, false)
 }
 
 /// The figure as a file of its own, with its title.
-pub(super) fn alone(figure: &Figure) -> String {
+pub(super) fn alone(figure: &BenchmarkFigure) -> String {
     drawn(figure, true)
 }
 
-fn drawn(figure: &Figure, titled: bool) -> String {
+fn drawn(figure: &BenchmarkFigure, titled: bool) -> String {
     let all = || {
         figure
             .series
@@ -233,9 +240,10 @@ fn drawn(figure: &Figure, titled: bool) -> String {
                 {
                     let _ = write!(
                         svg,
-                        "<path d=\"M{left:.1} {:.1}l-4 {:.0}h8z\" fill=\"{colour}\"><title>goes on to {end:.3}</title></path>",
+                        "<path d=\"M{left:.1} {:.1}l-4 {:.0}h8z\" fill=\"{colour}\"><title>continues to {}</title></path>",
                         down(end) - out * 5.0,
                         out * 7.0,
+                        with_unit(end, &figure.y),
                     );
                 }
             }

@@ -2,14 +2,14 @@
 
 use romer_record::benchmark::{Benchmark, BenchmarkResult, Trial};
 
-use super::draw::{self, Figure, Manner, Mark, Series};
+use super::draw::{self, BenchmarkFigure, Manner, Mark, Series};
 use super::{Drawn, size_words};
 
 /// All figures that the document has the numbers for.
 pub fn figures(document: &Benchmark) -> Vec<Drawn> {
     let cases = cases(document);
     let sizes = sizes(document);
-    let mut all: Vec<(Figure, String, bool)> = Vec::new();
+    let mut all: Vec<(BenchmarkFigure, String, bool)> = Vec::new();
     all.push((throughput(document, &cases), String::new(), true));
     for case in &cases {
         let of = format!("More figures of case {case}");
@@ -48,7 +48,7 @@ pub fn figures(document: &Benchmark) -> Vec<Drawn> {
 }
 
 /// The figure with a name that no other of them has.
-fn drawn((number, (figure, of, leads)): (usize, (Figure, String, bool))) -> Drawn {
+fn drawn((number, (figure, of, leads)): (usize, (BenchmarkFigure, String, bool))) -> Drawn {
     let name: String = figure
         .title
         .to_lowercase()
@@ -109,7 +109,7 @@ fn marks<'a>(results: impl Iterator<Item = &'a BenchmarkResult>) -> Vec<Mark> {
     marks
 }
 
-fn of<'a>(
+fn series<'a>(
     document: &'a Benchmark,
     case: &'a str,
     size: Option<u32>,
@@ -129,12 +129,12 @@ fn lines(
     quantity: &str,
     unit: &str,
     theory: bool,
-) -> Figure {
+) -> BenchmarkFigure {
     let mut series: Vec<Series> = sizes
         .iter()
         .map(|size| Series {
             name: size_words(*size),
-            points: marks(of(document, case, *size, quantity)),
+            points: marks(series(document, case, *size, quantity)),
             dashed: false,
             twin: false,
         })
@@ -144,7 +144,7 @@ fn lines(
         let points = [0.0, most.min(100.0)].map(|x| Mark { x, y: x, range: None }).to_vec();
         series.push(Series { name: "intended load".into(), points, dashed: true, twin: false });
     }
-    Figure {
+    BenchmarkFigure {
         title: format!("Case {case}: {unit}, over the intended load"),
         x: "intended load, % of the line".into(),
         y: unit.into(),
@@ -154,11 +154,11 @@ fn lines(
 }
 
 /// The same in frames a second (figure 3-2), with the line of what is offered.
-fn rates(document: &Benchmark, case: &str, sizes: &[Option<u32>]) -> Figure {
+fn rates(document: &Benchmark, case: &str, sizes: &[Option<u32>]) -> BenchmarkFigure {
     let mut series: Vec<Series> = sizes
         .iter()
         .map(|size| {
-            let here = of(document, case, *size, "carried_pps");
+            let here = series(document, case, *size, "carried_pps");
             let mut points: Vec<Mark> = here
                 .filter_map(|result| {
                     Some(Mark { x: result.theoretical?, y: result.mean?, range: result.interval })
@@ -171,7 +171,7 @@ fn rates(document: &Benchmark, case: &str, sizes: &[Option<u32>]) -> Figure {
     let most = series.iter().flat_map(|series| &series.points).map(|mark| mark.x).fold(0.0, f64::max);
     let points = [0.0, most].map(|x| Mark { x, y: x, range: None }).to_vec();
     series.push(Series { name: "intended load".into(), points, dashed: true, twin: false });
-    Figure {
+    BenchmarkFigure {
         title: format!("Case {case}: received load in frames/s"),
         x: "intended load, frames/s".into(),
         y: "received load, frames/s".into(),
@@ -221,13 +221,13 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 /// Latency with its least and greatest (figures 3-12, 3-14).
-fn extremes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
+fn extremes(document: &Benchmark, case: &str, size: Option<u32>) -> BenchmarkFigure {
     let pick = |name: &str, value: fn(&Trial) -> Option<f64>, how| {
         let values =
             trials(document, case, size).filter_map(|trial| Some((asked(trial), value(trial)? * 1e-3)));
         Series { name: name.into(), points: gathered(values, how), dashed: name != "mean", twin: false }
     };
-    Figure {
+    BenchmarkFigure {
         title: format!("Case {case}, {}: minimum, mean and maximum latency", size_words(size)),
         x: "intended load, % of the line".into(),
         y: "latency, µs".into(),
@@ -242,7 +242,7 @@ fn extremes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
 
 /// What each class of a scheduler carries over the load, and what it is owed: where large frames of a low class carry more
 /// than small ones of a high one, as in figure 1-5, it is seen here.
-fn classes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
+fn classes(document: &Benchmark, case: &str, size: Option<u32>) -> BenchmarkFigure {
     let here = || {
         trials(document, case, size)
             .filter(|trial| trial.per_stream.iter().any(|one| one.expected_l2_bps.is_some()))
@@ -276,7 +276,7 @@ fn classes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
             twin: true,
         });
     }
-    Figure {
+    BenchmarkFigure {
         title: format!("Case {case}, {}: received load and share of each class", size_words(size)),
         x: "intended load, % of the line".into(),
         y: "received load, Mbit/s (layer 2)".into(),
@@ -294,14 +294,14 @@ pub(super) const METHODS: [(&str, &str); 4] = [
 ];
 
 /// The jitters by their methods.
-fn by_method(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
+fn by_method(document: &Benchmark, case: &str, size: Option<u32>) -> BenchmarkFigure {
     let series = METHODS.map(|(name, quantity)| Series {
         name: name.into(),
-        points: marks(of(document, case, size, quantity)),
+        points: marks(series(document, case, size, quantity)),
         dashed: false,
         twin: false,
     });
-    Figure {
+    BenchmarkFigure {
         title: format!("Case {case}, {}: jitter by method", size_words(size)),
         x: "intended load, % of the line".into(),
         y: "jitter, µs".into(),
@@ -312,7 +312,7 @@ fn by_method(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
 
 /// From least to greatest latency by size, at the greatest load (figures 3-16, 3-18, 3-20): a bar's length is the jitter by
 /// its first method, and its dot is the mean.
-fn high_and_low(document: &Benchmark, case: &str) -> Figure {
+fn high_and_low(document: &Benchmark, case: &str) -> BenchmarkFigure {
     let here: Vec<&Trial> = trials_of(document, case).collect();
     let most = here.iter().map(|trial| asked(trial)).fold(0.0, f64::max);
     let at = |value: fn(&Trial) -> Option<f64>, how| {
@@ -327,7 +327,7 @@ fn high_and_low(document: &Benchmark, case: &str) -> Figure {
     let bars = ends.zip(at(|trial| trial.latency_ns.mean, mean));
     let points = bars.map(|((low, high), middle)| Mark { range: Some([low.y, high.y]), ..middle }).collect();
     let name = "minimum to maximum, and mean".into();
-    Figure {
+    BenchmarkFigure {
         title: format!("Case {case}: minimum and maximum latency by frame size at {most:.0} % of the line"),
         x: "frame size, bytes".into(),
         y: "latency, µs".into(),
@@ -337,14 +337,20 @@ fn high_and_low(document: &Benchmark, case: &str) -> Figure {
 }
 
 /// The cases over one another, with their intervals, side by side.
-fn overlaid(document: &Benchmark, cases: &[String], size: Option<u32>, quantity: &str, unit: &str) -> Figure {
+fn overlaid(
+    document: &Benchmark,
+    cases: &[String],
+    size: Option<u32>,
+    quantity: &str,
+    unit: &str,
+) -> BenchmarkFigure {
     let series = cases.iter().map(|case| Series {
         name: case.clone(),
-        points: marks(of(document, case, size, quantity)),
+        points: marks(series(document, case, size, quantity)),
         dashed: false,
         twin: false,
     });
-    Figure {
+    BenchmarkFigure {
         title: format!("All cases, {}: {unit}", size_words(size)),
         x: "intended load, % of the line (cases drawn side by side)".into(),
         y: unit.into(),
@@ -354,7 +360,7 @@ fn overlaid(document: &Benchmark, cases: &[String], size: Option<u32>, quantity:
 }
 
 /// The throughput by frame size, with the line's own.
-fn throughput(document: &Benchmark, cases: &[String]) -> Figure {
+fn throughput(document: &Benchmark, cases: &[String]) -> BenchmarkFigure {
     let found = |case: &str, value: fn(&BenchmarkResult) -> Option<f64>| {
         let here = document
             .results
@@ -384,7 +390,7 @@ fn throughput(document: &Benchmark, cases: &[String]) -> Figure {
         }
         series.push(Series { name: "line".into(), points, dashed: true, twin: false });
     }
-    Figure {
+    BenchmarkFigure {
         title: "Throughput by frame size".into(),
         x: if cases.len() > 1 { "frame size, bytes (cases drawn side by side)" } else { "frame size, bytes" }
             .into(),

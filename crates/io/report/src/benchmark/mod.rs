@@ -14,7 +14,7 @@ use crate::escape;
 pub use figures::figures;
 pub use page::page;
 pub use repeated::{events, repeated};
-use romer_record::benchmark::{Benchmark, Judgement, Overall};
+use romer_record::benchmark::{Benchmark, Difference, Judgement, Overall};
 use romer_record::document::Limit;
 use romer_record::quantity::Quantity;
 pub use streams::{StreamRow, markings, streams};
@@ -70,6 +70,25 @@ pub fn csv(document: &Benchmark) -> String {
     text.and_then(|text| String::from_utf8(text).ok()).unwrap_or_default()
 }
 
+/// The name of a quantity in a sentence.
+fn label(name: &str) -> &str {
+    Quantity::named(name).map_or(name, |quantity| quantity.label)
+}
+
+/// The difference of two cases at one size and load.
+pub fn difference_words(one: &Difference) -> String {
+    let at = one.load_percent.map_or_else(String::new, |load| format!(" at {load:.1} %"));
+    let [low, high] = one.interval.unwrap_or_default().map(|end| amount(&one.quantity, end));
+    format!(
+        "{} vs. {}, {}{at}: {} differs by {} (95 % CI {low} to {high})",
+        one.to,
+        one.from,
+        size_words(one.frame_size),
+        label(&one.quantity),
+        amount(&one.quantity, one.mean.unwrap_or_default()),
+    )
+}
+
 /// The difference of a case over all sizes and loads.
 pub fn overall_words(one: &Overall) -> String {
     let interval = one.median_interval.map_or_else(
@@ -81,11 +100,11 @@ pub fn overall_words(one: &Overall) -> String {
         },
     );
     format!(
-        "{} vs. {}, {} sizes and loads: {} median difference {}{interval}",
+        "{} vs. {}, {} sizes and loads: {}: median difference {}{interval}",
         one.to,
         one.from,
         one.places,
-        one.quantity,
+        label(&one.quantity),
         amount(&one.quantity, one.median.unwrap_or_default()),
     )
 }

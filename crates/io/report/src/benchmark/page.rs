@@ -6,8 +6,8 @@ use romer_record::benchmark::Benchmark;
 use serde_json::Value;
 
 use super::{
-    Drawn, amount, events, figures, limit_holds, limit_words, markings, overall_words, repeated, results,
-    seconds, size_words, streams, verdict_words,
+    Drawn, difference_words, events, figures, limit_holds, limit_words, markings, overall_words, repeated,
+    results, seconds, streams, verdict_words,
 };
 use crate::escape::markup;
 use crate::html;
@@ -128,28 +128,18 @@ fn notes(document: &Benchmark, body: &mut String) {
     if document.warnings.is_empty() {
         return;
     }
-    let items: String =
-        document.warnings.iter().map(|warning| format!("<li>{}</li>", markup(&warning.text()))).collect();
+    let items: String = document
+        .warnings
+        .iter()
+        .map(|warning| format!("<li>Warning: {}</li>", markup(&warning.text())))
+        .collect();
     body.push_str(&format!("<section class=\"note\"><ul>{items}</ul></section>\n"));
 }
 
 /// The differences between cases.
 fn compared(document: &Benchmark, body: &mut String) {
-    let different = document.differences.iter().filter(|one| one.significant).map(|one| {
-        let [low, high] = one.interval.unwrap_or_default();
-        let at = one.load_percent.map_or(String::new(), |load| format!(" at {load:.1} %"));
-        let text = format!(
-            "{} vs. {}, {}{at}: {} differs by {} (95 % CI {} to {})",
-            one.to,
-            one.from,
-            size_words(one.frame_size),
-            one.quantity,
-            amount(&one.quantity, one.mean.unwrap_or_default()),
-            amount(&one.quantity, low),
-            amount(&one.quantity, high)
-        );
-        (text, false)
-    });
+    let different =
+        document.differences.iter().filter(|one| one.significant).map(|one| (difference_words(one), false));
     list("Significant differences between cases (5 % overall, Holm)", different.collect(), body);
     let overall = document.overall.iter().map(|one| (overall_words(one), false));
     list("Cost of a case over all sizes and loads", overall.collect(), body);

@@ -24,13 +24,13 @@ pub fn repeated(document: &Benchmark) -> Vec<String> {
         .filter(|(causes, ..)| !causes.is_empty())
         .map(|(causes, [one, more], what)| {
             let all: u64 = causes.values().sum();
-            format!("{all} {} {what}: {}", if all == 1 { one } else { more }, words(&causes))
+            format!("{all} {} {what}: {}", if all == 1 { one } else { more }, causes_text(&causes))
         })
         .collect()
 }
 
-fn words(causes: &BTreeMap<Option<InvalidCause>, u64>) -> String {
-    let name = |cause: &Option<InvalidCause>| cause.map_or("other reason", InvalidCause::words);
+fn causes_text(causes: &BTreeMap<Option<InvalidCause>, u64>) -> String {
+    let name = |cause: &Option<InvalidCause>| cause.map_or("other reason", InvalidCause::text);
     if let [cause] = &causes.keys().collect::<Vec<_>>()[..] {
         return name(cause).into();
     }
@@ -61,7 +61,7 @@ mod tests {
     fn repeats_are_grouped_by_cause() {
         let trial = |repeat, cause: Option<InvalidCause>| Trial {
             repeat,
-            invalid: cause.map(|cause| cause.words().into()),
+            invalid: cause.map(|cause| cause.text().into()),
             invalid_cause: cause,
             ..Trial::default()
         };

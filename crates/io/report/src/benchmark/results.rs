@@ -4,7 +4,7 @@ use romer_record::benchmark::{Benchmark, BenchmarkResult};
 
 use super::size_words;
 use crate::escape::markup;
-use crate::number::{NO_BREAK, Unit, absent, grouped, percent, rounded, time, time_with_half};
+use crate::number::{NO_BREAK, TimeScale, absent, grouped, percent, rounded, time, time_with_half};
 
 /// Lines that lead the page.
 const LINES: usize = 6;
@@ -47,7 +47,7 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn of(&self, quantity: &str) -> Option<&'a BenchmarkResult> {
+    fn result(&self, quantity: &str) -> Option<&'a BenchmarkResult> {
         self.results.iter().copied().find(|result| result.quantity == quantity)
     }
 
@@ -55,15 +55,15 @@ impl<'a> Row<'a> {
     fn of_line(&self) -> Option<f64> {
         ["throughput_percent", "carried_percent"]
             .iter()
-            .find_map(|name| self.of(name))
+            .find_map(|name| self.result(name))
             .and_then(|one| one.mean)
     }
 
     /// What bounds the result, or whether frames were lost; whether that is loss.
     fn verdict(&self) -> (String, bool) {
         let leads = ["throughput_pps", "carried_pps", "reset_by_loss_ns"];
-        let lead = leads.iter().find_map(|name| self.of(name)).unwrap_or(self.first);
-        let loss = self.of("loss_ratio").and_then(|loss| loss.mean);
+        let lead = leads.iter().find_map(|name| self.result(name)).unwrap_or(self.first);
+        let loss = self.result("loss_ratio").and_then(|loss| loss.mean);
         match (&lead.bounded_by, lead.mean, loss) {
             (Some(by), None, _) => (format!("not found: bounded by {by}"), false),
             (Some(by), ..) => (format!("bounded by {by}"), false),
@@ -105,7 +105,7 @@ pub(super) fn headline(document: &Benchmark) -> Vec<String> {
     let rows = rows(document);
     let cases = super::figures::cases(document);
     let of_case = |case: &str| if cases.len() > 1 { format!("{case}: ") } else { String::new() };
-    let found: Vec<&Row<'_>> = rows.iter().filter(|row| row.of("throughput_pps").is_some()).collect();
+    let found: Vec<&Row<'_>> = rows.iter().filter(|row| row.result("throughput_pps").is_some()).collect();
     let mut lines: Vec<String> = if found.is_empty() {
         cases
             .iter()
@@ -128,16 +128,16 @@ pub(super) fn headline(document: &Benchmark) -> Vec<String> {
 /// `64 B: 138,637 frames/s, 93.2 % of the line`.
 fn throughput(row: &Row<'_>) -> String {
     let size = size_words(row.first.frame_size);
-    let Some(frames) = row.of("throughput_pps").and_then(|result| result.mean) else {
+    let Some(frames) = row.result("throughput_pps").and_then(|result| result.mean) else {
         return format!("{size}: throughput {}", row.verdict().0);
     };
     let share =
         row.of_line().map_or_else(String::new, |line| format!(", {} of the line", percent(line / 100.0)));
-    let burst = row.of("burst_frames").and_then(|burst| burst.mean);
+    let burst = row.result("burst_frames").and_then(|burst| burst.mean);
     let burst = burst.map_or_else(String::new, |frames| format!("; burst {} frames", rounded(frames)));
-    let recovery = row.of("recovery_ns").and_then(|recovery| recovery.mean);
+    let recovery = row.result("recovery_ns").and_then(|recovery| recovery.mean);
     let recovery = recovery.map_or_else(String::new, |nanos| format!("; recovery {}", time(nanos, true)));
-    let bound = row.of("throughput_pps").and_then(|result| result.bounded_by.as_deref());
+    let bound = row.result("throughput_pps").and_then(|result| result.bounded_by.as_deref());
     let bound = bound.map_or_else(String::new, |by| format!(" (bounded by {by})"));
     format!("{size}: {} frames/s{share}{bound}{burst}{recovery}", rounded(frames))
 }
@@ -146,16 +146,16 @@ fn throughput(row: &Row<'_>) -> String {
 fn swept(rows: &[&Row<'_>]) -> Option<String> {
     let mut parts = Vec::new();
     let lossy =
-        |row: &&&Row<'_>| row.of("loss_ratio").and_then(|loss| loss.mean).is_some_and(|loss| loss > 0.0);
+        |row: &&&Row<'_>| row.result("loss_ratio").and_then(|loss| loss.mean).is_some_and(|loss| loss > 0.0);
     let loads = |row: &&Row<'_>| row.first.load_percent;
     let first_loss = rows.iter().filter(lossy).filter_map(loads).reduce(f64::min);
     let most = rows.iter().filter_map(loads).reduce(f64::max);
     match (first_loss, most) {
         (Some(load), _) => {
-            let worst = rows.iter().filter_map(|row| row.of("loss_ratio")?.mean).fold(0.0, f64::max);
+            let worst = rows.iter().filter_map(|row| row.result("loss_ratio")?.mean).fold(0.0, f64::max);
             parts.push(format!("loss from {} of the line on, up to {}", load_words(load), percent(worst)));
         }
-        (None, Some(load)) if rows.iter().any(|row| row.of("loss_ratio").is_some()) => {
+        (None, Some(load)) if rows.iter().any(|row| row.result("loss_ratio").is_some()) => {
             parts.push(format!("no loss up to {} of the line", load_words(load)));
         }
         _ => {}
@@ -165,7 +165,7 @@ fn swept(rows: &[&Row<'_>]) -> Option<String> {
         ("reset_by_loss_ns", "reset time"),
         ("reset_by_times_ns", "reset time by time stamps"),
     ] {
-        let values = || rows.iter().filter_map(|row| row.of(quantity)?.mean);
+        let values = || rows.iter().filter_map(|row| row.result(quantity)?.mean);
         if let Some((least, most)) = values().reduce(f64::min).zip(values().reduce(f64::max)) {
             let [least, most] = [least, most].map(|nanos| time(nanos, true));
             parts.push(if least == most {
@@ -187,8 +187,10 @@ fn load_words(load: f64) -> String {
 /// The table of results.
 pub(super) fn table(document: &Benchmark, html: &mut String) {
     let rows = rows(document);
-    let columns: Vec<_> =
-        COLUMNS.iter().filter(|(quantity, ..)| rows.iter().any(|row| row.of(quantity).is_some())).collect();
+    let columns: Vec<_> = COLUMNS
+        .iter()
+        .filter(|(quantity, ..)| rows.iter().any(|row| row.result(quantity).is_some()))
+        .collect();
     if columns.is_empty() {
         return;
     }
@@ -211,7 +213,8 @@ pub(super) fn table(document: &Benchmark, html: &mut String) {
         let cells: String = columns
             .iter()
             .map(|(quantity, _, shown)| {
-                let cell = row.of(quantity).map(|result| value(result, *shown, document.setup.line_rate_bps));
+                let cell =
+                    row.result(quantity).map(|result| value(result, *shown, document.setup.line_rate_bps));
                 format!("<td>{}</td>", cell.unwrap_or_else(|| absent(true).to_owned()))
             })
             .collect();
@@ -232,7 +235,7 @@ pub(super) fn table(document: &Benchmark, html: &mut String) {
     html.push_str("</tbody></table></div>\n");
     if document.results.iter().any(|result| result.interval.is_some()) {
         html.push_str(&format!(
-            "<p class=\"when\">± is the 95{NO_BREAK}% confidence interval of the mean, its larger side.</p>"
+            "<p class=\"when\">± is the larger side of the 95{NO_BREAK}% confidence interval of the mean.</p>"
         ));
     }
     html.push_str("</section>\n");
@@ -322,7 +325,7 @@ pub(super) fn statistics(document: &Benchmark, html: &mut String) {
 fn quantity(name: &str, value: f64) -> String {
     match name.rsplit('_').next() {
         Some("ns") => {
-            let unit = Unit::of(value);
+            let unit = TimeScale::for_nanos(value);
             format!("{}{NO_BREAK}{}", unit.number(value, unit.decimals(value)), unit.name(true))
         }
         Some("ratio") => percent(value),

@@ -39,7 +39,7 @@ impl StreamRow {
     }
 
     /// In a line.
-    pub fn words(&self) -> String {
+    pub fn text(&self) -> String {
         #[expect(clippy::cast_precision_loss, reason = "a share for people")]
         let share = 100.0 * self.lost() as f64 / self.offered.max(1) as f64;
         let Self { name, case, carried, .. } = self;
@@ -137,7 +137,7 @@ pub fn markings(document: &Benchmark) -> Vec<(String, bool)> {
     rows.iter()
         .map(|(&(case, kind, sent, came), count)| {
             let of = all((case, kind, sent));
-            let text = format!("{case}: {count} of {of} frames sent as {kind}{sent} received as {came}");
+            let text = format!("{case}: {count} of {of} frames sent as {kind}{sent} were received as {came}");
             (text, sent != came)
         })
         .collect()

@@ -1,4 +1,4 @@
-use super::draw::{Figure, Manner, Mark, Series, svg};
+use super::draw::{BenchmarkFigure, Manner, Mark, Series, svg};
 use super::figures::METHODS;
 use super::*;
 use crate::escape::markup;
@@ -191,7 +191,7 @@ fn an_interval_that_goes_on_beyond_its_figure_is_marked_there() {
         let figures = figures(document);
         let one = figures.iter().find(|figure| figure.title == "Case none, 64 B: jitter by method").unwrap();
         one.svg
-            .split("<title>goes on to ")
+            .split("<title>continues to ")
             .skip(1)
             .map(|rest| rest.split('<').next().unwrap().to_owned())
             .collect()
@@ -200,7 +200,7 @@ fn an_interval_that_goes_on_beyond_its_figure_is_marked_there() {
     assert_eq!(none, Vec::<String>::new());
     let wide = document.results.iter_mut().find(|result| result.quantity == METHODS[1].1).unwrap();
     wide.interval = Some([-30e3, 51.5e3]);
-    assert_eq!(arrows(&document), ["-30.000", "51.500"]);
+    assert_eq!(arrows(&document), ["-30.0 µs", "51.5 µs"]);
 }
 
 #[test]
@@ -308,13 +308,13 @@ fn each_stream_and_every_marking_is_on_the_page() {
     let rows = streams(&document);
     assert_eq!(rows.len(), 2);
     assert_eq!((rows[0].offered, rows[0].lost(), rows[0].latency), (200, 3, Some([1e3, 3.5e3, 9e3])));
-    assert!(rows[0].words().contains("197 of 200 frames received, 3 lost (1.500 %)"), "{}", rows[0].words());
+    assert!(rows[0].text().contains("197 of 200 frames received, 3 lost (1.500 %)"), "{}", rows[0].text());
     let told = markings(&document);
-    assert!(told.contains(&("none: 20 of 200 frames sent as cs0 received as af41".into(), true)));
-    assert!(told.contains(&("remark: 90 of 100 frames sent as cs0 received as cs0".into(), false)));
+    assert!(told.contains(&("none: 20 of 200 frames sent as cs0 were received as af41".into(), true)));
+    assert!(told.contains(&("remark: 90 of 100 frames sent as cs0 were received as cs0".into(), false)));
     let page = page(&document);
     assert!(page.contains("<th>none, &lt;voice&gt;</th><td>200</td><td>197</td><td>3</td>"), "{page}");
-    assert!(page.contains("20 of 200 frames sent as cs0 received as af41"));
+    assert!(page.contains("20 of 200 frames sent as cs0 were received as af41"));
 }
 
 #[test]
@@ -366,7 +366,7 @@ fn as_many_lines_as_a_figure_may_have_are_told_apart_without_their_colours_being
         dashed: false,
         twin: false,
     });
-    let figure = Figure {
+    let figure = BenchmarkFigure {
         title: String::new(),
         x: String::new(),
         y: String::new(),

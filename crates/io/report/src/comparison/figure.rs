@@ -5,13 +5,13 @@ use std::str::FromStr;
 
 use romer_metrics::bootstrap::Statistic;
 use romer_metrics::{delays, inter_arrivals, inter_departures, ipdv, pdv, sent};
-use romer_record::document::{DelayKind, Direction, Measurement, Summary};
-use romer_record::metric::Path;
+use romer_record::document::{DelayKind, DirectionResults, Measurement, Summary};
+use romer_record::metric::MetricPath;
 use romer_record::voice::Voice;
 use romer_record::{Fate, Passage};
 
 use super::field;
-use crate::table::Way;
+use crate::table::Trip;
 
 /// A sequence of numbers of a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,14 +30,14 @@ pub(super) enum Series {
 
 /// What a figure's numbers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub(crate) enum FigureUnit {
     Time,
     Share,
     /// R or MOS.
     Score,
 }
 
-impl Unit {
+impl FigureUnit {
     /// That of the figure at this place in a direction.
     pub(crate) fn of_path(path: &str) -> Self {
         match path {
@@ -79,7 +79,7 @@ impl Series {
         Self::ALL.iter().find(|(_, one)| *one == self).map_or("", |(name, _)| *name)
     }
 
-    fn summary(self, direction: &Direction) -> Option<&Summary> {
+    fn summary(self, direction: &DirectionResults) -> Option<&Summary> {
         match self {
             Self::Delay => Some(&direction.delay_ns),
             Self::Ipdv => Some(&direction.ipdv_ns),
@@ -128,7 +128,7 @@ const STATISTICS: [(&str, Statistic); 8] = [
 /// `forward.delay_ns.p99`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
-    pub(super) way: Option<Way>,
+    pub(super) way: Option<Trip>,
     pub(super) series: Series,
     /// Its place among [`STATISTICS`].
     statistic: usize,
@@ -161,16 +161,16 @@ impl Figure {
         }
     }
 
-    pub(super) fn unit(self) -> Unit {
+    pub(super) fn unit(self) -> FigureUnit {
         match self.series {
-            Series::Loss => Unit::Share,
-            Series::R | Series::Mos => Unit::Score,
-            _ => Unit::Time,
+            Series::Loss => FigureUnit::Share,
+            Series::R | Series::Mos => FigureUnit::Score,
+            _ => FigureUnit::Time,
         }
     }
 
     /// For a sentence.
-    pub(super) fn words(self) -> String {
+    pub(super) fn text(self) -> String {
         let series = match self.series {
             Series::Delay => "delay",
             Series::Ipdv => "IPDV",
@@ -194,8 +194,8 @@ impl Figure {
         }
     }
 
-    pub(super) fn of(self, m: &Measurement, way: Way) -> Option<f64> {
-        let direction = way.of(m);
+    pub(super) fn value(self, m: &Measurement, way: Trip) -> Option<f64> {
+        let direction = way.results(m);
         match self.series {
             Series::Loss => return direction.loss.ratio,
             Series::R => return rating(m, way)?.playout.r,
@@ -216,7 +216,7 @@ impl Figure {
     }
 
     /// Its interval, where the document has one.
-    pub(super) fn interval(self, direction: &Direction) -> Option<[f64; 2]> {
+    pub(super) fn interval(self, direction: &DirectionResults) -> Option<[f64; 2]> {
         match (self.series.summary(direction), self.statistic().0) {
             (None, _) if self.series == Series::Loss => direction.loss.ratio_interval,
             (Some(summary), "mean") => summary.mean_interval,
@@ -227,7 +227,7 @@ impl Figure {
 }
 
 /// The rating of a direction as a call.
-pub(super) fn rating(m: &Measurement, way: Way) -> Option<&Voice> {
+pub(super) fn rating(m: &Measurement, way: Trip) -> Option<&Voice> {
     m.voice.iter().find(|voice| voice.direction == way.in_document())
 }
 
@@ -235,10 +235,10 @@ impl FromStr for Figure {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let path: Path = text
+        let path: MetricPath = text
             .parse()
             .map_err(|why| format!("{:?} cannot be compared: {why}", romer_units::excerpt(text, 80)))?;
-        let way = path.direction.and_then(|way| Way::ALL.into_iter().find(|one| one.in_document() == way));
+        let way = path.direction.and_then(|way| Trip::ALL.into_iter().find(|one| one.in_document() == way));
         if let Some((_, series)) = Series::SINGLE.iter().find(|(single, _)| *single == path.metric.path) {
             return Ok(Self { way, series: *series, statistic: 0 });
         }

@@ -3,25 +3,27 @@
 use romer_metrics::bootstrap::{FEWEST, RESAMPLES, SEED, interval_of_difference, resampled, tells};
 use romer_metrics::minimum_interval::MinimumInterval;
 use romer_record::Passage;
-use romer_record::comparison::{COMPARISON, ComparedDirection, ComparedFigure, Comparison, Side, Verdict};
-use romer_record::document::{Calibration, DelayKind, Direction, Measurement, StampPlaces};
+use romer_record::comparison::{
+    COMPARISON, ComparedDirection, ComparedFigure, ComparedRun, Comparison, ComparisonVerdict,
+};
+use romer_record::document::{Calibration, DelayKind, DirectionResults, Measurement, StampPlaces};
 use romer_record::finding::{Finding, Pattern};
 use romer_record::voice::{Scale, Voice};
 use romer_record::warning::{Compared, ComparisonWarning, DifferingSource, StampMoment, SubtractedBaseline};
 
 use crate::input::{Passages, Stream};
 use crate::number::time;
-use crate::table::Way;
+use crate::table::Trip;
 
 mod figure;
 mod text;
 mod verdict;
 
 pub use figure::Figure;
-pub(crate) use figure::Unit;
+pub(crate) use figure::FigureUnit;
 use figure::{Series, rating};
 pub(crate) use text::cells;
-pub use text::text;
+pub use text::{limit_difference, text};
 use verdict::{CLEAR, sentence, verdict};
 
 /// A measurement that is compared.
@@ -34,22 +36,22 @@ pub struct Subject<'a> {
 }
 
 /// The name of a direction in the document.
-pub(crate) fn field(way: Way) -> &'static str {
+pub(crate) fn field(way: Trip) -> &'static str {
     match way {
-        Way::Forward => "forward",
-        Way::Reverse => "reverse",
-        Way::RoundTrip => "round_trip",
+        Trip::Forward => "forward",
+        Trip::Reverse => "reverse",
+        Trip::RoundTrip => "round_trip",
     }
 }
 
 /// Compares `b` with `a`, with verdicts by the figure `by`. `None` where they have no direction in common, or not that
 /// of `by`. Limits are for the caller to judge.
 pub fn compare(a: &Subject<'_>, b: &Subject<'_>, by: Figure) -> Option<Comparison> {
-    let wanted = |way: &Way| by.way.is_none_or(|only| only == *way);
-    let ways: Vec<Way> = Way::ALL
+    let wanted = |way: &Trip| by.way.is_none_or(|only| only == *way);
+    let ways: Vec<Trip> = Trip::ALL
         .into_iter()
         .filter(wanted)
-        .filter(|way| [a, b].iter().all(|subject| is_known(way.of(subject.stream.measurement))))
+        .filter(|way| [a, b].iter().all(|subject| is_known(way.results(subject.stream.measurement))))
         .collect();
     if ways.is_empty() {
         return None;
@@ -67,13 +69,13 @@ pub fn compare(a: &Subject<'_>, b: &Subject<'_>, by: Figure) -> Option<Compariso
     })
 }
 
-fn is_known(direction: &Direction) -> bool {
+fn is_known(direction: &DirectionResults) -> bool {
     direction.delay_ns.count > 0 || direction.packets.sent.is_some()
 }
 
-pub(crate) fn side(subject: &Subject<'_>) -> Side {
+pub(crate) fn side(subject: &Subject<'_>) -> ComparedRun {
     let m = subject.stream.measurement;
-    Side {
+    ComparedRun {
         name: subject.name.into(),
         target: m.target.clone(),
         started: Some(m.started.clone()).filter(|started| !started.is_empty()),
@@ -86,7 +88,7 @@ fn method(a: &Subject<'_>, b: &Subject<'_>) -> String {
         format!(
             "95 % confidence intervals of the difference by a moving-block bootstrap ({RESAMPLES} resamples, fixed seed). The \
              block length follows from the autocorrelation (Politis and White). The interval of a loss ratio is at least \
-             Newcombe's hybrid score interval. There is none below {FEWEST} values, and none of ratings. For PDV, and for \
+             Newcombe's hybrid score interval. There is no interval with fewer than {FEWEST} values, and none for MOS and R. For PDV, and for \
              delays above the minimum, the interval includes the uncertainty of both minima: the spread of the minima of \
              32 parts of each series."
         )
@@ -97,21 +99,22 @@ fn method(a: &Subject<'_>, b: &Subject<'_>) -> String {
             .into()
     };
     format!(
-        "{intervals} The metric of the verdict differs clearly if its interval excludes 0, another if 0 is {CLEAR} times as far from \
-         the difference as the interval reaches: by chance, so does one in 20 directions that did not change."
+        "{intervals} The leading metric differs clearly if its interval excludes 0. Any other metric differs clearly only if an \
+         interval {CLEAR} times as wide also excludes 0. With this rule, about one in 20 unchanged directions is reported as changed \
+         by chance."
     )
 }
 
-pub(crate) fn passages_of<'a>(passages: Passages<'a>, way: Way) -> &'a [Passage] {
+pub(crate) fn passages_of<'a>(passages: Passages<'a>, way: Trip) -> &'a [Passage] {
     match way {
-        Way::Forward => passages.forward,
-        Way::Reverse => passages.reverse,
-        Way::RoundTrip => passages.round_trip,
+        Trip::Forward => passages.forward,
+        Trip::Reverse => passages.reverse,
+        Trip::RoundTrip => passages.round_trip,
     }
 }
 
-fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Way, by: Figure) -> ComparedDirection {
-    let (of_a, of_b) = (way.of(a.stream.measurement), way.of(b.stream.measurement));
+fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Trip, by: Figure) -> ComparedDirection {
+    let (of_a, of_b) = (way.results(a.stream.measurement), way.results(b.stream.measurement));
     // Where nothing arrived there is no kind, and no delay either.
     let comparable = of_a.delay_kind.zip(of_b.delay_kind).is_none_or(|(a, b)| a == b);
     let mut figures: Vec<Figure> = Figure::SHOWN.iter().filter_map(|text| text.parse().ok()).collect();
@@ -145,7 +148,7 @@ fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Way, by: Figure) -> Compared
         (verdict, words)
     } else {
         let why = "one is absolute and the other relative to its minimum";
-        (Verdict::NotKnown, format!("{}: the delays cannot be compared: {why}.", way.name()))
+        (ComparisonVerdict::NotKnown, format!("{}: the delays cannot be compared: {why}.", way.name()))
     };
     ComparedDirection {
         direction: field(way).into(),
@@ -160,7 +163,7 @@ fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Way, by: Figure) -> Compared
 const SAME_PERIOD: f64 = 0.01;
 
 /// Periodic delay spikes that only one of both runs has, as sentences.
-fn spikes_of_one(a: &[Finding], b: &[Finding], way: Way) -> Vec<String> {
+fn spikes_of_one(a: &[Finding], b: &[Finding], way: Trip) -> Vec<String> {
     let spikes = |findings: &[Finding]| -> Vec<(f64, f64)> {
         let of_way = findings.iter().filter(|finding| finding.direction == way.in_document());
         of_way
@@ -191,13 +194,13 @@ fn spikes_of_one(a: &[Finding], b: &[Finding], way: Way) -> Vec<String> {
 }
 
 /// The scale of the ratings of a direction.
-fn scale_of(subject: &Subject<'_>, way: Way) -> Option<Scale> {
+fn scale_of(subject: &Subject<'_>, way: Trip) -> Option<Scale> {
     rating(subject.stream.measurement, way).map(|voice| voice.codec.scale)
 }
 
-fn compared(figure: Figure, a: &Subject<'_>, b: &Subject<'_>, way: Way) -> ComparedFigure {
-    let (of_a, of_b) = (way.of(a.stream.measurement), way.of(b.stream.measurement));
-    let [of_figure_a, of_figure_b] = [a, b].map(|one| figure.of(one.stream.measurement, way));
+fn compared(figure: Figure, a: &Subject<'_>, b: &Subject<'_>, way: Trip) -> ComparedFigure {
+    let (of_a, of_b) = (way.results(a.stream.measurement), way.results(b.stream.measurement));
+    let [of_figure_a, of_figure_b] = [a, b].map(|one| figure.value(one.stream.measurement, way));
     let values = of_figure_a.zip(of_figure_b);
     ComparedFigure {
         figure: figure.path(),
@@ -270,7 +273,7 @@ fn hull(one: Option<[f64; 2]>, other: Option<[f64; 2]>) -> Option<[f64; 2]> {
 }
 
 /// What may be the difference besides the paths, of the ways that are compared.
-fn warnings(a: &Measurement, b: &Measurement, ways: &[Way]) -> Vec<ComparisonWarning> {
+fn warnings(a: &Measurement, b: &Measurement, ways: &[Trip]) -> Vec<ComparisonWarning> {
     let mut warnings = Vec::new();
     for (of, m) in [(Compared::A, a), (Compared::B, b)] {
         if m.partial {
@@ -289,7 +292,7 @@ fn warnings(a: &Measurement, b: &Measurement, ways: &[Way]) -> Vec<ComparisonWar
 }
 
 /// That the ratings of a way are not of the same kind of call.
-fn calls(way: Way, a: &Voice, b: &Voice) -> Option<ComparisonWarning> {
+fn calls(way: Trip, a: &Voice, b: &Voice) -> Option<ComparisonWarning> {
     let direction = way.in_document();
     if a.codec.scale != b.codec.scale {
         let (a, b) = (a.codec.scale.to_string(), b.codec.scale.to_string());
@@ -302,10 +305,10 @@ fn calls(way: Way, a: &Voice, b: &Voice) -> Option<ComparisonWarning> {
 }
 
 /// That the stamps of the ways that are compared were taken in different places.
-fn places(a: &StampPlaces, b: &StampPlaces, ways: &[Way]) -> Option<ComparisonWarning> {
+fn places(a: &StampPlaces, b: &StampPlaces, ways: &[Trip]) -> Option<ComparisonWarning> {
     // A round trip has the time stamps of both directions.
-    let of = |way: Way| ways.contains(&way) || ways.contains(&Way::RoundTrip);
-    let (forward, reverse) = (of(Way::Forward), of(Way::Reverse));
+    let of = |way: Trip| ways.contains(&way) || ways.contains(&Trip::RoundTrip);
+    let (forward, reverse) = (of(Trip::Forward), of(Trip::Reverse));
     let moments = [
         (StampMoment::SenderDeparture, forward, a.sender_departure, b.sender_departure),
         (StampMoment::ResponderArrival, forward, a.responder_arrival, b.responder_arrival),
@@ -321,18 +324,18 @@ fn places(a: &StampPlaces, b: &StampPlaces, ways: &[Way]) -> Option<ComparisonWa
 }
 
 /// That the round trips of one contain the time that the responder took, and those of the other do not.
-fn responder_time(a: &StampPlaces, b: &StampPlaces, ways: &[Way]) -> Option<ComparisonWarning> {
+fn responder_time(a: &StampPlaces, b: &StampPlaces, ways: &[Trip]) -> Option<ComparisonWarning> {
     let included_in = match (a.round_trip_includes_responder, b.round_trip_includes_responder) {
         (true, false) => Compared::A,
         (false, true) => Compared::B,
         _ => return None,
     };
-    ways.contains(&Way::RoundTrip).then_some(ComparisonWarning::ResponderTimeDiffers { included_in })
+    ways.contains(&Trip::RoundTrip).then_some(ComparisonWarning::ResponderTimeDiffers { included_in })
 }
 
 /// That a calibration's baseline is taken out of the delays of one and not of the other.
-fn subtracted(a: Option<&Calibration>, b: Option<&Calibration>, ways: &[Way]) -> Option<ComparisonWarning> {
-    let of = |calibration: Option<&Calibration>, way: Way| calibration?.taken_out(way.in_document());
+fn subtracted(a: Option<&Calibration>, b: Option<&Calibration>, ways: &[Trip]) -> Option<ComparisonWarning> {
+    let of = |calibration: Option<&Calibration>, way: Trip| calibration?.taken_out(way.in_document());
     let only = |subtracted_from: Compared, one: Option<&Calibration>, other: Option<&Calibration>| {
         let baselines: Vec<SubtractedBaseline> = ways
             .iter()
@@ -366,7 +369,7 @@ mod tests {
         };
         let (with, without) = (of(true), of(false));
         let (with, without) = (Some(&with), Some(&without));
-        let ways = [Way::Forward, Way::RoundTrip];
+        let ways = [Trip::Forward, Trip::RoundTrip];
         let said = subtracted(without, with, &ways).unwrap().text();
         assert!(
             said.contains("from the delays of B (--subtract-baseline) and not from those of A"),
@@ -375,7 +378,7 @@ mod tests {
         assert!(said.contains("(forward 9.00 µs, round trip 18.7 µs)"), "{said}");
         assert!(subtracted(with, None, &ways).unwrap().text().contains("delays of A"));
         assert_eq!(subtracted(with, with, &ways), None);
-        assert_eq!(subtracted(with, without, &[Way::Reverse]), None);
+        assert_eq!(subtracted(with, without, &[Trip::Reverse]), None);
     }
 
     #[test]
@@ -403,7 +406,7 @@ mod tests {
             ("delay_ns.p98", "p99_9"),
             ("packets.lost", "a dot, and one of mean, median"),
             ("delay_ns.iqr", "e.g. delay_ns.p99; or one of loss.ratio"),
-            ("up.delay_ns.p99", "\"up\" is no metric"),
+            ("up.delay_ns.p99", "\"up\" is not a metric"),
         ] {
             let why = text.parse::<Figure>().unwrap_err();
             assert!(why.contains("cannot be compared") && why.contains(part), "{text:?}: {why}");
@@ -415,13 +418,13 @@ mod tests {
     fn responder_time_in_one_is_warned_of() {
         let with = StampPlaces { round_trip_includes_responder: true, ..StampPlaces::default() };
         let without = StampPlaces::default();
-        let said = responder_time(&without, &with, &[Way::RoundTrip]).unwrap().text();
+        let said = responder_time(&without, &with, &[Trip::RoundTrip]).unwrap().text();
         assert!(
             said.starts_with("the round trips of B include") && said.contains("those of A do not"),
             "{said}"
         );
-        assert_eq!(responder_time(&with, &with, &[Way::RoundTrip]), None);
-        assert_eq!(responder_time(&with, &without, &[Way::Forward]), None);
+        assert_eq!(responder_time(&with, &with, &[Trip::RoundTrip]), None);
+        assert_eq!(responder_time(&with, &without, &[Trip::Forward]), None);
     }
 
     #[test]
@@ -430,12 +433,12 @@ mod tests {
         let a =
             StampPlaces { sender_departure: kernel, responder_departure: kernel, ..StampPlaces::default() };
         let b = StampPlaces { sender_departure: kernel, ..StampPlaces::default() };
-        assert_eq!(places(&a, &b, &[Way::Forward]), None);
-        for ways in [&[Way::Forward, Way::Reverse][..], &[Way::RoundTrip]] {
+        assert_eq!(places(&a, &b, &[Trip::Forward]), None);
+        for ways in [&[Trip::Forward, Trip::Reverse][..], &[Trip::RoundTrip]] {
             let said = places(&a, &b, ways).unwrap().text();
             assert!(said.contains("(departure at the responder: kernel and an unknown source)"), "{said}");
         }
-        let words = |text: &str| text.parse::<Figure>().unwrap().words();
+        let words = |text: &str| text.parse::<Figure>().unwrap().text();
         assert_eq!(words("forward.delay_ns.median"), "median delay");
         assert_eq!(words("jitter_ns.delay_difference.p99_9"), "p99.9 |IPDV|");
         assert_eq!(words("loss.ratio"), "loss");
@@ -445,7 +448,7 @@ mod tests {
     #[test]
     fn periodic_spikes_of_one_run() {
         let spikes = |period_ns: f64| Finding {
-            direction: romer_record::document::Way::Forward,
+            direction: romer_record::document::ProbeDirection::Forward,
             at_ns: None,
             until_ns: None,
             false_alarm_probability: None,
@@ -462,7 +465,7 @@ mod tests {
         };
         let (a, b) = ([spikes(2e9), spikes(10e9)], [spikes(2.001e9), spikes(5e9)]);
         let said: Vec<String> =
-            spikes_of_one(&a, &b, Way::Forward).iter().map(|text| text.replace(NO_BREAK, " ")).collect();
+            spikes_of_one(&a, &b, Trip::Forward).iter().map(|text| text.replace(NO_BREAK, " ")).collect();
         assert_eq!(
             said,
             [
@@ -471,7 +474,8 @@ mod tests {
             ]
         );
         assert!(
-            spikes_of_one(&a, &a, Way::Forward).is_empty() && spikes_of_one(&a, &[], Way::Reverse).is_empty()
+            spikes_of_one(&a, &a, Trip::Forward).is_empty()
+                && spikes_of_one(&a, &[], Trip::Reverse).is_empty()
         );
     }
 

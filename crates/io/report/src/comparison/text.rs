@@ -1,7 +1,8 @@
 //! A comparison on a terminal.
 
-use super::Unit;
+use super::FigureUnit;
 use romer_record::comparison::{ComparedDirection, ComparedFigure, Comparison};
+use romer_record::document::Limit;
 use romer_record::metric;
 
 use crate::escape;
@@ -69,33 +70,33 @@ fn strong(line: String, style: &TextStyle) -> String {
 }
 
 /// A number of a figure.
-pub(super) fn shown(value: f64, unit: Unit, unicode: bool) -> String {
+pub(super) fn shown(value: f64, unit: FigureUnit, unicode: bool) -> String {
     match unit {
-        Unit::Time => time(value, unicode),
-        Unit::Share => percent(value),
-        Unit::Score => format!("{value:.2}"),
+        FigureUnit::Time => time(value, unicode),
+        FigureUnit::Share => percent(value),
+        FigureUnit::Score => format!("{value:.2}"),
     }
 }
 
 /// A difference with its sign; of shares in percentage points.
-pub(super) fn signed(value: f64, unit: Unit, unicode: bool) -> String {
+pub(super) fn signed(value: f64, unit: FigureUnit, unicode: bool) -> String {
     signed_to(value, 0.0, unit, unicode)
 }
 
 /// A difference and the ends of its interval, with the digits that show the width of the interval.
-pub(super) fn with_interval(value: f64, interval: [f64; 2], unit: Unit, unicode: bool) -> [String; 3] {
+pub(super) fn with_interval(value: f64, interval: [f64; 2], unit: FigureUnit, unicode: bool) -> [String; 3] {
     let [low, high] = interval;
     [value, low, high].map(|value| signed_to(value, step_of(interval), unit, unicode))
 }
 
 /// A difference with its sign, and the digits that show differences of `step`.
-fn signed_to(value: f64, step: f64, unit: Unit, unicode: bool) -> String {
+fn signed_to(value: f64, step: f64, unit: FigureUnit, unicode: bool) -> String {
     let mut size = match unit {
-        Unit::Time => time_to(value.abs(), step, unicode),
-        Unit::Share => percent_to(value.abs(), step),
-        Unit::Score => shown(value.abs(), unit, unicode),
+        FigureUnit::Time => time_to(value.abs(), step, unicode),
+        FigureUnit::Share => percent_to(value.abs(), step),
+        FigureUnit::Score => shown(value.abs(), unit, unicode),
     };
-    if unit == Unit::Share {
+    if unit == FigureUnit::Share {
         size = size.replace('%', "pp");
     }
     // What reads as nothing has no sign.
@@ -107,12 +108,17 @@ fn signed_to(value: f64, step: f64, unit: Unit, unicode: bool) -> String {
     }
 }
 
+/// The difference that a limit is on, in its unit, for an error message.
+pub fn limit_difference(limit: &Limit) -> Option<String> {
+    Some(of_limit(&limit.limit, limit.value?, false).replace(NO_BREAK, " "))
+}
+
 /// A difference that a limit is on, in the unit of its path.
 fn of_limit(limit: &str, value: f64, unicode: bool) -> String {
     let unit = match romer_record::limit::unit(limit) {
-        Some(metric::Unit::Time) => Unit::Time,
-        Some(metric::Unit::Ratio) => Unit::Share,
-        Some(metric::Unit::Score) => Unit::Score,
+        Some(metric::Unit::Time) => FigureUnit::Time,
+        Some(metric::Unit::Ratio) => FigureUnit::Share,
+        Some(metric::Unit::Score | metric::Unit::RFactor) => FigureUnit::Score,
         // Of two decimal fractions the difference has digits that neither had.
         _ => return ((value * 1e9).round() / 1e9).to_string(),
     };
@@ -155,7 +161,7 @@ fn label(figure: &str) -> String {
 
 /// A figure with its name, of A, of B, the difference and its interval.
 pub(crate) fn cells(figure: &ComparedFigure, unicode: bool) -> [String; 5] {
-    let unit = Unit::of_path(&figure.figure);
+    let unit = FigureUnit::of_path(&figure.figure);
     let value = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| shown(value, unit, unicode));
     let [difference, interval] = match (figure.difference, figure.interval) {
         (Some(difference), Some(interval)) => {
@@ -174,10 +180,10 @@ mod tests {
 
     #[test]
     fn a_difference_that_reads_as_nothing_has_no_sign() {
-        let told = |value| signed(value, Unit::Time, false).replace(NO_BREAK, " ");
+        let told = |value| signed(value, FigureUnit::Time, false).replace(NO_BREAK, " ");
         assert_eq!([told(-0.3), told(0.3), told(0.0)], ["0 ns", "0 ns", "0 ns"]);
         assert_eq!([told(-0.6), told(1_500.0)], ["-1 ns", "+1.50 us"]);
-        assert!(signed(-0.00001, Unit::Share, true).starts_with("-<"));
+        assert!(signed(-0.00001, FigureUnit::Share, true).starts_with("-<"));
     }
 
     /// The ends of a narrow interval differ in what is printed.

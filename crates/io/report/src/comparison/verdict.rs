@@ -1,18 +1,18 @@
 //! The verdict on one direction, and the sentence that leads with it.
 
-use romer_record::comparison::{ComparedFigure, Verdict};
+use romer_record::comparison::{ComparedFigure, ComparisonVerdict};
 
 use super::figure::Series;
-use super::{Figure, Unit, text};
+use super::{Figure, FigureUnit, text};
 use crate::number::NO_BREAK;
 
 /// The verdict by one figure.
-pub(super) fn verdict(main: Option<&ComparedFigure>) -> Verdict {
+pub(super) fn verdict(main: Option<&ComparedFigure>) -> ComparisonVerdict {
     match main.and_then(|main| main.interval) {
-        None => Verdict::NotKnown,
-        Some([low, _]) if low > 0.0 => Verdict::More,
-        Some([_, high]) if high < 0.0 => Verdict::Less,
-        Some(_) => Verdict::NoneShown,
+        None => ComparisonVerdict::NotKnown,
+        Some([low, _]) if low > 0.0 => ComparisonVerdict::More,
+        Some([_, high]) if high < 0.0 => ComparisonVerdict::Less,
+        Some(_) => ComparisonVerdict::NoneShown,
     }
 }
 
@@ -42,15 +42,20 @@ impl<'a> Differences<'a> {
         for (figure, compared) in figures {
             let is_by = figure.path() == by.path();
             match (compared.difference, verdict(Some(compared))) {
-                (Some(_), Verdict::More | Verdict::Less) if is_by || is_clear(compared) => {
+                (Some(_), ComparisonVerdict::More | ComparisonVerdict::Less)
+                    if is_by || is_clear(compared) =>
+                {
                     let place = if is_by { 0 } else { found.clear.len() };
                     found.clear.insert(place, (*figure, compared));
                 }
-                (Some(_), Verdict::More | Verdict::Less | Verdict::NoneShown) if !is_by => {
+                (
+                    Some(_),
+                    ComparisonVerdict::More | ComparisonVerdict::Less | ComparisonVerdict::NoneShown,
+                ) if !is_by => {
                     found.not_significant.push(*figure);
                 }
-                (Some(difference), Verdict::NotKnown)
-                    if !is_by && difference.abs() > 0.0 && figure.unit() != Unit::Score =>
+                (Some(difference), ComparisonVerdict::NotKnown)
+                    if !is_by && difference.abs() > 0.0 && figure.unit() != FigureUnit::Score =>
                 {
                     found.without_interval.push((*figure, difference));
                 }
@@ -76,27 +81,27 @@ impl<'a> Differences<'a> {
 /// The verdict and the differences behind it, to follow the name of a direction.
 pub(super) fn sentence(
     by: Figure,
-    verdict: Verdict,
+    verdict: ComparisonVerdict,
     main: Option<&ComparedFigure>,
     figures: &[(Figure, ComparedFigure)],
     has_packets: bool,
 ) -> String {
     let found = Differences::new(by, figures);
-    let name = by.words();
+    let name = by.text();
     let of_main = main.and_then(|main| Some((main.difference?, main.interval)));
     let mut parts: Vec<String> = Vec::new();
     for (figure, compared) in &found.clear {
         if let Some((difference, interval)) = compared.difference.zip(compared.interval) {
             parts.push(format!(
                 "{} {}",
-                figure.words(),
+                figure.text(),
                 signed(*figure, difference, interval, parts.is_empty())
             ));
         }
     }
     let mut not_significant: Vec<String> = Vec::new();
     match (verdict, of_main) {
-        (Verdict::More | Verdict::Less, _) => {}
+        (ComparisonVerdict::More | ComparisonVerdict::Less, _) => {}
         (_, Some((difference, Some(interval)))) => {
             let difference = format!("{name} {}", signed(by, difference, interval, parts.is_empty()));
             let list = if parts.is_empty() { &mut parts } else { &mut not_significant };
@@ -108,7 +113,7 @@ pub(super) fn sentence(
         (_, None) => parts.push(format!("{name} not known of both")),
     }
     if !found.clear.is_empty() {
-        not_significant.extend(found.not_significant.iter().map(|figure| figure.words()));
+        not_significant.extend(found.not_significant.iter().map(|figure| figure.text()));
     }
     if !not_significant.is_empty() {
         parts.push(format!("not significant: {}", not_significant.join(", ")));
@@ -117,14 +122,14 @@ pub(super) fn sentence(
         let each: Vec<String> = found
             .without_interval
             .iter()
-            .map(|(figure, difference)| format!("{} {}", figure.words(), size(*figure, *difference)))
+            .map(|(figure, difference)| format!("{} {}", figure.text(), size(*figure, *difference)))
             .collect();
         parts.push(format!("inconclusive (no interval): {}", each.join(", ")));
     }
     let word = found.word().unwrap_or(match verdict {
-        Verdict::NoneShown => "without significant difference",
-        Verdict::NotKnown => "inconclusive",
-        Verdict::More | Verdict::Less => "changed",
+        ComparisonVerdict::NoneShown => "without significant difference",
+        ComparisonVerdict::NotKnown => "inconclusive",
+        ComparisonVerdict::More | ComparisonVerdict::Less => "changed",
     });
     format!("{word}: {}.", parts.join("; "))
 }

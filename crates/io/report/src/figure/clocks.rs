@@ -12,8 +12,8 @@ use super::stretches::Stretches;
 use super::thin::Thinning;
 use super::{Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, Times, as_float, share, sorted};
 use crate::input::Passages;
-use crate::number::{Unit, count, counted, percent, time};
-use crate::table::Way;
+use crate::number::{TimeScale, count, counted, percent, time};
+use crate::table::Trip;
 use crate::words::pace;
 
 /// Columns of the band of the interval.
@@ -24,25 +24,25 @@ const STRONG: f64 = 0.9;
 
 /// The delays of each direction before and after the clocks were taken out of them, with the interval of what was.
 pub(super) fn corrections(m: &Measurement, passages: &Passages<'_>, times: &Times) -> Vec<Figure> {
-    [Way::Forward, Way::Reverse]
+    [Trip::Forward, Trip::Reverse]
         .into_iter()
         .zip(passages.corrections)
         .filter(|(_, correction)| !correction.is_empty())
-        .filter_map(|(way, correction)| corrected(m, way, passages.of(way), correction, times))
+        .filter_map(|(way, correction)| corrected(m, way, passages.passages(way), correction, times))
         .collect()
 }
 
 /// The moment of a passage on the sender's clock.
-fn moment(passage: &Passage, way: Way) -> Option<i64> {
+fn moment(passage: &Passage, way: Trip) -> Option<i64> {
     match way {
-        Way::Reverse => passage.arrival.map(romer_units::Timestamp::as_nanos),
+        Trip::Reverse => passage.arrival.map(romer_units::Timestamp::as_nanos),
         _ => passage.departure.map(romer_units::Timestamp::as_nanos),
     }
 }
 
 fn corrected(
     m: &Measurement,
-    way: Way,
+    way: Trip,
     passages: &[Passage],
     correction: &Correction,
     times: &Times,
@@ -65,7 +65,7 @@ fn corrected(
         return None;
     }
     let end = reach(arrived(), total, least);
-    let unit = Unit::of(end);
+    let unit = TimeScale::for_nanos(end);
     // Two clouds lie over each other, in each direction.
     let mut clouds = [Thinning::sparse(total), Thinning::sparse(total)];
     let mut stretches = [(); 2].map(|()| Stretches::new(times.axis().to));
@@ -104,12 +104,12 @@ fn corrected(
         )
     };
     Some(Figure {
-        name: if way == Way::Reverse { "clock-reverse" } else { "clock-forward" },
+        name: if way == Trip::Reverse { "clock-reverse" } else { "clock-forward" },
         title: format!("Clock correction, {}", way.name()),
         caption: format!(
             "Delays above their minimum. {} Band: correction with its 95 % confidence interval. Error of a corrected delay: \
              up to {}.{more}",
-            found(m),
+            caption(m),
             time(widest, true)
         ),
         x: times.axis(),
@@ -199,7 +199,7 @@ impl<'a> Band<'a> {
     }
 
     /// Rectangles from `least` to `end` above it, in `unit`.
-    fn bars(mut self, least: f64, end: f64, unit: Unit) -> Vec<([f64; 4], f64)> {
+    fn bars(mut self, least: f64, end: f64, unit: TimeScale) -> Vec<([f64; 4], f64)> {
         self.columns.extend(self.open.take());
         let bar = |[left, right, low, high]: [f64; 4]| {
             // A band that is narrower than a line can be seen is as wide as one.
@@ -213,7 +213,7 @@ impl<'a> Band<'a> {
 }
 
 /// What was found of the clocks, in a sentence.
-fn found(m: &Measurement) -> String {
+fn caption(m: &Measurement) -> String {
     match (m.clock.skew_ppm, m.clock.skew_interval_ppm) {
         (Some(skew), Some([low, high])) => {
             format!(
@@ -242,7 +242,7 @@ pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
     let least = all.first()?.min(0.0);
     let (_, end) = super::ends(&all);
     let last = rows.iter().flat_map(|(_, _, points)| points.iter().map(|point| point.0)).max().unwrap_or(0);
-    let (unit, length) = (Unit::of(end), Unit::of(as_float(last).max(1.0)));
+    let (unit, length) = (TimeScale::for_nanos(end), TimeScale::for_nanos(as_float(last).max(1.0)));
     let mut layers = Vec::new();
     let mut beyond = 0;
     for (_, ink, points) in &rows {
@@ -292,7 +292,7 @@ pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
     ];
     let rows: Vec<_> = rows.into_iter().filter(|(_, _, shape, _)| shape.total() > 1).collect();
     let (least, end) = seen(&rows.iter().map(|(_, _, shape, _)| bulk(shape)).collect::<Vec<_>>())?;
-    let unit = Unit::of(end.max(1.0));
+    let unit = TimeScale::for_nanos(end.max(1.0));
     let width = common_width(rows.iter().map(|(_, _, shape, _)| *shape), (least, end));
     let at_hand = || bins_of_all(rows.iter().map(|(_, _, shape, points)| (*shape, points.len())));
     let bins = if width.is_none() { at_hand() } else { None };

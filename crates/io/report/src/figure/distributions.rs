@@ -2,12 +2,12 @@
 
 use romer_metrics::{jitter, put_in_order};
 use romer_record::Passage;
-use romer_record::document::{Direction, Histogram, Measurement};
+use romer_record::document::{DirectionResults, Histogram, Measurement};
 
 use super::{Axis, Figure, Ink, Labels, Layer, as_float, at, ends_of, share};
 use crate::input::Passages;
-use crate::number::{Unit, time};
-use crate::table::Way;
+use crate::number::{TimeScale, time};
+use crate::table::Trip;
 
 /// Steps of a drawn distribution function.
 const STEPS: usize = 400;
@@ -24,16 +24,16 @@ pub(super) struct Sorted([Vec<f64>; 3]);
 
 impl Sorted {
     pub(super) fn of(passages: &Passages<'_>) -> Self {
-        Self(Way::ALL.map(|way| delays(passages.of(way))))
+        Self(Trip::ALL.map(|way| delays(passages.passages(way))))
     }
 
-    pub(super) fn of_way(&self, way: Way) -> &[f64] {
-        let ways = Way::ALL.into_iter().zip(&self.0);
+    pub(super) fn of_way(&self, way: Trip) -> &[f64] {
+        let ways = Trip::ALL.into_iter().zip(&self.0);
         ways.filter(|(one, _)| *one == way).map(|(_, delays)| &delays[..]).next().unwrap_or_default()
     }
 
     /// Of several ways: how many there are, and where an axis for all of them begins and ends.
-    pub(super) fn together(&self, ways: &[Way]) -> (usize, (f64, f64)) {
+    pub(super) fn together(&self, ways: &[Trip]) -> (usize, (f64, f64)) {
         let all: Vec<&[f64]> = ways.iter().map(|way| self.of_way(*way)).collect();
         (all.iter().map(|delays| delays.len()).sum(), ends_of(&all))
     }
@@ -55,11 +55,11 @@ impl Changes {
     }
 
     /// Those of a way, and of there and back nothing.
-    pub(super) fn of_way(&self, way: Way) -> Option<&[f64]> {
+    pub(super) fn of_way(&self, way: Trip) -> Option<&[f64]> {
         match way {
-            Way::Forward => Some(&self.0[0]),
-            Way::Reverse => Some(&self.0[1]),
-            Way::RoundTrip => None,
+            Trip::Forward => Some(&self.0[0]),
+            Trip::Reverse => Some(&self.0[1]),
+            Trip::RoundTrip => None,
         }
     }
 }
@@ -112,19 +112,19 @@ pub(super) fn span(series: &[[f64; 3]]) -> Option<(f64, f64)> {
 }
 
 fn common_span(m: &Measurement) -> Option<(f64, f64)> {
-    let of = |direction: &Direction| {
+    let of = |direction: &DirectionResults| {
         let delay = &direction.delay_ns;
         Some([delay.min?, delay.p99?, delay.max?])
     };
-    let series: Vec<[f64; 3]> = Way::ALL.iter().filter_map(|way| of(way.of(m))).collect();
+    let series: Vec<[f64; 3]> = Trip::ALL.iter().filter_map(|way| of(way.results(m))).collect();
     span(&series)
 }
 
 /// The histogram. Bins of one width let the eye compare the ways.
 pub(super) fn histogram(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
     let reach = common_span(m)?;
-    let unit = Unit::of(reach.1);
-    let ways = Way::ALL.into_iter().map(|way| (way, sorted.of_way(way)));
+    let unit = TimeScale::for_nanos(reach.1);
+    let ways = Trip::ALL.into_iter().map(|way| (way, sorted.of_way(way)));
     let ways = ways.filter(|(_, delays)| delays.len() > 1);
     of_outlines(m, reach, unit, ways.map(|(way, delays)| (way, outline(delays, reach, unit))).collect())
 }
@@ -132,16 +132,16 @@ pub(super) fn histogram(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
 /// The histogram of a stream whose packets are not at hand: with the bins of the document.
 pub(super) fn of_document(m: &Measurement) -> Option<Figure> {
     let reach = common_span(m)?;
-    let unit = Unit::of(reach.1);
-    let outlines = Way::ALL.map(|way| (way, density(&way.of(m).histograms.delay, reach, unit)));
+    let unit = TimeScale::for_nanos(reach.1);
+    let outlines = Trip::ALL.map(|way| (way, density(&way.results(m).histograms.delay, reach, unit)));
     of_outlines(m, reach, unit, outlines.into())
 }
 
 fn of_outlines(
     m: &Measurement,
     reach: (f64, f64),
-    unit: Unit,
-    outlines: Vec<(Way, Vec<(f64, f64)>)>,
+    unit: TimeScale,
+    outlines: Vec<(Trip, Vec<(f64, f64)>)>,
 ) -> Option<Figure> {
     let rows = outlines.into_iter().map(|(way, outline)| (way.label(m), way.into(), outline));
     density_figure(rows.collect(), reach, unit, beyond_note(m, reach))
@@ -154,7 +154,7 @@ pub(super) type Outlined = (String, Ink, Vec<(f64, f64)>);
 pub(super) fn density_figure(
     rows: Vec<Outlined>,
     reach: (f64, f64),
-    unit: Unit,
+    unit: TimeScale,
     caption: String,
 ) -> Option<Figure> {
     let mut layers = Vec::new();
@@ -184,7 +184,7 @@ pub(super) fn density_figure(
     })
 }
 
-pub(super) fn delay_axis((from, end): (f64, f64), unit: Unit) -> Axis {
+pub(super) fn delay_axis((from, end): (f64, f64), unit: TimeScale) -> Axis {
     Axis {
         title: format!("delay, {}", unit.name(true)),
         from: from / unit.nanos(),
@@ -197,10 +197,10 @@ pub(super) fn delay_axis((from, end): (f64, f64), unit: Unit) -> Axis {
 pub(super) const NOT_FROM_ZERO: &str = "The scale does not begin at zero.";
 
 fn beyond_note(m: &Measurement, (from, end): (f64, f64)) -> String {
-    let beyond: Vec<String> = Way::ALL
+    let beyond: Vec<String> = Trip::ALL
         .iter()
-        .filter(|way| way.of(m).delay_ns.max.is_some_and(|max| max > end))
-        .map(|way| format!("{} up to {}", way.name(), time(way.of(m).delay_ns.max.unwrap_or(end), true)))
+        .filter(|way| way.results(m).delay_ns.max.is_some_and(|max| max > end))
+        .map(|way| format!("{} up to {}", way.name(), time(way.results(m).delay_ns.max.unwrap_or(end), true)))
         .collect();
     let mut words: Vec<String> = (from > 0.0).then(|| NOT_FROM_ZERO.into()).into_iter().collect();
     if !beyond.is_empty() {
@@ -211,7 +211,7 @@ fn beyond_note(m: &Measurement, (from, end): (f64, f64)) -> String {
 
 /// The outline of a histogram as a density in percent per unit, so that bins of different width compare.
 #[expect(clippy::cast_precision_loss, reason = "a chart has about a thousand steps")]
-pub(super) fn density(histogram: &Histogram, (start, end): (f64, f64), unit: Unit) -> Vec<(f64, f64)> {
+pub(super) fn density(histogram: &Histogram, (start, end): (f64, f64), unit: TimeScale) -> Vec<(f64, f64)> {
     let total = histogram.total();
     let mut outline = Vec::new();
     for (edges, count) in histogram.bin_edges_ns.windows(2).zip(&histogram.counts) {
@@ -237,10 +237,10 @@ pub(super) fn density(histogram: &Histogram, (start, end): (f64, f64), unit: Uni
 /// The distribution function.
 pub(super) fn distribution(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
     let reach = common_span(m)?;
-    let (end, unit) = (reach.1, Unit::of(reach.1));
+    let (end, unit) = (reach.1, TimeScale::for_nanos(reach.1));
     let mut layers = Vec::new();
     let mut legend = Vec::new();
-    for way in Way::ALL {
+    for way in Trip::ALL {
         let delays = sorted.of_way(way);
         if delays.len() > 1 {
             layers.push(Layer::Line(way.into(), steps_within(delays, (f64::NEG_INFINITY, end), unit)));
@@ -259,7 +259,7 @@ pub(super) fn distribution(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
 }
 
 /// The counts of sorted delays in bins of one width from one end of an axis to the other, as an outline in percent a unit.
-pub(super) fn outline(delays: &[f64], reach: (f64, f64), unit: Unit) -> Vec<(f64, f64)> {
+pub(super) fn outline(delays: &[f64], reach: (f64, f64), unit: TimeScale) -> Vec<(f64, f64)> {
     outline_in(BINS, delays, reach, unit)
 }
 
@@ -268,7 +268,7 @@ pub(super) fn outline_in(
     bins: usize,
     delays: &[f64],
     (start, end): (f64, f64),
-    unit: Unit,
+    unit: TimeScale,
 ) -> Vec<(f64, f64)> {
     let width = (end - start) / share(bins, 1);
     let mut outline = Vec::with_capacity(2 * bins + 2);
@@ -292,7 +292,7 @@ pub(crate) fn steps(sorted: &[f64]) -> Vec<(f64, f64)> {
 }
 
 /// The same so far as an axis reaches, in `unit`: up to its ends, also where the next step lies beyond them.
-pub(super) fn steps_within(sorted: &[f64], (from, to): (f64, f64), unit: Unit) -> Vec<(f64, f64)> {
+pub(super) fn steps_within(sorted: &[f64], (from, to): (f64, f64), unit: TimeScale) -> Vec<(f64, f64)> {
     let below = 100.0 * share(sorted.partition_point(|value| *value < from), sorted.len().max(1));
     let up_to = 100.0 * share(sorted.partition_point(|value| *value <= to), sorted.len().max(1));
     let before = sorted.first().filter(|least| **least < from).map(|_| (from, below));
@@ -375,7 +375,7 @@ mod tests {
         assert!(span(&[[0.0; 3]]).is_none() && span(&[]).is_none());
         // What varies by half a millisecond about five is more than two bars.
         let delays: Vec<f64> = (0..1_000).map(|n| 5.0e6 + 500.0 * f64::from(n)).collect();
-        let bars = outline(&delays, span(&[[5.0e6, 5.495e6, 5.5e6]]).unwrap(), Unit::of(5.0e6));
+        let bars = outline(&delays, span(&[[5.0e6, 5.495e6, 5.5e6]]).unwrap(), TimeScale::for_nanos(5.0e6));
         assert!(bars.iter().filter(|bar| bar.1 > 0.0).count() > 150, "two points a bar");
     }
 
@@ -384,7 +384,7 @@ mod tests {
         // Of a thousand one is far out, and so are all between the last two of the steps.
         let mut values: Vec<f64> = (0..1_000).map(f64::from).collect();
         values[999] = 50_000.0;
-        let unit = Unit::of(1.0);
+        let unit = TimeScale::for_nanos(1.0);
         let drawn = steps_within(&values, (10.5, 2_000.0), unit);
         for ((x, y), due) in [(drawn[0], (10.5, 1.1)), (drawn[drawn.len() - 1], (2_000.0, 99.9))] {
             assert!((x * unit.nanos() - due.0).abs() + (y - due.1).abs() < 1e-6, "{x}, {y}: {due:?}");

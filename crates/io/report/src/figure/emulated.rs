@@ -6,8 +6,8 @@ use romer_record::emulation::EmulatedPacket;
 
 use super::distributions::{ascending, steps_within};
 use super::{Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, as_float, at, capital, ends, share, sorted};
-use crate::emulation::{Drawn, Judged, Sampled, Way};
-use crate::number::{NO_BREAK, Unit, count, time};
+use crate::emulation::{Drawn, EmulatedPackets, Judged, Sampled};
+use crate::number::{NO_BREAK, TimeScale, count, time};
 
 /// Packets of the chart that joins each requested delay to the actual one.
 const JOINED: usize = 50;
@@ -43,9 +43,9 @@ const NAMES: [Names; 2] = [
 ];
 
 /// The figures of a direction that its packets allow.
-pub(crate) fn of_way(way: &Way<'_>, number: usize) -> Vec<Figure> {
+pub(crate) fn of_way(way: &EmulatedPackets<'_>, number: usize) -> Vec<Figure> {
     let names = &NAMES[number.min(1)];
-    let left: Vec<Left> = way.packets.iter().filter_map(Left::of).collect();
+    let left: Vec<Left> = way.packets.iter().filter_map(Left::from_packet).collect();
     [
         sequence(names.sequence, way.name, &left),
         distribution(names.distribution, way, &left),
@@ -66,7 +66,7 @@ struct Left {
 }
 
 impl Left {
-    fn of(packet: &EmulatedPacket) -> Option<Self> {
+    fn from_packet(packet: &EmulatedPacket) -> Option<Self> {
         Some(Self {
             ordinal: number(packet.ordinal),
             asked: as_float(packet.requested_delay_ns?),
@@ -89,7 +89,7 @@ fn both(left: &[Left]) -> (Vec<f64>, Vec<f64>, (f64, f64)) {
     (asked, held, (from.min(least), to.max(most)))
 }
 
-fn time_axis(title: &str, (from, to): (f64, f64), unit: Unit) -> Axis {
+fn time_axis(title: &str, (from, to): (f64, f64), unit: TimeScale) -> Axis {
     Axis {
         title: format!("{title}, {}", unit.name(true)),
         from: from / unit.nanos(),
@@ -108,7 +108,7 @@ fn sequence(name: &'static str, way: &str, left: &[Left]) -> Option<Figure> {
     let first = left.iter().map(|left| left.ordinal).fold(f64::INFINITY, f64::min);
     let (_, held, (from, to)) = both(left);
     let most = held.last().copied()?;
-    let unit = Unit::of(to);
+    let unit = TimeScale::for_nanos(to);
     let points = |of: fn(&Left) -> f64| -> Vec<(f64, f64)> {
         let points = left.iter().map(|left| (left.ordinal, of(left)));
         points.filter(|(_, nanos)| *nanos <= to).map(|(x, nanos)| (x, nanos / unit.nanos())).collect()
@@ -139,12 +139,12 @@ fn sequence(name: &'static str, way: &str, left: &[Left]) -> Option<Figure> {
 }
 
 /// Figures 7.7, 7.8, 7.13 and 7.14: theoretical against empirical distribution.
-fn distribution(name: &'static str, way: &Way<'_>, left: &[Left]) -> Option<Figure> {
+fn distribution(name: &'static str, way: &EmulatedPackets<'_>, left: &[Left]) -> Option<Figure> {
     if left.len() < 2 {
         return None;
     }
     let (asked, held, (from, to)) = both(left);
-    let unit = Unit::of(to);
+    let unit = TimeScale::for_nanos(to);
     let mut layers = Vec::new();
     let mut legend = Vec::new();
     if let Some(theory) = way.theory {
@@ -185,7 +185,7 @@ fn gaps(name: &'static str, way: &str, left: &[Left]) -> Option<Figure> {
     let (_, _, (from, to)) = both(shown);
     // All are drawn, so that the axis reaches to the longest.
     let to = shown.iter().map(|left| 1.06 * left.held).fold(to, f64::max);
-    let unit = Unit::of(to);
+    let unit = TimeScale::for_nanos(to);
     let (first, last) = (shown.first()?.ordinal, shown.last()?.ordinal);
     let mut layers: Vec<Layer> = shown
         .iter()
@@ -223,7 +223,7 @@ fn ordered(nanos: f64) -> i64 {
 }
 
 /// Figure 7.6: times between departures, beside those between arrivals.
-fn spacing(name: &'static str, way: &Way<'_>) -> Option<Figure> {
+fn spacing(name: &'static str, way: &EmulatedPackets<'_>) -> Option<Figure> {
     let between = |times: Vec<i64>| {
         let mut times = times;
         times.sort_unstable();
@@ -241,7 +241,7 @@ fn spacing(name: &'static str, way: &Way<'_>) -> Option<Figure> {
     if end <= 0.0 {
         return None;
     }
-    let unit = Unit::of(end);
+    let unit = TimeScale::for_nanos(end);
     let layers = rows
         .iter()
         .map(|(_, ink, values)| Layer::Line(*ink, steps_within(values, (f64::NEG_INFINITY, end), unit)));
@@ -262,7 +262,7 @@ fn spacing(name: &'static str, way: &Way<'_>) -> Option<Figure> {
 }
 
 /// How many packets came from one loss to the next: losses that come in bursts lie low.
-fn losses(name: &'static str, way: &Way<'_>) -> Option<Figure> {
+fn losses(name: &'static str, way: &EmulatedPackets<'_>) -> Option<Figure> {
     let lost: Vec<u64> = way
         .packets
         .iter()
@@ -326,7 +326,7 @@ pub(crate) fn of_numbers(sampled: &Sampled<'_>, drawn: Drawn) -> Vec<Figure> {
         legend: Vec::new(),
     };
     let judged: Vec<String> =
-        sampled.judged.iter().filter(|judged| judged.of == drawn).map(Judged::words).collect();
+        sampled.judged.iter().filter(|judged| judged.of == drawn).map(Judged::text).collect();
     let run = (0..values.len()).map(|at| share(at, 1)).zip(values.iter().copied()).collect();
     let lag = values.windows(2).take(PAIRS).map(|pair| (pair[0], pair[1])).collect();
     let probable = sampled.scores.iter().copied().zip(ordered.iter().copied());

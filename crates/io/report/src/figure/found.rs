@@ -1,21 +1,21 @@
 //! The moments of findings, for marks in the charts over time.
 
 use romer_metrics::received;
-use romer_record::document::{Measurement, Way as Asked};
+use romer_record::document::{Measurement, ProbeDirection};
 use romer_record::finding::{Finding, Pattern};
 
 use super::{Ink, Layer, Times, as_float};
 use crate::Passages;
 use crate::figure::stretches::marks;
 use crate::finding::name;
-use crate::table::{self, Way};
+use crate::table::{self, Trip};
 
 /// What a chart of delays shows of the findings in `ways`: marks at its upper edge, and their name.
 pub(super) fn layer(
     m: &Measurement,
     passages: &Passages<'_>,
     times: &Times,
-    ways: &[Way],
+    ways: &[Trip],
 ) -> Option<(Layer, String)> {
     let mut moments = Vec::new();
     let mut names: Vec<String> = Vec::new();
@@ -42,16 +42,16 @@ pub(super) fn layer(
     (!moments.is_empty()).then(|| (Layer::Top(Ink::Found, marks(moments)), names.join("; ")))
 }
 
-fn is_of(finding: &Finding, way: Way) -> bool {
+fn is_of(finding: &Finding, way: Trip) -> bool {
     match finding.direction {
-        Asked::Forward => way == Way::Forward,
-        Asked::Reverse => way == Way::Reverse,
-        Asked::RoundTrip | Asked::Both => way == Way::RoundTrip,
+        ProbeDirection::Forward => way == Trip::Forward,
+        ProbeDirection::Reverse => way == Trip::Reverse,
+        ProbeDirection::RoundTrip | ProbeDirection::Both => way == Trip::RoundTrip,
     }
 }
 
 /// A packet that arrived.
-struct Packet {
+struct ArrivedPacket {
     /// When it left, nanoseconds after the first departure of its direction.
     departure: i64,
     sequence: u64,
@@ -59,12 +59,12 @@ struct Packet {
 }
 
 /// The packets of a direction in order of departure.
-fn packets(passages: &Passages<'_>, way: Way) -> Vec<Packet> {
-    let departures = passages.of(way).iter().filter_map(|passage| Some(passage.departure?.as_nanos()));
+fn packets(passages: &Passages<'_>, way: Trip) -> Vec<ArrivedPacket> {
+    let departures = passages.passages(way).iter().filter_map(|passage| Some(passage.departure?.as_nanos()));
     let Some(first) = departures.min() else { return Vec::new() };
-    let mut packets: Vec<Packet> = received(passages.of(way))
+    let mut packets: Vec<ArrivedPacket> = received(passages.passages(way))
         .filter_map(|passage| {
-            Some(Packet {
+            Some(ArrivedPacket {
                 departure: passage.departure?.as_nanos().saturating_sub(first),
                 sequence: passage.sequence,
                 delay: as_float(passage.delay?.as_nanos()),
@@ -76,7 +76,7 @@ fn packets(passages: &Passages<'_>, way: Way) -> Vec<Packet> {
 }
 
 /// The packets at which a finding is marked; none of one that holds throughout.
-fn sequences(finding: &Finding, packets: &[Packet]) -> Vec<u64> {
+fn sequences(finding: &Finding, packets: &[ArrivedPacket]) -> Vec<u64> {
     match finding.pattern {
         Pattern::PeriodicDelaySpikes { period_ns, phase_ns, height_ns, .. } if period_ns > 0.0 => {
             spikes(packets, period_ns, phase_ns, height_ns)
@@ -91,12 +91,12 @@ fn sequences(finding: &Finding, packets: &[Packet]) -> Vec<u64> {
 }
 
 /// Of each period the slowest packet, where it is nearer to the height of a spike than to the median.
-fn spikes(packets: &[Packet], period: f64, phase: f64, height: f64) -> Vec<u64> {
+fn spikes(packets: &[ArrivedPacket], period: f64, phase: f64, height: f64) -> Vec<u64> {
     let mut delays: Vec<f64> = packets.iter().map(|packet| packet.delay).collect();
     delays.sort_unstable_by(f64::total_cmp);
     let Some(median) = super::at(&delays, 0.5) else { return Vec::new() };
     // A period reaches from half before the moment that is due to half behind it.
-    let cycle = |packet: &Packet| ((as_float(packet.departure) - phase) / period + 0.5).floor();
+    let cycle = |packet: &ArrivedPacket| ((as_float(packet.departure) - phase) / period + 0.5).floor();
     packets
         .chunk_by(|a, b| cycle(a) >= cycle(b))
         .filter_map(|period| period.iter().max_by(|a, b| a.delay.total_cmp(&b.delay)))
@@ -119,9 +119,9 @@ mod tests {
                 4 | 24 => 20.0,
                 _ => 10.0,
             };
-            Packet { departure: i64::try_from(sequence).unwrap() * 100, sequence, delay }
+            ArrivedPacket { departure: i64::try_from(sequence).unwrap() * 100, sequence, delay }
         };
-        let packets: Vec<Packet> = (0..30).map(packet).collect();
+        let packets: Vec<ArrivedPacket> = (0..30).map(packet).collect();
         assert_eq!(spikes(&packets, 1_000.0, 300.0, 20.0), [3, 23]);
         assert_eq!(spikes(&packets, 1_000.0, 300.0, 90.0), [0_u64; 0]);
         assert_eq!(spikes(&[], 1_000.0, 300.0, 20.0), [0_u64; 0]);
@@ -130,10 +130,11 @@ mod tests {
     /// What begins at a moment is marked at the first packet from then on.
     #[test]
     fn a_moment_is_marked_at_its_packet() {
-        let packets: Vec<Packet> =
-            (0..5).map(|n| Packet { departure: n * 10, sequence: n.unsigned_abs(), delay: 1.0 }).collect();
+        let packets: Vec<ArrivedPacket> = (0..5)
+            .map(|n| ArrivedPacket { departure: n * 10, sequence: n.unsigned_abs(), delay: 1.0 })
+            .collect();
         let finding = |at_ns| Finding {
-            direction: Asked::Forward,
+            direction: ProbeDirection::Forward,
             at_ns,
             until_ns: None,
             false_alarm_probability: None,

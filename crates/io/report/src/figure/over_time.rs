@@ -7,14 +7,14 @@ use romer_record::event::Event;
 
 use super::stretches::{Stretches, marks, marks_among};
 use super::strips::{LOST, sent_at};
-use super::thin::{Far, Thinning};
+use super::thin::{Outlier, Thinning};
 use super::{
     Axis, BEYOND, Cloud, Figure, Ink, Labels, Layer, MOST_POINTS, Sorted, Times, as_float, ends, found,
     thin_peaks,
 };
 use crate::input::Passages;
-use crate::number::{Unit, count, time};
-use crate::table::Way;
+use crate::number::{TimeScale, count, time};
+use crate::table::Trip;
 
 /// The delays of `ways`.
 pub(super) fn delays(
@@ -22,21 +22,21 @@ pub(super) fn delays(
     passages: &Passages<'_>,
     sorted: &Sorted,
     times: &Times,
-    ways: &[Way],
+    ways: &[Trip],
 ) -> Option<Figure> {
     let (number, (from, end)) = sorted.together(ways);
     if number == 0 {
         return None;
     }
-    let unit = Unit::of(end);
+    let unit = TimeScale::for_nanos(end);
     let mut layers = Vec::new();
     let mut beyond = 0;
-    let round_trip = ways == [Way::RoundTrip];
+    let round_trip = ways == [Trip::RoundTrip];
     let lost: Vec<f64> = if round_trip { sent_at(passages.round_trip, times, &LOST) } else { Vec::new() };
     // A way of which nothing is known has no place in the legend.
-    let ways: Vec<Way> = ways.iter().copied().filter(|way| !sorted.of_way(*way).is_empty()).collect();
+    let ways: Vec<Trip> = ways.iter().copied().filter(|way| !sorted.of_way(*way).is_empty()).collect();
     for way in &ways {
-        let points = received(passages.of(*way))
+        let points = received(passages.passages(*way))
             .filter_map(|p| Some((times.of_probe(p.sequence)?, as_float(p.delay?.as_nanos()))));
         let count = sorted.of_way(*way).partition_point(|delay| *delay <= end);
         let mut within = Thinning::new(count, MOST_POINTS);
@@ -88,7 +88,7 @@ pub(super) fn delays(
         layers.push(Layer::Below(Ink::Text, marks(happened)));
     }
     // A round trip has what was found of its two ways.
-    let marked = if round_trip { &Way::ALL[..] } else { &ways[..] };
+    let marked = if round_trip { &Trip::ALL[..] } else { &ways[..] };
     if let Some((marks, name)) = found::layer(m, passages, times, marked) {
         legend.push((name, Ink::Found));
         layers.push(marks);
@@ -141,17 +141,17 @@ pub(super) struct Spaced {
 }
 
 impl Spaced {
-    pub(super) fn of(passages: &Passages<'_>, times: &Times) -> Self {
+    pub(super) fn from_passages(passages: &Passages<'_>, times: &Times) -> Self {
         let there = [passages.forward, passages.round_trip].into_iter().find(|these| !these.is_empty());
         let departures = sent(there.unwrap_or_default())
             .filter_map(|passage| Some((passage.departure?.as_nanos(), passage.sequence)));
         let arrivals = |these| {
             let moments = received(these)
                 .filter_map(|passage: &Passage| Some((passage.arrival?.as_nanos(), passage.sequence)));
-            Spacings::of(moments, times)
+            Spacings::from_moments(moments, times)
         };
         Self {
-            departures: Spacings::of(departures, times),
+            departures: Spacings::from_moments(departures, times),
             there: arrivals(passages.forward),
             back: arrivals(passages.reverse),
         }
@@ -171,7 +171,7 @@ pub(super) struct Spacings {
 
 impl Spacings {
     /// Of packets by their moment and their number.
-    fn of(moments: impl Iterator<Item = (i64, u64)>, times: &Times) -> Self {
+    fn from_moments(moments: impl Iterator<Item = (i64, u64)>, times: &Times) -> Self {
         let moments = nearly_ascending(moments);
         let spacing = |pair: &[(i64, u64)]| as_float(pair[1].0.saturating_sub(pair[0].0));
         let sorted =
@@ -202,7 +202,7 @@ fn spacings(
     let rows: Vec<_> = rows.into_iter().filter(|(_, _, these)| these.sorted.len() > 1).collect();
     let reach = rows.iter().map(|(_, _, these)| ends(&these.sorted));
     let (from, end) = reach.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
-    let unit = Unit::of(end);
+    let unit = TimeScale::for_nanos(end);
     let legend = rows.iter().map(|(name, ink, _)| ((*name).into(), *ink)).collect();
     let beyond: usize = rows
         .iter()
@@ -221,8 +221,8 @@ fn spacings(
         let mut points: Vec<(f64, f64)> = all.map(scaled).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let all = these.within.far.iter().copied().chain(few.far);
-        let mut far: Vec<Far> =
-            all.map(|far| Far { at: scaled(far.at), from: far.from / unit.nanos() }).collect();
+        let mut far: Vec<Outlier> =
+            all.map(|far| Outlier { at: scaled(far.at), from: far.from / unit.nanos() }).collect();
         far.sort_by(|a, b| a.at.0.total_cmp(&b.at.0));
         let stretches = Some(these.stretches.in_units(unit.nanos()));
         layers.push(Layer::Points(ink, Cloud { points, far, of, begins: these.within.begins, stretches }));

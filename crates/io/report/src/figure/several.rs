@@ -12,8 +12,8 @@ use super::{
     sorted, thin_peaks,
 };
 use crate::input::Passages;
-use crate::number::{Unit, count, time};
-use crate::table::Way;
+use crate::number::{TimeScale, count, time};
+use crate::table::Trip;
 
 /// A run that is laid over others.
 pub(crate) struct Laid<'a> {
@@ -28,9 +28,9 @@ pub(crate) struct Laid<'a> {
 }
 
 /// What is drawn of one way: every figure of a single run's page that has a place for several.
-pub(crate) fn overlaid(runs: &[Laid<'_>], way: Way) -> Vec<Figure> {
+pub(crate) fn overlaid(runs: &[Laid<'_>], way: Trip) -> Vec<Figure> {
     let above = |run: &Laid<'_>| -> Vec<f64> {
-        delays(run.passages.of(way)).into_iter().map(|delay| delay - run.floor).collect()
+        delays(run.passages.passages(way)).into_iter().map(|delay| delay - run.floor).collect()
     };
     let delays: Vec<Vec<f64>> = runs.iter().map(above).collect();
     let rows: Vec<Row<'_>> = runs
@@ -57,7 +57,7 @@ pub(crate) fn overlaid(runs: &[Laid<'_>], way: Way) -> Vec<Figure> {
 /// A run's name, its colour, and its delays, ascending.
 pub(super) type Row<'a> = (String, Ink, &'a [f64]);
 
-fn name(kind: &str, way: Way) -> &'static str {
+fn name(kind: &str, way: Trip) -> &'static str {
     const NAMES: [[&str; 3]; 6] = [
         ["delay-forward", "delay-reverse", "delay-round-trip"],
         ["loss-forward", "loss-reverse", "loss-round-trip"],
@@ -66,7 +66,7 @@ fn name(kind: &str, way: Way) -> &'static str {
         ["tail-forward", "tail-reverse", "tail-round-trip"],
         ["jitter-forward", "jitter-reverse", "jitter-round-trip"],
     ];
-    let place = Way::ALL.iter().position(|one| *one == way).unwrap_or(0);
+    let place = Trip::ALL.iter().position(|one| *one == way).unwrap_or(0);
     NAMES.iter().map(|names| names[place]).find(|name| name.starts_with(kind)).unwrap_or("")
 }
 
@@ -75,14 +75,14 @@ pub(super) fn legend(rows: &[Row<'_>]) -> Vec<(String, Ink)> {
 }
 
 /// The delays of a direction, each run from its first probe on.
-fn over_time(runs: &[Laid<'_>], rows: &[Row<'_>], way: Way, length: f64) -> Option<Figure> {
+fn over_time(runs: &[Laid<'_>], rows: &[Row<'_>], way: Trip, length: f64) -> Option<Figure> {
     rows.first()?;
     let all: Vec<&[f64]> = rows.iter().map(|(_, _, delays)| *delays).collect();
     let (from, end) = ends_of(&all);
-    let (unit, seconds) = (Unit::of(end), Unit::of(length));
+    let (unit, seconds) = (TimeScale::for_nanos(end), TimeScale::for_nanos(length));
     let (mut layers, mut beyond) = (Vec::new(), 0u64);
     for run in runs {
-        let passages = run.passages.of(way);
+        let passages = run.passages.passages(way);
         let mut within = Thinning::new(passages.len(), MOST_POINTS);
         let mut above = Vec::new();
         let mut stretches = Stretches::new(length / seconds.nanos());
@@ -160,18 +160,18 @@ fn not_shown(rows: &[Row<'_>], (from, end): (f64, f64)) -> String {
     words.join(" ")
 }
 
-fn histogram(rows: &[Row<'_>], way: Way) -> Option<Figure> {
+fn histogram(rows: &[Row<'_>], way: Trip) -> Option<Figure> {
     let reach = reach(rows)?;
-    let unit = Unit::of(reach.1);
+    let unit = TimeScale::for_nanos(reach.1);
     let outlines = rows.iter().map(|(name, ink, delays)| (name.clone(), *ink, outline(delays, reach, unit)));
     let figure = density_figure(outlines.collect(), reach, unit, not_shown(rows, reach))?;
     let title = format!("{}, {}", figure.title, way.name());
     Some(Figure { name: name("histogram", way), title, ..figure })
 }
 
-fn distribution(rows: &[Row<'_>], way: Way) -> Option<Figure> {
+fn distribution(rows: &[Row<'_>], way: Trip) -> Option<Figure> {
     let reach = reach(rows)?;
-    let (end, unit) = (reach.1, Unit::of(reach.1));
+    let (end, unit) = (reach.1, TimeScale::for_nanos(reach.1));
     let layers = rows
         .iter()
         .map(|(_, ink, values)| Layer::Line(*ink, steps_within(values, (f64::NEG_INFINITY, end), unit)));
@@ -187,9 +187,9 @@ fn distribution(rows: &[Row<'_>], way: Way) -> Option<Figure> {
 }
 
 /// By how much delays change from packet to packet.
-fn changes(runs: &[Laid<'_>], way: Way) -> Option<Figure> {
+fn changes(runs: &[Laid<'_>], way: Trip) -> Option<Figure> {
     let rows = runs.iter().map(|run| {
-        let changes = sorted(jitter::delay_difference(run.passages.of(way)));
+        let changes = sorted(jitter::delay_difference(run.passages.passages(way)));
         (run.name.clone(), run.ink, changes.into())
     });
     logarithmic(

@@ -11,15 +11,15 @@ use super::over_time::Spaced;
 use super::several::Row;
 use super::{Axis, Changes, Figure, Ink, Labels, Layer, Sorted, at, share, sorted, steps};
 use crate::input::Passages;
-use crate::number::{NO_BREAK, Unit, time};
-use crate::table::Way;
+use crate::number::{NO_BREAK, TimeScale, time};
+use crate::table::Trip;
 
 /// Points of a tail.
 const TAIL: usize = 400;
 
 /// The share of packets that took longer, on a logarithmic axis: the tail that a distribution function hides.
 pub(super) fn tail(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
-    tail_of(&Way::ALL.map(|way| (way.label(m), Ink::from(way), sorted.of_way(way))))
+    tail_of(&Trip::ALL.map(|way| (way.label(m), Ink::from(way), sorted.of_way(way))))
 }
 
 /// The same of series of delays, each ascending.
@@ -30,7 +30,7 @@ pub(super) fn tail_of(rows: &[Row<'_>]) -> Option<Figure> {
     if end <= 0.0 {
         return None;
     }
-    let unit = Unit::of(end);
+    let unit = TimeScale::for_nanos(end);
     let lowest = -share(most, 1).log10().ceil();
     let line = |all: &[f64]| -> Vec<(f64, f64)> {
         // Evenly in the exponent, so that the last packets are drawn one by one.
@@ -81,9 +81,10 @@ pub(super) fn jitters(
     delays: &Sorted,
     changes: &Changes,
 ) -> Option<Figure> {
-    let way =
-        [Way::Forward, Way::Reverse, Way::RoundTrip].into_iter().find(|way| passages.of(*way).len() > 2)?;
-    let these: &[Passage] = passages.of(way);
+    let way = [Trip::Forward, Trip::Reverse, Trip::RoundTrip]
+        .into_iter()
+        .find(|way| passages.passages(*way).len() > 2)?;
+    let these: &[Passage] = passages.passages(way);
     let between_delays = match changes.of_way(way) {
         Some(changes) => Cow::Borrowed(changes),
         None => Cow::Owned(sorted(jitter::delay_difference(these))),
@@ -120,7 +121,7 @@ pub(super) fn between(spaced: &Spaced) -> Option<Figure> {
     }
     let room = (0.08 * (high - low)).max(1.0);
     let (from, to) = ((low - room).max(0.0), high + room);
-    let unit = Unit::of(to);
+    let unit = TimeScale::for_nanos(to);
     let layers =
         rows.iter().map(|(_, ink, values)| Layer::Line(*ink, steps_within(values, (from, to), unit)));
     Some(Figure {

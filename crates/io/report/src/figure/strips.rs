@@ -8,8 +8,8 @@ use romer_record::{Fate, Passage};
 
 use super::{Axis, Figure, Ink, Labels, Laid, Layer, Times, share, stretches};
 use crate::input::Passages;
-use crate::number::{NO_BREAK, Unit, counted, grouped, time};
-use crate::table::Way;
+use crate::number::{NO_BREAK, TimeScale, counted, grouped, time};
+use crate::table::Trip;
 
 /// Columns of a strip.
 const STRIP: usize = 400;
@@ -106,7 +106,7 @@ fn caption(figure: &Figure, end_ns: f64, said: &str) -> String {
     });
     let most = counted(most.map(|column| column.of).max().unwrap_or(1) as u64, "probe", "probes");
     format!(
-        "Each column: {}, up to {most}. Height: share that {said}, {} to 100 % (logarithmic). Darker: higher peak within \
+        "Each column: {}, up to {most}. Height: share that {said}, {} to 100 % (logarithmic). Darker: higher share in any \
          {MOMENT} consecutive probes (under 10 %, under 50 %, more).",
         time(end_ns * share(1, STRIP), true),
         decade_label(lowest),
@@ -139,11 +139,16 @@ pub(crate) fn decades(rows: usize, lowest: i32) -> impl Iterator<Item = (f64, i3
 }
 
 /// A strip for each run: where packets of `way` were lost, by when each run sent them. `None` where none was.
-pub(super) fn several_losses(runs: &[Laid<'_>], way: Way, length: f64, name: &'static str) -> Option<Figure> {
-    let unit = Unit::of(length);
+pub(super) fn several_losses(
+    runs: &[Laid<'_>],
+    way: Trip,
+    length: f64,
+    name: &'static str,
+) -> Option<Figure> {
+    let unit = TimeScale::for_nanos(length);
     let end = length / unit.nanos();
     let lost: Vec<Vec<f64>> =
-        runs.iter().map(|run| sent_at(run.passages.of(way), &run.times, &LOST)).collect();
+        runs.iter().map(|run| sent_at(run.passages.passages(way), &run.times, &LOST)).collect();
     if lost.iter().all(Vec::is_empty) {
         return None;
     }
@@ -247,9 +252,9 @@ fn counts(mut marks: Vec<f64>, sent: impl Iterator<Item = f64>, end: f64) -> Vec
 pub(super) fn order(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
     let mut rows = Vec::new();
     for (way, name, again) in
-        [(Way::Forward, "forward", Ink::RoundTrip), (Way::Reverse, "reverse", Ink::Text)]
+        [(Trip::Forward, "forward", Ink::RoundTrip), (Trip::Reverse, "reverse", Ink::Text)]
     {
-        let (late, twice) = disorder(passages.of(way), times);
+        let (late, twice) = disorder(passages.passages(way), times);
         rows.push((format!("reordered, {name}"), Ink::from(way), late));
         rows.push((format!("duplicates, {name}"), again, twice));
     }

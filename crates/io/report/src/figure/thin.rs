@@ -34,7 +34,7 @@ pub(crate) struct Cloud {
     pub(crate) points: Vec<(f64, f64)>,
     /// Those that stand apart from them, where not all are drawn, by their moment: each stretch has one at either end at the most,
     /// however many packets it has, so that as points they would look like a crowd of their own.
-    pub(crate) far: Vec<Far>,
+    pub(crate) far: Vec<Outlier>,
     /// Of so many.
     pub(crate) of: usize,
     /// Where each bucket of as many of them begins, where not all are drawn and buckets differ in how many are.
@@ -45,7 +45,7 @@ pub(crate) struct Cloud {
 
 /// A point that stands apart from those around it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Far {
+pub(crate) struct Outlier {
     pub(crate) at: (f64, f64),
     /// The value from which a line reaches to it: about where the points of its stretch end.
     pub(crate) from: f64,
@@ -186,7 +186,7 @@ impl Thinning {
                 chosen.extend(far.into_iter().map(|(placed, _)| placed));
                 chosen.sort_unstable_by_key(|placed| placed.0);
             } else {
-                self.cloud.far.extend(far.into_iter().map(|((_, at), from)| Far { at, from }));
+                self.cloud.far.extend(far.into_iter().map(|((_, at), from)| Outlier { at, from }));
             }
         }
         self.cloud.points.extend(chosen.into_iter().map(|placed| placed.1));
@@ -396,7 +396,7 @@ mod tests {
             assert!(there < due + 0.003, "{there} of the points, and {due} of all");
             for stretch in points.chunks(6_000) {
                 let most = stretch.iter().fold((0.0, 0.0), |a, b| if b.1 > a.1 { *b } else { a });
-                let lies = |far: &&Far| (far.at.0 - most.0).abs() < 1e-9 && far.from < most.1;
+                let lies = |far: &&Outlier| (far.at.0 - most.0).abs() < 1e-9 && far.from < most.1;
                 let drawn = cloud.far.iter().find(lies).is_some()
                     || everything(&cloud).iter().any(|point| (point.1 - most.1).abs() < 3.0);
                 assert!(drawn, "{most:?}");

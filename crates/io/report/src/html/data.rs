@@ -3,7 +3,7 @@
 use romer_record::document::MEASUREMENT;
 use serde_json::{Value, json};
 
-use crate::figure::{Axis, Column, Far, Figure, Ink, Labels, Layer, MOST_POINTS, Mark, Stretch, decades};
+use crate::figure::{Axis, Column, Figure, Ink, Labels, Layer, MOST_POINTS, Mark, Outlier, Stretch, decades};
 use crate::input::Stream;
 
 /// How fine the numbers along an axis are, as a share of it: a stretch of time may be enlarged ten thousand times, heights are as
@@ -69,7 +69,7 @@ fn layer(layer: &Layer, figure: &Figure) -> Value {
             let all = (drawn.of > drawn.drawn()).then_some(drawn.of);
             let begins = all.filter(|_| !drawn.begins.is_empty());
             let begins: Option<Value> = begins.map(|_| drawn.begins.iter().map(|at| across(*at)).collect());
-            let far = |far: &Far| json!([across(far.at.0), up(far.at.1), up(far.from)]);
+            let far = |far: &Outlier| json!([across(far.at.0), up(far.at.1), up(far.from)]);
             let far: Option<Value> =
                 Some(&drawn.far).filter(|all| !all.is_empty()).map(|all| all.iter().map(far).collect());
             let stretches = cloud.stretches.as_ref().filter(|_| all.is_some());

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use romer_record::document::{Direction, Measurement, Summary, Tally};
+use romer_record::document::{DirectionResults, Measurement, Summary, Tally};
 
 use super::WORDS;
 use super::overview::class;
 use crate::causes;
 use crate::escape::markup;
 use crate::number::{count, counted, maybe_time, percent};
-use crate::table::{Way, ways};
+use crate::table::{Trip, ways};
 
 /// So many lengths of a pattern are shown in order; of more, how many there are of each.
 const IN_ORDER: usize = 8;
@@ -24,7 +24,7 @@ pub(super) fn packets(m: &Measurement, page: &mut String) {
     page.push_str(&format!(
         "<details><summary>Packet counts, loss patterns, TTL, DSCP and ECN</summary>\n<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th>metric</th>{heads}</tr></thead><tbody>\n"
     ));
-    let directions: Vec<&Direction> = ways.iter().map(|way| way.of(m)).collect();
+    let directions: Vec<&DirectionResults> = ways.iter().map(|way| way.results(m)).collect();
     for (name, cell) in ROWS {
         let cells: Vec<String> = directions.iter().map(|direction| cell(direction)).collect();
         if cells.iter().any(|cell| !cell.is_empty()) {
@@ -40,7 +40,7 @@ pub(super) fn packets(m: &Measurement, page: &mut String) {
     page.push_str("</tbody></table></div></details>\n");
 }
 
-type Cell = fn(&Direction) -> String;
+type Cell = fn(&DirectionResults) -> String;
 
 /// A row shows where any direction has something to say.
 const ROWS: [(&str, Cell); 23] = [
@@ -110,7 +110,7 @@ fn pattern(values: &[u64], all: Option<&Tally>) -> String {
         *of_each.entry(*value).or_default() += 1;
     }
     if of_each.len() <= ONE_BY_ONE {
-        let each = of_each.iter().map(|(value, number)| format!("{} of {}", count(*number), count(*value)));
+        let each = of_each.iter().map(|(value, number)| format!("{} × {}", count(*number), count(*value)));
         return each.collect::<Vec<_>>().join(", ");
     }
     let tally = Tally::from_values(values);
@@ -137,7 +137,7 @@ pub(super) fn statistics(m: &Measurement, page: &mut String) {
     );
     for way in ways(m) {
         let rows: String =
-            summaries(way.of(m)).into_iter().map(|(name, summary)| row(name, summary)).collect();
+            summaries(way.results(m)).into_iter().map(|(name, summary)| row(name, summary)).collect();
         if !rows.is_empty() {
             page.push_str(&format!(
                 "<tbody><tr><th class=\"key {}\" colspan=\"14\">{}</th></tr>\n{rows}</tbody>\n",
@@ -168,10 +168,10 @@ pub(super) fn statistics(m: &Measurement, page: &mut String) {
 }
 
 fn rfc3550(m: &Measurement, page: &mut String) {
-    let jitters: Vec<String> = Way::ALL
+    let jitters: Vec<String> = Trip::ALL
         .iter()
         .filter_map(|way| {
-            Some(format!("{} {}", way.name(), maybe_time(Some(way.of(m).jitter_ns.rfc3550?), true)))
+            Some(format!("{} {}", way.name(), maybe_time(Some(way.results(m).jitter_ns.rfc3550?), true)))
         })
         .collect();
     if !jitters.is_empty() {
@@ -182,7 +182,7 @@ fn rfc3550(m: &Measurement, page: &mut String) {
     }
 }
 
-fn summaries(d: &Direction) -> Vec<(&'static str, &Summary)> {
+fn summaries(d: &DirectionResults) -> Vec<(&'static str, &Summary)> {
     let jitter = &d.jitter_ns;
     let mut all = vec![
         ("delay", &d.delay_ns),

@@ -8,7 +8,7 @@ use crate::comparison::{Figure as Compared, Subject, cells, compare};
 use crate::escape::markup;
 use crate::figure::{Ink, Laid, Times, capital, overlaid};
 use crate::input::ReportError;
-use crate::table::Way;
+use crate::table::Trip;
 use crate::warning::Text as _;
 
 /// The most runs whose colours can be told apart.
@@ -30,7 +30,7 @@ pub fn overlay(subjects: &[Subject<'_>], by: Compared, command: &str) -> Result<
     }
     body.push_str("</ol>\n");
     let mut figures = Vec::new();
-    for way in Way::ALL {
+    for way in Trip::ALL {
         let runs: Option<Vec<Laid<'_>>> = subjects
             .iter()
             .zip(INKS.into_iter().enumerate())
@@ -81,23 +81,23 @@ fn where_kept(subjects: &[Subject<'_>]) -> &'static str {
 }
 
 /// A run as figures have it; `None` where its packets are not at hand.
-fn laid<'a>(subject: &Subject<'a>, number: usize, ink: Ink, way: Way) -> Option<Laid<'a>> {
+fn laid<'a>(subject: &Subject<'a>, number: usize, ink: Ink, way: Trip) -> Option<Laid<'a>> {
     let passages = subject.stream.passages?;
     let kind = way.label(subject.stream.measurement);
     let name = format!("{}. {} ({kind})", number + 1, subject.name);
-    Some(Laid { name, ink, passages, times: Times::of(&passages), floor: 0.0 })
+    Some(Laid { name, ink, passages, times: Times::from_passages(&passages), floor: 0.0 })
 }
 
 /// Where delays of some runs are known above the least only, takes the least off those of the others, and says so in their
 /// names: what is above the least is not to be drawn beside whole delays.
-fn level(runs: &mut [Laid<'_>], subjects: &[Subject<'_>], way: Way) {
-    let kind = |subject: &Subject<'_>| way.of(subject.stream.measurement).delay_kind;
+fn level(runs: &mut [Laid<'_>], subjects: &[Subject<'_>], way: Trip) {
+    let kind = |subject: &Subject<'_>| way.results(subject.stream.measurement).delay_kind;
     if !subjects.iter().any(|subject| kind(subject) == Some(DelayKind::Variable)) {
         return;
     }
     for (run, subject) in runs.iter_mut().zip(subjects) {
         let m = subject.stream.measurement;
-        if let (Some(DelayKind::Absolute), Some(least)) = (kind(subject), way.of(m).delay_ns.min) {
+        if let (Some(DelayKind::Absolute), Some(least)) = (kind(subject), way.results(m).delay_ns.min) {
             run.floor = least;
             run.name.push_str(", above the minimum");
         }

@@ -8,7 +8,7 @@ use crate::figure::capital;
 use crate::number::{maybe_time, percent};
 use crate::setup;
 use crate::sure::{Sure, farther};
-use crate::table::{Scale, Way, ways};
+use crate::table::{Scale, Trip, ways};
 use crate::words;
 
 pub(super) fn heading(m: &Measurement, target: &str, page: &mut String) {
@@ -42,7 +42,7 @@ pub(super) fn streams(measurements: &[&Measurement], page: &mut String) {
     let mut rows = String::new();
     for (index, m) in measurements.iter().enumerate() {
         for (place, way) in ways(m).into_iter().enumerate() {
-            let direction = way.of(m);
+            let direction = way.results(m);
             let name = match place {
                 0 => format!(
                     "<a href=\"#stream-{index}\">{}</a>{}",
@@ -140,22 +140,22 @@ pub(super) fn voice(m: &Measurement, page: &mut String) {
     page.push_str("</section>\n");
 }
 
-pub(super) fn class(way: Way) -> &'static str {
+pub(super) fn class(way: Trip) -> &'static str {
     match way {
-        Way::Forward => "forward",
-        Way::Reverse => "reverse",
-        Way::RoundTrip => "round",
+        Trip::Forward => "forward",
+        Trip::Reverse => "reverse",
+        Trip::RoundTrip => "round",
     }
 }
 
 /// The table of three rows: what the delay is, how sure that is, how it spreads.
 pub(super) fn table(m: &Measurement, page: &mut String) {
-    let scale = Scale::of(m);
+    let scale = Scale::for_measurement(m);
     let ways = ways(m);
-    if ways.iter().all(|way| way.of(m).delay_ns.count == 0) {
+    if ways.iter().all(|way| way.results(m).delay_ns.count == 0) {
         return;
     }
-    let end = ways.iter().filter_map(|way| way.of(m).delay_ns.p99).fold(0.0, f64::max);
+    let end = ways.iter().filter_map(|way| way.results(m).delay_ns.p99).fold(0.0, f64::max);
     page.push_str(&format!(
         "<section><h2>Delay, {}</h2>\n<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th>direction</th><th>median</th>\
          <th class=\"range\">spread, 0 to {}</th><th class=\"less\">min</th><th class=\"less\">p95</th><th>p99</th>\
@@ -168,17 +168,17 @@ pub(super) fn table(m: &Measurement, page: &mut String) {
         row(m, way, scale, end, page);
     }
     page.push_str(
-        "</tbody></table></div>\n<p class=\"when\">± is the 95 % confidence interval of the median, its larger side; of an interval \
-         wider than the median the end is in brackets.<span class=\"less\"> Box: middle half of the packets. Line: minimum to \
+        "</tbody></table></div>\n<p class=\"when\">± is the larger side of the 95 % confidence interval of the median. (≤ x) is the \
+         upper end of an interval that is wider than the median.<span class=\"less\"> Box: middle half of the packets. Line: minimum to \
          p99. Mark: median.</span></p></section>\n",
     );
 }
 
-fn row(m: &Measurement, way: Way, scale: Scale, end: f64, page: &mut String) {
-    let direction = way.of(m);
+fn row(m: &Measurement, way: Trip, scale: Scale, end: f64, page: &mut String) {
+    let direction = way.results(m);
     let delay = &direction.delay_ns;
     let number = |nanos: Option<f64>| scale.number(nanos).unwrap_or_else(|| WORDS.absent().to_owned());
-    let sure = match Sure::of(delay) {
+    let sure = match Sure::from_summary(delay) {
         Some(Sure::Within(half)) => Some(format!("± {}", scale.spread(half))),
         Some(Sure::Between(ends)) => delay.median.map(|median| format!("({})", farther(ends, median, true))),
         Some(Sure::NotKnown) | None => None,
@@ -203,7 +203,7 @@ fn row(m: &Measurement, way: Way, scale: Scale, end: f64, page: &mut String) {
 }
 
 /// The spread as a picture: line, box, median with its interval.
-fn range(delay: &Summary, end: f64, way: Way) -> Option<String> {
+fn range(delay: &Summary, end: f64, way: Trip) -> Option<String> {
     if end <= 0.0 {
         return None;
     }

@@ -15,8 +15,7 @@ impl Text for BenchmarkWarning {
                 format!("no self-test ({why}): the loss and latency of the tester itself are unknown")
             }
             Self::SelfTestFailed => {
-                "this host failed part of its self-test, which makes some results less exact (`self_test`)"
-                    .into()
+                "this host failed part of its self-test: some results are less exact".into()
             }
             Self::DeviceInSelfTest { mac } => format!(
                 "{mac} answered, which is neither of the tester's ports: a device is between them, and the results are of both and \
@@ -27,9 +26,9 @@ impl Text for BenchmarkWarning {
                 counted_as(*trials, "trial", "trials")
             ),
             Self::LossOfTester { trials, frames } => format!(
-                "in {}, {frames} lost frames are attributed to the tester and excluded from loss_ratio; see lost_by_tester and \
-                 lost_by_device of each",
-                counted(*trials, "trial")
+                "in {}, {} attributed to the tester and excluded from the loss ratio; the report shows both counts for each trial",
+                counted(*trials, "trial"),
+                counted_as(*frames, "lost frame is", "lost frames are")
             ),
             Self::TesterRateLimit { frames, limit_pps, requested_pps } => format!(
                 "limited by the tester: of frames {frames} it can send at most {limit_pps:.0} frames/s, and up to {requested_pps:.0} \
@@ -106,7 +105,7 @@ impl Text for BenchmarkWarning {
             ),
             Self::HostDescheduled { burst_frames } => format!(
                 "this host lost its processor (vCPU or steal): romer then sent bursts of up to {burst_frames} frames, which the device \
-                 may have dropped; see longest_catch_up of each trial"
+                 may have dropped; benchmark.json has the longest burst of each trial (longest_catch_up)"
             ),
             Self::TrialFramesLimited { max_frames, load_ratio, trial_ns } => format!(
                 "a trial has at most {} million frames: above {} % of the line rate, trials of {} are skipped, and count as limited by \

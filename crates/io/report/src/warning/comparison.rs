@@ -1,6 +1,6 @@
 //! The warnings of comparisons, concatenations and models as text.
 
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_record::warning::{
     Compared, ComparisonWarning, ConcatenationWarning, DifferingSource, FidelityWarning, ModelWarning,
     StampMoment,
@@ -104,7 +104,7 @@ impl Text for ModelWarning {
                 way(*direction)
             ),
             Self::Misfit { direction, is_trace: true } => format!(
-                "the replayed packets differ from this measurement ({}): see the metrics with the smallest p",
+                "the replayed packets differ from this measurement ({}): compare their expected ranges with the measured values",
                 way(*direction)
             ),
         }
@@ -156,12 +156,12 @@ const fn other(of: Compared) -> Compared {
 }
 
 /// A direction as a noun.
-const fn way(direction: Way) -> &'static str {
+const fn way(direction: ProbeDirection) -> &'static str {
     match direction {
-        Way::Forward => "forward",
-        Way::Reverse => "reverse",
-        Way::RoundTrip => "round trip",
-        Way::Both => "both directions",
+        ProbeDirection::Forward => "forward",
+        ProbeDirection::Reverse => "reverse",
+        ProbeDirection::RoundTrip => "round trip",
+        ProbeDirection::Both => "both directions",
     }
 }
 

@@ -1,6 +1,6 @@
 //! The warnings of an emulation as text.
 
-use romer_record::emulation::Leg;
+use romer_record::emulation::PortDirection;
 use romer_record::warning::{Absorption, EmulationWarning};
 use romer_units::{counted, counted_as, was};
 
@@ -33,10 +33,10 @@ impl Text for EmulationWarning {
             Self::CorrelationRaised { setting, spacing_ns } => format!(
                 "{setting}: packets nearer to each other than {} have more similar delays than requested, because their order is \
                  preserved; order = \"independent\" keeps the correlation and lets packets overtake",
-                of(*spacing_ns)
+                time_text(*spacing_ns)
             ),
             Self::StateChangesWait { setting } => format!(
-                "{setting}: after a state with a longer delay, packets wait for earlier ones, to keep their order; the summary has their share"
+                "{setting}: after a state with a longer delay, packets wait for earlier packets. The summary shows the share of these packets"
             ),
             Self::TraceRelative { setting } => format!(
                 "{setting}: recorded delays count from the smallest one; `fixed` adds the minimum delay of the path"
@@ -129,13 +129,13 @@ impl Text for EmulationWarning {
                 deviation_error_ratio,
             } => few_independent(*direction, *delays, *effective_delays, [*mean_error_ns, *deviation_error_ratio]),
             Self::VariationLimited { direction, width_ns, spacing_ns } => format!(
-                "{}: 80 % of the delays span {}, but successive delays differ by at most {}, half the {} between packets: order = \
-                 \"exact\" keeps the order of packets. For more variation, use order = \"fifo\" (later packets wait) or \
-                 \"independent\" (packets overtake)",
+                "{}: the emulated delays vary less than configured: 80 % of the configured delays span {}. With order = \"exact\", \
+                 successive delays differ by at most {}, half the packet interval ({}). For the configured variation, use order = \
+                 \"fifo\" (later packets wait) or \"independent\" (packets overtake)",
                 leg(*direction),
-                of(*width_ns),
-                of(spacing_ns / 2.0),
-                of(*spacing_ns)
+                time_text(*width_ns),
+                time_text(spacing_ns / 2.0),
+                time_text(*spacing_ns)
             ),
             Self::FlushedEarly { direction, flushed, displaced } => format!(
                 "{}: {flushed} of {displaced} displaced packets ({}) left early, before the drawn number of packets had overtaken them, \
@@ -177,15 +177,15 @@ impl Text for EmulationWarning {
     }
 }
 
-const fn leg(direction: Leg) -> &'static str {
+const fn leg(direction: PortDirection) -> &'static str {
     match direction {
-        Leg::AToB => "a to b",
-        Leg::BToA => "b to a",
+        PortDirection::AToB => "a to b",
+        PortDirection::BToA => "b to a",
     }
 }
 
 /// A time to three digits.
-fn of(nanos: f64) -> String {
+fn time_text(nanos: f64) -> String {
     time(nanos, true).replace(NO_BREAK, " ")
 }
 
@@ -221,11 +221,16 @@ fn absorbed(setting: &str, states: &[usize], certainty: Absorption, losses: Opti
     format!("{setting}: {begins} {named}, which it never leaves and which {lost}")
 }
 
-fn few_independent(direction: Leg, delays: u64, effective: f64, [mean_ns, deviation]: [f64; 2]) -> String {
+fn few_independent(
+    direction: PortDirection,
+    delays: u64,
+    effective: f64,
+    [mean_ns, deviation]: [f64; 2],
+) -> String {
     let by_chance = format!(
         "By chance the mean may deviate by {} from the requested value, and the standard deviation by {:.0} % (95 % of runs deviate \
          less)",
-        of(mean_ns),
+        time_text(mean_ns),
         (deviation * 100.0).ceil()
     );
     let direction = leg(direction);

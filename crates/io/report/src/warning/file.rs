@@ -1,6 +1,6 @@
 //! What a measurement warns of in a file that it was read from, as text.
 
-use romer_record::event::Side;
+use romer_record::event::EventLocation;
 use romer_record::warning::MeasurementWarning as Warning;
 use romer_units::{Duration, counted, counted_as, was};
 
@@ -82,7 +82,7 @@ pub(super) fn text(warning: &Warning) -> String {
         Warning::ClockSteppedBack { side, line, size_ns } => format!(
             "the {} clock stepped back by {} at line {line}: least-absolute-jumps (-k 3) compensates for such steps; without it the \
              latencies on both sides of that line do not compare",
-            if *side == Side::Sender { "sender's" } else { "receiver's" },
+            if *side == EventLocation::Sender { "sender's" } else { "receiver's" },
             length(*size_ns)
         ),
         Warning::DummyEntries { entries } => format!(

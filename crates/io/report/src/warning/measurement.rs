@@ -1,7 +1,7 @@
 //! The warnings of a measurement as text.
 
-use romer_record::document::{MissingStamps, Way};
-use romer_record::event::Side;
+use romer_record::document::{MissingStamps, ProbeDirection};
+use romer_record::event::EventLocation;
 use romer_record::manifest::{CutShort, EntryKind, NotLogged};
 use romer_record::warning::{
     AllLostEvidence, CalibrationUnused, Contradiction, FalseUnit, MeasurementWarning as Warning, Numbering,
@@ -233,7 +233,7 @@ impl Text for Warning {
                 "a packet left {} late, and those due in the meantime left in a burst with it: {} was stopped, or its host had no \
                  processor for it",
                 length(*late_ns),
-                if *side == Side::Responder { "the responder" } else { "this program" }
+                if *side == EventLocation::Responder { "the responder" } else { "this program" }
             ),
             Self::ResponderSlow { probes, longest_ns, sequence, sent_ns, cause, stopped_ns, same_host } => {
                 let when = sent_ns.map_or_else(String::new, |sent| {
@@ -322,7 +322,7 @@ impl Text for Warning {
                     (_, Some(ppm)) => format!("drifts by {ppm:+.0} ppm, more than clocks do"),
                     (None, None) => "changes".into(),
                 };
-                let other = if *direction == Way::Forward { "reverse" } else { "forward" };
+                let other = if *direction == ProbeDirection::Forward { "reverse" } else { "forward" };
                 format!(
                     "the minimum delay {} {how}: the estimate of the clocks rests on the {other} direction alone",
                     heading(*direction)
@@ -517,9 +517,9 @@ fn log_incomplete(one_way: bool, reasons: &[String]) -> String {
     format!("the responder's records did not arrive completely{why}: {what}")
 }
 
-fn overflow(side: Side, while_stopped: u64, while_running: u64) -> String {
+fn overflow(side: EventLocation, while_stopped: u64, while_running: u64) -> String {
     let (program, own) = match side {
-        Side::Responder => ("the responder", "that host"),
+        EventLocation::Responder => ("the responder", "that host"),
         _ => ("this program", "this host"),
     };
     let arrived = "probes among them arrived, and are no losses (instrument_drops)";
@@ -543,9 +543,14 @@ fn overflow(side: Side, while_stopped: u64, while_running: u64) -> String {
 }
 
 /// Of packets that were sent with `from`, `received` arrived, and `packets` of these with `to`.
-fn marked(direction: Way, what: &str, [from, to]: [&String; 2], [packets, received]: [u64; 2]) -> String {
+fn marked(
+    direction: ProbeDirection,
+    what: &str,
+    [from, to]: [&String; 2],
+    [packets, received]: [u64; 2],
+) -> String {
     let place = match direction {
-        Way::RoundTrip => "on the path or in the reflector",
+        ProbeDirection::RoundTrip => "on the path or in the reflector",
         other => heading(other),
     };
     // A packet that came too late to count as received has its octet all the same.
@@ -587,7 +592,7 @@ fn missing_stamps(missing: &MissingStamps, whose: &str) -> String {
 const MANY: f64 = 0.01;
 
 /// Packets of a direction that took less time than their neighbours: how many of how many, and the number of the first.
-fn too_quick(direction: Way, [packets, compared, first]: [u64; 3], max_ns: i64) -> String {
+fn too_quick(direction: ProbeDirection, [packets, compared, first]: [u64; 3], max_ns: i64) -> String {
     format!(
         "{packets} of {} {} {} implausibly early (first: packet {first}; by up to {}) compared with those before and after",
         counted(compared, "packet"),
@@ -599,7 +604,7 @@ fn too_quick(direction: Way, [packets, compared, first]: [u64; 3], max_ns: i64) 
 
 #[expect(clippy::cast_precision_loss, reason = "counts of packets are below 2^53")]
 fn delay_missing(
-    direction: Way,
+    direction: ProbeDirection,
     [packets, arrived]: [u64; 2],
     uneven: Option<&Uneven>,
     live: bool,
@@ -678,9 +683,9 @@ fn slow(cause: ResponderDelayCause, stopped_ns: Option<i64>) -> String {
     }
 }
 
-fn path_minimum(stated_ns: i64, direction: Way, measured_ns: i64) -> String {
+fn path_minimum(stated_ns: i64, direction: ProbeDirection, measured_ns: i64) -> String {
     let stated = length(stated_ns);
-    if direction == Way::Both {
+    if direction == ProbeDirection::Both {
         return format!(
             "the stated minimum delay contradicts the packets (--path-minimum {stated}): the fastest packets of both directions took \
              {} together, so that each direction takes {} at most, or one of them less than stated; the bounds of the clock offset \

@@ -94,7 +94,7 @@ fn every_code_has_a_text() {
 /// Counts, times and directions are those of the fields.
 #[test]
 fn fields_are_shown() {
-    use romer_record::event::Side;
+    use romer_record::event::EventLocation;
     use romer_record::manifest::{CutShort, EntryKind, NotLogged};
     use romer_record::warning::{ReplyLosses, ResponderDelayCause, SkewUnknown, Uneven};
 
@@ -123,7 +123,7 @@ fn fields_are_shown() {
             &["25 entries of this host's packet log were not stored (20 for arrivals at this host, 5 for"],
         ),
         (
-            MeasurementWarning::PacketsNotSent { side: Side::Sender, packets: 1, replies: false },
+            MeasurementWarning::PacketsNotSent { side: EventLocation::Sender, packets: 1, replies: false },
             &["1 probe did not leave this host: it counts neither as sent nor as lost"],
         ),
         (
@@ -136,7 +136,7 @@ fn fields_are_shown() {
         ),
         (
             MeasurementWarning::DelayMissing {
-                direction: Way::Reverse,
+                direction: ProbeDirection::Reverse,
                 packets: 1_980,
                 arrived: 9_900,
                 live: false,

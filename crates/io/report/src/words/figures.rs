@@ -1,13 +1,13 @@
 //! The figures that lead a summary, one line a direction, and what is remarkable about the losses.
 
-use romer_record::document::{DelayKind, Direction, Measurement, Packets, Summary};
+use romer_record::document::{DelayKind, DirectionResults, Measurement, Packets, Summary};
 
 use super::Words;
 use crate::causes;
 use crate::figure::capital;
 use crate::number::{count, counted, percent};
 use crate::sure;
-use crate::table::{Way, ways};
+use crate::table::{Trip, ways};
 
 /// Fewer delays than this have no 99th percentile that differs from the maximum.
 const ENOUGH_FOR_P99: u64 = 100;
@@ -24,13 +24,13 @@ impl Words {
         lines
     }
 
-    fn line(self, m: &Measurement, way: Way) -> String {
-        let direction = way.of(m);
+    fn line(self, m: &Measurement, way: Trip) -> String {
+        let direction = way.results(m);
         let mut notes = Vec::new();
         if direction.delay_kind == Some(DelayKind::Variable) {
             notes.push("above min");
         }
-        if way == Way::RoundTrip && m.stamps.round_trip_includes_responder {
+        if way == Trip::RoundTrip && m.stamps.round_trip_includes_responder {
             notes.push("including the responder's processing time");
         }
         let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
@@ -63,10 +63,10 @@ impl Words {
     /// too long for independent losses.
     pub(crate) fn losses(self, m: &Measurement) -> Vec<(Option<&'static str>, String)> {
         let ways = ways(m);
-        let one = |way: &Way| {
-            let direction = way.of(m);
+        let one = |way: &Trip| {
+            let direction = way.results(m);
             // Of a round trip whose two directions are known, they have it all.
-            if *way == Way::RoundTrip && m.forward.packets.lost.is_some() && m.reverse.packets.lost.is_some()
+            if *way == Trip::RoundTrip && m.forward.packets.lost.is_some() && m.reverse.packets.lost.is_some()
             {
                 return None;
             }
@@ -81,7 +81,7 @@ impl Words {
     /// The longest loss period and when it was, where as many independent losses would have one as long less than once in a
     /// hundred such runs.
     #[expect(clippy::cast_precision_loss, reason = "a bound of a probability")]
-    fn burst(self, direction: &Direction) -> Option<String> {
+    fn burst(self, direction: &DirectionResults) -> Option<String> {
         let longest = direction.loss.longest?;
         let sent = direction.packets.sent?;
         let by_chance = (sent as f64).ln() + longest.packets as f64 * direction.loss.ratio?.ln();
@@ -96,7 +96,7 @@ impl Words {
 }
 
 /// `loss 2.69 % (6/223)`, as far as it is known.
-fn loss(direction: &Direction, way: Way) -> String {
+fn loss(direction: &DirectionResults, way: Trip) -> String {
     let packets = &direction.packets;
     let (received, sent) = (packets.received.unwrap_or(0), packets.sent);
     if sent == Some(0) {
@@ -119,7 +119,7 @@ fn loss(direction: &Direction, way: Way) -> String {
             let sent = sent.map_or_else(String::new, |sent| format!("{} sent, ", count(sent)));
             format!("{sent}arrivals unknown")
         }
-        (0, 0, Way::RoundTrip) => format!("no reply received, {text}"),
+        (0, 0, Trip::RoundTrip) => format!("no reply received, {text}"),
         (0, 0, _) => format!("no packet arrived, {text}"),
         (0, ..) => format!("no delay (time stamps missing), {text}"),
         _ => text,
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn longest_loss_burst() {
         let told = |packets, at_s: i64, sent: u64, lost: u64| {
-            let mut direction = Direction::default();
+            let mut direction = DirectionResults::default();
             direction.packets.sent = Some(sent);
             direction.loss.ratio = Some(lost as f64 / sent as f64);
             let at_ns = Some(at_s * 1_000_000_000);
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(told(4, 0, 1_000, 20).as_deref(), Some("longest burst 4 packets (200 ms) at t = 0 s"));
         assert_eq!(told(2, 400, 1_000_000, 1_200), None, "of so many two come together by chance");
         assert_eq!(told(10, 0, 10, 10), None, "all were lost");
-        assert_eq!(Words { unicode: true }.burst(&Direction::default()), None);
+        assert_eq!(Words { unicode: true }.burst(&DirectionResults::default()), None);
     }
 
     /// Fewer than a hundred delays have a maximum in place of a 99th percentile.
@@ -215,26 +215,26 @@ mod tests {
     #[test]
     fn loss_as_far_as_known() {
         let told = |packets: Packets, delays, way| {
-            let mut direction = Direction { packets, ..Direction::default() };
+            let mut direction = DirectionResults { packets, ..DirectionResults::default() };
             direction.delay_ns.count = delays;
             let judged = direction.packets.sent.unwrap_or(0) as f64;
             direction.loss.ratio = direction.packets.lost.map(|lost| lost as f64 / judged);
             loss(&direction, way).replace(NO_BREAK, " ")
         };
         let packets = |sent, received, lost| Packets { sent, received, lost, ..Packets::default() };
-        assert_eq!(told(packets(Some(4), Some(3), Some(1)), 3, Way::Forward), "loss 25.0 % (1/4)");
+        assert_eq!(told(packets(Some(4), Some(3), Some(1)), 3, Trip::Forward), "loss 25.0 % (1/4)");
         assert_eq!(
-            told(packets(Some(4), Some(0), Some(4)), 0, Way::RoundTrip),
+            told(packets(Some(4), Some(0), Some(4)), 0, Trip::RoundTrip),
             "no reply received, loss 100 % (4/4)"
         );
-        assert_eq!(told(packets(Some(4), None, None), 0, Way::Forward), "4 sent, arrivals unknown");
+        assert_eq!(told(packets(Some(4), None, None), 0, Trip::Forward), "4 sent, arrivals unknown");
         assert_eq!(
-            told(packets(Some(4), Some(2), Some(2)), 0, Way::Reverse),
+            told(packets(Some(4), Some(2), Some(2)), 0, Trip::Reverse),
             "no delay (time stamps missing), loss 50.0 % (2/4)"
         );
-        assert_eq!(told(packets(None, Some(9), None), 9, Way::Reverse), "loss unknown");
-        assert_eq!(told(packets(Some(0), Some(0), Some(0)), 0, Way::Reverse), "no packet was sent");
+        assert_eq!(told(packets(None, Some(9), None), 9, Trip::Reverse), "loss unknown");
+        assert_eq!(told(packets(Some(0), Some(0), Some(0)), 0, Trip::Reverse), "no packet was sent");
         let least = Packets { lost_at_least: Some(2), ..packets(Some(9), Some(7), None) };
-        assert_eq!(told(least, 7, Way::Forward), "at least 2 packets lost");
+        assert_eq!(told(least, 7, Trip::Forward), "at least 2 packets lost");
     }
 }

@@ -17,14 +17,17 @@ pub(super) fn skew(clock: &ClockState, one_way_file: bool) -> String {
     });
     let [far, near] =
         if one_way_file { ["receiver's", "the sender's"] } else { ["responder's", "the initiator's"] };
-    let pace = pace(skew, clock.skew_interval_ppm, near);
     match clock.skew_interval_ppm {
-        // What cannot be told from nothing is taken out all the same: which is that.
         Some([low, high]) if low <= 0.0 && high >= 0.0 => format!(
-            " The {far} clock runs {pace}{by}; the best estimate, {}, is removed from the delays.",
-            likeliest(skew, (high - low) / 2.0)
+            " The {far} clock runs {} than {near}{by}, not significant (95{NO_BREAK}% CI below \
+             {}{NO_BREAK}ppm); this skew is removed from the delays.",
+            likeliest(skew, (high - low) / 2.0),
+            no_less(high.max(-low).max(FINEST_PPM))
         ),
-        _ => format!(" The {far} clock runs {pace}{by}; this skew is removed from the delays."),
+        _ => format!(
+            " The {far} clock runs {}{by}; this skew is removed from the delays.",
+            pace(skew, clock.skew_interval_ppm, near)
+        ),
     }
 }
 
@@ -136,21 +139,19 @@ mod tests {
         };
         assert_eq!(
             said(-0.01, [-0.141, 0.12]),
-            " The responder's clock runs at the rate of the initiator's (difference below 0.15 ppm, 95 % CI); the best estimate, \
-             slower by 0.01 ppm, is removed from the delays."
+            " The responder's clock runs slower by 0.01 ppm than the initiator's, not significant (95 % CI below 0.15 ppm); this \
+             skew is removed from the delays."
         );
-        assert!(
-            said(1e-8, [-7.2e-7, 7e-7])
-                .ends_with("; the best estimate, faster by less than 0.001 ppm, is removed from the delays.")
-        );
+        assert!(said(1e-8, [-7.2e-7, 7e-7]).starts_with(
+            " The responder's clock runs faster by less than 0.001 ppm than the initiator's, not"
+        ));
         // What would read as zero is shown by its last digit.
-        assert!(
-            said(-0.04, [-12.1, 12.0])
-                .ends_with("; the best estimate, slower by less than 0.1 ppm, is removed from the delays."),
-        );
+        assert!(said(-0.04, [-12.1, 12.0]).starts_with(
+            " The responder's clock runs slower by less than 0.1 ppm than the initiator's, not"
+        ),);
         assert!(
             said(0.06, [-12.1, 12.0])
-                .ends_with("; the best estimate, faster by 0.1 ppm, is removed from the delays.")
+                .starts_with(" The responder's clock runs faster by 0.1 ppm than the initiator's, not")
         );
         assert!(said(17.0, [16.2, 17.8]).ends_with("17.80); this skew is removed from the delays."));
     }

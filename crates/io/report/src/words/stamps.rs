@@ -15,9 +15,9 @@ impl Words {
         let s = &m.stamps;
         let all = [s.sender_departure, s.responder_arrival, s.responder_departure, s.sender_arrival];
         let taken = match m.traffic.direction {
-            document::Way::Forward => 0..2,
-            document::Way::Reverse => 2..4,
-            document::Way::RoundTrip | document::Way::Both => 0..4,
+            document::ProbeDirection::Forward => 0..2,
+            document::ProbeDirection::Reverse => 2..4,
+            document::ProbeDirection::RoundTrip | document::ProbeDirection::Both => 0..4,
         };
         if m.source.is_some() && all.iter().all(Option::is_none) {
             return format!("Read from the file, which does not state where they were taken.{}", missing(m));

@@ -4,10 +4,10 @@
 use romer_clock::skew::{Correction, Leg};
 use romer_passages::{LocationSeries, LocationShapes};
 use romer_record::document::{
-    ClockState, DelayKind, Direction, Histogram, Hop, HopAnswer, Limit, MEASUREMENT, Measurement, Metadata,
-    Packets, Summary, Traffic,
+    ClockState, DelayKind, DirectionResults, Histogram, Hop, HopAnswer, Limit, MEASUREMENT, Measurement,
+    Metadata, Packets, Summary, Traffic,
 };
-use romer_record::document::{MissingStamps, Way};
+use romer_record::document::{MissingStamps, ProbeDirection};
 use romer_record::finding::{Finding, GridOf, Pattern};
 use romer_record::warning::MeasurementWarning;
 use romer_record::{Fate, Passage};
@@ -224,9 +224,9 @@ fn document(path: &Path) -> Measurement {
         },
         stamps: Default::default(),
         location_error_ns: Default::default(),
-        forward: Direction::default(),
-        reverse: Direction::default(),
-        round_trip: Direction::default(),
+        forward: DirectionResults::default(),
+        reverse: DirectionResults::default(),
+        round_trip: DirectionResults::default(),
         clock: ClockState { method: "shared".into(), ..ClockState::default() },
         events: Vec::new(),
         findings: Vec::new(),
@@ -291,7 +291,7 @@ fn findings() -> Vec<Finding> {
     };
     vec![
         found(
-            Way::Reverse,
+            ProbeDirection::Reverse,
             None,
             Pattern::PeriodicDelaySpikes {
                 period_ns: 30.72e9,
@@ -305,7 +305,7 @@ fn findings() -> Vec<Finding> {
             },
         ),
         found(
-            Way::Forward,
+            ProbeDirection::Forward,
             None,
             Pattern::DelayGrid {
                 of: GridOf::Ipdv,
@@ -319,7 +319,7 @@ fn findings() -> Vec<Finding> {
             },
         ),
         found(
-            Way::Forward,
+            ProbeDirection::Forward,
             Some(60),
             Pattern::RouteChange { ttl_from: 60, ttl_to: 57, delay_step_ns: Some(-2.1e6) },
         ),
@@ -386,14 +386,14 @@ fn histogram(values: &[f64]) -> Histogram {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a made-up sample")]
-fn direction(passages: &[Passage], kind: DelayKind, random: &mut Uniform) -> Direction {
+fn direction(passages: &[Passage], kind: DelayKind, random: &mut Uniform) -> DirectionResults {
     let delays: Vec<f64> = passages.iter().filter_map(|p| p.delay.map(|d| d.as_nanos() as f64)).collect();
     let changes: Vec<f64> = delays.windows(2).map(|w| w[1] - w[0]).collect();
     let lost = passages.iter().filter(|p| p.fate != Fate::Arrived).count() as u64;
     let sent = passages.len() as u64;
     let ratio = lost as f64 / sent as f64;
     let least = delays.iter().copied().fold(f64::INFINITY, f64::min);
-    let mut d = Direction {
+    let mut d = DirectionResults {
         packets: Packets {
             sent: Some(sent),
             received: Some(sent - lost),
@@ -414,7 +414,7 @@ fn direction(passages: &[Passage], kind: DelayKind, random: &mut Uniform) -> Dir
         pdv_ns: summary(delays.iter().map(|d| d - least).collect()),
         inter_departure_ns: summary((0..200).map(|_| 20e6 + random.exponential(90.0)).collect()),
         departure_error_ns: Some(summary((0..200).map(|_| random.exponential(90.0)).collect())),
-        ..Direction::default()
+        ..DirectionResults::default()
     };
     d.jitter_ns.delay_difference = summary(changes.iter().map(|c| c.abs()).collect());
     d.jitter_ns.rfc3550 = d.jitter_ns.delay_difference.mean;

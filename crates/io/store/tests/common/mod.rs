@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use proptest::prelude::*;
-use romer_record::document::Way;
-use romer_record::log::{Entry, Far};
+use romer_record::document::ProbeDirection;
+use romer_record::log::{Entry, ResponderRecord};
 use romer_record::manifest::{ClockRelation, MANIFEST, Manifest, Status, Stream};
 use romer_record::plausible::{MOMENTS, SPANS};
 use romer_record::{RoundTrip, Stamps};
@@ -42,7 +42,7 @@ pub(crate) fn entry() -> impl Strategy<Value = Entry> {
         ),
         (any::<u64>(), MOMENTS, times(), any::<[Option<u8>; 2]>()).prop_map(
             |(sequence, t2_user_ns, times, octets)| {
-                Entry::Far(Far {
+                Entry::Far(ResponderRecord {
                     sequence,
                     t2_user_ns,
                     t2_kernel_ns: times[0],
@@ -86,7 +86,8 @@ pub(crate) fn row() -> impl Strategy<Value = RoundTrip> {
             (octets, flags, way, [nic_error_ns, reply_number]),
         )| {
             RoundTrip {
-                way: [Way::RoundTrip, Way::Forward, Way::Reverse][usize::from(way % 3)],
+                way: [ProbeDirection::RoundTrip, ProbeDirection::Forward, ProbeDirection::Reverse]
+                    [usize::from(way % 3)],
                 sequence,
                 copy,
                 forward_copy,

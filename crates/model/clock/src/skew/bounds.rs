@@ -12,15 +12,15 @@
 //! A line that fits badly, or none, narrows nothing; and where what the estimator says contradicts the first packets, these count.
 
 use romer_record::Passage;
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_record::manifest::SkewRequest;
 use romer_record::warning::MeasurementWarning;
 
 use super::arithmetic::rounded;
 use super::estimate::Estimate;
-use super::heading::Heading;
 use super::method::{Method, method_of};
 use super::stamps::{moment, raw};
+use romer_units::Direction;
 
 /// Two clocks that are both steered by as much as a kernel steers them, in opposite senses, drift apart by so much, as a share of the time.
 const FASTEST: f64 = 1e-3;
@@ -57,7 +57,7 @@ pub(crate) fn bounds(
     }
     let contradicted = MeasurementWarning::PathMinimumContradicted {
         stated_ns: stated,
-        direction: Way::Both,
+        direction: ProbeDirection::Both,
         measured_ns: i64::try_from(there + back).unwrap_or(i64::MAX),
     };
     (within([there, back], 0), Some(contradicted))
@@ -71,7 +71,7 @@ fn most(
     directions: [&[Passage]; 2],
     least: [Option<i128>; 2],
 ) -> Option<[[i128; 2]; 3]> {
-    let headed = || directions.into_iter().zip(Heading::BOTH);
+    let headed = || directions.into_iter().zip(Direction::BOTH);
     let begins = headed().map(|(passages, heading)| {
         passages.iter().filter(|one| raw(one).is_some()).filter_map(|one| moment(one, heading)).min()
     });
@@ -120,7 +120,7 @@ fn undisturbed(estimate: &Estimate, directions: [&[Passage]; 2], start: i64) -> 
     let Some(first) = estimate.events.iter().map(|event| event.at_ns).min() else { return i64::MAX };
     let last = directions
         .into_iter()
-        .zip(Heading::BOTH)
+        .zip(Direction::BOTH)
         .filter_map(|(passages, heading)| moment(passages.last()?, heading));
     let length = last.max().unwrap_or(first).saturating_sub(start);
     first.saturating_sub(length / BEFORE_EVENT)

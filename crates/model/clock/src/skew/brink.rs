@@ -5,11 +5,11 @@
 use super::arithmetic::{many, median, rounded};
 use super::estimate::{ChangeKind, ClockChange, Estimate};
 use super::event::{Event, step};
-use super::heading::Heading;
 use super::near::EARLY;
 use super::survey::Survey;
 use super::transition::Transition;
 use romer_record::warning::MeasurementWarning;
+use romer_units::Direction;
 
 /// Packets of a direction at an end, at least: half of them tell the level.
 const KNOWN: usize = 60;
@@ -154,7 +154,7 @@ pub(crate) fn add_steps(forward: &Survey, reverse: &Survey, told: &mut Vec<Event
         let (from, to) = (there.0.min(back.0), there.1.max(back.1));
         let within = |event: &Event| event.transition.to >= from && event.transition.from <= to;
         let of_it = |event: &Event| {
-            let sign = event.heading.map_or(1.0, Heading::sign);
+            let sign = event.heading.map_or(1.0, Direction::sign);
             event.transition.to <= event.transition.from
                 && (sign * event.transition.size - found.transition.size).abs()
                     <= ALIKE * found.transition.size.abs()
@@ -197,7 +197,7 @@ fn step_at(forward: &Survey, reverse: &Survey, end: usize) -> Option<Event> {
 /// A change near an end in one direction, of which the other says nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Open {
-    heading: Heading,
+    heading: Direction,
     /// From when on the packets there are known, and until when, seconds.
     span: (f64, f64),
     at: f64,
@@ -210,7 +210,7 @@ pub(crate) fn open(surveys: [&Survey; 2]) -> Vec<Open> {
     let mut found = Vec::new();
     for end in [0, 1] {
         let sides = surveys.map(|survey| Side::of(survey, end));
-        for (place, heading) in Heading::BOTH.into_iter().enumerate() {
+        for (place, heading) in Direction::BOTH.into_iter().enumerate() {
             let (Some(one), other) = (&sides[place], &sides[1 - place]) else { continue };
             let Some(shift) = one.shift().filter(|shift| one.is_level(shift)) else { continue };
             let Some(span) = span(surveys[place], end) else { continue };

@@ -6,10 +6,10 @@
 use super::arithmetic::many;
 use super::estimate::ChangeKind;
 use super::event::{Event, step};
-use super::heading::Heading;
 use super::near::Near;
 use super::survey::Survey;
 use super::transition::Transition;
+use romer_units::Direction;
 
 /// So many floors before a step and after it are looked at.
 const REACH: f64 = 4.0;
@@ -25,7 +25,7 @@ const WAITED: f64 = 3.0;
 /// The events, each step of a clock that was two as two; and by how much delays may be off beside one that is not understood, nanoseconds. What
 /// either clock does shows in reverse so many seconds later than forward, at the least and at the most.
 pub(crate) fn taken_apart(
-    surveys: &[(&Survey, Heading)],
+    surveys: &[(&Survey, Direction)],
     events: Vec<Event>,
     later: (f64, f64),
 ) -> (Vec<Event>, f64) {
@@ -91,7 +91,7 @@ impl Sides {
             }
         }
         let of = |survey: &Survey, heading| Near::of(survey, heading, (low, high), low);
-        let near = [of(surveys[0], Heading::Forward)?, of(surveys[1], Heading::Reverse)?];
+        let near = [of(surveys[0], Direction::Forward)?, of(surveys[1], Direction::Reverse)?];
         // What packets waited is between both, too.
         let waits = WAITED * (near[0].wait + near[1].wait) / 1e9;
         Some(Self { near, later: (later.0 - waits, later.1 + waits) })

@@ -8,10 +8,10 @@ use super::arithmetic::{many, median, rounded};
 use super::classic::NORMAL;
 use super::estimate::ChangeKind;
 use super::event::{Event, FASTEST_SLEW};
-use super::heading::Heading;
 use super::survey::Survey;
 use super::tails;
 use super::transition::Transition;
+use romer_units::Direction;
 
 /// The share of the cells that lie below the level: what lies below it costs so many times as much as what lies above as those are fewer.
 const BELOW: f64 = 0.05;
@@ -52,7 +52,7 @@ impl Side {
     /// By the responder's clock without `events`, which is ahead by `line`. The slew is one of the events, and others end before `span` and begin
     /// after it.
     fn of(
-        (survey, heading): (&Survey, Heading),
+        (survey, heading): (&Survey, Direction),
         place: usize,
         events: &[Event],
         line: &impl Fn(f64) -> f64,
@@ -103,7 +103,7 @@ impl Side {
 /// The events with slews begun and ended when the packets of all directions say, and by how much delays beside their corners may be off, nanoseconds.
 /// `line` is by how much the responder's clock is ahead without them.
 pub(crate) fn placed(
-    surveys: &[(&Survey, Heading)],
+    surveys: &[(&Survey, Direction)],
     events: &[Event],
     line: impl Fn(f64) -> f64,
 ) -> (Vec<Event>, f64) {
@@ -143,7 +143,7 @@ struct Around {
 }
 
 fn around(
-    surveys: &[(&Survey, Heading)],
+    surveys: &[(&Survey, Direction)],
     place: usize,
     events: &[Event],
     line: &impl Fn(f64) -> f64,
@@ -171,13 +171,13 @@ fn around(
 }
 
 /// How long a floor is at the most, seconds.
-fn floor(surveys: &[(&Survey, Heading)]) -> f64 {
+fn floor(surveys: &[(&Survey, Direction)]) -> f64 {
     surveys.iter().map(|(survey, _)| tails::width(survey.length, survey.floors.len())).fold(0.0, f64::max)
 }
 
 /// The events with those steps of the clock as slews that took their time by the packets of both directions: floors are too far apart to tell.
 pub(crate) fn drawn_out(
-    surveys: &[(&Survey, Heading)],
+    surveys: &[(&Survey, Direction)],
     events: Vec<Event>,
     line: impl Fn(f64) -> f64,
 ) -> Vec<Event> {
@@ -187,7 +187,7 @@ pub(crate) fn drawn_out(
 }
 
 fn as_slew(
-    surveys: &[(&Survey, Heading)],
+    surveys: &[(&Survey, Direction)],
     place: usize,
     events: &[Event],
     line: &impl Fn(f64) -> f64,
@@ -230,7 +230,7 @@ fn as_slew(
 
 /// Mean and deviation of either end of a slew.
 fn corners(
-    surveys: &[(&Survey, Heading)],
+    surveys: &[(&Survey, Direction)],
     place: usize,
     events: &[Event],
     line: &impl Fn(f64) -> f64,

@@ -1,7 +1,7 @@
 //! What is to be taken out of raw delays.
 
 use super::arithmetic::rounded;
-use super::heading::Heading;
+use romer_units::Direction;
 
 /// From one moment on, a straight line.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,7 +53,7 @@ impl Correction {
 
     /// What is to be taken out more of the delay of a packet that waited so long: the responder stamped it as much later than it left, or
     /// earlier than it came back, nanoseconds.
-    pub fn more(&self, at_ns: i64, heading: Heading, waited_ns: i64) -> i64 {
+    pub fn more(&self, at_ns: i64, heading: Direction, waited_ns: i64) -> i64 {
         let slope = self.leg(at_ns.saturating_sub(self.origin_ns)).map_or(0.0, |leg| leg.slope);
         rounded(heading.sign() * slope * waited_ns as f64)
     }

@@ -7,8 +7,8 @@ use romer_record::Passage;
 
 use super::arithmetic::median;
 use super::estimate::{ChangeKind, ClockChange, Estimate};
-use super::heading::Heading;
 use super::stamps::{moment, raw};
+use romer_units::Direction;
 
 /// Packets on either side that tell how high a queue stood.
 const BESIDE: usize = 3;
@@ -23,9 +23,10 @@ pub(super) fn by_the_other(estimate: &mut Estimate, forward: &[Passage], reverse
         estimate.events.iter().filter(|event| event.kind == ChangeKind::ClockStep).copied().collect();
     for step in steps {
         let Some(heading) = step.dated_by else { continue };
-        let (own, other) = if heading == Heading::Forward { (forward, reverse) } else { (reverse, forward) };
+        let (own, other) =
+            if heading == Direction::Forward { (forward, reverse) } else { (reverse, forward) };
         let Some(placed) = placed(estimate, &step, heading, own, other) else { continue };
-        let hidden = estimate.correction_mut(heading.other());
+        let hidden = estimate.correction_mut(heading.opposite());
         if let Some((leg, at)) = placed.moved {
             hidden.put_jump(leg, at);
         }
@@ -44,12 +45,12 @@ struct Placed {
 fn placed(
     estimate: &Estimate,
     step: &ClockChange,
-    heading: Heading,
+    heading: Direction,
     own: &[Passage],
     other: &[Passage],
 ) -> Option<Placed> {
-    let size = if heading == Heading::Forward { step.size_ns } else { step.size_ns.saturating_neg() };
-    let [dated, hidden] = [heading, heading.other()].map(|heading| estimate.correction(heading));
+    let size = if heading == Direction::Forward { step.size_ns } else { step.size_ns.saturating_neg() };
+    let [dated, hidden] = [heading, heading.opposite()].map(|heading| estimate.correction(heading));
     let (leg, _) = hidden.jump_near(step.at_ns, size.saturating_neg())?;
     let (_, from) = dated.jump_near(step.at_ns, size)?;
     let since = dated.origin_ns.saturating_add(from);
@@ -61,7 +62,7 @@ fn placed(
     let mut packets: Vec<(i64, u64, f64)> = other
         .iter()
         .filter_map(|one| {
-            let at = moment(one, heading.other())?;
+            let at = moment(one, heading.opposite())?;
             let height = raw(one)? as f64 - before.at(at.saturating_sub(hidden.origin_ns));
             Some((at, one.sequence, height))
         })

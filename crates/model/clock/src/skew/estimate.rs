@@ -1,8 +1,8 @@
 //! What an estimator has found.
 
 use super::correction::Correction;
-use super::heading::Heading;
 use romer_record::warning::{MeasurementWarning, SkewUnknown};
+use romer_units::Direction;
 
 /// How much faster the responder's clock runs than the sender's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,13 +45,13 @@ pub struct ClockChange {
     /// What it was.
     pub kind: ChangeKind,
     /// The direction of a path change; `None` where it was a clock's.
-    pub heading: Option<Heading>,
+    pub heading: Option<Direction>,
     /// How much more the responder's clock shows after it, or how much longer the way takes, nanoseconds.
     pub size_ns: i64,
     /// Half the width of the 95 % interval of the size, nanoseconds; 0 where the method says nothing of it.
     pub error_ns: f64,
     /// The direction that tells its moment, where it is one of two.
-    pub dated_by: Option<Heading>,
+    pub dated_by: Option<Direction>,
     /// What it may be as well, because that cannot be told.
     pub may_be: Option<ChangeKind>,
 }
@@ -66,7 +66,7 @@ pub struct Estimate {
     /// What it rests on where that is not both directions though there are both, and what is ambiguous.
     pub remarks: Vec<MeasurementWarning>,
     /// The direction whose least delay is that of a queue which is never empty, where it is only one.
-    pub full: Option<Heading>,
+    pub full: Option<Direction>,
     /// What happened, in order of time.
     pub events: Vec<ClockChange>,
     /// What is to be taken out of raw delays, forward and in reverse.
@@ -81,27 +81,28 @@ pub struct Estimate {
 impl Estimate {
     /// What is to be taken out of the raw delays of a direction. For packets forward the moment is that of departure,
     /// in reverse that of arrival: the one on the sender's clock.
-    pub fn correction(&self, heading: Heading) -> &Correction {
-        &self.corrections[usize::from(heading == Heading::Reverse)]
+    pub fn correction(&self, heading: Direction) -> &Correction {
+        &self.corrections[usize::from(heading == Direction::Reverse)]
     }
 
     /// The same, to be changed.
-    pub fn correction_mut(&mut self, heading: Heading) -> &mut Correction {
-        &mut self.corrections[usize::from(heading == Heading::Reverse)]
+    pub fn correction_mut(&mut self, heading: Direction) -> &mut Correction {
+        &mut self.corrections[usize::from(heading == Direction::Reverse)]
     }
 
     /// Whether the least delay of a direction is a queue's, which tells nothing of the clocks by itself.
-    pub(crate) fn is_full(&self, heading: Heading) -> bool {
-        self.full == Some(heading) || self.events.iter().any(|event| event.dated_by == Some(heading.other()))
+    pub(crate) fn is_full(&self, heading: Direction) -> bool {
+        self.full == Some(heading)
+            || self.events.iter().any(|event| event.dated_by == Some(heading.opposite()))
     }
 
     /// Puts steps where the corrections jump, which packets tell better than the cells by which steps are found.
     pub(crate) fn date_steps(&mut self) {
         for event in self.events.iter_mut().filter(|event| event.kind == ChangeKind::ClockStep) {
-            let heading = event.dated_by.unwrap_or(Heading::Forward);
+            let heading = event.dated_by.unwrap_or(Direction::Forward);
             let size =
-                if heading == Heading::Forward { event.size_ns } else { event.size_ns.saturating_neg() };
-            let correction = &self.corrections[usize::from(heading == Heading::Reverse)];
+                if heading == Direction::Forward { event.size_ns } else { event.size_ns.saturating_neg() };
+            let correction = &self.corrections[usize::from(heading == Direction::Reverse)];
             if let Some((_, from)) = correction.jump_near(event.at_ns, size) {
                 event.at_ns = correction.origin_ns.saturating_add(from);
             }

@@ -7,13 +7,13 @@ use super::arithmetic::{REACH_NS, many, rounded};
 use super::classic::{self, LeastSquares, NORMAL, Sloped};
 use super::correction::{Correction, Leg};
 use super::estimate::{ChangeKind, ClockChange, Estimate, Skew, coarse};
-use super::heading::Heading;
 use super::hull::{Hull, Point};
 use super::khlifi::Windows;
 use super::method::Method;
 use super::piecewise::Piecewise;
 use super::resolution::Resolution;
 use crate::clocks::across;
+use romer_units::Direction;
 
 /// Packets, and nanoseconds from the first to the last, that would tell a slope and how sure it is in shorter windows.
 const ENOUGH: (u64, i64) = (10, 1_000_000_000);
@@ -123,14 +123,14 @@ impl Estimator {
 
     /// Takes a packet in. Packets of a direction come best in order of time; the estimate is the same in any other
     /// order with every method but Khlifi's, and with calibration packets.
-    pub fn push(&mut self, heading: Heading, departure: Timestamp<Departure>, arrival: Timestamp<Arrival>) {
+    pub fn push(&mut self, heading: Direction, departure: Timestamp<Departure>, arrival: Timestamp<Arrival>) {
         let here = match heading {
-            Heading::Forward => departure.as_nanos(),
-            Heading::Reverse => arrival.as_nanos(),
+            Direction::Forward => departure.as_nanos(),
+            Direction::Reverse => arrival.as_nanos(),
         };
         let Ok(raw) = i64::try_from(across(departure, arrival)) else { return };
         let at = here.checked_sub(*self.origin.get_or_insert(here));
-        let track = &mut self.tracks[usize::from(heading == Heading::Reverse)];
+        let track = &mut self.tracks[usize::from(heading == Direction::Reverse)];
         let delay = raw.checked_sub(*track.base.get_or_insert(raw));
         let near = |value: Option<i64>| value.filter(|value| value.abs() <= REACH_NS);
         let (Some(at), Some(delay)) = (near(at), near(delay)) else { return };
@@ -205,7 +205,7 @@ impl Estimator {
             _ => Estimate::refused(SkewUnknown::FewOrClose),
         };
         let fits = self.tracks.each_ref().map(|track| self.fit(track));
-        let signs = Heading::BOTH.map(Heading::sign);
+        let signs = Direction::BOTH.map(Direction::sign);
         // One figure for both: the forward direction's, as its method has it; else the other's.
         for (fit, sign) in fits.iter().zip(signs) {
             if let (Some(fit), None) = (fit, estimate.skew) {

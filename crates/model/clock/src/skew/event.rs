@@ -1,8 +1,8 @@
 //! A change of a clock or of the path, by both directions.
 
 use super::estimate::ChangeKind;
-use super::heading::Heading;
 use super::transition::Transition;
+use romer_units::Direction;
 
 /// Changes in both directions belong together if they are no further apart than this share of the run.
 pub(crate) const TOGETHER: f64 = 0.02;
@@ -21,19 +21,19 @@ pub(crate) struct Event {
     /// responder stamps a packet later than it left and earlier than it came back.
     pub(crate) apart: Option<[f64; 2]>,
     pub(crate) kind: ChangeKind,
-    pub(crate) heading: Option<Heading>,
+    pub(crate) heading: Option<Direction>,
     /// The direction that tells its moment, where the other does not.
-    pub(crate) dated_by: Option<Heading>,
+    pub(crate) dated_by: Option<Direction>,
     /// What it may be as well.
     pub(crate) may_be: Option<ChangeKind>,
 }
 
 impl Event {
     /// The transition as a direction sees it.
-    pub(crate) fn seen(&self, heading: Heading) -> Transition {
+    pub(crate) fn seen(&self, heading: Direction) -> Transition {
         match self.apart {
             Some([forward, reverse]) => {
-                let at = if heading == Heading::Forward { forward } else { reverse };
+                let at = if heading == Direction::Forward { forward } else { reverse };
                 Transition { from: at, to: at, ..self.transition }
             }
             None => self.transition,
@@ -55,7 +55,7 @@ impl Event {
     }
 
     /// By how much longer a direction's packets of a moment take for it, by the clocks.
-    pub(crate) fn longer(&self, heading: Heading, x: f64) -> f64 {
+    pub(crate) fn longer(&self, heading: Direction, x: f64) -> f64 {
         let one = self.seen(heading);
         match (self.kind, self.heading) {
             (ChangeKind::PathChange, Some(whose)) if whose != heading => 0.0,

@@ -5,11 +5,11 @@ use super::ends;
 use super::estimate::ChangeKind;
 use super::event::{Event, FASTEST_SLEW, GRADUAL, TOGETHER, by_both, cancel, step};
 use super::faint;
-use super::heading::Heading;
 use super::near::{borne_out, mirrored, two_steps};
 use super::survey::Survey;
 use super::tails;
 use super::transition::Transition;
+use romer_units::Direction;
 
 /// So far apart may they lie if the packets in between say so.
 const APART: f64 = 0.04;
@@ -18,7 +18,7 @@ const HIDDEN: f64 = 0.06;
 /// Puts the transitions of both directions together: what is opposite and equal in both is a clock's, the rest are the
 /// path's. Of one direction alone a jump is taken for the path's, since routes change more often than clocks are set,
 /// and a gradual change for a slew, unless no clock is as fast.
-pub(crate) fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
+pub(crate) fn events(surveys: &[(&Survey, Direction)]) -> Vec<Event> {
     let length = surveys.iter().map(|(survey, _)| survey.length).fold(0.0, f64::max);
     let gradual = |one: &Transition| one.to - one.from > GRADUAL * length;
     let mut found = Vec::new();
@@ -69,7 +69,7 @@ pub(crate) fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
     }));
     found.extend(others.into_iter().map(|transition| Event {
         kind: ChangeKind::PathChange,
-        heading: Some(Heading::Reverse),
+        heading: Some(Direction::Reverse),
         ..step(transition)
     }));
     found.extend(tails::events(surveys));
@@ -102,7 +102,7 @@ fn clusters(
     others: &mut Vec<Transition>,
     length: f64,
     reach: f64,
-    judges: Option<[(&Survey, Heading); 2]>,
+    judges: Option<[(&Survey, Direction); 2]>,
 ) -> Vec<Event> {
     let mut moments: Vec<(f64, f64)> =
         ones.iter().chain(others.iter()).map(|one| (one.from, one.to)).collect();
@@ -168,7 +168,7 @@ fn at_ends(
     clock.into_iter().map(|one| step(Transition { size: sign * one.size, ..one })).collect()
 }
 
-fn first_sign(surveys: &[(&Survey, Heading)]) -> f64 {
+fn first_sign(surveys: &[(&Survey, Direction)]) -> f64 {
     surveys.first().map_or(1.0, |(_, heading)| heading.sign())
 }
 

@@ -34,7 +34,6 @@ mod estimator;
 mod event;
 mod faint;
 mod floors;
-mod heading;
 mod hidden;
 mod hull;
 mod humps;
@@ -69,7 +68,6 @@ pub use arithmetic::{REACH_NS, rounded};
 pub use correction::{Correction, Leg};
 pub use estimate::{ChangeKind, ClockChange, Estimate, Skew};
 pub use estimator::Estimator;
-pub use heading::Heading;
 pub use hull::{Hull, Point};
 pub use method::{Method, MethodError, method_of};
 pub use relating::{

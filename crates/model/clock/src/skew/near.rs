@@ -6,9 +6,9 @@
 
 use super::arithmetic::{many, median};
 use super::floors::Floor;
-use super::heading::Heading;
 use super::survey::Survey;
 use super::transition::Transition;
+use romer_units::Direction;
 
 /// What lies below a level costs so many times as much as what lies above it: nothing is early.
 pub(super) const EARLY: f64 = 20.0;
@@ -44,7 +44,12 @@ pub(super) struct Near {
 
 impl Near {
     /// The cells between two moments, above the level before `change`, which is that since the direction changed last.
-    pub(super) fn of(survey: &Survey, heading: Heading, (from, to): (f64, f64), change: f64) -> Option<Self> {
+    pub(super) fn of(
+        survey: &Survey,
+        heading: Direction,
+        (from, to): (f64, f64),
+        change: f64,
+    ) -> Option<Self> {
         let height = |floor: &Floor| floor.above(survey.slope);
         let within = |low: f64, high: f64| survey.fine.iter().filter(move |one| one.x >= low && one.x < high);
         let earlier = survey.transitions.iter().filter(|one| one.to < change);
@@ -82,7 +87,7 @@ impl Near {
 
 /// Two steps of a clock, where they explain the packets of both directions better than the short slew does that they were
 /// taken for; sizes are the responder's clock's.
-pub(crate) fn two_steps(surveys: &[(&Survey, Heading)], slew: &Transition) -> Option<[Transition; 2]> {
+pub(crate) fn two_steps(surveys: &[(&Survey, Direction)], slew: &Transition) -> Option<[Transition; 2]> {
     let length = slew.to - slew.from;
     let (low, high) = (slew.from - length / 3.0, slew.to + length / 3.0);
     let near: Vec<Near> =
@@ -127,7 +132,7 @@ pub(crate) fn two_steps(surveys: &[(&Survey, Heading)], slew: &Transition) -> Op
 
 /// Whether the other direction's packets say that what one direction shows is a clock's: what lies lower here between two
 /// changes must lie higher there, every packet of it, and the other way round.
-pub(crate) fn borne_out(shown: &[Transition], other: &Survey, heading: Heading) -> bool {
+pub(crate) fn borne_out(shown: &[Transition], other: &Survey, heading: Direction) -> bool {
     let mut sum = 0.0;
     let first = shown.first().map_or(0.0, |one| one.from);
     shown.windows(2).all(|pair| {

@@ -7,13 +7,13 @@
 use super::arithmetic::{many, median, rounded};
 use super::estimate::{ChangeKind, PLAUSIBLE_PPM};
 use super::event::{Event, TOGETHER, step};
-use super::heading::Heading;
 use super::joining::events;
 use super::round_trip::is_path;
 use super::survey::Survey;
 use super::transition::Transition;
 use super::whose::{Moved, Witness};
 use romer_record::warning::{MeasurementWarning, SkewUnknown};
+use romer_units::Direction;
 
 /// A floor that moves for more than this share of the run is no floor.
 const MOVING: f64 = 0.25;
@@ -29,7 +29,7 @@ const UNLIKE: f64 = 2.0;
 /// A direction without a floor to go by.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Moving {
-    pub(crate) heading: Heading,
+    pub(crate) heading: Direction,
     how: How,
 }
 
@@ -43,8 +43,8 @@ enum How {
 
 impl Moving {
     /// Why there is no rate, where none of the directions has a floor.
-    pub(crate) const fn unknown(&self) -> SkewUnknown {
-        let direction = self.heading.way();
+    pub(crate) fn unknown(&self) -> SkewUnknown {
+        let direction = self.heading.into();
         match self.how {
             How::Moves(moving_ratio) => SkewUnknown::MinimumMoves { direction, moving_ratio },
             How::Rises(drift_ppm) => SkewUnknown::MinimumDrifts { direction, drift_ppm },
@@ -52,17 +52,17 @@ impl Moving {
     }
 
     /// What an estimate rests on that goes without it.
-    pub(crate) const fn remark(&self) -> MeasurementWarning {
+    pub(crate) fn remark(&self) -> MeasurementWarning {
         let (moving_ratio, drift_ppm) = match self.how {
             How::Moves(share) => (Some(share), None),
             How::Rises(ppm) => (None, Some(ppm)),
         };
-        MeasurementWarning::SkewByOneDirection { direction: self.heading.way(), moving_ratio, drift_ppm }
+        MeasurementWarning::SkewByOneDirection { direction: self.heading.into(), moving_ratio, drift_ppm }
     }
 }
 
 /// The directions without a floor to go by.
-pub(crate) fn restless(surveys: &[(&Survey, Heading)], told: &[Event]) -> Vec<Moving> {
+pub(crate) fn restless(surveys: &[(&Survey, Direction)], told: &[Event]) -> Vec<Moving> {
     let slews = told.iter().filter(|event| event.kind == ChangeKind::Slew);
     let slewed: f64 = slews.map(|event| event.transition.to - event.transition.from).sum();
     // In a clock's slew both floors move.
@@ -85,7 +85,7 @@ pub(crate) fn restless(surveys: &[(&Survey, Heading)], told: &[Event]) -> Vec<Mo
 
 /// What the direction with a floor shows, each change with whose it was; and by how much delays may be off because that could not
 /// be told, nanoseconds. The round trip is longer by `bases` than the sum of a delay of either direction, nanoseconds.
-pub(crate) fn told_by(calm: (&Survey, Heading), full: &Survey, bases: f64) -> (Vec<Event>, f64) {
+pub(crate) fn told_by(calm: (&Survey, Direction), full: &Survey, bases: f64) -> (Vec<Event>, f64) {
     let (survey, heading) = calm;
     let mut found = events(&[calm]);
     let busy: Vec<Transition> = found.iter().map(|event| event.transition).collect();
@@ -115,7 +115,7 @@ pub(crate) fn told_by(calm: (&Survey, Heading), full: &Survey, bases: f64) -> (V
 }
 
 /// A change that a direction shows, as a clock's.
-fn of_a_clock(change: &Transition, heading: Heading, apart: [f64; 2]) -> Event {
+fn of_a_clock(change: &Transition, heading: Direction, apart: [f64; 2]) -> Event {
     let transition = Transition { size: heading.sign() * change.size, ..*change };
     let told = Event { dated_by: Some(heading), ..step(transition) };
     match change.to > change.from {
@@ -139,12 +139,12 @@ pub(crate) fn look_again(
 ) -> f64 {
     let busy: Vec<Transition> = told.iter().map(|event| event.transition).collect();
     // Changes of both ways at one moment have been looked at together.
-    let ways: Vec<(Option<Heading>, Transition)> =
+    let ways: Vec<(Option<Direction>, Transition)> =
         told.iter().filter(|event| is_path(event)).map(|event| (event.heading, event.transition)).collect();
     let mut doubt: f64 = 0.0;
     for event in told.iter_mut().filter(|event| is_path(event)) {
         let Some(heading) = event.heading else { continue };
-        let other = heading.other();
+        let other = heading.opposite();
         let near = TOGETHER * surveys[0].length + round_trip.max(0.0);
         let beside = |one: &Transition| {
             one.from <= event.transition.to + near && one.to >= event.transition.from - near
@@ -152,7 +152,7 @@ pub(crate) fn look_again(
         if ways.iter().any(|(whose, one)| *whose == Some(other) && beside(one)) {
             continue;
         }
-        let [own, full] = if heading == Heading::Forward { surveys } else { [surveys[1], surveys[0]] };
+        let [own, full] = if heading == Direction::Forward { surveys } else { [surveys[1], surveys[0]] };
         let change = event.transition;
         let floors: Vec<(f64, f64)> =
             full.floors.iter().map(|floor| (floor.x, floor.above(-own.slope))).collect();
@@ -195,8 +195,8 @@ pub(crate) fn date(surveys: [&Survey; 2], told: &mut [Event]) {
     };
     let [there, back] = surveys.map(varies);
     let quieter = match (there, back) {
-        _ if back > UNLIKE * there => Heading::Forward,
-        _ if there > UNLIKE * back => Heading::Reverse,
+        _ if back > UNLIKE * there => Direction::Forward,
+        _ if there > UNLIKE * back => Direction::Reverse,
         _ => return,
     };
     for event in told.iter_mut().filter(|event| event.kind == ChangeKind::ClockStep) {

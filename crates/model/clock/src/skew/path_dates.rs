@@ -5,13 +5,13 @@ use romer_record::Passage;
 
 use super::correction::{Correction, Leg};
 use super::estimate::{ChangeKind, Estimate};
-use super::heading::Heading;
 use super::sharpen::sharpen;
 use super::stamps::stamps;
+use romer_units::Direction;
 
 /// Moves the changes of ways that came at once to where packets have them, as jumps of a clock are.
 pub(super) fn by_packets(estimate: &mut Estimate, forward: &[Passage], reverse: &[Passage]) {
-    for (heading, passages) in Heading::BOTH.into_iter().zip([forward, reverse]) {
+    for (heading, passages) in Direction::BOTH.into_iter().zip([forward, reverse]) {
         // Packets of a queue that is never empty lie anywhere.
         if estimate.full == Some(heading) {
             continue;

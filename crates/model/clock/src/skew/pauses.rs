@@ -4,8 +4,8 @@ use romer_record::Passage;
 
 use super::arithmetic::rounded;
 use super::estimate::{ChangeKind, Estimate};
-use super::heading::Heading;
 use super::stamps::stamps;
+use romer_units::Direction;
 
 /// How much time has passed by each of these packets, in order, since the first, without pauses, and a hundredth of the whole. What lies in a pause, as
 /// the step of a clock, or what a clock left out that was set ahead, is as near to the packets before as to those after it.
@@ -38,7 +38,7 @@ pub(super) fn passed(points: &[(i64, f64)]) -> (Vec<i64>, i64) {
 pub(super) fn in_pauses(estimate: &mut Estimate, forward: &[Passage]) {
     /// A pause is longer than so many times between packets, on average.
     const LONG: i64 = 8;
-    let correction = estimate.correction(Heading::Forward).clone();
+    let correction = estimate.correction(Direction::Forward).clone();
     let origin = correction.origin_ns;
     for event in estimate.events.iter_mut().filter(|event| event.kind == ChangeKind::ClockStep) {
         let size = event.size_ns as f64 / (1.0 + estimate.skew.map_or(0.0, |skew| skew.ppm) / 1e6);

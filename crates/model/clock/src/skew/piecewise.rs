@@ -8,7 +8,6 @@ use super::correction::{Correction, Leg};
 use super::estimate::{ChangeKind, ClockChange, Estimate, Skew, coarse};
 use super::event::{Event, GRADUAL, TOGETHER, step};
 use super::floors::Floors;
-use super::heading::Heading;
 use super::hidden;
 use super::humps;
 use super::joining::events;
@@ -21,6 +20,7 @@ use super::tails;
 use super::transition::Transition;
 use super::wander::{self, Curve, Shown};
 use romer_record::warning::SkewUnknown;
+use romer_units::Direction;
 
 /// Both directions' rates may differ by so many errors.
 const DISAGREE: f64 = 6.0;
@@ -46,8 +46,8 @@ pub(crate) struct Piecewise {
 }
 
 impl Piecewise {
-    pub(crate) fn push(&mut self, heading: Heading, point: super::hull::Point) {
-        self.floors[usize::from(heading == Heading::Reverse)].push(point);
+    pub(crate) fn push(&mut self, heading: Direction, point: super::hull::Point) {
+        self.floors[usize::from(heading == Direction::Reverse)].push(point);
     }
 
     pub(crate) fn absorb(&mut self, other: Self) {
@@ -87,7 +87,7 @@ impl Piecewise {
             told = told.or(Some(as_sent));
         }
         if told.is_none() {
-            for (survey, heading) in surveys.iter_mut().zip(Heading::BOTH) {
+            for (survey, heading) in surveys.iter_mut().zip(Direction::BOTH) {
                 let Ok(survey) = survey else { continue };
                 *survey = without_wandering(made_gradual(survey.clone()), heading);
             }
@@ -148,7 +148,7 @@ fn surveyed([there, back]: [&Floors; 2], grains: [f64; 2]) -> [Result<Survey, To
         return both;
     }
     let shown = |forward: &Survey, reverse: &Survey| {
-        let both = [(forward, Heading::Forward), (reverse, Heading::Reverse)];
+        let both = [(forward, Direction::Forward), (reverse, Direction::Reverse)];
         !differ(forward, reverse) && !tails::events(&both).is_empty()
     };
     if let Ok(again) = Survey::at_rate(back, grains[1], Some(-forward.slope))
@@ -165,13 +165,13 @@ fn surveyed([there, back]: [&Floors; 2], grains: [f64; 2]) -> [Result<Survey, To
 }
 
 /// The directions that tell something.
-fn usable(surveys: &[Result<Survey, TooLittle>; 2]) -> Vec<(&Survey, Heading)> {
-    let each = surveys.iter().zip(Heading::BOTH);
+fn usable(surveys: &[Result<Survey, TooLittle>; 2]) -> Vec<(&Survey, Direction)> {
+    let each = surveys.iter().zip(Direction::BOTH);
     each.filter_map(|(survey, heading)| Some((survey.as_ref().ok()?, heading))).collect()
 }
 
 /// The clock if its rate wanders, and the events that are left.
-fn curve(surveys: &[(&Survey, Heading)], events: &[Event]) -> Option<(Curve, Vec<Event>)> {
+fn curve(surveys: &[(&Survey, Direction)], events: &[Event]) -> Option<(Curve, Vec<Event>)> {
     calm(surveys, events)
         .or_else(|| Seen::of(surveys, events).curve().map(|(curve, _)| (curve, events.to_vec())))
 }
@@ -216,7 +216,7 @@ fn made_gradual(mut survey: Survey) -> Survey {
 
 /// A direction that is alone without changes that a level of the way explains as well which wanders by itself and comes back: no other direction
 /// tells what its bends are. The least certain are asked first.
-fn without_wandering(mut survey: Survey, heading: Heading) -> Survey {
+fn without_wandering(mut survey: Survey, heading: Direction) -> Survey {
     loop {
         let mut doubtful: Vec<Transition> =
             survey.transitions.iter().filter(|one| one.size.abs() <= PLAIN * one.half()).copied().collect();
@@ -237,7 +237,7 @@ fn without_wandering(mut survey: Survey, heading: Heading) -> Survey {
 
 /// What both directions tell together.
 fn told_by(forward: &Survey, reverse: &Survey) -> Settled {
-    let events = events(&[(forward, Heading::Forward), (reverse, Heading::Reverse)]);
+    let events = events(&[(forward, Direction::Forward), (reverse, Direction::Reverse)]);
     round_trip::settle(forward, reverse, events)
 }
 
@@ -272,7 +272,7 @@ fn put_later(estimate: &mut Estimate, lag_ns: i64) {
     let correction = &mut estimate.corrections[1];
     correction.anchor_ns = correction.anchor_ns.saturating_add(lag_ns);
     correction.legs.iter_mut().for_each(|leg| leg.from_ns = leg.from_ns.saturating_add(lag_ns));
-    for event in estimate.events.iter_mut().filter(|event| event.heading == Some(Heading::Reverse)) {
+    for event in estimate.events.iter_mut().filter(|event| event.heading == Some(Direction::Reverse)) {
         event.at_ns = event.at_ns.saturating_add(lag_ns);
         event.until_ns = event.until_ns.map(|until| until.saturating_add(lag_ns));
     }
@@ -281,7 +281,7 @@ fn put_later(estimate: &mut Estimate, lag_ns: i64) {
 
 /// The clocks by the one direction that has a floor.
 fn by_the_other(
-    calm: (&Survey, Heading),
+    calm: (&Survey, Direction),
     full: &Survey,
     bases: f64,
     moving: &Moving,
@@ -296,7 +296,7 @@ fn by_the_other(
         None => steady(&[calm], &events, origin_ns, (0.0, 0.0)),
     };
     // Whose a slew was nobody has asked: it may show in the queue's direction as much as a round trip sooner or later.
-    let [there, back] = if heading == Heading::Forward { [calm.0, full] } else { [full, calm.0] };
+    let [there, back] = if heading == Direction::Forward { [calm.0, full] } else { [full, calm.0] };
     let beside = beside_slews(&estimate.events, round_trip::least(there, back, bases) / 1e9);
     estimate.corrections.iter_mut().for_each(|one| one.floor_error_ns += doubt + beside);
     estimate.remarks = [moving.remark()].into_iter().chain(one_floor::doubted(doubt)).collect();
@@ -305,7 +305,7 @@ fn by_the_other(
 }
 
 /// A steady rate between the events; a change of a clock shows in reverse `later` than forward, seconds, at the least and at the most.
-fn steady(surveys: &[(&Survey, Heading)], events: &[Event], origin_ns: i64, later: (f64, f64)) -> Estimate {
+fn steady(surveys: &[(&Survey, Direction)], events: &[Event], origin_ns: i64, later: (f64, f64)) -> Estimate {
     let rates: Vec<Rate> = surveys.iter().filter_map(|(survey, heading)| rate(survey, *heading)).collect();
     let apart = match &rates[..] {
         [a, b] => match contradiction(a, b) {
@@ -394,7 +394,7 @@ struct Seen {
 
 impl Seen {
     /// Without what happened.
-    fn of(surveys: &[(&Survey, Heading)], events: &[Event]) -> Self {
+    fn of(surveys: &[(&Survey, Direction)], events: &[Event]) -> Self {
         let shown = surveys.iter().map(|(survey, heading)| Shown {
             floors: survey.level(|x| events.iter().map(|event| event.longer(*heading, x)).sum()),
             sign: heading.sign(),
@@ -433,7 +433,7 @@ impl Seen {
 
 /// A rate that wanders bends the floors, and a bend may be taken for a change. Where such a clock explains them as well without the changes
 /// that are not many times what they may be off, there are none: the clock, and the events that are left.
-fn calm(surveys: &[(&Survey, Heading)], events: &[Event]) -> Option<(Curve, Vec<Event>)> {
+fn calm(surveys: &[(&Survey, Direction)], events: &[Event]) -> Option<(Curve, Vec<Event>)> {
     let is_plain = |one: &Transition| one.size.abs() > PLAIN * one.half();
     let left: Vec<Event> = events.iter().filter(|event| is_plain(&event.transition)).cloned().collect();
     if left.len() == events.len() || surveys.len() < 2 {
@@ -447,14 +447,14 @@ fn calm(surveys: &[(&Survey, Heading)], events: &[Event]) -> Option<(Curve, Vec<
 }
 
 /// The first moment and the last that any direction shows.
-fn span(surveys: &[(&Survey, Heading)]) -> (f64, f64) {
+fn span(surveys: &[(&Survey, Direction)]) -> (f64, f64) {
     let moments = || surveys.iter().flat_map(|(survey, _)| survey.fine.iter().map(|one| one.x));
     (moments().fold(f64::INFINITY, f64::min), moments().fold(f64::NEG_INFINITY, f64::max))
 }
 
 /// A rate that wanders; the rest as of a steady one.
 fn wandering(
-    surveys: &[(&Survey, Heading)],
+    surveys: &[(&Survey, Direction)],
     curve: &Curve,
     events: &[Event],
     origin_ns: i64,
@@ -504,7 +504,7 @@ struct Found<'a> {
 
 /// Puts an estimate together: `line` is by how much the responder's clock is ahead, without events.
 fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estimate {
-    let correction = |heading: Heading| Correction {
+    let correction = |heading: Direction| Correction {
         origin_ns: found.origin_ns,
         legs: legs(found.events, heading, knots, &line),
         rate_error: found.half / 1e9,
@@ -533,14 +533,14 @@ fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estima
         remarks: Vec::new(),
         full: None,
         events,
-        corrections: Heading::BOTH.map(correction),
+        corrections: Direction::BOTH.map(correction),
         beyond: None,
         coarse_ns: 0.0,
     }
 }
 
 /// What is taken off the delays of a direction: the line with the clocks' changes, as that direction sees them.
-fn legs(events: &[Event], heading: Heading, knots: &[f64], line: &impl Fn(f64) -> f64) -> Vec<Leg> {
+fn legs(events: &[Event], heading: Direction, knots: &[f64], line: &impl Fn(f64) -> f64) -> Vec<Leg> {
     let clock: Vec<Transition> = events
         .iter()
         .filter(|event| event.kind != ChangeKind::PathChange)
@@ -595,7 +595,7 @@ mod tests {
         let events = vec![
             of(-24.0, ChangeKind::Slew, None),
             of(-25.0, ChangeKind::Slew, None),
-            of(24.0, ChangeKind::PathChange, Some(Heading::Forward)),
+            of(24.0, ChangeKind::PathChange, Some(Direction::Forward)),
             of(25.0, ChangeKind::ClockStep, None),
         ];
         let half = events[0].transition.half();

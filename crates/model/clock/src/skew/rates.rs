@@ -3,10 +3,10 @@
 
 use super::arithmetic::many;
 use super::estimate::coarse;
-use super::heading::Heading;
 use super::posterior::{Line, Observation, Told, leverage, roughly, told};
 use super::survey::Survey;
 use super::unrest::{self, Side, Unrest};
+use romer_units::Direction;
 
 /// What stamps do not tell makes a slope uncertain by this share of what it would if all of it lay against it: three times
 /// what they tell apart, over the run. Where simulated clocks drift by less than that the error was below a half of it.
@@ -22,7 +22,7 @@ pub(crate) struct Rate {
     /// From what, and how the responder's clock enters its delays.
     pub(crate) observations: Vec<Observation>,
     pub(crate) line: Line,
-    pub(crate) heading: Heading,
+    pub(crate) heading: Direction,
     pub(crate) sign: f64,
     /// The ranks of all floors' heights, by group.
     pub(crate) ranks: Vec<Vec<f64>>,
@@ -33,7 +33,7 @@ pub(crate) struct Rate {
 }
 
 /// What a direction tells of the rate by the floors between its changes.
-pub(crate) fn rate(survey: &Survey, heading: Heading) -> Option<Rate> {
+pub(crate) fn rate(survey: &Survey, heading: Direction) -> Option<Rate> {
     let observations = survey.observations();
     let tilt = TILT * leverage(&observations) * survey.grain;
     let line = Line::of(&observations, survey.slope)?;

@@ -10,13 +10,13 @@ use super::bounds::bounds;
 use super::correction::{Correction, Leg};
 use super::estimate::{ChangeKind, ClockChange, Estimate, PLAUSIBLE_PPM, Skew};
 use super::estimator::Estimator;
-use super::heading::Heading;
 use super::method::{Method, method_of};
 use super::pauses::in_pauses;
 use super::set_back::SetBack;
 use super::sharpen::sharpen;
 use super::stamps::{moment, stamps};
 use super::{dated, path_dates};
+use romer_units::Direction;
 
 use crate::clocks::{across, length};
 
@@ -88,7 +88,7 @@ pub fn estimate(
     };
     // The first packet of each direction is what the others are counted from.
     let mut rest = [&[][..]; 2];
-    for ((heading, passages), rest) in Heading::BOTH.into_iter().zip([forward, reverse]).zip(&mut rest) {
+    for ((heading, passages), rest) in Direction::BOTH.into_iter().zip([forward, reverse]).zip(&mut rest) {
         let first = passages.iter().position(|passage| stamps(passage).is_some());
         let (first, others) = passages.split_at(first.map_or(passages.len(), |first| first + 1));
         push(&mut estimator, heading, &first[first.len().saturating_sub(1)..]);
@@ -96,8 +96,8 @@ pub fn estimate(
     }
     let [there, back] = rest;
     let Some(mut other) = estimator.fork() else {
-        push(&mut estimator, Heading::Forward, there);
-        push(&mut estimator, Heading::Reverse, back);
+        push(&mut estimator, Direction::Forward, there);
+        push(&mut estimator, Direction::Reverse, back);
         return estimator.estimate();
     };
     let total = there.len() + back.len();
@@ -105,33 +105,33 @@ pub fn estimate(
     let (first, last) = back.split_at((total / 2).saturating_sub(near.len()).min(back.len()));
     workers.both(
         || {
-            push(&mut estimator, Heading::Forward, near);
-            push(&mut estimator, Heading::Reverse, first);
+            push(&mut estimator, Direction::Forward, near);
+            push(&mut estimator, Direction::Reverse, first);
         },
         || {
-            push(&mut other, Heading::Forward, far);
-            push(&mut other, Heading::Reverse, last);
+            push(&mut other, Direction::Forward, far);
+            push(&mut other, Direction::Reverse, last);
         },
     );
     estimator.absorb(other);
     estimator.estimate()
 }
 
-fn push(estimator: &mut Estimator, heading: Heading, passages: &[Passage]) {
+fn push(estimator: &mut Estimator, heading: Direction, passages: &[Passage]) {
     for (departure, arrival) in passages.iter().filter_map(stamps) {
         estimator.push(heading, departure, arrival);
     }
 }
 
 /// The difference of a passage's stamps without the correction.
-fn corrected(passage: &Passage, heading: Heading, correction: &Correction) -> Option<i128> {
+fn corrected(passage: &Passage, heading: Direction, correction: &Correction) -> Option<i128> {
     let raw = across(passage.departure?, passage.arrival?);
     Some(raw - i128::from(correction.at(moment(passage, heading)?)))
 }
 
 /// The times around jumps and sudden changes of rate, those of slews, and the short times between two changes, on the sender's clock. In a direction
 /// whose queue is never empty the least packet may lie anywhere, so that there it is no more than the times around the jumps.
-fn changes(passages: &[Passage], heading: Heading, estimate: &Estimate) -> Vec<[i64; 2]> {
+fn changes(passages: &[Passage], heading: Direction, estimate: &Estimate) -> Vec<[i64; 2]> {
     /// A jump by so many nanoseconds, and a change of rate by so much: a rate that wanders has smaller ones.
     const JUMP: f64 = 1_000.0;
     const TURN: f64 = 20e-6;
@@ -182,7 +182,7 @@ fn lesser(a: Least, b: Least) -> Least {
 
 /// By how much the least delay may be another than what [`correct`] takes for it, or a packet has been cut to it, nanoseconds: what lies next to a
 /// change may be lower than all else, because it is, or because it was corrected too much.
-fn in_doubt(passages: &[Passage], heading: Heading, estimate: &Estimate) -> f64 {
+fn in_doubt(passages: &[Passage], heading: Direction, estimate: &Estimate) -> f64 {
     let doubtful = changes(passages, heading, estimate);
     if doubtful.is_empty() {
         return 0.0;
@@ -210,7 +210,7 @@ fn is_within(spans: &[[i64; 2]], at: i64) -> bool {
 /// began or ended is not known: it does not count for the least, unless there is nothing else.
 pub fn correct(
     passages: &mut [Passage],
-    heading: Heading,
+    heading: Direction,
     estimate: &Estimate,
     workers: &impl Both,
 ) -> Option<i128> {
@@ -236,7 +236,12 @@ pub fn correct(
 }
 
 /// Puts the corrected differences where the delays belong, so far as they fit, and gives the least of them.
-fn fill(passages: &mut [Passage], heading: Heading, correction: &Correction, doubtful: &[[i64; 2]]) -> Least {
+fn fill(
+    passages: &mut [Passage],
+    heading: Direction,
+    correction: &Correction,
+    doubtful: &[[i64; 2]],
+) -> Least {
     let mut least = [None; 2];
     for passage in passages {
         let corrected = corrected(passage, heading, correction);
@@ -252,7 +257,7 @@ fn fill(passages: &mut [Passage], heading: Heading, correction: &Correction, dou
 }
 
 /// Makes delays of what [`fill`] has put there.
-fn settle(passages: &mut [Passage], heading: Heading, correction: &Correction, base: i128) {
+fn settle(passages: &mut [Passage], heading: Direction, correction: &Correction, base: i128) {
     for passage in passages {
         let there = match passage.delay {
             Some(delay) => Some(i128::from(delay.as_nanos())),
@@ -351,7 +356,7 @@ pub fn sharpened(
 ) -> Estimate {
     let mut found = estimate(request, forward, reverse, workers);
     for ((correction, heading), passages) in
-        found.corrections.iter_mut().zip(Heading::BOTH).zip([forward, reverse])
+        found.corrections.iter_mut().zip(Direction::BOTH).zip([forward, reverse])
     {
         // Where the queue is never empty, packets tell less of a jump's moment than those of the other direction.
         if found.full != Some(heading) {
@@ -381,14 +386,14 @@ fn few_windows(request: &SkewRequest, directions: [&[Passage]; 2]) -> Option<Mea
     /// A greater share of the first window is told.
     const MOST: f64 = 0.5;
     let Method::Khlifi { window, weight } = method_of(request) else { return None };
-    let span = |(passages, heading): (&[Passage], Heading)| {
+    let span = |(passages, heading): (&[Passage], Direction)| {
         let mut moments =
             passages.iter().filter(|one| stamps(one).is_some()).filter_map(|one| moment(one, heading));
         let first = moments.next()?;
         let (low, high) = moments.fold((first, first), |(low, high), at| (low.min(at), high.max(at)));
         Some(high.saturating_sub(low))
     };
-    let span = directions.into_iter().zip(Heading::BOTH).filter_map(span).max()?;
+    let span = directions.into_iter().zip(Direction::BOTH).filter_map(span).max()?;
     // What is left over at the end is a window from half of one on.
     let windows = (span.saturating_add(window.as_nanos() / 2) / window.as_nanos()).max(1);
     let share = weight.powi(i32::try_from(windows.saturating_sub(1)).unwrap_or(i32::MAX));
@@ -503,7 +508,7 @@ pub fn state(
     reverse: &[Passage],
     least: [Option<i128>; 2],
 ) -> (ClockState, Option<MeasurementWarning>) {
-    let error = [(Heading::Forward, forward), (Heading::Reverse, reverse)]
+    let error = [(Direction::Forward, forward), (Direction::Reverse, reverse)]
         .into_iter()
         .flat_map(|(heading, passages)| {
             let ends = passages.first().into_iter().chain(passages.last());
@@ -529,7 +534,7 @@ pub fn state(
 }
 
 fn told(event: &ClockChange, estimate: &Estimate) -> ClockEvent {
-    let origin = estimate.correction(Heading::Forward).origin_ns;
+    let origin = estimate.correction(Direction::Forward).origin_ns;
     let since = |moment: i64| moment.saturating_sub(origin);
     // Both ways a packet's time on its way is seen by the responder's clock, and delays are told by the sender's.
     let size_ns = match (event.kind, &estimate.skew) {

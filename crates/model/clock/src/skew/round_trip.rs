@@ -10,9 +10,9 @@ use super::course::{self, Course, Side};
 use super::estimate::ChangeKind;
 use super::event::{Event, step};
 use super::floors::Floor;
-use super::heading::Heading;
 use super::survey::Survey;
 use super::transition::Transition;
+use romer_units::Direction;
 
 /// Cells of a window, whose least packets are added up; and how many it has at least, of either direction.
 const WINDOW: (usize, usize) = (12, 4);
@@ -391,7 +391,7 @@ impl<'a> Both<'a> {
         spans.sort_by(|a, b| a.0.total_cmp(&b.0));
         spans.push((self.start() + self.length, f64::INFINITY));
         let mut most: f64 = 0.0;
-        for (direction, heading) in (0..).zip(Heading::BOTH) {
+        for (direction, heading) in (0..).zip(Direction::BOTH) {
             let mut last: Option<(f64, f64, f64)> = None;
             let mut quiet_from = self.start();
             for (from, to) in &spans {
@@ -439,7 +439,7 @@ impl<'a> Both<'a> {
 }
 
 /// By how much more a direction's packets take after an event, as it is told.
-fn seen(heading: Heading, event: &Event) -> f64 {
+fn seen(heading: Direction, event: &Event) -> f64 {
     match event.kind {
         ChangeKind::PathChange if event.heading == Some(heading) => event.transition.size,
         ChangeKind::PathChange => 0.0,
@@ -449,7 +449,7 @@ fn seen(heading: Heading, event: &Event) -> f64 {
 
 /// What it costs that these events were what they are told as.
 fn told_cost(events: &[Event], sides: [&Side; 2]) -> f64 {
-    let each = sides.into_iter().zip(Heading::BOTH).map(|(side, heading)| {
+    let each = sides.into_iter().zip(Direction::BOTH).map(|(side, heading)| {
         let changes = events.iter().map(|one| {
             let at = one.seen(heading);
             (at.from, at.to, side.sign * seen(heading, one))

@@ -11,8 +11,8 @@ use romer_units::Timestamp;
 use super::arithmetic::median;
 use super::correction::{Correction, Leg};
 use super::estimate::{ChangeKind, ClockChange, Estimate};
-use super::heading::Heading;
 use super::stamps::moment;
+use romer_units::Direction;
 
 /// What lies below a level by more than this part of a step is not at that level.
 const SPARE: f64 = 0.25;
@@ -64,32 +64,32 @@ struct Judge {
 
 /// A packet by its moment on the sender's clock, and the responder's stamp.
 #[derive(Clone, Copy, Debug)]
-struct Packet {
+struct PacketMoment {
     at: i64,
     stamp: i64,
 }
 
-impl Packet {
-    fn of(passage: &Passage, heading: Heading) -> Option<Self> {
+impl PacketMoment {
+    fn of(passage: &Passage, heading: Direction) -> Option<Self> {
         let stamp = match heading {
-            Heading::Forward => passage.arrival.map(Timestamp::as_nanos),
-            Heading::Reverse => passage.departure.map(Timestamp::as_nanos),
+            Direction::Forward => passage.arrival.map(Timestamp::as_nanos),
+            Direction::Reverse => passage.departure.map(Timestamp::as_nanos),
         };
         Some(Self { at: moment(passage, heading)?, stamp: stamp? })
     }
 
-    fn raw(self, heading: Heading) -> f64 {
+    fn raw(self, heading: Direction) -> f64 {
         heading.sign() * self.stamp.saturating_sub(self.at) as f64
     }
 }
 
 impl Judge {
     /// Whether a packet is of the lower level by its delay alone.
-    fn is_low(&self, packet: Packet, heading: Heading) -> bool {
+    fn is_low(&self, packet: PacketMoment, heading: Direction) -> bool {
         self.height(packet, heading) < self.below
     }
 
-    fn height(&self, packet: Packet, heading: Heading) -> f64 {
+    fn height(&self, packet: PacketMoment, heading: Direction) -> f64 {
         packet.raw(heading) - self.leg.at(packet.at.saturating_sub(self.origin_ns))
     }
 
@@ -99,12 +99,12 @@ impl Judge {
         &mut self,
         size_ns: i64,
         between: [i64; 2],
-        packets: &[Packet],
-        heading: Heading,
+        packets: &[PacketMoment],
+        heading: Direction,
     ) -> Option<()> {
-        let is_later = |packet: &&Packet| packet.stamp > between[1];
-        let is_earlier = |packet: &&Packet| packet.stamp.saturating_sub(size_ns) < between[0];
-        let median = |packets: Vec<Packet>| {
+        let is_later = |packet: &&PacketMoment| packet.stamp > between[1];
+        let is_earlier = |packet: &&PacketMoment| packet.stamp.saturating_sub(size_ns) < between[0];
+        let median = |packets: Vec<PacketMoment>| {
             let mut heights: Vec<f64> = packets.iter().map(|one| self.height(*one, heading)).collect();
             (!heights.is_empty()).then(|| median(&mut heights))
         };
@@ -118,10 +118,10 @@ impl Judge {
 
 impl Set {
     /// Whether a stamp was taken after the step.
-    fn is_later(&self, packet: Packet, heading: Heading) -> bool {
+    fn is_later(&self, packet: PacketMoment, heading: Direction) -> bool {
         let may_be_earlier = packet.stamp <= self.between[1];
         let may_be_later = packet.stamp.saturating_sub(self.size_ns) >= self.between[0];
-        let judge = &self.judges[usize::from(heading == Heading::Reverse)];
+        let judge = &self.judges[usize::from(heading == Direction::Reverse)];
         match (may_be_earlier, may_be_later) {
             (true, false) => false,
             (false, true) => true,
@@ -130,9 +130,9 @@ impl Set {
     }
 
     /// The stamp as if the clock had not been set.
-    fn undone(&self, packet: Packet, heading: Heading) -> Packet {
+    fn undone(&self, packet: PacketMoment, heading: Direction) -> PacketMoment {
         let size = if self.is_later(packet, heading) { self.size_ns } else { 0 };
-        Packet { stamp: packet.stamp.saturating_sub(size), ..packet }
+        PacketMoment { stamp: packet.stamp.saturating_sub(size), ..packet }
     }
 }
 
@@ -148,9 +148,9 @@ impl SetBack {
             return found;
         }
         let mut packets =
-            [(forward, Heading::Forward), (reverse, Heading::Reverse)].map(|(passages, heading)| {
-                let mut packets: Vec<Packet> =
-                    passages.iter().filter_map(|passage| Packet::of(passage, heading)).collect();
+            [(forward, Direction::Forward), (reverse, Direction::Reverse)].map(|(passages, heading)| {
+                let mut packets: Vec<PacketMoment> =
+                    passages.iter().filter_map(|passage| PacketMoment::of(passage, heading)).collect();
                 packets.sort_by_key(|packet| packet.at);
                 packets
             });
@@ -163,11 +163,11 @@ impl SetBack {
             let Some(room) = room(&steps, place) else { continue };
             let mut corrections = estimate.corrections.clone();
             // Of a queue that is never empty packets tell less of a step's moment than those of the other direction.
-            let full = step.dated_by.map(Heading::other).or(estimate.full);
+            let full = step.dated_by.map(Direction::opposite).or(estimate.full);
             let Some(set) = set(step, room, (&mut corrections, full), &packets, &left) else {
                 continue;
             };
-            for (packets, heading) in packets.iter_mut().zip(Heading::BOTH) {
+            for (packets, heading) in packets.iter_mut().zip(Direction::BOTH) {
                 packets.iter_mut().for_each(|packet| *packet = set.undone(*packet, heading));
             }
             estimate.corrections = corrections;
@@ -196,13 +196,13 @@ impl SetBack {
     }
 
     /// One direction with the responder's stamps as if its clock had not been set.
-    pub fn undo(&self, mut passages: Vec<Passage>, heading: Heading) -> Vec<Passage> {
+    pub fn undo(&self, mut passages: Vec<Passage>, heading: Direction) -> Vec<Passage> {
         for passage in passages.iter_mut().filter(|_| !self.is_empty()) {
-            let Some(packet) = Packet::of(passage, heading) else { continue };
+            let Some(packet) = PacketMoment::of(passage, heading) else { continue };
             let undone = self.sets.iter().fold(packet, |packet, set| set.undone(packet, heading));
             match heading {
-                Heading::Forward => passage.arrival = Some(Timestamp::from_nanos(undone.stamp)),
-                Heading::Reverse => passage.departure = Some(Timestamp::from_nanos(undone.stamp)),
+                Direction::Forward => passage.arrival = Some(Timestamp::from_nanos(undone.stamp)),
+                Direction::Reverse => passage.departure = Some(Timestamp::from_nanos(undone.stamp)),
             }
         }
         passages
@@ -210,7 +210,7 @@ impl SetBack {
 
     /// The same of both directions.
     pub(super) fn undo_both(&self, [forward, reverse]: [Vec<Passage>; 2]) -> [Vec<Passage>; 2] {
-        [self.undo(forward, Heading::Forward), self.undo(reverse, Heading::Reverse)]
+        [self.undo(forward, Direction::Forward), self.undo(reverse, Direction::Reverse)]
     }
 }
 
@@ -219,12 +219,12 @@ impl Estimate {
     /// whether both have it.
     pub fn take_out(&mut self, step: &ClockChange) -> bool {
         let mut legs = [0; 2];
-        for ((correction, heading), leg) in self.corrections.iter().zip(Heading::BOTH).zip(&mut legs) {
+        for ((correction, heading), leg) in self.corrections.iter().zip(Direction::BOTH).zip(&mut legs) {
             // It is one of the estimate's own steps: in a pause it is told far from where the correction has it.
             let Some(found) = jump(step, correction, heading, i64::MAX) else { return false };
             *leg = found;
         }
-        for ((correction, heading), leg) in self.corrections.iter_mut().zip(Heading::BOTH).zip(legs) {
+        for ((correction, heading), leg) in self.corrections.iter_mut().zip(Direction::BOTH).zip(legs) {
             without(correction, leg, heading, step.size_ns);
         }
         true
@@ -232,7 +232,7 @@ impl Estimate {
 }
 
 /// Takes a step out of the legs from one on.
-fn without(correction: &mut Correction, leg: usize, heading: Heading, size_ns: i64) {
+fn without(correction: &mut Correction, leg: usize, heading: Direction, size_ns: i64) {
     let size = heading.sign() * size_ns as f64;
     correction.legs.iter_mut().skip(leg).for_each(|leg| leg.value_ns -= size);
 }
@@ -258,14 +258,15 @@ fn room(steps: &[ClockChange], place: usize) -> Option<i64> {
 fn set(
     step: &ClockChange,
     room: i64,
-    (corrections, full): (&mut [Correction; 2], Option<Heading>),
-    packets: &[Vec<Packet>; 2],
+    (corrections, full): (&mut [Correction; 2], Option<Direction>),
+    packets: &[Vec<PacketMoment>; 2],
     left: &[i64],
 ) -> Option<Set> {
     let [there, back] = packets;
-    let span = |packets: &[Packet]| Some(packets.last()?.at.saturating_sub(packets.first()?.at));
+    let span = |packets: &[PacketMoment]| Some(packets.last()?.at.saturating_sub(packets.first()?.at));
     let near = span(there)?.max(span(back)?) / NEAR;
-    let [forward, reverse] = [0, 1].map(|place| jump(step, &corrections[place], Heading::BOTH[place], near));
+    let [forward, reverse] =
+        [0, 1].map(|place| jump(step, &corrections[place], Direction::BOTH[place], near));
     let (forward, reverse) = (forward?, reverse?);
     let cut = |place: usize, leg: usize| {
         let correction = &corrections[place];
@@ -277,25 +278,25 @@ fn set(
     }
     let judge = |place: usize, leg: usize| {
         let beside = (cuts[place], beside(&packets[place], room)?);
-        judge(step.size_ns, &corrections[place], leg, &packets[place], Heading::BOTH[place], beside)
+        judge(step.size_ns, &corrections[place], leg, &packets[place], Direction::BOTH[place], beside)
     };
     let mut judges = [judge(0, forward)?, judge(1, reverse)?];
     // When it was, the direction tells whose least delay is a floor.
-    let place = usize::from(full == Some(Heading::Forward));
-    let told = (Heading::BOTH[place], &packets[place][..]);
+    let place = usize::from(full == Some(Direction::Forward));
+    let told = (Direction::BOTH[place], &packets[place][..]);
     let between = between(step.size_ns, &judges[place], told, (cuts[place], beside(told.1, room)?))?;
     if let Some(heading) = full {
         let place = 1 - place;
         judges[place].by_neighbours(step.size_ns, between, &packets[place], heading)?;
     }
     for (place, leg) in [(0, forward), (1, reverse)] {
-        without(&mut corrections[place], leg, Heading::BOTH[place], step.size_ns);
+        without(&mut corrections[place], leg, Direction::BOTH[place], step.size_ns);
     }
     Some(Set { size_ns: step.size_ns, between, judges })
 }
 
 /// The leg of a correction that begins with the step.
-fn jump(step: &ClockChange, correction: &Correction, heading: Heading, near: i64) -> Option<usize> {
+fn jump(step: &ClockChange, correction: &Correction, heading: Direction, near: i64) -> Option<usize> {
     let size = heading.sign() * step.size_ns as f64;
     let at = step.at_ns.saturating_sub(correction.origin_ns);
     let away = |leg: usize| correction.legs[leg].from_ns.abs_diff(at);
@@ -335,7 +336,7 @@ fn is_too_close(ahead_ns: i64, place: usize, left: &[i64]) -> bool {
 }
 
 /// How far beside a step the packets tell of its levels.
-fn beside(packets: &[Packet], room: i64) -> Option<i64> {
+fn beside(packets: &[PacketMoment], room: i64) -> Option<i64> {
     Some((packets.last()?.at.saturating_sub(packets.first()?.at) / BESIDE).min(room))
 }
 
@@ -344,8 +345,8 @@ fn judge(
     size_ns: i64,
     correction: &Correction,
     leg: usize,
-    packets: &[Packet],
-    heading: Heading,
+    packets: &[PacketMoment],
+    heading: Direction,
     (cut, far): (i64, i64),
 ) -> Option<Judge> {
     let size = heading.sign() * size_ns as f64;
@@ -376,12 +377,12 @@ fn judge(
 fn between(
     size_ns: i64,
     judge: &Judge,
-    (heading, packets): (Heading, &[Packet]),
+    (heading, packets): (Direction, &[PacketMoment]),
     (cut, far): (i64, i64),
 ) -> Option<[i64; 2]> {
     let beside = packets.iter().filter(|packet| packet.at.abs_diff(cut) <= far.unsigned_abs());
-    let is_low = |packet: &&Packet| judge.is_low(**packet, heading);
-    let undone = |packet: &Packet| packet.stamp.saturating_sub(size_ns);
+    let is_low = |packet: &&PacketMoment| judge.is_low(**packet, heading);
+    let undone = |packet: &PacketMoment| packet.stamp.saturating_sub(size_ns);
     if judge.falls {
         let until = beside.clone().filter(is_low).map(undone).min()?;
         let earlier = beside.filter(|packet| !is_low(packet) && packet.stamp < until);

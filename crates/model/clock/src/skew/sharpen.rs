@@ -3,10 +3,10 @@
 use romer_units::{Arrival, Departure, Timestamp};
 
 use super::correction::{Correction, Leg};
-use super::heading::Heading;
 use super::pauses::passed;
 use super::stamps::moment_of;
 use crate::clocks::across;
+use romer_units::Direction;
 
 /// Fewer packets do not tell by themselves where a level is.
 const FEW: usize = 60;
@@ -18,7 +18,7 @@ pub(super) const MEET: f64 = 1.0;
 /// from the jumps a part is enough.
 pub fn sharpen(
     correction: &mut Correction,
-    heading: Heading,
+    heading: Direction,
     packets: impl Iterator<Item = (Timestamp<Departure>, Timestamp<Arrival>)>,
 ) {
     if correction.legs.len() < 2 {

@@ -7,9 +7,9 @@
 use super::arithmetic::many;
 use super::estimate::{ChangeKind, coarse};
 use super::event::Event;
-use super::heading::Heading;
 use super::posterior::{Line, Observation};
 use super::survey::Survey;
+use romer_units::Direction;
 
 /// Rates that stand for all that is left open of it.
 const RATES: usize = 11;
@@ -24,7 +24,7 @@ const ALIKE: f64 = 1.5;
 /// What a direction shows.
 pub(crate) struct Side<'a> {
     pub(crate) survey: &'a Survey,
-    pub(crate) heading: Heading,
+    pub(crate) heading: Direction,
     pub(crate) line: &'a Line,
     pub(crate) observations: &'a [Observation],
 }

@@ -3,8 +3,8 @@
 use romer_record::Passage;
 use romer_units::{Arrival, Departure, Timestamp};
 
-use super::heading::Heading;
 use crate::clocks::across;
+use romer_units::Direction;
 
 pub(super) fn stamps(passage: &Passage) -> Option<(Timestamp<Departure>, Timestamp<Arrival>)> {
     passage.departure.zip(passage.arrival)
@@ -16,20 +16,20 @@ pub(super) fn raw(passage: &Passage) -> Option<i128> {
 }
 
 /// The moment of a passage on the sender's clock.
-pub(super) fn moment(passage: &Passage, heading: Heading) -> Option<i64> {
+pub(super) fn moment(passage: &Passage, heading: Direction) -> Option<i64> {
     match heading {
-        Heading::Forward => passage.departure.map(Timestamp::as_nanos),
-        Heading::Reverse => passage.arrival.map(Timestamp::as_nanos),
+        Direction::Forward => passage.departure.map(Timestamp::as_nanos),
+        Direction::Reverse => passage.arrival.map(Timestamp::as_nanos),
     }
 }
 
 /// The moment of a packet on the sender's clock.
 pub(super) fn moment_of(
     (departure, arrival): (Timestamp<Departure>, Timestamp<Arrival>),
-    heading: Heading,
+    heading: Direction,
 ) -> i64 {
     match heading {
-        Heading::Forward => departure.as_nanos(),
-        Heading::Reverse => arrival.as_nanos(),
+        Direction::Forward => departure.as_nanos(),
+        Direction::Reverse => arrival.as_nanos(),
     }
 }

@@ -1,7 +1,7 @@
 //! One direction by itself: where its floor changes, and the stretches between.
 
 use romer_record::warning::SkewUnknown;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use super::arithmetic::{many, median, scatter};
 use super::changes::{Segment, finer, segments};
@@ -456,7 +456,7 @@ impl Survey {
     pub(crate) fn observations(&self) -> Vec<Observation> {
         let each = (self.floors.len() / OBSERVATIONS).max(1);
         // Heights of coarse stamps are alike, as nothing that is measured is: a posterior would take them for exact.
-        let scattered = Stream::new(Seed([0x6772_6169, 0, 0, 0, 0, 0]), [0, 0]);
+        let scattered = RandomStream::new(Seed([0x6772_6169, 0, 0, 0, 0, 0]), [0, 0]);
         let mut found: Vec<Observation> = Vec::new();
         let mut number = 0;
         for (index, group) in self.groups.iter().enumerate() {

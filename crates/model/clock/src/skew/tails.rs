@@ -7,10 +7,10 @@ use super::arithmetic::{many, rounded};
 use super::changes::Segment;
 use super::estimate::ChangeKind;
 use super::event::{Event, by_both, cancel, step};
-use super::heading::Heading;
 use super::survey::{Survey, predicted};
 use super::transition::Transition;
 use romer_record::warning::MeasurementWarning;
+use romer_units::Direction;
 
 /// Both directions turn within this share of the run, or of what the slew lasts, of each other.
 const TOGETHER: f64 = 0.04;
@@ -95,7 +95,7 @@ pub(crate) fn tail(
 }
 
 /// The slews that both directions are in at an end of the run; of one that is alone, what it shows there is left open.
-pub(crate) fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
+pub(crate) fn events(surveys: &[(&Survey, Direction)]) -> Vec<Event> {
     let ends = match surveys {
         [(survey, heading)] => survey.own_tails().map(|tail| tail.map(|tail| alone(tail, *heading))),
         [(forward, _), (reverse, _)] => [0, 1].map(|end| both(forward, reverse, end)),
@@ -126,7 +126,7 @@ pub(crate) fn beside_changes(survey: &Survey, others: &[Transition], shown: &mut
 }
 
 /// By how much delays of a direction that is alone may be off because of what it shows at the ends of the run, nanoseconds.
-pub(crate) fn open(surveys: &[(&Survey, Heading)]) -> f64 {
+pub(crate) fn open(surveys: &[(&Survey, Direction)]) -> f64 {
     let [(survey, _)] = surveys else { return 0.0 };
     survey.own_tails().iter().flatten().map(|tail| tail.size.abs() + tail.half()).fold(0.0, f64::max)
 }
@@ -136,7 +136,7 @@ pub(crate) fn opened(off_ns: f64) -> Option<MeasurementWarning> {
     (off_ns > 0.0).then(|| MeasurementWarning::DriftAmbiguousAtEnd { delay_error_ns: rounded(off_ns) })
 }
 
-fn alone(transition: Transition, heading: Heading) -> Event {
+fn alone(transition: Transition, heading: Direction) -> Event {
     let mut event = Event { kind: ChangeKind::PathChange, heading: Some(heading), ..step(transition) };
     event.leave_open();
     event
@@ -162,7 +162,7 @@ fn both(forward: &Survey, reverse: &Survey, end: usize) -> Option<Event> {
 }
 
 /// From when to when all directions have packets.
-pub(crate) fn run(surveys: &[(&Survey, Heading)]) -> (f64, f64) {
+pub(crate) fn run(surveys: &[(&Survey, Direction)]) -> (f64, f64) {
     let ends = surveys.iter().map(|(survey, _)| survey.ends());
     ends.fold((f64::INFINITY, f64::NEG_INFINITY), |all, one| (all.0.min(one.0), all.1.max(one.1)))
 }

@@ -18,7 +18,7 @@
 //!
 //! As in the posterior, the highest fifth of the heights counts as high only: packets wait long now and then, which is no level.
 
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use super::arithmetic::{many, rounded};
 use super::posterior::{Observation, normal, unit};
@@ -121,7 +121,7 @@ impl Unrest {
 
     /// Draws of the slope with what the wandering adds to each.
     pub(crate) fn add(&self, draws: &mut [f64]) {
-        let stream = Stream::new(Seed([0x756e_7265, 0, 0, 0, 0, 0]), [0, 0]);
+        let stream = RandomStream::new(Seed([0x756e_7265, 0, 0, 0, 0, 0]), [0, 0]);
         for (draw, ordinal) in draws.iter_mut().zip(0..) {
             let block = stream.block(ordinal);
             let place = self.tilts.partition_point(|one| one.1 < unit(block[2]));

@@ -7,9 +7,9 @@
 
 use super::arithmetic::{many, median};
 use super::floors::Floor;
-use super::heading::Heading;
 use super::survey::Survey;
 use super::transition::Transition;
+use romer_units::Direction;
 
 /// Cells on either side of a change, whose median tells how high the queue stood.
 const BESIDE: usize = 3;
@@ -31,7 +31,7 @@ pub(crate) enum Moved {
 /// A direction with a floor beside one without.
 pub(crate) struct Witness<'a> {
     calm: &'a Survey,
-    heading: Heading,
+    heading: Direction,
     full: &'a Survey,
     /// How high the queue stood, in order of time.
     cells: Vec<(f64, f64)>,
@@ -48,7 +48,7 @@ type Place = [usize; 2];
 
 impl<'a> Witness<'a> {
     pub(crate) fn of(
-        (calm, heading): (&'a Survey, Heading),
+        (calm, heading): (&'a Survey, Direction),
         full: &'a Survey,
         busy: &'a [Transition],
         (bases, lag): (f64, f64),
@@ -68,8 +68,8 @@ impl<'a> Witness<'a> {
             let own = change.from;
             let at = if first == 0 { own + self.later() } else { self.cells[places[first][1]].0 };
             return Some(Moved::With(match self.heading {
-                Heading::Forward => [own, at],
-                Heading::Reverse => [at, own],
+                Direction::Forward => [own, at],
+                Direction::Reverse => [at, own],
             }));
         }
         // In the time that a slew takes a queue may fill or empty by as much as at no other moment of the run.
@@ -82,7 +82,7 @@ impl<'a> Witness<'a> {
 
     /// By how much later a moment of the sender's clock is in the queue's direction, as it is told.
     fn later(&self) -> f64 {
-        if self.heading == Heading::Reverse { self.lag } else { -self.lag }
+        if self.heading == Direction::Reverse { self.lag } else { -self.lag }
     }
 
     /// Where the queue shows what the sender's clock did: at the same moment.

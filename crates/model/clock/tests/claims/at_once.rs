@@ -1,8 +1,9 @@
 //! A step behind a queue that is often empty, so that the floors lie on their line exactly, but for a few in which all packets waited.
 
 use crate::chances::Chances;
-use romer_clock::skew::{ChangeKind, ClockChange, Estimator, Heading, Method};
-use romer_units::random::{Seed, Stream};
+use romer_clock::skew::{ChangeKind, ClockChange, Estimator, Method};
+use romer_units::Direction;
+use romer_units::random::{RandomStream, Seed};
 use romer_units::{Clock, Timestamp};
 
 #[expect(clippy::cast_possible_truncation, reason = "a minute")]
@@ -33,7 +34,7 @@ impl Queue {
 
 /// A minute of packets that leave at random, 30 ms apart on average, while the responder's clock is set or slewed by 10 ms from 7 s or 47 s on, within `lasts`.
 fn events(seed: u32, lasts: f64) -> (f64, Vec<ClockChange>) {
-    let random = Stream::new(Seed([seed, 0x6f6e_6365, 0, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([seed, 0x6f6e_6365, 0, 0, 0, 0]), [0, 0]);
     let mut chances = Chances::of(random);
     let (rate, size) = (1e-4 * (chances.unit() - 0.5), if seed.is_multiple_of(2) { 1e-2 } else { -1e-2 });
     let from = 7.0 + if seed % 4 < 2 { 40.0 } else { 0.0 } + chances.unit();
@@ -45,8 +46,8 @@ fn events(seed: u32, lasts: f64) -> (f64, Vec<ClockChange>) {
     for _ in 0..2_000 {
         let came = left + 0.04 + there.wait(left, &mut chances);
         let home = came + 0.02 + back.wait(left, &mut chances);
-        estimator.push(Heading::Forward, at(left), at(came + ahead(came)));
-        estimator.push(Heading::Reverse, at(came + ahead(came)), at(home));
+        estimator.push(Direction::Forward, at(left), at(came + ahead(came)));
+        estimator.push(Direction::Reverse, at(came + ahead(came)), at(home));
         left += chances.exponential(0.03);
     }
     (from, estimator.estimate().events)
@@ -73,7 +74,7 @@ fn a_slew_there_has_not_come_at_once() {
 
 /// Two minutes of round trips, one each 10 ms, that wait little, while the responder's clock is slewed at 500 ppm for some seconds.
 fn short(seed: u32) -> (f64, f64, Vec<ClockChange>) {
-    let mut chances = Chances::of(Stream::new(Seed([seed, 0x7368_6f72, 0, 0, 0, 0]), [0, 0]));
+    let mut chances = Chances::of(RandomStream::new(Seed([seed, 0x7368_6f72, 0, 0, 0, 0]), [0, 0]));
     let (rate, way) = (1e-4 * (chances.unit() - 0.5), if seed.is_multiple_of(2) { 5e-4 } else { -5e-4 });
     let (from, lasts) = (10.0 + 90.0 * chances.unit(), 1.5 + 2.0 * chances.unit());
     let waits = if seed % 4 < 2 { 5e-5 } else { 2e-4 };
@@ -83,8 +84,8 @@ fn short(seed: u32) -> (f64, f64, Vec<ClockChange>) {
         let left = 0.01 * f64::from(number);
         let came = left + 0.004 + chances.exponential(waits);
         let home = came + 0.004 + chances.exponential(waits);
-        estimator.push(Heading::Forward, at(left), at(came + ahead(came)));
-        estimator.push(Heading::Reverse, at(came + ahead(came)), at(home));
+        estimator.push(Direction::Forward, at(left), at(came + ahead(came)));
+        estimator.push(Direction::Reverse, at(came + ahead(came)), at(home));
     }
     (from, lasts, estimator.estimate().events)
 }

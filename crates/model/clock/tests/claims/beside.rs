@@ -2,11 +2,12 @@
 
 use crate::chances::Chances;
 use crate::common::passage;
-use romer_clock::skew::{Heading, InTurn, correct, state, usable};
+use romer_clock::skew::{InTurn, correct, state, usable};
 use romer_record::Passage;
 use romer_record::document::ClockState;
 use romer_record::manifest::SkewRequest;
-use romer_units::random::{Seed, Stream};
+use romer_units::Direction;
+use romer_units::random::{RandomStream, Seed};
 
 fn between(chances: &mut Chances, low: f64, high: f64) -> f64 {
     low + (high - low) * chances.unit()
@@ -37,7 +38,7 @@ struct Play {
 
 /// The responder's clock is slewed by 100, 200 or 500 ppm for 2 to 12 s.
 fn play(seed: u32) -> Play {
-    let random = Stream::new(Seed([seed, 0x736c_6577, 0, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([seed, 0x736c_6577, 0, 0, 0, 0]), [0, 0]);
     let mut chances = Chances::of(random);
     let rate = between(&mut chances, -60e-6, 60e-6);
     let (from, lasts) = (between(&mut chances, 6.0, 40.0), between(&mut chances, 2.0, 12.0));
@@ -67,8 +68,8 @@ fn play(seed: u32) -> Play {
     let (found, _) = usable(&request, &passages[0], &passages[1], &InTurn);
     let [forward, reverse] = &mut passages;
     let least = [
-        correct(forward, Heading::Forward, &found, &InTurn),
-        correct(reverse, Heading::Reverse, &found, &InTurn),
+        correct(forward, Direction::Forward, &found, &InTurn),
+        correct(reverse, Direction::Reverse, &found, &InTurn),
     ];
     let clock = state(&request, &found, forward, reverse, least).0;
     Play { passages, waited, clock }

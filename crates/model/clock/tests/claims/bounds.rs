@@ -1,9 +1,10 @@
 //! The bounds of the offset hold by causality alone, whatever the estimator made of the packets.
 
-use romer_clock::skew::{Heading, InTurn, correct, state, usable};
+use romer_clock::skew::{InTurn, correct, state, usable};
 use romer_record::document::ClockState;
 use romer_record::manifest::SkewRequest;
-use romer_units::random::{Seed, Stream};
+use romer_units::Direction;
+use romer_units::random::{RandomStream, Seed};
 
 use crate::common::passage;
 
@@ -32,7 +33,7 @@ impl Run {
 
     /// The clocks as the document has them.
     fn clocks(&self, method: &str, calibration: Option<u64>, seed: u32) -> ClockState {
-        let random = Stream::new(Seed([seed, 0x626f_756e, 0, 0, 0, 0]), [0, 0]);
+        let random = RandomStream::new(Seed([seed, 0x626f_756e, 0, 0, 0, 0]), [0, 0]);
         let mut drawn = 0;
         let mut waits = || {
             drawn += 1;
@@ -56,8 +57,8 @@ impl Run {
         let request = SkewRequest { method: method.into(), calibration, path_minimum_ns: None };
         let (estimate, _) = usable(&request, &forward, &reverse, &InTurn);
         let least = [
-            correct(&mut forward, Heading::Forward, &estimate, &InTurn),
-            correct(&mut reverse, Heading::Reverse, &estimate, &InTurn),
+            correct(&mut forward, Direction::Forward, &estimate, &InTurn),
+            correct(&mut reverse, Direction::Reverse, &estimate, &InTurn),
         ];
         state(&request, &estimate, &forward, &reverse, least).0
     }

@@ -1,12 +1,11 @@
 //! Steps of a clock so near an end of a run that a few cells hold all of what lies beyond them: they decide which delay is the least.
 
-use romer_clock::skew::{
-    ChangeKind, Continuous, Estimate, Heading, InTurn, Method, continuous, correct, state,
-};
+use romer_clock::skew::{ChangeKind, Continuous, Estimate, InTurn, Method, continuous, correct, state};
 use romer_record::Passage;
 use romer_record::manifest::SkewRequest;
 use romer_sim::clocks::{Play, Probe, Queue, Scenario, Wander};
-use romer_units::random::{Seed, Stream};
+use romer_units::Direction;
+use romer_units::random::{RandomStream, Seed};
 
 use crate::common::{self, passage};
 
@@ -19,15 +18,15 @@ const FEW: usize = 5;
 
 /// By how much more the median of a direction lies above its lowest delays than it does in truth, and by how much it may, nanoseconds.
 /// `truth` is by how much a packet's way is longer than the least.
-fn off(found: &Estimate, play: &Play, heading: Heading, truth: impl Fn(usize) -> f64) -> (f64, f64) {
-    let probes = &play.probes[usize::from(heading == Heading::Reverse)];
+fn off(found: &Estimate, play: &Play, heading: Direction, truth: impl Fn(usize) -> f64) -> (f64, f64) {
+    let probes = &play.probes[usize::from(heading == Direction::Reverse)];
     let correction = found.correction(heading);
     let above = |mut delays: Vec<f64>| {
         delays.sort_by(f64::total_cmp);
         delays[delays.len() / 2] - delays[FEW]
     };
     let told = probes.iter().map(|probe| {
-        let here = if heading == Heading::Forward { probe.departure_ns } else { probe.arrival_ns };
+        let here = if heading == Direction::Forward { probe.departure_ns } else { probe.arrival_ns };
         (probe.arrival_ns - probe.departure_ns - correction.at(here)) as f64
     });
     let told = above(told.collect());
@@ -43,7 +42,7 @@ fn set(length: f64, at: f64, size: f64) -> Scenario {
 
 /// Of plays, how near an end, and of how much.
 fn random_scenario(seed: u32, near: (f64, f64), length: f64) -> (f64, f64) {
-    let block = Stream::new(Seed([seed, 0, 0, 0, 0, 0x6272_696e]), [1, 0]).block(1);
+    let block = RandomStream::new(Seed([seed, 0, 0, 0, 0, 0x6272_696e]), [1, 0]).block(1);
     let unit = |place: usize| f64::from(block[place]) / 4_294_967_296.0;
     let away = near.0 + unit(0) * (near.1 - near.0);
     let at = if seed.is_multiple_of(2) { away } else { length - away };
@@ -67,9 +66,9 @@ fn a_step_that_some_twenty_packets_show_is_told_wherever_it_lies() {
                 println!("{length} s, seed {seed}: {size} s at {at} s: {:?}", found.events);
             }
             told += usize::from(is_it);
-            for heading in Heading::BOTH {
+            for heading in Direction::BOTH {
                 let waited =
-                    |number: usize| play.probes[usize::from(heading == Heading::Reverse)][number].waited_ns;
+                    |number: usize| play.probes[usize::from(heading == Direction::Reverse)][number].waited_ns;
                 let (off, most) = off(&found, &play, heading, waited);
                 assert!(
                     off <= most,
@@ -91,7 +90,7 @@ fn most_off(play: &Play) -> ([f64; 2], f64) {
     let passages = play.probes.each_ref().map(|probes| of(probes));
     let request = SkewRequest::default();
     let Continuous { estimate: found, passages: mut ways, .. } = continuous(&request, passages, &InTurn);
-    let least = [0, 1].map(|way| correct(&mut ways[way], Heading::BOTH[way], &found, &InTurn));
+    let least = [0, 1].map(|way| correct(&mut ways[way], Direction::BOTH[way], &found, &InTurn));
     let clock = state(&request, &found, &ways[0], &ways[1], least).0;
     let off = [0, 1].map(|way| {
         let probes = &play.probes[way];
@@ -113,7 +112,7 @@ fn no_packet_of_a_long_run_is_on_the_wrong_side_of_a_step_near_its_end() {
         let (at, size) = random_scenario(seed, (2.0, 12.0), 1_200.0);
         let play = Scenario { interval: 0.01, ..set(1_200.0, at, size) }.play(seed);
         let (off, error) = most_off(&play);
-        for (off, heading) in off.into_iter().zip(Heading::BOTH) {
+        for (off, heading) in off.into_iter().zip(Direction::BOTH) {
             assert!(off <= error + 1_000.0, "{seed}, {}: off by {off} ns of {error}", heading.name());
         }
     }
@@ -121,7 +120,7 @@ fn no_packet_of_a_long_run_is_on_the_wrong_side_of_a_step_near_its_end() {
 
 /// What packets wait in a queue that is never empty: its length walks.
 fn walking(seed: u32, packets: usize) -> Vec<f64> {
-    let stream = Stream::new(Seed([seed, 0, 0, 0, 0, 0x7761_6c6b]), [1, 0]);
+    let stream = RandomStream::new(Seed([seed, 0, 0, 0, 0, 0x7761_6c6b]), [1, 0]);
     let (mut length, mut lengths) = (40e6, Vec::new());
     for block in (1..).map(|ordinal| stream.block(ordinal)) {
         for word in block {
@@ -163,7 +162,7 @@ fn a_step_beside_a_full_queue_is_told_or_left_open() {
         if found.skew.is_none() {
             continue;
         }
-        for (direction, heading) in Heading::BOTH.into_iter().enumerate() {
+        for (direction, heading) in Direction::BOTH.into_iter().enumerate() {
             let waited = |number: usize| {
                 play.probes[direction][number].waited_ns
                     + if direction == place { lengths[number] } else { 0.0 }

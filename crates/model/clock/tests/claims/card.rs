@@ -1,7 +1,7 @@
 //! Carrying a network card's stamps over to its host's clock.
 
 use proptest::prelude::*;
-use romer_clock::card::{Placed, Reading, Relation};
+use romer_clock::card::{CardReading, Placed, Relation};
 
 /// A day of the host's clock, so that differences are taken of large numbers.
 const START: i64 = 1_795_000_000_000_000_000;
@@ -36,7 +36,7 @@ proptest! {
         asked in prop::collection::vec(0.0f64..1.0, 20),
     ) {
         let count = 3 * rates.len();
-        let readings: Vec<Reading> = brackets
+        let readings: Vec<CardReading> = brackets
             .iter()
             .zip(0i64..)
             .take(count + 1)
@@ -44,7 +44,7 @@ proptest! {
                 let truth = system_of(SPAN * place, &rates, shift);
                 #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "a share of a small number")]
                 let before = (*width as f64 * share) as i64;
-                Reading { card_ns: SPAN * place, before_ns: truth - before, after_ns: truth - before + width }
+                CardReading { card_ns: SPAN * place, before_ns: truth - before, after_ns: truth - before + width }
             })
             .collect();
         let last = readings.last().unwrap().card_ns;
@@ -70,14 +70,14 @@ proptest! {
     ) {
         let mut relation = Relation::default();
         for (card_ns, before_ns, after_ns) in readings {
-            relation.add(Reading { card_ns, before_ns, after_ns });
+            relation.add(CardReading { card_ns, before_ns, after_ns });
             let _ = relation.place(asked);
         }
     }
 }
 
-fn exact(card_ns: i64, system_ns: i64) -> Reading {
-    Reading { card_ns, before_ns: system_ns, after_ns: system_ns }
+fn exact(card_ns: i64, system_ns: i64) -> CardReading {
+    CardReading { card_ns, before_ns: system_ns, after_ns: system_ns }
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn steady_clocks_are_related_to_within_a_fraction_of_the_reading() {
     // 40 millionths apart, read to within a microsecond.
     for place in 0..20i64 {
         let system = START + place * 100_004_000;
-        relation.add(Reading {
+        relation.add(CardReading {
             card_ns: place * 100_000_000,
             before_ns: system - 500,
             after_ns: system + 500,

@@ -1,15 +1,15 @@
 //! Draws for plays.
 
-use romer_units::random::Stream;
+use romer_units::random::RandomStream;
 
 /// Draws of a stream, one after another.
 pub(crate) struct Chances {
-    random: Stream,
+    random: RandomStream,
     drawn: u64,
 }
 
 impl Chances {
-    pub(crate) fn of(random: Stream) -> Self {
+    pub(crate) fn of(random: RandomStream) -> Self {
         Self { random, drawn: 0 }
     }
 

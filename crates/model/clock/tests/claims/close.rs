@@ -1,8 +1,9 @@
 //! Two steps of the clocks within some tenths of a second, which the floors of a run do not tell apart.
 
 use crate::chances::Chances;
-use romer_clock::skew::{ChangeKind, Estimate, Estimator, Heading, Method};
-use romer_units::random::{Seed, Stream};
+use romer_clock::skew::{ChangeKind, Estimate, Estimator, Method};
+use romer_units::Direction;
+use romer_units::random::{RandomStream, Seed};
 use romer_units::{Clock, Timestamp};
 
 /// When the clocks are set.
@@ -18,7 +19,7 @@ fn at<C: Clock>(seconds: f64) -> Timestamp<C> {
 /// A minute of packets 20 ms apart that wait an exponential 0.3 ms each way, while the responder is set by `sizes[0]` and the sender, so much later, by
 /// `sizes[1]`, seconds.
 fn play(seed: u32, sizes: [f64; 2], later: f64) -> Estimate {
-    let random = Stream::new(Seed([seed, 0x636c_6f73, 0, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([seed, 0x636c_6f73, 0, 0, 0, 0]), [0, 0]);
     let mut chances = Chances::of(random);
     let set = |t: f64, from: f64, size: f64| if t >= from { size } else { 0.0 };
     let by_sender = |t: f64| t + set(t, AT + later, sizes[1]);
@@ -28,8 +29,8 @@ fn play(seed: u32, sizes: [f64; 2], later: f64) -> Estimate {
         let left = 0.02 * f64::from(n) + chances.exponential(2e-5);
         let came = left + WAYS[0] + chances.exponential(3e-4);
         let home = came + WAYS[1] + chances.exponential(3e-4);
-        estimator.push(Heading::Forward, at(by_sender(left)), at(by_responder(came)));
-        estimator.push(Heading::Reverse, at(by_responder(came)), at(by_sender(home)));
+        estimator.push(Direction::Forward, at(by_sender(left)), at(by_responder(came)));
+        estimator.push(Direction::Reverse, at(by_responder(came)), at(by_sender(home)));
     }
     estimator.estimate()
 }

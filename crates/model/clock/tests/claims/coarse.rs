@@ -1,11 +1,12 @@
 //! Stamps that tell no less than a microsecond or a millisecond apart: what they leave open, the intervals hold, and a unit of
 //! theirs is no step of a clock.
 
-use romer_clock::skew::{Estimate, Estimator, Heading, InTurn, Method, correct, state, usable};
+use romer_clock::skew::{Estimate, Estimator, InTurn, Method, correct, state, usable};
 use romer_record::document::ClockState;
 use romer_record::manifest::SkewRequest;
+use romer_units::Direction;
 use romer_units::Timestamp;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use crate::common::passage;
 
@@ -27,7 +28,7 @@ struct Coarse {
 
 /// Skew and estimate.
 fn play(coarse: &Coarse, seed: u32) -> (f64, Estimate) {
-    let random = Stream::new(Seed([seed, 0x636f_6172, 0, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([seed, 0x636f_6172, 0, 0, 0, 0]), [0, 0]);
     let mut drawn = 0;
     let mut unit = || {
         drawn += 1;
@@ -37,7 +38,7 @@ fn play(coarse: &Coarse, seed: u32) -> (f64, Estimate) {
     let ahead = unit() * 1e9;
     let mut estimator = Estimator::new(Method::Best, None);
     let number = coarse.seconds / coarse.apart;
-    for heading in Heading::BOTH.into_iter().take(coarse.ways) {
+    for heading in Direction::BOTH.into_iter().take(coarse.ways) {
         let mut n = 0.0;
         while n < number {
             let later = if coarse.even { 0.0 } else { 0.5 * unit() };
@@ -45,8 +46,8 @@ fn play(coarse: &Coarse, seed: u32) -> (f64, Estimate) {
             let there = left + 5e6 - coarse.wait * (1.0 - unit()).ln();
             let responder = |moment: f64| moment + skew * moment + ahead;
             let (departure, arrival) = match heading {
-                Heading::Forward => (left, responder(there)),
-                Heading::Reverse => (responder(left), there),
+                Direction::Forward => (left, responder(there)),
+                Direction::Reverse => (responder(left), there),
             };
             #[expect(clippy::cast_possible_truncation, reason = "minutes")]
             let whole = |moment: f64| ((moment / coarse.unit).floor() * coarse.unit) as i64;
@@ -103,7 +104,7 @@ fn equal_delays_leave_open_what_a_nanosecond_does_where_stamps_tell_it() {
     let mut estimator = Estimator::new(Method::Best, None);
     for n in 0..1_000i64 {
         let at = n * 20_000_000 + n * n % 9_973;
-        estimator.push(Heading::Forward, Timestamp::from_nanos(at), Timestamp::from_nanos(at + 5_000_000));
+        estimator.push(Direction::Forward, Timestamp::from_nanos(at), Timestamp::from_nanos(at + 5_000_000));
     }
     let [low, high] = estimator.estimate().skew.expect("a skew").interval_ppm;
     assert!(low < -5e-5 && high > 5e-5 && high - low < 1e-3, "{low} to {high}");
@@ -112,7 +113,7 @@ fn equal_delays_leave_open_what_a_nanosecond_does_where_stamps_tell_it() {
 /// The clocks as the document has them, for packets of a minute or of another time at equal times, by stamps in whole units; skew (ppm) and
 /// offset (ns) at the first packet are drawn.
 fn documented(unit: f64, wait: f64, seconds: f64, ways: usize, seed: u32) -> (f64, f64, ClockState) {
-    let random = Stream::new(Seed([seed, 0x756e_6974, 0, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([seed, 0x756e_6974, 0, 0, 0, 0]), [0, 0]);
     let mut drawn = 0;
     let mut some = || {
         drawn += 1;
@@ -138,8 +139,8 @@ fn documented(unit: f64, wait: f64, seconds: f64, ways: usize, seed: u32) -> (f6
     let request = SkewRequest::default();
     let (estimate, _) = usable(&request, &forward, &reverse, &InTurn);
     let least = [
-        correct(&mut forward, Heading::Forward, &estimate, &InTurn),
-        correct(&mut reverse, Heading::Reverse, &estimate, &InTurn),
+        correct(&mut forward, Direction::Forward, &estimate, &InTurn),
+        correct(&mut reverse, Direction::Reverse, &estimate, &InTurn),
     ];
     (skew * 1e6, ahead, state(&request, &estimate, &forward, &reverse, least).0)
 }
@@ -182,7 +183,7 @@ fn where_a_run_is_long_enough_for_such_stamps_the_rate_is_as_wide_as_they_leave_
 #[test]
 fn what_the_stamps_do_not_tell_is_in_every_delay_and_a_run_too_short_for_them_is_as_wide() {
     let (_, found) = play(&MINUTE, 1);
-    let correction = found.correction(Heading::Forward);
+    let correction = found.correction(Direction::Forward);
     assert!(correction.error_at(30_000_000_000) >= 1e6, "{correction:?}");
     let (ppm, found) = play(&Coarse { seconds: 5.0, ..MINUTE }, 1);
     let [low, high] = found.skew.expect("a skew").interval_ppm;
@@ -192,7 +193,7 @@ fn what_the_stamps_do_not_tell_is_in_every_delay_and_a_run_too_short_for_them_is
 #[test]
 fn a_step_of_several_units_is_told_all_the_same() {
     let mut estimator = Estimator::new(Method::Best, None);
-    let random = Stream::new(Seed([3; 6]), [0, 0]);
+    let random = RandomStream::new(Seed([3; 6]), [0, 0]);
     for n in 0..3_000i64 {
         #[expect(clippy::cast_possible_truncation, reason = "some milliseconds")]
         let wait = (-1e6 * (1.0 - random.unit(n.unsigned_abs())).ln()) as i64;
@@ -200,7 +201,7 @@ fn a_step_of_several_units_is_told_all_the_same() {
         let (left, there) =
             (n * 20_000_000 + n % 7 * 1_000_000, n * 20_000_000 + n % 7 * 1_000_000 + wait + step);
         let there = there.div_euclid(1_000_000) * 1_000_000;
-        estimator.push(Heading::Forward, Timestamp::from_nanos(left), Timestamp::from_nanos(there));
+        estimator.push(Direction::Forward, Timestamp::from_nanos(left), Timestamp::from_nanos(there));
     }
     let found = estimator.estimate();
     assert_eq!(found.events.len(), 1, "{found:?}");

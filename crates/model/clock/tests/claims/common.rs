@@ -1,8 +1,9 @@
 //! What several tests need.
 
-use romer_clock::skew::{Estimate, Estimator, Heading, Method};
+use romer_clock::skew::{Estimate, Estimator, Method};
 use romer_record::{Fate, Leaving, Passage};
 use romer_sim::clocks::Play;
+use romer_units::Direction;
 use romer_units::Timestamp;
 
 /// A packet that arrived, with its stamps.
@@ -23,13 +24,13 @@ pub(crate) fn passage(sequence: u64, departure: i64, arrival: i64) -> Passage {
 
 /// What a method makes of a play.
 pub(crate) fn estimate(method: Method, play: &Play) -> Estimate {
-    estimate_of(method, play, Heading::BOTH.len())
+    estimate_of(method, play, Direction::BOTH.len())
 }
 
 /// What it makes of the first so many directions.
 pub(crate) fn estimate_of(method: Method, play: &Play, ways: usize) -> Estimate {
     let mut estimator = Estimator::new(method, None);
-    for (heading, probes) in Heading::BOTH.into_iter().zip(&play.probes).take(ways) {
+    for (heading, probes) in Direction::BOTH.into_iter().zip(&play.probes).take(ways) {
         for probe in probes {
             let (departure, arrival) = (probe.departure_ns, probe.arrival_ns);
             estimator.push(heading, Timestamp::from_nanos(departure), Timestamp::from_nanos(arrival));

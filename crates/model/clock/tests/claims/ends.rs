@@ -1,12 +1,13 @@
 //! Changes near the ends of a run: few packets tell of them, and each is labelled as what it was all the same.
 
-use romer_clock::skew::{ChangeKind, ClockChange, Estimator, Heading, Method};
+use romer_clock::skew::{ChangeKind, ClockChange, Estimator, Method};
 use romer_sim::clocks::{Scenario, Wander};
+use romer_units::Direction;
 use romer_units::Timestamp;
 
 fn events(scenario: &Scenario, seed: u32) -> Vec<ClockChange> {
     let mut estimator = Estimator::new(Method::Best, None);
-    for (heading, probes) in Heading::BOTH.into_iter().zip(&scenario.play(seed).probes) {
+    for (heading, probes) in Direction::BOTH.into_iter().zip(&scenario.play(seed).probes) {
         for probe in probes {
             let (departure, arrival) = (probe.departure_ns, probe.arrival_ns);
             estimator.push(heading, Timestamp::from_nanos(departure), Timestamp::from_nanos(arrival));

@@ -1,8 +1,9 @@
 //! A slew that is small against what packets wait: neither direction shows it plainly, and both together do.
 
-use romer_clock::skew::{ChangeKind, Estimate, Estimator, Heading, InTurn, Method, correct};
+use romer_clock::skew::{ChangeKind, Estimate, Estimator, InTurn, Method, correct};
 use romer_record::{Fate, Passage};
-use romer_units::random::{Seed, Stream};
+use romer_units::Direction;
+use romer_units::random::{RandomStream, Seed};
 use romer_units::{Clock, Timestamp};
 
 #[expect(clippy::cast_possible_truncation, reason = "a minute")]
@@ -10,14 +11,14 @@ fn at<C: Clock>(x: f64, more: f64) -> Timestamp<C> {
     Timestamp::from_nanos(((x + more) * 1e9).round() as i64)
 }
 
-fn rate(random: &Stream) -> f64 {
+fn rate(random: &RandomStream) -> f64 {
     (random.unit(0) - 0.5) * 1e-4
 }
 
 /// A minute of packets 50 ms apart that wait an exponential time of 1 ms there and the sum of two of half that back, while the responder's clock is
 /// slewed by `size` within six seconds.
 fn slewed(seed: u32, size: f64) -> (Estimate, f64) {
-    let random = Stream::new(Seed([seed, 0x6869_6464, 0, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([seed, 0x6869_6464, 0, 0, 0, 0]), [0, 0]);
     let mut drawn = 0;
     let mut wait = || {
         drawn += 1;
@@ -30,8 +31,8 @@ fn slewed(seed: u32, size: f64) -> (Estimate, f64) {
         let left = f64::from(n) * 0.05;
         let came = left + 5e-3 + 1e-3 * wait();
         let home = came + 5e-3 + 5e-4 * (wait() + wait());
-        estimator.push(Heading::Forward, at(left, 0.0), at(came, ahead(came)));
-        estimator.push(Heading::Reverse, at(came, ahead(came)), at(home, 0.0));
+        estimator.push(Direction::Forward, at(left, 0.0), at(came, ahead(came)));
+        estimator.push(Direction::Reverse, at(came, ahead(came)), at(home, 0.0));
     }
     (estimator.estimate(), rate * 1e6)
 }
@@ -75,7 +76,7 @@ fn where_no_clock_is_slewed_none_is_told_so() {
 #[test]
 fn clocks_are_taken_out_as_they_were_when_the_responder_stamped() {
     const WAITED: f64 = 0.5;
-    let random = Stream::new(Seed([7, 0x7761_6974, 0, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([7, 0x7761_6974, 0, 0, 0, 0]), [0, 0]);
     let mut drawn = 0;
     let mut wait = || {
         drawn += 1;
@@ -91,13 +92,13 @@ fn clocks_are_taken_out_as_they_were_when_the_responder_stamped() {
         let home = came + 5e-3 + wait() + long;
         let came_by = came + ahead(came);
         let stamps = [(at(left, 0.0), at(came_by, 0.0)), (at(came_by, 0.0), at(home, 0.0))];
-        for ((heading, stamps), passages) in Heading::BOTH.into_iter().zip(stamps).zip(&mut passages) {
+        for ((heading, stamps), passages) in Direction::BOTH.into_iter().zip(stamps).zip(&mut passages) {
             estimator.push(heading, stamps.0, stamps.1);
             passages.push(passage(u64::from(n), stamps));
         }
     }
     let found = estimator.estimate();
-    for (heading, passages) in Heading::BOTH.into_iter().zip(&mut passages) {
+    for (heading, passages) in Direction::BOTH.into_iter().zip(&mut passages) {
         correct(passages, heading, &found, &InTurn);
         for one in passages.iter().filter(|one| one.sequence % 100 == 50) {
             let off = one.delay.unwrap().as_nanos() as f64 - WAITED * 1e9;

@@ -1,8 +1,9 @@
 //! A queue that stands high for a while is no event, and a clock that is away for as long is one.
 
-use romer_clock::skew::{ChangeKind, Estimate, Estimator, Heading, Method};
+use romer_clock::skew::{ChangeKind, Estimate, Estimator, Method};
+use romer_units::Direction;
 use romer_units::Timestamp;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use crate::chances::Chances;
 
@@ -42,7 +43,7 @@ impl Way {
 
 /// Half a minute there and back. The responder's clock runs 12.5 ppm faster, and is ahead by so much between two moments.
 fn estimate(seed: u32, noise: f64, (from, to, ahead): (f64, f64, f64)) -> Estimate {
-    let mut chances = Chances::of(Stream::new(Seed([seed, 1, 7, 0, 0, 0]), [0, 0]));
+    let mut chances = Chances::of(RandomStream::new(Seed([seed, 1, 7, 0, 0, 0]), [0, 0]));
     let read = |time: f64| time * (1.0 + 12.5e-6) + if (from..to).contains(&time) { ahead } else { 0.0 };
     let [mut there, mut back] = [Way::default(); 2];
     let mut estimator = Estimator::new(Method::Best, None);
@@ -52,10 +53,10 @@ fn estimate(seed: u32, noise: f64, (from, to, ahead): (f64, f64, f64)) -> Estima
             continue;
         }
         let came = left + there.takes(&mut chances, noise);
-        estimator.push(Heading::Forward, at(left), at(read(came)));
+        estimator.push(Direction::Forward, at(left), at(read(came)));
         if !back.loses(&mut chances) {
             let home = came + back.takes(&mut chances, noise);
-            estimator.push(Heading::Reverse, at(read(came)), at(home));
+            estimator.push(Direction::Reverse, at(read(came)), at(home));
         }
     }
     estimator.estimate()

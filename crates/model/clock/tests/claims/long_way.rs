@@ -1,8 +1,9 @@
 //! Steps of a clock over a way that is long against the run: both directions show one step a round trip apart where it was the responder's, and
 //! at one moment where it was the sender's.
 
-use romer_clock::skew::{ChangeKind, Estimate, Estimator, Heading, Method};
-use romer_units::random::{Seed, Stream};
+use romer_clock::skew::{ChangeKind, Estimate, Estimator, Method};
+use romer_units::Direction;
+use romer_units::random::{RandomStream, Seed};
 use romer_units::{Clock, Timestamp};
 
 /// Each way takes so long, seconds.
@@ -21,7 +22,7 @@ fn at<C: Clock>(x: f64, more: f64) -> Timestamp<C> {
 /// Ten seconds of packets 10 ms apart, each way 0.1 s and an exponential time of 0.3 ms, with clocks that are set by so much, the sender's and the
 /// responder's, and ways that become longer: forward at a moment, and in reverse at another.
 fn play(seed: u32, [sender, responder]: [f64; 2], longer: [(f64, f64); 2]) -> Estimate {
-    let random = Stream::new(Seed([seed, 0x6c6f_6e67, 0, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([seed, 0x6c6f_6e67, 0, 0, 0, 0]), [0, 0]);
     let wait = |ordinal: u64| -3e-4 * (1.0 - random.unit(ordinal)).ln();
     let set = |size: f64, x: f64| if x >= STEP_AT { size } else { 0.0 };
     let rate = (random.unit(0) - 0.5) * 1e-4;
@@ -32,8 +33,8 @@ fn play(seed: u32, [sender, responder]: [f64; 2], longer: [(f64, f64); 2]) -> Es
         let came = left + WAY + wait(2 * u64::from(n) + 1) + changed(0, left);
         let home = came + WAY + wait(2 * u64::from(n) + 2) + changed(1, came);
         let there = rate * came + set(responder, came);
-        estimator.push(Heading::Forward, at(left, set(sender, left)), at(came, there));
-        estimator.push(Heading::Reverse, at(came, there), at(home, set(sender, home)));
+        estimator.push(Direction::Forward, at(left, set(sender, left)), at(came, there));
+        estimator.push(Direction::Reverse, at(came, there), at(home, set(sender, home)));
     }
     estimator.estimate()
 }
@@ -51,7 +52,7 @@ fn a_step_of_either_clock_is_a_step_however_long_the_way_is() {
                 let truth = (set[1] - set[0]) * 1e9;
                 assert!((one.size_ns as f64 - truth).abs() < 50e3, "{seed}, {set:?}: {one:?}");
                 assert!((one.at_ns as f64 / 1e9 - STEP_AT).abs() < 0.3, "{seed}, {set:?}: {one:?}");
-                for (heading, sign) in Heading::BOTH.into_iter().zip([1.0, -1.0]) {
+                for (heading, sign) in Direction::BOTH.into_iter().zip([1.0, -1.0]) {
                     // What lies 0.3 s beside the step has all of it, or nothing.
                     let correction = found.correction(heading);
                     let value = |x: f64| correction.at(rounded(x * 1e9)) as f64;

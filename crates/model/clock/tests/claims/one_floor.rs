@@ -1,14 +1,14 @@
 //! A way whose queue is never empty beside one that has a floor: the clocks are told by that one.
 
 use romer_clock::skew::{
-    ChangeKind, ClockChange, Continuous, Estimate, Estimator, Heading, InTurn, Method, continuous, correct,
-    state,
+    ChangeKind, ClockChange, Continuous, Estimate, Estimator, InTurn, Method, continuous, correct, state,
 };
 use romer_record::manifest::SkewRequest;
 use romer_record::warning::MeasurementWarning;
 use romer_sim::clocks::{Queue, Scenario, standard_scenarios};
+use romer_units::Direction;
 use romer_units::Timestamp;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use crate::chances::Chances;
 use crate::common::passage;
@@ -16,11 +16,11 @@ use crate::common::passage;
 const SEEDS: core::ops::RangeInclusive<u32> = 1..=20;
 
 /// A play of a scenario, of which the packets of one direction wait in a queue that is never empty; and its truth, ppm.
-fn estimate(scenario: &Scenario, full: Heading, seed: u32) -> (Estimate, f64) {
+fn estimate(scenario: &Scenario, full: Direction, seed: u32) -> (Estimate, f64) {
     let queue = Scenario { queue: Queue::NeverEmpty, mean: standard_scenarios()[5].mean, ..scenario.clone() };
     let (free, queue) = (scenario.play(seed), queue.play(seed));
     let mut estimator = Estimator::new(Method::Best, None);
-    for (place, heading) in Heading::BOTH.into_iter().enumerate() {
+    for (place, heading) in Direction::BOTH.into_iter().enumerate() {
         for probe in &(if heading == full { &queue } else { &free }).probes[place] {
             let stamps = (Timestamp::from_nanos(probe.departure_ns), Timestamp::from_nanos(probe.arrival_ns));
             estimator.push(heading, stamps.0, stamps.1);
@@ -34,7 +34,7 @@ fn estimate(scenario: &Scenario, full: Heading, seed: u32) -> (Estimate, f64) {
 fn the_rate_is_told_by_the_direction_that_has_a_floor() {
     let scenarios = standard_scenarios();
     for (number, full) in
-        [1, 3, 9, 11].into_iter().flat_map(|number| Heading::BOTH.map(|heading| (number, heading)))
+        [1, 3, 9, 11].into_iter().flat_map(|number| Direction::BOTH.map(|heading| (number, heading)))
     {
         let mut held = 0;
         for seed in SEEDS {
@@ -45,7 +45,7 @@ fn the_rate_is_told_by_the_direction_that_has_a_floor() {
             assert!(half < 1.0, "S{number}, seed {seed}: an interval of {half} ppm either side");
             let moves = matches!(found.remarks.first(), Some(MeasurementWarning::SkewByOneDirection {
                 direction, ..
-            }) if *direction == full.way());
+            }) if *direction == full.into());
             assert!(moves, "S{number}, seed {seed}: {:?}", found.remarks);
         }
         assert!(held >= 16, "S{number}, full {}: {held} of 20 hold the truth", full.name());
@@ -58,14 +58,14 @@ fn the_rate_is_told_by_the_direction_that_has_a_floor() {
 #[test]
 fn the_full_queue_tells_whose_a_change_was() {
     let scenarios = standard_scenarios();
-    let told = |number: usize, full: Heading, seed: u32| {
+    let told = |number: usize, full: Direction, seed: u32| {
         let (found, _) = estimate(&scenarios[number - 1], full, seed);
         found.events.iter().map(|event| (event.kind, event.heading, event.size_ns)).collect::<Vec<_>>()
     };
-    let is_one = |told: &[(ChangeKind, Option<Heading>, i64)], kind, heading, size: i64| matches!(told, [one] if (one.0, one.1) == (kind, heading) && (one.2 - size).abs() < 100_000);
+    let is_one = |told: &[(ChangeKind, Option<Direction>, i64)], kind, heading, size: i64| matches!(told, [one] if (one.0, one.1) == (kind, heading) && (one.2 - size).abs() < 100_000);
     let mut slews = 0;
     for seed in SEEDS {
-        for full in Heading::BOTH {
+        for full in Direction::BOTH {
             let stepped = told(9, full, seed);
             assert!(
                 is_one(&stepped, ChangeKind::ClockStep, None, 5_000_000),
@@ -74,9 +74,9 @@ fn the_full_queue_tells_whose_a_change_was() {
             );
             slews += usize::from(is_one(&told(11, full, seed), ChangeKind::Slew, None, 1_000_000));
         }
-        let longer = told(10, Heading::Reverse, seed);
+        let longer = told(10, Direction::Reverse, seed);
         assert!(
-            is_one(&longer, ChangeKind::PathChange, Some(Heading::Forward), 10_000_000),
+            is_one(&longer, ChangeKind::PathChange, Some(Direction::Forward), 10_000_000),
             "seed {seed}: {longer:?}"
         );
     }
@@ -87,7 +87,7 @@ fn the_full_queue_tells_whose_a_change_was() {
 fn where_neither_has_a_floor_there_is_no_rate() {
     for seed in SEEDS {
         let scenario = &standard_scenarios()[5];
-        let (found, _) = estimate(scenario, Heading::Forward, seed);
+        let (found, _) = estimate(scenario, Direction::Forward, seed);
         assert!(found.skew.is_none() && found.remarks.is_empty(), "seed {seed}: {found:?}");
     }
 }
@@ -96,7 +96,7 @@ fn where_neither_has_a_floor_there_is_no_rate() {
 /// told apart from the others by nothing but their stamps. The responder's clock is ahead by what `ahead` says of a moment. Gives the medians of
 /// both ways, and what they are in truth, and by how much delays may be off, as is stated, milliseconds.
 fn medians(seed: u32, ahead: impl Fn(f64) -> f64) -> Option<([(f64, f64); 2], f64)> {
-    let mut chances = Chances::of(Stream::new(Seed([seed, 0x6675_6c6c, 0, 0, 0, 0]), [0, 0]));
+    let mut chances = Chances::of(RandomStream::new(Seed([seed, 0x6675_6c6c, 0, 0, 0, 0]), [0, 0]));
     let (mut queue, mut free) = (40e-3_f64, 0.0_f64);
     let mut ways = [Vec::new(), Vec::new()];
     let mut truth = [Vec::new(), Vec::new()];
@@ -120,7 +120,7 @@ fn medians(seed: u32, ahead: impl Fn(f64) -> f64) -> Option<([(f64, f64); 2], f6
     let Continuous { estimate: found, passages, .. } = continuous(&SkewRequest::default(), ways, &InTurn);
     // Now and then such a walk stays near some level.
     let clocks = found.events.iter().filter(|one| one.kind != ChangeKind::PathChange);
-    if found.full != Some(Heading::Forward) || clocks.count() != 1 {
+    if found.full != Some(Direction::Forward) || clocks.count() != 1 {
         return None;
     }
     let middle = |mut values: Vec<f64>| {
@@ -130,7 +130,7 @@ fn medians(seed: u32, ahead: impl Fn(f64) -> f64) -> Option<([(f64, f64); 2], f6
     let mut ways = passages;
     let mut least = [None; 2];
     let medians = [0, 1].map(|way| {
-        least[way] = correct(&mut ways[way], Heading::BOTH[way], &found, &InTurn);
+        least[way] = correct(&mut ways[way], Direction::BOTH[way], &found, &InTurn);
         let told = ways[way].iter().filter_map(|one| Some(one.delay?.as_nanos() as f64 / 1e6));
         (middle(told.collect()), middle(std::mem::take(&mut truth[way])))
     });
@@ -151,9 +151,9 @@ fn delays_are_above_the_least_whatever_the_clock_did() {
         for (what, told) in [("slewed", slewed), ("set", set)] {
             let Some((told, _)) = told else { continue };
             plays += 1;
-            for ((told, truth), way) in told.into_iter().zip(Heading::BOTH) {
+            for ((told, truth), way) in told.into_iter().zip(Direction::BOTH) {
                 // What is left are the two packets beside the least, and the slew's or the queue's part at a step.
-                let spare = if way == Heading::Forward { 3.1 } else { 0.1 };
+                let spare = if way == Direction::Forward { 3.1 } else { 0.1 };
                 assert!(
                     (told - truth).abs() < spare,
                     "seed {seed}, {what}, {}: {told}, not {truth}",
@@ -221,7 +221,8 @@ enum Happens {
 /// A minute there and back, 20 ms apart, of which the packets forward wait in a full queue: the estimate, and how many of their delays are off by more
 /// than half of what happened.
 fn behind_a_queue(seed: u32, is_saw: bool, at: f64, happens: Happens) -> (Estimate, usize) {
-    let mut chances = Chances::of(Stream::new(Seed([seed, u32::from(is_saw), 0x7361_7721, 0, 0, 0]), [0, 0]));
+    let mut chances =
+        Chances::of(RandomStream::new(Seed([seed, u32::from(is_saw), 0x7361_7721, 0, 0, 0]), [0, 0]));
     let queue = full_queue(seed, is_saw, &mut chances);
     let past = |time: f64, size: f64| if time > at { size / 1e3 } else { 0.0 };
     #[expect(clippy::cast_possible_truncation, reason = "a minute")]
@@ -247,7 +248,7 @@ fn behind_a_queue(seed: u32, is_saw: bool, at: f64, happens: Happens) -> (Estima
     }
     let Continuous { estimate: found, passages: [mut forward, _], .. } =
         continuous(&SkewRequest::default(), ways, &InTurn);
-    correct(&mut forward, Heading::Forward, &found, &InTurn);
+    correct(&mut forward, Direction::Forward, &found, &InTurn);
     let mut off: Vec<f64> = forward
         .iter()
         .zip(truth)

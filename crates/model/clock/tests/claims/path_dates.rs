@@ -1,9 +1,10 @@
 //! When a way changed, in long runs.
 
-use romer_clock::skew::{ChangeKind, Heading, InTurn, usable};
+use romer_clock::skew::{ChangeKind, InTurn, usable};
 use romer_record::Passage;
 use romer_record::manifest::SkewRequest;
-use romer_units::random::{Seed, Stream};
+use romer_units::Direction;
+use romer_units::random::{RandomStream, Seed};
 
 use crate::chances::Chances;
 use crate::common::passage;
@@ -18,23 +19,23 @@ fn ns(seconds: f64) -> i64 {
 
 /// An hour of packets, of which the way forward, or in reverse, becomes longer by `size` at a moment; and when the first that took it passed
 /// the sender.
-fn play(seed: u32, heading: Heading, size: f64) -> (i64, [Vec<Passage>; 2]) {
-    let mut chances = Chances::of(Stream::new(Seed([seed, 0x7061_7468, 0, 0, 0, 0]), [0, 0]));
+fn play(seed: u32, heading: Direction, size: f64) -> (i64, [Vec<Passage>; 2]) {
+    let mut chances = Chances::of(RandomStream::new(Seed([seed, 0x7061_7468, 0, 0, 0, 0]), [0, 0]));
     let rate = 6e-5 * (chances.unit() - 0.5);
     let wait = 1e-4 * 10_f64.powf(chances.unit());
     let at = 600.0 + 2_400.0 * chances.unit();
     // A temperature that goes up and down in twenty minutes.
     let turn = std::f64::consts::TAU / 1_200.0;
     let theirs = |x: f64| x * (1.0 + rate) + 1e-7 / turn * (1.0 - (turn * x).cos()) + 0.3;
-    let more = |x: f64, way: Heading| if way == heading && x >= at { size } else { 0.0 };
+    let more = |x: f64, way: Direction| if way == heading && x >= at { size } else { 0.0 };
     let mut ways = [Vec::new(), Vec::new()];
     let mut first = i64::MAX;
     for n in 0..36_000_u32 {
         let left = f64::from(n) * APART;
-        let came = left + 0.01 + chances.exponential(wait) + more(left, Heading::Forward);
-        let home = came + 0.012 + chances.exponential(wait) + more(came, Heading::Reverse);
-        let seen = if heading == Heading::Forward { left } else { home };
-        if more(if heading == Heading::Forward { left } else { came }, heading) != 0.0 {
+        let came = left + 0.01 + chances.exponential(wait) + more(left, Direction::Forward);
+        let home = came + 0.012 + chances.exponential(wait) + more(came, Direction::Reverse);
+        let seen = if heading == Direction::Forward { left } else { home };
+        if more(if heading == Direction::Forward { left } else { came }, heading) != 0.0 {
             first = first.min(ns(seen));
         }
         ways[0].push(passage(u64::from(n), ns(left), ns(theirs(came))));
@@ -47,7 +48,7 @@ fn play(seed: u32, heading: Heading, size: f64) -> (i64, [Vec<Passage>; 2]) {
 #[test]
 fn a_change_of_a_way_is_told_when_the_packets_show_it() {
     for seed in 0..6 {
-        for heading in Heading::BOTH {
+        for heading in Direction::BOTH {
             for size in [0.01, -0.004] {
                 let (first, [there, back]) = play(seed, heading, size);
                 let (found, _) = usable(&SkewRequest::default(), &there, &back, &InTurn);

@@ -1,9 +1,10 @@
 //! Packets that tell nothing of the rate: those that stand alone beside a pause, and those before or after a step of the
 //! clock that comes right at an end. They are no floor, and the skew and its interval are as without them.
 
-use romer_clock::skew::{Estimate, Heading, Method, Skew};
+use romer_clock::skew::{Estimate, Method, Skew};
 use romer_sim::clocks::{Play, Probe, Scenario, Wander};
-use romer_units::random::{Seed, Stream};
+use romer_units::Direction;
+use romer_units::random::{RandomStream, Seed};
 
 use crate::common::estimate_of;
 
@@ -13,10 +14,10 @@ fn estimate(play: &Play, ways: usize) -> Estimate {
 }
 
 /// An ordinary packet so many seconds from the play's first one: it waits 1 ms on average, as all do.
-fn ordinary(play: &Play, heading: Heading, seconds: f64, seed: u32) -> Probe {
+fn ordinary(play: &Play, heading: Direction, seconds: f64, seed: u32) -> Probe {
     let first = play.probes[0][0];
-    let word =
-        Stream::new(Seed([seed, 7, 0, 0, 0, 0]), [0, 0]).block(u64::from(heading == Heading::Reverse))[0];
+    let word = RandomStream::new(Seed([seed, 7, 0, 0, 0, 0]), [0, 0])
+        .block(u64::from(heading == Direction::Reverse))[0];
     let waited = -1e6 * ((f64::from(word) + 0.5) / 4_294_967_296.0).ln();
     let departure = first.departure_ns + whole(seconds * 1e9);
     let arrival = departure + whole(5e6 + waited);
@@ -26,8 +27,8 @@ fn ordinary(play: &Play, heading: Heading, seconds: f64, seed: u32) -> Probe {
         at + whole(first.ahead_ns + play.skew_ppm * 1e-6 * since)
     };
     let (departure_ns, arrival_ns) = match heading {
-        Heading::Forward => (departure, read(arrival)),
-        Heading::Reverse => (read(departure), arrival),
+        Direction::Forward => (departure, read(arrival)),
+        Direction::Reverse => (read(departure), arrival),
     };
     Probe { departure_ns, arrival_ns, ahead_ns: 0.0, waited_ns: waited }
 }
@@ -53,7 +54,7 @@ enum Alone {
 impl Alone {
     fn play(self, seed: u32) -> Play {
         let mut play = Scenario::default().play(seed);
-        for (heading, index) in Heading::BOTH.into_iter().zip(0..) {
+        for (heading, index) in Direction::BOTH.into_iter().zip(0..) {
             let first = play.probes[index][0].departure_ns;
             let since = |probe: &Probe| (probe.departure_ns - first) as f64 / 1e9;
             let length = play.probes[index].last().map_or(0.0, since);

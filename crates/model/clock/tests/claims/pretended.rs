@@ -6,7 +6,7 @@ use romer_clock::skew::{Estimate, InTurn, usable};
 use romer_record::manifest::SkewRequest;
 use romer_record::warning::SkewUnknown;
 use romer_record::{RoundTrip, Stamps};
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 use romer_units::{Clock, Timestamp};
 
 use crate::common::passage;
@@ -23,7 +23,7 @@ fn stamps<C: Clock>(nanos: i64) -> Stamps<C> {
 
 /// A minute of round trips over a path of 30 us each way, on which packets wait some microseconds, by one clock.
 fn rows() -> Vec<RoundTrip> {
-    let chances = [0, 1].map(|name| Stream::new(Seed([7; 6]), [name, 1]));
+    let chances = [0, 1].map(|name| RandomStream::new(Seed([7; 6]), [name, 1]));
     let step = 10 * MS;
     let row = |n: u64| {
         let waited = |way: usize| {

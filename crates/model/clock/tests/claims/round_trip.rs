@@ -1,9 +1,10 @@
 //! Whose a change was, where each direction hides a part of it: what leaves the round trip as it was is a clock's.
 
-use romer_clock::skew::{ChangeKind, Estimate, Estimator, Heading, Method};
+use romer_clock::skew::{ChangeKind, Estimate, Estimator, Method};
 use romer_sim::clocks::{Queue, Scenario, Wander};
+use romer_units::Direction;
 use romer_units::Timestamp;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use crate::common;
 
@@ -11,7 +12,7 @@ use crate::common;
 fn estimate(scenario: &Scenario, seed: u32) -> (Estimate, f64, f64) {
     let play = scenario.play(seed);
     let found = common::estimate(Method::Best, &play);
-    let correction = found.correction(Heading::Forward);
+    let correction = found.correction(Direction::Forward);
     let probes = &play.probes[0];
     let left = |share: usize| {
         let probe = probes[probes.len() * share / 10];
@@ -95,7 +96,7 @@ fn where_a_clocks_change_may_be_told_as_the_paths_the_error_says_so() {
 }
 
 /// What packets wait that depends on what the one before it waited: the square of a normal number that keeps nine tenths of the last one.
-fn dependent(random: &Stream, first: u64, number: usize) -> Vec<f64> {
+fn dependent(random: &RandomStream, first: u64, number: usize) -> Vec<f64> {
     let mut x = 0.0;
     let mut ordinal = first;
     let waits = (0..number).map(|_| {
@@ -118,7 +119,7 @@ fn a_slew_that_hides_in_what_packets_wait_is_a_clocks_and_leaves_no_direction_un
         for way in [5e6, 100e3] {
             for seed in 0..12_u32 {
                 plays += 1;
-                let random = Stream::new(Seed([seed, 0x736c_6577, 0, 0, 0, 0]), [0, 0]);
+                let random = RandomStream::new(Seed([seed, 0x736c_6577, 0, 0, 0, 0]), [0, 0]);
                 let at = 8.0 + 35.0 * random.unit(0);
                 let size = if seed % 2 == 0 { rate } else { -rate } * long * 1e9;
                 let ahead = |x: f64| 30e3 * x + size * ((x - at) / long).clamp(0.0, 1.0);
@@ -131,12 +132,12 @@ fn a_slew_that_hides_in_what_packets_wait_is_a_clocks_and_leaves_no_direction_un
                     #[expect(clippy::cast_possible_truncation, reason = "a minute")]
                     let stamp = |x: f64, more: f64| (x * 1e9 + more).round() as i64;
                     estimator.push(
-                        Heading::Forward,
+                        Direction::Forward,
                         Timestamp::from_nanos(stamp(left, 0.0)),
                         Timestamp::from_nanos(stamp(came, ahead(came))),
                     );
                     estimator.push(
-                        Heading::Reverse,
+                        Direction::Reverse,
                         Timestamp::from_nanos(stamp(came + 5e-5, ahead(came + 5e-5))),
                         Timestamp::from_nanos(stamp(home, 0.0)),
                     );
@@ -147,9 +148,9 @@ fn a_slew_that_hides_in_what_packets_wait_is_a_clocks_and_leaves_no_direction_un
                 }
                 let kinds: Vec<ChangeKind> = found.events.iter().map(|one| one.kind).collect();
                 told += usize::from(kinds == [ChangeKind::Slew]);
-                for heading in Heading::BOTH {
+                for heading in Direction::BOTH {
                     let correction = found.correction(heading);
-                    let sign = if heading == Heading::Forward { 1.0 } else { -1.0 };
+                    let sign = if heading == Direction::Forward { 1.0 } else { -1.0 };
                     let left = |x: f64| sign * ahead(x) - correction.at(stamp_of(x)) as f64;
                     let (off, error) = ((left(57.0) - left(2.0)).abs(), correction.error_at(stamp_of(57.0)));
                     assert!(

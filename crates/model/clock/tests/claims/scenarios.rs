@@ -3,9 +3,10 @@
 //! Each claim is a bound on the root of the mean square over a few fixed seeds, well above what was found over many
 //!, so that a change of an estimator shows and chance does not.
 
-use romer_clock::skew::{ChangeKind, Estimator, Heading, InTurn, Method, correct};
+use romer_clock::skew::{ChangeKind, Estimator, InTurn, Method, correct};
 use romer_record::{Fate, Passage};
 use romer_sim::clocks::{Probe, Scenario, Wander, random_scenario, standard_scenarios};
+use romer_units::Direction;
 use romer_units::Timestamp;
 
 use crate::common::estimate;
@@ -64,7 +65,7 @@ fn each_event_is_labelled_as_what_it_was() {
     };
     assert_eq!(kinds(1), []);
     assert_eq!(kinds(9), [(ChangeKind::ClockStep, None)]);
-    assert_eq!(kinds(10), [(ChangeKind::PathChange, Some(Heading::Forward))]);
+    assert_eq!(kinds(10), [(ChangeKind::PathChange, Some(Direction::Forward))]);
     assert_eq!(kinds(11), [(ChangeKind::Slew, None)]);
     // Its slew is short enough to be a jump to either direction, late to the one and early to the other.
     let found = estimate(Method::Best, &numbered(15).play(3));
@@ -158,14 +159,14 @@ fn events_that_follow_each_other_closely_are_told_apart() {
 fn over_an_hour_of_wander_the_corrected_floor_stays_within_ten_microseconds() {
     let play = numbered(13).play(1);
     let found = estimate(Method::Best, &play);
-    for (heading, probes) in Heading::BOTH.into_iter().zip(&play.probes) {
+    for (heading, probes) in Direction::BOTH.into_iter().zip(&play.probes) {
         let correction = found.correction(heading);
         let left: Vec<f64> = probes
             .iter()
             .map(|probe| {
                 let (at, sign) = match heading {
-                    Heading::Forward => (probe.departure_ns, 1.0),
-                    Heading::Reverse => (probe.arrival_ns, -1.0),
+                    Direction::Forward => (probe.departure_ns, 1.0),
+                    Direction::Reverse => (probe.arrival_ns, -1.0),
                 };
                 sign * probe.ahead_ns - correction.at(at) as f64
             })
@@ -185,7 +186,7 @@ fn what_is_corrected_too_much_next_to_a_slew_is_no_floor() {
     for seed in 1..=4 {
         let play = numbered(11).play(seed);
         let found = estimate(Method::Best, &play);
-        for (heading, probes) in Heading::BOTH.into_iter().zip(&play.probes) {
+        for (heading, probes) in Direction::BOTH.into_iter().zip(&play.probes) {
             let mut passages: Vec<Passage> = (0..).zip(probes).map(passage).collect();
             correct(&mut passages, heading, &found, &InTurn);
             let delays: Vec<f64> = passages.iter().map(|one| one.delay.unwrap().as_nanos() as f64).collect();
@@ -230,14 +231,14 @@ fn scenarios_drawn_at_random_are_never_refused_and_seldom_far_off() {
 fn an_estimate_can_be_had_at_any_time_and_ends_as_the_one_from_the_log() {
     let play = numbered(9).play(3);
     let mut online = Estimator::new(Method::Best, None);
-    let mut packets: Vec<_> = Heading::BOTH
+    let mut packets: Vec<_> = Direction::BOTH
         .into_iter()
         .zip(&play.probes)
         .flat_map(|(heading, probes)| probes.iter().map(move |probe| (heading, *probe)))
         .collect();
     packets.sort_by_key(|(heading, probe)| match heading {
-        Heading::Forward => probe.departure_ns,
-        Heading::Reverse => probe.arrival_ns,
+        Direction::Forward => probe.departure_ns,
+        Direction::Reverse => probe.arrival_ns,
     });
     for (number, (heading, probe)) in packets.iter().enumerate() {
         let (departure, arrival) = (probe.departure_ns, probe.arrival_ns);

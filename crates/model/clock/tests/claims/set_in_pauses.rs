@@ -1,10 +1,11 @@
 //! A clock that is set while nothing is sent, or so far ahead that its moments have a hole: each packet is on its own side of the step.
 
 use crate::common::passage;
-use romer_clock::skew::{ChangeKind, ClockChange, Estimate, Heading, InTurn, correct, usable};
+use romer_clock::skew::{ChangeKind, ClockChange, Estimate, InTurn, correct, usable};
 use romer_record::Passage;
 use romer_record::manifest::SkewRequest;
-use romer_units::random::{Seed, Stream};
+use romer_units::Direction;
+use romer_units::random::{RandomStream, Seed};
 
 #[expect(clippy::cast_possible_truncation, reason = "an hour")]
 fn nanos(seconds: f64) -> i64 {
@@ -24,7 +25,7 @@ struct Set {
 /// 1,000 packets 30 ms apart, over ways of 50 and 30 ms and behind exponential queues of 0.5 ms: both ways' passages, corrected.
 fn play(seed: u32, set: &Set) -> (Estimate, [Vec<Passage>; 2]) {
     const PACKETS: u32 = 1_000;
-    let random = Stream::new(Seed([seed, 0x7061_7573, 0, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([seed, 0x7061_7573, 0, 0, 0, 0]), [0, 0]);
     let mut drawn = 0;
     let mut wait = || {
         drawn += 1;
@@ -43,7 +44,7 @@ fn play(seed: u32, set: &Set) -> (Estimate, [Vec<Passage>; 2]) {
         passages[1].push(passage(n.into(), nanos(by_responder(came)), nanos(by_sender(home))));
     }
     let (found, _) = usable(&SkewRequest::default(), &passages[0], &passages[1], &InTurn);
-    for (heading, passages) in Heading::BOTH.into_iter().zip(&mut passages) {
+    for (heading, passages) in Direction::BOTH.into_iter().zip(&mut passages) {
         correct(passages, heading, &found, &InTurn);
     }
     (found, passages)

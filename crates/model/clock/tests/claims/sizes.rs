@@ -1,11 +1,12 @@
 //! How far a clock was set, and when it was slewed: what is told of it, and how sure.
 
-use romer_clock::skew::{ChangeKind, Estimate, Estimator, Heading, Method};
-use romer_units::random::{Seed, Stream};
+use romer_clock::skew::{ChangeKind, Estimate, Estimator, Method};
+use romer_units::Direction;
+use romer_units::random::{RandomStream, Seed};
 use romer_units::{Clock, Timestamp};
 
 struct Chances {
-    random: Stream,
+    random: RandomStream,
     drawn: u64,
     is_busy: bool,
 }
@@ -45,7 +46,7 @@ fn at<C: Clock>(x: f64, more: f64) -> Timestamp<C> {
 /// A minute of packets 20 ms apart, or as far as chance has it, of which the responder's clock is further by `ahead`.
 fn play(seed: u32, law: &str, both: bool, ahead: impl Fn(f64) -> f64) -> Estimate {
     let mut chances = Chances {
-        random: Stream::new(Seed([seed, 0x7369_7a65, 0, 0, 0, 0]), [0, 0]),
+        random: RandomStream::new(Seed([seed, 0x7369_7a65, 0, 0, 0, 0]), [0, 0]),
         drawn: 0,
         is_busy: false,
     };
@@ -55,10 +56,10 @@ fn play(seed: u32, law: &str, both: bool, ahead: impl Fn(f64) -> f64) -> Estimat
     let mut left = 0.0;
     while left < 60.0 {
         let came = left + 5e-3 + chances.wait(law);
-        estimator.push(Heading::Forward, at(left, 0.0), at(came, ahead(came)));
+        estimator.push(Direction::Forward, at(left, 0.0), at(came, ahead(came)));
         if both {
             let home = came + 5e-3 + chances.wait(law);
-            estimator.push(Heading::Reverse, at(came, ahead(came)), at(home, 0.0));
+            estimator.push(Direction::Reverse, at(came, ahead(came)), at(home, 0.0));
         }
         left += 0.02 * if seed.is_multiple_of(2) { chances.exponential() } else { 1.0 };
     }
@@ -103,7 +104,7 @@ fn delays_beside_a_slew_are_corrected_by_what_the_clock_had_gone() {
         let found = play(seed, LAWS[0], true, gone);
         let [slew] = &found.events[..] else { panic!("seed {seed}: {found:?}") };
         assert_eq!(slew.kind, ChangeKind::Slew, "seed {seed}");
-        let (Some(skew), correction) = (found.skew, found.correction(Heading::Forward)) else {
+        let (Some(skew), correction) = (found.skew, found.correction(Direction::Forward)) else {
             panic!("seed {seed}: {found:?}")
         };
         let left = |x: f64| {

@@ -2,12 +2,13 @@
 
 use proptest::prelude::*;
 use romer_clock::skew::{
-    ChangeKind, Estimate, Estimator, Heading, Hull, InTurn, Method, Point, estimate as relate, usable,
+    ChangeKind, Estimate, Estimator, Hull, InTurn, Method, Point, estimate as relate, usable,
 };
 use romer_record::manifest::SkewRequest;
 use romer_record::warning::{MeasurementWarning, SkewUnknown};
 use romer_record::{Fate, Passage};
-use romer_units::random::{Seed, Stream};
+use romer_units::Direction;
+use romer_units::random::{RandomStream, Seed};
 use romer_units::{Duration, Timestamp};
 
 const METHODS: [Method; 5] = [
@@ -22,7 +23,7 @@ const METHODS: [Method; 5] = [
 fn estimate(method: Method, calibration: Option<u64>, packets: &[(i64, i64)]) -> Estimate {
     let mut estimator = Estimator::new(method, calibration);
     for (at, delay) in packets {
-        estimator.push(Heading::Forward, Timestamp::from_nanos(*at), Timestamp::from_nanos(at + delay));
+        estimator.push(Direction::Forward, Timestamp::from_nanos(*at), Timestamp::from_nanos(at + delay));
     }
     estimator.estimate()
 }
@@ -44,7 +45,7 @@ fn on_delays_without_waiting_every_method_finds_the_slope_exactly() {
     for method in METHODS {
         let found = estimate(method, None, &line);
         assert!((ppm(&found) - 20.0).abs() < 1e-6, "{method}: {found:?}");
-        let correction = found.correction(Heading::Forward);
+        let correction = found.correction(Direction::Forward);
         let left: Vec<_> = line.iter().map(|(at, delay)| delay - correction.at(*at)).collect();
         let spread = left.iter().max().unwrap() - left.iter().min().unwrap();
         assert!(spread <= 1, "{method}: {spread} ns are left");
@@ -94,7 +95,7 @@ fn jumps_after_the_calibration_are_compensated() {
     let [jump] = &found.events[..] else { panic!("{found:?}") };
     assert!((jump.size_ns - 4_000_000).abs() < 100_000 && jump.at_ns == 1_500 * 20_000_000, "{found:?}");
     // What is left grows by the queue alone.
-    let left = |n: usize| packets[n].1 - found.correction(Heading::Forward).at(packets[n].0);
+    let left = |n: usize| packets[n].1 - found.correction(Direction::Forward).at(packets[n].0);
     let grown = left(2_990) - left(490);
     assert!((grown - 2_490 * 200).abs() < 300_000, "{grown}");
 }
@@ -126,9 +127,9 @@ fn a_step_of_the_clock_is_one_event_though_both_directions_see_it() {
         let wait = (n * 7_919) % 1_000 * 300;
         let stamps = |from, to| (Timestamp::from_nanos(from), Timestamp::from_nanos(to));
         let (departure, arrival) = stamps(at, at + 5_000_000 + wait + ahead);
-        estimator.push(Heading::Forward, departure, arrival);
+        estimator.push(Direction::Forward, departure, arrival);
         let (departure, arrival) = stamps(at + ahead, at + 5_000_000 + wait);
-        estimator.push(Heading::Reverse, departure, arrival);
+        estimator.push(Direction::Reverse, departure, arrival);
     }
     let found = estimator.estimate();
     assert_eq!(found.events.len(), 1, "{found:?}");
@@ -165,7 +166,7 @@ fn a_hundred_years_do_not_overflow() {
     let windows = Method::Khlifi { window: Duration::from_nanos(5 * YEAR), weight: 0.5 };
     for method in METHODS.into_iter().take(4).chain([windows]) {
         let found = estimate(method, None, &packets);
-        let (skew, correction) = (ppm(&found), found.correction(Heading::Forward));
+        let (skew, correction) = (ppm(&found), found.correction(Direction::Forward));
         assert!((skew - 50.0).abs() < 1e-6, "{method}: {skew}");
         assert!((correction.at(packets[199].0) - 199 * (YEAR / 40_000)).abs() < 5_000, "{method}");
     }
@@ -178,8 +179,8 @@ fn stamps_from_the_ends_of_the_range_are_borne() {
         for (from, to) in
             [(0, 5), (i64::MIN, i64::MAX), (i64::MAX, i64::MIN), (i64::MAX, 0), (10, 15), (20, 24)]
         {
-            estimator.push(Heading::Forward, Timestamp::from_nanos(from), Timestamp::from_nanos(to));
-            estimator.push(Heading::Reverse, Timestamp::from_nanos(from), Timestamp::from_nanos(to));
+            estimator.push(Direction::Forward, Timestamp::from_nanos(from), Timestamp::from_nanos(to));
+            estimator.push(Direction::Reverse, Timestamp::from_nanos(from), Timestamp::from_nanos(to));
         }
         let _ = estimator.estimate();
     }
@@ -290,16 +291,16 @@ proptest! {
 
 /// Packets a tenth of a second apart that wait an exponential time of 1 ms on average, with 20 ppm.
 fn exponential(seed: u32, count: i64) -> Vec<(i64, i64)> {
-    let mut chances = Chances::new(seed);
+    let mut chances = SeededDraws::new(seed);
     (0..count).map(|n| (n * 100_000_000, 5_000_000 + n * 2_000 + chances.wait(1e6))).collect()
 }
 
 /// Draws from a seed.
-struct Chances(Stream, u64);
+struct SeededDraws(RandomStream, u64);
 
-impl Chances {
+impl SeededDraws {
     fn new(seed: u32) -> Self {
-        Self(Stream::new(Seed([seed, 11, 0, 0, 0, 0]), [0, 0]), 0)
+        Self(RandomStream::new(Seed([seed, 11, 0, 0, 0, 0]), [0, 0]), 0)
     }
 
     /// From 0 to 1.
@@ -351,7 +352,7 @@ fn one_packet_that_took_long_coarsens_neither_the_least_absolute_slope_nor_its_i
 #[test]
 fn each_jump_is_found_at_the_packet_at_which_it_was() {
     for seed in 1..=12 {
-        let mut chances = Chances::new(1_000 + seed);
+        let mut chances = SeededDraws::new(1_000 + seed);
         // Four of +4.65 ms, anywhere that leaves 200 packets between them, among waiting of 0.3 ms.
         #[expect(clippy::cast_possible_truncation, reason = "below a thousand")]
         let at: Vec<i64> = (0..4).map(|n| 300 + 1_300 * n + (chances.unit() * 1_100.0) as i64).collect();
@@ -485,7 +486,7 @@ fn two_jumps_of_the_clock_with_a_short_time_between_them_are_two() {
     let spans = [45, 60, 70, 90, 120, 150, 200, 300];
     for (seed, between) in (1..=16).zip(spans.into_iter().cycle()) {
         for size in [1_000_000, 4_650_000] {
-            let mut chances = Chances::new(2_000 + seed);
+            let mut chances = SeededDraws::new(2_000 + seed);
             #[expect(clippy::cast_possible_truncation, reason = "below ten thousand")]
             let first = 1_000 + (chances.unit() * 3_500.0) as i64;
             let packets: Vec<(i64, i64)> = (0..6_000i64)
@@ -515,7 +516,7 @@ fn a_gradual_change_faster_than_any_clock_is_slewed_is_the_paths() {
             (400_000_000, 8_000_000_000, ChangeKind::Slew),
             (-5_000_000, 10_000_000_000, ChangeKind::Slew),
         ] {
-            let mut chances = Chances::new(2_100 + seed);
+            let mut chances = SeededDraws::new(2_100 + seed);
             let packets: Vec<(i64, i64)> = (0..3_000i64)
                 .map(|n| {
                     let gone = (n * 20_000_000 - 20_000_000_000).clamp(0, lasts);

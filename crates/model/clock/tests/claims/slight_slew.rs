@@ -1,8 +1,9 @@
 //! A clock that is slewed by some tens of microseconds within a minute, which is less than what packets wait.
 
-use romer_clock::skew::{Estimator, Heading, Method};
+use romer_clock::skew::{Estimator, Method};
+use romer_units::Direction;
 use romer_units::Timestamp;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 /// A minute of packets every `gap` seconds that wait an exponential time of `wait` nanoseconds, beside a clock of up to 50 ppm that is slewed by 10 to
 /// 25 us within a second to 25.
@@ -19,7 +20,7 @@ struct Play {
 
 impl Play {
     fn new(seed: u32, wait: f64) -> Self {
-        let random = Stream::new(Seed([9, 0x7374_6174, 0, 0, 0, 0]), [0, 0]);
+        let random = RandomStream::new(Seed([9, 0x7374_6174, 0, 0, 0, 0]), [0, 0]);
         let draw = |which: u64| random.unit(u64::from(seed) * 8 + which + 1);
         let lasts = 1.0 + 24.0 * draw(2);
         Self {
@@ -39,7 +40,7 @@ impl Play {
 
     /// Whether there is a rate; the greatest error of delays, and the greatest that is stated, nanoseconds.
     fn judge(&self) -> (bool, f64, f64) {
-        let random = Stream::new(Seed([self.seed, 0x736c_6578, 0, 0, 0, 0]), [0, 0]);
+        let random = RandomStream::new(Seed([self.seed, 0x736c_6578, 0, 0, 0, 0]), [0, 0]);
         let mut drawn = 0;
         let mut wait = || {
             drawn += 1;
@@ -51,13 +52,13 @@ impl Play {
             let came = left + (2e6 + wait()) / 1e9;
             let home = came + (3e6 + wait()) / 1e9;
             let there = came * 1e9 + self.ahead(came);
-            estimator.push(Heading::Forward, at(left * 1e9), at(there));
-            estimator.push(Heading::Reverse, at(there), at(home * 1e9));
+            estimator.push(Direction::Forward, at(left * 1e9), at(there));
+            estimator.push(Direction::Reverse, at(there), at(home * 1e9));
             left += self.gap;
         }
         let estimate = estimator.estimate();
         let (mut worst, mut stated) = (0.0f64, 0.0f64);
-        for (heading, sign) in Heading::BOTH.into_iter().zip([1.0, -1.0]) {
+        for (heading, sign) in Direction::BOTH.into_iter().zip([1.0, -1.0]) {
             let correction = estimate.correction(heading);
             let moments = (0..1_200_u32).map(|n| f64::from(n) * 0.05);
             let errors = moments.map(|x| {

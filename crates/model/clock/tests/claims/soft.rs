@@ -1,20 +1,21 @@
 //! Delays without a firm floor: noise makes them shorter as often as longer, and the least of them lies by itself now and then.
 
-use romer_clock::skew::{ChangeKind, Estimate, Estimator, Heading, Method};
+use romer_clock::skew::{ChangeKind, Estimate, Estimator, Method};
+use romer_units::Direction;
 use romer_units::Timestamp;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 /// Laws of delays, all of 1 ms deviation or about, above or about 10 ms.
 const LAWS: [&str; 6] = ["normal", "lognormal", "gamma 5", "gamma 2", "uniform", "exponential"];
 
 struct Chances {
-    random: Stream,
+    random: RandomStream,
     drawn: u64,
 }
 
 impl Chances {
     fn new(seed: u32) -> Self {
-        Self { random: Stream::new(Seed([seed, 0x736f_6674, 0, 0, 0, 0]), [0, 0]), drawn: 0 }
+        Self { random: RandomStream::new(Seed([seed, 0x736f_6674, 0, 0, 0, 0]), [0, 0]), drawn: 0 }
     }
 
     fn unit(&mut self) -> f64 {
@@ -66,10 +67,10 @@ fn estimate(law: &str, seed: u32, both: bool, longer: f64) -> Estimate {
     for n in 0..3_000_u32 {
         let left = f64::from(n) * 20e6;
         let came = left + chances.delay(law) + if n >= 1_500 { longer } else { 0.0 };
-        estimator.push(Heading::Forward, at(left), at(came * (1.0 + rate)));
+        estimator.push(Direction::Forward, at(left), at(came * (1.0 + rate)));
         if both {
             let home = came + chances.delay(law);
-            estimator.push(Heading::Reverse, at(came * (1.0 + rate)), at(home));
+            estimator.push(Direction::Reverse, at(came * (1.0 + rate)), at(home));
         }
     }
     estimator.estimate()
@@ -118,7 +119,7 @@ fn a_change_of_the_way_is_told_though_there_is_no_firm_floor() {
                 let [one] = &found[..] else { panic!("{law}, seed {seed}, both ways: {both}: {found:?}") };
                 assert_eq!(
                     (one.kind, one.heading),
-                    (ChangeKind::PathChange, Some(Heading::Forward)),
+                    (ChangeKind::PathChange, Some(Direction::Forward)),
                     "{one:?}"
                 );
                 assert!((one.at_ns - 30_000_000_000).abs() < 1_000_000_000, "{law}, seed {seed}: {one:?}");
@@ -148,8 +149,8 @@ fn the_rate_lies_within_its_interval_where_neighbouring_floors_are_alike() {
             for n in 0..3_000_u32 {
                 let left = f64::from(n) * 20e6;
                 let came = left + delay(0);
-                estimator.push(Heading::Forward, at(left), at(came * (1.0 + rate)));
-                estimator.push(Heading::Reverse, at(came * (1.0 + rate)), at(came + delay(1)));
+                estimator.push(Direction::Forward, at(left), at(came * (1.0 + rate)));
+                estimator.push(Direction::Reverse, at(came * (1.0 + rate)), at(came + delay(1)));
             }
             let within = |[low, high]: [f64; 2]| low <= rate * 1e6 && rate * 1e6 <= high;
             !estimator.estimate().skew.is_some_and(|skew| within(skew.interval_ppm))
@@ -175,7 +176,7 @@ fn one_way_whose_level_wanders_is_no_clock() {
                 last = keep * last + (1.0 - keep * keep).sqrt() * chances.normal();
                 let left = f64::from(n) * 20e6;
                 let came = left + 5e6 + 1e6 * (0.6 * last).exp();
-                estimator.push(Heading::Forward, at(left), at(came * (1.0 + rate)));
+                estimator.push(Direction::Forward, at(left), at(came * (1.0 + rate)));
             }
             let found = estimator.estimate();
             assert_eq!(found.events, [], "seed {seed}, {keep} kept");

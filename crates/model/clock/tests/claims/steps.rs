@@ -1,9 +1,9 @@
 //! Steps of the clock in a stream of probes whose true times are known.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use romer_clock::steps::{ClockChange, ClockWatch, Reading, undo_steps};
-use romer_record::document::Way;
-use romer_record::event::{ClockStep, Event, EventKind, Side};
+use romer_clock::steps::{ClockChange, ClockReadings, ClockWatch, undo_steps};
+use romer_record::document::ProbeDirection;
+use romer_record::event::{ClockStep, Event, EventKind, EventLocation};
 use romer_record::manifest::ClockRelation;
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
@@ -11,8 +11,8 @@ use romer_units::{Clock, Timestamp};
 const MS: i64 = 1_000_000;
 const START: i64 = 1_700_000_000_000 * MS;
 
-fn reading(true_ns: i64, step: i64, asleep: i64) -> Reading {
-    Reading {
+fn reading(true_ns: i64, step: i64, asleep: i64) -> ClockReadings {
+    ClockReadings {
         realtime: START + true_ns + step,
         monotonic: 5 * MS + true_ns - asleep,
         boottime: 9 * MS + true_ns,
@@ -43,7 +43,7 @@ fn a_step_a_suspension_and_a_pause_are_told_apart_and_slewing_is_none_of_them() 
     assert_eq!(watch.look(reading(3_605_100 * MS, -7 * MS, 3_600_000 * MS)), []);
 }
 
-fn event(side: Side, step: ClockStep) -> Event {
+fn event(side: EventLocation, step: ClockStep) -> Event {
     Event { step: Some(step), ..Event::new(EventKind::ClockStep, side, 0, step.after_ns) }
 }
 
@@ -63,7 +63,7 @@ impl Stepping {
         Stamps { nic: None, kernel: stamp(kernel), user: stamp(user), told: None }
     }
     /// As one who looks every 20 ms notices it.
-    fn event(self, side: Side) -> Event {
+    fn event(self, side: EventLocation) -> Event {
         let (before, after) = (self.at - 13 * MS, self.at + 7 * MS);
         let step = ClockStep {
             size_ns: self.size,
@@ -111,7 +111,9 @@ fn stamps_around_a_step_of_either_clock_are_put_right_or_left_out_and_those_far_
     for size in [1, -1, 3, -3, 12, -12, 40, -40, 700, -700, 2_000, -2_000, 86_400_000] {
         for shift in [0, 3, 9, 11, 19] {
             let step = Stepping { at: 3_000 * MS + shift * MS + 1, size: size * MS };
-            for (near, far, side) in [(step, never, Side::Sender), (never, step, Side::Responder)] {
+            for (near, far, side) in
+                [(step, never, EventLocation::Sender), (never, step, EventLocation::Responder)]
+            {
                 let (mut rows, truths) = stream(near, far);
                 let left_out = undo_steps(&mut rows, &[step.event(side)], ClockRelation::Unknown);
                 let mut missing = 0;
@@ -153,7 +155,7 @@ fn where_the_way_changes_by_as_much_as_the_clock_the_probes_nearby_tell() {
             row.t2.kernel = row.t2.kernel.map(|stamp| Timestamp::from_nanos(stamp.as_nanos() + 30 * MS));
             row.t2.user = row.t2.user.map(|stamp| Timestamp::from_nanos(stamp.as_nanos() + 30 * MS));
         }
-        undo_steps(&mut rows, &[step.event(Side::Responder)], ClockRelation::Unknown);
+        undo_steps(&mut rows, &[step.event(EventLocation::Responder)], ClockRelation::Unknown);
         for (row, truth) in rows.iter().zip(&truths) {
             let expected = START + truth.t[1] + if row.sequence >= 200 { 30 * MS } else { 0 };
             assert_eq!(row.t2.kernel.map(Timestamp::as_nanos), Some(expected), "{size}: {}", row.sequence);
@@ -165,7 +167,7 @@ fn where_the_way_changes_by_as_much_as_the_clock_the_probes_nearby_tell() {
 fn a_clock_that_both_ends_read_is_put_right_at_both_ends() {
     let step = Stepping { at: 3_000 * MS + 1, size: -2_000 * MS };
     let (mut rows, truths) = stream(step, step);
-    undo_steps(&mut rows, &[step.event(Side::Sender)], ClockRelation::Shared);
+    undo_steps(&mut rows, &[step.event(EventLocation::Sender)], ClockRelation::Shared);
     let (last, truth) = (rows.last().unwrap(), truths.last().unwrap());
     assert_eq!(last.t2.kernel.unwrap().as_nanos(), START + truth.t[1]);
     assert_eq!(last.t4.kernel.unwrap().as_nanos(), START + truth.t[3]);
@@ -178,7 +180,11 @@ fn a_clock_that_is_set_by_more_than_the_run_is_long_loses_no_stamp() {
             let (near, far) =
                 (Stepping { at: 2_003 * MS, size: ours }, Stepping { at: 2_003 * MS, size: theirs });
             let (mut rows, truths) = stream(near, far);
-            let events = if ours == 0 { [far.event(Side::Responder)] } else { [near.event(Side::Sender)] };
+            let events = if ours == 0 {
+                [far.event(EventLocation::Responder)]
+            } else {
+                [near.event(EventLocation::Sender)]
+            };
             let left_out = undo_steps(&mut rows, &events, ClockRelation::Unknown);
             assert_eq!(left_out, 0, "{ours} {theirs}");
             for (row, truth) in rows.iter().zip(&truths) {
@@ -203,8 +209,11 @@ fn numbers_in_another_order_than_that_of_departure_leave_out_no_stamp_but_near_t
         let left = |n: i64| n * 20 * MS + if n % 20 == 0 { 30 * MS } else { 0 };
         let mut rows: Vec<RoundTrip> = (0..number)
             .map(|n| {
-                let mut row =
-                    RoundTrip { sequence: n.unsigned_abs(), way: Way::Forward, ..RoundTrip::default() };
+                let mut row = RoundTrip {
+                    sequence: n.unsigned_abs(),
+                    way: ProbeDirection::Forward,
+                    ..RoundTrip::default()
+                };
                 row.t1.kernel = Some(Timestamp::from_nanos(clock(left(n))));
                 row.t2.kernel = Some(Timestamp::from_nanos(START + left(n) + 5 * MS));
                 row
@@ -216,7 +225,7 @@ fn numbers_in_another_order_than_that_of_departure_leave_out_no_stamp_but_near_t
             before_ns: clock(at - 20 * MS),
             after_ns: clock(at),
         };
-        undo_steps(&mut rows, &[event(Side::Sender, step)], ClockRelation::Unknown);
+        undo_steps(&mut rows, &[event(EventLocation::Sender, step)], ClockRelation::Unknown);
         let mut left_out = 0;
         for (n, row) in (0..number).zip(&rows) {
             match row.t1.kernel {

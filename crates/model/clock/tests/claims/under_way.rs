@@ -1,9 +1,10 @@
 //! A clock that is slewed where a run ends, or was before it began.
 
-use romer_clock::skew::{ChangeKind, Estimate, Heading, Method};
+use romer_clock::skew::{ChangeKind, Estimate, Method};
 use romer_record::warning::MeasurementWarning;
 use romer_sim::clocks::{Play, Scenario, Wander};
-use romer_units::random::{Seed, Stream};
+use romer_units::Direction;
+use romer_units::random::{RandomStream, Seed};
 
 use crate::common;
 
@@ -14,10 +15,10 @@ fn estimate(play: &Play) -> Estimate {
 /// How far the delays of any packet are off beside those of most, nanoseconds, and how far they are told to be.
 fn off(found: &Estimate, play: &Play) -> (f64, f64) {
     let mut most = (0.0_f64, 0.0_f64);
-    for (heading, probes) in Heading::BOTH.into_iter().zip(&play.probes) {
+    for (heading, probes) in Direction::BOTH.into_iter().zip(&play.probes) {
         let correction = found.correction(heading);
         let here = |probe: &romer_sim::clocks::Probe| {
-            if heading == Heading::Forward { probe.departure_ns } else { probe.arrival_ns }
+            if heading == Direction::Forward { probe.departure_ns } else { probe.arrival_ns }
         };
         let mut left: Vec<f64> = probes
             .iter()
@@ -39,7 +40,7 @@ fn off(found: &Estimate, play: &Play) -> (f64, f64) {
 
 /// A slew of 100 to 500 ppm over the last of the run, or the first, from a sixteenth of it to a fifth.
 fn cut_off(seed: u32, length: f64, mean: f64) -> Play {
-    let block = Stream::new(Seed([seed, 0, 0, 0, 0, 0x736c_6577]), [1, 0]).block(1);
+    let block = RandomStream::new(Seed([seed, 0, 0, 0, 0, 0x736c_6577]), [1, 0]).block(1);
     let unit = |place: usize| f64::from(block[place]) / 4_294_967_296.0;
     let lasts = length * (0.0625 + 0.1375 * unit(0));
     let rate = (100e-6 + 400e-6 * unit(1)) * if seed % 4 < 2 { 1.0 } else { -1.0 };
@@ -80,7 +81,7 @@ fn a_slew_that_an_end_cuts_off_is_told_and_taken_out() {
 
 /// A slew of 100 to 500 ppm that takes a part of the run, between the ends of it or up to one of them.
 fn long(seed: u32, length: f64, mean: f64, part: f64, is_within: bool) -> Play {
-    let block = Stream::new(Seed([seed, 0, 0, 0, 0, 0x6c6f_6e67]), [1, 0]).block(1);
+    let block = RandomStream::new(Seed([seed, 0, 0, 0, 0, 0x6c6f_6e67]), [1, 0]).block(1);
     let unit = |place: usize| f64::from(block[place]) / 4_294_967_296.0;
     let lasts = length * part;
     let rate = (100e-6 + 300e-6 * unit(1)) * if seed % 4 < 2 { 1.0 } else { -1.0 };
@@ -130,7 +131,7 @@ fn a_slew_of_half_of_a_run_and_more_is_told_and_taken_out() {
 fn a_slew_that_an_end_cuts_off_begins_when_packets_say_so_where_they_wait_long() {
     let (mut sizes, mut held) = (0, 0);
     for seed in 1..=40 {
-        let block = Stream::new(Seed([seed, 0, 0, 0, 0, 0x636f_726e]), [1, 0]).block(1);
+        let block = RandomStream::new(Seed([seed, 0, 0, 0, 0, 0x636f_726e]), [1, 0]).block(1);
         let lasts = 6.0 + 8.0 * f64::from(block[0]) / 4_294_967_296.0;
         let from = if seed % 2 == 0 { 0.0 } else { 60.0 - lasts };
         let rate = if seed % 4 < 2 { 200e-6 } else { -200e-6 };
@@ -179,7 +180,7 @@ fn a_slew_that_is_short_beside_the_run_is_no_step() {
     for (mean, rate) in [(2e-6, 500e-6), (0.1e-3, 500e-6)] {
         let (mut slews, mut steps, mut held) = (0, 0, 0);
         for seed in 1..=20 {
-            let block = Stream::new(Seed([seed, 0, 0, 0, 0, 0x7368_6f72]), [1, 0]).block(1);
+            let block = RandomStream::new(Seed([seed, 0, 0, 0, 0, 0x7368_6f72]), [1, 0]).block(1);
             let unit = |place: usize| f64::from(block[place]) / 4_294_967_296.0;
             let (at, lasts) = (600.0 * (0.2 + 0.6 * unit(0)), 1.0 + 3.0 * unit(1));
             let rate = if seed % 4 < 2 { rate } else { -rate };

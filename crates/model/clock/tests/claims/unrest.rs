@@ -1,20 +1,21 @@
 //! Floors that wander by themselves, as those of real ways do: the interval of a rate has to know of it.
 
-use romer_clock::skew::{Estimator, Heading, Method, Skew};
+use romer_clock::skew::{Estimator, Method, Skew};
+use romer_units::Direction;
 use romer_units::Timestamp;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 /// What comes out of 5 s of packets both ways, 5 ms apart, by one clock: they wait 200 ns on average, and the least time of either
 /// way is 2 us and what wanders about that by `deviation` nanoseconds, and has forgotten where it was after a second.
 fn skew(seed: u32, deviation: f64) -> Option<Skew> {
-    let random = Stream::new(Seed([0x666c_6f6f, seed, 0, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([0x666c_6f6f, seed, 0, 0, 0, 0]), [0, 0]);
     let mut ordinal = 0;
     let mut unit = move || {
         ordinal += 1;
         random.unit(ordinal).max(1e-12)
     };
     let mut estimator = Estimator::new(Method::Best, None);
-    for heading in Heading::BOTH {
+    for heading in Direction::BOTH {
         let kept = (-0.005f64).exp();
         let mut level = 0.0;
         for n in 0..1_000_i64 {

@@ -1,8 +1,9 @@
 //! A rate that wanders over ten minutes: the interval of its mean.
 
-use romer_clock::skew::{Estimate, Estimator, Heading, Method};
+use romer_clock::skew::{Estimate, Estimator, Method};
+use romer_units::Direction;
 use romer_units::Timestamp;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 /// How a rate wanders: as a temperature does, by up to 1 ppm within 5 to 40 minutes, or at random, by 0.01 ppm in the first second.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +15,7 @@ enum Wander {
 /// Ten minutes of a clock that wanders. Packets wait an exponential time of 0.1 ms, or the square of a normal number that keeps nine tenths of
 /// the last one, in milliseconds. Gives what is told, and the mean rate over the run.
 fn play(seed: u32, wander: Wander) -> (Estimate, f64) {
-    let random = Stream::new(Seed([seed, 0x7761_6e64, 0, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([seed, 0x7761_6e64, 0, 0, 0, 0]), [0, 0]);
     let mut drawn = 0;
     let mut unit = || {
         drawn += 1;
@@ -49,8 +50,8 @@ fn play(seed: u32, wander: Wander) -> (Estimate, f64) {
         let left = f64::from(n) * 0.05;
         let came = left + (5e6 + waits(&mut unit, 0)) / 1e9;
         let home = came + (5e6 + waits(&mut unit, 1)) / 1e9;
-        estimator.push(Heading::Forward, at(left, 0.0), at(came, ahead(came)));
-        estimator.push(Heading::Reverse, at(came, ahead(came)), at(home, 0.0));
+        estimator.push(Direction::Forward, at(left, 0.0), at(came, ahead(came)));
+        estimator.push(Direction::Reverse, at(came, ahead(came)), at(home, 0.0));
     }
     (estimator.estimate(), (ahead(600.0) - ahead(0.0)) / 600.0 / 1e3)
 }
@@ -67,7 +68,7 @@ const TICK: f64 = 0.1;
 
 /// By how much a clock is ahead whose rate walks at random.
 fn walk(seed: u32) -> Vec<f64> {
-    let random = Stream::new(Seed([seed, 0x7761_6c6b, 0, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([seed, 0x7761_6c6b, 0, 0, 0, 0]), [0, 0]);
     let (mut ahead, mut rate) = (0.0, 0.0);
     let mut ordinal = 0;
     let points = (0..6_200).map(|_| {
@@ -120,7 +121,7 @@ fn bends_of_a_rate_that_walks_at_random_are_no_changes() {
 /// Two minutes of packets every 20 ms, which wait an exponential time of 0.1 ms, while the responder's clock runs 0.17 ppm fast and is
 /// slewed by `size_ns` within `lasts` seconds from `from` on. Gives the stated error of the delays, and the greatest true one, nanoseconds.
 fn slewed(seed: u32, size_ns: f64, from: f64, lasts: f64) -> (f64, f64) {
-    let random = Stream::new(Seed([seed, 0x736c_6577, 0, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([seed, 0x736c_6577, 0, 0, 0, 0]), [0, 0]);
     let mut drawn = 0;
     let mut wait = || {
         drawn += 1;
@@ -132,11 +133,11 @@ fn slewed(seed: u32, size_ns: f64, from: f64, lasts: f64) -> (f64, f64) {
         let left = f64::from(n) * 0.02;
         let came = left + (2e6 + wait()) / 1e9;
         let home = came + (3e6 + wait()) / 1e9;
-        estimator.push(Heading::Forward, at(left, 0.0), at(came, ahead(came)));
-        estimator.push(Heading::Reverse, at(came, ahead(came)), at(home, 0.0));
+        estimator.push(Direction::Forward, at(left, 0.0), at(came, ahead(came)));
+        estimator.push(Direction::Reverse, at(came, ahead(came)), at(home, 0.0));
     }
     let estimate = estimator.estimate();
-    let correction = estimate.correction(Heading::Forward);
+    let correction = estimate.correction(Direction::Forward);
     #[expect(clippy::cast_possible_truncation, reason = "minutes")]
     let ns = |x: f64| (x * 1e9) as i64;
     let left: Vec<f64> = (0..600_u32)
@@ -155,7 +156,7 @@ fn slewed(seed: u32, size_ns: f64, from: f64, lasts: f64) -> (f64, f64) {
 /// the curve at the ends of the run is no rounding error. The seeds are fixed.
 #[test]
 fn small_slew_states_small_error() {
-    let random = Stream::new(Seed([4, 0x7374_6174, 0, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([4, 0x7374_6174, 0, 0, 0, 0]), [0, 0]);
     let draw = |seed: u32, which: u64| random.unit(u64::from(seed) * 4 + which + 1);
     let slews = (0..60).map(|seed| match seed {
         0 => (-30e3, 82.0, 18.0),

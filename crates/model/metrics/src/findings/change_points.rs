@@ -72,7 +72,7 @@ pub(super) fn changes(values: &[f64]) -> Vec<Change> {
     }
     places.sort_unstable();
     between(values, &mut places, about);
-    kept(values, places, about)
+    drop_insignificant(values, places, about)
 }
 
 /// Looks for more changes between those that are known, where no window lay well.
@@ -103,7 +103,7 @@ fn lengths(all: usize) -> Vec<usize> {
 }
 
 /// Drops the least convincing place until all that are left convince.
-fn kept(values: &[f64], mut places: Vec<usize>, about: &Context) -> Vec<Change> {
+fn drop_insignificant(values: &[f64], mut places: Vec<usize>, about: &Context) -> Vec<Change> {
     loop {
         let bounds: Vec<usize> =
             std::iter::once(0).chain(places.iter().copied()).chain(std::iter::once(values.len())).collect();

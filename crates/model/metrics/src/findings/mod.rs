@@ -23,7 +23,7 @@ mod periods;
 mod size_dependent_loss;
 mod steps;
 
-use romer_record::document::{DelayKind, Way};
+use romer_record::document::{DelayKind, ProbeDirection};
 use romer_record::finding::{Finding, Pattern};
 use romer_record::{Fate, Passage};
 
@@ -121,7 +121,7 @@ pub fn findings(
 /// A way that is to be looked through, which can be done while another one is.
 #[derive(Clone, Copy, Debug)]
 pub struct Scan<'a> {
-    way: Way,
+    way: ProbeDirection,
     passages: &'a [Passage],
     absolute: bool,
     /// Of the round trip where delays of its ways are known, but not on which of them its losses were.
@@ -134,7 +134,7 @@ impl Scan<'_> {
     /// holds none.
     #[must_use]
     pub fn of_rate_error(self, rate_error: f64) -> Self {
-        Self { rate_error: if self.way == Way::RoundTrip { 0.0 } else { rate_error }, ..self }
+        Self { rate_error: if self.way == ProbeDirection::RoundTrip { 0.0 } else { rate_error }, ..self }
     }
 
     /// How many of its packets have a delay, and until when after the first departure delays are looked through, nanoseconds; `None` where all of
@@ -172,14 +172,20 @@ pub fn looks<'a>(
 ) -> Vec<Scan<'a>> {
     let known = |passages: &[Passage]| received(passages).filter_map(delay).take(FEWEST).count() >= FEWEST;
     let absolute = kind == DelayKind::Absolute;
-    let mut looks: Vec<Scan<'_>> = [(Way::Forward, forward), (Way::Reverse, reverse)]
+    let mut looks: Vec<Scan<'_>> = [(ProbeDirection::Forward, forward), (ProbeDirection::Reverse, reverse)]
         .into_iter()
         .map(|(way, passages)| Scan { way, passages, absolute, losses_alone: false, rate_error: 0.0 })
         .collect();
     let losses_alone = known(forward) || known(reverse);
     if !losses_alone || forward.iter().any(|passage| passage.fate == Fate::Unknown) {
         let passages = round_trip;
-        looks.push(Scan { way: Way::RoundTrip, passages, absolute: true, losses_alone, rate_error: 0.0 });
+        looks.push(Scan {
+            way: ProbeDirection::RoundTrip,
+            passages,
+            absolute: true,
+            losses_alone,
+            rate_error: 0.0,
+        });
     }
     looks
 }
@@ -191,7 +197,7 @@ pub fn in_order(found: Vec<Vec<Finding>>) -> Vec<Finding> {
     found
 }
 
-fn of_way(way: Way, passages: &[Passage], absolute: bool, rate_error: f64) -> Vec<Finding> {
+fn of_way(way: ProbeDirection, passages: &[Passage], absolute: bool, rate_error: f64) -> Vec<Finding> {
     let series = DelaySeries { rate_error, ..DelaySeries::from_passages(passages) };
     let mut found = Vec::new();
     if series.at.len() >= FEWEST {
@@ -218,7 +224,7 @@ struct UndirectedFinding {
 }
 
 impl UndirectedFinding {
-    fn with_direction(self, direction: Way) -> Finding {
+    fn with_direction(self, direction: ProbeDirection) -> Finding {
         Finding {
             direction,
             at_ns: self.at.map(nearest),

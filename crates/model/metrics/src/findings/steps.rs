@@ -187,7 +187,7 @@ fn moment(series: &DelaySeries, each: usize, bounds: [usize; 3]) -> Option<(f64,
     let before = &series.delay[from.max(end.saturating_sub(TOLD_BY.max(2 * around)))..end];
     let after = &series.delay[begin..to.min(begin + TOLD_BY.max(2 * around))];
     let classes = Classes::split(before, after);
-    let told = classes.told(before, 1.0).min(classes.told(after, -1.0));
+    let told = classes.evidence(before, 1.0).min(classes.evidence(after, -1.0));
     // The logarithm of the likelihood that the step is right before each packet.
     let mut sum = 0.0;
     let mut logs = Vec::with_capacity(sought.len() + 1);
@@ -251,7 +251,7 @@ impl Classes {
 
     /// What of the ratios a side's packets tell, whose ratios have the sign `sign`: all of it where they are independent, and less
     /// where they depend on each other, so that a sum of them is wrong no oftener than it says (Wald's identity).
-    fn told(&self, side: &[f64], sign: f64) -> f64 {
+    fn evidence(&self, side: &[f64], sign: f64) -> f64 {
         let ratios: Vec<f64> = side.iter().map(|delay| sign * self.ratio(*delay)).collect();
         let mean = ratios.iter().sum::<f64>() / real(ratios.len());
         let variance = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>() / real(ratios.len());

@@ -2,7 +2,7 @@
 
 use romer_record::Fate;
 use romer_record::finding::GridOf;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 use romer_units::{Duration, Timestamp};
 
 use super::*;
@@ -15,11 +15,11 @@ const MS: f64 = 1e6;
 const S: f64 = 1e9;
 
 /// Chances in a row.
-struct Chance(Stream, u64);
+struct Chance(RandomStream, u64);
 
 impl Chance {
     fn new(name: u32, seed: u32) -> Self {
-        Self(Stream::new(Seed([20, 26, 11, 22, 0, seed]), [name, 0]), 0)
+        Self(RandomStream::new(Seed([20, 26, 11, 22, 0, seed]), [name, 0]), 0)
     }
     fn unit(&mut self) -> f64 {
         self.1 += 1;
@@ -576,7 +576,7 @@ fn of_lengths(lengths: &[u32], count: u64, mut lost: impl FnMut(u64, u32) -> boo
     packets
 }
 
-fn by_length(findings: &[Finding]) -> Vec<(Way, &Pattern)> {
+fn by_length(findings: &[Finding]) -> Vec<(ProbeDirection, &Pattern)> {
     let those = findings.iter().filter(|one| matches!(one.pattern, Pattern::LossByLength { .. }));
     those.map(|one| (one.direction, &one.pattern)).collect()
 }
@@ -594,7 +594,7 @@ fn packets_that_are_lost_for_their_length_are_told_and_which() {
         packets: 10,
         strength_ratio: 10.0 / 12.0,
     };
-    assert_eq!(by_length(&all), [(Way::Forward, &told)]);
+    assert_eq!(by_length(&all), [(ProbeDirection::Forward, &told)]);
     // 10 of 12 lost are the longest of 120: 12!/2! 110!/120!, times three lengths.
     let chance = all[0].false_alarm_probability.unwrap();
     let exact: f64 =
@@ -628,9 +628,15 @@ fn of_a_round_trip_losses_by_length_are_told_where_nobody_knows_the_way() {
         })
         .collect();
     let all = findings(&unknown, &[], &packets, DelayKind::Absolute);
-    assert_eq!(by_length(&all).iter().map(|(way, _)| *way).collect::<Vec<Way>>(), [Way::RoundTrip]);
+    assert_eq!(
+        by_length(&all).iter().map(|(way, _)| *way).collect::<Vec<ProbeDirection>>(),
+        [ProbeDirection::RoundTrip]
+    );
     let all = findings(&packets, &[], &packets, DelayKind::Absolute);
-    assert_eq!(by_length(&all).iter().map(|(way, _)| *way).collect::<Vec<Way>>(), [Way::Forward]);
+    assert_eq!(
+        by_length(&all).iter().map(|(way, _)| *way).collect::<Vec<ProbeDirection>>(),
+        [ProbeDirection::Forward]
+    );
 }
 
 #[test]

@@ -8,9 +8,9 @@ use romer_metrics::{
     DirectionContext, LossPattern, Part, delays, described, deviations, loss_pattern, of_neighbours, summary,
     wilson_interval,
 };
-use romer_record::document::{DelayKind, Direction};
+use romer_record::document::{DelayKind, DirectionResults};
 use romer_record::{Fate, Passage};
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 use crate::common::{arrived, gone};
 
@@ -20,7 +20,7 @@ const MOST_ABSENT: u32 = 18;
 
 /// Standard normal numbers by Box and Muller.
 fn normals(trial: u32, count: u64) -> Vec<f64> {
-    let stream = Stream::new(Seed([20, 26, 0, 0, 0, 1]), [trial, 1]);
+    let stream = RandomStream::new(Seed([20, 26, 0, 0, 0, 1]), [trial, 1]);
     let pairs = (0..count.div_ceil(2)).flat_map(|n| {
         let radius = (-2.0 * (1.0 - stream.unit(2 * n)).ln()).sqrt();
         let (sin, cos) = (stream.unit(2 * n + 1) * std::f64::consts::TAU).sin_cos();
@@ -30,7 +30,7 @@ fn normals(trial: u32, count: u64) -> Vec<f64> {
 }
 
 fn exponentials(trial: u32, count: u64) -> Vec<f64> {
-    let stream = Stream::new(Seed([20, 26, 0, 0, 0, 2]), [trial, 2]);
+    let stream = RandomStream::new(Seed([20, 26, 0, 0, 0, 2]), [trial, 2]);
     (0..count).map(|n| -(1.0 - stream.unit(n)).ln()).collect()
 }
 
@@ -63,18 +63,18 @@ impl Tally {
 
 /// Mean, median and p95 of what a series is drawn from.
 #[derive(Clone, Copy)]
-struct Truth {
+struct DistributionTruth {
     mean: f64,
     median: f64,
     p95: f64,
 }
 
-const NORMAL: Truth = Truth { mean: 0.0, median: 0.0, p95: 1.644_853_6 };
+const NORMAL: DistributionTruth = DistributionTruth { mean: 0.0, median: 0.0, p95: 1.644_853_6 };
 
 /// Asserts that at most one interval in ten misses the truth, and that few are withheld. Of short series there may be none
 /// of p95.
 #[track_caller]
-fn assert_covers(name: &str, series: impl Fn(u32) -> Vec<f64>, truth: Truth) {
+fn assert_covers(name: &str, series: impl Fn(u32) -> Vec<f64>, truth: DistributionTruth) {
     let mut tallies = [Tally::default(), Tally::default(), Tally::default()];
     for trial in 0..TRIALS {
         let values = series(trial);
@@ -105,7 +105,7 @@ fn intervals_cover_independent_normal_values() {
 fn intervals_cover_independent_exponential_values() {
     // Skewed: Student's interval of the mean needs some values before the mean is nearly normal.
     for count in [50, 100, 1_000, 3_000] {
-        let truth = Truth { mean: 1.0, median: std::f64::consts::LN_2, p95: 20_f64.ln() };
+        let truth = DistributionTruth { mean: 1.0, median: std::f64::consts::LN_2, p95: 20_f64.ln() };
         assert_covers(&format!("exponential, n = {count}"), |trial| exponentials(trial, count), truth);
     }
 }
@@ -137,7 +137,7 @@ fn intervals_of_values_that_swing_back_cover_and_are_not_wider_than_that() {
         assert_covers(
             &format!("AR(2) {first} {second}, n = {count}"),
             series,
-            Truth { p95: f64::NAN, ..NORMAL },
+            DistributionTruth { p95: f64::NAN, ..NORMAL },
         );
         let half = |trial| {
             let [low, high] = summary(&series(trial)).mean_interval.expect("a long series");
@@ -332,7 +332,7 @@ fn means_of_differences_in_a_row_are_covered_and_their_intervals_are_as_narrow_a
         let mut widths = [0.0; 2];
         for trial in 0..TRIALS {
             let delays = exponentials(trial, count.into());
-            let stream = Stream::new(Seed([20, 26, 0, 0, 0, 4]), [trial, 4]);
+            let stream = RandomStream::new(Seed([20, 26, 0, 0, 0, 4]), [trial, 4]);
             let mut departure = 0;
             let packets = delays.iter().zip(0..).map(|(value, n)| {
                 let gap = if random { -(1.0 - stream.unit(2 * n)).ln() } else { 1.0 };
@@ -344,7 +344,7 @@ fn means_of_differences_in_a_row_are_covered_and_their_intervals_are_as_narrow_a
                 }
             });
             let packets: Vec<Passage> = packets.collect();
-            let mut found = Direction::default();
+            let mut found = DirectionResults::default();
             [Part::Differences, Part::Arrivals]
                 .into_iter()
                 .for_each(|part| part.compute(&packets, &context).put(&mut found));
@@ -372,7 +372,7 @@ fn means_of_differences_in_a_row_are_covered_and_their_intervals_are_as_narrow_a
 /// Losses of Gilbert's model, in its stationary state: after a packet that came one is lost with the probability `into`, and
 /// after a lost one the next comes with the probability `out`.
 fn losses(trial: u32, count: u64, into: f64, out: f64) -> LossPattern {
-    let stream = Stream::new(Seed([20, 26, 0, 0, 0, 3]), [trial, 3]);
+    let stream = RandomStream::new(Seed([20, 26, 0, 0, 0, 3]), [trial, 3]);
     let mut lost = stream.unit(count) < into / (into + out);
     let passages = (0..count).map(|sequence| {
         lost = stream.unit(sequence) < if lost { 1.0 - out } else { into };

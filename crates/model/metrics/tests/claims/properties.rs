@@ -5,7 +5,7 @@ use romer_metrics::{
     DirectionContext, delays, direction, histogram, inter_arrivals, inter_departures, ipdv, jitter,
     loss_pattern, losses_by_cause, pdv, reordering, stddev_population, summary, wilson_interval,
 };
-use romer_record::document::{DelayKind, Direction, LISTED, LossCause, LossesByCause, Summary};
+use romer_record::document::{DelayKind, DirectionResults, LISTED, LossCause, LossesByCause, Summary};
 use romer_record::{Fate, Leaving, Passage};
 use romer_units::{Arrival, Departure, Dscp, Duration, Ecn, Timestamp};
 
@@ -47,7 +47,7 @@ fn assert_sound(passages: &[Passage], context: &DirectionContext) -> Result<(), 
     let document = direction(passages, context);
     prop_assert!(is_finite(&document), "{document:?}");
     let text = serde_json::to_string(&document).expect("a document");
-    prop_assert!(serde_json::from_str::<Direction>(&text).is_ok(), "{text}");
+    prop_assert!(serde_json::from_str::<DirectionResults>(&text).is_ok(), "{text}");
     Ok(())
 }
 
@@ -368,7 +368,7 @@ fn of_patterns_too_long_to_list_a_document_lists_the_first_and_counts_all() {
     let (short, long) = (of(6_000), of(240_000));
     assert!(short.loss.periods_all.is_none() && short.loss.distances_all.is_none());
     assert!(short.reordering.extents_all.is_none() && short.ttl.changes_all.is_none());
-    let lists = |document: &Direction| {
+    let lists = |document: &DirectionResults| {
         [&document.loss.periods, &document.loss.distances, &document.reordering.extents].map(Clone::clone)
     };
     let tallies = [&long.loss.periods_all, &long.loss.distances_all, &long.reordering.extents_all];

@@ -3,7 +3,7 @@
 use romer_record::{Fate, Passage};
 use romer_units::Duration;
 
-use super::{Count, ReplyNumbers, Step, is_missing, lost_reply, nanos, walk};
+use super::{Count, ProbeEvent, ReplyNumbers, is_missing, lost_reply, nanos, walk};
 
 /// A reply that came.
 struct Reply {
@@ -171,7 +171,7 @@ fn missing_spans(forward: &[Passage], waiting: Duration) -> (Vec<Answered>, Vec<
 fn by_number(forward: &[Passage], replies: &[Passage], count: &Count) -> Option<Vec<Reply>> {
     let mut came = Vec::with_capacity(count.places.len());
     walk(forward, replies, |step| {
-        if let Step::Reply { from, sent, back, .. } = step {
+        if let ProbeEvent::Reply { from, sent, back, .. } = step {
             let made = [sent.unwrap_or(i64::MIN), back.unwrap_or(i64::MAX)];
             came.push(Reply { place: count.places[came.len()], made, from });
         }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use romer_passages::calibration::{AtRate, apply, pair_delays, share, symmetry, two_rates, two_rates_of};
 use romer_passages::{Related, ResponderLog, Selection, relate};
 use romer_record::calibration::{PlaceError, Share};
-use romer_record::log::{Entry, Far};
+use romer_record::log::{Entry, ResponderRecord};
 use romer_record::manifest::{CalibrationUse, ClockRelation, StampRequest};
 use romer_record::warning::{CalibrationUnused, MeasurementWarning};
 use romer_record::{RoundTrip, assemble};
@@ -46,7 +46,7 @@ fn probe(sequence: u64, t1: i64, t2: i64, t3: i64, t4: i64) -> Vec<Entry> {
     vec![
         Entry::Sent { sequence, size: 44, wake_error_ns: 0, user_ns: t1 - 10_000 },
         Entry::SentStamp { sequence, kernel_ns: t1 },
-        Entry::Far(Far {
+        Entry::Far(ResponderRecord {
             sequence,
             t2_user_ns: t2 + 10_000,
             t2_kernel_ns: Some(t2),

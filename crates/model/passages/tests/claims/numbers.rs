@@ -20,7 +20,7 @@ type Probe = Vec<(i64, Vec<i64>)>;
 
 /// Probes a millisecond apart, and a reflector that counts from `first` on, and anew from 0 at each of `restarts`.
 #[derive(Clone, Debug)]
-struct World {
+struct CountingReflector {
     probes: Vec<Probe>,
     first: u32,
     restarts: Vec<i64>,
@@ -37,7 +37,7 @@ struct Reply {
     came: Vec<i64>,
 }
 
-impl World {
+impl CountingReflector {
     fn new(probes: Vec<Probe>) -> Self {
         Self { probes, first: 0, restarts: Vec::new(), counts: true }
     }
@@ -131,17 +131,17 @@ fn fates(related: &Related) -> String {
 }
 
 /// `.` comes back, `t` is lost on the way there, `b` on the way back.
-fn steady(text: &str) -> World {
+fn steady(text: &str) -> CountingReflector {
     let probe = |fate| match fate {
         't' => vec![],
         'b' => vec![(THERE, vec![])],
         '.' => vec![(THERE, vec![BACK])],
         other => panic!("{other}"),
     };
-    World::new(text.chars().map(probe).collect())
+    CountingReflector::new(text.chars().map(probe).collect())
 }
 
-fn told(world: &World) -> (String, ReplyNumbers) {
+fn told(world: &CountingReflector) -> (String, ReplyNumbers) {
     let related = world.related();
     (fates(&related), numbers(&related))
 }
@@ -168,7 +168,7 @@ fn the_way_back_is_a_stream_of_replies_of_its_own() {
 #[test]
 fn numbers_that_are_ours_tell_nothing_whoever_gives_them() {
     // A stateless reflector; and one that counts, where nothing was lost on the way there.
-    for world in [World { counts: false, ..steady("....t..b..") }, steady("....b..bb.")] {
+    for world in [CountingReflector { counts: false, ..steady("....t..b..") }, steady("....b..bb.")] {
         let (fates, found) = told(&world);
         assert_eq!(found.numbering, Numbering::Ours);
         assert!(!fates.contains(['t', 'b']), "{fates}");
@@ -183,12 +183,12 @@ fn a_new_session_counts_from_nothing_and_an_old_one_does_not_tell_of_its_beginni
     let (fates, found) = told(&steady("tb....t."));
     assert_eq!((fates.as_str(), found.there, found.back, found.all_there), ("??....t.", 2, 1, true));
     for first in [5_000, u32::MAX - 2] {
-        let world = World { first, ..steady("t.....b..t..") };
+        let world = CountingReflector { first, ..steady("t.....b..t..") };
         let (fates, found) = told(&world);
         assert_eq!(fates, "?.....b..t..", "{first}");
         assert_eq!((found.there, found.back, found.unknown, found.all_back), (1, 1, 1, false));
         // Where nothing is missing at the beginning nothing is in doubt.
-        assert!(told(&World { first, ..steady(".t....") }).1.all_there);
+        assert!(told(&CountingReflector { first, ..steady(".t....") }).1.all_there);
     }
 }
 
@@ -203,24 +203,25 @@ fn after_the_last_reply_nothing_is_known() {
 
 #[test]
 fn a_count_that_begins_anew_is_noticed_and_what_is_missing_around_it_is_not_judged() {
-    let world = World { restarts: vec![31 * MS], ..steady("......t...b........tt.bb.....t...b...") };
+    let world =
+        CountingReflector { restarts: vec![31 * MS], ..steady("......t...b........tt.bb.....t...b...") };
     let (fates, found) = told(&world);
     assert_eq!(fates, "......t...b........??.bb.....t...b...");
     assert_eq!((found.restarts, found.unknown), (1, 2));
     assert!(!found.all_there && !found.all_back);
     // Where all came back around it, nothing is in doubt.
     let text = "......t...b......................b...";
-    let (fates, found) = told(&World { restarts: vec![36 * MS], ..steady(text) });
+    let (fates, found) = told(&CountingReflector { restarts: vec![36 * MS], ..steady(text) });
     assert_eq!((fates.as_str(), found.restarts, found.all_there), (text, 1, true));
     // Before the first reply is back it does not follow from when the probes left, and the numbers are there twice.
-    let (_, found) = told(&World { restarts: vec![25 * MS], ..steady(text) });
+    let (_, found) = told(&CountingReflector { restarts: vec![25 * MS], ..steady(text) });
     assert_eq!(found.numbering, Numbering::Senseless);
 }
 
 #[test]
 fn a_gap_that_may_hide_a_new_beginning_is_not_judged() {
     // Six of the new count are lost, and the seventh goes on where the old one ended.
-    let world = World { restarts: vec![16 * MS + 1], ..steady("......tbbbbbb.......") };
+    let world = CountingReflector { restarts: vec![16 * MS + 1], ..steady("......tbbbbbb.......") };
     let (fates, found) = told(&world);
     assert!(fates.starts_with("......???????"), "{fates}");
     assert!(!found.all_there && !found.all_back);
@@ -349,7 +350,7 @@ fn without_numbers_or_with_a_log_of_the_far_end_they_are_not_asked() {
 /// Per mille, of each probe: lost there, overtaken, copied there; of each reply: lost, delayed, copied.
 type Chances = [u32; 6];
 
-fn worlds(chances: impl Strategy<Value = Chances>) -> impl Strategy<Value = World> {
+fn worlds(chances: impl Strategy<Value = Chances>) -> impl Strategy<Value = CountingReflector> {
     let dice = prop::collection::vec(any::<([u16; 3], [[u16; 3]; 2], [u16; 4])>(), 1..250);
     (chances, dice).prop_map(|(chances, dice)| {
         let hits = |die: u16, chance: u32| u32::from(die) * 1000 < chance << 16;
@@ -373,7 +374,7 @@ fn worlds(chances: impl Strategy<Value = Chances>) -> impl Strategy<Value = Worl
             }
             arrivals
         });
-        World::new(probes.collect())
+        CountingReflector::new(probes.collect())
     })
 }
 
@@ -382,7 +383,7 @@ fn chance() -> BoxedStrategy<u32> {
     prop_oneof![Just(0_u32), 1_u32..30, 30_u32..500].boxed()
 }
 
-fn any_world() -> impl Strategy<Value = World> {
+fn any_world() -> impl Strategy<Value = CountingReflector> {
     let chances = [chance(), chance(), chance(), chance(), chance(), chance()];
     let first = prop_oneof![4 => Just(0_u32), 1 => 5_000_u32..6_000, 1 => u32::MAX - 100..=u32::MAX];
     let restarts = prop_oneof![
@@ -393,12 +394,12 @@ fn any_world() -> impl Strategy<Value = World> {
         restarts.sort_unstable();
         // A count that begins anew just before it wraps has but wrapped.
         let first = if restarts.is_empty() { first } else { first.min(6_000) };
-        World { first, restarts, ..world }
+        CountingReflector { first, restarts, ..world }
     })
 }
 
 /// Whether what is claimed is true.
-fn assert_true(world: &World) -> Result<(), TestCaseError> {
+fn assert_true(world: &CountingReflector) -> Result<(), TestCaseError> {
     let related = world.related();
     let found = numbers(&related);
     let missing = (0..world.probes.len()).filter(|probe| !world.is_back(*probe)).count() as u64;

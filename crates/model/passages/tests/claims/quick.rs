@@ -1,7 +1,7 @@
 //! Packets of one way that took less time than those before and after.
 
 use romer_passages::{Related, ResponderLog, Selection, relate};
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_record::manifest::{ClockRelation, StampRequest};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Duration, Timestamp};
@@ -17,7 +17,7 @@ fn related(quicker: impl Fn(i64) -> (u32, i64)) -> Related {
         let (size, by) = quicker(number);
         let left = number * 20 * MS;
         RoundTrip {
-            way: Way::Forward,
+            way: ProbeDirection::Forward,
             sequence: number.unsigned_abs(),
             size,
             t1: at(left),

@@ -2,7 +2,7 @@
 
 use romer_passages::{RejectedStamps, Selection, StampCheck};
 use romer_record::{RoundTrip, Stamps};
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 use romer_units::{Clock, Timestamp};
 
 const MS: i64 = 1_000_000;
@@ -30,7 +30,7 @@ fn rows(count: i64, ahead: impl Fn(i64) -> [i64; 2]) -> Vec<RoundTrip> {
 
 /// The same with delays that wait, 100 us on average each way, and time to answer.
 fn waiting(count: i64, ahead: impl Fn(i64) -> [i64; 2]) -> Vec<RoundTrip> {
-    let random = Stream::new(Seed([3, 6, 9, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([3, 6, 9, 0, 0, 0]), [0, 0]);
     #[expect(clippy::cast_possible_truncation, reason = "some microseconds")]
     let wait = |number: u64| (-1e5 * (1.0 - random.unit(number)).ln()) as i64;
     let mut all = rows(count, |number| ahead(number).map(|far| far + wait(2 * number.unsigned_abs() + 1)));
@@ -120,7 +120,7 @@ fn time_that_comes_back_is_rejected() {
         assert!(!rejected.are_most(), "{rejected:?}");
     }
     // Single ones at random, some of them close to each other.
-    let random = Stream::new(Seed([3, 6, 24, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([3, 6, 24, 0, 0, 0]), [0, 0]);
     let is_false = |n: i64| n > 20 && n < 580 && random.unit(n.unsigned_abs() + 1) < 0.04;
     let all = waiting(600, |n| if is_false(n) { [-1_000 * MS; 2] } else { [0, 0] });
     let (passed, rejected) = checked(&all, 64);
@@ -133,7 +133,7 @@ fn time_that_comes_back_is_rejected() {
 /// Lost replies and contradictory ones do not stand between a false reply and its neighbours, and the order of rows stays.
 #[test]
 fn parts_make_no_difference() {
-    let random = Stream::new(Seed([3, 6, 3, 0, 0, 0]), [0, 0]);
+    let random = RandomStream::new(Seed([3, 6, 3, 0, 0, 0]), [0, 0]);
     let mut all = rows(300, |number| match random.unit(number.unsigned_abs() + 1) {
         unit if unit < 0.03 => [-1_000 * MS; 2],
         unit if unit < 0.06 => [0, 700 * MS],

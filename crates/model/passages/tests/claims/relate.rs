@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use romer_passages::{Related, ResponderLog, Selection, location_errors, relate};
 use romer_record::document::DelayKind;
-use romer_record::log::{Entry, Far};
+use romer_record::log::{Entry, ResponderRecord};
 use romer_record::manifest::{ClockRelation, StampRequest};
 use romer_record::{Fate, Passage, RoundTrip, Stamps, assemble};
 use romer_units::{Clock, Duration, Place, Timestamp};
@@ -26,12 +26,12 @@ struct Probe {
 
 /// The true state of affairs. The responder's clock is ahead by `offset`.
 #[derive(Clone, Debug)]
-struct World {
+struct OffsetClocks {
     probes: Vec<Probe>,
     offset: i64,
 }
 
-impl World {
+impl OffsetClocks {
     /// The log that both ends would have written, with kernel stamps 1 us nearer to the wire than the user's.
     fn entries(&self, responder_log: bool) -> Vec<Entry> {
         let mut entries = Vec::new();
@@ -64,7 +64,7 @@ impl World {
 }
 
 fn far(sequence: u64, t2: i64, t3: Option<i64>) -> Entry {
-    Entry::Far(Far {
+    Entry::Far(ResponderRecord {
         sequence,
         t2_user_ns: t2 + 1_000,
         t2_kernel_ns: Some(t2),
@@ -103,9 +103,10 @@ fn probe() -> impl Strategy<Value = Probe> {
     })
 }
 
-fn world() -> impl Strategy<Value = World> {
+fn world() -> impl Strategy<Value = OffsetClocks> {
     let offset = prop_oneof![Just(0), -1_i64 << 60..1 << 60];
-    (prop::collection::vec(probe(), 0..30), offset).prop_map(|(probes, offset)| World { probes, offset })
+    (prop::collection::vec(probe(), 0..30), offset)
+        .prop_map(|(probes, offset)| OffsetClocks { probes, offset })
 }
 
 /// As the engine calls it.
@@ -179,7 +180,7 @@ proptest! {
     #[test]
     fn without_a_common_clock_no_delay_depends_on_the_offset(world in world(), other in -1_i64 << 60..1 << 60) {
         let rows = world.rows(true);
-        let moved = World { offset: other, ..world.clone() }.rows(true);
+        let moved = OffsetClocks { offset: other, ..world.clone() }.rows(true);
         let found = related(&rows, ClockRelation::Unknown, ResponderLog::Complete);
         let again = related(&moved, ClockRelation::Unknown, ResponderLog::Complete);
         let delays = |passages: &[Passage]| passages.iter().map(|p| p.delay).collect::<Vec<_>>();
@@ -394,8 +395,11 @@ fn replies_keep_the_numbers_of_their_probes_with_the_gaps_of_what_never_arrived(
     // Probe 2 arrives there before probe 1; probe 3 never; probe 4 twice.
     let twice = Probe { arrivals: vec![(100_000, Some(vec![10_000])), (200_000, Some(vec![10_000]))] };
     let probes = vec![arrive(100_000), arrive(3_000_000), arrive(100_000), lost, twice, arrive(100_000)];
-    let found =
-        related(&World { probes, offset: 5 }.rows(true), ClockRelation::Unknown, ResponderLog::Complete);
+    let found = related(
+        &OffsetClocks { probes, offset: 5 }.rows(true),
+        ClockRelation::Unknown,
+        ResponderLog::Complete,
+    );
     assert_eq!(sequences(&found.reverse), [(0, 0), (1, 0), (2, 0), (4, 0), (5, 0), (6, 0)]);
     assert_eq!(found.forward.iter().map(|p| p.sequence).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 4, 5]);
 }
@@ -426,7 +430,9 @@ fn best_is_the_kernel_where_at_least_half_of_the_packets_have_it() {
     assert!([user.t1, user.t2, user.t3, user.t4].iter().all(|place| *place == Some(Place::User)));
     let foreign = Selection::choose(&rows, StampRequest::Kernel, false);
     assert_eq!((foreign.t1, foreign.t2, foreign.t3), (Some(Place::Kernel), None, None));
-    let words = foreign.document(Default::default(), romer_record::document::Way::RoundTrip).delay_definition;
+    let words = foreign
+        .document(Default::default(), romer_record::document::ProbeDirection::RoundTrip)
+        .delay_definition;
     assert!(words.contains("kernel stamp") && words.contains("reflector reports"), "{words}");
 }
 

@@ -3,10 +3,10 @@
 
 use romer_metrics::{duplicate_spacings, inter_arrivals, reordering};
 use romer_passages::{Related, ResponderLog, Selection, correct_clocks, relate};
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest};
 use romer_record::{Passage, RoundTrip, Stamps};
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 use romer_units::{Clock, Duration, Timestamp};
 
 const MS: i64 = 1_000_000;
@@ -27,10 +27,10 @@ impl Far {
     }
 }
 
-struct World {
+struct SteppedRun {
     far: Far,
     seed: u64,
-    way: Way,
+    way: ProbeDirection,
     /// Nanoseconds that packets wait on average, and between departures.
     waits: i64,
     interval: i64,
@@ -38,9 +38,9 @@ struct World {
     is_odd: bool,
 }
 
-impl World {
+impl SteppedRun {
     fn random(&self, kind: u32, n: u64) -> f64 {
-        Stream::new(Seed([u32::try_from(self.seed).unwrap(), 1, 2, 3, 4, 5]), [kind, 0]).unit(n)
+        RandomStream::new(Seed([u32::try_from(self.seed).unwrap(), 1, 2, 3, 4, 5]), [kind, 0]).unit(n)
     }
 
     fn way(&self, kind: u32, n: u64) -> i64 {
@@ -52,15 +52,15 @@ impl World {
     }
 
     /// The rows of all packets of one way, or there and back.
-    fn rows(&self, way: Way) -> Vec<RoundTrip> {
+    fn rows(&self, way: ProbeDirection) -> Vec<RoundTrip> {
         let mut rows = Vec::new();
         for sequence in 0..PACKETS {
-            let kind = if way == Way::Reverse { 3 } else { 0 };
+            let kind = if way == ProbeDirection::Reverse { 3 } else { 0 };
             let is_lost = |kind: u32| self.is_odd && self.random(kind + 20, sequence) < 0.01;
             let left = i64::try_from(sequence).unwrap() * self.interval + self.interval / 3;
             let came = left + self.way(kind, sequence);
             let mut row = RoundTrip { way, sequence, seen_by_responder: true, ..RoundTrip::default() };
-            if way == Way::Reverse {
+            if way == ProbeDirection::Reverse {
                 row.t3 = stamps(self.far.read(left));
                 row.returned = !is_lost(kind);
                 row.t4 = stamps(START + came);
@@ -77,7 +77,7 @@ impl World {
                 let came = came + i64::from(copy) * COPY_AFTER;
                 let mut row = RoundTrip { copy, forward_copy: copy, ..row };
                 row.t2 = stamps(self.far.read(came));
-                if way == Way::RoundTrip {
+                if way == ProbeDirection::RoundTrip {
                     let back = came + MS / 20 + self.way(1, sequence + 10_000 * u64::from(copy));
                     row.t3 = stamps(self.far.read(came + MS / 20));
                     row.returned = true;
@@ -91,7 +91,9 @@ impl World {
 
     fn related(&self) -> Related {
         let rows = match self.way {
-            Way::Both => [self.rows(Way::Forward), self.rows(Way::Reverse)].concat(),
+            ProbeDirection::Both => {
+                [self.rows(ProbeDirection::Forward), self.rows(ProbeDirection::Reverse)].concat()
+            }
             way => self.rows(way),
         };
         let selection = Selection::choose(&rows, StampRequest::Best, true);
@@ -144,9 +146,9 @@ fn steps() -> Vec<Far> {
 
 #[test]
 fn a_responder_that_is_set_sets_no_packet_out_of_order() {
-    for way in [Way::RoundTrip, Way::Both] {
+    for way in [ProbeDirection::RoundTrip, ProbeDirection::Both] {
         for (seed, waits) in [(1, MS / 10), (2, MS)] {
-            let world = |far| World { far, seed, way, waits, interval: 20 * MS, is_odd: true };
+            let world = |far| SteppedRun { far, seed, way, waits, interval: 20 * MS, is_odd: true };
             let untouched = world(Far(Vec::new())).related();
             steps().into_iter().for_each(|far| same_order(&world(far), &untouched));
         }
@@ -155,12 +157,12 @@ fn a_responder_that_is_set_sets_no_packet_out_of_order() {
 
 #[test]
 fn steps_of_some_milliseconds_between_packets_as_near_to_each_other_are_none_of_order_either() {
-    for way in [Way::RoundTrip, Way::Both] {
+    for way in [ProbeDirection::RoundTrip, ProbeDirection::Both] {
         for seed in 10..14 {
             for size in [-5 * MS, 5 * MS] {
                 let at = 1_000 * 2 * MS + i64::try_from(seed).unwrap() * MS / 7;
                 let far = Far(vec![(at, size)]);
-                let world = World { far, seed, way, waits: MS / 10, interval: 2 * MS, is_odd: true };
+                let world = SteppedRun { far, seed, way, waits: MS / 10, interval: 2 * MS, is_odd: true };
                 same_order(&world, &world.untouched().related());
             }
         }
@@ -176,14 +178,15 @@ fn a_step_back_by_about_the_time_between_packets_sets_none_out_of_order() {
             let far = Far(vec![(at, size)]);
             // What is held back is overtaken where packets are near to each other.
             let is_odd = interval < HELD_BACK;
-            let world = World { far, seed, way: Way::RoundTrip, waits: MS / 3, interval, is_odd };
+            let world =
+                SteppedRun { far, seed, way: ProbeDirection::RoundTrip, waits: MS / 3, interval, is_odd };
             same_order(&world, &world.untouched().related());
         }
     }
 }
 
 /// A step changes nothing of the order, and times between arrivals by no more than its size is known to.
-fn same_order(world: &World, untouched: &Related) {
+fn same_order(world: &SteppedRun, untouched: &Related) {
     let related = world.related();
     let name = format!("{:?} {:?} seed {} waits {}", world.far, world.way, world.seed, world.waits);
     let ways = [(&related.forward, &untouched.forward), (&related.reverse, &untouched.reverse)];

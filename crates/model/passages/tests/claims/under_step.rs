@@ -1,18 +1,18 @@
 //! Round trips that are under way when a clock is set.
 
 use romer_passages::{Related, ResponderLog, Selection, correct_clocks, relate};
-use romer_record::log::{Entry, Far};
+use romer_record::log::{Entry, ResponderRecord};
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest};
 use romer_record::{Fate, RoundTrip, assemble};
 use romer_units::Duration;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 const WAITING: Duration = Duration::from_secs(2);
 
 /// Forty seconds of round trips, one each 50 ms, 30 ms a way at the least and at the responder for 10 ms; in the midst, while one
 /// is on its way back, a clock is set by `sender` or `responder` seconds.
 fn rows(seed: u32, sender: f64, responder: f64) -> Vec<RoundTrip> {
-    let chances = Stream::new(Seed([seed, 0x756e_6465, 0, 0, 0, 0]), [0, 0]);
+    let chances = RandomStream::new(Seed([seed, 0x756e_6465, 0, 0, 0, 0]), [0, 0]);
     let mut draws = 1..;
     let mut waits = || -5e-4 * (1.0 - draws.next().map_or(0.0, |draw| chances.unit(draw))).ln();
     #[expect(clippy::cast_possible_truncation, reason = "a minute")]
@@ -31,7 +31,7 @@ fn rows(seed: u32, sender: f64, responder: f64) -> Vec<RoundTrip> {
             let [t2, t3] = [came, answered].map(|time| by(time * (1.0 + 1e-5), responder, 20.035));
             [
                 Entry::Sent { sequence, size: 44, wake_error_ns: 0, user_ns: t1 },
-                Entry::Far(Far {
+                Entry::Far(ResponderRecord {
                     sequence,
                     t2_user_ns: t2,
                     t2_kernel_ns: None,

@@ -1,8 +1,8 @@
 //! Probes that were handed to an interface that was down.
 
 use romer_passages::withdraw_unsent;
-use romer_record::document::Way;
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::document::ProbeDirection;
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::Timestamp;
 
@@ -27,7 +27,7 @@ fn probes_that_were_handed_to_a_dead_link_are_not_sent_and_others_are_as_they_we
     rows[200].seen_by_responder = false;
     let down = Event {
         until_ns: Some(3_000 * MS),
-        ..Event::new(EventKind::LinkDown, Side::Sender, 2_000 * MS, START + 2_000 * MS)
+        ..Event::new(EventKind::LinkDown, EventLocation::Sender, 2_000 * MS, START + 2_000 * MS)
     };
     assert_eq!(withdraw_unsent(&mut rows, &[down]), 50);
     let unsent: Vec<u64> = rows.iter().filter(|row| row.not_sent).map(|row| row.sequence).collect();
@@ -36,9 +36,9 @@ fn probes_that_were_handed_to_a_dead_link_are_not_sent_and_others_are_as_they_we
 
 #[test]
 fn probes_that_the_responder_handed_to_a_dead_link_are_not_sent() {
-    let far = |kind, at: i64| Event::new(kind, Side::Responder, at, START + at);
+    let far = |kind, at: i64| Event::new(kind, EventLocation::Responder, at, START + at);
     let probe = |n: u64| {
-        let mut row = RoundTrip { way: Way::Reverse, sequence: n, ..RoundTrip::default() };
+        let mut row = RoundTrip { way: ProbeDirection::Reverse, sequence: n, ..RoundTrip::default() };
         let left = Timestamp::from_nanos(START + i64::try_from(n).unwrap() * 10 * MS);
         // It is up again at 300, and lets the first out at 350.
         let down = (200..350).contains(&n);

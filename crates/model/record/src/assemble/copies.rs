@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::card::CardMoment;
-use crate::log::Far;
+use crate::log::ResponderRecord;
 use crate::singleton::RoundTrip;
 
 /// A reflector's arrival stamp goes through the 32-bit fraction of an NTP timestamp (steps of 0.23 ns) or the
@@ -19,7 +19,7 @@ const MOST_OF_ARRIVAL: u32 = 8;
 
 /// The responder's records of one probe, each of an arrival, of which reflections claim theirs.
 pub(super) struct Records<'a> {
-    far: &'a [Far],
+    far: &'a [ResponderRecord],
     claimed: Vec<bool>,
     /// Those before this one are claimed.
     unclaimed_from: usize,
@@ -38,7 +38,7 @@ struct Arrived {
 type MatchRank = (u64, bool, usize);
 
 impl<'a> Records<'a> {
-    pub(super) fn new(far: &'a [Far]) -> Self {
+    pub(super) fn new(far: &'a [ResponderRecord]) -> Self {
         let claimed = vec![false; far.len()];
         let mut records = Self { far, claimed, unclaimed_from: 0, by_arrival: BTreeMap::new() };
         if far.len() > FEW {
@@ -99,12 +99,13 @@ impl<'a> Records<'a> {
     }
 
     fn searched(&self, arrival: i64, departure: Option<i64>) -> Option<usize> {
-        let fit = |(index, record): (usize, &Far)| -> MatchRank {
+        let fit = |(index, record): (usize, &ResponderRecord)| -> MatchRank {
             let apart =
                 record.t3_user_ns.zip(departure).map_or(u64::MAX, |(noted, told)| noted.abs_diff(told));
             (apart, self.claimed[index], index)
         };
-        let fits = |record: &Far| arrivals(record).any(|stamp| stamp.abs_diff(arrival) <= ROUNDING_NS);
+        let fits =
+            |record: &ResponderRecord| arrivals(record).any(|stamp| stamp.abs_diff(arrival) <= ROUNDING_NS);
         let fitting = self.far.iter().enumerate().filter(|(_, record)| fits(record));
         fitting.map(fit).min().map(|(.., index)| index)
     }
@@ -122,7 +123,7 @@ impl<'a> Records<'a> {
 }
 
 /// The stamps of a record's arrival.
-fn arrivals(record: &Far) -> impl Iterator<Item = i64> + use<> {
+fn arrivals(record: &ResponderRecord) -> impl Iterator<Item = i64> + use<> {
     let kernel = record.t2_kernel_ns.filter(|kernel| *kernel != record.t2_user_ns);
     [Some(record.t2_user_ns), kernel].into_iter().flatten()
 }
@@ -214,8 +215,8 @@ mod tests {
 
     use super::*;
 
-    fn record(t2: i64, kernel: Option<i64>, t3: Option<i64>) -> Far {
-        Far {
+    fn record(t2: i64, kernel: Option<i64>, t3: Option<i64>) -> ResponderRecord {
+        ResponderRecord {
             sequence: 0,
             t2_user_ns: t2,
             t2_kernel_ns: kernel,
@@ -240,7 +241,7 @@ mod tests {
             far in prop::collection::vec((0..6_i64, prop::option::of(0..6_i64), prop::option::of(0..9_i64)), 17..40),
             copies in prop::collection::vec((prop::option::weighted(0.9, 0..7_i64), prop::option::of(0..10_i64)), 1..60),
         ) {
-            let far: Vec<Far> = far.into_iter().map(|(t2, kernel, t3)| record(t2, kernel, t3)).collect();
+            let far: Vec<ResponderRecord> = far.into_iter().map(|(t2, kernel, t3)| record(t2, kernel, t3)).collect();
             let mut indexed = Records::new(&far);
             prop_assert!(!indexed.by_arrival.is_empty());
             let mut searched = Records { by_arrival: BTreeMap::new(), ..Records::new(&far) };

@@ -29,7 +29,7 @@ pub enum InvalidCause {
 
 impl InvalidCause {
     /// In a few words, for lists.
-    pub const fn words(self) -> &'static str {
+    pub const fn text(self) -> &'static str {
         match self {
             Self::TesterStalled => "tester stalled",
             Self::TesterDropped => "tester dropped frames",

@@ -19,7 +19,7 @@ pub enum DelayKind {
 
 /// One direction's results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Direction {
+pub struct DirectionResults {
     /// Packet counts.
     pub packets: Packets,
     /// What `delay_ns` is; `null` where there is none.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::document::Way;
+use crate::document::ProbeDirection;
 
 /// Why the skew of two clocks could not be estimated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,14 +32,14 @@ pub enum SkewUnknown {
     /// The minimum delay of a direction changes during a large part of the time.
     MinimumMoves {
         /// The direction.
-        direction: Way,
+        direction: ProbeDirection,
         /// The share of the time.
         moving_ratio: f64,
     },
     /// The minimum delay of a direction drifts faster than clocks do.
     MinimumDrifts {
         /// The direction.
-        direction: Way,
+        direction: ProbeDirection,
         /// Its drift, ppm.
         drift_ppm: f64,
     },

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::measurement::StampMoment;
-use crate::document::Way;
+use crate::document::ProbeDirection;
 
 super::warnings! {
 /// A warning of a comparison.
@@ -19,7 +19,7 @@ ComparisonWarning {
     /// The calls are rated on different scales. Their MOS is not compared.
     Warning ScalesDiffer {
         /// The direction.
-        direction: Way,
+        direction: ProbeDirection,
         /// The scale of A.
         a: String,
         /// The scale of B.
@@ -28,7 +28,7 @@ ComparisonWarning {
     /// The calls differ in codec, jitter buffer, or the basis of delay and loss, which may cause the difference of their MOS.
     Warning CallsDiffer {
         /// The direction.
-        direction: Way,
+        direction: ProbeDirection,
     },
     /// The time stamps have different sources, which may cause the difference.
     Warning TimeStampSourcesDiffer {
@@ -67,28 +67,28 @@ ModelWarning {
     /// The fate of some packets is unknown. The direction is left out.
     Warning FatesUnknown {
         /// The direction.
-        direction: Way,
+        direction: ProbeDirection,
         /// The setting in the scenario.
         setting: String,
     },
     /// One-way delays are unknown. The scenario has half of each round trip as the delay of this direction.
     Warning DelaysHalved {
         /// The direction.
-        direction: Way,
+        direction: ProbeDirection,
         /// The setting in the scenario.
         setting: String,
     },
     /// One-way delays and round trips are unknown. The scenario has no delay in this direction.
     Warning DelaysUnknown {
         /// The direction.
-        direction: Way,
+        direction: ProbeDirection,
         /// The setting in the scenario.
         setting: String,
     },
     /// The order of the packets is unknown. The scenario has no reordering in this direction.
     Warning OrderUnknown {
         /// The direction.
-        direction: Way,
+        direction: ProbeDirection,
         /// The setting in the scenario.
         setting: String,
     },
@@ -97,7 +97,7 @@ ModelWarning {
     /// Runs of the scenario differ from the measurement that it was made from.
     Warning Misfit {
         /// The direction.
-        direction: Way,
+        direction: ProbeDirection,
         /// Whether the scenario replays the recorded packets (`--trace`).
         is_trace: bool,
     },
@@ -110,12 +110,12 @@ FidelityWarning {
     /// The fate of some packets is unknown. The direction is left out.
     Warning FatesUnknown {
         /// The direction.
-        direction: Way,
+        direction: ProbeDirection,
     },
     /// One-way delays are unknown. The direction is left out.
     Warning DelaysUnknown {
         /// The direction.
-        direction: Way,
+        direction: ProbeDirection,
     },
     /// The clock offset is unknown. Delays are relative to the minimum of each direction.
     Note DelaysRelative,
@@ -154,7 +154,7 @@ pub struct DifferingSource {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubtractedBaseline {
     /// The direction.
-    pub direction: Way,
+    pub direction: ProbeDirection,
     /// The baseline, nanoseconds.
     pub baseline_ns: f64,
 }

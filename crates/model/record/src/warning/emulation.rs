@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::emulation::Leg;
+use crate::emulation::PortDirection;
 
 super::warnings! {
 /// A warning of an emulation.
@@ -171,12 +171,12 @@ EmulationWarning {
         limit_pps: i64,
         /// The direction; absent if it is of both.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        direction: Option<Leg>,
+        direction: Option<PortDirection>,
     },
     /// Packets found the buffer full, and count as lost by a queue.
     Warning BufferFull {
         /// The direction.
-        direction: Leg,
+        direction: PortDirection,
         /// The packets.
         packets: u64,
     },
@@ -197,19 +197,19 @@ EmulationWarning {
     /// The delay distribution has no finite variance. No run gives a mean that can be compared with the requested one.
     Note VarianceInfinite {
         /// The direction.
-        direction: Leg,
+        direction: PortDirection,
     },
     /// Delays are correlated, and the run is too short to estimate how far its mean may deviate from the requested one.
     Warning CorrelationLong {
         /// The direction.
-        direction: Leg,
+        direction: PortDirection,
         /// The effective sample size is below this.
         max_effective_delays: f64,
     },
     /// The run has few independent delays. Its mean and standard deviation may deviate from the requested ones by chance.
     Note FewIndependentDelays {
         /// The direction.
-        direction: Leg,
+        direction: PortDirection,
         /// The delays.
         delays: u64,
         /// The effective sample size.
@@ -222,7 +222,7 @@ EmulationWarning {
     /// Exact order limits how much delays vary from packet to packet, because packets are close together.
     Note VariationLimited {
         /// The direction.
-        direction: Leg,
+        direction: PortDirection,
         /// The width of 80 % of the delays, nanoseconds.
         width_ns: f64,
         /// The time between packets, nanoseconds.
@@ -231,7 +231,7 @@ EmulationWarning {
     /// Displaced packets left before the drawn number of packets had overtaken them, because the flush time expired.
     Warning FlushedEarly {
         /// The direction.
-        direction: Leg,
+        direction: PortDirection,
         /// Packets that left early.
         flushed: u64,
         /// Displaced packets.

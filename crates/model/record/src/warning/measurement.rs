@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::clock::{EarlyArrivals, OneWayContradiction, SkewUnknown};
-use crate::document::{ChecksumErrors, MissingStamps, OtherLength, Rejected, Way};
-use crate::event::Side;
+use crate::document::{ChecksumErrors, MissingStamps, OtherLength, ProbeDirection, Rejected};
+use crate::event::EventLocation;
 use crate::manifest::{CutShort, NotLogged};
 
 super::warnings! {
@@ -80,7 +80,7 @@ MeasurementWarning {
     /// A kernel dropped datagrams that arrived while romer was stopped or had no processor. They are no losses of the path.
     Warning ReceiveBufferOverflow {
         /// The host.
-        side: Side,
+        side: EventLocation,
         /// Datagrams dropped while the program got no processor time.
         while_stopped: u64,
         /// Datagrams dropped because the program was too slow.
@@ -107,7 +107,7 @@ MeasurementWarning {
     /// A host ignores or limits path MTU discovery, and long packets were lost. Some may be too long for the path.
     Warning PathMtuIgnored {
         /// The host.
-        side: Side,
+        side: EventLocation,
         /// The value of `net.ipv4.ip_no_pmtu_disc`.
         ip_no_pmtu_disc: u32,
         /// It sends replies, not probes.
@@ -116,7 +116,7 @@ MeasurementWarning {
     /// No packet arrived, although shorter packets of other kinds did. The path may drop packets by length.
     Warning AllPacketsLost {
         /// The direction.
-        direction: Way,
+        direction: ProbeDirection,
         /// Packets sent.
         packets: u64,
         /// The shortest UDP payload sent, bytes.
@@ -133,7 +133,7 @@ MeasurementWarning {
     /// A host did not send packets. They count neither as sent nor as lost.
     Warning PacketsNotSent {
         /// The host.
-        side: Side,
+        side: EventLocation,
         /// The packets.
         packets: u64,
         /// They are replies, not probes.
@@ -144,7 +144,7 @@ MeasurementWarning {
     /// The path or the reflector changed the code point.
     Warning DscpRewritten {
         /// The direction; `round_trip` if the reflector may have done it.
-        direction: Way,
+        direction: ProbeDirection,
         /// The code point sent.
         from: String,
         /// The code point received.
@@ -157,7 +157,7 @@ MeasurementWarning {
     /// The path changed the ECN bits. `ce` is congestion marked by a queue.
     Note EcnRewritten {
         /// The direction.
-        direction: Way,
+        direction: ProbeDirection,
         /// The ECN codepoint sent.
         from: String,
         /// The ECN codepoint received.
@@ -182,7 +182,7 @@ MeasurementWarning {
     /// A network card delayed packets and delivered them together (interrupt coalescing). Their kernel time stamps are late.
     Warning InterruptCoalescing {
         /// The host.
-        side: Side,
+        side: EventLocation,
         /// Packets that were delayed.
         packets: u64,
         /// Packets that arrived.
@@ -193,7 +193,7 @@ MeasurementWarning {
     /// Packets arrived and have no delay, because a time stamp is missing.
     Warning DelayMissing {
         /// The direction.
-        direction: Way,
+        direction: ProbeDirection,
         /// Packets without a delay.
         packets: u64,
         /// Packets that arrived.
@@ -256,14 +256,14 @@ MeasurementWarning {
     /// A packet left the host long after romer had sent it, as during address resolution. Packets sent in the meantime left in a burst.
     Warning DepartureHeldByHost {
         /// The host.
-        side: Side,
+        side: EventLocation,
         /// The time, nanoseconds.
         late_ns: i64,
     },
     /// A packet was sent long after its scheduled time. Packets due in the meantime left in a burst.
     Warning DepartureLate {
         /// The host.
-        side: Side,
+        side: EventLocation,
         /// The time, nanoseconds.
         late_ns: i64,
     },
@@ -320,7 +320,7 @@ MeasurementWarning {
     /// count with their delays.
     Warning PacketsTooQuick {
         /// The direction.
-        direction: Way,
+        direction: ProbeDirection,
         /// The packets.
         packets: u64,
         /// Packets that were compared.
@@ -334,7 +334,7 @@ MeasurementWarning {
     /// packets have no delay and no place in the order.
     Warning EarlyTimeStampsDiscarded {
         /// The direction.
-        direction: Way,
+        direction: ProbeDirection,
         /// The packets.
         packets: u64,
         /// Packets that were compared.
@@ -371,7 +371,7 @@ MeasurementWarning {
     /// The minimum delay of a direction moves. The estimate of the clocks uses the other direction alone.
     Note SkewByOneDirection {
         /// The direction that is not used.
-        direction: Way,
+        direction: ProbeDirection,
         /// The share of the time during which its minimum delay moves.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         moving_ratio: Option<f64>,
@@ -417,7 +417,7 @@ MeasurementWarning {
         /// The stated delay, nanoseconds.
         stated_ns: i64,
         /// The direction with the smaller delay; `both` if their sum is too small.
-        direction: Way,
+        direction: ProbeDirection,
         /// That delay, or the sum of both, nanoseconds.
         measured_ns: i64,
     },
@@ -527,7 +527,7 @@ MeasurementWarning {
     /// The clock of a host was set back, which remains in the time stamps.
     Warning ClockSteppedBack {
         /// The host.
-        side: Side,
+        side: EventLocation,
         /// The line.
         line: u64,
         /// The size, nanoseconds.

@@ -259,14 +259,16 @@ impl Decoder {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        Associated, Challenge, ClockIdentity, Complaint, ComplaintCode, Departed, End, Events, Granted,
-        Heard, Hello, Proof, Received, RefusalCode, Refused, Request, Resume, Resumed, Welcome,
+        Associated, Challenge, ClockIdentity, Complaint, ComplaintCode, Departed, Events, Granted, Heard,
+        Hello, Proof, Received, RefusalCode, Refused, Request, Resume, Resumed, SessionTotals, Welcome,
     };
     use super::*;
     use proptest::prelude::*;
-    use romer_record::document::Way;
-    use romer_record::event::{ClockStep, Event, EventKind, Side};
-    use romer_record::log::{CARD_LENGTH, Card, CardMoment, FAR_LONGEST, FAR_SENT_LONGEST, Far, FarSent};
+    use romer_record::document::ProbeDirection;
+    use romer_record::event::{ClockStep, Event, EventKind, EventLocation};
+    use romer_record::log::{
+        CARD_LENGTH, Card, CardMoment, FAR_LONGEST, FAR_SENT_LONGEST, FarSent, ResponderRecord,
+    };
 
     const _: () = assert!(
         FAR_SENT_LONGEST <= FAR_LONGEST && CARD_LENGTH <= FAR_LONGEST,
@@ -295,7 +297,7 @@ mod tests {
                 interval_ns: 45_000_000,
                 count: 100,
                 payload_octets: 44,
-                direction: Way::Forward,
+                direction: ProbeDirection::Forward,
                 stream: None,
             }),
             Message::Granted(Granted {
@@ -316,8 +318,11 @@ mod tests {
                 earlier: vec![crate::control::Moved { address: "[::1]:4".into(), moved_ns: [9, 8] }],
             }),
             Message::Stop,
-            Message::Log(vec![Far { sequence: 1, t2_user_ns: 2, ..Far::default() }; 3]),
-            Message::End(End { received: 3, ..End::default() }),
+            Message::Log(vec![
+                ResponderRecord { sequence: 1, t2_user_ns: 2, ..ResponderRecord::default() };
+                3
+            ]),
+            Message::End(SessionTotals { received: 3, ..SessionTotals::default() }),
             Message::Complaint(Complaint { code: ComplaintCode::State, message: "no".into() }),
             Message::Start,
             Message::Halt,
@@ -349,7 +354,7 @@ mod tests {
                         before_ns: 4,
                         after_ns: 5,
                     }),
-                    ..Event::new(EventKind::ClockStep, Side::Responder, 1, 2)
+                    ..Event::new(EventKind::ClockStep, EventLocation::Responder, 1, 2)
                 }],
             }),
         ]
@@ -458,7 +463,7 @@ mod tests {
 
     #[test]
     fn a_full_log_frame_stays_within_the_limit() {
-        let far = Far {
+        let far = ResponderRecord {
             sequence: u64::MAX,
             t2_user_ns: 1,
             t2_kernel_ns: Some(1),

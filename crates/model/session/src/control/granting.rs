@@ -1,6 +1,6 @@
 //! What a responder grants, and the words in which it refuses.
 
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_traffic::{Departure, Schedule};
 use romer_units::{Dscp, Duration, counted};
 use romer_wire::oneway_probe;
@@ -98,9 +98,9 @@ fn check(request: &Request, limits: &Limits, one_way: bool) -> Result<(), Refuse
         return Err(invalid("this responder takes part in round trips only"));
     }
     match (request.direction, &request.stream) {
-        (Way::RoundTrip, None) => within(request, SHORTEST_PAYLOAD, limits),
-        (Way::Forward, None) => within(request, shortest_one_way(), limits),
-        (Way::Reverse, Some(stream)) => own(stream, limits),
+        (ProbeDirection::RoundTrip, None) => within(request, SHORTEST_PAYLOAD, limits),
+        (ProbeDirection::Forward, None) => within(request, shortest_one_way(), limits),
+        (ProbeDirection::Reverse, Some(stream)) => own(stream, limits),
         _ => Err(invalid("a stream is requested if, and only if, the responder sends it")),
     }
 }

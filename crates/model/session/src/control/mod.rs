@@ -80,9 +80,9 @@ pub use stream::FarStream;
 
 use std::net::SocketAddr;
 
-use romer_record::document::{ClockSync, Way};
+use romer_record::document::{ClockSync, ProbeDirection};
 use romer_record::event::Event;
-use romer_record::log::{Card, Far, FarSent};
+use romer_record::log::{Card, FarSent, ResponderRecord};
 use romer_traffic::Departure;
 use romer_units::Duration;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -232,10 +232,10 @@ pub struct Request {
     pub count: u64,
     /// Payload of UDP, octets.
     pub payload_octets: u32,
-    /// Which way the packets go; [`Way::Both`] is two sessions.
+    /// Which way the packets go; [`ProbeDirection::Both`] is two sessions.
     #[serde(default)]
-    pub direction: Way,
-    /// What the responder is to send; only of [`Way::Reverse`].
+    pub direction: ProbeDirection,
+    /// What the responder is to send; only of [`ProbeDirection::Reverse`].
     #[serde(default)]
     pub stream: Option<FarStream>,
 }
@@ -350,7 +350,7 @@ fn socket_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, 
 
 /// Totals of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct End {
+pub struct SessionTotals {
     /// Test packets of this session that arrived.
     pub received: u64,
     /// Reflections sent.
@@ -445,9 +445,9 @@ pub enum Message {
     /// No more probes will come.
     Stop,
     /// Records of the responder.
-    Log(Vec<Far>),
+    Log(Vec<ResponderRecord>),
     /// Totals; the responder's last word.
-    End(End),
+    End(SessionTotals),
     /// Something was not understood.
     Complaint(Complaint),
     /// The responder is to send its probes from now on.

@@ -196,10 +196,10 @@ mod tests {
     use super::super::{Decoder, hex};
     use super::*;
     use proptest::prelude::*;
-    use romer_record::log::Far;
+    use romer_record::log::ResponderRecord;
 
     fn log(sequence: u64) -> Message {
-        Message::Log(vec![Far { sequence, ..Far::default() }])
+        Message::Log(vec![ResponderRecord { sequence, ..ResponderRecord::default() }])
     }
 
     proptest! {

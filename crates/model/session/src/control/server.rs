@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 
 use romer_record::document::ClockSync;
 use romer_record::event::Event;
-use romer_record::log::{Card, Far, FarSent};
+use romer_record::log::{Card, FarSent, ResponderRecord};
 use romer_traffic::Departure;
 use romer_units::{Duration, Monotonic, Timestamp};
 
@@ -12,8 +12,8 @@ use super::granting::refusal;
 use super::resuming::Kept;
 use super::{
     Associated, CARDS, Challenge, ClockIdentity, CodecError, Complaint, ComplaintCode, Decoder, Departed,
-    End, Events, Granted, Heard, Hello, LAST_WORD, LONGEST_FRAME, Message, Moved, RESUME, Request, Resume,
-    SILENCE, VERSION, Welcome, hex,
+    Events, Granted, Heard, Hello, LAST_WORD, LONGEST_FRAME, Message, Moved, RESUME, Request, Resume,
+    SILENCE, SessionTotals, VERSION, Welcome, hex,
 };
 use crate::association::Token;
 pub use fruitless::Fruitless;
@@ -148,13 +148,13 @@ pub struct Server {
     answered: bool,
     /// Something was said that is no frame, or one out of its turn.
     complained: bool,
-    records: Vec<Far>,
+    records: Vec<ResponderRecord>,
     departures: Vec<FarSent>,
     /// Stamps of network cards, and whether the sender takes them.
     cards: Vec<Card>,
     takes_cards: bool,
     heard_of: Heard,
-    totals: End,
+    totals: SessionTotals,
     /// The host's count of checksum errors when the session was opened.
     checksum_errors_before: Option<u64>,
 }
@@ -176,7 +176,7 @@ impl Server {
             secret: None,
             can_resume: false,
             hangs_up: false,
-            kept: kept(limits.buffered_records),
+            kept: send_queue(limits.buffered_records),
             alone_until: None,
             told: Vec::new(),
             told_count: 0,
@@ -204,7 +204,7 @@ impl Server {
             cards: Vec::new(),
             takes_cards: false,
             heard_of: Heard::default(),
-            totals: End::default(),
+            totals: SessionTotals::default(),
             checksum_errors_before: None,
         }
     }
@@ -270,7 +270,7 @@ impl Server {
     /// The session will not be resumed: no message is kept any more.
     pub fn forget_kept(&mut self) {
         self.can_resume = false;
-        self.kept = kept(0);
+        self.kept = send_queue(0);
     }
 
     /// Some of what was said has been taken by the connection: somebody is there, who may read slowly.
@@ -387,7 +387,7 @@ impl Server {
             (State::Greeting, Message::Hello(hello)) => self.greet(&hello, actions),
             (State::Proving, Message::Proof(proof)) => self.prove(&proof, actions),
             (State::Requesting, Message::Request(request)) => self.request(request, busy, now, actions),
-            (State::Requesting, Message::Part(departures)) => self.tell(&departures),
+            (State::Requesting, Message::Part(departures)) => self.append_departures(&departures),
             (State::Requesting, Message::Resume(resume)) => {
                 self.state = State::Resuming;
                 actions.push(Action::Resume(resume));
@@ -485,7 +485,7 @@ impl Server {
     }
 
     /// Departures of a recorded stream are told. What is too much is counted only.
-    fn tell(&mut self, departures: &[Departure]) {
+    fn append_departures(&mut self, departures: &[Departure]) {
         self.told_count = self.told_count.saturating_add(u64::try_from(departures.len()).unwrap_or(u64::MAX));
         let room = self.limits.told_departures.saturating_sub(self.told.len());
         self.told.extend_from_slice(departures.get(..room).unwrap_or(departures));
@@ -514,7 +514,7 @@ impl Server {
             actions.push(Action::Send(Message::Refused(refused)));
             return;
         }
-        self.kept = kept(self.limits.buffered_records);
+        self.kept = send_queue(self.limits.buffered_records);
         let key = self.key.filter(|_| request.direction.is_one_way());
         let granted = Granted {
             token: hex(self.token),
@@ -599,7 +599,7 @@ impl Server {
 
     /// A test packet of this session was reflected, and its transmit stamp is known or given up; or a one-way probe of
     /// it arrived.
-    pub fn on_record(&mut self, record: Far) -> Vec<Action> {
+    pub fn on_record(&mut self, record: ResponderRecord) -> Vec<Action> {
         if self.has_ended() || self.request.is_none() {
             return Vec::new();
         }
@@ -676,7 +676,7 @@ impl Server {
 }
 
 /// What a session with so many buffered records keeps until it has been heard.
-fn kept(buffered_records: usize) -> Kept {
+fn send_queue(buffered_records: usize) -> Kept {
     let most_messages = (buffered_records / 2).max(LEAST_KEPT);
     Kept::new(buffered_records.saturating_mul(KEPT_FOR_A_RECORD), most_messages)
 }

@@ -13,14 +13,14 @@ pub const CODES: usize = 65_536;
 const WAYS: usize = 8;
 
 #[derive(Clone, Copy)]
-struct Set {
+struct CodeSet {
     codes: [u64; WAYS],
     next: usize,
 }
 
 pub(super) struct Codes {
     secret: (u64, u64),
-    sets: Box<[Set]>,
+    sets: Box<[CodeSet]>,
 }
 
 impl core::fmt::Debug for Codes {
@@ -33,7 +33,7 @@ impl core::fmt::Debug for Codes {
 impl Codes {
     /// None yet. All memory is taken here.
     pub(super) fn new(secret: (u64, u64)) -> Self {
-        Self { secret, sets: vec![Set { codes: [0; WAYS], next: 0 }; CODES / WAYS].into() }
+        Self { secret, sets: vec![CodeSet { codes: [0; WAYS], next: 0 }; CODES / WAYS].into() }
     }
 
     /// Whether `code` is not among those remembered; it is from then on.

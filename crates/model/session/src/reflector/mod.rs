@@ -90,7 +90,7 @@ impl Incoming<'_> {
 
 /// What is to be done with a datagram.
 #[derive(Clone, Debug)]
-pub enum Verdict<'a> {
+pub enum ReflectorAction<'a> {
     /// Answer it: [`Answer::write`] makes the reply.
     Answer(Answer<'a>),
     /// A sender proves its address; no datagram answers it.
@@ -251,27 +251,31 @@ impl Reflector {
     }
 
     /// Judges a datagram.
-    pub fn on_datagram<'a>(&mut self, incoming: &Incoming<'a>, now: Timestamp<Monotonic>) -> Verdict<'a> {
+    pub fn on_datagram<'a>(
+        &mut self,
+        incoming: &Incoming<'a>,
+        now: Timestamp<Monotonic>,
+    ) -> ReflectorAction<'a> {
         self.counters.received += 1;
         self.counters.octets_received += u64::try_from(incoming.payload.len()).unwrap_or(u64::MAX);
-        match self.judge(incoming, now) {
+        match self.evaluate(incoming, now) {
             Ok(verdict) => verdict,
             Err(refusal) => {
                 self.counters.refuse(refusal);
-                Verdict::Refused(refusal)
+                ReflectorAction::Refused(refusal)
             }
         }
     }
 
-    fn judge<'a>(
+    fn evaluate<'a>(
         &mut self,
         incoming: &Incoming<'a>,
         now: Timestamp<Monotonic>,
-    ) -> Result<Verdict<'a>, Refusal> {
+    ) -> Result<ReflectorAction<'a>, Refusal> {
         self.admit(incoming, now)?;
         if let Some(token) = association::token(incoming.payload) {
             self.counters.associations += 1;
-            return Ok(Verdict::Association(token));
+            return Ok(ReflectorAction::Association(token));
         }
         let packet = self.read(incoming.payload, incoming.arrived)?;
         let octets = incoming.payload.len();
@@ -283,7 +287,7 @@ impl Reflector {
         let held = self.remember(incoming, &packet, now)?;
         self.counters.bad_error_estimate += u64::from(!packet.error.is_valid());
         let format = self.rules.format.answering(packet.error);
-        Ok(Verdict::Answer(Answer {
+        Ok(ReflectorAction::Answer(Answer {
             request: incoming.payload,
             packet,
             arrived: incoming.arrived,

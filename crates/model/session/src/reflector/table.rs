@@ -6,7 +6,7 @@
 //! the session goes without; but one whose address the control channel has proved takes the place of one that is not
 //! proved, so that nobody who floods the table shuts it out.
 //!
-//! A [`Network`] has at most [`SHARE`] places: with all of these it takes those of its own that have been silent, or goes without. They are
+//! A [`ClientNetwork`] has at most [`SHARE`] places: with all of these it takes those of its own that have been silent, or goes without. They are
 //! counted by a keyed hash in a fixed number of counters, so that a network may share one with another. Proved sessions are counted
 //! and never refused: the control channel bounds them.
 
@@ -18,7 +18,7 @@ use romer_wire::stamp::tlv::FollowUp;
 use siphasher::sip::SipHasher13;
 
 use super::window::Window;
-use crate::network::Network;
+use crate::network::ClientNetwork;
 
 /// Places of the table.
 pub const PLACES: usize = 16_384;
@@ -41,7 +41,7 @@ pub(super) struct Name {
 
 /// What is remembered of a session.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct State {
+pub(super) struct SessionState {
     /// Requests received, this one included; wraps.
     pub(super) received: u32,
     /// Replies sent, and so the number of the next in the stateful mode; wraps.
@@ -52,19 +52,19 @@ pub(super) struct State {
     pub(super) follow_up: Option<FollowUp>,
 }
 
-impl State {
+impl SessionState {
     const NEW: Self = Self { received: 0, transmitted: 0, window: Window::EMPTY, follow_up: None };
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct TableSlot {
     name: Option<Name>,
     used: Timestamp<Monotonic>,
     /// The control channel had proved its address when it was last heard of.
     proved: bool,
     /// Counts the sessions that have had this place.
     generation: u32,
-    state: State,
+    state: SessionState,
 }
 
 /// Where a session is remembered. It outlives the session, whose place may by then be another's.
@@ -76,7 +76,7 @@ pub struct Held {
 
 /// A place for a session.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
+pub(super) struct SessionSlot {
     pub(super) held: Held,
     /// Another session has lost it.
     pub(super) evicted: bool,
@@ -85,7 +85,7 @@ pub(super) struct Found {
 /// The table.
 pub(super) struct Table {
     secret: (u64, u64),
-    places: Box<[Place]>,
+    places: Box<[TableSlot]>,
     /// Places of the networks that share a counter.
     counters: Box<[u16]>,
 }
@@ -100,12 +100,12 @@ impl core::fmt::Debug for Table {
 impl Table {
     /// An empty table. All memory is taken here.
     pub(super) fn new(secret: (u64, u64)) -> Self {
-        let empty = Place {
+        let empty = TableSlot {
             name: None,
             used: Timestamp::from_nanos(0),
             proved: false,
             generation: 0,
-            state: State::NEW,
+            state: SessionState::NEW,
         };
         Self { secret, places: vec![empty; PLACES].into(), counters: vec![0; COUNTERS].into() }
     }
@@ -127,7 +127,7 @@ impl Table {
     /// The counter of a session's network.
     fn counter(&self, name: Name) -> usize {
         let mut hasher = SipHasher13::new_with_keys(self.secret.1, self.secret.0);
-        Network::from_address(name.source.ip()).hash(&mut hasher);
+        ClientNetwork::from_address(name.source.ip()).hash(&mut hasher);
         let counter = hasher.finish() % u64::try_from(COUNTERS).unwrap_or(1);
         usize::try_from(counter).unwrap_or(0)
     }
@@ -139,11 +139,16 @@ impl Table {
     }
 
     /// The place of a session, whose address is `proved` or not; `None` where it has none and can have none.
-    pub(super) fn find(&mut self, name: Name, proved: bool, now: Timestamp<Monotonic>) -> Option<Found> {
+    pub(super) fn find(
+        &mut self,
+        name: Name,
+        proved: bool,
+        now: Timestamp<Monotonic>,
+    ) -> Option<SessionSlot> {
         let first = self.first(name);
         let ways = &self.places[first..first + WAYS];
-        let found = |way: usize, place: &Place, evicted| {
-            Some(Found { held: Held { place: first + way, generation: place.generation }, evicted })
+        let found = |way: usize, place: &TableSlot, evicted| {
+            Some(SessionSlot { held: Held { place: first + way, generation: place.generation }, evicted })
         };
         if let Some(way) = ways.iter().position(|place| place.name == Some(name)) {
             let place = &mut self.places[first + way];
@@ -153,11 +158,11 @@ impl Table {
         let counter = self.counter(name);
         let has_all = !proved && self.counters[counter] >= SHARE;
         // One that nobody has comes before any other.
-        let age = |place: &Place| place.name.map(|_| place.used);
-        let is_free = |place: &Place| place.name.is_none() || now - place.used >= SILENCE;
-        let is_own = |place: &Place| place.name.is_some_and(|other| self.counter(other) == counter);
+        let age = |place: &TableSlot| place.name.map(|_| place.used);
+        let is_free = |place: &TableSlot| place.name.is_none() || now - place.used >= SILENCE;
+        let is_own = |place: &TableSlot| place.name.is_some_and(|other| self.counter(other) == counter);
         let may_go =
-            |place: &Place| (is_free(place) && (!has_all || is_own(place))) || (proved && !place.proved);
+            |place: &TableSlot| (is_free(place) && (!has_all || is_own(place))) || (proved && !place.proved);
         let (way, _) = ways
             .iter()
             .enumerate()
@@ -172,12 +177,12 @@ impl Table {
         let evicted = before.is_some();
         let place = &mut self.places[first + way];
         let generation = place.generation.wrapping_add(1);
-        *place = Place { name: Some(name), used: now, proved, generation, state: State::NEW };
+        *place = TableSlot { name: Some(name), used: now, proved, generation, state: SessionState::NEW };
         found(way, place, evicted)
     }
 
     /// What is remembered there, if it is still the same session's; it counts as heard of `now`.
-    pub(super) fn state(&mut self, held: Held) -> Option<&mut State> {
+    pub(super) fn state(&mut self, held: Held) -> Option<&mut SessionState> {
         let place = self.places.get_mut(held.place)?;
         (place.generation == held.generation).then_some(&mut place.state)
     }

@@ -25,8 +25,8 @@ fn incoming<'a>(payload: &'a [u8], source: &str) -> Incoming<'a> {
 }
 fn judge(reflector: &mut Reflector, payload: &[u8], source: &str) -> Option<Refusal> {
     match reflector.on_datagram(&incoming(payload, source), Timestamp::from_nanos(0)) {
-        Verdict::Refused(refusal) => Some(refusal),
-        Verdict::Answer(_) | Verdict::Association(_) => None,
+        ReflectorAction::Refused(refusal) => Some(refusal),
+        ReflectorAction::Answer(_) | ReflectorAction::Association(_) => None,
     }
 }
 fn error() -> ErrorEstimate {
@@ -68,7 +68,7 @@ fn a_port_of_ill_repute_is_served_once_the_control_channel_has_proved_it() {
     let mut reflector = reflector(&[]);
     let bytes = request();
     let proved = Incoming { proved: true, ..incoming(&bytes, "192.0.2.1:862") };
-    assert!(matches!(reflector.on_datagram(&proved, Timestamp::from_nanos(0)), Verdict::Answer(_)));
+    assert!(matches!(reflector.on_datagram(&proved, Timestamp::from_nanos(0)), ReflectorAction::Answer(_)));
 }
 
 /// A sender's own port may be one of ill repute, as where it is the reflector's: an association that is waited for is taken.
@@ -80,7 +80,10 @@ fn expected_associations_come_from_any_port() {
     for source in ["192.0.2.1:862", "192.0.2.1:53", "192.0.2.1:5000"] {
         let expected = Incoming { expected: true, ..incoming(&bytes, source) };
         let verdict = reflector.on_datagram(&expected, Timestamp::from_nanos(0));
-        assert!(matches!(verdict, Verdict::Association(taken) if taken == token), "{source}: {verdict:?}");
+        assert!(
+            matches!(verdict, ReflectorAction::Association(taken) if taken == token),
+            "{source}: {verdict:?}"
+        );
     }
     assert_eq!(judge(&mut reflector, &bytes, "192.0.2.1:862"), Some(Refusal::BadSource));
 }
@@ -94,14 +97,16 @@ fn short_requests_get_base_replies() {
         bytes.iter_mut().zip(request()).for_each(|(octet, value)| *octet = value);
         let incoming = incoming(&bytes, "192.0.2.1:5000");
         match reflector.on_datagram(&incoming, Timestamp::from_nanos(0)) {
-            Verdict::Refused(refusal) => assert!(length < 14 && refusal == Refusal::TooShort, "{length}"),
-            Verdict::Answer(answer) => {
+            ReflectorAction::Refused(refusal) => {
+                assert!(length < 14 && refusal == Refusal::TooShort, "{length}")
+            }
+            ReflectorAction::Answer(answer) => {
                 let mut reply = [0; 300];
                 let written = answer.write(incoming.arrived, error(), &mut reply);
                 assert_eq!(written.map(|written| written.octets), Some(length.max(44)));
                 assert_eq!(answer.sequence(), 7);
             }
-            Verdict::Association(_) => panic!("nobody proved anything"),
+            ReflectorAction::Association(_) => panic!("nobody proved anything"),
         }
     }
 }
@@ -111,7 +116,7 @@ fn a_reply_is_never_answered() {
     let (mut first, mut second) = (reflector(&[]), reflector(&[]));
     let bytes = request();
     let asked = incoming(&bytes, "192.0.2.1:5000");
-    let Verdict::Answer(answer) = first.on_datagram(&asked, Timestamp::from_nanos(0)) else {
+    let ReflectorAction::Answer(answer) = first.on_datagram(&asked, Timestamp::from_nanos(0)) else {
         panic!("refused")
     };
     let mut reply = [0; 44];
@@ -160,7 +165,7 @@ proptest! {
         let mut reflector = reflector(&[]);
         for payload in &payloads {
             let verdict = reflector.on_datagram(&incoming(payload, "192.0.2.1:5000"), Timestamp::from_nanos(0));
-            if let Verdict::Answer(answer) = verdict {
+            if let ReflectorAction::Answer(answer) = verdict {
                 let mut reply = vec![0; 2_000];
                 let arrived = incoming(payload, "192.0.2.1:5000").arrived;
                 let written = answer.write(arrived, error(), &mut reply).unwrap();
@@ -235,9 +240,9 @@ mod extended {
         now: Timestamp<Monotonic>,
     ) -> Result<(Vec<u8>, Written), Refusal> {
         match reflector.on_datagram(incoming, now) {
-            Verdict::Refused(refusal) => Err(refusal),
-            Verdict::Association(_) => panic!("nobody proved anything"),
-            Verdict::Answer(answer) => {
+            ReflectorAction::Refused(refusal) => Err(refusal),
+            ReflectorAction::Association(_) => panic!("nobody proved anything"),
+            ReflectorAction::Answer(answer) => {
                 let mut reply = vec![0xee; 2_000];
                 let departs = incoming.arrived + Duration::from_micros(20);
                 let written = answer.write(departs, error(), &mut reply).unwrap();
@@ -286,7 +291,7 @@ mod extended {
 
     /// TLVs as chance has them: of each kind that is known, of the private ones and of unknown ones, with the length that
     /// they have, another one, or one that goes beyond the end; any flags; an HMAC among them or last.
-    fn drawn(chance: &romer_units::random::Stream, number: u64) -> Vec<u8> {
+    fn drawn(chance: &romer_units::random::RandomStream, number: u64) -> Vec<u8> {
         const KINDS: [(u8, usize); 11] = [
             (kind::EXTRA_PADDING, 40),
             (kind::LOCATION, 4),
@@ -325,7 +330,8 @@ mod extended {
     #[test]
     fn a_hundred_thousand_requests_with_every_tlv_are_answered_with_their_length_or_a_base_packet() {
         const REQUESTS: u32 = 100_000;
-        let chance = romer_units::random::Stream::new(romer_units::random::Seed([1, 2, 3, 4, 5, 6]), [0, 0]);
+        let chance =
+            romer_units::random::RandomStream::new(romer_units::random::Seed([1, 2, 3, 4, 5, 6]), [0, 0]);
         let (mut answered, mut seen) = (0, [false; 256]);
         for (share, key) in [(0, None), (1, Some(key(1)))] {
             let mut reflector = ruled(Rules { stateful: true, key: key.clone(), ..Rules::default() });
@@ -371,7 +377,10 @@ mod extended {
         // A reply that the network did not take leaves no gap.
         let unsent = plain(51, &[]);
         let unsent = incoming(&unsent, SOURCE);
-        assert!(matches!(reflector.on_datagram(&unsent, Timestamp::from_nanos(0)), Verdict::Answer(_)));
+        assert!(matches!(
+            reflector.on_datagram(&unsent, Timestamp::from_nanos(0)),
+            ReflectorAction::Answer(_)
+        ));
         let (reply, _) = exchange(&mut reflector, &plain(52, &[])).unwrap();
         assert_eq!(ReflectorPacket::parse(&reply).unwrap().sequence, 4);
     }

@@ -55,7 +55,7 @@ impl Comings {
     /// # Errors
     /// [`Stray`], which is also counted.
     pub fn on_datagram(&mut self, payload: &[u8], source: SocketAddr) -> Result<Coming, Stray> {
-        match self.judge(payload, source) {
+        match self.validate(payload, source) {
             Ok(sequence) => Ok(self.note(sequence)),
             Err(stray) => {
                 stray.count(source, &mut self.rejected);
@@ -64,7 +64,7 @@ impl Comings {
         }
     }
 
-    fn judge(&self, payload: &[u8], source: SocketAddr) -> Result<u64, Stray> {
+    fn validate(&self, payload: &[u8], source: SocketAddr) -> Result<u64, Stray> {
         if let Some(ours) = self.source.filter(|ours| *ours != source) {
             return Err(Stray::of_source(source, ours));
         }
@@ -113,7 +113,7 @@ mod tests {
         oneway_probe::Session {
             number: 9,
             key: oneway_probe::Key::new([3; 16]),
-            heading: oneway_probe::Heading::Reverse,
+            direction: romer_units::Direction::Reverse,
         }
     }
     fn source() -> SocketAddr {

@@ -4,18 +4,18 @@ use std::net::SocketAddr;
 
 use romer_session::control::{Action, Decoder};
 use romer_sim::{HostClock, Link, Step, True};
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 use romer_units::{Duration, Timestamp};
 use romer_wire::stamp::{ErrorEstimate, TimestampFormat};
 
 pub(crate) struct Dice {
-    pub(crate) stream: Stream,
+    pub(crate) stream: RandomStream,
     pub(crate) rolls: u64,
 }
 
 impl Dice {
     pub(crate) fn new(seed: Seed) -> Self {
-        Self { stream: Stream::new(seed, [1, 1]), rolls: 0 }
+        Self { stream: RandomStream::new(seed, [1, 1]), rolls: 0 }
     }
     pub(crate) fn unit(&mut self) -> f64 {
         self.rolls += 1;

@@ -12,14 +12,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use common::{Dice, addresses, clock, deliver, estimate, link, schedules, with_seeds};
-use romer_record::document::Way;
-use romer_record::log::{Entry, Far};
+use romer_record::document::ProbeDirection;
+use romer_record::log::{Entry, ResponderRecord};
 use romer_record::{RoundTrip, assemble};
 use romer_session::control::{
     Action, ClockIdentity, Decoder, Hello, Limits, Message, Request, Server, VERSION, Welcome,
 };
 use romer_session::limit::Limiter;
-use romer_session::reflector::{Incoming, Reflector, Verdict};
+use romer_session::reflector::{Incoming, Reflector, ReflectorAction};
 use romer_session::sender::{Arrival, Departures, Due, Echoes, Form, Returns};
 use romer_session::{association, control};
 use romer_sim::{HostClock, Link, Network, True};
@@ -35,7 +35,7 @@ enum Happening {
     Depart(Due),
     AtResponder { payload: Vec<u8>, hostile: bool },
     AtSender { payload: Vec<u8>, source: SocketAddr, hostile: bool },
-    TransmitStamp(Far),
+    TransmitStamp(ResponderRecord),
 }
 
 /// One random schedule.
@@ -87,7 +87,7 @@ struct World {
     returns: Returns,
     server: Server,
     to_sender: Decoder,
-    far: Vec<Far>,
+    far: Vec<ResponderRecord>,
     entries: Vec<Entry>,
     truth: Truth,
     pending_stamps: u32,
@@ -111,7 +111,7 @@ impl World {
             interval_ns: schedule.interval.as_nanos(),
             count: schedule.count.into(),
             payload_octets: schedule.size,
-            direction: Way::RoundTrip,
+            direction: ProbeDirection::RoundTrip,
             stream: None,
         };
         let mut bytes = Vec::new();
@@ -234,7 +234,7 @@ impl World {
         };
         let now = Timestamp::from_nanos(self.network.now().as_nanos());
         self.truth.octets[0] += u64::try_from(payload.len()).unwrap();
-        let Verdict::Answer(answer) = self.reflector.on_datagram(&incoming, now) else {
+        let ReflectorAction::Answer(answer) = self.reflector.on_datagram(&incoming, now) else {
             assert!(hostile, "a probe of ours was refused");
             return;
         };
@@ -251,7 +251,7 @@ impl World {
         let sequence = sequence_of(payload);
         self.truth.arrived.entry(sequence).or_default().push(self.network.now());
         let missing = self.dice.maybe(self.schedule.stamp_loss);
-        let record = Far {
+        let record = ResponderRecord {
             sequence,
             t2_user_ns: arrived.as_nanos(),
             t2_kernel_ns: Some(arrived.as_nanos()),

@@ -2,18 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use romer_record::document::Way;
-use romer_record::log::{Entry, Far, FarSent};
+use romer_record::document::ProbeDirection;
+use romer_record::log::{Entry, FarSent, ResponderRecord};
 use romer_record::{RoundTrip, assemble_as};
 use romer_session::control::{
-    Action, ClockIdentity, Decoder, End, FarStream, Hello, Limits, Message, Request, Server, VERSION, Welcome,
+    Action, ClockIdentity, Decoder, FarStream, Hello, Limits, Message, Request, Server, SessionTotals,
+    VERSION, Welcome,
 };
 use romer_session::sender::{Comings, Departures, Due, Form};
 use romer_sim::{HostClock, Link, Network, True};
 use romer_traffic::{Limit, Schedule as Departing, TrafficModel};
+use romer_units::Direction;
 use romer_units::random::Seed;
 use romer_units::{Duration, Monotonic, Timestamp};
-use romer_wire::oneway_probe::{Heading, Key, SHORTEST, Session};
+use romer_wire::oneway_probe::{Key, SHORTEST, Session};
 
 use crate::common::{Dice, addresses, clock, deliver, link, schedules, with_seeds};
 
@@ -27,8 +29,8 @@ enum Happening {
 }
 
 /// A session of one way under one random schedule.
-struct World {
-    way: Way,
+struct OneWaySession {
+    way: ProbeDirection,
     network: Network<Happening>,
     /// Of the end that sends, and of the one that receives.
     clocks: [HostClock; 2],
@@ -54,8 +56,8 @@ fn far_stream(interval: Duration, count: u64, size: u32) -> FarStream {
     FarStream::new(&request, 9, 0, 255)
 }
 
-impl World {
-    fn new(seed: Seed, way: Way) -> Self {
+impl OneWaySession {
+    fn new(seed: Seed, way: ProbeDirection) -> Self {
         let mut dice = Dice::new(seed);
         let links: [Link; 1] = [link(&mut dice)];
         let clocks = [clock(&mut dice), clock(&mut dice)];
@@ -68,12 +70,12 @@ impl World {
             count,
             payload_octets: size,
             direction: way,
-            stream: (way == Way::Reverse).then(|| far_stream(interval, count, size)),
+            stream: (way == ProbeDirection::Reverse).then(|| far_stream(interval, count, size)),
         };
         let buffered = usize::try_from(dice.below(40)).unwrap() + 2;
         let (server, to_sender) = conversation(&request, buffered);
-        let heading = if way == Way::Reverse { Heading::Reverse } else { Heading::Forward };
-        let probes = Session { number: NUMBER, key: Key::new(KEY), heading };
+        let heading = if way == ProbeDirection::Reverse { Direction::Reverse } else { Direction::Forward };
+        let probes = Session { number: NUMBER, key: Key::new(KEY), direction: heading };
         Self {
             way,
             network: Network::new(seed, &links),
@@ -101,8 +103,8 @@ impl World {
         departing.map(|departure| (departure.offset, departure.size)).collect()
     }
 
-    fn run(&mut self) -> End {
-        if self.way == Way::Reverse {
+    fn run(&mut self) -> SessionTotals {
+        if self.way == ProbeDirection::Reverse {
             assert_eq!(self.say(&Message::Start), [Action::Start]);
         }
         let start = Timestamp::<Monotonic>::from_nanos(0);
@@ -121,7 +123,7 @@ impl World {
                 Happening::Arrive { payload, hostile } => self.arrive(&payload, hostile),
             }
         }
-        if self.way == Way::Reverse {
+        if self.way == ProbeDirection::Reverse {
             let sent = u64::try_from(self.sent.len()).unwrap();
             let told = self.server.on_departed(sent);
             deliver(told, &mut self.to_sender);
@@ -138,7 +140,11 @@ impl World {
         let forged = match self.dice.below(3) {
             0 => return payload,
             1 => Session {
-                heading: if self.way == Way::Reverse { Heading::Forward } else { Heading::Reverse },
+                direction: if self.way == ProbeDirection::Reverse {
+                    Direction::Forward
+                } else {
+                    Direction::Reverse
+                },
                 ..self.probes
             },
             _ => Session { key: Key::new([0x6c; 16]), ..self.probes },
@@ -159,7 +165,7 @@ impl World {
         let mut payload = vec![0xff; usize::try_from(due.size).unwrap()];
         assert_eq!(departures.write(due, left, &mut payload), Some(payload.len()));
         let refused = self.dice.maybe(0.05);
-        if self.way == Way::Reverse {
+        if self.way == ProbeDirection::Reverse {
             let stamped = self.dice.maybe(0.9) && !refused;
             let record = FarSent {
                 sequence: due.sequence,
@@ -189,7 +195,7 @@ impl World {
 
     fn arrive(&mut self, payload: &[u8], hostile: bool) {
         let at = self.clocks[1].read::<True>(self.network.now()).as_nanos();
-        let source = addresses()[usize::from(self.way == Way::Reverse)];
+        let source = addresses()[usize::from(self.way == ProbeDirection::Reverse)];
         let Ok(coming) = self.comings.on_datagram(payload, source) else {
             assert!(hostile, "a probe was taken for a stray");
             return;
@@ -198,7 +204,7 @@ impl World {
         let copies = self.arrived.entry(coming.sequence).or_default();
         assert_eq!(coming.first, *copies == 0);
         *copies += 1;
-        if self.way == Way::Reverse {
+        if self.way == ProbeDirection::Reverse {
             self.entries.push(Entry::Came {
                 sequence: coming.sequence,
                 size: u32::try_from(payload.len()).unwrap(),
@@ -212,7 +218,7 @@ impl World {
         if coming.first {
             self.server.on_first_arrival();
         }
-        let record = Far {
+        let record = ResponderRecord {
             sequence: coming.sequence,
             t2_user_ns: at,
             t2_kernel_ns: Some(at),
@@ -226,7 +232,7 @@ impl World {
     }
 
     /// What came back over the control channel joins the log; gives the last word.
-    fn hear(&mut self) -> End {
+    fn hear(&mut self) -> SessionTotals {
         let mut end = None;
         let mut departed = None;
         while let Some(message) = self.to_sender.next().unwrap() {
@@ -239,7 +245,7 @@ impl World {
             }
         }
         let sent = u64::try_from(self.sent.len()).unwrap();
-        assert_eq!(departed, (self.way == Way::Reverse).then_some(sent));
+        assert_eq!(departed, (self.way == ProbeDirection::Reverse).then_some(sent));
         end.expect("the totals are the last word")
     }
 }
@@ -261,9 +267,10 @@ fn conversation(request: &Request, buffered: usize) -> (Server, Decoder) {
     (server, to_sender)
 }
 
-fn check(world: &World, end: &End, rows: &[RoundTrip]) {
+fn check(world: &OneWaySession, end: &SessionTotals, rows: &[RoundTrip]) {
     assert_eq!(end.records_lost, 0, "a buffer that is sent back when half full never overflows");
-    let way = if world.way == Way::Reverse { Way::Reverse } else { Way::Forward };
+    let way =
+        if world.way == ProbeDirection::Reverse { ProbeDirection::Reverse } else { ProbeDirection::Forward };
     assert!(rows.iter().all(|row| row.way == way));
     let told: BTreeSet<u64> = rows.iter().map(|row| row.sequence).collect();
     let happened: BTreeSet<u64> = world.sent.keys().chain(&world.refused).copied().collect();
@@ -273,12 +280,14 @@ fn check(world: &World, end: &End, rows: &[RoundTrip]) {
     }
     for (sequence, size) in &world.sent {
         let own: Vec<&RoundTrip> = rows.iter().filter(|row| row.sequence == *sequence).collect();
-        let came = |row: &&&RoundTrip| if way == Way::Reverse { row.returned } else { row.seen_by_responder };
+        let came = |row: &&&RoundTrip| {
+            if way == ProbeDirection::Reverse { row.returned } else { row.seen_by_responder }
+        };
         let arrivals = u64::try_from(own.iter().filter(came).count()).unwrap();
         assert_eq!(arrivals, world.arrived.get(sequence).copied().unwrap_or(0), "arrivals of {sequence}");
         assert!(own.iter().all(|row| row.size == *size), "{own:?}");
         let departure = |row: &RoundTrip| {
-            if way == Way::Reverse { row.t3.user.is_some() } else { row.t1.kernel.is_some() }
+            if way == ProbeDirection::Reverse { row.t3.user.is_some() } else { row.t1.kernel.is_some() }
         };
         assert!(own.iter().all(|row| departure(row)), "{own:?}");
     }
@@ -288,9 +297,9 @@ fn check(world: &World, end: &End, rows: &[RoundTrip]) {
 
 #[test]
 fn both_logs_of_a_one_way_session_say_what_happened_under_every_schedule() {
-    for (which, way) in [(0x0f0a, Way::Forward), (0x0f0b, Way::Reverse)] {
+    for (which, way) in [(0x0f0a, ProbeDirection::Forward), (0x0f0b, ProbeDirection::Reverse)] {
         with_seeds(which, schedules(2_000), |seed| {
-            let mut world = World::new(seed, way);
+            let mut world = OneWaySession::new(seed, way);
             let end = world.run();
             let rows = assemble_as(way, &world.entries);
             check(&world, &end, &rows);

@@ -9,7 +9,7 @@ use romer_wire::checksum::Pseudo;
 
 use crate::in_network;
 use romer_testnet::frames::{frame, kinds};
-use romer_testnet::link::{End, Link, wait_until};
+use romer_testnet::link::{Link, TestPort, wait_until};
 
 #[test]
 fn every_kind_of_frame_comes_through_octet_for_octet() {
@@ -115,7 +115,7 @@ fn assert_datagram(octets: &[u8], payload: &[u8]) {
 }
 
 /// Has the host at the other end send datagrams whose checksums it leaves to its driver.
-pub(crate) fn assert_checksums_are_finished(link: &Link, port: &mut End) {
+pub(crate) fn assert_checksums_are_finished(link: &Link, port: &mut TestPort) {
     let socket = host(link);
     let payload: Vec<u8> = (0..=255).collect();
     for length in [0, 1, 2, 18, 255, 256] {

@@ -6,10 +6,10 @@ use romer_port::{Arena, Frame, LinkState, PortError, Refusal, XdpMode, XdpPort};
 use crate::in_network;
 use crate::transfer::assert_checksums_are_finished;
 use romer_testnet::frames::{frame, kinds};
-use romer_testnet::link::{End, Link, may_load_programs, wait_until};
+use romer_testnet::link::{Link, TestPort, may_load_programs, wait_until};
 
 /// Runs `test` with a link and a port on each end, once in each mode.
-fn in_each_mode(test: impl Fn(&Link, [End; 2], XdpMode)) {
+fn in_each_mode(test: impl Fn(&Link, [TestPort; 2], XdpMode)) {
     for mode in XdpMode::ALL {
         let link = Link::new(1_500);
         if let (Some(one), Some(other)) = (link.open_xdp(0, mode), link.open_xdp(1, mode)) {
@@ -21,7 +21,7 @@ fn in_each_mode(test: impl Fn(&Link, [End; 2], XdpMode)) {
 }
 
 /// A link whose ends were just attached to may drop what it is given for a moment.
-fn prime(ends: &mut [End; 2]) {
+fn prime(ends: &mut [TestPort; 2]) {
     for (from, to) in [(0, 1), (1, 0)] {
         let mut number = 0_u8;
         wait_until("the link carries frames", || {

@@ -48,7 +48,7 @@ pub(crate) struct RunArgs {
     /// Line rate, such as 1000Mbit: 100 % load, with preamble and gap (layer 1)
     #[arg(long, value_name = "RATE", default_value = "100Mbit", value_parser = bench_values::line_rate, allow_hyphen_values = true, help_heading = LOAD)]
     pub(crate) line_rate: LineRate,
-    /// Duration of a trial in seconds, or 2m; up to 1d (RFC 2544 requires 60s)
+    /// Duration of a trial, in seconds or with a unit (2m), at most 1d; RFC 2544 requires 60s
     #[arg(long, short = 't', value_name = "D", default_value = "10s", value_parser = bench_values::time, allow_hyphen_values = true, help_heading = TRIALS)]
     pub(crate) trial: Duration,
     /// Wait in seconds before each trial, and after it for late frames [default: 2s; in a lab 200ms]
@@ -132,7 +132,7 @@ pub(crate) struct SearchArgs {
 pub(crate) struct TrialArgs {
     /// Number of repeats [default: 1]
     ///
-    /// Confidence intervals need two (better five), those of medians six.
+    /// Confidence intervals need at least 2 repeats (better 5); the interval of a median over the repeats needs 6.
     #[arg(long, value_name = "N", value_parser = values::rounds, allow_hyphen_values = true)]
     pub(crate) repeat: Option<u32>,
     /// Device configuration to compare, and the shell command that sets it; repeatable

@@ -1,7 +1,7 @@
 //! A responder tells in parts of what its host refuses for long, so that word of it comes while it lasts. In the end it is
 //! one thing that happened.
 
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::event::{Event, EventKind, EventLocation};
 use romer_units::Duration;
 
 /// What goes on after so long without a refusal is another time, as it is at this end.
@@ -24,7 +24,8 @@ pub(super) fn joined(events: Vec<Event>) -> Vec<Event> {
 }
 
 fn is_alike(one: &Event, other: &Event) -> bool {
-    let is_told_in_parts = |event: &Event| event.kind == EventKind::NotSent && event.side == Side::Responder;
+    let is_told_in_parts =
+        |event: &Event| event.kind == EventKind::NotSent && event.side == EventLocation::Responder;
     is_told_in_parts(one) && is_told_in_parts(other) && one.mtu == other.mtu
 }
 
@@ -83,7 +84,7 @@ mod tests {
             until_ns: Some(until_ms * 1_000_000),
             detail: detail.into(),
             mtu: Some(1_000),
-            ..Event::new(EventKind::NotSent, Side::Responder, at_ms * 1_000_000, 1)
+            ..Event::new(EventKind::NotSent, EventLocation::Responder, at_ms * 1_000_000, 1)
         }
     }
 
@@ -106,7 +107,7 @@ mod tests {
             told(&words("5 probes"), 3_941, 3_950),
             told("the responder's host did not send 5 replies: no route", 3_941, 3_950),
             Event { mtu: Some(900), ..told(&words("5 replies"), 3_941, 3_950) },
-            Event { side: Side::Sender, ..told(&words("5 replies"), 3_941, 3_950) },
+            Event { side: EventLocation::Sender, ..told(&words("5 replies"), 3_941, 3_950) },
         ] {
             let both = vec![whole.clone(), apart];
             assert_eq!(joined(both.clone()), both);

@@ -31,8 +31,8 @@ impl Server {
 
 #[cfg(test)]
 mod tests {
-    use romer_record::document::Way;
-    use romer_record::log::Far;
+    use romer_record::document::ProbeDirection;
+    use romer_record::log::ResponderRecord;
 
     use super::super::super::{
         ClockIdentity, Decoder, FEATURES, Hello, Inbox, Request, Resume, VERSION, Welcome, hex,
@@ -64,7 +64,7 @@ mod tests {
 
     fn session() -> Server {
         let mut server = server();
-        let direction = Way::RoundTrip;
+        let direction = ProbeDirection::RoundTrip;
         let request = Request {
             ssid: 5,
             interval_ns: 10_000_000,
@@ -76,7 +76,7 @@ mod tests {
         say(&mut server, &Message::Request(request));
         server.on_associated("192.0.2.1:9".parse().unwrap(), NOW);
         for sequence in 0..3 {
-            server.on_record(Far { sequence, ..Far::default() });
+            server.on_record(ResponderRecord { sequence, ..ResponderRecord::default() });
         }
         server
     }
@@ -131,7 +131,7 @@ mod tests {
             };
             assert_eq!((log.len(), end.received, end.records_lost), (3, 3, 0), "{come}");
             // What happens meanwhile concerns nobody any more, and a sign of life is given.
-            assert!(server.on_record(Far::default()).is_empty() && server.finish().is_empty());
+            assert!(server.on_record(ResponderRecord::default()).is_empty() && server.finish().is_empty());
             assert!(matches!(heard(&say(&mut server, &Message::Ask))[..], [Message::Heard(_)]));
         }
     }

@@ -1,6 +1,6 @@
 //! What one network may send and be sent in all of its sessions, and all networks together.
 
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_units::{Monotonic, Timestamp};
 
 use super::super::SILENCE;
@@ -77,7 +77,7 @@ impl Server {
     }
 
     fn is_own(&self) -> bool {
-        self.request.as_ref().is_some_and(|request| request.direction == Way::Reverse)
+        self.request.as_ref().is_some_and(|request| request.direction == ProbeDirection::Reverse)
     }
 
     fn open_rate(&self) -> u64 {

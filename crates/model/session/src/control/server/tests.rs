@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::super::{FarStream, Proof, Received, RefusalCode, Refused, Resumed, possession};
 use super::*;
 use proptest::prelude::*;
-use romer_record::document::Way;
+use romer_record::document::ProbeDirection;
 use romer_wire::stamp::Key;
 
 mod fruitless;
@@ -41,7 +41,7 @@ fn request() -> Request {
         interval_ns: 10_000_000,
         count: 100,
         payload_octets: 44,
-        direction: Way::RoundTrip,
+        direction: ProbeDirection::RoundTrip,
         stream: None,
     }
 }
@@ -58,7 +58,7 @@ fn a_whole_conversation_brings_every_record_and_the_totals() {
     let associated = server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
     assert!(matches!(associated[..], [Action::Send(Message::Associated(_))]));
     for sequence in 0..10 {
-        let record = Far { sequence, t3_user_ns: Some(1), ..Far::default() };
+        let record = ResponderRecord { sequence, t3_user_ns: Some(1), ..ResponderRecord::default() };
         assert!(server.on_record(record).is_empty(), "nothing disturbs the path while it is measured");
     }
     assert_eq!(say(&mut server, &Message::Stop), [Action::Finish]);
@@ -68,7 +68,10 @@ fn a_whole_conversation_brings_every_record_and_the_totals() {
         panic!("{last:?}");
     };
     assert_eq!(records.len(), 10);
-    assert_eq!(*end, End { received: 10, reflected: 10, stamps_missing: 10, ..End::default() });
+    assert_eq!(
+        *end,
+        SessionTotals { received: 10, reflected: 10, stamps_missing: 10, ..SessionTotals::default() }
+    );
     assert!(server.is_over());
 }
 
@@ -82,7 +85,7 @@ fn card_stamps_go_home_with_the_records_to_a_sender_that_knows_them() {
         say(&mut server, &Message::Hello(hello));
         say(&mut server, &Message::Request(request()));
         server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
-        server.on_record(Far { sequence: 1, t3_user_ns: Some(1), ..Far::default() });
+        server.on_record(ResponderRecord { sequence: 1, t3_user_ns: Some(1), ..ResponderRecord::default() });
         assert!(server.on_card(card).is_empty());
         say(&mut server, &Message::Stop);
         let told = server.finish();
@@ -138,7 +141,12 @@ fn a_responder_with_a_key_speaks_only_to_who_has_it_and_proves_that_it_has_it_to
 fn what_happens_to_the_responder_is_told_while_there_is_a_session_and_not_before_or_after() {
     let event = Event {
         detail: "stood still".into(),
-        ..Event::new(romer_record::event::EventKind::Pause, romer_record::event::Side::Responder, 1, 2)
+        ..Event::new(
+            romer_record::event::EventKind::Pause,
+            romer_record::event::EventLocation::Responder,
+            1,
+            2,
+        )
     };
     let mut server = server(Limits::default());
     say(&mut server, &hello());
@@ -159,7 +167,7 @@ fn a_half_full_buffer_is_sent_back_during_the_run_and_an_overfull_one_is_counted
     say(&mut server, &hello());
     say(&mut server, &Message::Request(request()));
     let sent: usize = (0..20)
-        .flat_map(|sequence| server.on_record(Far { sequence, ..Far::default() }))
+        .flat_map(|sequence| server.on_record(ResponderRecord { sequence, ..ResponderRecord::default() }))
         .map(|action| match action {
             Action::Send(Message::Log(records)) => records.len(),
             other => panic!("{other:?}"),
@@ -170,7 +178,7 @@ fn a_half_full_buffer_is_sent_back_during_the_run_and_an_overfull_one_is_counted
 
 #[test]
 fn an_arrival_counts_once_whichever_way_the_session_goes() {
-    for (direction, received) in [(Way::Forward, 3), (Way::RoundTrip, 4)] {
+    for (direction, received) in [(ProbeDirection::Forward, 3), (ProbeDirection::RoundTrip, 4)] {
         let mut server = server(Limits::default());
         say(&mut server, &hello());
         say(&mut server, &Message::Request(Request { direction, ..request() }));
@@ -179,10 +187,10 @@ fn an_arrival_counts_once_whichever_way_the_session_goes() {
             if direction.is_one_way() {
                 server.on_first_arrival();
             }
-            server.on_record(Far { sequence, ..Far::default() });
+            server.on_record(ResponderRecord { sequence, ..ResponderRecord::default() });
         }
         // A copy: of round trips all that is in the log counts.
-        server.on_record(Far { sequence: 2, ..Far::default() });
+        server.on_record(ResponderRecord { sequence: 2, ..ResponderRecord::default() });
         let highest = direction.is_one_way().then_some(2);
         let heard = Heard { received, departed: 0, highest };
         assert_eq!(say(&mut server, &Message::Ask), [Action::Send(Message::Heard(heard))]);
@@ -195,10 +203,10 @@ fn what_is_fetched_during_the_run_comes_once_and_the_rest_at_the_end() {
     say(&mut server, &hello_of_one_that_can_resume());
     let untimely = say(&mut server, &Message::Fetch);
     assert!(matches!(&untimely[..], [Action::Send(Message::Complaint(c))] if c.code == ComplaintCode::State));
-    say(&mut server, &Message::Request(Request { direction: Way::Forward, ..request() }));
+    say(&mut server, &Message::Request(Request { direction: ProbeDirection::Forward, ..request() }));
     server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
     assert_eq!(say(&mut server, &Message::Fetch), [], "there is nothing yet");
-    let records = [0, 1, 2].map(|sequence| Far { sequence, ..Far::default() });
+    let records = [0, 1, 2].map(|sequence| ResponderRecord { sequence, ..ResponderRecord::default() });
     for record in &records[..2] {
         assert!(server.on_record(*record).is_empty());
     }
@@ -212,7 +220,10 @@ fn what_is_fetched_during_the_run_comes_once_and_the_rest_at_the_end() {
     say(&mut server, &Message::Stop);
     let last = server.finish();
     assert_eq!(last[0], Action::Send(Message::Log(records[2..].to_vec())));
-    assert!(matches!(last[1], Action::Send(Message::End(End { received: 3, records_lost: 0, .. }))));
+    assert!(matches!(
+        last[1],
+        Action::Send(Message::End(SessionTotals { received: 3, records_lost: 0, .. }))
+    ));
     assert!(say(&mut server, &Message::Fetch).is_empty(), "it is over");
 }
 
@@ -236,7 +247,7 @@ fn stream() -> FarStream {
     }
 }
 fn reverse(stream: FarStream) -> Message {
-    let request = Request { direction: Way::Reverse, payload_octets: 14, ..request() };
+    let request = Request { direction: ProbeDirection::Reverse, payload_octets: 14, ..request() };
     Message::Request(Request { stream: Some(stream), ..request })
 }
 fn running(message: &Message) -> Server {
@@ -287,7 +298,7 @@ fn a_stream_of_less_than_a_packet_a_second_is_sent_as_any_other() {
 
 #[test]
 fn a_far_end_sends_nothing_in_sessions_of_the_other_ways() {
-    let forward = Message::Request(Request { direction: Way::Forward, ..request() });
+    let forward = Message::Request(Request { direction: ProbeDirection::Forward, ..request() });
     let mut server = running(&forward);
     assert_eq!(server.own_rate(), 0);
     for message in [Message::Start, Message::Halt] {
@@ -370,12 +381,13 @@ fn asking(asked: &Resume) -> Server {
 #[test]
 fn a_session_goes_on_over_another_connection_and_nothing_that_was_said_is_lost() {
     let mut server = resumable(&Message::Request(request()));
-    let sent: Vec<Action> =
-        (0..4).flat_map(|sequence| server.on_record(Far { sequence, ..Far::default() })).collect();
+    let sent: Vec<Action> = (0..4)
+        .flat_map(|sequence| server.on_record(ResponderRecord { sequence, ..ResponderRecord::default() }))
+        .collect();
     let [first, second] = &sent[..] else { panic!("{sent:?}") };
     // The first came, the second did not; what follows finds no connection.
     assert!(server.on_lost_connection(at(10)));
-    let third = server.on_record(Far { sequence: 4, ..Far::default() });
+    let third = server.on_record(ResponderRecord { sequence: 4, ..ResponderRecord::default() });
     assert!(third.is_empty());
     let asked = resume([9; 16], 1);
     let mut other = asking(&asked);
@@ -404,7 +416,7 @@ fn a_session_goes_on_over_another_connection_and_nothing_that_was_said_is_lost()
 #[test]
 fn what_was_fetched_and_did_not_come_is_said_again_over_another_connection() {
     let mut server = resumable(&Message::Request(request()));
-    server.on_record(Far::default());
+    server.on_record(ResponderRecord::default());
     let fetched = say(&mut server, &Message::Fetch);
     let [Action::Send(log @ Message::Log(_))] = &fetched[..] else { panic!("{fetched:?}") };
     assert!(server.on_lost_connection(at(10)));

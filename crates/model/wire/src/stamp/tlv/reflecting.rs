@@ -177,7 +177,7 @@ pub fn reflect_over(extensions: &mut [u8], context: &TlvContext, key: Option<&Ke
         return TlvOutcome { zero_padding: !extensions.is_empty(), ..TlvOutcome::default() };
     }
     let protection = Protection::locate(extensions);
-    let integrity = protection.judge(extensions, context, key);
+    let integrity = protection.check_integrity(extensions, context, key);
     let mut outcome = TlvOutcome { integrity, ..TlvOutcome::default() };
     match integrity {
         Integrity::Failed(_) => refuse(extensions, &mut outcome),
@@ -236,7 +236,7 @@ impl Protection {
         Some(code.is_some_and(|code| key.verifies(&[&sequence.to_be_bytes(), covered], &code)))
     }
 
-    fn judge(&self, extensions: &[u8], context: &TlvContext, key: Option<&Key>) -> Integrity {
+    fn check_integrity(&self, extensions: &[u8], context: &TlvContext, key: Option<&Key>) -> Integrity {
         if !self.is_there() {
             let missing = context.must_be_protected && !self.needs_none();
             return if missing { Integrity::Failed(IntegrityFault::Missing) } else { Integrity::Unprotected };

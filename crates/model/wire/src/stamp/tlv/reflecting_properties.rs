@@ -5,11 +5,11 @@ use super::tests::{dscp, ignorant, key, knowing, reflected, sealed, tlv};
 use super::*;
 use crate::stamp::{AUTHENTICATED_BASE, BASE, ErrorEstimate, ReflectorPacket, ReplyLength, SenderPacket};
 use proptest::prelude::*;
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{RandomStream, Seed};
 
 /// Draws from one stream, in order.
 struct Draws {
-    stream: Stream,
+    stream: RandomStream,
     next: u64,
 }
 
@@ -61,7 +61,7 @@ fn generated(draws: &mut Draws) -> (Vec<u8>, u32) {
 
 #[test]
 fn replies_to_100_000_requests_with_every_tlv_are_never_longer_than_they() {
-    let mut draws = Draws { stream: Stream::new(Seed([8, 9, 7, 2, 0, 3]), [0, 0]), next: 0 };
+    let mut draws = Draws { stream: RandomStream::new(Seed([8, 9, 7, 2, 0, 3]), [0, 0]), next: 0 };
     let (key, mut asked, mut answered) = (key(), 0usize, 0usize);
     let (mut verified, mut failed, mut malformed, mut seen) = (0, 0, 0, [0u32; 256]);
     let (mut request, mut out) = (Vec::new(), vec![0; 4096]);

@@ -8,7 +8,7 @@ fn limits(coming: u64, own: u64) -> Limits {
 }
 
 fn forward(interval_ns: i64) -> Message {
-    Message::Request(Request { interval_ns, direction: Way::Forward, ..request() })
+    Message::Request(Request { interval_ns, direction: ProbeDirection::Forward, ..request() })
 }
 
 fn refused(actions: &[Action]) -> &Refused {
@@ -140,7 +140,7 @@ fn rates_are_held_until_idle() {
     say(&mut server, &Message::Request(request()));
     server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
     assert_eq!((server.coming_rate(), server.own_rate()), (100, 0));
-    server.on_record(Far { t3_user_ns: Some(1), ..Far::default() });
+    server.on_record(ResponderRecord { t3_user_ns: Some(1), ..ResponderRecord::default() });
     server.on_probe(at(30));
     for second in 31..60 {
         server.on_bytes(&bytes(&Message::Ask), false, at(second));
