@@ -14,7 +14,7 @@ use romer_record::event::EventKind;
 use romer_record::manifest::{SkewRequest, StampRequest};
 use romer_report::replies;
 use romer_store::{Location, Runs, document_of};
-use romer_traffic::Schedule;
+use romer_traffic::{Schedule, Trace};
 use romer_units::Duration;
 use romer_units::random::Seed;
 
@@ -77,30 +77,33 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<Exit, Failure> {
         tui::check()?;
     }
     let mut turns = Turns::new(&arguments.turns, arguments.output.quiet)?;
+    // Once for all runs, and while a signal still ends the program: a pipe may never have a writer.
+    let trace = crate::traffic::trace(&arguments.traffic)?;
     if arguments.turns.start.is_some() {
         // What cannot be is told now, and not when the time has come.
-        options(arguments)?;
+        options(arguments, trace.clone())?;
     }
     let interrupted = signals::interruption()?;
     if !turns.repeat() {
         return turns.wait(&interrupted).map_or(Ok(Exit::Interrupted), |at| {
-            let (outcome, skipped_lines) = once(arguments, at, &interrupted)?;
+            let (outcome, skipped_lines) = once(arguments, trace, at, &interrupted)?;
             conclude(&outcome, skipped_lines, arguments, &interrupted)
         });
     }
-    again_and_again(&mut turns, arguments, &interrupted)
+    again_and_again(&mut turns, arguments, trace.as_ref(), &interrupted)
 }
 
 /// Measures at every turn, whatever became of the one before, and gives the first exit code that is not 0.
 fn again_and_again(
     turns: &mut Turns,
     arguments: &MeasureArgs,
+    trace: Option<&Trace>,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Exit, Failure> {
     let mut worst = Exit::Success;
     while let Some(at) = turns.wait(interrupted) {
         let number = turns.number();
-        let code = match once(arguments, at, interrupted) {
+        let code = match once(arguments, trace.cloned(), at, interrupted) {
             Err(failure) if failure.is_usage() => return Err(failure),
             Err(failure) => failure.of_run(&format!("run {number}")).print(),
             Ok((outcome, skipped_lines)) => {
@@ -122,11 +125,12 @@ fn name(number: u64, outcome: &MeasurementOutcome) -> String {
 /// One run, whose first probes leave at `at`; and how many lines of `--stream` were skipped.
 fn once(
     arguments: &MeasureArgs,
+    trace: Option<Trace>,
     at: Option<SystemTime>,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<(MeasurementOutcome, u64), Failure> {
     let mut skipped_lines = 0;
-    let options = MeasureOptions { at, ..options(arguments)? };
+    let options = MeasureOptions { at, ..options(arguments, trace)? };
     let talk =
         Talk { quiet: arguments.output.quiet, stream: arguments.stream, color: arguments.output.color };
     let outcome = if arguments.tui {
@@ -273,9 +277,9 @@ fn is_silent(measurement: &Measurement) -> bool {
         && measurement.forward.packets.lost.is_none()
 }
 
-fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
-    let traffic =
-        crate::traffic::request(&arguments.traffic, arguments.traffic.seed.unwrap_or_else(random_seed))?;
+fn options(arguments: &MeasureArgs, trace: Option<Trace>) -> Result<MeasureOptions, Failure> {
+    let seed = arguments.traffic.seed.unwrap_or_else(random_seed);
+    let traffic = crate::traffic::request(&arguments.traffic, trace, seed);
     let size = match (arguments.traffic.size, arguments.traffic.packet_size) {
         (Some(octets), _) => ProbeSize::Payload(octets),
         (None, Some(octets)) => ProbeSize::Packet(octets),

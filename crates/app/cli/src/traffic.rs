@@ -46,9 +46,13 @@ const MESSAGES_DURATION: Duration = Duration::from_secs(120);
 /// The largest trace that is read, in octets.
 const LARGEST: u64 = 64 << 20;
 
-/// The schedule that the arguments ask for, with `seed`. The file of a trace is read.
-pub(crate) fn request(arguments: &TrafficArgs, seed: Seed) -> Result<Request, Failure> {
-    let trace = arguments.model.trace_file().map(read).transpose()?;
+/// The trace that the arguments name. Its reading may wait for the writer of a pipe.
+pub(crate) fn trace(arguments: &TrafficArgs) -> Result<Option<Trace>, Failure> {
+    arguments.model.trace_file().map(read).transpose()
+}
+
+/// The schedule that the arguments ask for, with their `trace` and `seed`.
+pub(crate) fn request(arguments: &TrafficArgs, trace: Option<Trace>, seed: Seed) -> Request {
     let limit = match (arguments.count, arguments.duration, &trace) {
         (Some(count), _, _) => Limit::Count(count),
         (None, Some(duration), _) => Limit::Duration(duration),
@@ -56,14 +60,14 @@ pub(crate) fn request(arguments: &TrafficArgs, seed: Seed) -> Result<Request, Fa
         (None, None, None) if arguments.model == TrafficModel::Messages => Limit::Duration(MESSAGES_DURATION),
         (None, None, None) => Limit::Duration(DEFAULT_DURATION),
     };
-    Ok(Request {
+    Request {
         interval: arguments.interval,
         bundle: arguments.bundle,
         seed,
         jitter: arguments.departure_jitter,
         trace,
         ..Request::new(arguments.model.clone(), limit)
-    })
+    }
 }
 
 /// Reads the trace in `file`.

@@ -286,3 +286,20 @@ fn stuck_programs_end_in_time() {
     // What was measured is there: only the summary was not printed.
     assert_eq!(at(&kept(&home), "/partial"), true);
 }
+
+/// A signal ends the program at once while it waits for a trace from a pipe that is silent.
+#[test]
+fn silent_traces_are_interruptible() {
+    let home = tempfile::tempdir().unwrap();
+    let pipe = home.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (signal, _) in process::ends(0) {
+        let traffic = format!("trace:{}", pipe.display());
+        let measuring = Process::start(&mut romer(["measure", "--traffic", &traffic, "127.0.0.1"]));
+        // It returns when the reader is there.
+        let writer = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+        measuring.signal(signal);
+        assert_eq!(measuring.wait().code, None, "{signal}: the signal itself has ended it");
+        drop(writer);
+    }
+}
