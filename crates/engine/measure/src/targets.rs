@@ -6,7 +6,7 @@ use romer_endpoint::EndpointError;
 use romer_endpoint::card::Cards;
 use romer_endpoint::occurrences::{routers_unheard, unheard};
 use romer_record::document::ProbeDirection;
-use romer_record::manifest::Stream;
+use romer_record::manifest::{MOST_STREAMS, Stream};
 use romer_traffic::{Limit, Request, Schedule};
 use romer_units::random::Seed;
 use romer_wire::udp::ACCEPTED_PAYLOAD;
@@ -81,20 +81,24 @@ fn all(options: &MeasureOptions, cards: &Cards) -> Vec<TargetResult> {
     })
 }
 
-/// All directions of one target.
-fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: u16) -> TargetResult {
-    let ways: &[ProbeDirection] = match options.direction {
+/// The directions of the streams of a target.
+const fn ways(direction: ProbeDirection) -> &'static [ProbeDirection] {
+    match direction {
         ProbeDirection::Both => &[ProbeDirection::Forward, ProbeDirection::Reverse],
         ProbeDirection::RoundTrip => &[ProbeDirection::RoundTrip],
         ProbeDirection::Forward => &[ProbeDirection::Forward],
         ProbeDirection::Reverse => &[ProbeDirection::Reverse],
-    };
+    }
+}
+
+/// All directions of one target.
+fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: u16) -> TargetResult {
     let mut notes = Vec::new();
     let mut addresses = match preparing::addresses(options, stream) {
         Ok(addresses) => addresses,
         Err(error) => return TargetResult { prepared: Err(error), notes },
     };
-    let prepared = ways.iter().map(|way| {
+    let prepared = ways(options.direction).iter().map(|way| {
         let part = of_part(stream, options.direction, *way, number);
         let prepared = preparing::prepare(options, cards, &part, (*way, number), &addresses, &mut notes)?;
         // Both directions are between the same two addresses.
@@ -160,6 +164,13 @@ fn refuse_contradictions(options: &MeasureOptions) -> Result<(), EndpointError> 
              reflect; leave one of them out"
                 .into(),
         ));
+    }
+    let streams = options.streams.len() * ways(options.direction).len();
+    if streams > MOST_STREAMS {
+        return Err(EndpointError::Usage(format!(
+            "too many targets (TARGET): a run has at most {MOST_STREAMS} streams, and these are {streams}; measure them in \
+             several runs"
+        )));
     }
     for stream in &options.streams {
         let codec = call::codec_to_send(&options.voice, &stream.traffic).map_err(EndpointError::Usage)?;

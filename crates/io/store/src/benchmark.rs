@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use romer_record::benchmark::{BENCHMARK, BENCHMARK_PLAN, Benchmark, BenchmarkEntry, BenchmarkPlan};
+use serde::Deserialize;
 
 use crate::durable;
 use crate::error::StoreError;
@@ -74,12 +75,15 @@ impl BenchmarkRun {
     /// # Errors
     /// [`StoreError::Malformed`], [`StoreError::Newer`], [`StoreError::Io`].
     pub fn is_complete(folder: &Path) -> Result<bool, StoreError> {
+        #[derive(Deserialize)]
+        struct Part {
+            partial: bool,
+        }
         let path = folder.join(BENCHMARK_FILE);
         if !exists(&path) {
             return Ok(false);
         }
-        let document = read_json(&path, BENCHMARK)?;
-        Ok(document.get("partial").and_then(serde_json::Value::as_bool) == Some(false))
+        read_json(&path, BENCHMARK).map(|Part { partial }| !partial)
     }
 
     /// Takes up an interrupted benchmark: what was kept, in its order. What a kill left half written is cut off.
@@ -143,8 +147,7 @@ impl BenchmarkRun {
         if !exists(&path) {
             return Ok(None);
         }
-        let document = serde_json::from_value(read_json(&path, BENCHMARK)?);
-        document.map(Some).map_err(|error| StoreError::malformed(&path, "the document", error))
+        read_json(&path, BENCHMARK).map(Some)
     }
 
     /// Where [`BenchmarkRun::keep_plan`] puts it.
@@ -206,8 +209,7 @@ fn read_plan(folder: &Path) -> Result<BenchmarkPlan, StoreError> {
         let why = if folder.is_dir() { "it has no plan.json" } else { "it does not exist" };
         return Err(StoreError::NotABenchmark { path: folder.to_path_buf(), why });
     }
-    let value = read_json(&path, BENCHMARK_PLAN)?;
-    serde_json::from_value(value).map_err(|error| StoreError::malformed(&path, "document", error))
+    read_json(&path, BENCHMARK_PLAN)
 }
 
 /// Whether anything has this name; what is no regular file is refused when it is read.

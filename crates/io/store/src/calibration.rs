@@ -62,10 +62,7 @@ impl CalibrationFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             found => found.map_err(StoreError::io("look at the file", &self.path))?,
         };
-        let value = read_json(&path, CALIBRATION)?;
-        let record = serde_json::from_value(value)
-            .map_err(|error| StoreError::malformed(&self.path, "document", error))?;
-        Ok(Some(record))
+        read_json(&path, CALIBRATION).map(Some)
     }
 }
 

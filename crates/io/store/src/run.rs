@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use romer_record::document::{MEASUREMENT, Measurement, Measurements, ProbeDirection};
 use romer_record::event::Event;
-use romer_record::manifest::{MANIFEST, Manifest, Status};
+use romer_record::manifest::{MANIFEST, MOST_STREAMS, Manifest, Status};
 use romer_record::{RoundTrip, assemble_as};
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::durable;
 use crate::error::{IMPLAUSIBLE, StoreError};
@@ -379,13 +380,16 @@ impl Run {
     /// # Errors
     /// [`StoreError::Io`] where it has none (it did not end), [`StoreError::Malformed`], [`StoreError::Newer`].
     pub fn measurements(&self) -> Result<Vec<Measurement>, StoreError> {
+        #[derive(Deserialize)]
+        struct Several {
+            measurements: Option<IgnoredAny>,
+        }
         let path = self.folder.join(MEASUREMENT_FILE);
-        let value = read_json(&path, MEASUREMENT)?;
-        let bad = |error: serde_json::Error| StoreError::malformed(&path, "document", error);
-        if value.get("measurements").is_some() {
-            serde_json::from_value::<Measurements>(value).map(|several| several.measurements).map_err(bad)
+        let text = read_json_text(&path, MEASUREMENT)?;
+        if parse_json::<Several>(&path, &text)?.measurements.is_some() {
+            parse_json::<Measurements>(&path, &text).map(|several| several.measurements)
         } else {
-            serde_json::from_value::<Measurement>(value).map(|one| vec![one]).map_err(bad)
+            parse_json::<Measurement>(&path, &text).map(|one| vec![one])
         }
     }
 
@@ -452,11 +456,14 @@ fn read_manifest(folder: &Path) -> Result<Manifest, StoreError> {
         let why = if exists(folder)? { "it has no manifest.json" } else { "it does not exist" };
         return Err(StoreError::NotARun { path: folder.to_path_buf(), why });
     }
-    let value = read_json(&path, MANIFEST)?;
-    let manifest: Manifest =
-        serde_json::from_value(value).map_err(|error| StoreError::malformed(&path, "document", error))?;
-    if manifest.streams.is_empty() {
+    let manifest: Manifest = read_json(&path, MANIFEST)?;
+    let streams = manifest.streams.len();
+    if streams == 0 {
         return Err(StoreError::malformed(&path, "streams", "a run has at least one"));
+    }
+    if streams > MOST_STREAMS {
+        let why = format!("a run has at most {MOST_STREAMS}, and this one has {streams}");
+        return Err(StoreError::malformed(&path, "streams", why));
     }
     if let Some((number, field)) = manifest.implausible() {
         return Err(StoreError::malformed(&path, format!("streams[{number}].{field}"), IMPLAUSIBLE));
@@ -465,16 +472,23 @@ fn read_manifest(folder: &Path) -> Result<Manifest, StoreError> {
 }
 
 /// Reads a JSON document whose `schema` must be `schema` (`romer/NAME/VERSION`).
-pub(crate) fn read_json(path: &Path, schema: &str) -> Result<Value, StoreError> {
-    let text = durable::read_text(path)?;
-    let value: Value = serde_json::from_str(&text).map_err(|error| {
-        StoreError::malformed(path, format!("line {}, column {}", error.line(), error.column()), error)
-    })?;
-    let (family, known) = schema.rsplit_once('/').unwrap_or((schema, ""));
-    let found = value.get("schema").and_then(Value::as_str).unwrap_or_default();
-    if found == schema {
-        return Ok(value);
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, schema: &str) -> Result<T, StoreError> {
+    parse_json(path, &read_json_text(path, schema)?)
+}
+
+/// The text of such a document.
+fn read_json_text(path: &Path, schema: &str) -> Result<String, StoreError> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Head {
+        schema: String,
     }
+    let text = durable::read_text(path)?;
+    let found = parse_json::<Head>(path, &text)?.schema;
+    if found == schema {
+        return Ok(text);
+    }
+    let (family, known) = schema.rsplit_once('/').unwrap_or((schema, ""));
     let version = found.strip_prefix(family).and_then(|rest| rest.strip_prefix('/'));
     match (version.and_then(|version| version.parse().ok()), known.parse()) {
         (Some(found), Ok(known)) if found > known => {
@@ -482,6 +496,13 @@ pub(crate) fn read_json(path: &Path, schema: &str) -> Result<Value, StoreError> 
         }
         _ => Err(StoreError::malformed(path, "schema", format!("it must be {schema:?}, and is {found:?}"))),
     }
+}
+
+/// A part of a document takes no memory unless `T` has it.
+fn parse_json<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| {
+        StoreError::malformed(path, format!("line {}, column {}", error.line(), error.column()), error)
+    })
 }
 
 /// Makes a new folder `TIME-NAME` under `runs`, with a number behind it where that is taken.

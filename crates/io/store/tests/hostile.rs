@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use romer_record::Exit;
 use romer_record::event::{ClockStep, Event, EventKind, EventLocation};
 use romer_record::log::Entry;
-use romer_record::manifest::{Manifest, Status};
+use romer_record::manifest::{MOST_STREAMS, Manifest, Status};
 use romer_record::{RoundTrip, Stamps};
 use romer_store::{
     BenchmarkRun, Finished, Location, NewRun, Run, Runs, State, read_rows, recover, write_rows,
@@ -140,6 +140,22 @@ fn what_is_no_file_is_refused() {
     fs::create_dir(&folder).unwrap();
     assert!(Command::new("mkfifo").arg(folder.join("plan.json")).status().unwrap().success());
     assert!(BenchmarkRun::plan(&folder).is_err());
+}
+
+/// A manifest with more streams than a run may have is refused with the limit.
+#[test]
+fn streams_are_bounded() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = killed_run(home.path());
+    for (streams, is_read) in [(MOST_STREAMS, true), (MOST_STREAMS + 1, false)] {
+        let manifest = serde_json::to_string(&manifest(streams)).unwrap();
+        fs::write(folder.join("manifest.json"), manifest).unwrap();
+        let read = Run::open(&folder);
+        assert_eq!(read.is_ok(), is_read, "{streams}");
+        assert!(
+            read.err().is_none_or(|error| error.to_string().contains("at most 1024, and this one has 1025"))
+        );
+    }
 }
 
 /// Times that cannot be are refused with their place, in the manifest, the packet log and the finished log alike.

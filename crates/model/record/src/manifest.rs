@@ -12,6 +12,8 @@ use crate::warning::CalibrationUnused;
 
 /// The name of the manifest's schema.
 pub const MANIFEST: &str = "romer/manifest/1";
+/// The most streams of a run. Each has threads and sockets while it is measured, and a document.
+pub const MOST_STREAMS: usize = 1_024;
 
 /// How far a run came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

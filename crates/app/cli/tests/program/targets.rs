@@ -162,3 +162,13 @@ fn link_local_target() {
         );
     }
 }
+
+/// More targets than a run may have streams are refused before anything is sent.
+#[test]
+fn targets_are_bounded() {
+    for (direction, targets) in [("forward", 1_025), ("both", 513)] {
+        let mut command = process::romer(["measure", "--direction", direction]);
+        let ended = process::run(command.args(vec!["127.0.0.1"; targets])).with_code(2);
+        assert!(ended.stderr.contains("a run has at most 1024 streams"), "{ended:?}");
+    }
+}
