@@ -184,12 +184,13 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         let path = endpoint.path;
         let method = endpoint.method.to_string();
         let handler = Arc::new(endpoint.handler);
+        let takes_body = endpoint.body.is_some();
         let route =
             on(filter, move |parameters: Result<RawPathParams, RawPathParamsRejection>, request: Request| {
                 let (app, handler) = (Arc::clone(&app), Arc::clone(&handler));
                 async move {
                     let answer = match parameters {
-                        Ok(parameters) => respond(&app, &handler, &parameters, request).await,
+                        Ok(parameters) => respond(&app, &handler, &parameters, takes_body, request).await,
                         Err(_) => Err(Problem::not_found(
                             "no name here is percent-encoded like this: it is not UTF-8",
                         )),
@@ -217,6 +218,7 @@ async fn respond(
     app: &Arc<App>,
     handler: &Handler,
     parameters: &RawPathParams,
+    takes_body: bool,
     request: Request,
 ) -> Result<Response<Body>, Problem> {
     let path = parameters.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
@@ -228,7 +230,9 @@ async fn respond(
             Ok(app.hub.stream(last.and_then(|last| last.parse().ok())))
         }
         Handler::Blocking(work) => {
-            let call = Call { path, query, headers: head.headers, body: collect(body).await? };
+            // A body that nobody takes is neither waited for nor held: its connection ends after the answer.
+            let body = if takes_body { collect(body).await? } else { Bytes::new() };
+            let call = Call { path, query, headers: head.headers, body };
             let (app, work) = (Arc::clone(app), *work);
             let answered = tokio::task::spawn_blocking(move || work(&app, &call)).await;
             // A task that panicked has said so; what remains is a fault of romer's, for which there is no 500.

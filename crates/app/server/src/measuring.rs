@@ -33,6 +33,8 @@ use crate::watched::Watched;
 /// Notes and targets that are kept of each.
 const NOTES: usize = 100;
 const TARGETS: usize = 8;
+/// Octets of JSON of each field but the trace: every page gets them with each change of the measurement.
+const LONGEST_FIELD: usize = 4 << 10;
 /// The longest measurement that is started from a page.
 const LONGEST: Duration = Duration::from_secs(7 * 86_400);
 
@@ -322,7 +324,17 @@ fn wrong(name: &str, why: &str) -> Problem {
     Problem::unprocessable("fields", format!("{name}: {why}")).about(error)
 }
 
+fn check_lengths(asked: &Asked) -> Result<(), Problem> {
+    let fields = serde_json::to_value(asked).ok().and_then(|asked| asked.as_object().cloned());
+    let mut fields = fields.unwrap_or_default().into_iter().filter(|(name, _)| name != "trace");
+    let long = fields.find(|(_, value)| value.to_string().len() > LONGEST_FIELD);
+    long.map_or(Ok(()), |(name, _)| {
+        Err(wrong(&name, &format!("takes at most {LONGEST_FIELD} octets of JSON")))
+    })
+}
+
 fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
+    check_lengths(asked)?;
     if asked.targets.is_empty() || asked.targets.len() > TARGETS {
         return Err(wrong("targets", &format!("name one to {TARGETS} hosts")));
     }

@@ -1,5 +1,6 @@
 //! Connections: how many there may be, how slow they may be, and what each request goes through.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
@@ -19,6 +20,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use romer_session::network::Network;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -35,7 +37,7 @@ use crate::problem::Problem;
 use crate::wire::{Framing, Worded};
 use crate::{ServerError, Tls, api, assets};
 
-/// Connections at once; beyond them the oldest idle one is closed.
+/// Connections at once; beyond them an idle one is closed ([`Connections::replaced`]).
 const CONNECTIONS: usize = 256;
 /// How long the head of a request, or a greeting of TLS, may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -73,8 +75,23 @@ struct Connections {
 }
 
 struct Open {
+    network: Network,
+    /// Requests with a valid token that it works on.
     busy: Arc<AtomicUsize>,
     abort: AbortHandle,
+}
+
+impl Connections {
+    /// The connection that a new one replaces: the oldest idle one of the network that has most of them.
+    fn replaced(&self) -> Option<u64> {
+        let mut idle: BTreeMap<Network, (usize, u64)> = BTreeMap::new();
+        for (number, open) in &self.open {
+            if open.busy.load(Ordering::Acquire) == 0 {
+                idle.entry(open.network).or_insert((0, *number)).0 += 1;
+            }
+        }
+        idle.into_values().max_by_key(|(count, oldest)| (*count, Reverse(*oldest))).map(|(_, oldest)| oldest)
+    }
 }
 
 type SharedConnections = Arc<Mutex<Connections>>;
@@ -139,23 +156,20 @@ struct Connection {
 fn admit(connections: &SharedConnections, connection: Connection) {
     let mut all = connections.lock().unwrap_or_else(PoisonError::into_inner);
     if all.open.len() >= CONNECTIONS {
-        let idle = all
-            .open
-            .iter()
-            .find(|(_, open)| open.busy.load(Ordering::Acquire) == 0)
-            .map(|(number, _)| *number);
-        let Some(oldest) = idle.and_then(|number| all.open.remove(&number)) else { return };
-        oldest.abort.abort();
+        let replaced = all.replaced();
+        let Some(replaced) = replaced.and_then(|number| all.open.remove(&number)) else { return };
+        replaced.abort.abort();
     }
     let number = all.next;
     all.next += 1;
+    let network = Network::from_address(connection.ends.peer.ip());
     let busy = Arc::new(AtomicUsize::new(0));
     let (held, counted) = (Arc::clone(connections), Arc::clone(&busy));
     let task = tokio::spawn(async move {
         let _gone = Gone { number, connections: held };
         connection.run(counted).await;
     });
-    all.open.insert(number, Open { busy, abort: task.abort_handle() });
+    all.open.insert(number, Open { network, busy, abort: task.abort_handle() });
 }
 
 /// Takes a connection off the list when it ends, however it does.
@@ -220,11 +234,8 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
         taken.store(false, Ordering::Relaxed);
         let is_twice = framing.lock().unwrap_or_else(PoisonError::into_inner).next_is_twice();
         let (app, router) = (Arc::clone(&app), router.clone());
-        let working = Working::begin(&busy);
-        async move {
-            let response = answer(&app, router, ends, request, is_twice).await;
-            Ok::<_, Infallible>(response.map(|body| Body::new(CountedBody { body, _working: working })))
-        }
+        let busy = Arc::clone(&busy);
+        async move { Ok::<_, Infallible>(answer(&app, router, ends, request, is_twice, &busy).await) }
     });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -240,7 +251,7 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Says for as long as it lives that a connection is not idle.
+/// As long as it lives, its connection is not idle.
 struct Working(Arc<AtomicUsize>);
 
 impl Working {
@@ -259,7 +270,7 @@ impl Drop for Working {
 /// A body that counts as work until it has gone out.
 struct CountedBody {
     body: Body,
-    _working: Working,
+    _working: Option<Working>,
 }
 
 impl hyper::body::Body for CountedBody {
@@ -288,12 +299,16 @@ async fn answer(
     ends: Ends,
     request: Request<Incoming>,
     is_framed_twice: bool,
+    busy: &Arc<AtomicUsize>,
 ) -> Response<Body> {
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
+    let is_open = api::is_open(&path);
     let passed = heads::check(&head, &app.names, ends)
         .and_then(|()| if is_framed_twice { Err(heads::framed_twice()) } else { Ok(()) })
-        .and_then(|()| if api::is_open(&path) { Ok(()) } else { authorise(app, &head.headers, &path, ends) });
+        .and_then(|()| if is_open { Ok(()) } else { authorise(app, &head.headers, &path, ends) });
+    // What a stranger asks for keeps no place from others.
+    let working = (passed.is_ok() && !is_open).then(|| Working::begin(busy));
     let mut response = match passed {
         Err(problem) => problem.into_response(),
         Ok(()) => {
@@ -302,7 +317,7 @@ async fn answer(
         }
     };
     guard(response.headers_mut(), &path);
-    response
+    response.map(|body| Body::new(CountedBody { body, _working: working }))
 }
 
 /// Whoever asks has the token, or, but for opening one, a session.
@@ -364,5 +379,26 @@ fn guard(headers: &mut HeaderMap, path: &str) {
         if let Ok(value) = HeaderValue::from_str(value) {
             headers.insert(name, value);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A new connection replaces the oldest idle one of the network that has most of them, and none that works.
+    #[tokio::test]
+    async fn crowds_replace_their_own() {
+        let mut all = Connections::default();
+        assert_eq!(all.replaced(), None);
+        let hosts = [("192.0.2.1", 0), ("198.51.100.1", 1), ("198.51.100.2", 0), ("198.51.100.1", 0)];
+        for (number, (host, busy)) in (0..).zip(hosts) {
+            let network = Network::from_address(host.parse().unwrap());
+            let abort = tokio::spawn(std::future::pending::<()>()).abort_handle();
+            all.open.insert(number, Open { network, busy: Arc::new(AtomicUsize::new(busy)), abort });
+        }
+        assert_eq!(all.replaced(), Some(2));
+        all.open.remove(&2);
+        assert_eq!(all.replaced(), Some(0), "the oldest, where two networks have as many");
     }
 }

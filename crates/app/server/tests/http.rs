@@ -380,6 +380,14 @@ fn measurements_that_cannot_be_are_told_with_their_field() {
         let problem = console.send("POST /api/measurements", body).is_problem(422);
         assert_eq!(problem["errors"][0]["field"], field, "{problem}");
     }
+    for (field, value) in [
+        ("limits", serde_json::json!(vec!["round_trip.delay_ns.p99<1s"; 200])),
+        ("duration", format!("{}s", "0".repeat(5_000)).into()),
+    ] {
+        let body = serde_json::json!({ "targets": ["h"], field: value }).to_string();
+        let problem = console.send("POST /api/measurements", &body).is_problem(422);
+        assert!(problem["detail"].as_str().unwrap().contains(&format!("{field}: takes at most 4096 octets")));
+    }
     let through = console.send("POST /api/measurements", r#"{"targets":["h"],"emulated":"a_to_b"}"#);
     assert_eq!(through.is_problem(409)["errors"][0]["field"], "emulated");
     console.send("GET /api/measurements/1", "").is_problem(404);
@@ -413,6 +421,24 @@ fn idle_connections_are_closed_for_new_ones() {
         (0..400).filter_map(|_| TcpStream::connect(console.server.address()).ok()).collect();
     assert!(idle.len() > 256);
     console.ask("GET /api/about", "", "").is(200);
+}
+
+/// Requests without a token keep no place from one with it, whatever they leave open; a body that nobody takes is not waited for.
+#[test]
+fn strangers_keep_no_place() {
+    let console = Console::start();
+    let head = format!("GET /api/openapi.json HTTP/1.1\r\nHost: {}\r\n", console.host());
+    let unfinished = format!("{head}Content-Type: application/json\r\nContent-Length: 11\r\n\r\n0123456789");
+    let strangers: Vec<TcpStream> = (0..300)
+        .filter_map(|_| {
+            let mut stream = TcpStream::connect(console.server.address()).ok()?;
+            stream.set_read_timeout(Some(PATIENCE)).ok()?;
+            stream.write_all(unfinished.as_bytes()).ok().map(|()| stream)
+        })
+        .collect();
+    console.ask("GET /api/about", "", "").is(200);
+    let mut last = strangers.last().unwrap();
+    HttpAnswer::read(&mut last).is(200);
 }
 
 #[test]
