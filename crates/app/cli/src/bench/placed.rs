@@ -153,11 +153,17 @@ mod tests {
         let sweep = "procedure = \"load-sweep\"\n";
         let streams = format!("{sweep}{}", "[[stream]]\nshare = \"1%\"\n".repeat(65));
         let loads = "loads = [\"1%..99%:0.1%\"]\nrepeat = 1000\nframe_sizes = [64, 512]\n";
+        let labels = |count: u32| (0..count).map(|label| format!("l{label} = \"\"\n")).collect::<String>();
         let claims = format!("expect_ecn = [{}]\n", "\"ect0=ect0\", ".repeat(1_001));
         for (plan, says) in [
             (format!("{sweep}{loads}"), "1962000 combinations"),
             (format!("{sweep}{claims}"), "1001 times are more than 1000"),
             (streams, "65 times are more than 64"),
+            (
+                format!("{sweep}[[stream]]\nshare = \"x\"\n{}", "[[stream]]\n".repeat(1_024)),
+                "more than 1024 values",
+            ),
+            (format!("{sweep}[dut]\n{}", labels(1_025)), "more than 1024 values"),
             (format!("{sweep}frame_sizes = [{}]\n", "64, ".repeat(1_025)), "more than 1024 values"),
             (format!("{sweep}loads = \"{}1%\"\n", "1%,".repeat(1_024)), "more than 1024 values"),
             (format!("{sweep}imix = \"18446744073709551615()a\"\n"), "20(abcd)"),

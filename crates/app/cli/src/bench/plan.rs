@@ -37,7 +37,7 @@ const NOT_IN_A_PLAN: [&str; 12] = [
     "help",
     "dry-run",
 ];
-/// The most values of a list: reading each of them takes its time.
+/// The most values of a plan: reading each of them takes its time.
 const MOST_VALUES: usize = 1_024;
 /// Lists whose parts an option takes in one value.
 pub(super) const JOINED: [&str; 3] = ["frame-sizes", "loads", "seed"];
@@ -57,6 +57,12 @@ impl PlanOption {
     /// Where that stands which a refusal is about: the key that it names, or all of it.
     fn refused(&self, why: &str) -> Range<usize> {
         self.part(|(name, _)| why.contains(&format!("): {name}: ")))
+    }
+
+    /// How many values it has.
+    fn values(&self) -> usize {
+        let is_joined = JOINED.contains(&self.option.as_str());
+        self.value.as_ref().filter(|_| is_joined).map_or(1, |value| value.split(',').count())
     }
 
     /// Where the first such part stands, or where all does.
@@ -135,6 +141,15 @@ pub(super) fn parse(text: &[u8], shown: &str, given: &[String]) -> Result<(Parse
                 return Err(fault(place, &format!("there is no key {:?}", key.get_ref()), &mend));
             }
         }
+    }
+    let mut values = 0;
+    let beyond = found.iter().find(|one| {
+        values += one.values();
+        values > MOST_VALUES
+    });
+    if let Some(one) = beyond {
+        let why = format!("the plan has more than {MOST_VALUES} values");
+        return Err(fault(one.place.clone(), &why, "write fewer, or several plans"));
     }
     let (procedure, at) = procedure.unwrap_or((None, 0..0));
     let procedure = procedure.ok_or_else(|| {
@@ -263,12 +278,6 @@ fn option(
         }
         value => vec![whole(Some(scalar(value).ok_or_else(wrong)?))],
     };
-    let parts_of =
-        |(value, ..): &(Option<String>, _, _)| value.as_ref().map_or(1, |value| value.split(',').count());
-    if values.iter().map(parts_of).sum::<usize>() > MOST_VALUES {
-        let why = format!("{key} has more than {MOST_VALUES} values");
-        return Err(fault(place, &why, "write fewer, or several plans"));
-    }
     found.extend(values.into_iter().map(|(value, place, parts)| PlanOption {
         option: name.clone(),
         value,
