@@ -119,6 +119,8 @@ pub struct Server {
     kept: Kept,
     /// There is no connection at present, or the address of a new one is not proved; for so long that is waited for.
     alone_until: Option<Timestamp<Monotonic>>,
+    /// By when an address is to be proved since the first resumption after the last proof.
+    proving_until: Option<Timestamp<Monotonic>>,
     /// Departures that were told, and how many came.
     told: Vec<Departure>,
     told_count: u64,
@@ -178,6 +180,7 @@ impl Server {
             hangs_up: false,
             kept: send_queue(limits.buffered_records),
             alone_until: None,
+            proving_until: None,
             told: Vec::new(),
             told_count: 0,
             lock: None,
@@ -559,6 +562,7 @@ impl Server {
             _ => return Vec::new(),
         }
         self.alone_until = None;
+        self.proving_until = None;
         let each = |(address, ages): &(SocketAddr, [Duration; 2])| Moved {
             address: address.to_string(),
             moved_ns: ages.map(Duration::as_nanos),

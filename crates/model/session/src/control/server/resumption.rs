@@ -31,7 +31,7 @@ impl Server {
 
     /// The session of this conversation goes on over the connection of `other`, which asked for it by `resume`. Test
     /// packets go on to the address that was proved, until the association with `token`, which is fresh and secret,
-    /// proves another. Before, the caller sees to it that the responder may send to that host what it sends.
+    /// proves another. If none does so within the time of a handshake, however often the session is resumed, it ends. Before, the caller sees to it that the responder may send to that host what it sends.
     ///
     /// # Errors
     /// In words, why it cannot: for [`Server::refuse_resumption`] of `other`.
@@ -45,8 +45,10 @@ impl Server {
         let Some(again) = self.kept.again(resume.heard).filter(|_| !self.is_over()) else {
             return Err("the session is over, or was heard otherwise");
         };
+        // Another resumption gives no more time: nobody sends for long to an address of which only an old one is proved.
+        let proving_until = *self.proving_until.get_or_insert(now + self.limits.handshake);
         if let State::Associating { deadline } = &mut self.state {
-            *deadline = now + self.limits.handshake;
+            *deadline = proving_until;
         }
         self.totals.records_lost += again.lost;
         self.decoder = std::mem::take(&mut other.decoder);
@@ -55,9 +57,9 @@ impl Server {
         self.token = token;
         self.last_word = now;
         self.active = now;
-        // Nobody sends to an address for long of which only an old one is proved; at the end nobody sends.
+        // At the end nobody sends.
         let sends = !matches!(self.state, State::Finishing { .. } | State::Finished { .. });
-        self.alone_until = sends.then(|| now + self.limits.handshake);
+        self.alone_until = sends.then_some(proving_until);
         let resumed = Resumed { token: hex(token), next: again.first };
         let mut actions = vec![Action::Send(Message::Resumed(resumed))];
         if !again.frames.is_empty() {

@@ -436,6 +436,23 @@ fn a_session_without_a_connection_is_given_up_after_the_time_of_silence() {
     assert!(server.resume(&mut late, &resume([9; 16], 0), [5; 16], at(31)).is_err());
 }
 
+/// A session of which no resumption proves an address ends within the time of one handshake, whether or not its first was proved.
+#[test]
+fn resumptions_gain_no_time() {
+    let asked = resume([9; 16], 0);
+    for (is_proved, from) in [(false, 20), (true, 40)] {
+        let mut server = resumable(&Message::Request(request()));
+        server.resume(&mut asking(&asked), &asked, [5; 16], at(20)).unwrap();
+        if is_proved {
+            server.on_associated("192.0.2.7:9".parse().unwrap(), at(21));
+            server.resume(&mut asking(&asked), &asked, [6; 16], at(from)).unwrap();
+        }
+        server.resume(&mut asking(&asked), &asked, [7; 16], at(from + 9)).unwrap();
+        assert!(server.on_time(at(from + 9)).is_empty());
+        assert_eq!(server.on_time(at(from + 10)), [Action::Close]);
+    }
+}
+
 #[test]
 fn a_sender_that_cannot_resume_is_given_no_secret_and_its_session_ends_with_its_connection() {
     let mut server = server(Limits::default());
